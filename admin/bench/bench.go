@@ -91,7 +91,6 @@ func scenarios() []scenario {
 		{"cancel", "handlers that are killed, meet their timeout, or are covered, until their row says so", true, (*bench).cancel},
 		{"tail", "from a line that a handler writes to somebody who follows the log", true, (*bench).tail},
 		{"sessions", "instances that are connected, idle, silent, cut off, and come back", true, (*bench).sessions},
-		{"timers", "what the scheduler's timer could be made of", false, (*bench).timers},
 		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale},
 	}
 }
@@ -253,10 +252,6 @@ func (r *Result) line() string {
 	if o := r.Overload; o != nil {
 		fmt.Fprintf(&b, "; missed with a reason %d, still waiting %d; on time again after %.0f s; %d jobs paused meanwhile, %.1f a second",
 			o.Told, o.Waiting, float64(o.OnTimeAgain), o.Paused, o.PausesPerSecond)
-	}
-	for _, t := range r.Timers {
-		fmt.Fprintf(&b, "; %s: insert %.0f cancel %.0f pop %.0f fire %.0f ns, %.0f B, late p50 %.2f p99 %.2f max %.2f ms",
-			t.Structure, t.InsertNs, t.CancelNs, t.PopNs, t.FireNs, t.Bytes, t.Lateness.P50, t.Lateness.P99, t.Lateness.Max)
 	}
 	for _, p := range r.Processes {
 		fmt.Fprintf(&b, "; %s %.0f %% %d MiB", p.Name, p.Core, p.RSS>>20)

@@ -134,9 +134,7 @@ func markdownOf(r *Report) string {
 	writeRow(&b, []string{"scenario", "database", "measured", "floor: the same SQL alone", "of the floor", "goal", "stretch"})
 	writeRow(&b, []string{"---", "---", "---", "---", "---:", "---", "---"})
 	for i := range r.Results {
-		for _, row := range rowsOf(r, &r.Results[i]) {
-			writeRow(&b, row)
-		}
+		writeRow(&b, rowOf(r, &r.Results[i]))
 	}
 	return b.String()
 }
@@ -149,18 +147,11 @@ func writeRow(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// rowsOf are a result's rows: one, but for the timers.
-func rowsOf(r *Report, one *Result) (rows [][]string) {
+// rowOf is a result's row.
+func rowOf(r *Report, one *Result) []string {
 	name := one.Scenario + ", " + one.Variant
 	if one.Failed != "" {
-		return [][]string{{name, databaseOf(r, one), "**failed**", "", "", "", ""}}
-	}
-	for _, t := range one.Timers {
-		measured := fmt.Sprintf("insert %.0f ns, fire %.0f ns", t.InsertNs, t.FireNs) + "; " + spread(t.Lateness) + " ms"
-		rows = append(rows, []string{name + ", " + t.Structure, "", measured, "", "", "", ""})
-	}
-	if len(rows) > 0 {
-		return rows
+		return []string{name, databaseOf(r, one), "**failed**", "", "", "", ""}
 	}
 	floor, share := floorOf(one)
 	change, ok := r.ChangeOf(one)
@@ -174,7 +165,7 @@ func rowsOf(r *Report, one *Result) (rows [][]string) {
 		floor = strings.TrimPrefix(floor+"; ", "; ") + fmt.Sprintf("the machine stood still for %.0f ms", max(s.Disk, s.Processor))
 	}
 	goal, _ := r.GoalOf(one)
-	return [][]string{{name, databaseOf(r, one), measuredOf(one), floor, share, mark(goal.Figure, goal.Reached() >= 1), mark(goal.Stretch, goal.Reached() >= 2)}}
+	return []string{name, databaseOf(r, one), measuredOf(one), floor, share, mark(goal.Figure, goal.Reached() >= 1), mark(goal.Stretch, goal.Reached() >= 2)}
 }
 
 // databaseOf names what was measured.

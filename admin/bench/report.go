@@ -56,20 +56,8 @@ func textOf(r *Report) string {
 		}
 	}
 	fmt.Fprintf(&b, "load average %.2f before; took %.0f s\n\n", m.Load, float64(r.Took))
-	var runs []Result
-	for _, one := range r.Results {
-		if len(one.Timers) == 0 {
-			runs = append(runs, one)
-		}
-	}
-	if len(runs) > 0 {
-		writeColumns(&b, resultColumns, runs)
-	}
-	for _, one := range r.Results {
-		if len(one.Timers) > 0 {
-			fmt.Fprintf(&b, "\ntimers, %s; ns per value\n", one.Variant)
-			writeColumns(&b, timerColumns, one.Timers)
-		}
+	if len(r.Results) > 0 {
+		writeColumns(&b, resultColumns, r.Results)
 	}
 	for _, one := range r.Results {
 		for _, note := range one.Notes {
@@ -154,27 +142,6 @@ var resultColumns = []column[Result]{
 		return fmt.Sprintf("%.0f / %.0f", r.Stalls.Disk, r.Stalls.Processor)
 	}},
 	{title: "CPU % OF A CORE, MiB, µs A FIRE", value: processes},
-}
-
-var timerColumns = []column[Timer]{
-	{title: "STRUCTURE", value: func(t Timer) string { return t.Structure }},
-	{title: "INSERT", right: true, value: nanos(func(t Timer) float64 { return t.InsertNs })},
-	{title: "CANCEL", right: true, value: nanos(func(t Timer) float64 { return t.CancelNs })},
-	{title: "POP", right: true, value: nanos(func(t Timer) float64 { return t.PopNs })},
-	{title: "FIRE, CPU", right: true, value: nanos(func(t Timer) float64 { return t.FireNs })},
-	{title: "BYTES", right: true, value: nanos(func(t Timer) float64 { return t.Bytes })},
-	{title: "LATE p50/p99/max ms", right: true, value: func(t Timer) string {
-		return fmt.Sprintf("%.2f / %.2f / %.2f", t.Lateness.P50, t.Lateness.P99, t.Lateness.Max)
-	}},
-}
-
-func nanos(pick func(Timer) float64) func(Timer) string {
-	return func(t Timer) string {
-		if pick(t) == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%.0f", pick(t))
-	}
 }
 
 func fires(pick func(*Fires) int) func(Result) string {

@@ -69,7 +69,6 @@ type Result struct {
 	Processes []Process `json:"processes,omitempty"`
 	// Stalls are the machine's own while this was measured.
 	Stalls *Stalls `json:"stalls,omitempty"`
-	Timers []Timer `json:"timers,omitempty"`
 	// Overload: Throughput's floor is then what can be done, Lateness that of
 	// fresh runs once they are on time again, Elapsed that of pauses meanwhile.
 	Overload *Overload `json:"overload,omitempty"`

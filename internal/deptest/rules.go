@@ -37,8 +37,7 @@ const (
 	faults         = "internal/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
-	contender      = benchRoom + "/contender"
-	pending        = "admin/internal/scheduler/pending"
+	timerheap      = "admin/internal/timerheap"
 	tracing        = "admin/internal/tracing"
 	sdkTracing     = "executor-sdk/tracing"
 	simulate       = "executor-sdk/simulate"
@@ -99,9 +98,9 @@ func rooms() []Room {
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
-		{pending, nil, whyPure},
-		{"admin/internal/scheduler", []string{domain, store, timing, rescue, pending}, whySide},
-		{"admin/internal/dispatch", []string{domain, store, batch, pending}, whySide},
+		{timerheap, nil, whyPure},
+		{"admin/internal/scheduler", []string{domain, store, timing, rescue, timerheap}, whySide},
+		{"admin/internal/dispatch", []string{domain, store, batch, timerheap}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, rescue, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
@@ -128,9 +127,8 @@ func rooms() []Room {
 			domain, store, runRoom, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
 			"admin/internal/completer", "admin/internal/maintenance", gateway, simulate, "proto",
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
-		{contender, []string{pending}, "it holds what the timer could have been, and nothing that is used"},
 		{benchRoom, []string{
-			domain, store, gormstore, pending, contender, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
+			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
 			gateway, verify, lab, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.

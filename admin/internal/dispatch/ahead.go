@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/scheduler/pending"
+	"github.com/carillon-sched/carillon/admin/internal/timerheap"
 )
 
 // ahead are the offers that were made before the time of their executions, until
@@ -15,22 +15,19 @@ import (
 // the others whose time it is (docs/adr/0045).
 type ahead struct {
 	mu      sync.Mutex
-	pending *pending.Wheel[domain.ExecutionID] // guarded by mu
+	pending timerheap.Heap[domain.ExecutionID] // guarded by mu
 	offers  map[domain.ExecutionID]early       // guarded by mu: what is pending
 	wake    chan struct{}
 }
 
 type early struct {
-	handle pending.Handle
+	item   *timerheap.Item[domain.ExecutionID]
 	fence  int64
 	answer *Answer // nil: it has not come
 }
 
-func newAhead(now time.Time) ahead {
-	return ahead{
-		pending: pending.NewWheel[domain.ExecutionID](now.UnixNano()), offers: map[domain.ExecutionID]early{},
-		wake: make(chan struct{}, 1),
-	}
+func newAhead() ahead {
+	return ahead{offers: map[domain.ExecutionID]early{}, wake: make(chan struct{}, 1)}
 }
 
 // offered notes an offer that is about to be sent.
@@ -38,10 +35,10 @@ func (a *ahead) offered(e *domain.Execution) {
 	a.mu.Lock()
 	before, had := a.pending.Next()
 	if old, is := a.offers[e.ID]; is {
-		a.pending.Cancel(old.handle)
+		a.pending.Remove(old.item)
 	}
 	at := e.NotBefore.UnixNano()
-	a.offers[e.ID] = early{handle: a.pending.Add(at, e.ID), fence: e.Fence}
+	a.offers[e.ID] = early{item: a.pending.Add(at, e.ID), fence: e.Fence}
 	a.mu.Unlock()
 	if !had || at < before {
 		select {
@@ -109,7 +106,7 @@ const grantPace = 4 * time.Millisecond
 
 // grantInTime grants what was offered ahead until ctx ends.
 func (d *Dispatcher) grantInTime(ctx context.Context) {
-	pending.Look(ctx, d.ahead.wake, grantPace, d.GrantDue)
+	timerheap.Loop(ctx, d.ahead.wake, grantPace, d.GrantDue)
 }
 
 // maybeAhead reports whether an execution whose time is still to come may be

@@ -58,7 +58,7 @@ func TestAnAnswerThatComesAfterTheTimeIsGrantedAtOnce(t *testing.T) {
 // The answer to an older offer does not take the place of the newer one's.
 func TestAnOlderAnswerIsNotKeptForItsTime(t *testing.T) {
 	now := time.Now()
-	a := newAhead(now)
+	a := newAhead()
 	a.offered(&domain.Execution{ID: 1, Fence: 2, NotBefore: now.Add(30 * time.Millisecond)})
 	newer, older := Answer{ID: 1, Fence: 2, Accepted: true}, Answer{ID: 1, Fence: 1, Accepted: true}
 	others, inTime := a.hold([]Answer{newer, older})

@@ -146,7 +146,7 @@ func New(opt Options) *Dispatcher {
 		opt.Random = rand.Uint64
 	}
 	d := &Dispatcher{
-		opt: opt, log: opt.Logger.With("component", "dispatch"), ahead: newAhead(opt.Now()),
+		opt: opt, log: opt.Logger.With("component", "dispatch"), ahead: newAhead(),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
 		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
 		noSpread: trouble{step: "spread executions"}, noWaits: trouble{step: "record waits"}, outages: outages{}, held: map[int]time.Time{},

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/scheduler/pending"
+	"github.com/carillon-sched/carillon/admin/internal/timerheap"
 )
 
 // Timer holds executions until their NotBefore, or until a little ahead of it, and
@@ -21,7 +21,7 @@ type Timer struct {
 	fire  func([]*domain.Execution)
 
 	mu      sync.Mutex
-	pending *pending.Wheel[*domain.Execution] // guarded by mu; they are large, and moved about
+	pending timerheap.Heap[*domain.Execution] // guarded by mu
 	held    map[domain.ExecutionID]entry      // guarded by mu: what is pending
 	tenants map[domain.TenantID]int           // guarded by mu: how many of whom
 	wake    chan struct{}
@@ -35,18 +35,18 @@ const (
 	leadStep = 15 * time.Millisecond
 )
 
-// entry is an execution's place in the wheel.
+// entry is an execution's place in the heap.
 type entry struct {
-	handle pending.Handle
-	at     time.Time
-	bound  bool // to one instance
+	item  *timerheap.Item[*domain.Execution]
+	at    time.Time
+	bound bool // to one instance
 }
 
 // NewTimer returns a Timer that fires at least so long ahead of what Add is given;
 // 0: not before its time. fire must return quickly.
 func NewTimer(now func() time.Time, ahead time.Duration, fire func([]*domain.Execution)) *Timer {
 	return &Timer{
-		now: now, ahead: ahead, fire: fire, pending: pending.NewWheel[*domain.Execution](now().UnixNano()),
+		now: now, ahead: ahead, fire: fire,
 		held: map[domain.ExecutionID]entry{}, tenants: map[domain.TenantID]int{}, wake: make(chan struct{}, 1),
 	}
 }
@@ -74,7 +74,7 @@ func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 			if !at.Before(held.at) {
 				continue
 			}
-			t.pending.Cancel(held.handle)
+			t.pending.Remove(held.item)
 		} else {
 			t.tenants[e.TenantID]++
 		}
@@ -124,7 +124,7 @@ const pace = 5 * time.Millisecond
 
 // Run fires until ctx ends. What is still held then is left to other nodes.
 func (t *Timer) Run(ctx context.Context) {
-	pending.Look(ctx, t.wake, pace, t.Round)
+	timerheap.Loop(ctx, t.wake, pace, t.Round)
 }
 
 // Round is one round of Run: it fires what has come due, and says how long it is

@@ -1,15 +1,15 @@
-package pending
+package timerheap
 
 import (
 	"context"
 	"time"
 )
 
-// Look calls round again and again until ctx ends: when the wait is over that it
+// Loop calls round again and again until ctx ends: when the wait is over that it
 // returned, or sooner when wake has something. After a round that found something
 // due it waits for the pace alone: what comes due meanwhile is found together,
 // while what comes due after a longer silence is found at once.
-func Look(ctx context.Context, wake <-chan struct{}, pace time.Duration, round func() (found bool, wait time.Duration)) {
+func Loop(ctx context.Context, wake <-chan struct{}, pace time.Duration, round func() (found bool, wait time.Duration)) {
 	sleep := time.NewTimer(0)
 	defer sleep.Stop()
 	for {
