@@ -23,6 +23,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 TOOLS := $(CURDIR)/.cache/tools
 GOLANGCI := $(TOOLS)/golangci-lint-v2.15.0/golangci-lint
 PROTOC_GEN_GO := $(TOOLS)/protoc-gen-go-v1.36.12/protoc-gen-go
+OAPI_CODEGEN := $(TOOLS)/oapi-codegen-v2.8.2/oapi-codegen
 
 NPM_STAMP := web-ui/node_modules/.carillon-installed
 UI_STAMP := .cache/ui-built
@@ -129,13 +130,13 @@ lint-ui: $(NPM_STAMP)
 	@npm --prefix web-ui run --silent typecheck
 
 .PHONY: generate-check
-generate-check: $(PROTOC_GEN_GO) $(NPM_STAMP) ## fails if a generated file is not what generate writes
-	@PROTOC_GEN_GO=$(PROTOC_GEN_GO) build/generate.sh --check
+generate-check: $(PROTOC_GEN_GO) $(OAPI_CODEGEN) $(NPM_STAMP) ## fails if a generated file is not what generate writes
+	@PATH=$(dir $(PROTOC_GEN_GO)):$(dir $(OAPI_CODEGEN)):$$PATH build/generate.sh --check
 
 ##@ Change
 .PHONY: generate
-generate: $(PROTOC_GEN_GO) $(NPM_STAMP) ## writes all generated files: what go:generate lines ask for, and the UI's API types
-	@PROTOC_GEN_GO=$(PROTOC_GEN_GO) build/generate.sh
+generate: $(PROTOC_GEN_GO) $(OAPI_CODEGEN) $(NPM_STAMP) ## writes all generated files: what go:generate lines ask for, and the UI's API types
+	@PATH=$(dir $(PROTOC_GEN_GO)):$(dir $(OAPI_CODEGEN)):$$PATH build/generate.sh
 
 .PHONY: fmt
 fmt: ## gofmt on all Go files
@@ -160,8 +161,9 @@ help: ## this list
 
 $(GOLANGCI): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(PROTOC_GEN_GO): PACKAGE := google.golang.org/protobuf/cmd/protoc-gen-go
+$(OAPI_CODEGEN): PACKAGE := github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 # The version is what follows the last hyphen of the folder's name.
-$(GOLANGCI) $(PROTOC_GEN_GO):
+$(GOLANGCI) $(PROTOC_GEN_GO) $(OAPI_CODEGEN):
 	GOBIN=$(@D) go install $(PACKAGE)@$(lastword $(subst -, ,$(notdir $(@D))))
 
 $(NPM_STAMP): web-ui/package.json web-ui/package-lock.json

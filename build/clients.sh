@@ -4,12 +4,12 @@
 #
 #   build/clients.sh      after make build; closes with the line "N passed, N failed"
 #
-# Generators are pinned, here and in clients/python/requirements.txt, and kept in
-# .cache/tools; what they make goes to .cache/clients and is not committed.
+# Generators are pinned, in the Makefile and in clients/python/requirements.txt, and
+# kept in .cache/tools; what they make goes to .cache/clients and is not committed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-oapi_codegen=v2.8.2
+oapi_codegen=$(sed -n 's|^OAPI_CODEGEN := .*-\(v[0-9.]*\)/.*|\1|p' Makefile)
 tools=$PWD/.cache/tools
 work=$PWD/.cache/clients
 spec=$PWD/docs/openapi.json

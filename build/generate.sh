@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Writes every generated file anew; the generated files are committed.
 #
-#   PROTOC_GEN_GO=path build/generate.sh           write them
-#   PROTOC_GEN_GO=path build/generate.sh --check   and fail if that changed any
+#   build/generate.sh           write them; make generate puts the tools on the PATH
+#   build/generate.sh --check   and fail if that changed any
 #
 # First whatever the Go packages ask for with //go:generate lines (proto asks
-# for protoc), then the web UI's types from the API's description.
+# for protoc, internal/apiclient for oapi-codegen after admin/internal/api has
+# written the API's description), then the web UI's types from that description.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,8 +23,6 @@ fingerprint() {
 before=$(fingerprint)
 
 build/need.sh protoc node
-# protoc looks for its plugin on the PATH.
-PATH="$(dirname "$PROTOC_GEN_GO"):$PATH"
 for module in . proto executor-sdk executor-sdk/tracing; do
   go -C "$module" generate ./...
 done

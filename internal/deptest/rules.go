@@ -34,6 +34,7 @@ const (
 	logchunk       = store + "/logchunk"
 	testenv        = "internal/testenv"
 	lab            = "internal/lab"
+	apiclient      = "internal/apiclient"
 	faults         = "internal/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
@@ -132,7 +133,7 @@ func rooms() []Room {
 			gateway, verify, lab, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent, apiclient}, whyCmd},
 		{agent, []string{"executor-sdk"}, "it is an application of the SDK like any other: it knows no more of the server"},
 
 		{expand, nil, "the second cron: it must not see the first one"},
@@ -140,6 +141,7 @@ func rooms() []Room {
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{"internal/docs", nil, "it reads documents as files; what they say is not for it to know"},
+		{apiclient, nil, "it knows the API's document and nothing of the server"},
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
 		{lab, []string{verify}, "it drives real processes from outside: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
