@@ -17,8 +17,8 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 		if name == "new" {
 			id = "4"
 		}
-		return fmt.Sprintf(`{"id":%q,"name":%q,"description":"","zone":"Asia/Shanghai","weekend":["sat","sun"],"holidays":["2026-10-01","2026-10-02"],
-			"makeUpDays":["2026-10-10"],"blackouts":[],"version":%d,"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z",
+		return fmt.Sprintf(`{"id":%q,"name":%q,"description":"","zone":"Asia/Shanghai","weekend":["sat","sun"],"holidays":[{"date":"2026-10-01"},{"date":"2026-10-02"}],
+			"makeUpDays":[{"date":"2026-10-10"}],"blackouts":[],"version":%d,"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z",
 			"createdBy":"admin","updatedBy":"admin"}`, id, name, s.revision)
 	}
 	checked := func(w http.ResponseWriter, body map[string]any) bool {
@@ -35,7 +35,8 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 		return true
 	}
 	s.route(mux, "GET /calendars", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
-		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, calendar("cn-holidays"))
+		fmt.Fprintf(w, `{"items":[{"id":"3","name":"cn-holidays","zone":"Asia/Shanghai","holidays":2,"makeUpDays":1,"blackouts":0,"version":%d,
+			"updatedAt":"2026-11-01T00:00:00.000Z","updatedBy":"admin"}],"nextCursor":null}`, s.revision)
 	})
 	s.route(mux, "GET /calendars/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
 		if r.PathValue("id") != "3" {
@@ -92,9 +93,9 @@ func TestCalendarRead(t *testing.T) {
 
 	r = term.run("calendar", "get", "cn-holidays", "-o", "json")
 	require.Equal(t, 0, r.code, r.stderr)
-	var c struct{ Holidays []string }
+	var c struct{ Holidays []struct{ Date string } }
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &c))
-	require.Equal(t, []string{"2026-10-01", "2026-10-02"}, c.Holidays)
+	require.Equal(t, []struct{ Date string }{{"2026-10-01"}, {"2026-10-02"}}, c.Holidays)
 	require.Equal(t, 0, term.run("calendar", "get", "3").code, "by id too")
 
 	r = term.run("calendar", "get", "cn-holiday")
@@ -120,7 +121,7 @@ func TestCalendarApply(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stderr, "is at version 4")
 	sent := server.lastBody("PUT /calendars/{id}")
-	require.Equal(t, []any{"2026-10-01", "2026-10-02"}, sent["holidays"])
+	require.Equal(t, []any{map[string]any{"date": "2026-10-01"}, map[string]any{"date": "2026-10-02"}}, sent["holidays"])
 	require.NotContains(t, sent, "version")
 
 	r = term.pipe("name: de-holidays\nholidays: [2026-10-03]\n", "calendar", "apply", "-f", "-", "-o", "json")

@@ -3,110 +3,50 @@ package client
 import (
 	"context"
 	"net/http"
-	"time"
+	"strings"
+
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // Login is a session's begin or renewal.
 type Login struct {
-	AccessToken string    `json:"accessToken"`
-	ExpiresAt   time.Time `json:"expiresAt"`
-	User        User      `json:"user"`
-	Tenant      Ref       `json:"tenant"`
-
+	apiclient.Login
 	// Cookies carry the refresh token: name=value pairs for the next renewal.
-	Cookies []string `json:"-"`
+	Cookies []string
 }
 
-// User is who logged in.
-type User struct {
-	ID                 string `json:"id"`
-	Username           string `json:"username"`
-	Role               string `json:"role"`
-	PlatformAdmin      bool   `json:"platformAdmin"`
-	MustChangePassword bool   `json:"mustChangePassword"`
-}
-
-// Me is who asks.
-type Me struct {
-	User   User   `json:"user"`
-	Tenant Ref    `json:"tenant"`
-	Kind   string `json:"kind"`
-}
-
-// Version is the server's.
-type Version struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit"`
-}
-
-// LogIn begins a session. Tenant may be empty.
-func (c *Client) LogIn(ctx context.Context, username, password, tenant string) (Login, error) {
-	body := map[string]string{"username": username, "password": password}
-	if tenant != "" {
-		body["tenant"] = tenant
-	}
-	return c.session(ctx, request{method: http.MethodPost, path: "/auth/login", body: body})
+// LogIn begins a session.
+func (c *Client) LogIn(ctx context.Context, who apiclient.LoginInputBody) (Login, error) {
+	d, err := c.Login(ctx, who)
+	return Login{d.Value, pairs(d.Header)}, err
 }
 
 // Refresh renews a session. The cookies can be used once.
 func (c *Client) Refresh(ctx context.Context, cookies []string) (Login, error) {
-	return c.session(ctx, request{method: http.MethodPost, path: "/auth/refresh", header: cookieHeader(cookies)})
+	d, err := c.Client.Refresh(ctx, withCookies(cookies))
+	return Login{d.Value, pairs(d.Header)}, err
 }
 
 // LogOut ends a session.
 func (c *Client) LogOut(ctx context.Context, cookies []string) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/auth/logout", header: cookieHeader(cookies)}, nil)
+	_, err := c.Logout(ctx, withCookies(cookies))
 	return err
-}
-
-func (c *Client) session(ctx context.Context, r request) (Login, error) {
-	var l Login
-	response, err := c.do(ctx, r, &l)
-	if err != nil {
-		return l, err
-	}
-	l.Cookies = pairs(response.Cookies())
-	return l, nil
-}
-
-func cookieHeader(cookies []string) map[string]string {
-	if len(cookies) == 0 {
-		return nil
-	}
-	joined := cookies[0]
-	for _, c := range cookies[1:] {
-		joined += "; " + c
-	}
-	return map[string]string{"Cookie": joined}
-}
-
-// Me asks who the credentials stand for.
-func (c *Client) Me(ctx context.Context) (d Doc[Me], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/me"}, &d)
-	return d, err
-}
-
-// Version asks the server for its version.
-func (c *Client) Version(ctx context.Context) (d Doc[Version], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/version"}, &d)
-	return d, err
 }
 
 // ChangePassword changes the user's own password. It ends all sessions of the
 // user; the cookies returned begin a new one.
 func (c *Client) ChangePassword(ctx context.Context, current, fresh string) (cookies []string, err error) {
-	response, err := c.do(ctx, request{
-		method: http.MethodPost, path: "/auth/password", body: map[string]string{"current": current, "new": fresh},
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return pairs(response.Cookies()), nil
+	d, err := c.Client.ChangePassword(ctx, apiclient.PasswordInputBody{Current: current, New: fresh})
+	return pairs(d.Header), err
+}
+
+func withCookies(cookies []string) apiclient.Edit {
+	return apiclient.Header("Cookie", strings.Join(cookies, "; "))
 }
 
 // pairs drops what a browser would need of cookies, and those being deleted.
-func pairs(cookies []*http.Cookie) (out []string) {
-	for _, c := range cookies {
+func pairs(header http.Header) (out []string) {
+	for _, c := range (&http.Response{Header: header}).Cookies() {
 		if c.MaxAge >= 0 && c.Value != "" {
 			out = append(out, c.Name+"="+c.Value)
 		}

@@ -7,29 +7,29 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // keyRoles are the roles that a key may have, the least first.
 var keyRoles = []string{"caller", "viewer", "operator", "editor", "scripter", "admin"}
 
-var apiKeyView = output.View[client.APIKey]{
-	Name: func(k client.APIKey) string { return k.ID },
-	Columns: []output.Column[client.APIKey]{
-		{Title: "KEY", Value: func(k client.APIKey) string { return k.ID }},
-		{Title: "NAME", Value: func(k client.APIKey) string { return k.Name }},
-		{Title: "BEGINS", Value: func(k client.APIKey) string { return k.Prefix }},
-		{Title: "ROLE", Value: func(k client.APIKey) string { return k.Role }},
-		{Title: "EXPIRES", Value: func(k client.APIKey) string { return stampOr(k.ExpiresAt, "never") }},
-		{Title: "LAST USED", Value: func(k client.APIKey) string { return stampOr(k.LastUsedAt, "never") }, Drop: 1},
-		{Title: "MAY CALL", Value: func(k client.APIKey) string {
+var apiKeyView = output.View[apiclient.APIKey]{
+	Name: func(k apiclient.APIKey) string { return k.ID },
+	Columns: []output.Column[apiclient.APIKey]{
+		{Title: "KEY", Value: func(k apiclient.APIKey) string { return k.ID }},
+		{Title: "NAME", Value: func(k apiclient.APIKey) string { return k.Name }},
+		{Title: "BEGINS", Value: func(k apiclient.APIKey) string { return k.Prefix }},
+		{Title: "ROLE", Value: func(k apiclient.APIKey) string { return k.Role }},
+		{Title: "EXPIRES", Value: func(k apiclient.APIKey) string { return stampOr(k.ExpiresAt, "never") }},
+		{Title: "LAST USED", Value: func(k apiclient.APIKey) string { return stampOr(k.LastUsedAt, "never") }, Drop: 1},
+		{Title: "MAY CALL", Value: func(k apiclient.APIKey) string {
 			if len(k.CallExecutors) == 0 {
 				return "all"
 			}
 			return strings.Join(k.CallExecutors, ", ")
 		}, Drop: 2},
-		{Title: "BY", Value: func(k client.APIKey) string { return k.CreatedBy }, Drop: 3},
+		{Title: "BY", Value: func(k apiclient.APIKey) string { return k.CreatedBy }, Drop: 3},
 	},
 }
 
@@ -47,7 +47,7 @@ func (a *App) apiKeyCommand() *cobra.Command {
 }
 
 func (a *App) apiKeyCreate() *cobra.Command {
-	var r client.APIKeyRequest
+	var r apiclient.CreateAPIKeyInputBody
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make an API key and print its secret",
@@ -94,7 +94,7 @@ func (a *App) apiKeyList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			keys, err := s.APIKeys(cmd.Context())
+			keys, err := apiclient.List[apiclient.APIKey](cmd.Context(), 0, s.ListAPIKeys, apiclient.ListAPIKeysParams{})
 			if err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func (a *App) apiKeyRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.RevokeAPIKey(cmd.Context(), args[0]); err != nil {
+			if _, err := s.RevokeAPIKey(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			a.say("Revoked key %s.", args[0])

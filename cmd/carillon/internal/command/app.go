@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/login"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // DefaultURL is asked when nothing else is said.
@@ -131,7 +132,7 @@ func (a *App) settings() (resolved, error) {
 	if r.url == "" {
 		r.url = DefaultURL
 	}
-	u, err := client.ParseURL(r.url)
+	u, err := apiclient.ParseURL(r.url)
 	if err != nil {
 		return resolved{}, &exitError{exitUsage, err}
 	}

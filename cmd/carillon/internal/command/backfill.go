@@ -2,34 +2,33 @@ package command
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // backfillView shows backfills.
-func backfillView() output.View[client.Backfill] {
-	return output.View[client.Backfill]{
-		Name: func(b client.Backfill) string { return b.ID },
-		Columns: []output.Column[client.Backfill]{
-			{Title: "ID", Value: func(b client.Backfill) string { return b.ID }},
-			{Title: "STATE", Value: func(b client.Backfill) string { return b.State }},
-			{Title: "FROM", Value: func(b client.Backfill) string { return output.Stamp(b.From) }, Drop: 2},
-			{Title: "TO", Value: func(b client.Backfill) string { return output.Stamp(b.To) }, Drop: 2},
-			{Title: "FIRES", Value: func(b client.Backfill) string { return strconv.Itoa(b.Planned) }, Right: true},
-			{Title: "CREATED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Created) }, Right: true},
-			{Title: "SKIPPED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Skipped) }, Right: true, Drop: 1},
-			{Title: "SUCCEEDED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Succeeded) }, Right: true},
-			{Title: "FAILED", Value: func(b client.Backfill) string { return strconv.Itoa(b.Failed) }, Right: true},
+func backfillView() output.View[apiclient.Backfill] {
+	return output.View[apiclient.Backfill]{
+		Name: func(b apiclient.Backfill) string { return b.ID },
+		Columns: []output.Column[apiclient.Backfill]{
+			{Title: "ID", Value: func(b apiclient.Backfill) string { return b.ID }},
+			{Title: "STATE", Value: func(b apiclient.Backfill) string { return b.State }},
+			{Title: "FROM", Value: func(b apiclient.Backfill) string { return output.Stamp(b.From) }, Drop: 2},
+			{Title: "TO", Value: func(b apiclient.Backfill) string { return output.Stamp(b.To) }, Drop: 2},
+			{Title: "FIRES", Value: func(b apiclient.Backfill) string { return number(b.Planned) }, Right: true},
+			{Title: "CREATED", Value: func(b apiclient.Backfill) string { return number(b.Created) }, Right: true},
+			{Title: "SKIPPED", Value: func(b apiclient.Backfill) string { return number(b.Skipped) }, Right: true, Drop: 1},
+			{Title: "SUCCEEDED", Value: func(b apiclient.Backfill) string { return number(b.Succeeded) }, Right: true},
+			{Title: "FAILED", Value: func(b apiclient.Backfill) string { return number(b.Failed) }, Right: true},
 		},
 	}
 }
 
 func (a *App) jobBackfill() *cobra.Command {
-	var r client.BackfillRequest
+	var r apiclient.BackfillRequest
 	var list bool
 	var cancel string
 	cmd := &cobra.Command{
@@ -50,7 +49,7 @@ printed, one per line, or none.`,
 			}
 			switch {
 			case list:
-				all, err := s.Backfills(cmd.Context(), job.Value.ID, 0)
+				all, err := apiclient.ListOf[apiclient.Backfill](cmd.Context(), 0, s.ListBackfills, job.Value.ID, apiclient.ListBackfillsParams{})
 				if err != nil {
 					return err
 				}
@@ -64,7 +63,7 @@ printed, one per line, or none.`,
 			case r.From == "" || r.To == "":
 				return usagef("name the range with --from and --to, as instants such as 2026-03-01T00:00:00Z")
 			}
-			b, err := s.Backfill(cmd.Context(), job.Value.ID, r)
+			b, err := s.BackfillJob(cmd.Context(), job.Value.ID, r)
 			if err != nil {
 				return err
 			}
@@ -78,7 +77,7 @@ printed, one per line, or none.`,
 	flags.StringVar(&r.From, "from", "", "first instant, RFC 3339")
 	flags.StringVar(&r.To, "to", "", "end, not included, RFC 3339; not later than now")
 	choiceFlag(cmd, &r.Scope, "scope", "", []string{"missing", "unsuccessful", "all"}, "missing, unsuccessful or all (default: missing)")
-	flags.IntVar(&r.Concurrency, "concurrency", 0, "runs under way at once (default: 1)")
+	flags.Int64Var(&r.Concurrency, "concurrency", 0, "runs under way at once (default: 1)")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "say what would be done, and do nothing")
 	flags.StringVar(&r.Note, "note", "", "why; shown beside the runs")
 	flags.BoolVar(&list, "list", false, "list the job's backfills instead")
@@ -87,7 +86,7 @@ printed, one per line, or none.`,
 }
 
 // dryRun prints what a backfill would run.
-func (a *App) dryRun(b client.Backfill) error {
+func (a *App) dryRun(b apiclient.Backfill) error {
 	a.say("%d fire times in the range, %d would run, %d need not.", b.Planned, b.Created, b.Skipped)
 	for _, f := range b.Fires {
 		if _, err := fmt.Fprintln(a.out, output.Clean(f.Zoned)); err != nil {
@@ -98,8 +97,8 @@ func (a *App) dryRun(b client.Backfill) error {
 	case b.Created == 0:
 		_, err := fmt.Fprintln(a.out, "none")
 		return err
-	case b.Created > len(b.Fires):
-		a.say("… and %d more.", b.Created-len(b.Fires))
+	case b.Created > int64(len(b.Fires)):
+		a.say("… and %d more.", b.Created-int64(len(b.Fires)))
 	}
 	return nil
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) calendarCommand() *cobra.Command {
@@ -20,41 +19,53 @@ func (a *App) calendarCommand() *cobra.Command {
 		a.calendarList(), a.calendarGet(), a.calendarApply(), a.calendarImport(), a.calendarVersions(), a.calendarDelete()))
 }
 
-func calendarView(now time.Time) output.View[client.Calendar] {
-	number := func(n client.Count) string { return strconv.Itoa(int(n)) }
-	return output.View[client.Calendar]{
-		Name: func(c client.Calendar) string { return c.Name },
-		Columns: []output.Column[client.Calendar]{
-			{Title: "ID", Value: func(c client.Calendar) string { return c.ID }, Wide: true},
-			{Title: "NAME", Value: func(c client.Calendar) string { return c.Name }},
-			{Title: "VERSION", Value: func(c client.Calendar) string { return strconv.FormatInt(c.Version, 10) }, Right: true},
-			{Title: "ZONE", Value: func(c client.Calendar) string { return c.Zone }, Drop: 3},
-			{Title: "HOLIDAYS", Value: func(c client.Calendar) string { return number(c.Holidays) }, Right: true},
-			{Title: "MAKE-UP", Value: func(c client.Calendar) string { return number(c.MakeUpDays) }, Right: true},
-			{Title: "BLACKOUTS", Value: func(c client.Calendar) string { return number(c.Blackouts) }, Right: true},
-			{Title: "UPDATED", Value: func(c client.Calendar) string { return output.When(&c.UpdatedAt, now) }, Drop: 2},
-			{Title: "BY", Value: func(c client.Calendar) string { return c.UpdatedBy }, Wide: true},
+func calendarView(now time.Time) output.View[apiclient.CalendarSummary] {
+	return output.View[apiclient.CalendarSummary]{
+		Name: func(c apiclient.CalendarSummary) string { return c.Name },
+		Columns: []output.Column[apiclient.CalendarSummary]{
+			{Title: "ID", Value: func(c apiclient.CalendarSummary) string { return c.ID }, Wide: true},
+			{Title: "NAME", Value: func(c apiclient.CalendarSummary) string { return c.Name }},
+			{Title: "VERSION", Value: func(c apiclient.CalendarSummary) string { return number(c.Version) }, Right: true},
+			{Title: "ZONE", Value: func(c apiclient.CalendarSummary) string { return c.Zone }, Drop: 3},
+			{Title: "HOLIDAYS", Value: func(c apiclient.CalendarSummary) string { return number(c.Holidays) }, Right: true},
+			{Title: "MAKE-UP", Value: func(c apiclient.CalendarSummary) string { return number(c.MakeUpDays) }, Right: true},
+			{Title: "BLACKOUTS", Value: func(c apiclient.CalendarSummary) string { return number(c.Blackouts) }, Right: true},
+			{Title: "UPDATED", Value: func(c apiclient.CalendarSummary) string { return output.When(&c.UpdatedAt, now) }, Drop: 2},
+			{Title: "BY", Value: func(c apiclient.CalendarSummary) string { return c.UpdatedBy }, Wide: true},
 		},
 	}
 }
 
+func listCalendars(ctx context.Context, s *session) ([]apiclient.Doc[apiclient.CalendarSummary], error) {
+	return apiclient.List[apiclient.CalendarSummary](ctx, 0, s.ListCalendars, apiclient.ListCalendarsParams{})
+}
+
+// summary is what lists tell of a calendar: how many days it has instead of all.
+func summary(d apiclient.Doc[apiclient.Calendar]) apiclient.Doc[apiclient.CalendarSummary] {
+	c := d.Value
+	return apiclient.Doc[apiclient.CalendarSummary]{Raw: d.Raw, Value: apiclient.CalendarSummary{
+		ID: c.ID, Name: c.Name, Description: c.Description, Zone: c.Zone, Version: c.Version, UpdatedAt: c.UpdatedAt, UpdatedBy: c.UpdatedBy,
+		Holidays: int64(len(c.Holidays)), MakeUpDays: int64(len(c.MakeUpDays)), Blackouts: int64(len(c.Blackouts)),
+	}}
+}
+
 // findCalendar takes an id or a name; names win.
-func findCalendar(ctx context.Context, s *session, word string) (client.Doc[client.Calendar], error) {
-	list, err := s.Calendars(ctx)
+func findCalendar(ctx context.Context, s *session, word string) (apiclient.Doc[apiclient.Calendar], error) {
+	list, err := listCalendars(ctx, s)
 	if err != nil {
-		return client.Doc[client.Calendar]{}, err
+		return apiclient.Doc[apiclient.Calendar]{}, err
 	}
 	near := []string{}
 	for _, c := range list {
 		if c.Value.Name == word {
-			return s.Calendar(ctx, c.Value.ID)
+			return s.GetCalendar(ctx, c.Value.ID)
 		}
 		near = append(near, c.Value.Name)
 	}
 	if isID(word) {
-		return s.Calendar(ctx, word)
+		return s.GetCalendar(ctx, word)
 	}
-	return client.Doc[client.Calendar]{}, notFound("calendar", word, near)
+	return apiclient.Doc[apiclient.Calendar]{}, notFound("calendar", word, near)
 }
 
 func (a *App) calendarList() *cobra.Command {
@@ -65,7 +76,7 @@ func (a *App) calendarList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.Calendars(cmd.Context())
+			list, err := listCalendars(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -90,7 +101,7 @@ func (a *App) calendarGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output.One(s.Printer, calendarView(a.now()), c)
+			return output.One(s.Printer, calendarView(a.now()), summary(c))
 		},
 	}
 }
@@ -120,14 +131,14 @@ func (a *App) calendarApply() *cobra.Command {
 				return err
 			}
 			a.say("Calendar %s is at version %d.", output.Clean(c.Value.Name), c.Value.Version)
-			return output.One(s.Printer, calendarView(a.now()), c)
+			return output.One(s.Printer, calendarView(a.now()), summary(c))
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the calendar; - is standard input")
 	return cmd
 }
 
-func (a *App) applyCalendar(ctx context.Context, s *session, file string) (c client.Doc[client.Calendar], err error) {
+func (a *App) applyCalendar(ctx context.Context, s *session, file string) (c apiclient.Doc[apiclient.Calendar], err error) {
 	raw, err := a.readInput(file)
 	if err != nil {
 		return c, err
@@ -144,21 +155,21 @@ func (a *App) applyCalendar(ctx context.Context, s *session, file string) (c cli
 		}
 	}
 	name := strings.Trim(string(fields["name"]), `"`)
-	list, err := s.Calendars(ctx)
+	list, err := listCalendars(ctx, s)
 	if err != nil {
 		return c, err
 	}
 	for _, found := range list {
 		if found.Value.Name == name {
-			return s.ReplaceCalendar(ctx, found.Value.ID, found.Value.Version, fields)
+			return s.UpdateCalendar(ctx, found.Value.ID, apiclient.UpdateCalendarParams{IfMatch: etag(found.Value.Version)}, apiclient.CalendarSpec{}, apiclient.Body(fields))
 		}
 	}
-	return s.CreateCalendar(ctx, fields)
+	return s.CreateCalendar(ctx, apiclient.CalendarSpec{}, apiclient.Body(fields))
 }
 
 func (a *App) calendarImport() *cobra.Command {
 	var file string
-	var in client.CalendarImport
+	var in apiclient.ImportCalendar
 	cmd := &cobra.Command{
 		Use: "import CALENDAR -f FILE", Short: "Add the events of an iCalendar file; creates the calendar if there is none", Args: cobra.ExactArgs(1),
 		Example: "  carillon calendar import cn-holidays -f holidays.ics\n  carillon calendar import freeze -f changes.ics --as blackouts --replace",
@@ -170,7 +181,7 @@ func (a *App) calendarImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in.ICal = string(raw)
+			in.Ical = string(raw)
 			s, err := a.connect()
 			if err != nil {
 				return err
@@ -180,7 +191,7 @@ func (a *App) calendarImport() *cobra.Command {
 				return err
 			}
 			a.say("Calendar %s is at version %d.", output.Clean(c.Value.Name), c.Value.Version)
-			return output.One(s.Printer, calendarView(a.now()), c)
+			return output.One(s.Printer, calendarView(a.now()), summary(c))
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "iCalendar file; - is standard input")
@@ -190,18 +201,18 @@ func (a *App) calendarImport() *cobra.Command {
 }
 
 // importCalendar leaves no empty calendar behind when the file is refused.
-func (a *App) importCalendar(ctx context.Context, s *session, word string, in client.CalendarImport) (client.Doc[client.Calendar], error) {
+func (a *App) importCalendar(ctx context.Context, s *session, word string, in apiclient.ImportCalendar) (apiclient.Doc[apiclient.Calendar], error) {
 	c, err := findCalendar(ctx, s, word)
 	created := codeOf(err) == exitNotFound && !isID(word)
 	if created {
-		c, err = s.CreateCalendar(ctx, map[string]string{"name": word})
+		c, err = s.CreateCalendar(ctx, apiclient.CalendarSpec{Name: word})
 	}
 	if err != nil {
 		return c, err
 	}
-	filled, err := s.ImportCalendar(ctx, c.Value.ID, c.Value.Version, in)
+	filled, err := s.ImportCalendar(ctx, c.Value.ID, apiclient.ImportCalendarParams{IfMatch: etag(c.Value.Version)}, in)
 	if err != nil && created {
-		err = errors.Join(err, s.DeleteCalendar(ctx, c.Value.ID))
+		err = errors.Join(err, gone(s.DeleteCalendar(ctx, c.Value.ID)))
 	}
 	return filled, err
 }
@@ -219,16 +230,16 @@ func (a *App) calendarVersions() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.CalendarVersions(cmd.Context(), c.Value.ID)
+			list, err := apiclient.ListOf[apiclient.CalendarVersion](cmd.Context(), 0, s.ListCalendarVersions, c.Value.ID, apiclient.ListCalendarVersionsParams{})
 			if err != nil {
 				return err
 			}
-			return output.List(s.Printer, output.View[client.CalendarVersion]{
-				Name: func(v client.CalendarVersion) string { return strconv.FormatInt(v.Version, 10) },
-				Columns: []output.Column[client.CalendarVersion]{
-					{Title: "VERSION", Value: func(v client.CalendarVersion) string { return strconv.FormatInt(v.Version, 10) }, Right: true},
-					{Title: "CREATED", Value: func(v client.CalendarVersion) string { return output.Stamp(v.CreatedAt) }},
-					{Title: "BY", Value: func(v client.CalendarVersion) string { return v.CreatedBy }},
+			return output.List(s.Printer, output.View[apiclient.CalendarVersion]{
+				Name: func(v apiclient.CalendarVersion) string { return number(v.Version) },
+				Columns: []output.Column[apiclient.CalendarVersion]{
+					{Title: "VERSION", Value: func(v apiclient.CalendarVersion) string { return number(v.Version) }, Right: true},
+					{Title: "CREATED", Value: func(v apiclient.CalendarVersion) string { return output.Stamp(v.CreatedAt) }},
+					{Title: "BY", Value: func(v apiclient.CalendarVersion) string { return v.CreatedBy }},
 				},
 			}, list)
 		},
@@ -241,6 +252,6 @@ func (a *App) calendarDelete() *cobra.Command {
 		Example: "  carillon calendar delete old-holidays --yes",
 	}, func(ctx context.Context, s *session, word string) (string, func() error, error) {
 		c, err := findCalendar(ctx, s, word)
-		return c.Value.Name, func() error { return s.DeleteCalendar(ctx, c.Value.ID) }, err
+		return c.Value.Name, func() error { return gone(s.DeleteCalendar(ctx, c.Value.ID)) }, err
 	})
 }

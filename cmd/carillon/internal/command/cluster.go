@@ -2,14 +2,13 @@ package command
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) clusterCommand() *cobra.Command {
@@ -23,7 +22,7 @@ func (a *App) clusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doc, err := s.Cluster(cmd.Context())
+			doc, err := s.GetCluster(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -37,7 +36,7 @@ func (a *App) clusterCommand() *cobra.Command {
 	return a.serverFlags(cmd)
 }
 
-func (a *App) printCluster(p *output.Printer, c client.Cluster) error {
+func (a *App) printCluster(p *output.Printer, c apiclient.Cluster) error {
 	d := c.Database
 	if _, err := fmt.Fprintf(a.out, "database %s %s, %s, %.1f ms away\n", output.Clean(d.Kind), output.Clean(d.Version), output.Clean(d.Role), d.LatencyMs); err != nil {
 		return err
@@ -77,25 +76,25 @@ func (a *App) printCluster(p *output.Printer, c client.Cluster) error {
 
 func milliseconds(ms int64) string { return output.Span(time.Duration(ms) * time.Millisecond) }
 
-var nodeColumns = []output.Column[client.ClusterNode]{
-	{Title: "NODE", Value: func(n client.ClusterNode) string { return n.ID }},
-	{Title: "NAME", Value: func(n client.ClusterNode) string { return n.Name }},
+var nodeColumns = []output.Column[apiclient.ClusterNode]{
+	{Title: "NODE", Value: func(n apiclient.ClusterNode) string { return n.ID }},
+	{Title: "NAME", Value: func(n apiclient.ClusterNode) string { return n.Name }},
 	{Title: "STATE", Value: nodeState},
-	{Title: "PARTITIONS", Value: func(n client.ClusterNode) string { return strconv.Itoa(n.Partitions) }, Right: true},
-	{Title: "LAG", Value: func(n client.ClusterNode) string { return milliseconds(n.PlanningLagMs) }, Right: true},
-	{Title: "SESSIONS", Value: func(n client.ClusterNode) string { return strconv.Itoa(n.Sessions) }, Right: true, Drop: 3},
-	{Title: "HEARTBEAT", Value: func(n client.ClusterNode) string { return milliseconds(n.HeartbeatAgeMs) + " ago" }, Right: true, Drop: 2},
-	{Title: "SKEW", Value: func(n client.ClusterNode) string { return milliseconds(n.ClockSkewMs) }, Right: true, Drop: 4},
-	{Title: "VERSION", Value: func(n client.ClusterNode) string { return n.Version }, Drop: 5},
-	{Title: "STARTED", Value: func(n client.ClusterNode) string { return output.Stamp(n.StartedAt) }, Wide: true},
-	{Title: "ZONES", Value: func(n client.ClusterNode) string {
+	{Title: "PARTITIONS", Value: func(n apiclient.ClusterNode) string { return number(n.Partitions) }, Right: true},
+	{Title: "LAG", Value: func(n apiclient.ClusterNode) string { return milliseconds(n.PlanningLagMs) }, Right: true},
+	{Title: "SESSIONS", Value: func(n apiclient.ClusterNode) string { return number(n.Sessions) }, Right: true, Drop: 3},
+	{Title: "HEARTBEAT", Value: func(n apiclient.ClusterNode) string { return milliseconds(n.HeartbeatAgeMs) + " ago" }, Right: true, Drop: 2},
+	{Title: "SKEW", Value: func(n apiclient.ClusterNode) string { return milliseconds(n.ClockSkewMs) }, Right: true, Drop: 4},
+	{Title: "VERSION", Value: func(n apiclient.ClusterNode) string { return n.Version }, Drop: 5},
+	{Title: "STARTED", Value: func(n apiclient.ClusterNode) string { return output.Stamp(n.StartedAt) }, Wide: true},
+	{Title: "ZONES", Value: func(n apiclient.ClusterNode) string {
 		return strings.TrimSpace(n.ZoneRules.Version + " " + n.ZoneRules.Digest)
 	}, Wide: true},
-	{Title: "ZONES FROM", Value: func(n client.ClusterNode) string { return n.ZoneRules.Source }, Wide: true},
-	{Title: "BOOT", Value: func(n client.ClusterNode) string { return n.BootID }, Wide: true},
+	{Title: "ZONES FROM", Value: func(n apiclient.ClusterNode) string { return n.ZoneRules.Source }, Wide: true},
+	{Title: "BOOT", Value: func(n apiclient.ClusterNode) string { return n.BootID }, Wide: true},
 }
 
-func nodeState(n client.ClusterNode) string {
+func nodeState(n apiclient.ClusterNode) string {
 	switch {
 	case n.ClockHeld:
 		return "held"
@@ -106,16 +105,16 @@ func nodeState(n client.ClusterNode) string {
 	}
 }
 
-func partitionColumns(now time.Time) []output.Column[client.ClusterPartition] {
-	return []output.Column[client.ClusterPartition]{
-		{Title: "PARTITION", Value: func(p client.ClusterPartition) string { return strconv.Itoa(p.ID) }, Right: true},
-		{Title: "STATE", Value: func(p client.ClusterPartition) string { return p.State }},
-		{Title: "HOLDER", Value: func(p client.ClusterPartition) string { return p.NodeName }},
-		{Title: "TERM", Value: func(p client.ClusterPartition) string { return p.Term }, Right: true},
-		{Title: "UNTIL", Value: func(p client.ClusterPartition) string { return output.When(p.Until, now) }},
-		{Title: "NEXT FIRE", Value: func(p client.ClusterPartition) string { return output.When(p.NextFireAt, now) }},
-		{Title: "LAG", Value: func(p client.ClusterPartition) string { return milliseconds(p.PlanningLagMs) }, Right: true},
-		{Title: "OVERDUE", Value: func(p client.ClusterPartition) string { return milliseconds(p.DueLagMs) }, Right: true},
+func partitionColumns(now time.Time) []output.Column[apiclient.ClusterPartition] {
+	return []output.Column[apiclient.ClusterPartition]{
+		{Title: "PARTITION", Value: func(p apiclient.ClusterPartition) string { return number(p.ID) }, Right: true},
+		{Title: "STATE", Value: func(p apiclient.ClusterPartition) string { return p.State }},
+		{Title: "HOLDER", Value: func(p apiclient.ClusterPartition) string { return p.NodeName }},
+		{Title: "TERM", Value: func(p apiclient.ClusterPartition) string { return p.Term }, Right: true},
+		{Title: "UNTIL", Value: func(p apiclient.ClusterPartition) string { return output.When(p.Until, now) }},
+		{Title: "NEXT FIRE", Value: func(p apiclient.ClusterPartition) string { return output.When(p.NextFireAt, now) }},
+		{Title: "LAG", Value: func(p apiclient.ClusterPartition) string { return milliseconds(p.PlanningLagMs) }, Right: true},
+		{Title: "OVERDUE", Value: func(p apiclient.ClusterPartition) string { return milliseconds(p.DueLagMs) }, Right: true},
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // completeWithin bounds the wait for live completions: a shell that hangs is
@@ -15,7 +15,7 @@ const completeWithin = 300 * time.Millisecond
 
 func (a *App) completeJobs(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, func(ctx context.Context, s *session) (names []string, err error) {
-		jobs, err := s.Jobs(ctx, client.JobFilter{Query: typed, Limit: 50})
+		jobs, err := apiclient.List[apiclient.Job](ctx, 50, s.ListJobs, apiclient.ListJobsParams{Q: typed})
 		for _, j := range jobs {
 			names = append(names, j.Value.Name)
 		}
@@ -28,7 +28,7 @@ func (a *App) completeExecutors(cmd *cobra.Command, args []string, typed string)
 		return nil, cobra.ShellCompDirectiveNoFileComp // the second argument is no executor
 	}
 	return a.complete(cmd, func(ctx context.Context, s *session) (names []string, err error) {
-		list, err := s.Executors(ctx, typed, 50)
+		list, err := listExecutors(ctx, s, typed, 50)
 		for _, e := range list {
 			names = append(names, e.Value.Name)
 		}

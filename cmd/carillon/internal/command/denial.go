@@ -3,25 +3,25 @@ package command
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
-var denialView = output.View[client.Denial]{
-	Name: func(d client.Denial) string { return d.ID },
-	Columns: []output.Column[client.Denial]{
-		{Title: "DENIAL", Value: func(d client.Denial) string { return d.ID }},
-		{Title: "KIND", Value: func(d client.Denial) string { return d.Kind }},
-		{Title: "SUBJECT", Value: func(d client.Denial) string { return d.Subject }},
-		{Title: "INSTANCE", Value: func(d client.Denial) string { return d.Instance }, Drop: 2},
-		{Title: "REASON", Value: func(d client.Denial) string { return d.Reason }, Drop: 1},
-		{Title: "CREATED", Value: func(d client.Denial) string { return output.Stamp(d.CreatedAt) }, Drop: 3},
-		{Title: "BY", Value: func(d client.Denial) string { return d.CreatedBy }, Drop: 4},
+var denialView = output.View[apiclient.Denial]{
+	Name: func(d apiclient.Denial) string { return d.ID },
+	Columns: []output.Column[apiclient.Denial]{
+		{Title: "DENIAL", Value: func(d apiclient.Denial) string { return d.ID }},
+		{Title: "KIND", Value: func(d apiclient.Denial) string { return d.Kind }},
+		{Title: "SUBJECT", Value: func(d apiclient.Denial) string { return d.Subject }},
+		{Title: "INSTANCE", Value: func(d apiclient.Denial) string { return d.Instance }, Drop: 2},
+		{Title: "REASON", Value: func(d apiclient.Denial) string { return d.Reason }, Drop: 1},
+		{Title: "CREATED", Value: func(d apiclient.Denial) string { return output.Stamp(d.CreatedAt) }, Drop: 3},
+		{Title: "BY", Value: func(d apiclient.Denial) string { return d.CreatedBy }, Drop: 4},
 	},
 }
 
 func (a *App) executorDeny() *cobra.Command {
-	var r client.DenialRequest
+	var r apiclient.CreateDenialInputBody
 	cmd := &cobra.Command{
 		Use: "deny EXECUTOR [INSTANCE]", Short: "Keep a process or a certificate of an executor out",
 		Long: `Ends the sessions of a process on all nodes within seconds, and lets it in no
@@ -44,7 +44,7 @@ is not concerned: revoke the join token to keep new ones out.`,
 			if err != nil {
 				return err
 			}
-			d, err := s.Deny(cmd.Context(), e.ID, r)
+			d, err := s.CreateDenial(cmd.Context(), e.ID, r)
 			if err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ func (a *App) executorDenials() *cobra.Command {
 		Use: "denials EXECUTOR", Short: "List whom an executor keeps out",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor denials shop\n  carillon executor denials shop -o json",
-		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
-			list, err := s.Denials(cmd.Context(), e.ID)
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e apiclient.Ref, args []string) error {
+			list, err := apiclient.ListOf[apiclient.Denial](cmd.Context(), 0, s.ListDenials, e.ID, apiclient.ListDenialsParams{})
 			if err != nil {
 				return err
 			}
@@ -83,8 +83,8 @@ func (a *App) executorAllow() *cobra.Command {
 		Use: "allow EXECUTOR DENIAL", Short: "Take a denial back",
 		Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor allow shop 12",
-		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
-			if err := s.Allow(cmd.Context(), e.ID, args[1]); err != nil {
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e apiclient.Ref, args []string) error {
+			if _, err := s.DeleteDenial(cmd.Context(), e.ID, args[1]); err != nil {
 				return err
 			}
 			a.say("Denial %s of executor %s is gone.", args[1], output.Clean(e.Name))

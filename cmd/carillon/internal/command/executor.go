@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) executorCommand() *cobra.Command {
@@ -24,17 +24,21 @@ func (a *App) executorCommand() *cobra.Command {
 		a.executorList(), a.executorGet(), a.executorHandlers(), a.executorCreate(), a.executorDeny(), a.executorDenials(), a.executorAllow(), tokens))
 }
 
-var executorView = output.View[client.ExecutorSummary]{
-	Name: func(e client.ExecutorSummary) string { return e.Name },
-	Columns: []output.Column[client.ExecutorSummary]{
-		{Title: "ID", Value: func(e client.ExecutorSummary) string { return e.ID }, Wide: true},
-		{Title: "NAME", Value: func(e client.ExecutorSummary) string { return e.Name }},
-		{Title: "ONLINE", Value: func(e client.ExecutorSummary) string { return strconv.Itoa(e.InstancesOnline) }, Right: true},
-		{Title: "INSTANCES", Value: func(e client.ExecutorSummary) string { return strconv.Itoa(e.InstancesTotal) }, Right: true, Drop: 2},
-		{Title: "HANDLERS", Value: func(e client.ExecutorSummary) string { return strconv.Itoa(e.Handlers) }, Right: true, Drop: 1},
-		{Title: "DESCRIPTION", Value: func(e client.ExecutorSummary) string { return e.Description }, Drop: 3},
-		{Title: "CREATED", Value: func(e client.ExecutorSummary) string { return output.Stamp(e.CreatedAt) }, Wide: true},
+var executorView = output.View[apiclient.Executor]{
+	Name: func(e apiclient.Executor) string { return e.Name },
+	Columns: []output.Column[apiclient.Executor]{
+		{Title: "ID", Value: func(e apiclient.Executor) string { return e.ID }, Wide: true},
+		{Title: "NAME", Value: func(e apiclient.Executor) string { return e.Name }},
+		{Title: "ONLINE", Value: func(e apiclient.Executor) string { return number(e.InstancesOnline) }, Right: true},
+		{Title: "INSTANCES", Value: func(e apiclient.Executor) string { return number(e.InstancesTotal) }, Right: true, Drop: 2},
+		{Title: "HANDLERS", Value: func(e apiclient.Executor) string { return number(e.Handlers) }, Right: true, Drop: 1},
+		{Title: "DESCRIPTION", Value: func(e apiclient.Executor) string { return e.Description }, Drop: 3},
+		{Title: "CREATED", Value: func(e apiclient.Executor) string { return output.Stamp(e.CreatedAt) }, Wide: true},
 	},
+}
+
+func listExecutors(ctx context.Context, s *session, query string, limit int) ([]apiclient.Doc[apiclient.Executor], error) {
+	return apiclient.List[apiclient.Executor](ctx, limit, s.ListExecutors, apiclient.ListExecutorsParams{Q: query})
 }
 
 func (a *App) executorList() *cobra.Command {
@@ -47,7 +51,7 @@ func (a *App) executorList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.Executors(cmd.Context(), query, 0)
+			list, err := listExecutors(cmd.Context(), s, query, 0)
 			if err != nil {
 				return err
 			}
@@ -61,40 +65,40 @@ func (a *App) executorList() *cobra.Command {
 	return cmd
 }
 
-func instanceColumns(now time.Time) []output.Column[client.Instance] {
-	return []output.Column[client.Instance]{
-		{Title: "INSTANCE", Value: func(i client.Instance) string { return i.ID }},
-		{Title: "NAME", Value: func(i client.Instance) string { return i.Name }},
-		{Title: "STATE", Value: func(i client.Instance) string { return i.State }},
-		{Title: "BUSY", Value: func(i client.Instance) string { return fmt.Sprintf("%d/%d", i.Running, i.Slots) }, Right: true},
-		{Title: "HOST", Value: func(i client.Instance) string { return i.Host }, Drop: 2},
-		{Title: "PID", Value: func(i client.Instance) string { return strconv.Itoa(i.PID) }, Drop: 3, Right: true},
-		{Title: "VERSION", Value: func(i client.Instance) string { return i.Version }, Drop: 4},
-		{Title: "SINCE", Value: func(i client.Instance) string { return output.When(&i.StartedAt, now) }, Drop: 5},
-		{Title: "LABELS", Value: func(i client.Instance) string { return labelsCell(i.Labels) }, Drop: 6},
-		{Title: "HANDLERS", Value: func(i client.Instance) string { return strconv.Itoa(len(i.Handlers)) }, Drop: 7, Right: true},
-		{Title: "HEARTBEAT", Value: func(i client.Instance) string { return output.When(&i.LastHeartbeatAt, now) }, Drop: 1},
-		{Title: "SDK", Value: func(i client.Instance) string { return i.SDKVersion }, Wide: true},
+func instanceColumns(now time.Time) []output.Column[apiclient.Instance] {
+	return []output.Column[apiclient.Instance]{
+		{Title: "INSTANCE", Value: func(i apiclient.Instance) string { return i.ID }},
+		{Title: "NAME", Value: func(i apiclient.Instance) string { return i.Name }},
+		{Title: "STATE", Value: func(i apiclient.Instance) string { return i.State }},
+		{Title: "BUSY", Value: func(i apiclient.Instance) string { return fmt.Sprintf("%d/%d", i.Running, i.Slots) }, Right: true},
+		{Title: "HOST", Value: func(i apiclient.Instance) string { return i.Host }, Drop: 2},
+		{Title: "PID", Value: func(i apiclient.Instance) string { return number(i.Pid) }, Drop: 3, Right: true},
+		{Title: "VERSION", Value: func(i apiclient.Instance) string { return i.Version }, Drop: 4},
+		{Title: "SINCE", Value: func(i apiclient.Instance) string { return output.When(&i.StartedAt, now) }, Drop: 5},
+		{Title: "LABELS", Value: func(i apiclient.Instance) string { return labelsCell(i.Labels) }, Drop: 6},
+		{Title: "HANDLERS", Value: func(i apiclient.Instance) string { return strconv.Itoa(len(i.Handlers)) }, Drop: 7, Right: true},
+		{Title: "HEARTBEAT", Value: func(i apiclient.Instance) string { return output.When(&i.LastHeartbeatAt, now) }, Drop: 1},
+		{Title: "SDK", Value: func(i apiclient.Instance) string { return i.SdkVersion }, Wide: true},
 	}
 }
 
-var handlerColumns = []output.Column[client.Handler]{
-	{Title: "HANDLER", Value: func(h client.Handler) string { return h.Name }},
-	{Title: "ONLINE", Value: func(h client.Handler) string { return strconv.Itoa(h.InstancesOnline) }, Right: true},
+var handlerColumns = []output.Column[apiclient.Handler]{
+	{Title: "HANDLER", Value: func(h apiclient.Handler) string { return h.Name }},
+	{Title: "ONLINE", Value: func(h apiclient.Handler) string { return number(h.InstancesOnline) }, Right: true},
 	{Title: "VERSIONS", Value: versionsCell, Drop: 3},
-	{Title: "IDEMPOTENT", Value: func(h client.Handler) string { return strconv.FormatBool(h.Idempotent) }, Drop: 1},
-	{Title: "WEIGHT", Value: func(h client.Handler) string { return strconv.Itoa(max(1, h.Weight)) }, Wide: true, Right: true},
-	{Title: "DESCRIPTION", Value: func(h client.Handler) string { return h.Description }, Drop: 2},
+	{Title: "IDEMPOTENT", Value: func(h apiclient.Handler) string { return strconv.FormatBool(h.Idempotent) }, Drop: 1},
+	{Title: "WEIGHT", Value: func(h apiclient.Handler) string { return number(max(1, h.Weight)) }, Wide: true, Right: true},
+	{Title: "DESCRIPTION", Value: func(h apiclient.Handler) string { return h.Description }, Drop: 2},
 }
 
-var refusedColumns = []output.Column[client.RefusedDeclaration]{
-	{Title: "NOT TAKEN FROM THE CODE", Value: func(r client.RefusedDeclaration) string { return r.Job }},
-	{Title: "VERSION", Value: func(r client.RefusedDeclaration) string { return r.Version }, Drop: 1},
-	{Title: "WHY", Value: func(r client.RefusedDeclaration) string { return r.Message }},
+var refusedColumns = []output.Column[apiclient.RefusedDeclaration]{
+	{Title: "NOT TAKEN FROM THE CODE", Value: func(r apiclient.RefusedDeclaration) string { return r.Job }},
+	{Title: "VERSION", Value: func(r apiclient.RefusedDeclaration) string { return r.Version }, Drop: 1},
+	{Title: "WHY", Value: func(r apiclient.RefusedDeclaration) string { return r.Message }},
 }
 
 // versionsCell names the versions that have a handler, those that run first.
-func versionsCell(h client.Handler) string {
+func versionsCell(h apiclient.Handler) string {
 	var running, left []string
 	for _, v := range h.Versions {
 		name := v.Version
@@ -139,15 +143,15 @@ func (a *App) executorHandlers() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.Handlers(cmd.Context(), e.ID)
+			list, err := apiclient.ListOf[apiclient.Handler](cmd.Context(), 0, s.ListHandlers, e.ID, apiclient.ListHandlersParams{})
 			if err != nil {
 				return err
 			}
 			if len(list) == 0 {
 				a.say("Nothing has been registered yet.")
 			}
-			name := func(h client.Handler) string { return h.Name }
-			return output.List(s.Printer, output.View[client.Handler]{Name: name, Columns: handlerColumns}, list)
+			name := func(h apiclient.Handler) string { return h.Name }
+			return output.List(s.Printer, output.View[apiclient.Handler]{Name: name, Columns: handlerColumns}, list)
 		},
 	}
 }
@@ -175,7 +179,7 @@ func (a *App) getExecutor(ctx context.Context, word string, gone bool) error {
 	if err != nil {
 		return err
 	}
-	e, err := s.Executor(ctx, found.ID)
+	e, err := s.GetExecutor(ctx, found.ID)
 	if err != nil {
 		return err
 	}
@@ -186,11 +190,11 @@ func (a *App) getExecutor(ctx context.Context, word string, gone bool) error {
 		_, err := fmt.Fprintln(a.out, output.Clean(e.Value.Name))
 		return err
 	}
-	instances, err := s.Instances(ctx, found.ID, gone)
+	instances, err := apiclient.ListOf[apiclient.Instance](ctx, 0, s.ListInstances, found.ID, apiclient.ListInstancesParams{IncludeGone: gone})
 	if err != nil {
 		return err
 	}
-	values := make([]client.Instance, len(instances))
+	values := make([]apiclient.Instance, len(instances))
 	for i, d := range instances {
 		values[i] = d.Value
 	}
@@ -233,13 +237,12 @@ func (a *App) executorCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := s.CreateExecutor(cmd.Context(), args[0], description)
+			e, err := s.CreateExecutor(cmd.Context(), apiclient.CreateExecutorInputBody{Name: args[0], Description: description})
 			if err != nil {
 				return err
 			}
 			a.say("Created executor %s. Next: carillon executor token create %s", e.Value.Name, e.Value.Name)
-			summary := client.Doc[client.ExecutorSummary]{Value: client.ExecutorSummary{Executor: e.Value}, Raw: e.Raw}
-			return output.One(s.Printer, executorView, summary)
+			return output.One(s.Printer, executorView, e)
 		},
 	}
 	cmd.Flags().StringVar(&description, "description", "", "what it is for")
@@ -247,7 +250,7 @@ func (a *App) executorCreate() *cobra.Command {
 }
 
 // onExecutor is for commands whose first argument is an executor.
-func (a *App) onExecutor(run func(*cobra.Command, *session, client.Executor, []string) error) func(*cobra.Command, []string) error {
+func (a *App) onExecutor(run func(*cobra.Command, *session, apiclient.Ref, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.connect()
 		if err != nil {
@@ -262,21 +265,21 @@ func (a *App) onExecutor(run func(*cobra.Command, *session, client.Executor, []s
 }
 
 // findExecutor takes a name or an id.
-func findExecutor(ctx context.Context, s *session, word string) (client.Executor, error) {
-	list, err := s.Executors(ctx, word, 0)
+func findExecutor(ctx context.Context, s *session, word string) (apiclient.Ref, error) {
+	list, err := listExecutors(ctx, s, word, 0)
 	if err != nil {
-		return client.Executor{}, err
+		return apiclient.Ref{}, err
 	}
 	near := []string{}
 	for _, e := range list {
 		if e.Value.Name == word {
-			return e.Value.Executor, nil
+			return apiclient.Ref{ID: e.Value.ID, Name: word}, nil
 		}
 		near = append(near, e.Value.Name)
 	}
 	if isID(word) {
-		e, err := s.Executor(ctx, word)
-		return e.Value.Executor, err
+		e, err := s.GetExecutor(ctx, word)
+		return apiclient.Ref{ID: word, Name: e.Value.Name}, err
 	}
-	return client.Executor{}, notFound("executor", word, near)
+	return apiclient.Ref{}, notFound("executor", word, near)
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/login"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // The exit codes of package documentation.
@@ -82,12 +83,12 @@ func codeOf(err error) int {
 	if _, ok := errors.AsType[*login.NotLoggedInError](err); ok {
 		return exitDenied
 	}
-	p, ok := errors.AsType[*client.Problem](err)
+	p, ok := errors.AsType[*apiclient.Problem](err)
 	if !ok {
 		return exitFailed
 	}
 	switch {
-	case p.Code == client.CodeWaitTimedOut:
+	case p.Code == apiclient.ProblemCodeWaitTimedOut:
 		return exitTimedOut
 	case p.Status == http.StatusNotFound && p.Code != "":
 		return exitNotFound
@@ -103,7 +104,7 @@ func codeOf(err error) int {
 func tell(w io.Writer, cmd *cobra.Command, err error, code int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Error: %s\n", output.CleanLines(err.Error()))
-	if p, ok := errors.AsType[*client.Problem](err); ok {
+	if p, ok := errors.AsType[*apiclient.Problem](err); ok {
 		tellProblem(&b, p)
 	}
 	if next := nextStep(err, cmd); next != "" {
@@ -116,18 +117,15 @@ func tell(w io.Writer, cmd *cobra.Command, err error, code int) {
 }
 
 // tellProblem lists wrong fields; a cron expression gets a caret.
-func tellProblem(b *strings.Builder, p *client.Problem) {
+func tellProblem(b *strings.Builder, p *apiclient.Problem) {
 	for _, item := range p.Errors {
 		if len(p.Errors) > 1 || !strings.Contains(p.Detail, item.Message) {
 			fmt.Fprintf(b, "  %s: %s\n", output.Clean(item.Location), output.Clean(item.Message))
 		}
-		text, isText := item.Value.(string)
-		if item.Position != nil && isText && *item.Position >= 0 && *item.Position <= len(text) {
-			length := 1
-			if item.Length != nil {
-				length = max(*item.Length, 1)
-			}
-			b.WriteString(caret(text, *item.Position, length))
+		var text string
+		isText := json.Unmarshal(item.Value, &text) == nil
+		if at := item.Position; at != nil && isText && *at >= 0 && *at <= int64(len(text)) {
+			b.WriteString(caret(text, int(*at), int(max(item.Length, 1))))
 		}
 		if item.Hint != "" {
 			fmt.Fprintf(b, "  hint: %s\n", output.Clean(item.Hint))
@@ -150,29 +148,29 @@ func nextStep(err error, cmd *cobra.Command) string {
 	if e, ok := errors.AsType[*login.NotLoggedInError](err); ok {
 		return "Log in with: carillon login --url " + e.Server + "   (or set CARILLON_API_KEY)"
 	}
-	if e, ok := errors.AsType[*client.TransportError](err); ok && !errors.Is(err, context.Canceled) {
+	if e, ok := errors.AsType[*apiclient.TransportError](err); ok && !errors.Is(err, context.Canceled) {
 		return "Is the server running there? Name another one with --url or CARILLON_URL (now " + e.Host + ")."
 	}
-	p, ok := errors.AsType[*client.Problem](err)
+	p, ok := errors.AsType[*apiclient.Problem](err)
 	if !ok {
 		return ""
 	}
 	switch p.Code {
-	case client.CodeUnauthenticated, client.CodeTokenExpired:
+	case apiclient.ProblemCodeUnauthenticated, apiclient.ProblemCodeTokenExpired:
 		return "The server did not take the credentials. Log in again with: carillon login (or check CARILLON_API_KEY)"
-	case client.CodeDenied:
+	case apiclient.ProblemCodePermissionDenied:
 		return "Your role does not allow this, or your password must be changed first (carillon password). Who you are: carillon whoami"
-	case client.CodeRevisionMismatch:
+	case apiclient.ProblemCodeRevisionMismatch:
 		return "Somebody changed the job. Get it again with: carillon job get JOB -o yaml"
-	case client.CodeUnknownHandler:
+	case apiclient.ProblemCodeUnknownHandler:
 		return "See what is registered with: carillon executor handlers EXECUTOR   (or pass --allow-unknown-handler)"
-	case client.CodeUnfitInput:
+	case apiclient.ProblemCodeUnfitInput:
 		return "See the handler's schema with: carillon executor handlers EXECUTOR -o yaml   (or pass --allow-unfit-input)"
-	case client.CodeExecutorOffline:
+	case apiclient.ProblemCodeExecutorOffline:
 		return "See who is connected with: carillon executor list"
-	case client.CodeInvalidCron:
+	case apiclient.ProblemCodeInvalidCron:
 		return "Try expressions with: carillon cron explain 'EXPRESSION'"
-	case client.CodeNotFound:
+	case apiclient.ProblemCodeNotFound:
 		if parent := cmd.Parent(); parent != nil && parent.Name() != "carillon" {
 			for _, c := range parent.Commands() {
 				if c.Name() == "list" {

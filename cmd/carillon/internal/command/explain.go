@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) runExplain() *cobra.Command {
@@ -48,7 +48,7 @@ func (a *App) jobExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doc, err := s.ExplainFire(cmd.Context(), job.Value.ID, at)
+			doc, err := s.ExplainFire(cmd.Context(), job.Value.ID, apiclient.ExplainFireParams{At: at})
 			if err != nil {
 				return err
 			}
@@ -65,27 +65,35 @@ func (a *App) languageFlag(cmd *cobra.Command, lang *string) {
 }
 
 // parties are whose doing it is, by the API's codes.
-var parties = map[string]client.Bilingual{
+var parties = map[string]apiclient.Bilingual{
 	"handler": {En: "handler", Zh: "处理器"}, "executor": {En: "executor", Zh: "执行器"}, "admin": {En: "admin", Zh: "管理节点"},
 	"database": {En: "database", Zh: "数据库"}, "person": {En: "person", Zh: "人员操作"}, "job": {En: "settings of the job", Zh: "任务设置"},
 }
 
-func (a *App) writeExplanation(s *session, doc client.Doc[client.Explanation], lang string) error {
+// in returns a text in a language, English unless it is zh.
+func in(language string, text apiclient.Bilingual) string {
+	if language == "zh" {
+		return text.Zh
+	}
+	return text.En
+}
+
+func (a *App) writeExplanation(s *session, doc apiclient.Doc[apiclient.Explanation], lang string) error {
 	if done, err := output.Machine(s.Printer, doc); done {
 		return err
 	}
 	e := doc.Value
-	if _, err := fmt.Fprintln(a.out, output.Clean(e.Summary.In(lang))); err != nil {
+	if _, err := fmt.Fprintln(a.out, output.Clean(in(lang, e.Summary))); err != nil {
 		return err
 	}
-	if who := parties[e.Party].In(lang); who != "" {
+	if who := in(lang, parties[e.Party]); who != "" {
 		label := map[string]string{"en": "  cause: ", "zh": "  原因方："}[lang]
 		if _, err := fmt.Fprintln(a.out, label+who); err != nil {
 			return err
 		}
 	}
 	for _, step := range e.Steps {
-		if _, err := fmt.Fprintf(a.out, "  %s  %s\n", output.Stamp(step.At), output.Clean(step.Text.In(lang))); err != nil {
+		if _, err := fmt.Fprintf(a.out, "  %s  %s\n", output.Stamp(step.At), output.Clean(in(lang, step.Text))); err != nil {
 			return err
 		}
 	}
@@ -95,9 +103,9 @@ func (a *App) writeExplanation(s *session, doc client.Doc[client.Explanation], l
 	if _, err := fmt.Fprintln(a.out); err != nil {
 		return err
 	}
-	return output.Rows(s.Printer, []output.Column[client.InstanceVerdict]{
-		{Title: "INSTANCE", Value: func(v client.InstanceVerdict) string { return v.Instance.Name }},
-		{Title: "VERDICT", Value: func(v client.InstanceVerdict) string { return v.Verdict }},
-		{Title: "WHY", Value: func(v client.InstanceVerdict) string { return v.Text.In(lang) }, Drop: 1},
+	return output.Rows(s.Printer, []output.Column[apiclient.InstanceVerdict]{
+		{Title: "INSTANCE", Value: func(v apiclient.InstanceVerdict) string { return v.Instance.Name }},
+		{Title: "VERDICT", Value: func(v apiclient.InstanceVerdict) string { return v.Verdict }},
+		{Title: "WHY", Value: func(v apiclient.InstanceVerdict) string { return in(lang, v.Text) }, Drop: 1},
 	}, e.Instances)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) jobGiveBack() *cobra.Command {
@@ -23,10 +24,11 @@ func (a *App) jobGiveBack() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := s.Declaration(cmd.Context(), job.Value.ID)
+			declaration, err := s.GetJobDeclaration(cmd.Context(), job.Value.ID)
 			if err != nil {
 				return err
 			}
+			d := declaration.Value
 			if d.GiveBack && !yes {
 				if d.EditedAt != nil {
 					a.say("Edited in the console by %s, %s.", output.Clean(d.EditedBy), output.When(d.EditedAt, a.now()))
@@ -45,7 +47,7 @@ func (a *App) jobGiveBack() *cobra.Command {
 					return err
 				}
 			}
-			back, err := s.GiveBack(cmd.Context(), job.Value.ID, d.Hash)
+			back, err := s.GiveJobBack(cmd.Context(), job.Value.ID, apiclient.GiveBackInputBody{Hash: d.Hash})
 			if err != nil {
 				return err
 			}

@@ -6,26 +6,33 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // userRoles are the roles that a user may have, the least first.
 var userRoles = keyRoles[1:]
 
-func invitationView(mine bool) output.View[client.Invitation] {
-	who := output.Column[client.Invitation]{Title: "USER", Value: func(i client.Invitation) string { return i.Username }}
+// invitation is one of the tenant's, or one for the own account: the username is
+// empty of those, the tenant of the others.
+type invitation struct {
+	apiclient.Invitation
+	Tenant apiclient.TenantRef `json:"tenant"`
+}
+
+func invitationView(mine bool) output.View[invitation] {
+	who := output.Column[invitation]{Title: "USER", Value: func(i invitation) string { return i.Username }}
 	if mine {
-		who = output.Column[client.Invitation]{Title: "TENANT", Value: func(i client.Invitation) string { return i.Tenant.Name }}
+		who = output.Column[invitation]{Title: "TENANT", Value: func(i invitation) string { return i.Tenant.Name }}
 	}
-	return output.View[client.Invitation]{
-		Name: func(i client.Invitation) string { return i.ID },
-		Columns: []output.Column[client.Invitation]{
-			{Title: "INVITATION", Value: func(i client.Invitation) string { return i.ID }},
+	return output.View[invitation]{
+		Name: func(i invitation) string { return i.ID },
+		Columns: []output.Column[invitation]{
+			{Title: "INVITATION", Value: func(i invitation) string { return i.ID }},
 			who,
-			{Title: "ROLE", Value: func(i client.Invitation) string { return i.Role }},
-			{Title: "EXPIRES", Value: func(i client.Invitation) string { return output.Stamp(i.ExpiresAt) }},
-			{Title: "BY", Value: func(i client.Invitation) string { return i.InvitedBy }, Drop: 1},
+			{Title: "ROLE", Value: func(i invitation) string { return i.Role }},
+			{Title: "EXPIRES", Value: func(i invitation) string { return output.Stamp(i.ExpiresAt) }},
+			{Title: "BY", Value: func(i invitation) string { return i.InvitedBy }, Drop: 1},
 		},
 	}
 }
@@ -52,7 +59,7 @@ func (a *App) invitationCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := s.Invite(cmd.Context(), args[0], role)
+			made, err := s.CreateInvitation(cmd.Context(), apiclient.CreateInvitationInputBody{Username: args[0], Role: role})
 			if err != nil {
 				return err
 			}
@@ -78,11 +85,12 @@ func (a *App) invitationList(mine bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ask := s.Invitations
+			var list []apiclient.Doc[invitation]
 			if mine {
-				ask = s.MyInvitations
+				list, err = apiclient.List[invitation](cmd.Context(), 0, s.ListMyInvitations, apiclient.ListMyInvitationsParams{})
+			} else {
+				list, err = apiclient.List[invitation](cmd.Context(), 0, s.ListInvitations, apiclient.ListInvitationsParams{})
 			}
-			list, err := ask(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -108,7 +116,7 @@ func (a *App) invitationTakeBack() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.TakeInvitationBack(cmd.Context(), args[0]); err != nil {
+			if _, err := s.DeleteInvitation(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			a.say("Took back invitation %s.", args[0])
@@ -131,7 +139,11 @@ func (a *App) invitationAnswer(accept bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.AnswerInvitation(cmd.Context(), args[0], accept); err != nil {
+			answer := s.DeclineInvitation
+			if accept {
+				answer = s.AcceptInvitation
+			}
+			if _, err := answer(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			a.say(said, args[0])

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) jobCommand() *cobra.Command {
@@ -22,28 +22,38 @@ func (a *App) jobCommand() *cobra.Command {
 }
 
 // jobView shows jobs; now makes times relative.
-func jobView(now time.Time) output.View[client.Job] {
-	return output.View[client.Job]{
-		Name: func(j client.Job) string { return j.Name },
-		Columns: []output.Column[client.Job]{
-			{Title: "ID", Value: func(j client.Job) string { return j.ID }, Wide: true},
-			{Title: "NAME", Value: func(j client.Job) string { return j.Name }},
-			{Title: "STATE", Value: func(j client.Job) string { return j.State }},
-			{Title: "SCHEDULE", Value: func(j client.Job) string { return scheduleCell(j.Schedule) }, Drop: 2},
-			{Title: "ZONE", Value: func(j client.Job) string { return j.Schedule.Zone }, Drop: 5},
-			{Title: "NEXT", Value: func(j client.Job) string { return nextCell(j, now) }},
-			{Title: "LAST", Value: func(j client.Job) string { return lastCell(j) }, Drop: 3},
-			{Title: "EXECUTOR", Value: func(j client.Job) string { return j.Executor.Name }, Drop: 4},
-			{Title: "ONLINE", Value: func(j client.Job) string { return strconv.Itoa(j.ExecutorOnline) }, Drop: 6, Right: true},
-			{Title: "HANDLER", Value: func(j client.Job) string { return j.Handler }, Wide: true},
-			{Title: "OWNER", Value: func(j client.Job) string { return j.Owner.Email }, Wide: true},
-			{Title: "REVISION", Value: func(j client.Job) string { return strconv.FormatInt(j.Revision, 10) }, Wide: true, Right: true},
-			{Title: "UPDATED", Value: func(j client.Job) string { return output.Stamp(j.UpdatedAt) }, Wide: true},
+func jobView(now time.Time) output.View[apiclient.Job] {
+	return output.View[apiclient.Job]{
+		Name: func(j apiclient.Job) string { return j.Name },
+		Columns: []output.Column[apiclient.Job]{
+			{Title: "ID", Value: func(j apiclient.Job) string { return j.ID }, Wide: true},
+			{Title: "NAME", Value: func(j apiclient.Job) string { return j.Name }},
+			{Title: "STATE", Value: func(j apiclient.Job) string { return j.State }},
+			{Title: "SCHEDULE", Value: func(j apiclient.Job) string { return scheduleCell(j.Schedule) }, Drop: 2},
+			{Title: "ZONE", Value: func(j apiclient.Job) string { return j.Schedule.Zone }, Drop: 5},
+			{Title: "NEXT", Value: func(j apiclient.Job) string { return nextCell(j, now) }},
+			{Title: "LAST", Value: func(j apiclient.Job) string { return lastCell(j) }, Drop: 3},
+			{Title: "EXECUTOR", Value: func(j apiclient.Job) string { return j.Executor.Name }, Drop: 4},
+			{Title: "ONLINE", Value: func(j apiclient.Job) string { return number(j.ExecutorOnline) }, Drop: 6, Right: true},
+			{Title: "HANDLER", Value: func(j apiclient.Job) string { return j.Handler }, Wide: true},
+			{Title: "OWNER", Value: func(j apiclient.Job) string { return j.Owner.Email }, Wide: true},
+			{Title: "REVISION", Value: func(j apiclient.Job) string { return number(j.Revision) }, Wide: true, Right: true},
+			{Title: "UPDATED", Value: func(j apiclient.Job) string { return output.Stamp(j.UpdatedAt) }, Wide: true},
 		},
 	}
 }
 
-func scheduleCell(s client.Schedule) string {
+// number writes a number of the API.
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func inWords(text *apiclient.Bilingual) string {
+	if text == nil {
+		return ""
+	}
+	return text.En
+}
+
+func scheduleCell(s apiclient.Schedule) string {
 	switch s.Kind {
 	case "cron":
 		return s.Expr
@@ -67,7 +77,7 @@ func scheduleCell(s client.Schedule) string {
 	}
 }
 
-func nextCell(j client.Job, now time.Time) string {
+func nextCell(j apiclient.Job, now time.Time) string {
 	switch {
 	case j.State == "paused":
 		return ""
@@ -80,7 +90,7 @@ func nextCell(j client.Job, now time.Time) string {
 	}
 }
 
-func lastCell(j client.Job) string {
+func lastCell(j apiclient.Job) string {
 	if j.LastRun == nil {
 		return ""
 	}
@@ -88,13 +98,14 @@ func lastCell(j client.Job) string {
 }
 
 func (a *App) jobList() *cobra.Command {
-	var f client.JobFilter
+	var f apiclient.ListJobsParams
 	var executor string
+	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List jobs", Args: cobra.NoArgs,
 		Example: "  carillon job list --state paused\n  carillon job list --executor shop -o name\n  carillon job list --never-fires",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.Limit < 0 {
+			if limit < 0 {
 				return usagef("--limit must not be negative")
 			}
 			s, err := a.connect()
@@ -108,7 +119,7 @@ func (a *App) jobList() *cobra.Command {
 				}
 				f.ExecutorID = e.ID
 			}
-			jobs, err := s.Jobs(cmd.Context(), f)
+			jobs, err := apiclient.List[apiclient.Job](cmd.Context(), limit, s.ListJobs, f)
 			if err != nil {
 				return err
 			}
@@ -119,7 +130,7 @@ func (a *App) jobList() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.Query, "query", "q", "", "part of name or description")
+	flags.StringVarP(&f.Q, "query", "q", "", "part of name or description")
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.Handler, "handler", "", "handler")
 	choiceFlag(cmd, &f.State, "state", "", []string{"enabled", "paused"}, "enabled or paused")
@@ -128,7 +139,7 @@ func (a *App) jobList() *cobra.Command {
 	flags.StringVarP(&f.Label, "label", "l", "", "label as key or key=value")
 	flags.StringVar(&f.Owner, "owner", "", "part of the owner's name or address")
 	choiceFlag(cmd, &f.Sort, "sort", "", []string{"name", "nextFireAt", "updatedAt"}, "name, nextFireAt or updatedAt")
-	flags.IntVarP(&f.Limit, "limit", "n", 0, "at most this many (0 = all)")
+	flags.IntVarP(&limit, "limit", "n", 0, "at most this many (0 = all)")
 	return cmd
 }
 
@@ -153,7 +164,7 @@ func (a *App) jobGet() *cobra.Command {
 	}
 }
 
-func (a *App) describeJob(s *session, j client.Job) error {
+func (a *App) describeJob(s *session, j apiclient.Job) error {
 	last := ""
 	if j.LastRun != nil {
 		last = j.LastRun.State + " (run " + j.LastRun.ID + ")"
@@ -165,7 +176,7 @@ func (a *App) describeJob(s *session, j client.Job) error {
 	return s.Fields(
 		"Name", j.Name, "Id", j.ID, "Description", j.Description,
 		"State", j.State, "Pause note", j.PauseNote,
-		"Schedule", schedule, "In words", j.Schedule.Text.En, "Zone", j.Schedule.Zone,
+		"Schedule", schedule, "In words", inWords(j.Schedule.Text), "Zone", j.Schedule.Zone,
 		"Next fire", nextCell(j, a.now()), "Last run", last,
 		"Executor", fmt.Sprintf("%s (%d online)", j.Executor.Name, j.ExecutorOnline), "Handler", j.Handler,
 		"Owner", strings.TrimSpace(j.Owner.Name+" "+j.Owner.Email), "Source", j.Source, "Declared", declaredCell(j.Declared),
@@ -173,7 +184,7 @@ func (a *App) describeJob(s *session, j client.Job) error {
 }
 
 // declaredCell says whose code declares a job, and who decides about it.
-func declaredCell(d *client.Declared) string {
+func declaredCell(d *apiclient.Declared) string {
 	if d == nil {
 		return ""
 	}
@@ -192,22 +203,22 @@ func declaredCell(d *client.Declared) string {
 
 // findJob takes an id or a name. Names are unique, and win: a job may be
 // called 2026.
-func findJob(ctx context.Context, s *session, word string) (client.Doc[client.Job], error) {
-	jobs, err := s.Jobs(ctx, client.JobFilter{Query: word, Kind: "all"})
+func findJob(ctx context.Context, s *session, word string) (apiclient.Doc[apiclient.Job], error) {
+	jobs, err := apiclient.List[apiclient.Job](ctx, 0, s.ListJobs, apiclient.ListJobsParams{Q: word, Kind: "all"})
 	if err != nil {
-		return client.Doc[client.Job]{}, err
+		return apiclient.Doc[apiclient.Job]{}, err
 	}
 	near := []string{}
 	for _, j := range jobs {
 		if j.Value.Name == word {
-			return s.Job(ctx, j.Value.ID) // lists leave the input out
+			return s.GetJob(ctx, j.Value.ID) // lists leave the input out
 		}
 		near = append(near, j.Value.Name)
 	}
 	if isID(word) {
-		return s.Job(ctx, word)
+		return s.GetJob(ctx, word)
 	}
-	return client.Doc[client.Job]{}, notFound("job", word, near)
+	return apiclient.Doc[apiclient.Job]{}, notFound("job", word, near)
 }
 
 // isID: ids are decimal numbers.
@@ -227,8 +238,7 @@ func notFound(kind, word string, near []string) error {
 }
 
 func (a *App) jobNext() *cobra.Command {
-	var n int
-	var from string
+	var params apiclient.NextFiresParams
 	cmd := &cobra.Command{
 		Use: "next JOB", Short: "Show a job's next fire times", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
 		Example: "  carillon job next close-day\n  carillon job next close-day -n 3 --from 2027-01-01T00:00:00Z",
@@ -241,7 +251,7 @@ func (a *App) jobNext() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fires, err := s.NextFires(cmd.Context(), job.Value.ID, n, from)
+			fires, err := s.NextFires(cmd.Context(), job.Value.ID, params)
 			if err != nil {
 				return err
 			}
@@ -266,7 +276,7 @@ func (a *App) jobNext() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().IntVarP(&n, "count", "n", 10, "how many, 1 to 100")
-	cmd.Flags().StringVar(&from, "from", "", "after this instant, RFC 3339 (default: now)")
+	cmd.Flags().Int64VarP(&params.N, "count", "n", 10, "how many, 1 to 100")
+	cmd.Flags().StringVar(&params.From, "from", "", "after this instant, RFC 3339 (default: now)")
 	return cmd
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) jobPause() *cobra.Command {
@@ -24,8 +24,8 @@ func (a *App) jobPause() *cobra.Command {
 		Use: "pause JOB...", Short: "Stop a job's schedule", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
 		Example: "  carillon job pause close-day --note 'ledger is being moved'\n  carillon job list -o name -l team=pay | xargs carillon job pause",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachJob(cmd, args, func(s *session, j client.Job) (client.Doc[client.Job], error) {
-				return s.PauseJob(cmd.Context(), j.ID, note)
+			return a.eachJob(cmd, args, func(s *session, j apiclient.Job) (apiclient.Doc[apiclient.Job], error) {
+				return s.PauseJob(cmd.Context(), j.ID, apiclient.PauseInputBody{Note: note})
 			})
 		},
 	}
@@ -38,7 +38,7 @@ func (a *App) jobResume() *cobra.Command {
 		Use: "resume JOB...", Short: "Start a job's schedule again", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
 		Example: "  carillon job resume close-day\n  carillon job list --state paused -o name | xargs carillon job resume",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachJob(cmd, args, func(s *session, j client.Job) (client.Doc[client.Job], error) {
+			return a.eachJob(cmd, args, func(s *session, j apiclient.Job) (apiclient.Doc[apiclient.Job], error) {
 				return s.ResumeJob(cmd.Context(), j.ID)
 			})
 		},
@@ -47,12 +47,12 @@ func (a *App) jobResume() *cobra.Command {
 
 // eachJob acts on every job named and prints what became of them. It goes on
 // after a failure, tells about each, and ends with the first one's exit code.
-func (a *App) eachJob(cmd *cobra.Command, names []string, act func(*session, client.Job) (client.Doc[client.Job], error)) error {
+func (a *App) eachJob(cmd *cobra.Command, names []string, act func(*session, apiclient.Job) (apiclient.Doc[apiclient.Job], error)) error {
 	s, err := a.connect()
 	if err != nil {
 		return err
 	}
-	done := []client.Doc[client.Job]{}
+	done := []apiclient.Doc[apiclient.Job]{}
 	var failed error
 	for _, name := range names {
 		job, err := findJob(cmd.Context(), s, name)
@@ -83,7 +83,7 @@ func (a *App) jobDelete() *cobra.Command {
 		Example: "  carillon job delete close-day\n  carillon job delete close-day --yes",
 	}, func(ctx context.Context, s *session, word string) (string, func() error, error) {
 		job, err := findJob(ctx, s, word)
-		return job.Value.Name, func() error { return s.DeleteJob(ctx, job.Value.ID) }, err
+		return job.Value.Name, func() error { return gone(s.DeleteJob(ctx, job.Value.ID)) }, err
 	})
 }
 
@@ -115,6 +115,9 @@ func (a *App) deleteCommand(noun string, cmd *cobra.Command, find func(context.C
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
+
+// gone drops an answer that says nothing.
+func gone(_ apiclient.Doc[apiclient.None], err error) error { return err }
 
 // confirm asks a person; without one the answer is no.
 func (a *App) confirm(question string) error {
@@ -163,7 +166,7 @@ grows, on standard output, and waits too.`,
 }
 
 func (a *App) runJob(ctx context.Context, name string, f runFlags) error {
-	r := client.RunRequest{Note: f.note, At: f.at, After: f.after, InstanceID: f.instance, Allow: client.Lenient{UnfitInput: f.unfit}}
+	r := apiclient.RunRequest{Note: f.note, At: f.at, After: f.after, InstanceID: f.instance}
 	var err error
 	if r.Input, err = a.jsonInput(f.input); err != nil {
 		return err
@@ -182,7 +185,11 @@ func (a *App) runJob(ctx context.Context, name string, f runFlags) error {
 	}
 	// The server is not asked to wait: the run's id must be known whatever
 	// happens to the connection then.
-	run, err := s.RunJob(ctx, job.Value.ID, r, key)
+	started, err := s.RunJob(ctx, job.Value.ID, apiclient.RunJobParams{AllowUnfitInput: f.unfit, IdempotencyKey: key}, r)
+	if err != nil {
+		return err
+	}
+	run, err := apiclient.As[apiclient.Run](started)
 	if err != nil {
 		return err
 	}

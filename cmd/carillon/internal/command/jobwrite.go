@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // The fields of a job: those that can be written, and those that `job get`
@@ -164,14 +164,14 @@ func (a *App) readInput(path string) ([]byte, error) {
 }
 
 // lenientFlags are for jobs that are made before their application is deployed.
-func lenientFlags(cmd *cobra.Command, allow *client.Lenient) {
-	cmd.Flags().BoolVar(&allow.UnknownHandler, "allow-unknown-handler", false, "accept a handler that no instance has registered yet")
-	cmd.Flags().BoolVar(&allow.UnfitInput, "allow-unfit-input", false, "accept an input that does not fit what is registered of the handler")
+func lenientFlags(cmd *cobra.Command, allow *apiclient.CreateJobParams) {
+	cmd.Flags().BoolVar(&allow.AllowUnknownHandler, "allow-unknown-handler", false, "accept a handler that no instance has registered yet")
+	cmd.Flags().BoolVar(&allow.AllowUnfitInput, "allow-unfit-input", false, "accept an input that does not fit what is registered of the handler")
 }
 
 func (a *App) jobCreate() *cobra.Command {
 	var file string
-	var allow client.Lenient
+	var allow apiclient.CreateJobParams
 	cmd := &cobra.Command{
 		Use: "create -f FILE", Short: "Create a job, or many, from a YAML or JSON file", Args: cobra.NoArgs,
 		Long: `Creates the job of a file, or many: a list of jobs, or several YAML documents.
@@ -200,7 +200,7 @@ refused is told, and the first one's reason gives the exit code.`,
 			if len(specs) > 1 {
 				return a.createJobs(cmd, s, specs, allow)
 			}
-			job, err := s.CreateJob(cmd.Context(), specs[0], allow)
+			job, err := s.CreateJob(cmd.Context(), allow, apiclient.JobWrite{}, apiclient.Body(specs[0]))
 			if err != nil {
 				return err
 			}
@@ -214,11 +214,17 @@ refused is told, and the first one's reason gives the exit code.`,
 }
 
 // createJobs tells of each job that is refused, and prints those that are made.
-func (a *App) createJobs(cmd *cobra.Command, s *session, specs []json.RawMessage, allow client.Lenient) error {
-	created := []client.Doc[client.JobBatchItem]{}
+func (a *App) createJobs(cmd *cobra.Command, s *session, specs []json.RawMessage, allow apiclient.CreateJobParams) error {
+	created := []apiclient.Doc[apiclient.JobBatchItem]{}
 	var failed error
-	err := s.CreateJobs(cmd.Context(), specs, allow, func(items []client.Doc[client.JobBatchItem]) error {
-		for _, item := range items {
+	err := inBatches(specs, func(items []json.RawMessage) error {
+		answer, err := s.CreateJobs(cmd.Context(), apiclient.CreateJobsParams(allow), apiclient.CreateJobsInputBody{},
+			apiclient.Body(map[string]any{"items": items}))
+		if err != nil {
+			return err
+		}
+		page, err := apiclient.Items[apiclient.JobBatchItem](answer)
+		for _, item := range page.Items {
 			if item.Value.Problem == nil {
 				created = append(created, item)
 				continue
@@ -229,21 +235,44 @@ func (a *App) createJobs(cmd *cobra.Command, s *session, specs []json.RawMessage
 				failed = &exitError{codeOf(err), nil}
 			}
 		}
-		return nil
+		return err
 	})
 	a.say("Created %d of %d jobs.", len(created), len(specs))
-	return errors.Join(failed, err, output.List(s.Printer, output.View[client.JobBatchItem]{
-		Name: func(j client.JobBatchItem) string { return j.Name },
-		Columns: []output.Column[client.JobBatchItem]{
-			{Title: "ID", Value: func(j client.JobBatchItem) string { return j.ID }},
-			{Title: "NAME", Value: func(j client.JobBatchItem) string { return j.Name }},
+	return errors.Join(failed, err, output.List(s.Printer, output.View[apiclient.JobBatchItem]{
+		Name: func(j apiclient.JobBatchItem) string { return j.Name },
+		Columns: []output.Column[apiclient.JobBatchItem]{
+			{Title: "ID", Value: func(j apiclient.JobBatchItem) string { return j.ID }},
+			{Title: "NAME", Value: func(j apiclient.JobBatchItem) string { return j.Name }},
 		},
 	}, created))
 }
 
+// The most that one request for many jobs holds: how many, and bytes in all (the
+// server takes 1 MiB).
+const (
+	maxBatch      = 1000
+	maxBatchBytes = 900 << 10
+)
+
+// inBatches calls create with as many jobs as one request may hold, in order.
+func inBatches(specs []json.RawMessage, create func([]json.RawMessage) error) error {
+	for len(specs) > 0 {
+		n, bytes := 0, 0
+		for n < len(specs) && n < maxBatch && (n == 0 || bytes+len(specs[n]) <= maxBatchBytes) {
+			bytes += len(specs[n]) + 1
+			n++
+		}
+		if err := create(specs[:n]); err != nil {
+			return err
+		}
+		specs = specs[n:]
+	}
+	return nil
+}
+
 func (a *App) jobEdit() *cobra.Command {
 	var file string
-	var allow client.Lenient
+	var allow apiclient.CreateJobParams
 	var force bool
 	cmd := &cobra.Command{
 		Use: "edit [JOB] -f FILE", Short: "Replace a job's settings by those of a file", Args: cobra.MaximumNArgs(1),
@@ -265,7 +294,10 @@ a revision and somebody changed the job since, nothing is written (exit code 5).
 	return cmd
 }
 
-func (a *App) editJob(cmd *cobra.Command, args []string, file string, allow client.Lenient, force bool) error {
+// etag is what an object with this revision or version answers to If-Match.
+func etag(revision int64) string { return `"` + number(revision) + `"` }
+
+func (a *App) editJob(cmd *cobra.Command, args []string, file string, allow apiclient.CreateJobParams, force bool) error {
 	s, err := a.connect()
 	if err != nil {
 		return err
@@ -299,7 +331,9 @@ func (a *App) editJob(cmd *cobra.Command, args []string, file string, allow clie
 	if err != nil {
 		return err
 	}
-	job, err = s.ReplaceJob(cmd.Context(), job.Value.ID, revision, spec, allow)
+	job, err = s.UpdateJob(cmd.Context(), job.Value.ID, apiclient.UpdateJobParams{
+		AllowUnknownHandler: allow.AllowUnknownHandler, AllowUnfitInput: allow.AllowUnfitInput, IfMatch: etag(revision),
+	}, apiclient.JobWrite{}, apiclient.Body(json.RawMessage(spec)))
 	if err != nil {
 		return err
 	}

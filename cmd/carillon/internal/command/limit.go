@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) limitCommand() *cobra.Command {
@@ -15,31 +15,31 @@ func (a *App) limitCommand() *cobra.Command {
 		a.limitList(), a.limitExecutor(), a.limitTenant()))
 }
 
-var limitView = output.View[client.Limit]{
-	Name: func(l client.Limit) string { return l.Subject.Name },
-	Columns: []output.Column[client.Limit]{
-		{Title: "KIND", Value: func(l client.Limit) string { return l.Kind }},
-		{Title: "NAME", Value: func(l client.Limit) string { return l.Subject.Name }},
-		{Title: "LIMIT", Value: func(l client.Limit) string { return limitText(l.MaxRunning) }, Right: true},
-		{Title: "RUNNING", Value: func(l client.Limit) string { return strconv.Itoa(l.Running) }, Right: true},
-		{Title: "WAITING", Value: func(l client.Limit) string { return strconv.Itoa(l.Waiting) }, Right: true},
-		{Title: "ID", Value: func(l client.Limit) string { return l.Subject.ID }, Wide: true},
+var limitView = output.View[apiclient.Limit]{
+	Name: func(l apiclient.Limit) string { return l.Subject.Name },
+	Columns: []output.Column[apiclient.Limit]{
+		{Title: "KIND", Value: func(l apiclient.Limit) string { return l.Kind }},
+		{Title: "NAME", Value: func(l apiclient.Limit) string { return l.Subject.Name }},
+		{Title: "LIMIT", Value: func(l apiclient.Limit) string { return limitText(l.MaxRunning) }, Right: true},
+		{Title: "RUNNING", Value: func(l apiclient.Limit) string { return number(l.Running) }, Right: true},
+		{Title: "WAITING", Value: func(l apiclient.Limit) string { return number(l.Waiting) }, Right: true},
+		{Title: "ID", Value: func(l apiclient.Limit) string { return l.Subject.ID }, Wide: true},
 	},
 }
 
-func limitText(n int) string {
+func limitText(n int64) string {
 	if n == 0 {
 		return "none"
 	}
-	return strconv.Itoa(n)
+	return number(n)
 }
 
 // readLimit takes a number or the word none.
-func readLimit(word string) (int, error) {
+func readLimit(word string) (int64, error) {
 	if word == "none" {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(word)
+	n, err := strconv.ParseInt(word, 10, 32)
 	if err != nil || n < 1 {
 		return 0, usagef("the limit must be a number from 1, or none, not %q", word)
 	}
@@ -55,7 +55,7 @@ func (a *App) limitList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.Limits(cmd.Context())
+			list, err := apiclient.List[apiclient.Limit](cmd.Context(), 0, s.ListLimits, apiclient.ListLimitsParams{})
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (a *App) limitExecutor() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, err := s.SetExecutorLimit(cmd.Context(), e.ID, n)
+			l, err := s.SetExecutorLimit(cmd.Context(), e.ID, apiclient.SetLimitInputBody{MaxRunning: n})
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (a *App) limitTenant() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, err := s.SetTenantLimit(cmd.Context(), args[0], n)
+			l, err := s.SetTenantLimit(cmd.Context(), args[0], apiclient.SetLimitInputBody{MaxRunning: n})
 			if err != nil {
 				return err
 			}

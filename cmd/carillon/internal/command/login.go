@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/login"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) loginCommand() *cobra.Command {
@@ -63,7 +64,7 @@ func (a *App) logIn(ctx context.Context, username, tenant string, passwordStdin 
 	if err != nil {
 		return err
 	}
-	l, err := c.LogIn(ctx, username, password, tenant)
+	l, err := c.LogIn(ctx, apiclient.LoginInputBody{Username: username, Password: password, Tenant: tenant})
 	if err != nil {
 		return err
 	}
@@ -154,13 +155,13 @@ func (a *App) logoutCommand() *cobra.Command {
 	})
 }
 
-var meView = output.View[client.Me]{
-	Name: func(m client.Me) string { return m.User.Username },
-	Columns: []output.Column[client.Me]{
-		{Title: "USER", Value: func(m client.Me) string { return m.User.Username }},
-		{Title: "KIND", Value: func(m client.Me) string { return m.Kind }},
-		{Title: "TENANT", Value: func(m client.Me) string { return m.Tenant.Name }},
-		{Title: "ROLE", Value: func(m client.Me) string { return m.User.Role }},
+var meView = output.View[apiclient.Me]{
+	Name: func(m apiclient.Me) string { return m.User.Username },
+	Columns: []output.Column[apiclient.Me]{
+		{Title: "USER", Value: func(m apiclient.Me) string { return m.User.Username }},
+		{Title: "KIND", Value: func(m apiclient.Me) string { return m.Kind }},
+		{Title: "TENANT", Value: func(m apiclient.Me) string { return m.Tenant.Name }},
+		{Title: "ROLE", Value: func(m apiclient.Me) string { return m.User.Role }},
 	},
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) proposalCommand() *cobra.Command {
@@ -19,25 +19,29 @@ func (a *App) proposalCommand() *cobra.Command {
 		a.proposalList(), a.proposalShow(), a.proposalAccept(), a.proposalDecline())
 }
 
-func proposalView(now time.Time) output.View[client.Proposal] {
-	return output.View[client.Proposal]{
-		Name: func(p client.Proposal) string { return p.Name },
-		Columns: []output.Column[client.Proposal]{
-			{Title: "ID", Value: func(p client.Proposal) string { return p.ID }, Wide: true},
-			{Title: "JOB", Value: func(p client.Proposal) string { return p.Name }},
+func proposalView(now time.Time) output.View[apiclient.Proposal] {
+	return output.View[apiclient.Proposal]{
+		Name: func(p apiclient.Proposal) string { return p.Name },
+		Columns: []output.Column[apiclient.Proposal]{
+			{Title: "ID", Value: func(p apiclient.Proposal) string { return p.ID }, Wide: true},
+			{Title: "JOB", Value: func(p apiclient.Proposal) string { return p.Name }},
 			{Title: "CHANGES", Value: changesCell, Right: true},
-			{Title: "EXECUTOR", Value: func(p client.Proposal) string { return p.Executor.Name }, Drop: 1},
-			{Title: "VERSION", Value: func(p client.Proposal) string { return p.Version }, Drop: 2},
-			{Title: "PROPOSED", Value: func(p client.Proposal) string { return output.When(&p.ProposedAt, now) }, Drop: 3},
+			{Title: "EXECUTOR", Value: func(p apiclient.Proposal) string { return p.Executor.Name }, Drop: 1},
+			{Title: "VERSION", Value: func(p apiclient.Proposal) string { return p.Version }, Drop: 2},
+			{Title: "PROPOSED", Value: func(p apiclient.Proposal) string { return output.When(&p.ProposedAt, now) }, Drop: 3},
 		},
 	}
 }
 
-func changesCell(p client.Proposal) string {
+func changesCell(p apiclient.Proposal) string {
 	if p.Job == nil {
 		return "new"
 	}
 	return strconv.Itoa(len(p.Changes))
+}
+
+func listProposals(ctx context.Context, s *session) ([]apiclient.Doc[apiclient.Proposal], error) {
+	return apiclient.List[apiclient.Proposal](ctx, 0, s.ListProposals, apiclient.ListProposalsParams{})
 }
 
 func (a *App) proposalList() *cobra.Command {
@@ -49,7 +53,7 @@ func (a *App) proposalList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.Proposals(cmd.Context())
+			list, err := listProposals(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -83,7 +87,7 @@ func (a *App) proposalShow() *cobra.Command {
 }
 
 // writeChanges writes each setting that differs, what is and what it becomes.
-func writeChanges(to io.Writer, changes []client.Change) error {
+func writeChanges(to io.Writer, changes []apiclient.Change) error {
 	for _, c := range changes {
 		for _, side := range []struct {
 			sign  string
@@ -109,7 +113,7 @@ func (a *App) proposalAccept() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			job, err := s.AcceptProposal(cmd.Context(), p.Value.ID, p.Value.Hash)
+			job, err := s.AcceptProposal(cmd.Context(), p.Value.ID, apiclient.DecideProposalInputBody{Hash: p.Value.Hash})
 			if err != nil {
 				return err
 			}
@@ -128,7 +132,7 @@ func (a *App) proposalDecline() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.DeclineProposal(cmd.Context(), p.Value.ID, p.Value.Hash); err != nil {
+			if _, err := s.DeclineProposal(cmd.Context(), p.Value.ID, apiclient.DecideProposalInputBody{Hash: p.Value.Hash}); err != nil {
 				return err
 			}
 			a.say("Declined; job %s stays as it is.", output.Clean(p.Value.Name))
@@ -138,13 +142,13 @@ func (a *App) proposalDecline() *cobra.Command {
 }
 
 // findProposal takes a job's name or a proposal's id.
-func (a *App) findProposal(ctx context.Context, word string) (*session, client.Doc[client.Proposal], error) {
-	none := client.Doc[client.Proposal]{}
+func (a *App) findProposal(ctx context.Context, word string) (*session, apiclient.Doc[apiclient.Proposal], error) {
+	none := apiclient.Doc[apiclient.Proposal]{}
 	s, err := a.connect()
 	if err != nil {
 		return nil, none, err
 	}
-	list, err := s.Proposals(ctx)
+	list, err := listProposals(ctx, s)
 	if err != nil {
 		return nil, none, err
 	}

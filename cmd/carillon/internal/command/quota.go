@@ -1,12 +1,10 @@
 package command
 
 import (
-	"strconv"
-
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) quotaCommand() *cobra.Command {
@@ -15,13 +13,13 @@ func (a *App) quotaCommand() *cobra.Command {
 		a.quotaList(), a.quotaSet()))
 }
 
-var quotaView = output.View[client.Quota]{
-	Name: func(q client.Quota) string { return q.Kind },
-	Columns: []output.Column[client.Quota]{
-		{Title: "QUOTA", Value: func(q client.Quota) string { return q.Kind }},
-		{Title: "USED", Value: func(q client.Quota) string { return strconv.FormatInt(q.Used, 10) }, Right: true},
-		{Title: "LIMIT", Value: func(q client.Quota) string { return limitText(int(q.Limit)) }, Right: true},
-		{Title: "SET", Value: func(q client.Quota) string {
+var quotaView = output.View[apiclient.Quota]{
+	Name: func(q apiclient.Quota) string { return q.Kind },
+	Columns: []output.Column[apiclient.Quota]{
+		{Title: "QUOTA", Value: func(q apiclient.Quota) string { return q.Kind }},
+		{Title: "USED", Value: func(q apiclient.Quota) string { return number(q.Used) }, Right: true},
+		{Title: "LIMIT", Value: func(q apiclient.Quota) string { return limitText(q.Limit) }, Right: true},
+		{Title: "SET", Value: func(q apiclient.Quota) string {
 			if q.Default {
 				return "by default"
 			}
@@ -40,11 +38,13 @@ func (a *App) quotaList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.Quotas(cmd.Context(), append(args, "")[0])
-			if err != nil {
-				return err
+			var list apiclient.Doc[apiclient.PageQuota]
+			if len(args) == 1 {
+				list, err = s.ListTenantQuotas(cmd.Context(), args[0])
+			} else {
+				list, err = s.ListQuotas(cmd.Context())
 			}
-			return output.List(s.Printer, quotaView, list)
+			return printQuotas(s, list, err)
 		},
 	}
 }
@@ -61,17 +61,27 @@ func (a *App) quotaSet() *cobra.Command {
 				if err != nil {
 					return usagef("the quota must be a number from 1, none, or default, not %q", args[2])
 				}
-				limit = int64(n)
+				limit = n
 			}
 			s, err := a.connect()
 			if err != nil {
 				return err
 			}
-			list, err := s.SetQuota(cmd.Context(), args[0], args[1], limit)
-			if err != nil {
-				return err
-			}
-			return output.List(s.Printer, quotaView, list)
+			list, err := s.SetTenantQuotas(cmd.Context(), args[0], apiclient.SetQuotasInputBody{
+				Items: []apiclient.QuotaWrite{{Kind: args[1], Limit: limit}},
+			})
+			return printQuotas(s, list, err)
 		},
 	}
+}
+
+func printQuotas(s *session, d apiclient.Doc[apiclient.PageQuota], err error) error {
+	if err != nil {
+		return err
+	}
+	page, err := apiclient.Items[apiclient.Quota](d)
+	if err != nil {
+		return err
+	}
+	return output.List(s.Printer, quotaView, page.Items)
 }

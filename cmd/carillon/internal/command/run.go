@@ -2,13 +2,14 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) runCommand() *cobra.Command {
@@ -17,37 +18,52 @@ func (a *App) runCommand() *cobra.Command {
 		a.runList(), a.runGet(), a.runShards(), a.runExplain(), a.runLogs(), a.runCancel(), a.runRetry()))
 }
 
-func runView(now time.Time) output.View[client.Run] {
-	return output.View[client.Run]{
-		Name: func(r client.Run) string { return r.ID },
-		Columns: []output.Column[client.Run]{
-			{Title: "RUN", Value: func(r client.Run) string { return r.ID }},
-			{Title: "JOB", Value: func(r client.Run) string { return r.JobName }},
+// runStates are those that a run can be in, live ones first.
+var runStates = []string{
+	"due", "offered", "running", "cancelling", "retry_wait",
+	"succeeded", "failed", "timed_out", "cancelled", "lost", "missed", "discarded", "excluded",
+}
+
+const succeeded = "succeeded" // the one good end
+
+// finished reports whether a run's state is final. States that this version does
+// not know count as final, so that nobody waits for ever.
+func finished(state string) bool { return !slices.Contains(runStates[:5], state) }
+
+// runCauses are the reasons why a run exists.
+var runCauses = []string{"schedule", "misfire", "manual", "api", "retry", "parent", "backfill"}
+
+func runView(now time.Time) output.View[apiclient.Run] {
+	return output.View[apiclient.Run]{
+		Name: func(r apiclient.Run) string { return r.ID },
+		Columns: []output.Column[apiclient.Run]{
+			{Title: "RUN", Value: func(r apiclient.Run) string { return r.ID }},
+			{Title: "JOB", Value: func(r apiclient.Run) string { return r.JobName }},
 			{Title: "STATE", Value: stateCell},
-			{Title: "FIRE TIME", Value: func(r client.Run) string { return output.Stamp(r.FireAt) }, Drop: 2},
-			{Title: "WHEN", Value: func(r client.Run) string { return output.When(&r.FireAt, now) }, Drop: 6},
-			{Title: "LATE", Value: func(r client.Run) string { return output.Millis(r.LatenessMS) }, Drop: 5, Right: true},
-			{Title: "TOOK", Value: func(r client.Run) string { return output.Millis(r.DurationMS) }, Drop: 3, Right: true},
-			{Title: "TRY", Value: func(r client.Run) string { return fmt.Sprintf("%d/%d", r.Attempt, r.MaxAttempts) }, Drop: 7, Right: true},
+			{Title: "FIRE TIME", Value: func(r apiclient.Run) string { return output.Stamp(r.FireAt) }, Drop: 2},
+			{Title: "WHEN", Value: func(r apiclient.Run) string { return output.When(&r.FireAt, now) }, Drop: 6},
+			{Title: "LATE", Value: func(r apiclient.Run) string { return output.Millis(r.LatenessMs) }, Drop: 5, Right: true},
+			{Title: "TOOK", Value: func(r apiclient.Run) string { return output.Millis(r.DurationMs) }, Drop: 3, Right: true},
+			{Title: "TRY", Value: func(r apiclient.Run) string { return fmt.Sprintf("%d/%d", r.Attempt, r.MaxAttempts) }, Drop: 7, Right: true},
 			{Title: "INSTANCE", Value: instanceCell, Drop: 8},
-			{Title: "CAUSE", Value: func(r client.Run) string { return r.Cause }, Drop: 9},
-			{Title: "BY", Value: func(r client.Run) string { return r.RequestedBy }, Wide: true},
-			{Title: "HANDLER", Value: func(r client.Run) string { return r.Handler }, Wide: true},
-			{Title: "REASON", Value: func(r client.Run) string { return r.Reason }, Drop: 4},
-			{Title: "MESSAGE", Value: func(r client.Run) string { return r.Message }, Wide: true},
+			{Title: "CAUSE", Value: func(r apiclient.Run) string { return r.Cause }, Drop: 9},
+			{Title: "BY", Value: func(r apiclient.Run) string { return r.RequestedBy }, Wide: true},
+			{Title: "HANDLER", Value: func(r apiclient.Run) string { return r.Handler }, Wide: true},
+			{Title: "REASON", Value: func(r apiclient.Run) string { return r.Reason }, Drop: 4},
+			{Title: "MESSAGE", Value: func(r apiclient.Run) string { return r.Message }, Wide: true},
 		},
 	}
 }
 
 // stateCell adds that the handler of an ended run still runs.
-func stateCell(r client.Run) string {
+func stateCell(r apiclient.Run) string {
 	if r.Lingers {
 		return r.State + ", lingers"
 	}
 	return r.State
 }
 
-func instanceCell(r client.Run) string {
+func instanceCell(r apiclient.Run) string {
 	if r.Instance == nil {
 		return ""
 	}
@@ -55,13 +71,14 @@ func instanceCell(r client.Run) string {
 }
 
 func (a *App) runList() *cobra.Command {
-	var f client.RunFilter
+	var f apiclient.ListRunsParams
 	var job, executor, since string
+	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List runs, newest first", Args: cobra.NoArgs,
 		Example: "  carillon run list --job close-day\n  carillon run list --state failed,timed_out,lost --since 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.Limit < 0 {
+			if limit < 0 {
 				return usagef("--limit must not be negative")
 			}
 			s, err := a.connect()
@@ -87,14 +104,14 @@ func (a *App) runList() *cobra.Command {
 				}
 				f.ExecutorID = e.ID
 			}
-			runs, err := s.Runs(cmd.Context(), f)
+			runs, err := apiclient.List[apiclient.Run](cmd.Context(), limit, s.ListRuns, f)
 			if err != nil {
 				return err
 			}
 			if len(runs) == 0 {
 				a.say("No runs match.")
-			} else if len(runs) == f.Limit {
-				a.say("Showing the newest %d; more with --limit (0 = all).", f.Limit)
+			} else if len(runs) == limit {
+				a.say("Showing the newest %d; more with --limit (0 = all).", limit)
 			}
 			return output.List(s.Printer, runView(a.now()), runs)
 		},
@@ -103,12 +120,12 @@ func (a *App) runList() *cobra.Command {
 	flags.StringVar(&job, "job", "", "job by name or id")
 	flags.StringVar(&executor, "executor", "", "executor by name or id")
 	flags.StringVar(&f.InstanceID, "instance", "", "instance by id")
-	choicesFlag(cmd, &f.States, "state", client.States, "states, separated by commas: "+strings.Join(client.States, ", "))
-	choiceFlag(cmd, &f.Cause, "cause", "", client.Causes, orList(client.Causes))
+	choicesFlag(cmd, &f.State, "state", runStates, "states, separated by commas: "+strings.Join(runStates, ", "))
+	choiceFlag(cmd, &f.Cause, "cause", "", runCauses, orList(runCauses))
 	flags.StringVar(&since, "since", "", "planned in this span before now (24h), or from this RFC 3339 instant")
 	flags.StringVar(&f.To, "until", "", "planned before this RFC 3339 instant")
-	flags.StringVarP(&f.Query, "query", "q", "", "part of the job's name")
-	flags.IntVarP(&f.Limit, "limit", "n", 50, "at most this many (0 = all)")
+	flags.StringVarP(&f.Q, "query", "q", "", "part of the job's name")
+	flags.IntVarP(&limit, "limit", "n", 50, "at most this many (0 = all)")
 	a.completeFlag(cmd, "job", a.completeJobs)
 	a.completeFlag(cmd, "executor", a.completeExecutors)
 	return cmd
@@ -135,7 +152,7 @@ func (a *App) runGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run, err := s.Run(cmd.Context(), args[0])
+			run, err := s.GetRun(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -145,23 +162,27 @@ func (a *App) runGet() *cobra.Command {
 }
 
 // describeRun tells all that is known of a run, in the format asked for.
-func (a *App) describeRun(s *session, run client.Doc[client.Run]) error {
+func (a *App) describeRun(s *session, details apiclient.Doc[apiclient.RunDetail]) error {
+	run, err := apiclient.As[apiclient.Run](details)
+	if err != nil {
+		return err
+	}
 	if s.Format != output.Table {
 		return output.One(s.Printer, runView(a.now()), run)
 	}
-	r := run.Value
-	err := s.Fields(
+	r, d := run.Value, details.Value
+	err = s.Fields(
 		"Run", r.ID, "Job", r.JobName, "State", stateCell(r), "Handler returned", stampOrEmpty(r.ReturnedAt), "Message", r.Message, "Error", r.Error,
 		"Cause", strings.TrimSpace(r.Cause+" "+r.RequestedBy), "Note", r.Note,
-		"Fire time", output.Stamp(r.FireAt), "Late", output.Millis(r.LatenessMS), "Took", output.Millis(r.DurationMS),
+		"Fire time", output.Stamp(r.FireAt), "Late", output.Millis(r.LatenessMs), "Took", output.Millis(r.DurationMs),
 		"Executor", r.Executor.Name, "Instance", instanceCell(r), "Handler", r.Handler,
-		"Attempt", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts), "Progress", progressCell(r.Progress), "Part", partCell(r), "Shards", shardsCell(r),
-		"Input", jsonCell(r.Input), "Output", jsonCell(r.Output))
+		"Attempt", fmt.Sprintf("%d of %d", r.Attempt, r.MaxAttempts), "Progress", progressCell(d.Progress), "Part", partCell(r), "Shards", shardsCell(r),
+		"Input", jsonCell(d.Input), "Output", jsonCell(d.Output))
 	if err == nil {
-		err = tableBelow(a, s, attemptColumns, r.Attempts)
+		err = tableBelow(a, s, attemptColumns, d.Attempts)
 	}
 	if err == nil {
-		err = tableBelow(a, s, stepColumns, r.Steps)
+		err = tableBelow(a, s, stepColumns, d.Steps)
 	}
 	return err
 }
@@ -177,17 +198,17 @@ func tableBelow[T any](a *App, s *session, columns []output.Column[T], rows []T)
 	return output.Rows(s.Printer, columns, rows)
 }
 
-func progressCell(p *client.Progress) string {
+func progressCell(p *apiclient.Progress) string {
 	if p == nil {
 		return ""
 	}
 	return strings.TrimSpace(fmt.Sprintf("%g %% %s", p.Percent, p.Message)) + " (" + output.Stamp(p.UpdatedAt) + ")"
 }
 
-var stepColumns = []output.Column[client.Step]{
-	{Title: "STEP", Value: func(t client.Step) string { return t.Name }},
-	{Title: "STORED", Value: func(t client.Step) string { return output.Stamp(t.StoredAt) }, Drop: 2},
-	{Title: "OUTPUT", Value: func(t client.Step) string { return jsonCell(t.Output) }},
+var stepColumns = []output.Column[apiclient.Step]{
+	{Title: "STEP", Value: func(t apiclient.Step) string { return t.Name }},
+	{Title: "STORED", Value: func(t apiclient.Step) string { return output.Stamp(t.StoredAt) }, Drop: 2},
+	{Title: "OUTPUT", Value: func(t apiclient.Step) string { return jsonCell(t.Output) }},
 }
 
 func jsonCell(raw []byte) string {
@@ -197,21 +218,21 @@ func jsonCell(raw []byte) string {
 	return string(raw)
 }
 
-var attemptColumns = []output.Column[client.Attempt]{
-	{Title: "TRY", Value: func(t client.Attempt) string { return fmt.Sprint(t.Number) }, Right: true},
-	{Title: "STATE", Value: func(t client.Attempt) string { return t.State }},
-	{Title: "STARTED", Value: func(t client.Attempt) string { return stampOrEmpty(t.StartedAt) }, Drop: 3},
+var attemptColumns = []output.Column[apiclient.Attempt]{
+	{Title: "TRY", Value: func(t apiclient.Attempt) string { return fmt.Sprint(t.Number) }, Right: true},
+	{Title: "STATE", Value: func(t apiclient.Attempt) string { return t.State }},
+	{Title: "STARTED", Value: func(t apiclient.Attempt) string { return stampOrEmpty(t.StartedAt) }, Drop: 3},
 	{Title: "TOOK", Value: attemptTook, Drop: 2, Right: true},
-	{Title: "INSTANCE", Value: func(t client.Attempt) string {
+	{Title: "INSTANCE", Value: func(t apiclient.Attempt) string {
 		if t.Instance == nil {
 			return ""
 		}
 		return t.Instance.Name
 	}, Drop: 4},
-	{Title: "ERROR", Value: func(t client.Attempt) string { return t.Error }},
+	{Title: "ERROR", Value: func(t apiclient.Attempt) string { return t.Error }},
 }
 
-func attemptTook(t client.Attempt) string {
+func attemptTook(t apiclient.Attempt) string {
 	if t.StartedAt == nil || t.FinishedAt == nil {
 		return ""
 	}
@@ -235,7 +256,7 @@ func (a *App) runCancel() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run, err := s.CancelRun(cmd.Context(), args[0], reason)
+			run, err := s.CancelRun(cmd.Context(), args[0], apiclient.CancelRunInputBody{Reason: reason})
 			if err != nil {
 				return err
 			}
@@ -261,7 +282,11 @@ func (a *App) runRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run, err := s.RetryRun(cmd.Context(), args[0], input, onlyFailed)
+			started, err := s.RetryRun(cmd.Context(), args[0], apiclient.RetryRunParams{}, apiclient.RetryRunInputBody{Input: input, OnlyFailed: onlyFailed})
+			if err != nil {
+				return err
+			}
+			run, err := apiclient.As[apiclient.Run](started)
 			if err != nil {
 				return err
 			}

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) runLogs() *cobra.Command {
-	var q client.LogQuery
+	var q logQuery
 	var follow bool
 	cmd := &cobra.Command{
 		Use: "logs RUN", Aliases: []string{"log"}, Short: "Print a run's log", Args: cobra.ExactArgs(1),
@@ -27,8 +27,8 @@ With -o json one JSON object per line, as the API has it.`,
 			if err != nil {
 				return err
 			}
-			if q.Last < 0 || q.Last > maxLast {
-				return fmt.Errorf("--last %d: must be from 1 to %d", q.Last, maxLast)
+			if q.last < 0 || q.last > maxLast {
+				return fmt.Errorf("--last %d: must be from 1 to %d", q.last, maxLast)
 			}
 			if follow {
 				q.Wait = logWait
@@ -38,22 +38,82 @@ With -o json one JSON object per line, as the API has it.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
-	flags.IntVar(&q.Last, "last", 0, "only the last so many lines, and what comes after them with --follow (0 = from the beginning)")
-	flags.IntVar(&q.Attempt, "attempt", 0, "only this attempt (0 = all)")
+	flags.Int64Var(&q.last, "last", 0, "only the last so many lines, and what comes after them with --follow (0 = from the beginning)")
+	flags.Int64Var(&q.Attempt, "attempt", 0, "only this attempt (0 = all)")
 	choiceFlag(cmd, &q.Level, "level", "", []string{"DEBUG", "INFO", "WARN", "ERROR"}, "this level and above: DEBUG, INFO, WARN or ERROR")
-	flags.StringVarP(&q.Text, "query", "q", "", "only lines with this text")
+	flags.StringVarP(&q.Q, "query", "q", "", "only lines with this text")
 	return cmd
 }
 
 // maxLast is how many lines the server gives in one piece.
 const maxLast = 5000
 
+// logQuery asks for a piece of a log. The log is read from After on, or first its
+// last lines, if last is not 0.
+type logQuery struct {
+	apiclient.GetRunLogParams
+	last int64
+}
+
+// logPage is a piece of a log with the server's bytes of each line.
+type logPage struct {
+	apiclient.LogPage
+	Lines []apiclient.Doc[apiclient.LogLine] `json:"lines"`
+}
+
+// logEnd is beyond the last line of every log.
+const logEnd = 1<<53 - 1
+
+// log gets the next piece of a run's log. After is moved on in q, and last is used up.
+func (s *session) log(ctx context.Context, id string, q *logQuery) (p logPage, err error) {
+	if q.last > 0 {
+		return s.lastLines(ctx, id, q)
+	}
+	if p, err = s.logPiece(ctx, id, q.GetRunLogParams); err != nil {
+		return p, err
+	}
+	q.After = max(q.After, p.Next)
+	if n := len(p.Lines); n > 0 {
+		q.After = max(q.After, p.Lines[n-1].Value.N)
+	}
+	return p, nil
+}
+
+// lastLines gets the last lines. The server looks at a part of a long log at a
+// time.
+func (s *session) lastLines(ctx context.Context, id string, q *logQuery) (p logPage, err error) {
+	params := apiclient.GetRunLogParams{Attempt: q.Attempt, Level: q.Level, Q: q.Q, Before: logEnd}
+	for params.Before > 0 && int64(len(p.Lines)) < q.last {
+		params.Limit = q.last - int64(len(p.Lines))
+		more, err := s.logPiece(ctx, id, params)
+		if err != nil {
+			return p, err
+		}
+		more.Lines = append(more.Lines, p.Lines...)
+		if params.Before < logEnd { // the first answer says where the log ended
+			more.LastLine, more.Complete, more.Truncated, more.Counts = p.LastLine, p.Complete, p.Truncated, p.Counts
+		}
+		p, params.Before = more, more.Prev
+	}
+	q.last, q.After = 0, max(q.After, p.LastLine)
+	return p, nil
+}
+
+func (s *session) logPiece(ctx context.Context, id string, params apiclient.GetRunLogParams) (logPage, error) {
+	d, err := s.GetRunLog(ctx, id, params)
+	if err != nil {
+		return logPage{}, err
+	}
+	page, err := apiclient.As[logPage](d)
+	return page.Value, err
+}
+
 // followLog prints a log. With q.Wait it goes on until no line can come any
 // more; without, until the lines stored so far are printed.
-func (a *App) followLog(ctx context.Context, s *session, id string, q *client.LogQuery) error {
+func (a *App) followLog(ctx context.Context, s *session, id string, q *logQuery) error {
 	for {
 		before := q.After
-		page, err := retried(ctx, func() (client.LogPage, error) { return s.Log(ctx, id, q) })
+		page, err := retried(ctx, func() (logPage, error) { return s.log(ctx, id, q) })
 		if err != nil {
 			return err
 		}
@@ -61,7 +121,7 @@ func (a *App) followLog(ctx context.Context, s *session, id string, q *client.Lo
 			return err
 		}
 		atEnd := len(page.Lines) == 0 && q.After == before || page.LastLine > 0 && q.After >= page.LastLine
-		if page.Complete && atEnd || q.Wait == 0 && atEnd {
+		if page.Complete && atEnd || q.Wait == "" && atEnd {
 			if text := incomplete(page); text != "" {
 				a.say("%s", text)
 			}
@@ -80,7 +140,7 @@ var whyMissing = map[string]string{
 }
 
 // incomplete says how many lines of a log are missing, and why; "": none.
-func incomplete(page client.LogPage) string {
+func incomplete(page logPage) string {
 	if page.Counts == nil || len(page.Counts.Missing) == 0 {
 		if page.Truncated {
 			return "Some lines are missing: the handler wrote more than is kept."
@@ -98,7 +158,7 @@ func incomplete(page client.LogPage) string {
 	return out + "."
 }
 
-func writeLines(w io.Writer, format output.Format, lines []client.Doc[client.LogLine]) error {
+func writeLines(w io.Writer, format output.Format, lines []apiclient.Doc[apiclient.LogLine]) error {
 	var b bytes.Buffer
 	for _, line := range lines {
 		if format == output.JSON {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) scriptCommand() *cobra.Command {
@@ -21,41 +21,45 @@ func (a *App) scriptCommand() *cobra.Command {
 		a.scriptPolicy(), a.scriptKey()))
 }
 
-func scriptView(now time.Time) output.View[client.Script] {
-	return output.View[client.Script]{
-		Name: func(s client.Script) string { return s.Name },
-		Columns: []output.Column[client.Script]{
-			{Title: "ID", Value: func(s client.Script) string { return s.ID }, Wide: true},
-			{Title: "NAME", Value: func(s client.Script) string { return s.Name }},
-			{Title: "LANGUAGE", Value: func(s client.Script) string { return s.Language }},
-			{Title: "REVISION", Value: func(s client.Script) string { return strconv.FormatInt(s.Revision, 10) }, Right: true},
-			{Title: "UPDATED", Value: func(s client.Script) string { return output.When(&s.UpdatedAt, now) }, Drop: 2},
-			{Title: "BY", Value: func(s client.Script) string { return s.UpdatedBy }, Drop: 3},
+func scriptView(now time.Time) output.View[apiclient.Script] {
+	return output.View[apiclient.Script]{
+		Name: func(s apiclient.Script) string { return s.Name },
+		Columns: []output.Column[apiclient.Script]{
+			{Title: "ID", Value: func(s apiclient.Script) string { return s.ID }, Wide: true},
+			{Title: "NAME", Value: func(s apiclient.Script) string { return s.Name }},
+			{Title: "LANGUAGE", Value: func(s apiclient.Script) string { return s.Language }},
+			{Title: "REVISION", Value: func(s apiclient.Script) string { return number(s.Revision) }, Right: true},
+			{Title: "UPDATED", Value: func(s apiclient.Script) string { return output.When(&s.UpdatedAt, now) }, Drop: 2},
+			{Title: "BY", Value: func(s apiclient.Script) string { return s.UpdatedBy }, Drop: 3},
 		},
 	}
 }
 
+func listScripts(ctx context.Context, s *session) ([]apiclient.Doc[apiclient.Script], error) {
+	return apiclient.List[apiclient.Script](ctx, 0, s.ListScripts, apiclient.ListScriptsParams{})
+}
+
 // findScript takes an id or a name; names win.
-func findScript(ctx context.Context, s *session, word string) (client.Doc[client.Script], error) {
-	list, err := s.Scripts(ctx)
+func findScript(ctx context.Context, s *session, word string) (apiclient.Doc[apiclient.Script], error) {
+	list, err := listScripts(ctx, s)
 	if err != nil {
-		return client.Doc[client.Script]{}, err
+		return apiclient.Doc[apiclient.Script]{}, err
 	}
 	near := []string{}
 	for _, c := range list {
 		if c.Value.Name == word {
-			return s.Script(ctx, c.Value.ID)
+			return s.GetScript(ctx, c.Value.ID)
 		}
 		near = append(near, c.Value.Name)
 	}
 	if isID(word) {
-		return s.Script(ctx, word)
+		return s.GetScript(ctx, word)
 	}
-	return client.Doc[client.Script]{}, notFound("script", word, near)
+	return apiclient.Doc[apiclient.Script]{}, notFound("script", word, near)
 }
 
 // onScript is a command about one script.
-func (a *App) onScript(cmd *cobra.Command, do func(ctx context.Context, s *session, script client.Script, args []string) error) *cobra.Command {
+func (a *App) onScript(cmd *cobra.Command, do func(ctx context.Context, s *session, script apiclient.Script, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.connect()
 		if err != nil {
@@ -78,7 +82,7 @@ func (a *App) scriptList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := s.Scripts(cmd.Context())
+			list, err := listScripts(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -95,14 +99,14 @@ func (a *App) scriptShow() *cobra.Command {
 	cmd := a.onScript(&cobra.Command{
 		Use: "show SCRIPT", Short: "Print a script's content", Args: cobra.ExactArgs(1),
 		Example: "  carillon script show report > report.sh\n  carillon script show report --revision 3",
-	}, func(ctx context.Context, s *session, script client.Script, _ []string) error {
+	}, func(ctx context.Context, s *session, script apiclient.Script, _ []string) error {
 		content := script.Content
 		if revision != 0 {
-			r, err := s.ScriptRevision(ctx, script.ID, revision)
+			r, err := s.GetScriptRevision(ctx, script.ID, revision)
 			if err != nil {
 				return err
 			}
-			content = r.Content
+			content = r.Value.Content
 		}
 		_, err := fmt.Fprint(a.out, content)
 		return err
@@ -136,7 +140,8 @@ func (a *App) scriptPush() *cobra.Command {
 			found, err := findScript(cmd.Context(), s, args[0])
 			switch {
 			case err == nil:
-				found, err = s.ReviseScript(cmd.Context(), found.Value.ID, found.Value.Revision, string(raw), note)
+				found, err = s.UpdateScript(cmd.Context(), found.Value.ID, apiclient.UpdateScriptParams{IfMatch: etag(found.Value.Revision)},
+					apiclient.ScriptWrite{Content: string(raw), Note: note})
 			case codeOf(err) == exitNotFound && !isID(args[0]):
 				if language == "" {
 					language = languageOf[strings.ToLower(filepath.Ext(file))]
@@ -144,7 +149,7 @@ func (a *App) scriptPush() *cobra.Command {
 				if language == "" {
 					return usagef("say which language it is: --language %s", orList(scriptLanguages))
 				}
-				found, err = s.CreateScript(cmd.Context(), args[0], language, string(raw), note)
+				found, err = s.CreateScript(cmd.Context(), apiclient.ScriptCreate{Name: args[0], Language: language, Content: string(raw), Note: note})
 			}
 			if err != nil {
 				return err
@@ -163,19 +168,19 @@ func (a *App) scriptRevisions() *cobra.Command {
 	return a.onScript(&cobra.Command{
 		Use: "revisions SCRIPT", Short: "List a script's revisions, newest first", Args: cobra.ExactArgs(1),
 		Example: "  carillon script revisions report",
-	}, func(ctx context.Context, s *session, script client.Script, _ []string) error {
-		list, err := s.ScriptRevisions(ctx, script.ID)
+	}, func(ctx context.Context, s *session, script apiclient.Script, _ []string) error {
+		list, err := apiclient.ListOf[apiclient.ScriptRevision](ctx, 0, s.ListScriptRevisions, script.ID, apiclient.ListScriptRevisionsParams{})
 		if err != nil {
 			return err
 		}
-		return output.List(s.Printer, output.View[client.ScriptRevision]{
-			Name: func(r client.ScriptRevision) string { return strconv.FormatInt(r.Revision, 10) },
-			Columns: []output.Column[client.ScriptRevision]{
-				{Title: "REVISION", Value: func(r client.ScriptRevision) string { return strconv.FormatInt(r.Revision, 10) }, Right: true},
-				{Title: "CREATED", Value: func(r client.ScriptRevision) string { return output.Stamp(r.CreatedAt) }},
-				{Title: "BY", Value: func(r client.ScriptRevision) string { return r.CreatedBy }},
-				{Title: "NOTE", Value: func(r client.ScriptRevision) string { return firstLine(r.Note) }},
-				{Title: "SHA-256", Value: func(r client.ScriptRevision) string { return r.SHA256 }, Wide: true},
+		return output.List(s.Printer, output.View[apiclient.ScriptRevision]{
+			Name: func(r apiclient.ScriptRevision) string { return number(r.Revision) },
+			Columns: []output.Column[apiclient.ScriptRevision]{
+				{Title: "REVISION", Value: func(r apiclient.ScriptRevision) string { return number(r.Revision) }, Right: true},
+				{Title: "CREATED", Value: func(r apiclient.ScriptRevision) string { return output.Stamp(r.CreatedAt) }},
+				{Title: "BY", Value: func(r apiclient.ScriptRevision) string { return r.CreatedBy }},
+				{Title: "NOTE", Value: func(r apiclient.ScriptRevision) string { return firstLine(r.Note) }},
+				{Title: "SHA-256", Value: func(r apiclient.ScriptRevision) string { return r.Sha256 }, Wide: true},
 			},
 		}, list)
 	})
@@ -186,12 +191,12 @@ func (a *App) scriptRestore() *cobra.Command {
 	cmd := a.onScript(&cobra.Command{
 		Use: "restore SCRIPT REVISION", Short: "Make an old revision's content the newest, as a new revision", Args: cobra.ExactArgs(2),
 		Example: "  carillon script restore report 3 --note 'the new one was too slow'",
-	}, func(ctx context.Context, s *session, script client.Script, args []string) error {
+	}, func(ctx context.Context, s *session, script apiclient.Script, args []string) error {
 		revision, err := readRevision(args[0])
 		if err != nil {
 			return err
 		}
-		d, err := s.RestoreScript(ctx, script.ID, revision, note)
+		d, err := s.RestoreScript(ctx, script.ID, apiclient.ScriptRestore{Revision: revision, Note: note})
 		if err != nil {
 			return err
 		}
@@ -215,6 +220,6 @@ func (a *App) scriptDelete() *cobra.Command {
 		Use: "delete SCRIPT", Short: "Delete a script that no job uses", Example: "  carillon script delete old-report --yes",
 	}, func(ctx context.Context, s *session, word string) (string, func() error, error) {
 		c, err := findScript(ctx, s, word)
-		return c.Value.Name, func() error { return s.DeleteScript(ctx, c.Value.ID) }, err
+		return c.Value.Name, func() error { return gone(s.DeleteScript(ctx, c.Value.ID)) }, err
 	})
 }

@@ -7,26 +7,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func (a *App) scriptDiff() *cobra.Command {
 	return a.onScript(&cobra.Command{
 		Use: "diff SCRIPT [FROM [TO]]", Short: "Show what changed between two revisions (default: the newest two)", Args: cobra.RangeArgs(1, 3),
 		Example: "  carillon script diff report\n  carillon script diff report 1 4",
-	}, func(ctx context.Context, s *session, script client.Script, args []string) (err error) {
+	}, func(ctx context.Context, s *session, script apiclient.Script, args []string) (err error) {
 		from, to := max(1, script.Revision-1), script.Revision
 		for i, at := range []*int64{&from, &to}[:len(args)] {
 			if *at, err = readRevision(args[i]); err != nil {
 				return err
 			}
 		}
-		d, err := s.DiffScript(ctx, script.ID, from, to)
+		d, err := s.DiffScript(ctx, script.ID, apiclient.DiffScriptParams{From: from, To: to})
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(a.out, unified(fmt.Sprintf("revision %d", from), fmt.Sprintf("revision %d", to), d))
+		_, err = fmt.Fprint(a.out, unified(fmt.Sprintf("revision %d", from), fmt.Sprintf("revision %d", to), d.Value))
 		return err
 	})
 }
@@ -35,7 +35,7 @@ func (a *App) scriptDiff() *cobra.Command {
 const around = 3
 
 // unified writes a difference as diff -u does.
-func unified(from, to string, d client.ScriptDiff) string {
+func unified(from, to string, d apiclient.ScriptDiff) string {
 	if d.Added+d.Removed == 0 {
 		return ""
 	}
@@ -72,7 +72,7 @@ func unified(from, to string, d client.ScriptDiff) string {
 
 // hunk finds the next changes from at on, with the lines around them; empty at
 // the end when there are none.
-func hunk(d client.ScriptDiff, at int) (begin, end int) {
+func hunk(d apiclient.ScriptDiff, at int) (begin, end int) {
 	first := at
 	for first < len(d.Lines) && d.Lines[first].Op == "same" {
 		first++

@@ -2,33 +2,32 @@ package command
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
-var scriptPolicyView = output.View[client.ScriptPolicy]{
-	Name: func(p client.ScriptPolicy) string { return strconv.FormatInt(p.Revision, 10) },
-	Columns: []output.Column[client.ScriptPolicy]{
-		{Title: "SCRIPTS", Value: func(p client.ScriptPolicy) string {
+var scriptPolicyView = output.View[apiclient.ScriptPolicy]{
+	Name: func(p apiclient.ScriptPolicy) string { return number(p.Revision) },
+	Columns: []output.Column[apiclient.ScriptPolicy]{
+		{Title: "SCRIPTS", Value: func(p apiclient.ScriptPolicy) string {
 			if len(p.Languages) == 0 {
 				return "off"
 			}
 			return strings.Join(p.Languages, ",")
 		}},
-		{Title: "HTTP", Value: func(p client.ScriptPolicy) string { return map[bool]string{true: "on", false: "off"}[p.HTTP] }},
-		{Title: "SINCE", Value: func(p client.ScriptPolicy) string {
+		{Title: "HTTP", Value: func(p apiclient.ScriptPolicy) string { return map[bool]string{true: "on", false: "off"}[p.HTTP] }},
+		{Title: "SINCE", Value: func(p apiclient.ScriptPolicy) string {
 			if p.CreatedAt == nil {
 				return ""
 			}
 			return output.Stamp(*p.CreatedAt)
 		}},
-		{Title: "BY", Value: func(p client.ScriptPolicy) string { return p.CreatedBy }},
-		{Title: "NOTE", Value: func(p client.ScriptPolicy) string { return firstLine(p.Note) }},
+		{Title: "BY", Value: func(p apiclient.ScriptPolicy) string { return p.CreatedBy }},
+		{Title: "NOTE", Value: func(p apiclient.ScriptPolicy) string { return firstLine(p.Note) }},
 	},
 }
 
@@ -45,7 +44,7 @@ func (a *App) scriptPolicy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := s.ScriptPolicy(cmd.Context())
+			p, err := s.GetScriptPolicy(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -64,7 +63,7 @@ func (a *App) scriptPolicy() *cobra.Command {
 			if !flags.Changed("http") {
 				calls = p.Value.HTTP
 			}
-			if p, err = s.SetScriptPolicy(cmd.Context(), languages, calls, note); err != nil {
+			if p, err = s.SetScriptPolicy(cmd.Context(), apiclient.ScriptPolicyWrite{Languages: languages, HTTP: calls, Note: note}); err != nil {
 				return err
 			}
 			return output.One(s.Printer, scriptPolicyView, p)
@@ -84,11 +83,11 @@ func (a *App) scriptKey() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			key, err := s.ScriptKey(cmd.Context())
+			key, err := s.GetScriptKey(cmd.Context())
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(a.out, key)
+			_, err = fmt.Fprintln(a.out, key.Value.PublicKey)
 			return err
 		},
 	}

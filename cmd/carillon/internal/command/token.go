@@ -2,48 +2,47 @@ package command
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
-var tokenView = output.View[client.JoinToken]{
-	Name: func(t client.JoinToken) string { return t.ID },
-	Columns: []output.Column[client.JoinToken]{
-		{Title: "TOKEN", Value: func(t client.JoinToken) string { return t.ID }},
-		{Title: "NAME", Value: func(t client.JoinToken) string { return t.Name }},
-		{Title: "BEGINS", Value: func(t client.JoinToken) string { return t.Prefix }},
+var tokenView = output.View[apiclient.JoinToken]{
+	Name: func(t apiclient.JoinToken) string { return t.ID },
+	Columns: []output.Column[apiclient.JoinToken]{
+		{Title: "TOKEN", Value: func(t apiclient.JoinToken) string { return t.ID }},
+		{Title: "NAME", Value: func(t apiclient.JoinToken) string { return t.Name }},
+		{Title: "BEGINS", Value: func(t apiclient.JoinToken) string { return t.Prefix }},
 		{Title: "USES", Value: usesCell, Right: true},
-		{Title: "EXPIRES", Value: func(t client.JoinToken) string {
+		{Title: "EXPIRES", Value: func(t apiclient.JoinToken) string {
 			if t.ExpiresAt == nil {
 				return "never"
 			}
 			return output.Stamp(*t.ExpiresAt)
 		}, Drop: 1},
-		{Title: "DECLARES JOBS", Value: func(t client.JoinToken) string {
+		{Title: "DECLARES JOBS", Value: func(t apiclient.JoinToken) string {
 			if !t.DeclareJobs {
 				return "no"
 			}
 			return "yes"
 		}, Drop: 1},
-		{Title: "CREATED", Value: func(t client.JoinToken) string { return output.Stamp(t.CreatedAt) }, Drop: 2},
-		{Title: "BY", Value: func(t client.JoinToken) string { return t.CreatedBy }, Drop: 3},
+		{Title: "CREATED", Value: func(t apiclient.JoinToken) string { return output.Stamp(t.CreatedAt) }, Drop: 2},
+		{Title: "BY", Value: func(t apiclient.JoinToken) string { return t.CreatedBy }, Drop: 3},
 	},
 }
 
-func usesCell(t client.JoinToken) string {
+func usesCell(t apiclient.JoinToken) string {
 	if t.MaxUses == nil {
-		return strconv.Itoa(t.Uses)
+		return number(t.Uses)
 	}
 	return fmt.Sprintf("%d/%d", t.Uses, *t.MaxUses)
 }
 
 func (a *App) tokenCreate() *cobra.Command {
-	var r client.TokenRequest
+	var r apiclient.CreateJoinTokenInputBody
 	var expires time.Duration
 	noJobs := false
 	cmd := &cobra.Command{
@@ -70,7 +69,7 @@ output. Hand it to the application as CARILLON_EXECUTOR_TOKEN.`,
 			if expires > 0 {
 				r.ExpiresAt = output.Stamp(a.now().Add(expires))
 			}
-			token, err := s.CreateToken(cmd.Context(), e.ID, r)
+			token, err := s.CreateJoinToken(cmd.Context(), e.ID, r)
 			if err != nil {
 				return err
 			}
@@ -85,7 +84,7 @@ output. Hand it to the application as CARILLON_EXECUTOR_TOKEN.`,
 	cmd.Flags().StringVar(&r.Name, "name", "", "what it is for (default: the executor's name)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
 	cmd.Flags().BoolVar(&noJobs, "no-jobs", false, "applications that register with it may declare no jobs in their code")
-	cmd.Flags().IntVar(&r.MaxUses, "max-uses", 0, "processes that may register with it (0 = no limit)")
+	cmd.Flags().Int64Var(&r.MaxUses, "max-uses", 0, "processes that may register with it (0 = no limit)")
 	return cmd
 }
 
@@ -94,8 +93,8 @@ func (a *App) tokenList() *cobra.Command {
 		Use: "list EXECUTOR", Aliases: []string{"ls"}, Short: "List an executor's join tokens",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor token list shop\n  carillon executor token list shop -o json",
-		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
-			tokens, err := s.Tokens(cmd.Context(), e.ID)
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e apiclient.Ref, args []string) error {
+			tokens, err := apiclient.ListOf[apiclient.JoinToken](cmd.Context(), 0, s.ListJoinTokens, e.ID, apiclient.ListJoinTokensParams{})
 			if err != nil {
 				return err
 			}
@@ -112,8 +111,8 @@ func (a *App) tokenRevoke() *cobra.Command {
 		Use: "revoke EXECUTOR TOKEN", Short: "Revoke a join token; who is connected stays so",
 		Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeExecutors,
 		Example: "  carillon executor token revoke shop 12\n  carillon executor token list shop -o name | xargs -n1 carillon executor token revoke shop",
-		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e client.Executor, args []string) error {
-			if err := s.RevokeToken(cmd.Context(), e.ID, args[1]); err != nil {
+		RunE: a.onExecutor(func(cmd *cobra.Command, s *session, e apiclient.Ref, args []string) error {
+			if _, err := s.RevokeJoinToken(cmd.Context(), e.ID, args[1]); err != nil {
 				return err
 			}
 			a.say("Revoked token %s of executor %s.", args[1], output.Clean(e.Name))

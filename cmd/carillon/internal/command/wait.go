@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // Pace of asking while a run goes on. The log is asked with a long poll, so
 // the server sets the pace; states are asked in growing steps.
 const (
-	logWait      = 20 * time.Second
+	logWait      = "20s"
 	firstPoll    = 200 * time.Millisecond
 	slowestPoll  = 3 * time.Second
 	brokenTries  = 5
@@ -32,9 +32,9 @@ func (a *App) await(ctx context.Context, s *session, id string, follow bool, tim
 	}
 	var err error
 	if follow {
-		err = a.followLog(waitCtx, s, id, &client.LogQuery{Wait: logWait})
+		err = a.followLog(waitCtx, s, id, &logQuery{GetRunLogParams: apiclient.GetRunLogParams{Wait: logWait}})
 	}
-	var run client.Doc[client.Run]
+	var run apiclient.Doc[apiclient.RunDetail]
 	if err == nil {
 		run, err = a.pollRun(waitCtx, s, id)
 	}
@@ -54,11 +54,11 @@ func (a *App) await(ctx context.Context, s *session, id string, follow bool, tim
 
 // pollRun asks until the run has ended. A server that does not answer for a
 // moment (a restart, a failover) does not end the wait.
-func (a *App) pollRun(ctx context.Context, s *session, id string) (client.Doc[client.Run], error) {
+func (a *App) pollRun(ctx context.Context, s *session, id string) (apiclient.Doc[apiclient.RunDetail], error) {
 	pause := firstPoll
 	for {
-		run, err := retried(ctx, func() (client.Doc[client.Run], error) { return s.Run(ctx, id) })
-		if err != nil || run.Value.Finished() {
+		run, err := retried(ctx, func() (apiclient.Doc[apiclient.RunDetail], error) { return s.GetRun(ctx, id) })
+		if err != nil || finished(run.Value.State) {
 			return run, err
 		}
 		if err := sleep(ctx, pause); err != nil {
@@ -82,10 +82,10 @@ func retried[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 }
 
 func transient(err error) bool {
-	if p, ok := errors.AsType[*client.Problem](err); ok {
+	if p, ok := errors.AsType[*apiclient.Problem](err); ok {
 		return p.Status == 429 || p.Status >= 500
 	}
-	_, ok := errors.AsType[*client.TransportError](err)
+	_, ok := errors.AsType[*apiclient.TransportError](err)
 	return ok
 }
 
@@ -102,16 +102,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // conclude prints the finished run. With follow standard output holds the log
 // alone, so the end is talk.
-func (a *App) conclude(s *session, run client.Doc[client.Run], follow bool) error {
+func (a *App) conclude(s *session, run apiclient.Doc[apiclient.RunDetail], follow bool) error {
 	r := run.Value
 	text := fmt.Sprintf("Run %s %s", r.ID, r.State)
-	if r.DurationMS != nil {
-		text += " after " + output.Millis(r.DurationMS)
+	if r.DurationMs != nil {
+		text += " after " + output.Millis(r.DurationMs)
 	}
-	if r.State != client.StateSucceeded && r.Message != "" {
+	if r.State != succeeded && r.Message != "" {
 		text += ": " + output.Clean(r.Message)
 	}
-	if r.State != client.StateSucceeded && r.Error != "" && !strings.Contains(r.Message, r.Error) {
+	if r.State != succeeded && r.Error != "" && !strings.Contains(r.Message, r.Error) {
 		text += ": " + output.Clean(r.Error)
 	}
 	a.say("%s", text)
@@ -120,7 +120,7 @@ func (a *App) conclude(s *session, run client.Doc[client.Run], follow bool) erro
 			return err
 		}
 	}
-	if r.State == client.StateSucceeded {
+	if r.State == succeeded {
 		return nil
 	}
 	return &exitError{exitFailed, nil}

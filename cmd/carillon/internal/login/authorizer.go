@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // APIKey authorizes with a key, which is never renewed.
@@ -97,7 +98,7 @@ func (s *StoredSession) Renew(ctx context.Context, expired string) (string, erro
 	refreshCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTimeout)
 	defer cancel()
 	fresh, err := s.refresh.Refresh(refreshCtx, session.Cookies)
-	if p, refused := errors.AsType[*client.Problem](err); refused && p.Status == 401 {
+	if p, refused := errors.AsType[*apiclient.Problem](err); refused && p.Status == 401 {
 		return "", &NotLoggedInError{Server: s.server, Ended: true}
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 const server = "http://carillon.test"
@@ -78,11 +79,12 @@ func (r *rotating) Refresh(_ context.Context, cookies []string) (client.Login, e
 	r.calls++
 	if r.ended || len(cookies) != 1 || cookies[0] != "c="+strconv.Itoa(r.next) {
 		r.ended = true
-		return client.Login{}, &client.Problem{Status: http.StatusUnauthorized, Code: client.CodeUnauthenticated}
+		return client.Login{}, &apiclient.Problem{Status: http.StatusUnauthorized, Code: apiclient.ProblemCodeUnauthenticated}
 	}
 	r.next++
 	return client.Login{
-		AccessToken: fmt.Sprintf("t%d", r.next), ExpiresAt: time.Now().Add(time.Hour), Cookies: []string{"c=" + strconv.Itoa(r.next)},
+		Login:   apiclient.Login{AccessToken: fmt.Sprintf("t%d", r.next), ExpiresAt: time.Now().Add(time.Hour)},
+		Cookies: []string{"c=" + strconv.Itoa(r.next)},
 	}, nil
 }
 
@@ -152,7 +154,7 @@ func TestSession(t *testing.T) {
 // No password is ever kept.
 func TestFileFormat(t *testing.T) {
 	s := newStore(t)
-	require.NoError(t, s.Save(server, SessionOf(client.Login{AccessToken: "a", Cookies: []string{"c=1"}})))
+	require.NoError(t, s.Save(server, SessionOf(client.Login{Login: apiclient.Login{AccessToken: "a"}, Cookies: []string{"c=1"}})))
 	raw, err := os.ReadFile(s.Path())
 	require.NoError(t, err)
 	var f map[string]any

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 type bell struct {
@@ -29,9 +29,9 @@ var bellView = View[bell]{
 	},
 }
 
-func bells(t *testing.T) []client.Doc[bell] {
+func bells(t *testing.T) []apiclient.Doc[bell] {
 	t.Helper()
-	var docs []client.Doc[bell]
+	var docs []apiclient.Doc[bell]
 	require.NoError(t, json.Unmarshal([]byte(`[
 		{"id":"9007199254740993","name":"编钟","state":"succeeded","extra":{"b":1,"a":"007"}},
 		{"id":"2","name":"a<b>","state":"","extra":null}]`), &docs))
@@ -93,7 +93,7 @@ func TestMachineFormats(t *testing.T) {
 	require.Equal(t, "编钟\na<b>\n", list(t, &Printer{Format: Name}))
 
 	var out bytes.Buffer
-	require.NoError(t, List(&Printer{Out: &out, Format: JSON}, bellView, []client.Doc[bell]{}))
+	require.NoError(t, List(&Printer{Out: &out, Format: JSON}, bellView, []apiclient.Doc[bell]{}))
 	require.JSONEq(t, `{"items":[]}`, out.String(), "an empty list is a list")
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/client"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // Column is one column of a table of T.
@@ -32,11 +32,11 @@ type View[T any] struct {
 }
 
 // List writes many documents. JSON and YAML have the API's shape, {items: […]}.
-func List[T any](p *Printer, v View[T], docs []client.Doc[T]) error {
+func List[T any](p *Printer, v View[T], docs []apiclient.Doc[T]) error {
 	switch p.Format {
 	case JSON, YAML:
 		list := struct {
-			Items []client.Doc[T] `json:"items"`
+			Items []apiclient.Doc[T] `json:"items"`
 		}{docs}
 		if p.Format == JSON {
 			return p.writeJSON(list)
@@ -58,19 +58,19 @@ func List[T any](p *Printer, v View[T], docs []client.Doc[T]) error {
 }
 
 // One writes one document; in table form as a table of one row.
-func One[T any](p *Printer, v View[T], doc client.Doc[T]) error {
+func One[T any](p *Printer, v View[T], doc apiclient.Doc[T]) error {
 	switch p.Format {
 	case JSON:
 		return p.writeJSON(doc)
 	case YAML:
 		return p.writeYAML(doc)
 	default:
-		return List(p, v, []client.Doc[T]{doc})
+		return List(p, v, []apiclient.Doc[T]{doc})
 	}
 }
 
 // Machine reports whether the format is for programs, and then writes doc.
-func Machine[T any](p *Printer, doc client.Doc[T]) (done bool, err error) {
+func Machine[T any](p *Printer, doc apiclient.Doc[T]) (done bool, err error) {
 	switch p.Format {
 	case JSON:
 		return true, p.writeJSON(doc)
