@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/rescue"
@@ -95,24 +97,22 @@ type Gateway struct {
 	opt Options
 	log *slog.Logger
 
-	registry registry
-	renewals renewals
-	flaps    *flaps
-	refusals *refusals
-	wants    wants
-	conns    sync.WaitGroup
-	door     *door
-	calmed   chan struct{} // capacity 1: a session may be calm now; nobody closes it
+	admission *admission
+	registry  registry
+	renewals  renewals
+	wants     wants
+	conns     sync.WaitGroup
+	calmed    chan struct{} // capacity 1: a session may be calm now; nobody closes it
 
-	// Who comes in asks the database together with others who do (entering.go).
-	knocks    *batch.Calls[knock, verdict]
-	registers *batch.Calls[store.RegisterInstanceParams, store.Registration]
-	settles   *batch.Calls[store.SettleInventoryParams, domain.SettledInventory]
-	succeeds  *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
-	leaves    *batch.Calls[store.InstanceLeave, error]
-	entering  chan struct{} // one token per executor that asks the database for itself alone
-	tidying   chan struct{} // one token per look for what an instance does not have
-	crowd     crowd
+	// Executors that come and go ask the database together (batches.go), but for a
+	// few that ask for themselves alone.
+	authentications *batch.Calls[credential, authenticated]
+	registers       *batch.Calls[store.RegisterInstanceParams, store.Registration]
+	settles         *batch.Calls[store.SettleInventoryParams, domain.SettledInventory]
+	succeeds        *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
+	leaves          *batch.Calls[store.InstanceLeave, error]
+	lookups         *semaphore.Weighted // one per executor
+	unheldLookups   *semaphore.Weighted // one per look for what an instance does not have
 
 	logFrames chan struct{}           // one token per log batch in memory
 	logWrites *batch.Queue[*logWrite] // batches to be stored
@@ -124,8 +124,6 @@ type Gateway struct {
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
 	draining bool            // guarded by mu
-	told     allowance       // guarded by mu: log lines about refused connections
-	untold   int             // guarded by mu: refused since the last line about one
 }
 
 // New returns a Gateway; it starts nothing.
@@ -138,8 +136,8 @@ func New(opt Options) *Gateway {
 	}
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
-		registry: newRegistry(), renewals: newRenewals(), wants: newWants(), flaps: newFlaps(), refusals: newRefusals(opt.NodeID),
-		door: newDoor(opt.Limits), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
+		registry: newRegistry(), renewals: newRenewals(), wants: newWants(),
+		admission: newAdmission(opt.Limits, opt.NodeID), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
 	g.logWrites = batch.New(1, logFrames, g.flushLogs)
@@ -149,7 +147,7 @@ func New(opt Options) *Gateway {
 		default: // it was told before the panic
 		}
 	})
-	g.openEntrance()
+	g.openBatches()
 	return g
 }
 
@@ -171,6 +169,29 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	stopRenewals()
 	renewer.Wait()
 	return err
+}
+
+// every calls f again and again until ctx ends. That it fails, and works again, is
+// told when it changes.
+func (g *Gateway) every(ctx context.Context, d time.Duration, broken, mended string, f func() error) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := f()
+		switch was := failing; {
+		case err != nil && !was:
+			g.log.Warn(broken, "err", err)
+		case err == nil && was:
+			g.log.Info(mended)
+		}
+		failing = err != nil
+	}
 }
 
 var errGatewayStopped = errors.New("this admin node stops")
@@ -195,7 +216,7 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 			}
 		}
 		from := addressOf(conn.RemoteAddr())
-		who := g.door.enter(from, conn)
+		who := g.admission.connect(from, conn)
 		if who == nil {
 			_ = conn.Close() // they may try again
 			continue
@@ -310,7 +331,11 @@ func (g *Gateway) Count() int { return g.registry.count() }
 
 // TurnedAway returns how many connections were closed before their hello because
 // there were too many, in all or from their address.
-func (g *Gateway) TurnedAway() int64 { return g.door.turnedAway() }
+func (g *Gateway) TurnedAway() int64 {
+	g.admission.mu.Lock()
+	defer g.admission.mu.Unlock()
+	return g.admission.unheard
+}
 
 // Reached returns the number of sessions whose instances answer.
 func (g *Gateway) Reached() int {

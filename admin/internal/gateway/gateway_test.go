@@ -46,7 +46,7 @@ func TestHandshakeRefusals(t *testing.T) {
 	// Each was written down before its connection ended; a hello that cannot be
 	// read names nobody.
 	times := map[string]int{}
-	_, noted := b.gate.refusals.take(100)
+	_, noted := b.gate.admission.takeRefusals(100)
 	for _, r := range noted {
 		times[r.Code] += r.Times
 		require.Equal(t, "127.0.0.1", r.Remote)
@@ -197,7 +197,7 @@ func TestAThirdStreamClosesTheSession(t *testing.T) {
 	}
 	require.Same(t, s, get(t, b.rec.left))
 	require.ErrorContains(t, s.err(), "third stream")
-	_, cut := b.gate.refusals.take(100)
+	_, cut := b.gate.admission.takeRefusals(100)
 	require.Len(t, cut, 1)
 	require.Equal(t, "flood", cut[0].Code)
 	require.Equal(t, "shop", cut[0].Executor)

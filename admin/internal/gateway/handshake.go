@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -28,36 +27,33 @@ type peer struct {
 	until    time.Time // when its certificate ends
 	greeted  time.Time // before it was answered; its registration is made after that
 	epoch    int64     // of the gateway then
-	account  *account  // what it shares with its tenant's other sessions
-	free     func()    // gives back its place among the sessions; nil: it has none
-	arrived  func()    // ends its place among those that register; nil: it has none
+	seat     *seat     // nil: it is no session
+	logsOf   *Session  // of which it is a log connection; nil: it is none
 }
 
 // leave gives back all that the peer has.
 func (p *peer) leave() {
-	if p.arrived != nil {
-		p.arrived()
+	if p.seat != nil {
+		p.seat.leave()
 	}
-	if p.free != nil {
-		p.free()
+	if p.logsOf != nil {
+		p.logsOf.logs.Add(-1)
 	}
 }
 
 // serveConn owns one connection from accept to close.
-func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *stranger) {
-	from := who.from.address
-	defer g.door.leave(who)
+func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) {
+	from := who.from.ip
+	defer g.admission.disconnect(who)
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 	defer raw.Close()
 	tune(raw)
 
 	p, conn, err := g.greet(ctx, direct.Conn(raw), who)
-	g.door.known(who)
+	g.admission.judged(who)
 	if err != nil {
-		g.tally.strayed(err)
-		g.refusals.strayed(from, err, time.Now())
-		g.tellRefused(from, err)
+		g.refused(from, err)
 		return
 	}
 	defer p.leave()
@@ -75,43 +71,17 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *stranger) {
 	}
 }
 
-// refusalsTold bounds the log lines about refused connections, in a second:
-// strangers decide how many there are.
-const refusalsTold = 5
-
-func (g *Gateway) tellRefused(from netip.Addr, err error) {
-	g.mu.Lock()
-	tell := g.told.take(refusalsTold, time.Now())
-	if !tell {
-		g.untold++
-	}
-	untold := g.untold
-	if tell {
-		g.untold = 0
-	}
-	g.mu.Unlock()
-	if !tell {
-		return
-	}
-	// Strangers are the network's weather, a refused token is news for the operator.
-	if code := domain.CodeOf(err); code != domain.CodeInternal {
-		g.log.Warn("executor refused", "remote", from, "code", code, "err", err, "not_told", untold)
-	} else {
-		g.log.Debug("connection dropped in the handshake", "remote", from, "err", err, "not_told", untold)
-	}
-}
-
 // greet does everything that happens before the multiplexer, within
 // proto.HelloTimeout and proto.MaxHello bytes; the first of them has to come
 // within proto.FirstByteTimeout.
-func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *stranger) (*peer, net.Conn, error) {
+func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*peer, net.Conn, error) {
 	began := time.Now()
 	if err := conn.SetDeadline(began.Add(proto.FirstByteTimeout)); err != nil {
 		return nil, nil, err
 	}
 	raw := conn
 	conn = &firstByte{conn, func() {
-		g.door.spoke(who)
+		g.admission.spoke(who)
 		_ = raw.SetDeadline(began.Add(proto.HelloTimeout)) // of a connection that was closed
 	}}
 	var shown *x509.Certificate
@@ -140,12 +110,12 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *stranger) (*pee
 	if g.opt.TLS == nil {
 		conn = raw
 	}
-	g.door.asks(who)
-	p, answer, err := g.admit(ctx, &hello, shown, func() { g.door.known(who) })
+	g.admission.judging(who)
+	p, answer, err := g.admit(ctx, &hello, shown, func() { g.admission.judged(who) })
 	if err != nil {
 		code, retry := helloCode(err)
-		if domain.Is(err, codeCrowded) {
-			retry = g.comeAgain()
+		if domain.Is(err, codeOverloaded) {
+			retry = g.admission.retryAfter(time.Now()).Milliseconds()
 		}
 		g.refuse(conn, code, err.Error(), retry)
 		return nil, nil, &refusedError{err, &hello, code}
@@ -170,7 +140,7 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	if err := checkHello(hello); err != nil {
 		return nil, nil, err
 	}
-	if err := g.refuseFlapping(hello, hello.InstanceName); err != nil {
+	if err := g.admission.hold(hello, hello.InstanceName, time.Now()); err != nil {
 		return nil, nil, err
 	}
 	p := &peer{name: hello.Executor, hello: hello, epoch: g.epoch.Load()}
@@ -189,21 +159,10 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	default:
 		p.session = g.opt.NewID()
 		answer.Enroll = g.opt.Certificates != nil && p.serial == ""
-		err = g.seat(ctx, p)
+		p.seat, err = g.admission.seat(ctx, p.tenant)
 	}
 	answer.SessionId = p.session
 	return p, answer, err
-}
-
-// seat gives a session its places.
-func (g *Gateway) seat(ctx context.Context, p *peer) (err error) {
-	if p.arrived, err = g.door.arrive(ctx, p.tenant); err != nil {
-		return err
-	}
-	if p.account, p.free, err = g.door.seat(p.tenant); err != nil {
-		p.arrived()
-	}
-	return err
 }
 
 func checkHello(hello *proto.ClientHello) error {
@@ -221,6 +180,10 @@ func checkHello(hello *proto.ClientHello) error {
 	return domain.Errorf(domain.CodeInvalid, "purpose must be control, logs or enroll")
 }
 
+// maxLogs bounds the log connections of one session; an honest one has one, and
+// for a moment the one before.
+const maxLogs = 4
+
 // admitLogs binds a log connection to its session: it must be the same process's.
 func (g *Gateway) admitLogs(p *peer) error {
 	s := g.registry.bySession(domain.SessionID(p.hello.SessionId))
@@ -231,7 +194,7 @@ func (g *Gateway) admitLogs(p *peer) error {
 		s.logs.Add(-1)
 		return domain.Errorf(domain.CodeRateLimited, "this session has %d log connections already", maxLogs)
 	}
-	p.session, p.free = p.hello.SessionId, func() { s.logs.Add(-1) }
+	p.session, p.logsOf = p.hello.SessionId, s
 	return nil
 }
 
@@ -240,7 +203,6 @@ const (
 	codeVersion       domain.Code = "version_unsupported"
 	codeNotRegistered domain.Code = "not_registered"
 	codeUncertified   domain.Code = "certificate_required"
-	codeCrowded       domain.Code = "crowded"
 )
 
 // helloCode maps an error to the wire's code and to the wait before the next try
@@ -255,8 +217,8 @@ func helloCode(err error) (code string, retryAfter int64) {
 		return "wrong_executor", -1
 	case domain.CodeInvalid:
 		return "malformed", -1
-	case codeCrowded:
-		return "limit_reached", crowdMin.Milliseconds() // greet knows better
+	case codeOverloaded:
+		return "limit_reached", retryMin.Milliseconds() // greet knows better
 	case codeUncertified:
 		return "certificate_required", 0
 	case domain.CodeBadCertificate:
@@ -289,6 +251,21 @@ func (g *Gateway) refuse(conn net.Conn, code, message string, retryAfter int64) 
 		Version: proto.Version,
 		Error:   &proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter},
 	}, proto.MaxHello)
+}
+
+// firstByte tells when the first byte comes.
+type firstByte struct {
+	net.Conn
+	came func() // nil: it was told
+}
+
+func (c *firstByte) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.came != nil {
+		c.came()
+		c.came = nil
+	}
+	return n, err
 }
 
 func validBootID(s string) bool {

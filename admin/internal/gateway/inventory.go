@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -61,12 +63,11 @@ func (g *Gateway) ask(ctx context.Context, a *account, p store.SettleInventoryPa
 	if len(p.Items) < settleAlone {
 		return g.settles.Do(ctx, p)
 	}
-	for _, places := range []chan struct{}{a.asks, g.entering} {
-		leave, err := enter(ctx, places)
-		if err != nil {
+	for _, places := range []*semaphore.Weighted{a.lookup, g.lookups} {
+		if err := places.Acquire(ctx, 1); err != nil {
 			return domain.SettledInventory{}, err
 		}
-		defer leave()
+		defer places.Release(1)
 	}
 	return g.opt.Inventory.SettleInventories(ctx, []store.SettleInventoryParams{p})[0], nil
 }
@@ -117,11 +118,10 @@ func (g *Gateway) endUnheld(ctx context.Context, s *Session, p store.EndUnheldPa
 
 // tryUnheld waits for its turn first: nobody waits for its answer.
 func (g *Gateway) tryUnheld(ctx context.Context, s *Session, p store.EndUnheldParams) error {
-	leave, err := enter(ctx, g.tidying)
-	if err != nil {
+	if err := g.unheldLookups.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer leave()
+	defer g.unheldLookups.Release(1)
 	if s.Closed() {
 		return nil
 	}

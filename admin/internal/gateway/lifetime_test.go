@@ -3,15 +3,11 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"net"
-	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -179,134 +175,4 @@ func TestDebtIsPaidOff(t *testing.T) {
 	s.pay(&s.owed, 5)
 	require.Zero(t, s.owed.count)
 	require.Zero(t, s.owed.bytes)
-}
-
-func tcp(address string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address)) }
-
-func TestDoor(t *testing.T) {
-	a, b := addressOf(tcp("10.0.0.1:1")), addressOf(tcp("10.0.0.2:1"))
-	d := newDoor(Limits{Pending: 4, PendingPerAddress: 2, PerAddress: 3, Sessions: 3, SessionsPerTenant: 2})
-	asking := func(from netip.Addr) *stranger { // nobody makes room for others
-		s := d.enter(from, &closer{})
-		if s != nil {
-			d.asks(s)
-		}
-		return s
-	}
-	a1, a2 := asking(a), asking(a)
-	require.Nil(t, asking(a), "two strangers of one address")
-	b1 := asking(b)
-	require.Nil(t, asking(b), "three in all whose address is not known")
-	d.known(a1)
-	b2 := asking(b)
-	d.known(a2)
-	a3 := asking(a)
-	d.known(a3)
-	require.Nil(t, asking(a), "three connections of one address")
-	require.EqualValues(t, 3, d.turnedAway())
-	for _, s := range []*stranger{a1, a2, a3, b1, b2} {
-		d.known(s)
-		d.leave(s)
-	}
-	require.Empty(t, d.from)
-	require.Zero(t, d.pending)
-
-	_, first, err := d.seat(1)
-	require.NoError(t, err)
-	_, _, err = d.seat(1)
-	require.NoError(t, err)
-	_, _, err = d.seat(1)
-	require.Equal(t, domain.CodeRateLimited, domain.CodeOf(err))
-	require.ErrorContains(t, err, "one tenant")
-	_, _, err = d.seat(2)
-	require.NoError(t, err)
-	_, _, err = d.seat(2)
-	require.ErrorContains(t, err, "maximum of 3")
-	first()
-	_, _, err = d.seat(1)
-	require.NoError(t, err)
-}
-
-// TestACrowdWaitsForItsPlaces, and is asked to come again before it has waited
-// for longer than it would wait for an answer; one tenant leaves places for others.
-func TestACrowdWaitsForItsPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(Limits{})
-		type answer struct {
-			tenant  domain.TenantID
-			arrived func()
-			err     error
-		}
-		answers := make(chan answer, 4*minComing)
-		come := func(ctx context.Context, tenant domain.TenantID, n int) {
-			for range n {
-				go func() {
-					arrived, err := d.arrive(ctx, tenant)
-					answers <- answer{tenant, arrived, err}
-				}()
-				synctest.Wait()
-			}
-		}
-		all, ofTenant := d.pace.places()
-		require.Equal(t, []int{minComing, minComing * 3 / 4}, []int{all, ofTenant})
-		come(t.Context(), 1, ofTenant+2)
-		come(t.Context(), 2, all-ofTenant+1)
-		leaving, leave := context.WithCancel(t.Context())
-		come(leaving, 2, 1)
-		require.Len(t, answers, all, "one too many of the first tenant waits, and two of the second, for whom there is no place")
-		var in []func()
-		for range all {
-			a := <-answers
-			require.NoError(t, a.err)
-			in = append(in, a.arrived)
-		}
-		leave()
-		require.Error(t, (<-answers).err)
-		time.Sleep(2 * quickEntry)
-		in[0]() // one of the first tenant
-		in[0]()
-		synctest.Wait()
-		next := <-answers
-		require.NoError(t, next.err)
-		require.Equal(t, domain.TenantID(1), next.tenant, "who has waited longest")
-		require.Empty(t, answers, "a place is given back once")
-		time.Sleep(arrivePatience)
-		for range 2 {
-			code, retry := helloCode((<-answers).err)
-			require.Equal(t, "limit_reached", code)
-			require.Positive(t, retry)
-		}
-		for _, arrived := range append(in, next.arrived) {
-			arrived()
-		}
-		require.Zero(t, d.all)
-		require.Empty(t, d.coming)
-		require.Empty(t, d.queue)
-	})
-}
-
-// TestPlacesFollowHowLongItTakes: a quick node lets many in at once, a slow one
-// few.
-func TestPlacesFollowHowLongItTakes(t *testing.T) {
-	var p pace
-	for range 2 * maxComing {
-		p.came(quickEntry / 10)
-	}
-	all, ofTenant := p.places()
-	require.Equal(t, []int{maxComing, maxComing * 3 / 4}, []int{all, ofTenant})
-	for range maxComing {
-		p.came(2 * quickEntry)
-	}
-	all, _ = p.places()
-	require.Equal(t, minComing, all)
-	p.came(quickEntry)
-	all, _ = p.places()
-	require.Equal(t, minComing+1, all)
-}
-
-func TestAddresses(t *testing.T) {
-	require.Equal(t, "10.0.0.1", addressOf(tcp("10.0.0.1:80")).String())
-	require.Equal(t, addressOf(tcp("10.0.0.1:80")), addressOf(tcp("[::ffff:10.0.0.1]:81")))
-	require.Equal(t, addressOf(tcp("[2001:db8::1]:80")), addressOf(tcp("[2001:db8::2:3]:80")), "one host has a whole network")
-	require.NotEqual(t, addressOf(tcp("[2001:db8::1]:80")), addressOf(tcp("[2001:db8:0:1::1]:80")))
 }

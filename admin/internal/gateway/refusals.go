@@ -7,16 +7,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// Strangers decide how many refusals there are and what they are called, so
+// Those that connect decide how many refusals there are and what they are called, so
 // everything about them is bounded (docs/adr/0034).
 const (
 	// MaxRefusals is how many are kept, of all nodes.
@@ -30,12 +27,6 @@ const (
 	// maxPending is how many wait to be written. Those beyond are counted by
 	// their code alone.
 	maxPending = 200
-	// maxNames is how many executors and instances one address may name within
-	// namesFor; those beyond are counted without their names. maxAddresses are
-	// remembered.
-	maxNames     = 20
-	namesFor     = time.Hour
-	maxAddresses = 256
 
 	maxRefusalName = 128 // bytes
 	maxRefusalText = 500 // bytes
@@ -65,78 +56,17 @@ type refusalKey struct {
 	from                     netip.Addr
 }
 
-// named are the names that one address has used.
-type named struct {
-	since time.Time
-	names map[[2]string]bool
-}
-
-// refusals counts who was turned away until it is written down.
+// refusals counts what was refused until it is written down. It is guarded by
+// admission.mu.
 type refusals struct {
-	node string // fixed after construction
-
-	mu      sync.Mutex
-	pending map[refusalKey]*domain.Refusal // guarded by mu
-	order   []refusalKey                   // guarded by mu: of pending, as they came
-	names   *lru.Cache[netip.Addr, *named] // what is in it is guarded by mu
-	unheard int64                          // guarded by mu: of the door's, those that were noted
+	node    string // fixed
+	pending map[refusalKey]*domain.Refusal
+	order   []refusalKey // of pending, as they came
 }
 
-func newRefusals(node string) *refusals {
-	names, err := lru.New[netip.Addr, *named](maxAddresses)
-	if err != nil {
-		panic(err) // a size that is not positive
-	}
-	return &refusals{node: node, pending: map[refusalKey]*domain.Refusal{}, names: names}
-}
-
-// strayed notes a hello that was refused; other ends of a handshake tell
-// nothing of anybody.
-func (r *refusals) strayed(from netip.Addr, err error, now time.Time) {
-	var refused *refusedError
-	if errors.As(err, &refused) && domain.CodeOf(err) != domain.CodeInternal {
-		r.note(from, refused.code, err.Error(), refused.hello.Executor, refused.hello.InstanceName, now)
-	}
-}
-
-func (r *refusals) note(from netip.Addr, code, message, executor, instance string, now time.Time) {
-	k := refusalKey{code: code, executor: clipText(executor, maxRefusalName), instance: clipText(instance, maxRefusalName), from: from}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.nameLocked(k, now) {
-		k.executor, k.instance = "", ""
-	}
-	r.addLocked(k, domain.Refusal{Message: clipText(message, maxRefusalText), Times: 1, FirstAt: now, LastAt: now}, maxPending)
-}
-
-// closed notes how many connections were closed unheard since the start.
-func (r *refusals) closed(all int64, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n := all - r.unheard; n > 0 {
-		r.unheard = all
-		r.addLocked(refusalKey{code: domain.RefusalUnheard}, domain.Refusal{Times: int(n), FirstAt: now, LastAt: now}, maxPending)
-	}
-}
-
-// nameLocked reports whether an address may use these names, too.
-func (r *refusals) nameLocked(k refusalKey, now time.Time) bool {
-	used, known := r.names.Get(k.from)
-	if !known || now.Sub(used.since) >= namesFor {
-		used = &named{since: now, names: map[[2]string]bool{}}
-		r.names.Add(k.from, used)
-	}
-	name := [2]string{k.executor, k.instance}
-	if !used.names[name] && len(used.names) >= maxNames {
-		return false
-	}
-	used.names[name] = true
-	return true
-}
-
-// addLocked counts one, by its code alone when most are pending. There are few
-// codes, so what is counted by them needs no bound.
-func (r *refusals) addLocked(k refusalKey, add domain.Refusal, most int) {
+// add counts one, by its code alone when most are pending. There are few codes, so
+// what is counted by them needs no bound.
+func (r *refusals) add(k refusalKey, add domain.Refusal, most int) {
 	one := r.pending[k]
 	if one == nil && len(r.pending) >= most {
 		k = refusalKey{code: k.code}
@@ -159,10 +89,29 @@ func (r *refusals) addLocked(k refusalKey, add domain.Refusal, most int) {
 	one.Times += add.Times
 }
 
-// take hands over those that have waited longest.
-func (r *refusals) take(most int) (keys []refusalKey, list []domain.Refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// closeUnheardLocked counts a connection that is closed before its hello.
+func (a *admission) closeUnheardLocked() {
+	a.unheard++
+	now := time.Now()
+	a.refusals.add(refusalKey{code: domain.RefusalUnheard}, domain.Refusal{Times: 1, FirstAt: now, LastAt: now}, maxPending)
+}
+
+// noteRefusal counts a refusal that says which executor it was.
+func (a *admission) noteRefusal(from netip.Addr, code, message, executor, instance string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := refusalKey{code: code, executor: clipText(executor, maxRefusalName), instance: clipText(instance, maxRefusalName), from: from}
+	if !a.history.mayName(from, k.executor, k.instance, now) {
+		k.executor, k.instance = "", ""
+	}
+	a.refusals.add(k, domain.Refusal{Message: clipText(message, maxRefusalText), Times: 1, FirstAt: now, LastAt: now}, maxPending)
+}
+
+// takeRefusals hands over those that have waited longest.
+func (a *admission) takeRefusals(most int) (keys []refusalKey, list []domain.Refusal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := &a.refusals
 	n := min(most, len(r.order))
 	keys, r.order = slices.Clone(r.order[:n]), slices.Delete(r.order, 0, n)
 	for _, k := range keys {
@@ -172,43 +121,65 @@ func (r *refusals) take(most int) (keys []refusalKey, list []domain.Refusal) {
 	return keys, list
 }
 
-// again keeps what could not be written.
-func (r *refusals) again(keys []refusalKey, list []domain.Refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// restoreRefusals keeps what could not be written.
+func (a *admission) restoreRefusals(keys []refusalKey, list []domain.Refusal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for i, k := range keys {
-		r.addLocked(k, list[i], maxPending+2*noteMax) // they had a place
+		a.refusals.add(k, list[i], maxPending+2*noteMax) // they had a place
 	}
 }
 
-// runRefusals writes down who was turned away until ctx ends, and then once more.
+// refusalsTold bounds the log lines about refused connections, in a second: those
+// that connect decide how many there are.
+const refusalsTold = 5
+
+// refused counts a connection that passed no handshake, and tells of it. Only a
+// hello that was refused says anything of anybody.
+func (g *Gateway) refused(from netip.Addr, err error) {
+	now := time.Now()
+	code := domain.CodeOf(err)
+	a := g.admission
+	a.mu.Lock()
+	if code == domain.CodeInternal {
+		a.dropped++
+	} else {
+		a.refused++
+	}
+	untold := a.untold
+	tell := a.lines.take(refusalsTold, now)
+	if a.untold++; tell {
+		a.untold = 0
+	}
+	a.mu.Unlock()
+	var no *refusedError
+	if code != domain.CodeInternal && errors.As(err, &no) {
+		a.noteRefusal(from, no.code, err.Error(), no.hello.Executor, no.hello.InstanceName, now)
+	}
+	// Port scans are nothing new, a refused token is news for the operator.
+	switch {
+	case !tell:
+	case code != domain.CodeInternal:
+		g.log.Warn("executor refused", "remote", from, "code", code, "err", err, "not_told", untold)
+	default:
+		g.log.Debug("connection dropped in the handshake", "remote", from, "err", err, "not_told", untold)
+	}
+}
+
+// runRefusals writes down what was refused until ctx ends, and then once more.
 func (g *Gateway) runRefusals(ctx context.Context) {
 	if g.opt.Refusals == nil {
 		return
 	}
-	tick := time.NewTicker(noteEvery)
-	defer tick.Stop()
-	broken := false
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-		err := g.noteRefusals(context.WithoutCancel(ctx))
-		if (err != nil) != broken {
-			broken = err != nil
-			if broken {
-				g.log.Warn("who was turned away cannot be written down", "err", err)
-			} else {
-				g.log.Info("who was turned away is written down again")
-			}
-		}
+	write := func() error { return g.writeRefusals(context.WithoutCancel(ctx)) }
+	g.every(ctx, noteEvery, "refused connections cannot be written down", "refused connections are written down again", write)
+	if err := write(); err != nil {
+		g.log.Warn("refused connections are lost", "err", err)
 	}
 }
 
-func (g *Gateway) noteRefusals(ctx context.Context) error {
-	g.refusals.closed(g.TurnedAway(), time.Now())
-	keys, list := g.refusals.take(noteMax)
+func (g *Gateway) writeRefusals(ctx context.Context) error {
+	keys, list := g.admission.takeRefusals(noteMax)
 	if len(list) == 0 {
 		return nil
 	}
@@ -216,14 +187,14 @@ func (g *Gateway) noteRefusals(ctx context.Context) error {
 	defer cancel()
 	err := g.opt.Refusals.NoteRefusals(ctx, list, MaxRefusals)
 	if err != nil {
-		g.refusals.again(keys, list)
+		g.admission.restoreRefusals(keys, list)
 	}
 	return err
 }
 
 // flooded ends a session whose peer sends what no executor does.
 func (g *Gateway) flooded(conn net.Conn, p *peer, s *Session, err error) {
-	g.refusals.note(addressOf(conn.RemoteAddr()), codeFlood, err.Error(), p.name, p.hello.InstanceName, time.Now())
+	g.admission.noteRefusal(addressOf(conn.RemoteAddr()), codeFlood, err.Error(), p.name, p.hello.InstanceName, time.Now())
 	s.dismiss(err)
 }
 

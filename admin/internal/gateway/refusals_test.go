@@ -30,40 +30,50 @@ func refused(executor string, code domain.Code) error {
 	return fmt.Errorf("greet: %w", &refusedError{domain.Errorf(code, "no to %s", executor), &proto.ClientHello{Executor: executor, InstanceName: "a"}, "bad_token"})
 }
 
-func all(r *refusals) (list []domain.Refusal) {
-	_, list = r.take(10 * maxPending)
+func all(g *Gateway) (list []domain.Refusal) {
+	_, list = g.admission.takeRefusals(10 * maxPending)
 	return list
 }
 
+func quietGateway(node string) *Gateway {
+	return New(Options{NodeID: node, Logger: slog.New(slog.DiscardHandler)})
+}
+
 func TestRefusalsCountBySubject(t *testing.T) {
-	r := newRefusals("node-1")
-	r.strayed(refusedFrom, refused("shop", domain.CodeUnauthenticated), refusedAt)
-	r.strayed(refusedFrom, refused("till", domain.CodeUnauthenticated), refusedAt.Add(time.Second))
-	r.strayed(refusedFrom, refused("shop", domain.CodeUnauthenticated), refusedAt.Add(time.Minute))
-	list := all(r)
-	require.Len(t, list, 2)
-	require.Equal(t, domain.Refusal{
-		Code: "bad_token", Message: "greet: no to shop", Remote: "192.0.2.7", Executor: "shop", Instance: "a", Node: "node-1",
-		Times: 2, FirstAt: refusedAt, LastAt: refusedAt.Add(time.Minute),
-	}, list[0])
-	require.Equal(t, "till", list[1].Executor)
-	require.Empty(t, all(r), "what was handed over is counted from anew")
+	synctest.Test(t, func(t *testing.T) {
+		r, began := quietGateway("node-1"), time.Now()
+		r.refused(refusedFrom, refused("shop", domain.CodeUnauthenticated))
+		time.Sleep(time.Second)
+		r.refused(refusedFrom, refused("till", domain.CodeUnauthenticated))
+		time.Sleep(time.Minute)
+		r.refused(refusedFrom, refused("shop", domain.CodeUnauthenticated))
+		list := all(r)
+		require.Len(t, list, 2)
+		require.Equal(t, domain.Refusal{
+			Code: "bad_token", Message: "greet: no to shop", Remote: "192.0.2.7", Executor: "shop", Instance: "a", Node: "node-1",
+			Times: 2, FirstAt: began, LastAt: time.Now(),
+		}, list[0])
+		require.Equal(t, "till", list[1].Executor)
+		require.Empty(t, all(r), "what was handed over is counted from anew")
+		require.EqualValues(t, 3, r.Stats().Refused)
+	})
 }
 
 func TestRefusalsLeaveOutWhatIsNobodysFault(t *testing.T) {
-	r := newRefusals("")
-	r.strayed(refusedFrom, fmt.Errorf("read preface: EOF"), refusedAt)
-	r.strayed(refusedFrom, refused("shop", domain.CodeInternal), refusedAt)
-	r.closed(0, refusedAt)
+	r := quietGateway("")
+	r.refused(refusedFrom, fmt.Errorf("read preface: EOF"))
+	r.refused(refusedFrom, refused("shop", domain.CodeInternal))
 	require.Empty(t, all(r))
+	require.EqualValues(t, 2, r.Stats().Dropped)
+	require.Zero(t, r.Stats().Refused)
 }
 
 // TestOneAddressMayNotNameWithoutEnd: neither at once, nor little by little.
 func TestOneAddressMayNotNameWithoutEnd(t *testing.T) {
-	r := newRefusals("")
+	r := quietGateway("")
 	subjects, times := map[string]bool{}, 0
 	for i := range 10 * maxNames {
-		r.note(refusedFrom, "bad_token", strings.Repeat("编", maxRefusalText), fmt.Sprint(i, strings.Repeat("钟", maxRefusalName)), "", refusedAt)
+		r.admission.noteRefusal(refusedFrom, "bad_token", strings.Repeat("编", maxRefusalText), fmt.Sprint(i, strings.Repeat("钟", maxRefusalName)), "", refusedAt)
 		for _, one := range all(r) {
 			subjects[one.Executor] = true
 			times += one.Times
@@ -75,22 +85,22 @@ func TestOneAddressMayNotNameWithoutEnd(t *testing.T) {
 	require.Len(t, subjects, maxNames+1)
 	require.True(t, subjects[""], "those beyond have no name")
 	require.Equal(t, 10*maxNames, times, "and none is left out")
-	r.note(netip.MustParseAddr("192.0.2.8"), "bad_token", "", "shop", "", refusedAt)
+	r.admission.noteRefusal(netip.MustParseAddr("192.0.2.8"), "bad_token", "", "shop", "", refusedAt)
 	require.Equal(t, "shop", all(r)[0].Executor, "others are named")
-	r.note(refusedFrom, "bad_token", "", "new", "", refusedAt.Add(namesFor))
+	r.admission.noteRefusal(refusedFrom, "bad_token", "", "new", "", refusedAt.Add(namesFor))
 	require.Equal(t, "new", all(r)[0].Executor)
 }
 
 // TestManyAddressesAreBounded: a crowd of strangers is no more than a few rows.
 func TestManyAddressesAreBounded(t *testing.T) {
-	r := newRefusals("")
+	r := quietGateway("")
 	from := refusedFrom
 	for range 20 * maxPending {
 		from = from.Next()
-		r.note(from, "bad_token", "no", "shop", "", refusedAt)
-		r.note(from, "flood", "no", "shop", "", refusedAt)
+		r.admission.noteRefusal(from, "bad_token", "no", "shop", "", refusedAt)
+		r.admission.noteRefusal(from, "flood", "no", "shop", "", refusedAt)
 	}
-	require.LessOrEqual(t, r.names.Len(), maxAddresses)
+	require.LessOrEqual(t, len(r.admission.history.records), maxUnauthenticated)
 	list := all(r)
 	require.Len(t, list, maxPending+2, "and one for each code")
 	times := map[string]int{}
@@ -149,9 +159,13 @@ func TestRefusalsAreWrittenALittleAtATime(t *testing.T) {
 		from := refusedFrom
 		for range 5 * maxPending {
 			from = from.Next()
-			g.refusals.note(from, "bad_token", "no", "shop", "", time.Now())
+			g.admission.noteRefusal(from, "bad_token", "no", "shop", "", time.Now())
 		}
-		g.refusals.closed(7, time.Now())
+		g.admission.mu.Lock()
+		for range 7 {
+			g.admission.closeUnheardLocked()
+		}
+		g.admission.mu.Unlock()
 		time.Sleep(5 * noteEvery)
 		sizes, times = b.read()
 		require.Equal(t, []int{noteMax, noteMax, noteMax, noteMax, noteMax}, sizes, "however many there are")
@@ -162,7 +176,7 @@ func TestRefusalsAreWrittenALittleAtATime(t *testing.T) {
 		require.Equal(t, map[string]int{"bad_token": 5 * maxPending, "unheard": 7}, times, "what could not be written is written later")
 		require.Len(t, sizes, 5+(maxPending+2+noteMax-1)/noteMax)
 
-		g.refusals.note(from, "flood", "no", "shop", "", time.Now())
+		g.admission.noteRefusal(from, "flood", "no", "shop", "", time.Now())
 		cancel()
 		<-ended
 		_, times = b.read()

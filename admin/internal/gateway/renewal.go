@@ -69,25 +69,7 @@ func (r *renewals) take() map[domain.InstanceID]heard {
 }
 
 func (g *Gateway) runRenewals(ctx context.Context) {
-	tick := time.NewTicker(renewEvery)
-	defer tick.Stop()
-	broken := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := g.renew(ctx, g.renewals.take())
-		if (err != nil) != broken { // told when it changes
-			broken = err != nil
-			if broken {
-				g.log.Warn("instance leases cannot be renewed", "err", err)
-			} else {
-				g.log.Info("instance leases are renewed again")
-			}
-		}
-	}
+	g.every(ctx, renewEvery, "instance leases cannot be renewed", "instance leases are renewed again", func() error { return g.renew(ctx, g.renewals.take()) })
 }
 
 func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) error {

@@ -48,7 +48,7 @@ func TestSlotsOfAttemptsThatEndedElsewhereAreFree(t *testing.T) {
 // What this node offered and what the instance counts are put together so that
 // nothing is counted twice, and nothing left out.
 func TestRoomIsKnownFromTwoSides(t *testing.T) {
-	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
 	s.room.slots = 10
 	free := func(want int, why string) {
 		t.Helper()

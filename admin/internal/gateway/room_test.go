@@ -12,7 +12,7 @@ import (
 // Attempts have as many slots as their handlers weigh: in what is free, in the
 // load, in what their end gives back, and beside what heartbeats count.
 func TestRoomCountsWeights(t *testing.T) {
-	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
 	s.room.slots = 8
 	s.weigh([]*proto.Handler{{Name: "bake", Weight: 3}, {Name: "old"}, {Name: "strange", Weight: -4}, {Name: "huge", Weight: 100}})
 	require.Equal(t, 3, s.Weight("bake"))
@@ -46,7 +46,7 @@ func TestRoomCountsWeights(t *testing.T) {
 // What other nodes have offered is in what the instance reports, and what this one
 // has offered since comes on top of it.
 func TestRoomCountsOtherNodes(t *testing.T) {
-	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
 	s.room.slots = 16
 	for id := range int64(4) {
 		require.True(t, s.Reserve(id, 1, 1, 0))
@@ -67,7 +67,7 @@ func TestRoomCountsOtherNodes(t *testing.T) {
 // What a full instance has refused is not offered again before it has room: one of
 // its attempts has ended here, or it tells of room.
 func TestAFullInstanceIsBelieved(t *testing.T) {
-	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
 	s.room.slots = 4
 	for id := range int64(3) {
 		require.True(t, s.Reserve(id, 1, 1, 0))
@@ -93,7 +93,7 @@ func TestAFullInstanceIsBelieved(t *testing.T) {
 // An instance gets no more than its line takes: what is on its way counts until
 // it was written, or is given back.
 func TestRoomCountsBytes(t *testing.T) {
-	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}}, nil)
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
 	s.room.slots = 10
 	const half = maxLoading / 2
 	require.True(t, s.Reserve(1, 1, 1, 3*maxLoading), "one goes in any case")

@@ -126,7 +126,7 @@ func muxConfig() *yamux.Config {
 // lies below conn.
 func (g *Gateway) serveSession(ctx context.Context, raw, conn net.Conn, p *peer) error {
 	s := g.newSession(p, raw)
-	defer g.lived(s, p, s.began)
+	defer g.lived(s, p)
 	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: func(err error) { g.flooded(conn, p, s, err) }}), muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
@@ -138,7 +138,7 @@ func (g *Gateway) serveSession(ctx context.Context, raw, conn net.Conn, p *peer)
 		return s.because(err)
 	}
 	registered, unheld, err := g.register(ctx, s, p, io)
-	p.arrived()
+	p.seat.registered()
 	if err != nil {
 		return s.because(err)
 	}
@@ -154,7 +154,7 @@ type streams struct {
 func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer, account: p.account,
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer, account: p.seat.account,
 		logRate:    rate.NewLimiter(logRate, logBurst),
 		idempotent: map[string]bool{}, lastBeat: now,
 		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
@@ -237,7 +237,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	if message := checkRegister(reg); message != "" {
 		return nil, nil, fail("malformed", message)
 	}
-	if err := g.refuseFlapping(p.hello, reg.InstanceName); err != nil { // of an SDK whose hello does not name it
+	if err := g.admission.hold(p.hello, reg.InstanceName, time.Now()); err != nil { // of an SDK whose hello does not name it
 		s.Name = "" // it has not lived
 		code, retry := helloCode(err)
 		return nil, nil, refuse(code, err.Error(), retry)
@@ -335,8 +335,8 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	g.tally.opened.Add(1)
 	defer g.tally.ended.Add(1)
 	from := addressOf(s.socket.RemoteAddr())
-	g.door.visited(from, s.Tenant)
-	defer g.door.visited(from, s.Tenant)
+	g.admission.seen(from, s.Tenant)
+	defer g.admission.seen(from, s.Tenant)
 	if old := g.registry.add(s); old != nil {
 		old.close(errors.New("the same process connected again"))
 	}

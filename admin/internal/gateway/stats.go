@@ -4,7 +4,6 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -27,22 +26,13 @@ type Traffic struct{ In, Out uint64 }
 
 // tally counts since the start.
 type tally struct {
-	opened, ended, refused, dropped atomic.Uint64
-	control, logs                   traffic
+	opened, ended atomic.Uint64
+	control, logs traffic
 }
 
 type traffic struct{ in, out atomic.Uint64 }
 
 func (t *traffic) read() Traffic { return Traffic{In: t.in.Load(), Out: t.out.Load()} }
-
-// strayed counts a connection that passed no handshake.
-func (t *tally) strayed(err error) {
-	if domain.CodeOf(err) == domain.CodeInternal {
-		t.dropped.Add(1)
-	} else {
-		t.refused.Add(1)
-	}
-}
 
 // count makes the bytes of a connection count for its purpose.
 func (t *tally) count(conn net.Conn, purpose proto.Purpose) net.Conn {
@@ -73,9 +63,11 @@ func (c countedConn) Write(p []byte) (int, error) {
 func (g *Gateway) Stats() Stats {
 	out := Stats{
 		Opened: g.tally.opened.Load(), Ended: g.tally.ended.Load(),
-		Refused: g.tally.refused.Load(), Dropped: g.tally.dropped.Load(),
 		Control: g.tally.control.read(), Logs: g.tally.logs.read(),
 	}
+	g.admission.mu.Lock()
+	out.Refused, out.Dropped = uint64(g.admission.refused), uint64(g.admission.dropped)
+	g.admission.mu.Unlock()
 	for _, s := range g.registry.all() {
 		out.Sessions++
 		if s.doubt.Load() {

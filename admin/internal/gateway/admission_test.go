@@ -23,49 +23,49 @@ type closer struct{ closed bool }
 
 func (c *closer) Close() error { c.closed = true; return nil }
 
-// came is a connection at the door.
+// came is a connection that was made.
 type came struct {
-	*stranger
+	*candidate
 	conn *closer
 }
 
-func comes(d *door, from netip.Addr) came {
+func comes(d *admission, from netip.Addr) came {
 	c := &closer{}
-	return came{d.enter(from, c), c}
+	return came{d.connect(from, c), c}
 }
 
 func TestWhoSaysNothingGoesFirst(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
-	d := newDoor(Limits{Pending: 100, PendingPerAddress: 3, PerAddress: 100})
+	d := newAdmission(Limits{Pending: 100, PendingPerAddress: 3, PerAddress: 100}, "")
 	talks, first, second := comes(d, a), comes(d, a), comes(d, a)
-	d.spoke(talks.stranger)
+	d.spoke(talks.candidate)
 	alone := comes(d, b)
 	third := comes(d, a)
 	require.True(t, first.conn.closed, "the silent one that has waited longest")
 	for _, c := range []came{talks, second, third, alone} {
-		require.NotNil(t, c.stranger)
+		require.NotNil(t, c.candidate)
 		require.False(t, c.conn.closed)
 	}
-	d.asks(talks.stranger) // its hello is here
-	d.spoke(second.stranger)
-	d.spoke(third.stranger)
+	d.judging(talks.candidate) // its hello is here
+	d.spoke(second.candidate)
+	d.spoke(third.candidate)
 	fourth := comes(d, a)
 	require.True(t, second.conn.closed, "of those that have begun the one that did so first")
-	d.asks(third.stranger)
-	d.asks(fourth.stranger)
-	require.Nil(t, comes(d, a).stranger, "nobody is closed whose hello is judged")
+	d.judging(third.candidate)
+	d.judging(fourth.candidate)
+	require.Nil(t, comes(d, a).candidate, "nobody is closed whose hello is judged")
 	require.False(t, talks.conn.closed || third.conn.closed || fourth.conn.closed || alone.conn.closed)
-	require.EqualValues(t, 3, d.turnedAway())
+	require.EqualValues(t, 3, d.unheard)
 	for _, c := range []came{talks, first, second, third, fourth, alone} {
-		d.leave(c.stranger)
+		d.disconnect(c.candidate)
 	}
-	require.Empty(t, d.from)
-	require.Equal(t, [2]int{}, d.pending)
-	require.Empty(t, d.waiting[0])
+	require.Empty(t, d.addresses)
+	require.Zero(t, d.pending[0].count+d.pending[1].count)
+	require.Nil(t, d.pending[0].waiting.most())
 }
 
 func TestTheBusiestAddressMakesRoom(t *testing.T) {
-	d := newDoor(Limits{Pending: 12, PendingPerAddress: 12, PerAddress: 100})
+	d := newAdmission(Limits{Pending: 12, PendingPerAddress: 12, PerAddress: 100}, "")
 	address := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}) }
 	var few, many []came
 	for i := range 3 {
@@ -75,45 +75,21 @@ func TestTheBusiestAddressMakesRoom(t *testing.T) {
 		many = append(many, comes(d, address(9)))
 	}
 	late := comes(d, address(4))
-	require.NotNil(t, late.stranger)
+	require.NotNil(t, late.candidate)
 	require.True(t, many[0].conn.closed, "a quarter of the places is for known addresses")
-	d.visited(address(5), 1)
+	d.seen(address(5), 1)
 	guests := []came{comes(d, address(5)), comes(d, address(5)), comes(d, address(5))}
 	require.False(t, many[1].conn.closed, "they have places")
 	for i := range 100 {
-		require.NotNil(t, comes(d, address(100+i)).stranger, "room is made for each")
+		require.NotNil(t, comes(d, address(100+i)).candidate, "room is made for each")
 	}
 	for _, c := range guests {
 		require.False(t, c.conn.closed, "strangers do not touch them")
 	}
-	require.NotNil(t, comes(d, address(5)).stranger)
+	require.NotNil(t, comes(d, address(5)).candidate)
 	require.True(t, guests[0].conn.closed, "of all now")
 	require.True(t, few[0].conn.closed, "the oldest of equals")
-	require.LessOrEqual(t, d.pending[0]+d.pending[1], 12)
-}
-
-func TestGuestsAreRememberedForAWhile(t *testing.T) {
-	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
-	now := time.Unix(1_800_000_000, 0)
-	g := newGuests()
-	for i := range 2 * maxGuestsOfTenant {
-		g.add(at(i), 1, now)
-	}
-	require.Equal(t, maxGuestsOfTenant, g.last.Len(), "nobody fills the memory that all have")
-	g.add(at(9_999), 2, now)
-	require.True(t, g.has(at(9_999), now) && g.has(at(0), now))
-	g.add(at(0), 2, now.Add(guestFor/2))
-	require.Equal(t, maxGuestsOfTenant, g.of[1], "it stays whose it was")
-	require.False(t, g.has(at(1), now.Add(guestFor)))
-	require.True(t, g.has(at(0), now.Add(guestFor)))
-	g.add(at(10_000), 3, now.Add(guestFor))
-	require.Equal(t, 2, g.last.Len(), "what is over makes room")
-	require.Equal(t, map[domain.TenantID]int{1: 1, 3: 1}, g.of)
-	for i := range 3 * maxGuests {
-		g.add(at(20_000+i), domain.TenantID(i), now)
-	}
-	require.Equal(t, maxGuests, g.last.Len())
-	require.Len(t, g.of, maxGuests)
+	require.LessOrEqual(t, d.pending[0].count+d.pending[1].count, 12)
 }
 
 // Whoever says nothing has less time than whoever has begun.
@@ -130,13 +106,13 @@ func TestTheFirstByteHasToComeSoon(t *testing.T) {
 				g := New(Options{Logger: slog.New(slog.DiscardHandler)})
 				near, far := net.Pipe()
 				defer far.Close()
-				who := g.door.enter(netip.MustParseAddr("10.0.0.1"), near)
+				who := g.admission.connect(netip.MustParseAddr("10.0.0.1"), near)
 				go func() { _, _ = io.WriteString(far, c.says) }()
 				began := time.Now()
 				_, _, err := g.greet(t.Context(), near, who)
 				require.ErrorContains(t, err, "read preface")
 				require.Equal(t, c.want, time.Since(began))
-				g.door.leave(who)
+				g.admission.disconnect(who)
 			})
 		})
 	}
@@ -217,4 +193,58 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	require.Equal(t, 4, b.gate.Count())
 	stop()
 	attackers.Wait()
+}
+
+func tcp(address string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address)) }
+
+func TestAddresses(t *testing.T) {
+	require.Equal(t, "10.0.0.1", addressOf(tcp("10.0.0.1:80")).String())
+	require.Equal(t, addressOf(tcp("10.0.0.1:80")), addressOf(tcp("[::ffff:10.0.0.1]:81")))
+	require.Equal(t, addressOf(tcp("[2001:db8::1]:80")), addressOf(tcp("[2001:db8::2:3]:80")), "one host has a whole network")
+	require.NotEqual(t, addressOf(tcp("[2001:db8::1]:80")), addressOf(tcp("[2001:db8:0:1::1]:80")))
+}
+
+func TestDoor(t *testing.T) {
+	a, b := addressOf(tcp("10.0.0.1:1")), addressOf(tcp("10.0.0.2:1"))
+	d := newAdmission(Limits{Pending: 4, PendingPerAddress: 2, PerAddress: 3, Sessions: 3, SessionsPerTenant: 2}, "")
+	asking := func(from netip.Addr) *candidate { // nobody makes room for others
+		s := d.connect(from, &closer{})
+		if s != nil {
+			d.judging(s)
+		}
+		return s
+	}
+	a1, a2 := asking(a), asking(a)
+	require.Nil(t, asking(a), "two strangers of one address")
+	b1 := asking(b)
+	require.Nil(t, asking(b), "three in all whose address is not known")
+	d.judged(a1)
+	b2 := asking(b)
+	d.judged(a2)
+	a3 := asking(a)
+	d.judged(a3)
+	require.Nil(t, asking(a), "three connections of one address")
+	require.EqualValues(t, 3, d.unheard)
+	for _, s := range []*candidate{a1, a2, a3, b1, b2} {
+		d.judged(s)
+		d.disconnect(s)
+	}
+	require.Empty(t, d.addresses)
+	require.Zero(t, d.pending[0].count+d.pending[1].count)
+
+	first, err := d.seat(t.Context(), 1)
+	require.NoError(t, err)
+	_, err = d.seat(t.Context(), 1)
+	require.NoError(t, err)
+	_, err = d.seat(t.Context(), 1)
+	require.Equal(t, domain.CodeRateLimited, domain.CodeOf(err))
+	require.ErrorContains(t, err, "one tenant")
+	_, err = d.seat(t.Context(), 2)
+	require.NoError(t, err)
+	_, err = d.seat(t.Context(), 2)
+	require.ErrorContains(t, err, "maximum of 3")
+	first.leave()
+	first.leave() // once is enough
+	_, err = d.seat(t.Context(), 1)
+	require.NoError(t, err)
 }

@@ -76,13 +76,13 @@ func TestACrowdAsksTogether(t *testing.T) {
 			auth.answer <- nil
 			synctest.Wait()
 		}
-		require.Equal(t, []int{1, togetherMax, 49}, auth.asked)
+		require.Equal(t, []int{1, maxBatch, 49}, auth.asked)
 		for range 250 {
 			a := <-answers
 			if a.boot == bootOf(100) {
 				require.Equal(t, domain.CodeUnauthenticated, domain.CodeOf(a.err))
 			} else if a.err != nil { // its token is good: it was only too many who came in at once
-				require.True(t, domain.Is(a.err, codeCrowded), "%v", a.err)
+				require.True(t, domain.Is(a.err, codeOverloaded), "%v", a.err)
 			}
 		}
 
@@ -139,7 +139,7 @@ func TestACrowdRegistersTogether(t *testing.T) {
 func TestACrowdThatWaitsIsNoStranger(t *testing.T) {
 	b := startWith(t, func(o *Options) { o.Limits.PendingPerAddress = 1 })
 	b.fleet.hold = make(chan struct{}, 200)
-	const crowd = minComing + 20 // more than there are places for one tenant
+	const crowd = minRegistering + 20 // more than there are places for one tenant
 	for n := range crowd {
 		conn, err := net.Dial("tcp", b.addr)
 		require.NoError(t, err)
@@ -148,12 +148,12 @@ func TestACrowdThatWaitsIsNoStranger(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, proto.WriteFrame(conn, hello(goodToken, bootOf(n)), proto.MaxHello))
 		require.Eventually(t, func() bool {
-			b.gate.door.mu.Lock()
-			defer b.gate.door.mu.Unlock()
-			return b.gate.door.pending[0]+b.gate.door.pending[1] == 0 && b.gate.door.all+len(b.gate.door.queue) == n+1
+			b.gate.admission.mu.Lock()
+			defer b.gate.admission.mu.Unlock()
+			return b.gate.admission.pending[0].count+b.gate.admission.pending[1].count == 0 && b.gate.admission.sessions == n+1
 		}, 20*time.Second, time.Millisecond)
 	}
-	require.Zero(t, b.gate.door.turnedAway(), "each was heard while others waited")
+	require.Zero(t, b.gate.TurnedAway(), "each was heard while others waited")
 	close(b.fleet.hold)
 }
 
@@ -162,15 +162,15 @@ func TestWhoIsDeniedIsDeniedAlone(t *testing.T) {
 	denied, subject := &fakeTrust{}, bootB
 	denied.denied.Store(&subject)
 	g := New(Options{Auth: fakeAuth{}, Denials: denied, NewID: func() int64 { return 1 }, Logger: slog.New(slog.DiscardHandler)})
-	claim := func(token, boot string) knock {
-		return knock{claim: domain.JoinClaim{Secret: token, BootID: boot, Executor: "shop"}, who: domain.ExecutorIdentity{BootID: boot}}
+	claim := func(token, boot string) credential {
+		return credential{claim: domain.JoinClaim{Secret: token, BootID: boot, Executor: "shop"}, who: domain.ExecutorIdentity{BootID: boot}}
 	}
-	proven := knock{proven: true, who: domain.ExecutorIdentity{Tenant: 7, Executor: 8, BootID: bootA, Serial: "5e"}}
-	out, err := g.judgeKnocks(t.Context(), []knock{claim(goodToken, bootA), claim(goodToken, bootB), claim("cjt_wrong", bootB), proven})
+	proven := credential{proven: true, who: domain.ExecutorIdentity{Tenant: 7, Executor: 8, BootID: bootA, Serial: "5e"}}
+	out, err := g.authenticateAll(t.Context(), []credential{claim(goodToken, bootA), claim(goodToken, bootB), claim("cjt_wrong", bootB), proven})
 	require.NoError(t, err)
-	require.Equal(t, verdict{tenant: 1, executor: 2}, out[0])
+	require.Equal(t, authenticated{tenant: 1, executor: 2}, out[0])
 	require.Equal(t, domain.CodeInstanceDenied, domain.CodeOf(out[1].err))
 	require.Zero(t, out[1].tenant)
 	require.Equal(t, domain.CodeUnauthenticated, domain.CodeOf(out[2].err))
-	require.Equal(t, verdict{tenant: 7, executor: 8}, out[3])
+	require.Equal(t, authenticated{tenant: 7, executor: 8}, out[3])
 }

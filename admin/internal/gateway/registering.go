@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+// A session has a seat from its hello to its end. When a node comes back all of
+// its executors do, and more registrations at once than can be done in time would
+// each take longer than its executor waits: none would get in. So a session waits
+// for a place among those that register, and is asked to come again when it has
+// waited for too long.
+
+// seatPatience is how long a session waits to register before it is asked to come
+// again: half as long as its executor waits for the answer to its hello.
+const seatPatience = proto.HelloTimeout / 2
+
+// codeOverloaded exists only here; on the wire it is a limit.
+const codeOverloaded domain.Code = "overloaded"
+
+func errOverloaded() error {
+	return domain.Errorf(codeOverloaded, "many executors come in at once; it is tried again in a moment")
+}
+
+// seat is a session's place on this node. What follows account is guarded by
+// admission.mu.
+type seat struct {
+	// fixed
+	admission *admission
+	tenant    domain.TenantID
+	account   *account      // what it shares with its tenant's other sessions
+	ready     chan struct{} // closed when it may register
+
+	since       time.Time // when it could
+	registering bool
+	left        bool
+}
+
+// seat returns a seat that may register. An error says which limit is reached, or
+// asks to come again a little later.
+func (a *admission) seat(ctx context.Context, tenant domain.TenantID) (*seat, error) {
+	s, err := a.queueSeat(tenant)
+	if err != nil {
+		return nil, err
+	}
+	patience := time.NewTimer(seatPatience)
+	defer patience.Stop()
+	select {
+	case <-s.ready:
+		return s, nil
+	case <-ctx.Done():
+	case <-patience.C:
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := slices.Index(a.queue, s)
+	if at < 0 {
+		return s, nil // just now
+	}
+	a.queue = slices.Delete(a.queue, at, at+1)
+	a.leaveLocked(s)
+	return nil, errOverloaded()
+}
+
+func (a *admission) queueSeat(tenant domain.TenantID) (*seat, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	shared := a.tenants[tenant]
+	switch {
+	case a.sessions >= a.limits.Sessions:
+		return nil, domain.Errorf(domain.CodeRateLimited, "this node serves its maximum of %d sessions", a.limits.Sessions)
+	case shared == nil:
+		shared = newAccount()
+		a.tenants[tenant] = shared
+	case shared.sessions >= a.limits.SessionsPerTenant:
+		return nil, domain.Errorf(domain.CodeRateLimited, "this node serves the maximum of %d sessions of one tenant", a.limits.SessionsPerTenant)
+	}
+	a.sessions++
+	shared.sessions++
+	s := &seat{admission: a, tenant: tenant, account: shared, ready: make(chan struct{})}
+	a.queue = append(a.queue, s)
+	a.nextLocked()
+	return s, nil
+}
+
+// nextLocked lets those register who have waited longest, as far as there are
+// places for their tenants.
+func (a *admission) nextLocked() {
+	all, ofTenant := a.concurrency.places()
+	rest := a.queue[:0]
+	for i, s := range a.queue {
+		if a.registering >= all {
+			rest = append(rest, a.queue[i:]...)
+			break
+		}
+		if s.account.registering >= ofTenant {
+			rest = append(rest, s)
+			continue
+		}
+		a.registering++
+		s.account.registering++
+		s.registering, s.since = true, time.Now()
+		close(s.ready)
+	}
+	clear(a.queue[len(rest):])
+	if a.queue = rest; len(rest) == 0 {
+		a.queue = nil // and with it the memory of a crowd
+	}
+}
+
+// registered is the event that the session has registered, or has given it up. A
+// second call does nothing.
+func (s *seat) registered() {
+	s.admission.mu.Lock()
+	defer s.admission.mu.Unlock()
+	s.admission.registeredLocked(s)
+}
+
+func (a *admission) registeredLocked(s *seat) {
+	if !s.registering {
+		return
+	}
+	s.registering = false
+	a.registering--
+	s.account.registering--
+	a.concurrency.took(time.Since(s.since))
+	a.nextLocked()
+}
+
+// leave gives the seat back. A second call does nothing.
+func (s *seat) leave() {
+	s.admission.mu.Lock()
+	defer s.admission.mu.Unlock()
+	s.admission.leaveLocked(s)
+}
+
+func (a *admission) leaveLocked(s *seat) {
+	a.registeredLocked(s)
+	if s.left {
+		return
+	}
+	s.left = true
+	a.sessions--
+	if s.account.sessions--; s.account.sessions == 0 && s.account.owed.TryAcquire(maxTenantOwed) {
+		delete(a.tenants, s.tenant) // nothing of it is in memory any more
+	}
+}
+
+const (
+	// minRegistering and maxRegistering bound the sessions between their hello and
+	// the end of their registration.
+	minRegistering = 64
+	maxRegistering = 1024
+	// quickRegistration is how long one takes when there are not too many: a fifth
+	// of what its executor waits.
+	quickRegistration = time.Second
+)
+
+// concurrencyLimit finds out how many may register at once: one more with each that
+// was quick, two less with each that was not. The zero value is minRegistering.
+type concurrencyLimit struct{ more int }
+
+// places is how many may register, and how many of one tenant, so that others find
+// a place.
+func (l *concurrencyLimit) places() (all, ofTenant int) {
+	all = minRegistering + l.more
+	return all, all - all/4
+}
+
+// took is the event that a registration has ended after so long.
+func (l *concurrencyLimit) took(d time.Duration) {
+	if d <= quickRegistration {
+		l.more = min(l.more+1, maxRegistering-minRegistering)
+	} else {
+		l.more = max(l.more-2, 0)
+	}
+}
+
+// Those who are asked to come again come each at a moment of its own, in a window
+// that grows while too many come: then they cost little, and no place stays empty.
+const (
+	// retryRate is how many are asked to come again in a second, about.
+	retryRate = 400
+	retryMin  = time.Second
+	retryMax  = 15 * time.Second
+)
+
+// retryWindow says when to come again. The zero value is ready.
+type retryWindow struct {
+	window time.Duration
+	since  time.Time // when asked was 0
+	asked  int
+}
+
+// next returns the pause for one more, random in full beyond a tenth.
+func (w *retryWindow) next(now time.Time, random float64) time.Duration {
+	if passed := now.Sub(w.since); passed >= time.Second {
+		if passed > retryMax {
+			w.window = 0
+		}
+		switch rate := float64(w.asked) / passed.Seconds(); {
+		case rate > retryRate:
+			w.window = w.window * 3 / 2
+		case rate < retryRate/2:
+			w.window = w.window * 2 / 3
+		}
+		w.since, w.asked = now, 0
+	}
+	w.window = min(max(w.window, retryMin), retryMax)
+	w.asked++ // within the second already, if there are many
+	w.window = min(max(w.window, time.Duration(w.asked)*time.Second/retryRate), retryMax)
+	return w.window/10 + time.Duration(random*float64(w.window))
+}
+
+// retryAfter is when one that finds no place may come again.
+func (a *admission) retryAfter(now time.Time) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.retries.next(now, rand.Float64())
+}
