@@ -18,7 +18,7 @@ const (
 	connectedSessionsQuick = 1000
 	// sessionsWindow is how long they are watched while they do nothing: each has
 	// one heartbeat in it.
-	sessionsWindow = gateway.LongestRest
+	sessionsWindow = gateway.MaxIdleInterval
 	// sessionsWithin bounds the wait for all of them.
 	sessionsWithin = 2 * time.Minute
 	// comeBackWithin is the goal, and how long profiles of the return are taken.
@@ -35,7 +35,7 @@ func (b *bench) sessions() (parts []part) {
 	for _, kind := range b.o.databases(true) {
 		parts = append(parts, part{
 			result: Result{Scenario: "sessions", Variant: fmt.Sprintf("%d idle instances", n), Database: kind, Admins: 1},
-			usual:  b.window(sessionsWindow) + gateway.LongestRest + 90*time.Second,
+			usual:  b.window(sessionsWindow) + gateway.MaxIdleInterval + 90*time.Second,
 			run: func(ctx context.Context, r *Result) error {
 				return b.withFleet(ctx, kind, 1, func(f *fleet) error { return f.sessions(ctx, n, r) })
 			},
@@ -57,7 +57,7 @@ func (f *fleet) sessions(ctx context.Context, n int, r *Result) (err error) {
 	r.Notes = append(r.Notes, fmt.Sprintf("connected in %.1f s, with their start", time.Since(began).Seconds()))
 	// Those who came first were told to rest as long as they are few. After one
 	// rest all have heard how many they are.
-	if err := pause(ctx, gateway.LongestRest); err != nil {
+	if err := pause(ctx, gateway.MaxIdleInterval); err != nil {
 		return err
 	}
 	window := f.b.window(sessionsWindow)

@@ -43,7 +43,9 @@ func (l Limits) withDefaults() Limits {
 // hello and each session whether it is admitted, has to wait, or is refused and
 // why (docs/adr/0064). It is safe for concurrent use.
 type admission struct {
-	limits Limits // fixed after construction
+	// fixed after construction
+	limits  Limits
+	retries *rate.Limiter // moments at which those come again that found no place
 
 	mu        sync.Mutex
 	addresses map[netip.Addr]*address // guarded by mu: those with connections
@@ -65,12 +67,11 @@ type admission struct {
 	registering int              // guarded by mu: sessions
 	queue       []*seat          // guarded by mu: those that wait for that, in the order in which they came
 	concurrency concurrencyLimit // guarded by mu
-	retries     retryWindow      // guarded by mu
 }
 
 func newAdmission(l Limits, node string) *admission {
 	return &admission{
-		limits: l.withDefaults(), addresses: map[netip.Addr]*address{}, tenants: map[domain.TenantID]*account{}, history: newHistory(),
+		limits: l.withDefaults(), retries: rate.NewLimiter(retryRate, 1), addresses: map[netip.Addr]*address{}, tenants: map[domain.TenantID]*account{}, history: newHistory(),
 		refusals: refusals{node: node, pending: map[refusalKey]*domain.Refusal{}},
 	}
 }

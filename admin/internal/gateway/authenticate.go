@@ -28,7 +28,7 @@ type authenticated struct {
 // that counts, else by its join token. What it says of itself must agree.
 func (g *Gateway) authenticate(ctx context.Context, p *peer, shown *x509.Certificate) error {
 	if g.authentications.Waiting() > maxAuthenticating {
-		return errOverloaded()
+		return g.admission.errOverloaded()
 	}
 	k := credential{
 		claim: domain.JoinClaim{Secret: p.hello.JoinToken, BootID: p.hello.BootId, Executor: p.hello.Executor},

@@ -41,9 +41,14 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// tcpTimeout is how long sent bytes may stay unacknowledged, and how long an
-// idle path may be dead, before TCP gives up.
-const tcpTimeout = 15 * time.Second
+// pathTimeout is how long sent bytes may stay unacknowledged, and how long an
+// idle path may be dead, before TCP gives up; idlePathTimeout is the same for the
+// path to an instance that runs nothing, over which little is said. Linux goes by
+// it, and not by the number of probes, when probes stay unanswered.
+const (
+	pathTimeout     = 15 * time.Second
+	idlePathTimeout = 7 * time.Second
+)
 
 // Keep-alive probes, for a path over which nothing comes: the first after
 // probeAfter, which heartbeats at their ordinary pace never let pass.
@@ -55,15 +60,23 @@ const (
 
 // tune asks the kernel to notice dead paths: keep-alive probes when idle, and
 // an end to retransmissions. The session's own pings and heartbeats notice them
-// first, but for instances that rest (watchPath); and log connections have none.
+// first, but for instances that run nothing (idle.go); and log connections have
+// none.
 func tune(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetNoDelay(true)
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
 			Enable: true, Idle: probeAfter, Interval: probeEvery, Count: probes,
 		})
+	}
+	limitPath(conn, pathTimeout)
+}
+
+// limitPath says how soon the kernel gives up a path that is dead.
+func limitPath(conn net.Conn, timeout time.Duration) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
 		if raw, err := tcp.SyscallConn(); err == nil {
-			_ = setUserTimeout(raw, tcpTimeout) // the session has watches of its own
+			_ = setUserTimeout(raw, timeout) // the session's own watch is there, too
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestFlapsAreHeld(t *testing.T) {
 		return &proto.ClientHello{JoinToken: n.token, Executor: n.executor, BootId: boot}
 	}
 	hold := func(n name, boot string, now time.Time) (wait time.Duration) {
-		var held *holdError
+		var held *retryError
 		if errors.As(a.hold(helloOf(n, boot), n.instance, now), &held) {
 			wait = held.wait
 		}

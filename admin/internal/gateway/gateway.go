@@ -100,7 +100,7 @@ type Gateway struct {
 	admission *admission
 	registry  registry
 	renewals  renewals
-	wants     wants
+	wakes     wakeRequests
 	conns     sync.WaitGroup
 	calmed    chan struct{} // capacity 1: a session may be calm now; nobody closes it
 
@@ -136,7 +136,7 @@ func New(opt Options) *Gateway {
 	}
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
-		registry: newRegistry(), renewals: newRenewals(), wants: newWants(),
+		registry: newRegistry(), renewals: newRenewals(), wakes: newWakeRequests(),
 		admission: newAdmission(opt.Limits, opt.NodeID), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
@@ -159,7 +159,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	var renewer sync.WaitGroup
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
-	renewer.Go(func() { g.runWants(renewCtx) })
+	renewer.Go(func() { g.runWakes(renewCtx) })
 	renewer.Go(func() { g.runRefusals(renewCtx) })
 	renewer.Go(func() { g.logWrites.Run(renewCtx) })
 
@@ -171,9 +171,9 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// every calls f again and again until ctx ends. That it fails, and works again, is
-// told when it changes.
-func (g *Gateway) every(ctx context.Context, d time.Duration, broken, mended string, f func() error) {
+// every calls f again and again until ctx ends, and at once when now asks for it.
+// That it fails, and works again, is told when it changes.
+func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{}, broken, mended string, f func() error) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	failing := false
@@ -182,6 +182,7 @@ func (g *Gateway) every(ctx context.Context, d time.Duration, broken, mended str
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-now:
 		}
 		err := f()
 		switch was := failing; {

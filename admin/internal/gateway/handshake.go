@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -114,9 +115,6 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*pe
 	p, answer, err := g.admit(ctx, &hello, shown, func() { g.admission.judged(who) })
 	if err != nil {
 		code, retry := helloCode(err)
-		if domain.Is(err, codeOverloaded) {
-			retry = g.admission.retryAfter(time.Now()).Milliseconds()
-		}
 		g.refuse(conn, code, err.Error(), retry)
 		return nil, nil, &refusedError{err, &hello, code}
 	}
@@ -170,7 +168,7 @@ func checkHello(hello *proto.ClientHello) error {
 	case hello.MinVersion > proto.Version || hello.MaxVersion < proto.MinVersion:
 		return domain.Errorf(codeVersion, "this admin speaks protocol versions %d to %d, the executor %d to %d",
 			proto.MinVersion, proto.Version, hello.MinVersion, hello.MaxVersion)
-	case !validBootID(hello.BootId):
+	case !isHex(hello.BootId):
 		return domain.Errorf(domain.CodeInvalid, "boot_id must be 32 lower-case hexadecimal digits")
 	}
 	switch hello.Purpose {
@@ -205,41 +203,45 @@ const (
 	codeUncertified   domain.Code = "certificate_required"
 )
 
-// helloCode maps an error to the wire's code and to the wait before the next try
-// (milliseconds; -1 = trying again is of no use, 0 = as the client's backoff says).
+// retryError is a no for a while.
+type retryError struct {
+	wait time.Duration
+	error
+}
+
+func (e *retryError) Unwrap() error { return e.error }
+
+// helloCodes are the wire's codes, and for how long a peer has to wait before the
+// next try (milliseconds; -1 = trying again is of no use, 0 = as the client's
+// backoff says).
+var helloCodes = map[domain.Code]struct {
+	code       string
+	retryAfter int64
+}{
+	domain.CodeUnauthenticated: {"bad_token", -1},
+	domain.CodeNotFound:        {"bad_token", -1},
+	domain.CodeTokenExpired:    {"token_expired", -1},
+	domain.CodeDenied:          {"wrong_executor", -1},
+	domain.CodeInvalid:         {"malformed", -1},
+	domain.CodeInstanceDenied:  {"denied", -1},
+	domain.CodeBadCertificate:  {"bad_certificate", 0},
+	domain.CodeRateLimited:     {"limit_reached", 5000},
+	codeUncertified:            {"certificate_required", 0},
+	codeVersion:                {"version_unsupported", -1},
+	codeNotRegistered:          {"not_registered", 0},
+	codeOverloaded:             {"limit_reached", 0},
+	codeFlapping:               {"flapping", 0},
+}
+
 func helloCode(err error) (code string, retryAfter int64) {
-	switch domain.CodeOf(err) {
-	case domain.CodeUnauthenticated, domain.CodeNotFound:
-		return "bad_token", -1
-	case domain.CodeTokenExpired:
-		return "token_expired", -1
-	case domain.CodeDenied:
-		return "wrong_executor", -1
-	case domain.CodeInvalid:
-		return "malformed", -1
-	case codeOverloaded:
-		return "limit_reached", retryMin.Milliseconds() // greet knows better
-	case codeUncertified:
-		return "certificate_required", 0
-	case domain.CodeBadCertificate:
-		return "bad_certificate", 0
-	case domain.CodeInstanceDenied:
-		return "denied", -1
-	case codeVersion:
-		return "version_unsupported", -1
-	case codeFlapping:
-		var hold *holdError
-		if errors.As(err, &hold) {
-			return "flapping", max(1, hold.wait.Milliseconds())
-		}
-		return "flapping", 0
-	case codeNotRegistered:
-		return "not_registered", 0
-	case domain.CodeRateLimited:
-		return "limit_reached", 5000
-	default:
+	known, ok := helloCodes[domain.CodeOf(err)]
+	if !ok {
 		return "unavailable", 0
 	}
+	if retry, ok := errors.AsType[*retryError](err); ok {
+		return known.code, max(1, retry.wait.Milliseconds())
+	}
+	return known.code, known.retryAfter
 }
 
 // refuse tells the peer why, as far as it still listens.
@@ -268,14 +270,7 @@ func (c *firstByte) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func validBootID(s string) bool {
-	if len(s) != 32 {
-		return false
-	}
-	for _, c := range s {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+// isHex reports whether this is 32 lower-case hexadecimal digits.
+func isHex(s string) bool {
+	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -164,14 +164,6 @@ func (a *admission) seen(ip netip.Addr, tenant domain.TenantID) {
 // codeFlapping exists only on the wire.
 const codeFlapping domain.Code = "flapping"
 
-// holdError is a no for a while.
-type holdError struct {
-	wait time.Duration
-	error
-}
-
-func (e *holdError) Unwrap() error { return e.error }
-
 // hold refuses a process of an instance name that flaps, before it is known who it
 // is. A process that has been in is never held: it only connects anew, and its
 // lease depends on it.
@@ -190,7 +182,7 @@ func (a *admission) hold(hello *proto.ClientHello, instance string, now time.Tim
 	if wait <= 0 {
 		return nil
 	}
-	return &holdError{wait, domain.Errorf(codeFlapping,
+	return &retryError{wait, domain.Errorf(codeFlapping,
 		"processes named %q have come and gone %d times within %s; the next one may come in %s", instance, flapStrikes, flapWindow, wait.Round(time.Second))}
 }
 

@@ -47,21 +47,21 @@ func TestAnOldSessionIsReplaced(t *testing.T) {
 	require.NotNil(t, p.nextCommand().GetOffers())
 
 	now := s.retires
-	require.Positive(t, b.gate.age(s, now.Add(-time.Hour)))
+	require.Positive(t, b.gate.retire(s, now.Add(-time.Hour)))
 	require.False(t, s.isDraining())
-	require.Equal(t, retireEvery, b.gate.age(s, now))
+	require.Equal(t, retireEvery, b.gate.retire(s, now))
 	require.Empty(t, b.gate.Sessions(1, 2, "close-day"))
 	require.False(t, s.Reserve(8, 1, 1, 0))
-	require.Equal(t, retireEvery, b.gate.age(s, now.Add(retireEvery)), "an offer is open")
+	require.Equal(t, retireEvery, b.gate.retire(s, now.Add(retireEvery)), "an offer is open")
 	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{
 		Answers: []*proto.Answer{{ExecutionId: 7, Fence: 1, Accepted: true}},
 	}}})
 	get(t, b.rec.answers)
-	require.Equal(t, retireEvery, b.gate.age(s, now.Add(retireEvery)), "its grant is on the way")
+	require.Equal(t, retireEvery, b.gate.retire(s, now.Add(retireEvery)), "its grant is on the way")
 	s.SendGrants([]*proto.Grant{{ExecutionId: 7, Fence: 1, Granted: true}})
 	require.True(t, p.nextCommand().GetGrants().GetGrants()[0].Granted)
 	require.Eventually(t, s.command.empty, 10*time.Second, time.Millisecond) // its writer may not have come back
-	require.Equal(t, retirement, b.gate.age(s, now.Add(2*retireEvery)))
+	require.Equal(t, retirement, b.gate.retire(s, now.Add(2*retireEvery)))
 	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
 	require.Same(t, s, get(t, b.rec.left))
 	var end *farewellError
@@ -78,8 +78,8 @@ func TestAnOldSessionDoesNotWaitForEver(t *testing.T) {
 	s := get(t, b.rec.joined)
 	require.True(t, s.Reserve(7, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
-	b.gate.age(s, s.retires)
-	b.gate.age(s, s.retires.Add(retirement))
+	b.gate.retire(s, s.retires)
+	b.gate.retire(s, s.retires.Add(retirement))
 	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
 	require.Same(t, s, get(t, b.rec.left))
 }
@@ -163,9 +163,7 @@ func TestWhoReportsFasterThanIsStoredWaits(t *testing.T) {
 }
 
 func TestDebtIsPaidOff(t *testing.T) {
-	s := &Session{}
-	s.owed.less.L = &s.mu
-	s.account = newAccount()
+	s := &Session{owed: newDebt(), account: newAccount()}
 	results := []*proto.Result{{Output: make([]byte, 800)}, {Output: make([]byte, 1800)}}
 	require.True(t, s.owe(&s.owed, len(results), sizeOfResults(results)))
 	require.Equal(t, 2, s.owed.count)
@@ -175,4 +173,6 @@ func TestDebtIsPaidOff(t *testing.T) {
 	s.pay(&s.owed, 5)
 	require.Zero(t, s.owed.count)
 	require.Zero(t, s.owed.bytes)
+	require.True(t, s.owed.room.TryAcquire(maxOwedBytes))
+	require.True(t, s.account.owed.TryAcquire(maxTenantOwed))
 }

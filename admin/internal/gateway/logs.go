@@ -152,13 +152,8 @@ func logChunks(p *peer, batch *proto.LogBatch) (chunks []domain.LogChunk, size i
 
 // traceID returns a trace id as the W3C writes it, or none.
 func traceID(id string) string {
-	if len(id) != 32 {
+	if !isHex(id) {
 		return ""
-	}
-	for _, c := range []byte(id) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return ""
-		}
 	}
 	return id
 }

@@ -20,13 +20,6 @@ import (
 // again: half as long as its executor waits for the answer to its hello.
 const seatPatience = proto.HelloTimeout / 2
 
-// codeOverloaded exists only here; on the wire it is a limit.
-const codeOverloaded domain.Code = "overloaded"
-
-func errOverloaded() error {
-	return domain.Errorf(codeOverloaded, "many executors come in at once; it is tried again in a moment")
-}
-
 // seat is a session's place on this node. What follows account is guarded by
 // admission.mu.
 type seat struct {
@@ -64,7 +57,7 @@ func (a *admission) seat(ctx context.Context, tenant domain.TenantID) (*seat, er
 	}
 	a.queue = slices.Delete(a.queue, at, at+1)
 	a.leaveLocked(s)
-	return nil, errOverloaded()
+	return nil, a.errOverloaded()
 }
 
 func (a *admission) queueSeat(tenant domain.TenantID) (*seat, error) {
@@ -181,45 +174,29 @@ func (l *concurrencyLimit) took(d time.Duration) {
 	}
 }
 
-// Those who are asked to come again come each at a moment of its own, in a window
-// that grows while too many come: then they cost little, and no place stays empty.
+// Those who find no place are asked to come again each at a moment of its own, so
+// many in a second: then they cost little, and no place stays empty.
 const (
-	// retryRate is how many are asked to come again in a second, about.
 	retryRate = 400
 	retryMin  = time.Second
 	retryMax  = 15 * time.Second
 )
 
-// retryWindow says when to come again. The zero value is ready.
-type retryWindow struct {
-	window time.Duration
-	since  time.Time // when asked was 0
-	asked  int
+// codeOverloaded exists only here; on the wire it is a limit.
+const codeOverloaded domain.Code = "overloaded"
+
+func (a *admission) errOverloaded() error {
+	return &retryError{a.retryAfter(time.Now(), rand.Float64()), domain.Errorf(codeOverloaded, "many executors come in at once; it is tried again in a moment")}
 }
 
-// next returns the pause for one more, random in full beyond a tenth.
-func (w *retryWindow) next(now time.Time, random float64) time.Duration {
-	if passed := now.Sub(w.since); passed >= time.Second {
-		if passed > retryMax {
-			w.window = 0
-		}
-		switch rate := float64(w.asked) / passed.Seconds(); {
-		case rate > retryRate:
-			w.window = w.window * 3 / 2
-		case rate < retryRate/2:
-			w.window = w.window * 2 / 3
-		}
-		w.since, w.asked = now, 0
+// retryAfter is the pause for one more. Those for whom the next retryMax are full
+// come at any moment of these.
+func (a *admission) retryAfter(now time.Time, random float64) time.Duration {
+	turn := a.retries.ReserveN(now, 1)
+	wait := turn.DelayFrom(now)
+	if wait > retryMax {
+		turn.CancelAt(now)
+		wait = time.Duration(random * float64(retryMax))
 	}
-	w.window = min(max(w.window, retryMin), retryMax)
-	w.asked++ // within the second already, if there are many
-	w.window = min(max(w.window, time.Duration(w.asked)*time.Second/retryRate), retryMax)
-	return w.window/10 + time.Duration(random*float64(w.window))
-}
-
-// retryAfter is when one that finds no place may come again.
-func (a *admission) retryAfter(now time.Time) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.retries.next(now, rand.Float64())
+	return wait + retryMin/10 + time.Duration(random*float64(retryMin))
 }

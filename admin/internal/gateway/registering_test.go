@@ -14,7 +14,7 @@ import (
 // TestACrowdIsSpread: of 5,000 who come again and again, few come in any second,
 // and a small one need not wait for long.
 func TestACrowdIsSpread(t *testing.T) {
-	var c retryWindow
+	a := newAdmission(Limits{}, "")
 	now := time.Unix(1_800_000_000, 0)
 	random := 0.0
 	next := func() float64 { random += 0.618034; random -= float64(int(random)); return random }
@@ -25,16 +25,16 @@ func TestACrowdIsSpread(t *testing.T) {
 	for second := range 60 {
 		came := len(due[second])
 		if second > 20 {
-			require.Less(t, came, 3*retryRate, "second %d", second)
+			require.Less(t, came, 2*retryRate, "second %d", second)
 		}
 		for i, who := range due[second] {
 			at := now.Add(time.Duration(second)*time.Second + time.Duration(i)*time.Second/time.Duration(came))
-			back := at.Add(c.next(at, next()))
+			back := at.Add(a.retryAfter(at, next()))
 			due[int(back.Sub(now)/time.Second)] = append(due[int(back.Sub(now)/time.Second)], who)
 		}
 	}
 	later := now.Add(time.Hour)
-	require.LessOrEqual(t, c.next(later, 1), retryMin+retryMin/10, "that one is forgotten")
+	require.LessOrEqual(t, a.retryAfter(later, 1), retryMin+retryMin/10, "that one is forgotten")
 }
 
 // TestACrowdWaitsForItsPlaces, and is asked to come again before it has waited

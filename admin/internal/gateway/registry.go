@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -106,11 +107,7 @@ func (r *registry) bySession(id domain.SessionID) *Session {
 func (r *registry) all() []*Session {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	out := make([]*Session, 0, len(r.sessions))
-	for _, s := range r.sessions {
-		out = append(out, s)
-	}
-	return out
+	return slices.AppendSeq(make([]*Session, 0, len(r.sessions)), maps.Values(r.sessions))
 }
 
 func (r *registry) count() int {

@@ -30,7 +30,8 @@ type heard struct {
 	session *Session
 	beat    *proto.Heartbeat
 	at      time.Time
-	rest    time.Duration // that it is answered with; 0 = none
+	// interval is what it is answered with; 0 = the ordinary one.
+	interval time.Duration
 }
 
 func newRenewals() renewals { return renewals{pending: map[domain.InstanceID]heard{}} }
@@ -69,7 +70,7 @@ func (r *renewals) take() map[domain.InstanceID]heard {
 }
 
 func (g *Gateway) runRenewals(ctx context.Context) {
-	g.every(ctx, renewEvery, "instance leases cannot be renewed", "instance leases are renewed again", func() error { return g.renew(ctx, g.renewals.take()) })
+	g.every(ctx, renewEvery, nil, "instance leases cannot be renewed", "instance leases are renewed again", func() error { return g.renew(ctx, g.renewals.take()) })
 }
 
 func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) error {
@@ -80,11 +81,11 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	sessions := g.registry.count()
 	items := make([]store.InstanceRenewal, 0, len(batch))
 	for id, h := range batch {
-		h.rest = g.restFor(h, sessions)
+		h.interval = g.idleFor(h, sessions)
 		batch[id] = h
 		items = append(items, store.InstanceRenewal{
 			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked, Refusing: h.beat.Refusing,
-			DrainingFor: h.session.drainingFor(), Quiet: quiet(h.rest),
+			DrainingFor: h.session.drainingFor(), Quiet: leaseExtra(h.interval),
 		})
 		if h.beat.Parked {
 			parked = append(parked, id)
@@ -103,13 +104,13 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	for id, h := range batch {
 		ack := &proto.HeartbeatAck{Seq: h.beat.Seq, NowMs: now.UnixMilli(), LeaseRenewed: ok[id]}
 		if !ok[id] {
-			h.rest = 0
+			h.interval = 0
 		} else {
 			h.session.renewedBy(h.beat.Seq, h.at)
 		}
-		if h.session.rest(h.rest); h.rest > 0 {
-			ack.LeaseExtraMs = quiet(h.rest).Milliseconds()
-			ack.NextMs = nextBeat(id, h.rest, time.Since(g.began)).Milliseconds()
+		if h.session.setInterval(h.interval); h.interval > 0 {
+			ack.LeaseExtraMs = leaseExtra(h.interval).Milliseconds()
+			ack.NextMs = nextHeartbeat(id, h.interval, time.Since(g.began)).Milliseconds()
 		}
 		h.session.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: ack}})
 		if err == nil && !ok[id] {

@@ -11,8 +11,8 @@ import (
 func ReportOf(r *proto.Result) domain.Report {
 	out := domain.Report{
 		ExecutionID: domain.ExecutionID(r.ExecutionId), Fence: r.Fence, Outcome: outcomeOf(r.Outcome),
-		Output: clip(r.Output, proto.MaxOutput), ErrorKind: r.ErrorKind,
-		Error: clip(r.Error, proto.MaxErrorText), Stack: clip(r.Stack, proto.MaxErrorText),
+		Output: r.Output, ErrorKind: r.ErrorKind,
+		Error: r.Error, Stack: r.Stack,
 		RetryAfter: time.Duration(r.RetryAfterMs) * time.Millisecond,
 		LogLines:   r.LogLines, StillRunning: r.StillRunning,
 	}
@@ -39,12 +39,4 @@ func outcomeOf(o proto.Outcome) domain.Outcome {
 	default:
 		return domain.OutcomeFailed
 	}
-}
-
-// clip bounds what a foreign executor may send; ours bounds it itself.
-func clip[T ~string | ~[]byte](v T, limit int) T {
-	if len(v) > limit {
-		return v[:limit]
-	}
-	return v
 }

@@ -74,8 +74,7 @@ type Session struct {
 	asked    debt                  // guarded by mu: steps without their answer
 	unasked  allowance             // guarded by mu: of answers to what was not offered through this session
 	promised int                   // guarded by mu: acceptances without their grant, about
-	lastBeat time.Time             // guarded by mu
-	pulse    pulse                 // guarded by mu
+	idle     idle                  // guarded by mu
 	cause    error                 // guarded by mu: why it was closed
 	closed   chan struct{}         // closed once by close
 }
@@ -110,7 +109,7 @@ const (
 func muxConfig() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.AcceptBacklog = 4
-	// The session's pulse pings when nothing is heard, and sooner than this would.
+	// The idle policy pings when nothing is heard, and sooner than this would.
 	c.EnableKeepAlive = false
 	c.ConnectionWriteTimeout = proto.WriteTimeout
 	c.MaxStreamWindowSize = 256 << 10
@@ -156,10 +155,9 @@ func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 	s := &Session{
 		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer, account: p.seat.account,
 		logRate:    rate.NewLimiter(logRate, logBurst),
-		idempotent: map[string]bool{}, lastBeat: now,
-		began: now, retires: now.Add(g.lifetime(p)), pulse: pulse{heard: now}, closed: make(chan struct{}),
+		idempotent: map[string]bool{},
+		began:      now, retires: now.Add(g.lifetime(p)), idle: idle{heard: now, beatAt: now}, closed: make(chan struct{}), owed: newDebt(), asked: newDebt(),
 	}
-	s.owed.less.L, s.asked.less.L = &s.mu, &s.mu
 	return s
 }
 
@@ -367,7 +365,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.pings.Wait()
 	g.registry.remove(s)
 	g.opt.Sink.Left(s)
-	g.conns.Go(func() { g.moveLast(ctx, s) }) // outlasts the session by a second or so
+	g.conns.Go(func() { g.reclaimEnded(ctx, s) }) // outlasts the session by a second or so
 	g.calmer()
 	return s.err()
 }
@@ -388,8 +386,6 @@ func (s *Session) close(cause error) {
 	if first {
 		s.cause = cause
 		close(s.closed)
-		s.owed.less.Broadcast()
-		s.asked.less.Broadcast()
 	}
 	s.mu.Unlock()
 	if first {

@@ -35,18 +35,18 @@ func TestConnectionsGiveUpADeadPath(t *testing.T) {
 	} {
 		require.Equal(t, want, tcpOption(t, conn, option), "option %d", option)
 	}
-	watchPath(conn, true)
+	limitPath(conn, idlePathTimeout)
 	require.Equal(t, 7_000, tcpOption(t, conn, tcpUserTimeout))
-	watchPath(conn, false)
+	limitPath(conn, pathTimeout)
 	require.Equal(t, 15_000, tcpOption(t, conn, tcpUserTimeout))
 	mux := muxConfig()
-	require.False(t, mux.EnableKeepAlive, "the pulse pings")
+	require.False(t, mux.EnableKeepAlive, "the idle policy pings")
 	require.EqualValues(t, 5, mux.ConnectionWriteTimeout.Seconds())
 	require.EqualValues(t, 256<<10, mux.MaxStreamWindowSize)
 }
 
-// TestTheKernelWatchesWhoRests, and only as long as it rests.
-func TestTheKernelWatchesWhoRests(t *testing.T) {
+// TestTheKernelWatchesIdlePaths, and only as long as they are idle.
+func TestTheKernelWatchesIdlePaths(t *testing.T) {
 	b := startWith(t, func(o *Options) { o.IdleBeats = 0.01 })
 	p := b.join(bootA, 5)
 	s := get(t, b.rec.joined)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -50,7 +49,7 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 	items := make([]bulk, len(offers))
 	s.mu.Lock()
 	now := time.Now()
-	first := s.pulse.offered(now, len(offers))
+	first := s.idle.offered(now, len(offers))
 	for i, o := range offers {
 		items[i].offer = o
 		k := attemptKey{o.ExecutionId, o.Fence}
@@ -216,7 +215,7 @@ func (g *Gateway) leave(ctx context.Context, s *Session) {
 
 func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
-	s.lastBeat = time.Now()
+	s.idle.beatAt = time.Now()
 	s.room.Counted(int(b.Running))
 	if b.Slots > 0 {
 		s.room.slots = int(b.Slots)
@@ -293,7 +292,7 @@ const unaskedAnswers = 200
 func (s *Session) expected(answers []*proto.Answer, now time.Time) []*proto.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pulse.answered(now, len(answers))
+	s.idle.answered(now, len(answers))
 	return slices.DeleteFunc(answers, func(a *proto.Answer) bool {
 		k := attemptKey{a.ExecutionId, a.Fence}
 		f, offered := s.inflight[k]
@@ -349,17 +348,17 @@ func (g *Gateway) results(s *Session, results []*proto.Result) {
 }
 
 // debt is what was handed over and is not acknowledged yet: it is in memory
-// until the database has taken it. An executor that reports faster waits.
+// until the database has taken it. An executor that reports faster waits. Its
+// counts are guarded by Session.mu.
 type debt struct {
+	room  *semaphore.Weighted // in bytes
 	count int
 	bytes int64
-	less  sync.Cond // there is less of it, or the session has ended
 }
 
-const (
-	maxOwedCount = 20_000
-	maxOwedBytes = 2 << 20
-)
+func newDebt() debt { return debt{room: semaphore.NewWeighted(maxOwedBytes)} }
+
+const maxOwedBytes = 2 << 20
 
 func sizeOfResults(results []*proto.Result) (size int64) {
 	for _, r := range results {
@@ -380,17 +379,12 @@ func sizeOfSteps(steps []*proto.Step) (size int64) {
 // paid for in the end, by an acknowledgement or without one. False when the session ended before that: its
 // executor sends it again.
 func (s *Session) owe(d *debt, n int, size int64) bool {
-	s.mu.Lock()
-	for d.count > 0 && (d.count+n > maxOwedCount || d.bytes+size > maxOwedBytes) {
-		if s.cause != nil {
-			s.mu.Unlock()
-			return false
-		}
-		d.less.Wait()
+	size = min(size, maxOwedBytes)
+	if !s.acquire(d.room, size) {
+		return false
 	}
-	s.mu.Unlock()
-	size = min(size, maxTenantOwed)
 	if !s.acquire(s.account.owed, size) {
+		d.room.Release(size)
 		return false
 	}
 	s.mu.Lock()
@@ -444,6 +438,6 @@ func (s *Session) pay(d *debt, n int) {
 		d.bytes -= paid
 		d.count -= n
 		s.account.owed.Release(paid)
-		d.less.Broadcast()
+		d.room.Release(paid)
 	}
 }

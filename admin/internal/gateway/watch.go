@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,55 +65,33 @@ func (w *watch) within(d time.Duration) {
 	}
 }
 
-// look closes the session when the peer is silent for too long, and lets the
-// instance have no offers while it does not answer or when the session is old.
-// It returns when to look again.
+// look applies the idle policy to a session, and retires it when it is old. It
+// returns when to look again.
 func (g *Gateway) look(s *Session) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
-	silence := now.Sub(s.lastBeat)
-	late := proto.HeartbeatTimeout
-	if s.pulse.every > 0 {
-		late += s.pulse.every
-	}
+	s.idle.hear(s.began.Add(time.Duration(s.heardAt.Load())))
+	v := s.idle.judge(now)
 	s.mu.Unlock()
-	if silence > late {
-		s.close(fmt.Errorf("no heartbeat for %s", silence.Round(time.Second)))
+	if v.dead != nil {
+		s.close(v.dead)
 		return proto.HeartbeatTimeout
 	}
-	again, err := g.feel(s, now)
-	if err != nil {
-		s.close(err)
-		return proto.HeartbeatTimeout
-	}
-	return min(again, g.age(s, now))
-}
-
-// feel judges the session's pulse and tells what has changed.
-func (g *Gateway) feel(s *Session, now time.Time) (again time.Duration, err error) {
-	s.mu.Lock()
-	s.pulse.hear(s.began.Add(time.Duration(s.heardAt.Load())))
-	ask, again, err := s.pulse.judge(now)
-	doubted := s.pulse.doubted(now)
-	s.mu.Unlock()
-	if err != nil {
-		return 0, err
-	}
-	if ask {
+	if v.ping {
 		s.ping()
 	}
-	switch was := s.doubt.Swap(doubted); {
-	case doubted && !was:
+	switch was := s.doubt.Swap(v.doubted); {
+	case v.doubted && !was:
 		g.log.Warn("executor does not answer; it gets no offers from here meanwhile", "instance_id", s.Instance, "instance", s.Name)
 		g.opt.Sink.Doubted(s)
-	case was && !doubted:
+	case was && !v.doubted:
 		g.log.Info("executor answers again", "instance_id", s.Instance, "instance", s.Name)
 		g.opt.Sink.Freed(s, s.Free())
 	}
-	if doubted {
-		again = min(again, g.moveDoubted(s, now))
+	if v.doubted {
+		v.again = min(v.again, g.reclaimDoubted(s, now))
 	}
-	return again, nil
+	return min(v.again, g.retire(s, now))
 }
 
 // hear notes that something came. It is called by the connection's reader.
@@ -136,8 +113,66 @@ func (s *Session) ping() {
 		defer s.pinging.Store(false)
 		if _, err := s.mux.Ping(); err == nil {
 			s.mu.Lock()
-			s.pulse.pinged()
+			s.idle.ponged()
 			s.mu.Unlock()
 		}
 	})
 }
+
+// A session that has stood for a day is replaced by a fresh one: whatever its
+// ends hold that only grows ends with it, and so does the certificate that it
+// began with. The executor is told, connects again at once, and says what it
+// has; leases belong to instances, so nothing that runs notices.
+const (
+	// DefaultRecycleAfter is the most that a session lasts.
+	DefaultRecycleAfter = 24 * time.Hour
+	// retirement is how long answers to the last offers may take.
+	retirement = 10 * time.Second
+	// retireEvery is how often it is looked whether they have come.
+	retireEvery = 100 * time.Millisecond
+)
+
+// codeRecycled tells the executor to connect again at once.
+const codeRecycled = "recycled"
+
+// retire lets a session that is old have no more offers, and ends it when no offer
+// waits for its answer and no result for its acknowledgement. It returns when to
+// look again.
+func (g *Gateway) retire(s *Session, now time.Time) time.Duration {
+	if left := s.retires.Sub(now); left > 0 {
+		return left
+	}
+	s.mu.Lock()
+	first := !s.retiring
+	s.retiring = true
+	s.mu.Unlock()
+	if first || !s.calm() && now.Sub(s.retires) < retirement {
+		return retireEvery // an offer that was on its way when this began has been sent by then
+	}
+	s.farewell(&proto.Error{
+		Code: codeRecycled, Message: "the session, or the certificate that it began with, is old; connect again",
+	}, &farewellError{codeRecycled})
+	return retirement
+}
+
+// calm reports whether no offer waits for its answer, no acceptance for its
+// grant, no result for its acknowledgement, and no command to be written.
+func (s *Session) calm() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cause != nil || s.idle.unanswered == 0 && s.promised == 0 && s.owed.count == 0 && s.command.empty()
+}
+
+// farewell tells why and ends the session when it was written; a peer that does
+// not read is cut off by the write's deadline.
+func (s *Session) farewell(why *proto.Error, cause error) {
+	end := func() { s.close(cause) }
+	if s.control.last(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{Error: why}}, end) != nil {
+		end()
+	}
+}
+
+// farewellError is an end that was decided here.
+type farewellError struct{ code string }
+
+func (e *farewellError) Error() string { return "ended by this node: " + e.code }

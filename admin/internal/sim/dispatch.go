@@ -179,7 +179,7 @@ func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Dur
 	n.flow(func() {
 		rest := time.Duration(0)
 		if n.w.faults.chance("rest "+n.name).IntN(2) == 0 && used == 0 && len(s.inflight) == 0 {
-			rest = gateway.LongestRest
+			rest = gateway.MaxIdleInterval
 		}
 		renewal := store.InstanceRenewal{ID: s.instance, Running: used, Quiet: max(0, rest-proto.HeartbeatInterval)}
 		ok, err := plain(n, "heartbeat", func(d *database) bool {

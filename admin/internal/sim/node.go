@@ -273,7 +273,7 @@ func (w *world) reply(n *node, life int, d time.Duration, f func()) {
 }
 
 // watch ends sessions that are silent, and gives no offers to those that may
-// be (gateway.pulse, in short form).
+// be (gateway.idle, in short form).
 func (n *node) watch() {
 	for _, s := range slices.Clone(n.sessions) {
 		silence := n.w.now - s.heard

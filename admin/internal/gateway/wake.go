@@ -16,23 +16,24 @@ import (
 // instances; the node that hears their heartbeats reads it and tells them.
 
 const (
-	// wantEvery is how often wants are written down while they last.
-	wantEvery = time.Second
-	// wantFor is how long a want lasts unless it is renewed: a run that waits
+	// wakeEvery is how often they are written down while they last.
+	wakeEvery = time.Second
+	// wakeFor is how long one lasts unless it is renewed: a run that waits
 	// for an instance is tried again more often than that.
-	wantFor = 12 * time.Second
+	wakeFor = 12 * time.Second
 )
 
-// wants are the executors that this node has runs for and no instance with room.
-type wants struct {
+// wakeRequests are the executors that this node has runs for and no instance with
+// room.
+type wakeRequests struct {
 	now chan struct{} // capacity 1: write at once; nobody closes it
 
 	mu    sync.Mutex
 	until map[domain.ExecutorID]time.Time // guarded by mu
 }
 
-func newWants() wants {
-	return wants{now: make(chan struct{}, 1), until: map[domain.ExecutorID]time.Time{}}
+func newWakeRequests() wakeRequests {
+	return wakeRequests{now: make(chan struct{}, 1), until: map[domain.ExecutorID]time.Time{}}
 }
 
 // Want asks for the parked instances of an executor. It does not wait.
@@ -40,20 +41,20 @@ func (g *Gateway) Want(executor domain.ExecutorID) {
 	if len(g.nodeList().GetNodes()) < 2 {
 		return // whoever is parked is parked here
 	}
-	g.wants.mu.Lock()
-	_, known := g.wants.until[executor]
-	g.wants.until[executor] = time.Now().Add(wantFor)
-	g.wants.mu.Unlock()
+	g.wakes.mu.Lock()
+	_, known := g.wakes.until[executor]
+	g.wakes.until[executor] = time.Now().Add(wakeFor)
+	g.wakes.mu.Unlock()
 	if !known {
 		select {
-		case g.wants.now <- struct{}{}:
+		case g.wakes.now <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// open returns the wants that last.
-func (w *wants) open(now time.Time) []domain.ExecutorID {
+// open returns those that last.
+func (w *wakeRequests) open(now time.Time) []domain.ExecutorID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := make([]domain.ExecutorID, 0, len(w.until))
@@ -68,22 +69,15 @@ func (w *wants) open(now time.Time) []domain.ExecutorID {
 	return out
 }
 
-func (g *Gateway) runWants(ctx context.Context) {
-	tick := time.NewTicker(wantEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-g.wants.now:
-		}
-		for list := range slices.Chunk(g.wants.open(time.Now()), 500) {
+func (g *Gateway) runWakes(ctx context.Context) {
+	g.every(ctx, wakeEvery, g.wakes.now, "parked instances cannot be asked for", "parked instances are asked for again", func() error {
+		for list := range slices.Chunk(g.wakes.open(time.Now()), 500) {
 			if err := g.opt.Fleet.WakeInstances(ctx, list); err != nil {
-				g.log.Debug("parked instances could not be asked for", "count", len(list), "err", err)
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // wakeParked tells those of the instances that somebody wants to connect to all nodes.

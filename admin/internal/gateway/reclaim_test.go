@@ -102,9 +102,9 @@ func TestAPauseOfTheNodeIsNoDoubt(t *testing.T) {
 	at := began.Add(time.Minute)
 	for range 3 { // each look comes after a pause
 		at = at.Add(time.Second)
-		require.Equal(t, doubtLook, g.moveDoubted(s, at))
+		require.Equal(t, doubtLook, g.reclaimDoubted(s, at))
 		require.Empty(t, rec.moved())
 	}
-	g.moveDoubted(s, at.Add(doubtLook))
+	g.reclaimDoubted(s, at.Add(doubtLook))
 	require.Equal(t, map[int64]int64{1: 1}, rec.moved())
 }

@@ -61,10 +61,10 @@ func (s *Session) cameLate(k attemptKey, now time.Time) {
 	}
 }
 
-// unheard takes the one-step offers out of which nobody has heard that they
+// overdue takes the one-step offers out of which nobody has heard that they
 // arrived, and that the instance starts no more. next is how long it takes until
 // there are more; 0: none is left.
-func (s *Session) unheard(now time.Time) (out map[int64]int64, next time.Duration) {
+func (s *Session) overdue(now time.Time) (out map[int64]int64, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := now.Sub(s.began)
@@ -88,35 +88,35 @@ func (s *Session) unheard(now time.Time) (out map[int64]int64, next time.Duratio
 	return out, next
 }
 
-// moveDoubted is moveUnheard for an instance that does not answer. It counts only
+// reclaimDoubted is reclaim for an instance that does not answer. It counts only
 // at the second look in a row: at the first one after a pause of this process
 // the answers may wait in the socket.
-func (g *Gateway) moveDoubted(s *Session, now time.Time) (again time.Duration) {
+func (g *Gateway) reclaimDoubted(s *Session, now time.Time) (again time.Duration) {
 	at := now.Sub(s.began)
 	gap := at - s.doubtedAt
 	s.doubtedAt = at
 	if gap < doubtLook/2 || gap > 3*doubtLook {
 		return doubtLook
 	}
-	if next := g.moveUnheard(s, now); next == 0 {
+	if next := g.reclaim(s, now); next == 0 {
 		return deadAfter // nothing is left; what is offered meanwhile goes elsewhere
 	}
 	return doubtLook
 }
 
-// moveUnheard tells of what can go elsewhere; see unheard for next.
-func (g *Gateway) moveUnheard(s *Session, now time.Time) (next time.Duration) {
-	list, next := s.unheard(now)
+// reclaim tells of what can go elsewhere; see overdue for next.
+func (g *Gateway) reclaim(s *Session, now time.Time) (next time.Duration) {
+	list, next := s.overdue(now)
 	if len(list) > 0 {
 		g.opt.Sink.Unheard(s, list)
 	}
 	return next
 }
 
-// moveLast is moveUnheard for a session that has ended. A node that stops leaves
+// reclaimEnded is reclaim for a session that has ended. A node that stops leaves
 // it to those that take over.
-func (g *Gateway) moveLast(ctx context.Context, s *Session) {
-	for next := returnsIn; next > 0 && s.hasUnheard(); next = g.moveUnheard(s, time.Now()) {
+func (g *Gateway) reclaimEnded(ctx context.Context, s *Session) {
+	for next := returnsIn; next > 0 && s.reclaimable(); next = g.reclaim(s, time.Now()) {
 		select {
 		case <-ctx.Done():
 			return
@@ -125,7 +125,7 @@ func (g *Gateway) moveLast(ctx context.Context, s *Session) {
 	}
 }
 
-func (s *Session) hasUnheard() bool {
+func (s *Session) reclaimable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.inflight {
