@@ -77,7 +77,7 @@ bench: ## rate, lateness and price beside their floors, on a private MariaDB and
 	@build/need.sh $(PRODUCT)
 	go build -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon
 	go build -o .cache/bin/ ./admin/bench ./internal/testenv/cmd/withparts
-	@.cache/bin/withparts -product $(PRODUCT) -name CARILLON_MYSQL \
+	@.cache/bin/withparts -product $(PRODUCT) -name CARILLON_MYSQL -dir "$${TMPDIR:-/tmp}" \
 		-server --innodb-buffer-pool-size=2G -server --innodb-log-file-size=1G -- \
 		.cache/bin/bench --carillon .cache/bin/carillon --report $(BENCH_REPORT) $(ARGS)
 

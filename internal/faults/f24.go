@@ -31,7 +31,7 @@ func f24(ctx context.Context, s *stage) error {
 	}
 	// Only what the server tells as the time is moved: its own waits go on by
 	// the monotonic clock, as on a machine whose clock was set.
-	server, err := testenv.NewServer(testenv.Options{Product: s.set.product, Env: []string{
+	server, err := testenv.NewServer(testenv.Options{Product: s.set.product, Dir: s.set.serverDir(), Env: []string{
 		"LD_PRELOAD=" + found[0], "FAKETIME_TIMESTAMP_FILE=" + clock, "FAKETIME_CACHE_DURATION=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1",
 	}})

@@ -2,8 +2,8 @@
 //
 // STYLE is that storage, mail and callbacks are tested on the real thing.
 // This package starts those things privately: each on a port of its own on
-// 127.0.0.1, with its data in a temporary directory, never a service of the
-// machine. Everything a test started is gone when the test process is gone,
+// 127.0.0.1, with its data in a temporary directory (DefaultDir), never a service
+// of the machine. Everything a test started is gone when the test process is gone,
 // also after a SIGKILL (guard.go says how).
 //
 //	Database(tb)       DSN of a fresh, empty database on a shared server

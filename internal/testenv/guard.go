@@ -9,21 +9,22 @@ import (
 	"time"
 )
 
-// homePrefix begins the name of every server's directory, under os.TempDir.
+// homePrefix begins the name of every server's directory.
 const homePrefix = "carillon-database-"
 
 // guardScript waits for the end of file on descriptor 3, whose other end the
-// test process holds, then ends the server of the directory $0 and removes
-// the directory. The pid is checked against the command line first: a stale
-// pid file must not cost a stranger its life. The second rm is for a file
-// that the dying server created under the hands of the first.
+// test process holds, then ends the server of the directory $0, waits until it is
+// gone and removes the directory. The pid is checked against the command line,
+// which a zombie has not: a stale pid file must not cost a stranger its life.
 const guardScript = `
 read -r _ <&3
 pid=$(cat "$0/pid" 2>/dev/null)
-if [ -n "$pid" ] && grep -qaF -e "--datadir=$0/" "/proc/$pid/cmdline" 2>/dev/null; then
+serves() { grep -qaF -e "--datadir=$0/" "/proc/$pid/cmdline" 2>/dev/null; }
+if [ -n "$pid" ] && serves; then
 	kill -KILL "$pid"
+	while serves; do sleep 0.02; done
 fi
-rm -rf "$0" 2>/dev/null || { sleep 1; rm -rf "$0"; }
+rm -rf "$0"
 `
 
 // launchScript writes its own pid to $0/pid and then becomes the server: the

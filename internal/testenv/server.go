@@ -58,7 +58,7 @@ type Options struct {
 	// The size of the redo log has MariaDB's name, --innodb-log-file-size.
 	Args []string
 	// Dir takes the server's directory, for example on a small file system;
-	// empty = os.TempDir.
+	// empty = DefaultDir.
 	Dir string
 	// Env is added to the environment of the server, and not of what installs it.
 	Env []string
@@ -74,7 +74,10 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweep(os.TempDir(), time.Minute)
+	if o.Dir == "" {
+		o.Dir = DefaultDir()
+	}
+	sweep(o.Dir, time.Minute)
 	home, err := os.MkdirTemp(o.Dir, homePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)

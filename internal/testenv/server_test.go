@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,14 @@ func TestDatabasesAreEmptyAndApart(t *testing.T) {
 	mustExec(t, second, "CREATE TABLE bell (id INT PRIMARY KEY)") // no clash: another database
 	mustExec(t, first, "INSERT INTO bell VALUES (1)")
 	require.Equal(t, 0, count(t, second, "SELECT COUNT(*) FROM bell"))
+}
+
+func TestDefaultDirIsTMPDIROrHasRoom(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	require.Equal(t, dir, DefaultDir())
+	require.False(t, hasRoom(memoryDir, math.MaxUint64))
+	require.False(t, hasRoom("/proc", 0), "it is no file system in memory")
 }
 
 // TestServersLeaveOthersTemporaryTables: a starting server removes those that

@@ -6,11 +6,12 @@
 // names it in CARILLON_TEST_MYSQL_DSN, unless that variable is set already. It
 // says which server that is, and ends with the command and its exit status.
 //
-//	withparts -product mysql -name CARILLON_MYSQL -server --innodb-buffer-pool-size=2G -- go run ./admin/bench
+//	withparts -product mysql -name CARILLON_MYSQL -dir /tmp -server --innodb-buffer-pool-size=2G -- go run ./admin/bench
 //
 // -product chooses the server, also for those that the command starts itself:
 // mariadb, which is the default, or mysql. -name names the server in another
-// variable instead, and -server adds an argument to its command line.
+// variable instead, -dir puts its data there instead of into memory, and -server
+// adds an argument to its command line.
 package main
 
 import (
@@ -28,6 +29,7 @@ import (
 func main() {
 	variable := flag.String("name", testenv.EnvMySQLDSN, "environment variable that names the server")
 	product := flag.String("product", string(testenv.Chosen()), "mariadb or mysql")
+	dir := flag.String("dir", "", "`folder` for the server's data (default: TMPDIR, or in memory when there is room)")
 	var args []string
 	flag.Func("server", "argument for the server, may be given again", func(arg string) error {
 		args = append(args, arg)
@@ -35,10 +37,10 @@ func main() {
 	})
 	flag.Parse() // stops at -- or at the command
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withparts [-product mariadb|mysql] [-name VARIABLE] [-server ARGUMENT ...] [--] command [argument ...]")
+		fmt.Fprintln(os.Stderr, "usage: withparts [-product mariadb|mysql] [-name VARIABLE] [-dir FOLDER] [-server ARGUMENT ...] [--] command [argument ...]")
 		os.Exit(2)
 	}
-	status, err := run(*variable, testenv.Options{Product: testenv.Product(*product), Args: args}, flag.Args())
+	status, err := run(*variable, testenv.Options{Product: testenv.Product(*product), Dir: *dir, Args: args}, flag.Args())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "withparts: %v\n", err)
 	}
