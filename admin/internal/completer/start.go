@@ -3,6 +3,7 @@ package completer
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,7 +26,7 @@ type startKey struct {
 func keyOfStart(s store.Start) startKey { return startKey{s.Tenant, s.ID, s.Fence} }
 
 // maxStarts bounds the starts of one tenant that a generation holds; those
-// beyond it are told by their results.
+// beyond it, the latest, are told by their results.
 const maxStarts = 50_000
 
 // starts holds reported starts in two generations; what outlives a full
@@ -74,15 +75,24 @@ func (s *starts) turn() []store.Start {
 }
 
 // keep takes back starts that could not be written; those of attempts that have
-// ended meanwhile are refused by the database.
+// ended meanwhile are refused by the database. Beyond a tenant's bound the latest
+// starts go: what has run for long will run for longest.
 func (s *starts) keep(list []store.Start) {
+	if len(list) == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.old == nil {
-		s.old = map[startKey]store.Start{}
-	}
+	list = slices.AppendSeq(list, maps.Values(s.old))
+	slices.SortFunc(list, func(a, b store.Start) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Fence, b.Fence))
+	})
+	s.old = make(map[startKey]store.Start, len(list))
+	of := map[domain.TenantID]int{}
 	for _, start := range list {
-		s.old[keyOfStart(start)] = start
+		if of[start.Tenant]++; of[start.Tenant] <= maxStarts {
+			s.old[keyOfStart(start)] = start
+		}
 	}
 }
 
@@ -106,10 +116,12 @@ func (c *Completer) WriteStarts(ctx context.Context) {
 	if len(due) == 0 {
 		return
 	}
+	var failed []store.Start
 	for part := range slices.Chunk(due, ResultBatch) {
 		if err := c.opt.Store.RecordStarts(ctx, part); err != nil {
-			c.starts.keep(part)
+			failed = append(failed, part...)
 			c.log.Debug("starts could not be written", "count", len(part), "err", err)
 		}
 	}
+	c.starts.keep(failed)
 }

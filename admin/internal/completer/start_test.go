@@ -108,3 +108,44 @@ func TestAStartThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 		require.False(t, r.Find(e.ID).StartedAt.IsZero())
 	})
 }
+
+// TestStartsThatCannotBeWrittenAreBounded: while the database is away each tenant
+// keeps its earliest ones, and no other tenant's are in their way.
+func TestStartsThatCannotBeWrittenAreBounded(t *testing.T) {
+	var s starts
+	base := time.Now()
+	start := func(tenant domain.TenantID, i int) store.Start {
+		return store.Start{Tenant: tenant, ID: domain.ExecutionID(i), Fence: 1, StartedAt: base.Add(-time.Duration(i) * time.Millisecond)}
+	}
+	const each = maxStarts * 2 / 3
+	for round := range 3 {
+		var list []store.Start
+		for i := range each {
+			list = append(list, start(1, round*each+i))
+		}
+		s.keep(append(list, start(2, round)))
+	}
+	kept := s.turn()
+	require.Len(t, kept, maxStarts+3)
+	require.EqualValues(t, []domain.ExecutionID{0, 1, 2}, []domain.ExecutionID{kept[0].ID, kept[1].ID, kept[2].ID}, "the other tenant's")
+	require.EqualValues(t, 3*each-maxStarts, kept[3].ID, "the latest have gone")
+}
+
+// TestAResultOfAnotherTenantIsCountedApart: what it says of the id ends nothing of
+// the run's own.
+func TestAResultOfAnotherTenantIsCountedApart(t *testing.T) {
+	var a arrived
+	result := func(tenant domain.TenantID) []Result {
+		r := Result{}
+		r.Tenant, r.Report.ExecutionID = tenant, 5
+		return []Result{r}
+	}
+	a.enter(result(1))
+	a.enter(result(2))
+	a.leave(result(2))
+	a.leave(result(2)) // a flush that panicked is repeated
+	require.Empty(t, a.without([]domain.ExecutionID{5}))
+	a.leave(result(1))
+	require.Len(t, a.without([]domain.ExecutionID{5}), 1)
+	require.Empty(t, a.runs)
+}

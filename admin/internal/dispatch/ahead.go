@@ -21,9 +21,16 @@ type ahead struct {
 }
 
 type early struct {
-	item   *timerheap.Item[domain.ExecutionID]
-	fence  int64
-	answer *Answer // nil: it has not come
+	item     *timerheap.Item[domain.ExecutionID]
+	tenant   domain.TenantID
+	instance domain.InstanceID
+	fence    int64
+	answer   *Answer // nil: it has not come
+}
+
+// isFor reports whether an answer is to this offer: a session may name any id.
+func (o *early) isFor(a *Answer) bool {
+	return o.fence == a.Fence && o.tenant == a.Tenant && o.instance == a.From.InstanceID()
 }
 
 func newAhead() ahead {
@@ -38,7 +45,7 @@ func (a *ahead) offered(e *domain.Execution) {
 		a.pending.Remove(old.item)
 	}
 	at := e.NotBefore.UnixNano()
-	a.offers[e.ID] = early{item: a.pending.Add(at, e.ID), fence: e.Fence}
+	a.offers[e.ID] = early{item: a.pending.Add(at, e.ID), tenant: e.TenantID, instance: e.Instance, fence: e.Fence}
 	a.mu.Unlock()
 	if !had || at < before {
 		select {
@@ -56,7 +63,7 @@ func (a *ahead) hold(answers []Answer) (others []Answer, inTime int) {
 	others = answers[:0:0]
 	for _, answer := range answers {
 		o, is := a.offers[answer.ID]
-		is = is && o.fence == answer.Fence
+		is = is && o.isFor(&answer)
 		if !is {
 			inTime++
 		}

@@ -54,20 +54,23 @@ func TestAnAnswerThatComesAfterTheTimeIsGrantedAtOnce(t *testing.T) {
 	})
 }
 
-// TestWhatIsDecidedAtItsTimeIsNotOfferedAhead: it is offered when it is due.
-// The answer to an older offer does not take the place of the newer one's.
-func TestAnOlderAnswerIsNotKeptForItsTime(t *testing.T) {
+// TestOnlyItsOwnAnswerIsKeptForItsTime: that to an older offer does not take its
+// place, nor what another instance or another tenant says of the same id.
+func TestOnlyItsOwnAnswerIsKeptForItsTime(t *testing.T) {
 	now := time.Now()
 	a := newAhead()
-	a.offered(&domain.Execution{ID: 1, Fence: 2, NotBefore: now.Add(30 * time.Millisecond)})
-	newer, older := Answer{ID: 1, Fence: 2, Accepted: true}, Answer{ID: 1, Fence: 1, Accepted: true}
-	others, inTime := a.hold([]Answer{newer, older})
-	require.Equal(t, []Answer{older}, others)
-	require.Equal(t, 1, inTime)
+	a.offered(&domain.Execution{ID: 1, TenantID: 7, Instance: 8, Fence: 2, NotBefore: now.Add(30 * time.Millisecond)})
+	own := Answer{ID: 1, Tenant: 7, From: &instance{id: 8}, Fence: 2, Accepted: true}
+	older, stranger, foreign := own, own, own
+	older.Fence, stranger.From, foreign.Tenant = 1, &instance{id: 9}, 6
+	others, inTime := a.hold([]Answer{own, older, stranger, foreign})
+	require.Equal(t, []Answer{older, stranger, foreign}, others)
+	require.Equal(t, 3, inTime)
 	answers, _ := a.due(now.Add(time.Second).UnixNano())
-	require.Equal(t, []Answer{newer}, answers)
+	require.Equal(t, []Answer{own}, answers)
 }
 
+// TestWhatIsDecidedAtItsTimeIsNotOfferedAhead: it is offered when it is due.
 func TestWhatIsDecidedAtItsTimeIsNotOfferedAhead(t *testing.T) {
 	for name, c := range map[string]struct {
 		job      func(*domain.JobSpec)

@@ -37,8 +37,9 @@ type queued struct {
 	ids map[domain.ExecutionID]int64 // guarded by mu
 	// tenants counts them.
 	tenants map[domain.TenantID]int // guarded by mu
-	// offering are in a batch that is under way.
-	offering map[domain.ExecutionID]struct{} // guarded by mu
+	// offering are in a batch that is under way; they name the last one.
+	offering map[domain.ExecutionID]int // guarded by mu
+	batches  int                        // guarded by mu: how many have begun
 	// turns are the ranks of those whose turn came before their time.
 	turns map[domain.ExecutionID]int64 // guarded by mu
 	// jobs are those of all of them, and load is how many each worker has.
@@ -88,7 +89,7 @@ func (q *queued) enter(due []*domain.Execution) (parts [offerWorkers][]*domain.E
 	defer q.mu.Unlock()
 	if q.ids == nil {
 		q.ids, q.tenants = map[domain.ExecutionID]int64{}, map[domain.TenantID]int{}
-		q.offering, q.jobs = map[domain.ExecutionID]struct{}{}, map[domain.JobID]lane{}
+		q.offering, q.jobs = map[domain.ExecutionID]int{}, map[domain.JobID]lane{}
 	}
 	idlest, all := 0, len(due)
 	for worker, runs := range q.load {
@@ -129,12 +130,14 @@ func (q *queued) leave(due []*domain.Execution) (offered func()) {
 		job domain.JobID
 	}
 	batch := make([]run, 0, len(due))
+	q.batches++
+	number := q.batches
 	for i := range due {
 		if _, here := q.ids[due[i].ID]; !here {
 			continue // a flush that panicked is repeated
 		}
 		batch = append(batch, run{due[i].ID, due[i].JobID})
-		q.offering[due[i].ID] = struct{}{}
+		q.offering[due[i].ID] = number
 		delete(q.ids, due[i].ID)
 		delete(q.turns, due[i].ID)
 		if q.tenants[due[i].TenantID]--; q.tenants[due[i].TenantID] == 0 {
@@ -145,7 +148,9 @@ func (q *queued) leave(due []*domain.Execution) (offered func()) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		for _, r := range batch {
-			delete(q.offering, r.id)
+			if q.offering[r.id] == number { // it may be in a later batch already
+				delete(q.offering, r.id)
+			}
 			at := q.jobs[r.job]
 			q.load[at.worker]--
 			if at.runs--; at.runs == 0 {

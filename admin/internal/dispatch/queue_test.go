@@ -199,6 +199,23 @@ func TestWhatWaitsHereIsAttendedTo(t *testing.T) {
 	})
 }
 
+// TestABatchEndsOnlyItsOwnOffers: a run that is in a second batch already is still
+// being offered when the first one is over.
+func TestABatchEndsOnlyItsOwnOffers(t *testing.T) {
+	var q queued
+	run := []*domain.Execution{{ID: 1}}
+	attended := func() bool { return len(q.without([]domain.ExecutionID{1}, 0)) == 0 }
+	q.enter(run)
+	first := q.leave(run)
+	q.enter(run)
+	second := q.leave(run)
+	first()
+	require.True(t, attended())
+	second()
+	require.False(t, attended())
+	require.Empty(t, q.jobs)
+}
+
 // TestAnOutageOfTheDatabaseIsTwoLines, however many runs it concerns.
 func TestAnOutageOfTheDatabaseIsTwoLines(t *testing.T) {
 	for _, method := range []string{"JobSpec", "OfferExecutions"} {
