@@ -73,7 +73,7 @@ func taken(err error, what, name string) error {
 	return err
 }
 
-func (s *Store) CreateTenant(ctx context.Context, tenant domain.Tenant) error {
+func (s *Accounts) CreateTenant(ctx context.Context, tenant domain.Tenant) error {
 	return s.run(ctx, "create tenant", func(t *txn) error { return t.createTenant(tenant) })
 }
 
@@ -82,30 +82,30 @@ func (t *txn) createTenant(tenant domain.Tenant) error {
 	return taken(t.db.Create(&row).Error, "tenant", tenant.Name)
 }
 
-func (s *Store) FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
-	row, err := findOne[tenantRow](ctx, s, "find tenant", "id = ?", int64(id))
+func (s *Accounts) FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
+	row, err := findOne[tenantRow](ctx, s.DB, "find tenant", "id = ?", int64(id))
 	return row.tenant(), err
 }
 
-func (s *Store) FindTenantByName(ctx context.Context, name string) (domain.Tenant, error) {
-	row, err := findOne[tenantRow](ctx, s, "find tenant", "name = ?", name)
+func (s *Accounts) FindTenantByName(ctx context.Context, name string) (domain.Tenant, error) {
+	row, err := findOne[tenantRow](ctx, s.DB, "find tenant", "name = ?", name)
 	return row.tenant(), err
 }
 
-func (s *Store) ListTenants(ctx context.Context) ([]domain.Tenant, error) {
-	rows, err := findAll[tenantRow](ctx, s, "list tenants", "name", "1 = 1")
+func (s *Accounts) ListTenants(ctx context.Context) ([]domain.Tenant, error) {
+	rows, err := findAll[tenantRow](ctx, s.DB, "list tenants", "name", "1 = 1")
 	out := domain.Collect(rows, (*tenantRow).tenant)
 	return out, err
 }
 
 // findOne reads one row; CodeNotFound when there is none.
-func findOne[R any](ctx context.Context, s *Store, step, where string, args ...any) (row R, err error) {
+func findOne[R any](ctx context.Context, s *DB, step, where string, args ...any) (row R, err error) {
 	err = s.look(ctx, step, func(_ context.Context, _ querier, g *gorm.DB) error { return g.Where(where, args...).Take(&row).Error })
 	return row, err
 }
 
 // findAll reads rows in an order.
-func findAll[R any](ctx context.Context, s *Store, step, order, where string, args ...any) (rows []R, err error) {
+func findAll[R any](ctx context.Context, s *DB, step, order, where string, args ...any) (rows []R, err error) {
 	err = s.look(ctx, step, func(_ context.Context, _ querier, g *gorm.DB) error {
 		return g.Where(where, args...).Order(order).Find(&rows).Error
 	})
@@ -115,7 +115,7 @@ func findAll[R any](ctx context.Context, s *Store, step, order, where string, ar
 // firstUserMark is a row that only one of several nodes can insert.
 const firstUserMark = "first_user"
 
-func (s *Store) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u domain.User, role domain.Role) (created bool, err error) {
+func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u domain.User, role domain.Role) (created bool, err error) {
 	err = s.runRepeatable(ctx, "create first user", func(t *txn) error {
 		created = false
 		mark := clusterValueRow{Name: firstUserMark, Value: u.ID.String()}
@@ -148,7 +148,7 @@ func (s *Store) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u dom
 	return created && err == nil, err
 }
 
-func (s *Store) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {
+func (s *Accounts) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {
 	return s.run(ctx, "create user", func(t *txn) error { return t.createUser(u, m) })
 }
 
@@ -166,17 +166,17 @@ func (t *txn) createUser(u domain.User, m domain.Membership) error {
 	return t.db.Create(toMembershipRow(m)).Error
 }
 
-func (s *Store) FindUser(ctx context.Context, id domain.UserID) (domain.User, error) {
-	row, err := findOne[userRow](ctx, s, "find user", "id = ?", int64(id))
+func (s *Accounts) FindUser(ctx context.Context, id domain.UserID) (domain.User, error) {
+	row, err := findOne[userRow](ctx, s.DB, "find user", "id = ?", int64(id))
 	return row.user(), err
 }
 
-func (s *Store) FindUserByName(ctx context.Context, username string) (domain.User, error) {
-	row, err := findOne[userRow](ctx, s, "find user", "username = ?", username)
+func (s *Accounts) FindUserByName(ctx context.Context, username string) (domain.User, error) {
+	row, err := findOne[userRow](ctx, s.DB, "find user", "username = ?", username)
 	return row.user(), err
 }
 
-func (s *Store) ListMembers(ctx context.Context, tenant domain.TenantID) (out []store.Member, err error) {
+func (s *Accounts) ListMembers(ctx context.Context, tenant domain.TenantID) (out []store.Member, err error) {
 	err = s.look(ctx, "list members", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []struct {
 			User userRow `gorm:"embedded"`
@@ -193,13 +193,13 @@ func (s *Store) ListMembers(ctx context.Context, tenant domain.TenantID) (out []
 	return out, err
 }
 
-func (s *Store) ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error) {
-	rows, err := findAll[membershipRow](ctx, s, "list memberships", "tenant_id", "user_id = ?", int64(user))
+func (s *Accounts) ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error) {
+	rows, err := findAll[membershipRow](ctx, s.DB, "list memberships", "tenant_id", "user_id = ?", int64(user))
 	out := domain.Collect(rows, (*membershipRow).membership)
 	return out, err
 }
 
-func (s *Store) SaveMembership(ctx context.Context, m domain.Membership) error {
+func (s *Accounts) SaveMembership(ctx context.Context, m domain.Membership) error {
 	return s.runRepeatable(ctx, "save membership", func(t *txn) error {
 		var there int64
 		if err := t.db.Model(&membershipRow{}).Where("tenant_id = ? AND user_id = ?", int64(m.TenantID), int64(m.UserID)).Count(&there).Error; err != nil {
@@ -212,7 +212,7 @@ func (s *Store) SaveMembership(ctx context.Context, m domain.Membership) error {
 	})
 }
 
-func (s *Store) DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error {
+func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error {
 	return s.run(ctx, "delete membership", func(t *txn) error {
 		u, err := t.lockUser(user)
 		if err != nil {
@@ -249,7 +249,7 @@ func (t *txn) mustFind(what string, id interface{ String() string }, statement s
 	return err
 }
 
-func (s *Store) UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error {
+func (s *Accounts) UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error {
 	return s.runRepeatable(ctx, "update user", func(t *txn) error {
 		if only != 0 {
 			row, err := t.lockUser(u.ID)

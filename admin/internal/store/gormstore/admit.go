@@ -17,7 +17,7 @@ const admitLimits = 8
 // AdmitWaiting is the only place where waiting under a limit ends well. It is
 // not part of what ends runs: those transactions stay as they are, limits or
 // not.
-func (s *Store) AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error) {
+func (s *Admission) AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	all := keys == nil
@@ -50,7 +50,7 @@ func compareKeys(a, b domain.LimitKey) int {
 
 // admit is AdmitWaiting in one transaction; again: the places at the head of a
 // queue were given up, so others stand there now.
-func (s *Store) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bool) (woken []domain.Execution, again bool, err error) {
+func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bool) (woken []domain.Execution, again bool, err error) {
 	var b *batch
 	err = s.runChecked(ctx, "admit waiting executions", s.landed(&b), func(t *txn) error {
 		b, woken, again = nil, nil, false
@@ -81,7 +81,7 @@ func (s *Store) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bo
 			}
 		}
 		// A waiter that another transaction works on is left to the next look.
-		if b, err = newBatch(t, ids, loadOptions{skipLocked: true}); err != nil {
+		if b, err = s.newBatch(t, ids, loadOptions{skipLocked: true}); err != nil {
 			return err
 		}
 		var moved []*run.Move

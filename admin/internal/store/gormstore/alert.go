@@ -64,7 +64,7 @@ func (r deliveryRow) delivery(event domain.AlertEvent) domain.Delivery {
 }
 
 // RecordAlerts fills in what the caller left out of an event: id and time.
-func (s *Store) RecordAlerts(ctx context.Context, events []domain.AlertEvent) error {
+func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *Store) RecordAlerts(ctx context.Context, events []domain.AlertEvent) er
 }
 
 // ExpandAlertEvents marks an event done also when nobody is to be told.
-func (s *Store) ExpandAlertEvents(ctx context.Context, limit int, expand func(store.AlertContext) []domain.Delivery) (n int, err error) {
+func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(store.AlertContext) []domain.Delivery) (n int, err error) {
 	err = s.runRepeatable(ctx, "expand alert events", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -140,7 +140,7 @@ func (s *Store) ExpandAlertEvents(ctx context.Context, limit int, expand func(st
 	return n, err
 }
 
-func (s *Store) newDelivery(event alertEventRow, d domain.Delivery, now time.Time) (row deliveryRow, err error) {
+func (s *Alerts) newDelivery(event alertEventRow, d domain.Delivery, now time.Time) (row deliveryRow, err error) {
 	row = deliveryRow{
 		ID: d.ID, TenantID: event.TenantID, EventID: event.ID, JobID: event.JobID, Channel: d.Channel, Target: clip(d.Target, 2048),
 		State: int64(d.State), Attempts: int64(d.Attempts), NextAt: millis(d.NextAt), LastError: clip(d.LastError, messageSize), CreatedAt: millis(now),
@@ -159,7 +159,7 @@ func (s *Store) newDelivery(event alertEventRow, d domain.Delivery, now time.Tim
 
 // ClaimDueDeliveries hides what it returns: a node that dies while delivering
 // delays the next attempt until its death is known, and loses nothing.
-func (s *Store) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) (out []store.DueDelivery, err error) {
+func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) (out []store.DueDelivery, err error) {
 	err = s.runRepeatable(ctx, "claim deliveries", func(t *txn) error {
 		out = nil
 		now, err := t.clock()
@@ -218,7 +218,7 @@ func (t *txn) freeClaims(now time.Time, living []string) error {
 		Updates(map[string]any{"next_at": millis(now), "claimed_by": ""}).Error
 }
 
-func (s *Store) ReleaseDeliveries(ctx context.Context, boot string, ids []int64) error {
+func (s *Alerts) ReleaseDeliveries(ctx context.Context, boot string, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (s *Store) ReleaseDeliveries(ctx context.Context, boot string, ids []int64)
 }
 
 // FinishDelivery leaves a delivery alone that another node has settled.
-func (s *Store) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
+func (s *Alerts) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
 	return s.runRepeatable(ctx, "finish delivery", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -253,7 +253,7 @@ func (s *Store) FinishDelivery(ctx context.Context, id int64, state domain.Deliv
 	})
 }
 
-func (s *Store) ListDeliveries(ctx context.Context, p store.ListDeliveriesParams) (out []domain.Delivery, err error) {
+func (s *Alerts) ListDeliveries(ctx context.Context, p store.ListDeliveriesParams) (out []domain.Delivery, err error) {
 	err = s.look(ctx, "list deliveries", func(ctx context.Context, _ querier, g *gorm.DB) error {
 		q := g.Where("tenant_id = ?", int64(p.Tenant))
 		if p.Job != 0 {
@@ -290,7 +290,7 @@ func (s *Store) ListDeliveries(ctx context.Context, p store.ListDeliveriesParams
 	return out, err
 }
 
-func (s *Store) contextsByEvent(ctx context.Context, q querier, g *gorm.DB, ids []int64) (map[int64]store.AlertContext, error) {
+func (s *Alerts) contextsByEvent(ctx context.Context, q querier, g *gorm.DB, ids []int64) (map[int64]store.AlertContext, error) {
 	var rows []alertEventRow
 	if err := g.Where("id IN ?", ids).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("load events: %w", err)
@@ -308,7 +308,7 @@ func (s *Store) contextsByEvent(ctx context.Context, q querier, g *gorm.DB, ids 
 
 // OutboxLag looks at one row of each index: events that nobody has expanded,
 // by id, and deliveries that are pending, by their time.
-func (s *Store) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
+func (s *Alerts) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
 	err = s.look(ctx, "read outbox lag", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		return query(ctx, q, func(rows *sql.Rows) error {
 			var now, event, delivery int64

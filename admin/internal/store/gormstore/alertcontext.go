@@ -13,7 +13,7 @@ import (
 
 // alertContexts loads what messages about events need, one query per table, in
 // the order of the events. What does not exist any more stays zero.
-func (s *Store) alertContexts(ctx context.Context, q querier, g *gorm.DB, events []alertEventRow) ([]store.AlertContext, error) {
+func (s *Alerts) alertContexts(ctx context.Context, q querier, g *gorm.DB, events []alertEventRow) ([]store.AlertContext, error) {
 	tenants, err := byID[tenantRow](g, "id IN ?", ids(events, func(r alertEventRow) int64 { return r.TenantID }), func(r tenantRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load tenants: %w", err)
@@ -71,7 +71,7 @@ func alertRevision(r alertEventRow, jobs map[int64]jobRow) revisionKey {
 	return revisionKey{domain.JobID(r.JobID), revision}
 }
 
-func (s *Store) alertExecutions(ctx context.Context, q querier, events []alertEventRow) (map[int64]*domain.Execution, error) {
+func (s *Alerts) alertExecutions(ctx context.Context, q querier, events []alertEventRow) (map[int64]*domain.Execution, error) {
 	out := map[int64]*domain.Execution{}
 	wanted := ids(events, func(r alertEventRow) int64 { return r.ExecutionID })
 	if len(wanted) == 0 {

@@ -21,7 +21,7 @@ import (
 var errNotAlone = errors.New("this takes a transaction")
 
 // Singly is up to how many executions whoever has them should move one by one.
-func (s *Store) Singly() int { return s.d.singly() }
+func (s *DB) Singly() int { return s.d.singly() }
 
 type execFunc = func(ctx context.Context, query string, args ...any) (sql.Result, error)
 
@@ -31,7 +31,7 @@ type execFunc = func(ctx context.Context, query string, args ...any) (sql.Result
 // connection's own time limits bound them.
 func unwatched(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-func (s *Store) execUnwatched(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (s *DB) execUnwatched(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ type lone struct {
 // one, and then nothing has happened; errStale when the statement found nothing.
 // It is sent when fn has ended, as a transaction is committed then: whatever
 // becomes of the answer, fn has done all that it does.
-func (s *Store) tryAlone(ctx context.Context, step string, fn func(*txn) error) error {
+func (s *DB) tryAlone(ctx context.Context, step string, fn func(*txn) error) error {
 	l := &lone{step: step}
 	if err := fn(&txn{ctx: ctx, s: s, d: s.d, q: refused{}, db: s.refusing, alone: l}); err != nil {
 		return err

@@ -78,7 +78,7 @@ var errUndone = errors.New("only tried")
 
 // findGuilty tries halves of the executions alone until one is left that fails
 // by itself; 0: no single one does.
-func (s *Store) findGuilty(ctx context.Context, suspects []domain.ExecutionID, fails func(only []domain.ExecutionID) bool) domain.ExecutionID {
+func (s *core) findGuilty(ctx context.Context, suspects []domain.ExecutionID, fails func(only []domain.ExecutionID) bool) domain.ExecutionID {
 	for len(suspects) > 1 && ctx.Err() == nil {
 		half := len(suspects) / 2
 		switch {
@@ -100,7 +100,7 @@ func (s *Store) findGuilty(ctx context.Context, suspects []domain.ExecutionID, f
 // transaction of its own, and tells the operators. Those that have ended
 // meanwhile only leave what would be looked at again. An execution of which a
 // panic tells is left as it is when there were too many of them.
-func (s *Store) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) error {
+func (s *core) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) error {
 	var all error
 	for _, id := range slices.Sorted(maps.Keys(bad)) {
 		var p *rescue.Panic
@@ -110,7 +110,7 @@ func (s *Store) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) 
 		}
 		s.log.Error("execution set aside", "execution_id", id, "err", bad[id], "stack", rescue.Stack(bad[id]))
 		s.flights.forget(id)
-		err := s.runRepeatable(ctx, "set aside", func(t *txn) error { return t.setAside(id, bad[id]) })
+		err := s.runRepeatable(ctx, "set aside", func(t *txn) error { return s.setAside(t, id, bad[id]) })
 		all = errors.Join(all, err)
 	}
 	return all
@@ -118,8 +118,8 @@ func (s *Store) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) 
 
 // setAside reads of the row only what it needs: another column may be what is
 // wrong.
-func (t *txn) setAside(id domain.ExecutionID, why error) error {
-	known, err := t.s.flights.load(t.ctx, t.q, []domain.ExecutionID{id})
+func (s *core) setAside(t *txn, id domain.ExecutionID, why error) error {
+	known, err := s.flights.load(t.ctx, t.q, []domain.ExecutionID{id})
 	if err != nil {
 		return fmt.Errorf("find execution: %w", err)
 	}
@@ -127,7 +127,7 @@ func (t *txn) setAside(id domain.ExecutionID, why error) error {
 	if !ok {
 		return nil
 	}
-	if _, err := lockSlots(t, []domain.JobID{f.ref.job}, false); err != nil {
+	if _, err := s.lockSlots(t, []domain.JobID{f.ref.job}, false); err != nil {
 		return fmt.Errorf("lock slot: %w", err)
 	}
 	var state, fence int64
@@ -238,11 +238,11 @@ func (e *noSlotsError) Error() string {
 
 // mendSlots makes rows that are missing. One that another transaction makes at
 // the same time is a conflict, and then it is there.
-func (s *Store) mendSlots(ctx context.Context, missing map[domain.JobID]domain.TenantID) error {
+func (s *core) mendSlots(ctx context.Context, missing map[domain.JobID]domain.TenantID) error {
 	for _, job := range slices.Sorted(maps.Keys(missing)) {
 		s.log.Error("a job's slot row was missing and is made anew", "job_id", job)
 		err := s.runRepeatable(ctx, "mend slot", func(t *txn) error {
-			if found, err := lockSlots(t, []domain.JobID{job}, false); err != nil || found[job] != nil {
+			if found, err := s.lockSlots(t, []domain.JobID{job}, false); err != nil || found[job] != nil {
 				return err
 			}
 			return t.mendSlot(job, missing[job])
@@ -264,7 +264,7 @@ const (
 // asideTriggers lets triggers be passed over that cannot be planned, and tells
 // the operators. The rows stay as they are: what is repaired goes on where it
 // stood, and the misfire policy decides about the fire times in between.
-func (s *Store) asideTriggers(ctx context.Context, bad map[domain.JobID]error) {
+func (s *Triggers) asideTriggers(ctx context.Context, bad map[domain.JobID]error) {
 	if len(bad) == 0 {
 		return
 	}
@@ -285,7 +285,7 @@ func (s *Store) asideTriggers(ctx context.Context, bad map[domain.JobID]error) {
 }
 
 // withoutAside leaves out what could not be planned a short time ago.
-func (s *Store) withoutAside(due []domain.JobID) []domain.JobID {
+func (s *Triggers) withoutAside(due []domain.JobID) []domain.JobID {
 	if s.asideUntil.Len() == 0 {
 		return due
 	}

@@ -83,10 +83,10 @@ func (r *backfillRow) backfill() domain.Backfill {
 	return b
 }
 
-func (s *Store) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.Backfill, error) {
+func (s *Backfills) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.Backfill, error) {
 	err := s.run(ctx, "create backfill", func(t *txn) error {
 		e := domain.Execution{JobID: b.JobID, TenantID: b.TenantID, Revision: b.Revision}
-		now, err := t.fillFromJob(&e)
+		now, err := s.specs.fillFromJob(t, &e)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (s *Store) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.B
 	return s.FindBackfill(ctx, b.TenantID, b.ID)
 }
 
-func (s *Store) FindBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID) (b domain.Backfill, err error) {
+func (s *Backfills) FindBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID) (b domain.Backfill, err error) {
 	err = s.look(ctx, "find backfill", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var row backfillRow
 		err := g.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Take(&row).Error
@@ -112,7 +112,7 @@ func (s *Store) FindBackfill(ctx context.Context, tenant domain.TenantID, id dom
 	return b, nil
 }
 
-func (s *Store) ListBackfills(ctx context.Context, p store.ListBackfillsParams) (out []domain.Backfill, err error) {
+func (s *Backfills) ListBackfills(ctx context.Context, p store.ListBackfillsParams) (out []domain.Backfill, err error) {
 	err = s.look(ctx, "list backfills", func(_ context.Context, _ querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ?", int64(p.Tenant))
 		if p.Job != 0 {
@@ -131,7 +131,7 @@ func (s *Store) ListBackfills(ctx context.Context, p store.ListBackfillsParams) 
 	return out, err
 }
 
-func (s *Store) CancelBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID, message string) (domain.Backfill, error) {
+func (s *Backfills) CancelBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID, message string) (domain.Backfill, error) {
 	err := s.run(ctx, "cancel backfill", func(t *txn) error {
 		row, now, err := t.lockBackfill(id, t.d.forUpdate())
 		if err != nil {
@@ -173,7 +173,7 @@ func (t *txn) saveBackfill(b *domain.Backfill) error {
 	return t.db.Model(&backfillRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "created_at", "created_by").Updates(row).Error
 }
 
-func (s *Store) ListOccurred(ctx context.Context, tenant domain.TenantID, job domain.JobID, from, to time.Time) (out map[int64]domain.Occurred, err error) {
+func (s *Backfills) ListOccurred(ctx context.Context, tenant domain.TenantID, job domain.JobID, from, to time.Time) (out map[int64]domain.Occurred, err error) {
 	err = s.look(ctx, "list fire times", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		out, err = occurred(ctx, q, tenant, job, from, to)
 		return err

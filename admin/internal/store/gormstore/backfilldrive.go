@@ -18,7 +18,7 @@ import (
 const backfillScan = 500
 
 // DriveBackfills looks without a lock for what has to be driven on.
-func (s *Store) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams) (store.DrivenBackfills, error) {
+func (s *Backfills) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams) (store.DrivenBackfills, error) {
 	var out store.DrivenBackfills
 	var ids []domain.BackfillID
 	err := s.look(ctx, "find backfills", func(ctx context.Context, q querier, _ *gorm.DB) error {
@@ -40,7 +40,7 @@ func (s *Store) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams
 			if err := t.guard(); err != nil {
 				return err
 			}
-			runs, err = t.driveBackfill(id, p)
+			runs, err = s.driveBackfill(t, id, p)
 			return err
 		})
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams
 }
 
 // driveBackfill does one step of one backfill.
-func (t *txn) driveBackfill(id domain.BackfillID, p store.DriveBackfillsParams) ([]domain.Execution, error) {
+func (s *Backfills) driveBackfill(t *txn, id domain.BackfillID, p store.DriveBackfillsParams) ([]domain.Execution, error) {
 	row, now, err := t.lockBackfill(id, t.d.forUpdateSkip())
 	if err != nil || row == nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (t *txn) driveBackfill(id domain.BackfillID, p store.DriveBackfillsParams) 
 	}
 	// The shared lock on the trigger keeps a deletion apart, as for other runs.
 	like := domain.Execution{JobID: b.JobID, TenantID: b.TenantID, Revision: b.Revision}
-	if _, err := t.fillFromJob(&like); domain.Is(err, domain.CodeNotFound) {
+	if _, err := s.specs.fillFromJob(t, &like); domain.Is(err, domain.CodeNotFound) {
 		b.State, b.Message, b.WakeAt, b.FinishedAt = domain.BackfillCancelled, "the job was deleted", time.Time{}, now
 		return nil, t.saveBackfill(&b)
 	} else if err != nil {
@@ -73,7 +73,7 @@ func (t *txn) driveBackfill(id domain.BackfillID, p store.DriveBackfillsParams) 
 	if err := t.countEnded(&b); err != nil {
 		return nil, err
 	}
-	runs, err := t.nextOfBackfill(&b, like, now, p)
+	runs, err := s.nextOfBackfill(t, &b, like, now, p)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +116,12 @@ func (t *txn) countEnded(b *domain.Backfill) error {
 }
 
 // nextOfBackfill writes as many runs as there is room for.
-func (t *txn) nextOfBackfill(b *domain.Backfill, like domain.Execution, now time.Time, p store.DriveBackfillsParams) ([]domain.Execution, error) {
+func (s *Backfills) nextOfBackfill(t *txn, b *domain.Backfill, like domain.Execution, now time.Time, p store.DriveBackfillsParams) ([]domain.Execution, error) {
 	if len(b.Live) >= b.Concurrency || !b.Next.Before(b.To) {
 		return nil, nil
 	}
 	key := revisionKey{b.JobID, b.Revision}
-	specs, err := t.s.specs.load(t.ctx, t.q, []revisionKey{key})
+	specs, err := s.specs.load(t.ctx, t.q, []revisionKey{key})
 	if err != nil {
 		return nil, err
 	}

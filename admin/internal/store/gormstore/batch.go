@@ -24,6 +24,7 @@ import (
 // find only rows that are as believed (errStale otherwise, see runBatch).
 type batch struct {
 	run.Batch // the rules, and what they decide on
+	s         *core
 	t         *txn
 	known     bool // some rows are believed, not locked
 	// doubted: it is known which beliefs were wrong, and they are given up.
@@ -53,7 +54,7 @@ type stored struct {
 // when what was believed turns out to be wrong: first with those rows locked and
 // read which have changed, then with all of them. It is also called again without
 // executions that cannot be moved; they are set aside when the others have moved.
-func (s *Store) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
+func (s *core) runBatch(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) error {
 	o.without = map[domain.ExecutionID]error{}
 	mended, again := false, false
 	for {
@@ -106,7 +107,7 @@ func (b *batch) suspects() []domain.ExecutionID {
 }
 
 // tryOnly runs a batch of some of the suspects, and undoes it.
-func (s *Store) tryOnly(ctx context.Context, ids []domain.ExecutionID, o loadOptions, suspects, only []domain.ExecutionID, move func(*batch) error) error {
+func (s *core) tryOnly(ctx context.Context, ids []domain.ExecutionID, o loadOptions, suspects, only []domain.ExecutionID, move func(*batch) error) error {
 	o.known, o.without = false, maps.Clone(o.without)
 	for _, id := range suspects {
 		if !slices.Contains(only, id) {
@@ -114,7 +115,7 @@ func (s *Store) tryOnly(ctx context.Context, ids []domain.ExecutionID, o loadOpt
 		}
 	}
 	err := s.tryOnce(ctx, "try", func(t *txn) error {
-		if _, err := t.moveBatch(ids, o, move); err != nil {
+		if _, err := s.moveBatch(t, ids, o, move); err != nil {
 			return err
 		}
 		return errUndone
@@ -127,12 +128,12 @@ func (s *Store) tryOnly(ctx context.Context, ids []domain.ExecutionID, o loadOpt
 
 // moveBatch is one try of a batch inside a transaction. The batch is there with
 // an error too, as far as it has come.
-func (t *txn) moveBatch(ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
+func (s *core) moveBatch(t *txn, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
 	t.ctx = unwatched(t.ctx)
 	if err := t.guard(); err != nil {
 		return nil, err
 	}
-	b = makeBatch(t, len(ids), o)
+	b = s.makeBatch(t, len(ids), o)
 	return b, rescue.Call(func() error {
 		if err := b.loadAll(ids, o); err != nil {
 			return err
@@ -142,11 +143,11 @@ func (t *txn) moveBatch(ids []domain.ExecutionID, o loadOptions, move func(*batc
 }
 
 // runWithout is runBatch without the executions that o names.
-func (s *Store) runWithout(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
+func (s *core) runWithout(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
 	o.known = !o.skipLocked
 	wrong := 0 // how often
 	once := func(t *txn) (err error) {
-		b, err = t.moveBatch(ids, o, move)
+		b, err = s.moveBatch(t, ids, o, move)
 		return err
 	}
 	err = s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
@@ -222,12 +223,12 @@ func (b *batch) save() error {
 	}
 	b.Deciding = 0
 	if len(refused) > 0 { // no statement would tell whether that is right
-		b.t.s.flights.doubt(refused)
+		b.s.flights.doubt(refused)
 		b.doubted = true
 		return errStale
 	}
 	for _, job := range b.Crowded {
-		b.t.s.flights.crowd(job)
+		b.s.flights.crowd(job)
 	}
 	if b.t.alone != nil {
 		return b.saveAlone(changes)
@@ -349,7 +350,7 @@ func (b *batch) saveExecutions(changes []change[executionRow]) error {
 		return executionTable.updateGuarded(b.t, changes, b.t.d.fresh(millis(b.Now)))
 	}
 	// Until the commit is known.
-	b.t.s.flights.doubt(domain.Collect(changes, func(c *change[executionRow]) domain.ExecutionID { return domain.ExecutionID(c.after.id) }))
+	b.s.flights.doubt(domain.Collect(changes, func(c *change[executionRow]) domain.ExecutionID { return domain.ExecutionID(c.after.id) }))
 	return executionTable.update(b.t, changes)
 }
 
@@ -367,7 +368,7 @@ func insertAlerts(t *txn, events []alertEventRow) error {
 // lost commit left it in. One is enough: the transaction is all or nothing.
 // Executions that somebody has moved on since prove nothing; when all have,
 // the repetition finds nothing to do.
-func (s *Store) landed(b **batch) func(context.Context) (bool, error) {
+func (s *core) landed(b **batch) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		if *b == nil {
 			return false, nil

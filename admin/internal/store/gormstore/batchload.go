@@ -40,18 +40,18 @@ type loadOptions struct {
 
 // newBatch loads the executions with these ids. Those that do not exist, and
 // those that cannot be read, are missing in moves.
-func newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
-	b := makeBatch(t, len(ids), o)
+func (s *core) newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
+	b := s.makeBatch(t, len(ids), o)
 	return b, b.loadAll(ids, o)
 }
 
-func makeBatch(t *txn, size int, o loadOptions) *batch {
+func (s *core) makeBatch(t *txn, size int, o loadOptions) *batch {
 	b := &batch{
 		Batch: run.Batch{
 			Moves: make(map[domain.ExecutionID]*run.Move, size), Slots: map[domain.JobID]*run.Slot{}, Parents: map[domain.ExecutionID]bool{},
-			AllParents: o.skipLocked, Partial: o.skipLocked, Misfire: t.s.misfire,
+			AllParents: o.skipLocked, Partial: o.skipLocked, Misfire: s.misfire,
 		},
-		t: t, rows: make(map[domain.ExecutionID]*stored, size), covers: map[domain.JobID]bool{}, bad: map[domain.ExecutionID]error{},
+		s: s, t: t, rows: make(map[domain.ExecutionID]*stored, size), covers: map[domain.JobID]bool{}, bad: map[domain.ExecutionID]error{},
 		flights: make(map[domain.ExecutionID]flight, size), specs: make(map[revisionKey]cachedSpec, size),
 	}
 	b.Source = b
@@ -102,7 +102,7 @@ func (b *batch) know(ids []domain.ExecutionID, o loadOptions) ([]domain.Executio
 	if len(o.without) > 0 {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool { return o.without[id] != nil })
 	}
-	found, err := b.t.s.flights.load(b.t.ctx, b.t.q, ids)
+	found, err := b.s.flights.load(b.t.ctx, b.t.q, ids)
 	if err != nil {
 		return nil, fmt.Errorf("find executions: %w", err)
 	}
@@ -110,7 +110,7 @@ func (b *batch) know(ids []domain.ExecutionID, o loadOptions) ([]domain.Executio
 	for _, f := range found {
 		keys = append(keys, f.ref.spec())
 	}
-	specs, err := b.t.s.specs.load(b.t.ctx, b.t.q, keys)
+	specs, err := b.s.specs.load(b.t.ctx, b.t.q, keys)
 	if err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
@@ -120,7 +120,7 @@ func (b *batch) know(ids []domain.ExecutionID, o loadOptions) ([]domain.Executio
 		key := f.ref.spec()
 		switch c := specs[key]; {
 		case c.spec == nil:
-			b.bad[id] = b.t.s.specs.why(key)
+			b.bad[id] = b.s.specs.why(key)
 		case c.tenant != f.ref.tenant:
 			b.bad[id] = fmt.Errorf("job %s belongs to another tenant", f.ref.job)
 		default:
@@ -150,7 +150,7 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 			b.covers[job] = true
 		}
 		_, several := limits[job]
-		apart[job] = o.known && !o.readSlots && !several && f.row != nil && !b.t.s.flights.isCrowded(job)
+		apart[job] = o.known && !o.readSlots && !several && f.row != nil && !b.s.flights.isCrowded(job)
 		limits[job] = max(limits[job], limit)
 	}
 	jobs := make([]domain.JobID, 0, len(limits))
@@ -160,7 +160,7 @@ func (b *batch) loadSlots(ids []domain.ExecutionID, o loadOptions) ([]domain.Exe
 		}
 	}
 	var err error
-	if b.Slots, err = lockSlots(b.t, jobs, o.skipLocked); err != nil {
+	if b.Slots, err = b.s.lockSlots(b.t, jobs, o.skipLocked); err != nil {
 		return nil, fmt.Errorf("lock slots: %w", err)
 	}
 	if len(b.Slots) < len(jobs) {

@@ -130,7 +130,7 @@ func (t *txn) mergeHandlers(tenant, executor int64, handlers []domain.Handler, n
 	}).Create(&rows).Error
 }
 
-func (s *Store) DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error {
+func (s *Catalogue) DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error {
 	return s.runRepeatable(ctx, "define handlers", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -140,7 +140,7 @@ func (s *Store) DefineHandlers(ctx context.Context, tenant domain.TenantID, exec
 	})
 }
 
-func (s *Store) ListBuilds(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Build, err error) {
+func (s *Catalogue) ListBuilds(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Build, err error) {
 	err = s.look(ctx, "list builds", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var rows []buildRow
 		err := g.Omit("catalogue").Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("first_seen_at, digest").Find(&rows).Error
@@ -161,7 +161,7 @@ func (s *Store) ListBuilds(ctx context.Context, tenant domain.TenantID, executor
 	return out, err
 }
 
-func (s *Store) ReadCatalogues(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, digests []string) (map[string][]byte, error) {
+func (s *Catalogue) ReadCatalogues(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, digests []string) (map[string][]byte, error) {
 	out := make(map[string][]byte, len(digests))
 	err := s.look(ctx, "read catalogues", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []buildRow
@@ -182,7 +182,7 @@ type presence struct {
 
 // presentBuilds reads two ranges of ix_instances_executor: those that live,
 // and those that left a moment ago.
-func (s *Store) presentBuilds(ctx context.Context, q querier, tenant domain.TenantID, executor domain.ExecutorID) (map[string]presence, error) {
+func (s *Catalogue) presentBuilds(ctx context.Context, q querier, tenant domain.TenantID, executor domain.ExecutorID) (map[string]presence, error) {
 	out := map[string]presence{}
 	err := query(ctx, q, func(rows *sql.Rows) error {
 		var build string
@@ -197,7 +197,7 @@ func (s *Store) presentBuilds(ctx context.Context, q querier, tenant domain.Tena
 	return out, err
 }
 
-func (s *Store) SettleBuilds(ctx context.Context, p store.SettleBuildsParams) error {
+func (s *Catalogue) SettleBuilds(ctx context.Context, p store.SettleBuildsParams) error {
 	return s.runRepeatable(ctx, "settle builds", func(t *txn) error {
 		of := t.db.Model(&buildRow{}).Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Session(&gorm.Session{})
 		err := of.Where("applied = ? AND digest NOT IN ?", true, p.Digests).Updates(map[string]any{"applied": false, "contested": false}).Error
@@ -243,7 +243,7 @@ func (t *txn) replaceRefused(p store.SettleBuildsParams) error {
 	return t.db.Create(&rows).Error
 }
 
-func (s *Store) ListRefusedDeclarations(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.RefusedDeclaration, err error) {
+func (s *Catalogue) ListRefusedDeclarations(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.RefusedDeclaration, err error) {
 	err = s.look(ctx, "list refused declarations", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []refusedDeclarationRow
 		err := g.Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("name").Find(&rows).Error
@@ -258,7 +258,7 @@ func (s *Store) ListRefusedDeclarations(ctx context.Context, tenant domain.Tenan
 
 // ListUnsettled looks for builds in force that have no instance, and for
 // instances of builds that are not.
-func (s *Store) ListUnsettled(ctx context.Context, limit int) (out []store.ExecutorKey, err error) {
+func (s *Catalogue) ListUnsettled(ctx context.Context, limit int) (out []store.ExecutorKey, err error) {
 	const instance = " EXISTS (SELECT 1 FROM instances AS i WHERE i.tenant_id = b.tenant_id AND i.executor_id = b.executor_id AND "
 	err = s.look(ctx, "list unsettled builds", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		return query(ctx, q, func(rows *sql.Rows) error {

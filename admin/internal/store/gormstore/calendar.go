@@ -56,7 +56,7 @@ func calendarNameTaken(err error, name string) error {
 	return err
 }
 
-func (s *Store) CreateCalendar(ctx context.Context, c domain.Calendar) (domain.Calendar, error) {
+func (s *Calendars) CreateCalendar(ctx context.Context, c domain.Calendar) (domain.Calendar, error) {
 	err := s.run(ctx, "create calendar", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -102,7 +102,7 @@ func (t *txn) lockCalendar(tenant domain.TenantID, id domain.CalendarID, lock st
 	return row, now, nil
 }
 
-func (s *Store) UpdateCalendar(ctx context.Context, p store.UpdateCalendarParams) (domain.Calendar, error) {
+func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarParams) (domain.Calendar, error) {
 	err := s.run(ctx, "update calendar", func(t *txn) error {
 		row, now, err := t.lockCalendar(p.Tenant, p.ID, t.d.forUpdate())
 		if err != nil {
@@ -126,7 +126,7 @@ func (s *Store) UpdateCalendar(ctx context.Context, p store.UpdateCalendarParams
 	return s.FindCalendar(ctx, p.Tenant, p.ID)
 }
 
-func (s *Store) DeleteCalendar(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, by string) error {
+func (s *Calendars) DeleteCalendar(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, by string) error {
 	return s.run(ctx, "delete calendar", func(t *txn) error {
 		row, now, err := t.lockCalendar(tenant, id, t.d.forUpdate())
 		if err != nil {
@@ -145,15 +145,15 @@ func (s *Store) DeleteCalendar(ctx context.Context, tenant domain.TenantID, id d
 	})
 }
 
-func (s *Store) FindCalendar(ctx context.Context, tenant domain.TenantID, id domain.CalendarID) (domain.Calendar, error) {
+func (s *Calendars) FindCalendar(ctx context.Context, tenant domain.TenantID, id domain.CalendarID) (domain.Calendar, error) {
 	return s.findCalendar(ctx, "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), calendarDeleted)
 }
 
-func (s *Store) FindCalendarByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Calendar, error) {
+func (s *Calendars) FindCalendarByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Calendar, error) {
 	return s.findCalendar(ctx, "tenant_id = ? AND name = ? AND state <> ?", int64(tenant), name, calendarDeleted)
 }
 
-func (s *Store) findCalendar(ctx context.Context, where string, args ...any) (c domain.Calendar, err error) {
+func (s *Calendars) findCalendar(ctx context.Context, where string, args ...any) (c domain.Calendar, err error) {
 	err = s.look(ctx, "find calendar", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var row calendarRow
 		if err := g.Where(where, args...).Take(&row).Error; err != nil {
@@ -189,7 +189,7 @@ func calendarsOf(ctx context.Context, q querier, rows []calendarRow) ([]domain.C
 	return out, nil
 }
 
-func (s *Store) ListCalendars(ctx context.Context, p store.ListCalendarsParams) (out []domain.Calendar, err error) {
+func (s *Calendars) ListCalendars(ctx context.Context, p store.ListCalendarsParams) (out []domain.Calendar, err error) {
 	err = s.look(ctx, "list calendars", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var rows []calendarRow
 		err := g.Where("tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, calendarDeleted).
@@ -203,7 +203,7 @@ func (s *Store) ListCalendars(ctx context.Context, p store.ListCalendarsParams) 
 	return out, err
 }
 
-func (s *Store) ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []domain.Calendar, err error) {
+func (s *Calendars) ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []domain.Calendar, err error) {
 	err = s.look(ctx, "list calendar versions", func(ctx context.Context, _ querier, g *gorm.DB) error {
 		var rows []calendarVersionRow
 		err := g.Where("calendar_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("version DESC").Limit(pageSize(limit)).Find(&rows).Error
@@ -229,7 +229,7 @@ func (s *Store) ListCalendarVersions(ctx context.Context, tenant domain.TenantID
 	return out, err
 }
 
-func (s *Store) ListCalendarJobs(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []store.JobRef, err error) {
+func (s *Calendars) ListCalendarJobs(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []store.JobRef, err error) {
 	err = s.look(ctx, "list jobs of a calendar", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		out, err = calendarJobs(ctx, q, tenant, id, pageSize(limit))
 		return err

@@ -58,7 +58,7 @@ func (t *txn) unlinkCalendars(job *jobRow) error {
 
 // ListJobsBehind goes from the calendars, which are few, through an index to
 // the jobs with an older version: mostly none.
-func (s *Store) ListJobsBehind(ctx context.Context, calendar domain.CalendarID, limit int) (out []store.JobRef, err error) {
+func (s *Calendars) ListJobsBehind(ctx context.Context, calendar domain.CalendarID, limit int) (out []store.JobRef, err error) {
 	err = s.look(ctx, "list jobs behind their calendars", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		out = out[:0]
 		one := ""
@@ -75,7 +75,7 @@ func (s *Store) ListJobsBehind(ctx context.Context, calendar domain.CalendarID, 
 	return out, err
 }
 
-func (s *Store) FollowCalendars(ctx context.Context, p store.FollowCalendarsParams) (bool, error) {
+func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendarsParams) (bool, error) {
 	followed := false
 	err := s.runRepeatable(ctx, "follow calendars", func(t *txn) error {
 		followed = false
@@ -83,7 +83,7 @@ func (s *Store) FollowCalendars(ctx context.Context, p store.FollowCalendarsPara
 		if err != nil {
 			return err
 		}
-		old, err := t.spec(&job)
+		old, err := s.specs.ofJob(t, &job)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (s *Store) FollowCalendars(ctx context.Context, p store.FollowCalendarsPara
 			return err
 		}
 		followed = true
-		return t.revise(trigger, &job, now, revision{spec: &spec, by: p.By, next: p.Next, plan: p.Plan})
+		return s.revise(t, trigger, &job, now, revision{spec: &spec, by: p.By, next: p.Next, plan: p.Plan})
 	})
 	if domain.Is(err, domain.CodeNotFound) {
 		return false, nil // deleted meanwhile

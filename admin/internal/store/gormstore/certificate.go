@@ -47,7 +47,7 @@ func toDenials(rows []denialRow) []domain.Denial {
 	return out
 }
 
-func (s *Store) CreateAuthority(ctx context.Context, a domain.Authority) error {
+func (s *Trust) CreateAuthority(ctx context.Context, a domain.Authority) error {
 	return s.run(ctx, "create authority", func(t *txn) error {
 		err := t.db.Create(&authorityRow{
 			ID: a.ID, Epoch: int64(a.Epoch), Certificate: a.Certificate, SealedKey: a.SealedKey,
@@ -57,8 +57,8 @@ func (s *Store) CreateAuthority(ctx context.Context, a domain.Authority) error {
 	})
 }
 
-func (s *Store) ListAuthorities(ctx context.Context) (out []domain.Authority, err error) {
-	rows, err := findAll[authorityRow](ctx, s, "list authorities", "epoch DESC", "expires_at > "+s.d.clockNow())
+func (s *Trust) ListAuthorities(ctx context.Context) (out []domain.Authority, err error) {
+	rows, err := findAll[authorityRow](ctx, s.DB, "list authorities", "epoch DESC", "expires_at > "+s.d.clockNow())
 	for _, r := range rows {
 		out = append(out, domain.Authority{
 			ID: r.ID, Epoch: int(r.Epoch), Certificate: r.Certificate, SealedKey: r.SealedKey,
@@ -68,7 +68,7 @@ func (s *Store) ListAuthorities(ctx context.Context) (out []domain.Authority, er
 	return out, err
 }
 
-func (s *Store) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denial, error) {
+func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denial, error) {
 	row := denialRow{
 		ID: d.ID, TenantID: int64(d.TenantID), ExecutorID: int64(d.Executor), Kind: string(d.Kind), Subject: d.Subject,
 		Label: clip(d.Label, nameSize), Reason: clip(d.Reason, messageSize), CreatedBy: clip(d.CreatedBy, nameSize),
@@ -90,13 +90,13 @@ func (s *Store) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		return taken(t.db.Create(&row).Error, "denial", d.Subject)
 	})
 	if domain.Is(err, domain.CodeConflict) {
-		old, err := findOne[denialRow](ctx, s, "find denial", "tenant_id = ? AND executor_id = ? AND subject = ?", int64(d.TenantID), int64(d.Executor), d.Subject)
+		old, err := findOne[denialRow](ctx, s.DB, "find denial", "tenant_id = ? AND executor_id = ? AND subject = ?", int64(d.TenantID), int64(d.Executor), d.Subject)
 		return old.denial(), err
 	}
 	return row.denial(), err
 }
 
-func (s *Store) MarkDenied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, instances []domain.InstanceID) error {
+func (s *Trust) MarkDenied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, instances []domain.InstanceID) error {
 	if len(instances) == 0 {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (t *txn) markDenied(tenant domain.TenantID, executor domain.ExecutorID, whi
 	return err
 }
 
-func (s *Store) ListDenials(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Denial, err error) {
+func (s *Trust) ListDenials(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Denial, err error) {
 	err = s.look(ctx, "list denials", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []denialRow
 		err := g.Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("id DESC").Limit(pageSize(maxPage)).Find(&rows).Error
@@ -122,13 +122,13 @@ func (s *Store) ListDenials(ctx context.Context, tenant domain.TenantID, executo
 	return out, err
 }
 
-func (s *Store) DeleteDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, id int64) error {
+func (s *Trust) DeleteDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, id int64) error {
 	return s.runRepeatable(ctx, "delete denial", func(t *txn) error {
 		return t.mustFind("denial", number(id), "DELETE FROM executor_denials WHERE id = ? AND tenant_id = ? AND executor_id = ?", id, int64(tenant), int64(executor))
 	})
 }
 
-func (s *Store) FindDenials(ctx context.Context, list []store.DenialQuery) ([]*domain.Denial, error) {
+func (s *Trust) FindDenials(ctx context.Context, list []store.DenialQuery) ([]*domain.Denial, error) {
 	type of struct {
 		tenant   domain.TenantID
 		executor domain.ExecutorID
@@ -141,7 +141,7 @@ func (s *Store) FindDenials(ctx context.Context, list []store.DenialQuery) ([]*d
 	}
 	found := map[of]map[string]*domain.Denial{}
 	for k, names := range subjects {
-		rows, err := findAll[denialRow](ctx, s, "find denials", "id", "tenant_id = ? AND executor_id = ? AND subject IN ?", int64(k.tenant), int64(k.executor), names)
+		rows, err := findAll[denialRow](ctx, s.DB, "find denials", "id", "tenant_id = ? AND executor_id = ? AND subject IN ?", int64(k.tenant), int64(k.executor), names)
 		if err != nil {
 			return nil, err
 		}
@@ -162,10 +162,10 @@ func (s *Store) FindDenials(ctx context.Context, list []store.DenialQuery) ([]*d
 	return out, nil
 }
 
-func (s *Store) ListDenialsSince(ctx context.Context, since time.Time) (now time.Time, out []domain.Denial, err error) {
+func (s *Trust) ListDenialsSince(ctx context.Context, since time.Time) (now time.Time, out []domain.Denial, err error) {
 	if now, err = s.Now(ctx); err != nil {
 		return now, nil, err
 	}
-	rows, err := findAll[denialRow](ctx, s, "list new denials", "created_at", "created_at >= ?", millis(since))
+	rows, err := findAll[denialRow](ctx, s.DB, "list new denials", "created_at", "created_at >= ?", millis(since))
 	return now, toDenials(rows), err
 }

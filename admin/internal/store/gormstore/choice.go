@@ -27,7 +27,7 @@ const (
 
 // FindChoice reads along the occurrence index of the job, the executor's index,
 // and the living phase of the tenant, each of them bounded.
-func (s *Store) FindChoice(ctx context.Context, p store.FindChoiceParams) (out domain.Choice, err error) {
+func (s *Runs) FindChoice(ctx context.Context, p store.FindChoiceParams) (out domain.Choice, err error) {
 	err = s.look(ctx, "find choice", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		uses, err := s.usesBefore(ctx, q, p)
 		if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) FindChoice(ctx context.Context, p store.FindChoiceParams) (out d
 	return out, err
 }
 
-func (s *Store) usesBefore(ctx context.Context, q querier, p store.FindChoiceParams) ([]domain.Use, error) {
+func (s *Runs) usesBefore(ctx context.Context, q querier, p store.FindChoiceParams) ([]domain.Use, error) {
 	var out []domain.Use
 	at := millis(p.At)
 	err := query(ctx, q, func(rows *sql.Rows) error {
@@ -65,7 +65,7 @@ type stay struct {
 	since, until    int64
 }
 
-func (s *Store) runningAt(ctx context.Context, q querier, p store.FindChoiceParams) (map[domain.InstanceID]int, error) {
+func (s *Runs) runningAt(ctx context.Context, q querier, p store.FindChoiceParams) (map[domain.InstanceID]int, error) {
 	const columns = "SELECT id, fence, instance_id, offered_at, CASE WHEN returned_at > finished_at THEN returned_at ELSE finished_at END, state, lingers FROM executions"
 	found := map[domain.ExecutionID]stay{}
 	add := func(rows *sql.Rows) error {

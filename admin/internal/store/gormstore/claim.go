@@ -47,7 +47,7 @@ func (r *triggerRow) trigger() domain.Trigger {
 // begins no transaction, and locking the found rows by primary key is more
 // than twice as fast as locking while scanning the index (DEPENDENCIES
 // section 2, form C against A).
-func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	out := store.ClaimedTriggers{NextFireAt: domain.Never}
@@ -102,7 +102,7 @@ func (s *Store) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 // findDue reads the ids of due triggers, oldest first over all partitions, for
 // this claim and some more. One bounded scan per partition keeps the order
 // without sorting what is due.
-func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (now time.Time, due []domain.JobID, err error) {
+func (s *Triggers) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (now time.Time, due []domain.JobID, err error) {
 	err = s.look(ctx, "find due triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		until := s.d.clockNow() + fmt.Sprintf(" + %d", p.Horizon.Milliseconds())
 		but := ""
@@ -124,7 +124,7 @@ func (s *Store) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (no
 	return now, due, err
 }
 
-func (s *Store) nextFire(ctx context.Context, partitions []domain.PartitionTerm, after int64) (time.Time, error) {
+func (s *Triggers) nextFire(ctx context.Context, partitions []domain.PartitionTerm, after int64) (time.Time, error) {
 	next := millis(domain.Never)
 	var terms []string
 	for _, held := range partitions {
@@ -145,7 +145,7 @@ func (s *Store) nextFire(ctx context.Context, partitions []domain.PartitionTerm,
 
 // claim locks the due triggers, plans, and writes, in one transaction, and adds
 // what was claimed to out.
-func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due []domain.JobID, out *store.ClaimedTriggers) error {
+func (s *Triggers) claim(ctx context.Context, p store.ClaimDueTriggersParams, due []domain.JobID, out *store.ClaimedTriggers) error {
 	var planned []*executionRow
 	var bad map[domain.JobID]error
 	var now time.Time
@@ -167,7 +167,7 @@ func (s *Store) claim(ctx context.Context, p store.ClaimDueTriggersParams, due [
 		if found == 0 {
 			return nil
 		}
-		planned, bad, err = planTriggers(t, now, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+		planned, bad, err = s.planTriggers(t, now, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
 			plan := p.Plan(now, tr, spec)
 			if len(plan.Executions) > 0 && plan.NextFireAt.Before(next) {
 				next = plan.NextFireAt // inside the horizon when Plan had more fires than it may return
@@ -230,12 +230,12 @@ func lockDueTriggers(t *txn, due []domain.JobID, horizon time.Duration) (trigger
 // planTriggers asks plan for each locked trigger, inserts the executions and
 // advances the triggers. It returns the executions that were really inserted.
 // Triggers that cannot be planned stay as they are: those are bad.
-func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.PlanFunc) (inserted []*executionRow, bad map[domain.JobID]error, err error) {
+func (s *core) planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.PlanFunc) (inserted []*executionRow, bad map[domain.JobID]error, err error) {
 	keys := make([]revisionKey, len(triggers))
 	for i, r := range triggers {
 		keys[i] = revisionKey{domain.JobID(r.jobID), r.revision}
 	}
-	specs, err := t.s.specs.load(t.ctx, t.q, keys)
+	specs, err := s.specs.load(t.ctx, t.q, keys)
 	if err != nil {
 		return nil, nil, fmt.Errorf("load job revisions: %w", err)
 	}
@@ -244,7 +244,7 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 	var waits []waitRow
 	changes := make([]change[triggerRow], 0, len(triggers))
 	for i, r := range triggers {
-		planned := store.TriggerPlan{Err: t.s.specs.why(keys[i])}
+		planned := store.TriggerPlan{Err: s.specs.why(keys[i])}
 		if cached, ok := specs[keys[i]]; ok {
 			err := rescue.Call(func() error { planned = plan(now, r.trigger(), cached.spec); return nil })
 			planned.Err = cmp.Or(err, planned.Err)
@@ -288,7 +288,7 @@ func planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.Plan
 		return nil, nil, err
 	}
 	if len(inserted) < len(rows) {
-		if waits, err = t.passTaken(now, waits, rows, inserted); err != nil {
+		if waits, err = s.passTaken(t, now, waits, rows, inserted); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -372,7 +372,7 @@ func savepoint(t *txn, fn func() error) error {
 }
 
 // anyExists answers for a claim whose commit was lost.
-func (s *Store) anyExists(ctx context.Context, rows []*executionRow) (bool, error) {
+func (s *Triggers) anyExists(ctx context.Context, rows []*executionRow) (bool, error) {
 	if len(rows) == 0 {
 		return false, nil // only triggers moved; the repetition sees that
 	}

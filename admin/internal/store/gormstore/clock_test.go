@@ -17,7 +17,7 @@ func TestTheEstimateGoesOnToWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := newEstimate()
 		clock.learn(1_000_000)
-		tx := &txn{d: mysqlDialect{}, s: &Store{clock: clock}}
+		tx := &txn{d: mysqlDialect{}, s: &DB{clock: clock}}
 		time.Sleep(250 * time.Millisecond)
 		now := func(due ...int64) int64 {
 			b := batch{Batch: run.Batch{Moves: map[domain.ExecutionID]*run.Move{}}}

@@ -56,7 +56,7 @@ type signingKeyRow struct {
 
 func (signingKeyRow) TableName() string { return "signing_keys" }
 
-func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+func (s *DB) Now(ctx context.Context) (now time.Time, err error) {
 	err = s.look(ctx, "read database clock", func(ctx context.Context, _ querier, _ *gorm.DB) error {
 		var ms int64
 		err := s.read.QueryRowContext(ctx, "SELECT "+s.d.clock()).Scan(&ms)
@@ -73,7 +73,7 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 // been silent for longest: ids of the old and the new holder must not meet,
 // even when their clocks differ. Two nodes that choose the same number collide
 // on the row, and the loser chooses again.
-func (s *Store) RegisterNode(ctx context.Context, n domain.Node, ttl time.Duration) (domain.Node, error) {
+func (s *Nodes) RegisterNode(ctx context.Context, n domain.Node, ttl time.Duration) (domain.Node, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	for {
@@ -87,7 +87,7 @@ func (s *Store) RegisterNode(ctx context.Context, n domain.Node, ttl time.Durati
 	}
 }
 
-func (s *Store) registerNode(ctx context.Context, n domain.Node, ttl time.Duration) (row nodeRow, err error) {
+func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Duration) (row nodeRow, err error) {
 	err = s.runRepeatable(ctx, "register node", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -141,7 +141,7 @@ func chooseNumber(rows []nodeRow, bootID string, now time.Time, ttl time.Duratio
 	return stale.ID, true, nil
 }
 
-func (s *Store) HeartbeatNode(ctx context.Context, n domain.Node, ttl time.Duration) (now time.Time, live []domain.Node, err error) {
+func (s *Nodes) HeartbeatNode(ctx context.Context, n domain.Node, ttl time.Duration) (now time.Time, live []domain.Node, err error) {
 	err = s.runRepeatable(ctx, "node heartbeat", func(t *txn) error {
 		if now, err = t.clock(); err != nil {
 			return err
@@ -169,14 +169,14 @@ func (t *txn) liveNodes(now time.Time, ttl time.Duration) ([]domain.Node, error)
 	return live, nil
 }
 
-func (s *Store) RemoveNode(ctx context.Context, id domain.NodeID, bootID string) error {
+func (s *Nodes) RemoveNode(ctx context.Context, id domain.NodeID, bootID string) error {
 	return s.runRepeatable(ctx, "remove node", func(t *txn) error {
 		_, err := t.exec(t.ctx, "UPDATE nodes SET gone_at = "+t.d.clock()+" WHERE id = ? AND boot_id = ? AND gone_at = 0", int64(id), bootID)
 		return err
 	})
 }
 
-func (s *Store) ClusterValue(ctx context.Context, key, initial string) (value string, err error) {
+func (s *Cluster) ClusterValue(ctx context.Context, key, initial string) (value string, err error) {
 	err = s.runRepeatable(ctx, "cluster value", func(t *txn) error {
 		row := clusterValueRow{Name: key, Value: initial}
 		if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
@@ -190,7 +190,7 @@ func (s *Store) ClusterValue(ctx context.Context, key, initial string) (value st
 	return value, err
 }
 
-func (s *Store) SetClusterValue(ctx context.Context, key, value string) error {
+func (s *Cluster) SetClusterValue(ctx context.Context, key, value string) error {
 	return s.runRepeatable(ctx, "set cluster value", func(t *txn) error { return t.setClusterValue(key, value) })
 }
 
@@ -201,7 +201,7 @@ func (t *txn) setClusterValue(key, value string) error {
 // clockConfirmed is the cluster value that ConfirmClock writes, in milliseconds.
 const clockConfirmed = "clock_confirmed"
 
-func (s *Store) ConfirmClock(ctx context.Context) (now time.Time, err error) {
+func (s *Cluster) ConfirmClock(ctx context.Context) (now time.Time, err error) {
 	err = s.runRepeatable(ctx, "confirm clock", func(t *txn) error {
 		if now, err = t.clock(); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (s *Store) ConfirmClock(ctx context.Context) (now time.Time, err error) {
 }
 
 // HoldClock keys the alert by the last time that was believed.
-func (s *Store) HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error {
+func (s *Cluster) HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error {
 	id, err := s.id()
 	if err != nil {
 		return err
@@ -237,14 +237,14 @@ func (s *Store) HoldClock(ctx context.Context, jump time.Duration, alert domain.
 	})
 }
 
-func (s *Store) SaveSigningKey(ctx context.Context, k domain.SigningKey) error {
+func (s *Cluster) SaveSigningKey(ctx context.Context, k domain.SigningKey) error {
 	return s.runRepeatable(ctx, "save signing key", func(t *txn) error {
 		row := signingKeyRow{ID: k.ID, PublicKey: k.PublicKey, CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt)}
 		return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 	})
 }
 
-func (s *Store) ListSigningKeys(ctx context.Context) (keys []domain.SigningKey, err error) {
+func (s *Cluster) ListSigningKeys(ctx context.Context) (keys []domain.SigningKey, err error) {
 	err = s.look(ctx, "list signing keys", func(ctx context.Context, _ querier, g *gorm.DB) error {
 		var rows []signingKeyRow
 		err := g.Where("expires_at > " + s.d.clockNow()).Order("created_at DESC, id").Find(&rows).Error

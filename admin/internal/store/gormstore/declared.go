@@ -38,7 +38,7 @@ func (r *jobRow) setDeclared(d *domain.Declared) {
 	}
 }
 
-func (s *Store) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {
+func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {
 	err = s.look(ctx, "list declared jobs", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var rows []jobRow
 		err := g.Where("tenant_id = ? AND declared_by = ? AND state <> ?", int64(tenant), int64(executor), int64(domain.JobDeleted)).
@@ -51,7 +51,7 @@ func (s *Store) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, ex
 	return views, err
 }
 
-func (s *Store) WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (was bool, err error) {
+func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (was bool, err error) {
 	err = s.look(ctx, "find deleted job", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var n int64
 		err := g.Model(&jobRow{}).Where("tenant_id = ? AND name = ? AND declared_by = ? AND state = ?",
@@ -64,7 +64,7 @@ func (s *Store) WasDeclared(ctx context.Context, tenant domain.TenantID, executo
 
 // MarkDeclared is no edit: neither the revision nor the time of the last
 // change moves.
-func (s *Store) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
+func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
 	return s.runRepeatable(ctx, "mark declared job", func(t *txn) error {
 		_, job, _, err := t.lockJob(tenant, id)
 		if err != nil {

@@ -50,7 +50,7 @@ func await(t *txn, waits []waitRow) error {
 // fire times have rows, as happens when the database's clock was set back.
 // Nobody would ever end them, so these delays count from the fire time, or from
 // now if that is later: the trigger moves on in any case.
-func (t *txn) passTaken(now time.Time, waits []waitRow, planned, inserted []*executionRow) ([]waitRow, error) {
+func (s *core) passTaken(t *txn, now time.Time, waits []waitRow, planned, inserted []*executionRow) ([]waitRow, error) {
 	taken := make(map[int64]*executionRow)
 	for _, r := range planned {
 		taken[r.id] = r
@@ -65,7 +65,7 @@ func (t *txn) passTaken(now time.Time, waits []waitRow, planned, inserted []*exe
 			kept = append(kept, w)
 			continue
 		}
-		if err := t.rearm(domain.JobID(w.JobID), later(now, instant(r.fireAt))); err != nil {
+		if err := s.rearm(t, domain.JobID(w.JobID), later(now, instant(r.fireAt))); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +131,7 @@ func (b *batch) rearm() error {
 			return err
 		}
 		if wait == e.ID {
-			if err := b.t.rearm(e.JobID, b.Now); err != nil {
+			if err := b.s.rearm(b.t, e.JobID, b.Now); err != nil {
 				return err
 			}
 		}
@@ -165,7 +165,7 @@ func (t *txn) waitOf(job domain.JobID) (domain.ExecutionID, error) {
 // rearm sets the next fire time of a trigger whose run has ended. The trigger
 // is locked. A job that is paused meanwhile is set when it is resumed, and a
 // schedule that is none of this kind any more has set itself.
-func (t *txn) rearm(job domain.JobID, ended time.Time) error {
+func (s *core) rearm(t *txn, job domain.JobID, ended time.Time) error {
 	var row jobRow
 	err := t.db.Where("id = ?", int64(job)).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
@@ -173,16 +173,16 @@ func (t *txn) rearm(job domain.JobID, ended time.Time) error {
 	} else if err != nil {
 		return fmt.Errorf("read job of a fixed delay: %w", err)
 	}
-	spec, err := t.spec(&row)
+	spec, err := s.specs.ofJob(t, &row)
 	if err != nil {
 		return err
 	}
 	if domain.JobState(row.State) == domain.JobEnabled && spec.Schedule.Kind == domain.ScheduleFixedDelay {
-		if t.s.nextFireOf == nil {
+		if s.nextFireOf == nil {
 			return errors.New("the store cannot plan fixed delays: set Options.NextFire")
 		}
 		_, err = t.exec(t.ctx, "UPDATE triggers SET next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
-			millis(t.s.nextFireOf(ended, spec)), row.ID, row.TenantID)
+			millis(s.nextFireOf(ended, spec)), row.ID, row.TenantID)
 		if err != nil {
 			return fmt.Errorf("set fixed delay: %w", err)
 		}
@@ -216,7 +216,7 @@ func (t *txn) firstFire(job *jobRow, spec *domain.JobSpec, next time.Time) (time
 }
 
 // RearmDelays looks without a lock, and judges each trigger again under it.
-func (s *Store) RearmDelays(ctx context.Context, limit int) (int, error) {
+func (s *Triggers) RearmDelays(ctx context.Context, limit int) (int, error) {
 	var found []waitRow
 	err := s.look(ctx, "find overdue fixed delays", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		found = found[:0]
@@ -236,7 +236,7 @@ func (s *Store) RearmDelays(ctx context.Context, limit int) (int, error) {
 	for _, w := range found {
 		did := false
 		err := s.runRepeatable(ctx, "set fixed delay", func(t *txn) (err error) {
-			did, err = t.rearmOverdue(w)
+			did, err = s.rearmOverdue(t, w)
 			return err
 		})
 		if err != nil { // the others may go
@@ -249,7 +249,7 @@ func (s *Store) RearmDelays(ctx context.Context, limit int) (int, error) {
 	return rearmed, broken
 }
 
-func (t *txn) rearmOverdue(w waitRow) (bool, error) {
+func (s *Triggers) rearmOverdue(t *txn, w waitRow) (bool, error) {
 	job := domain.JobID(w.JobID)
 	locked, err := lockTriggers(t, []domain.JobID{job}, true)
 	if err != nil || locked[job] == nil {
@@ -266,7 +266,7 @@ func (t *txn) rearmOverdue(w waitRow) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, t.rearm(job, now)
+	return true, s.rearm(t, job, now)
 }
 
 // awaitedRuns reads which runs the fixed delays among the jobs wait for.

@@ -12,7 +12,7 @@ import (
 )
 
 // DescribeDatabase asks for the settings that the promises rest on.
-func (s *Store) DescribeDatabase(ctx context.Context) (domain.Database, error) {
+func (s *Cluster) DescribeDatabase(ctx context.Context) (domain.Database, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	began := time.Now()
@@ -36,7 +36,7 @@ func (s *Store) DescribeDatabase(ctx context.Context) (domain.Database, error) {
 }
 
 // hasUniqueOccurrence looks for the last wall against doubles (promise P2).
-func (s *Store) hasUniqueOccurrence(ctx context.Context) (bool, error) {
+func (s *Cluster) hasUniqueOccurrence(ctx context.Context) (bool, error) {
 	columns := ""
 	err := query(ctx, s.read, func(rows *sql.Rows) error {
 		var name string
@@ -126,7 +126,7 @@ func (sqliteDialect) describe(_ context.Context, _ querier, d *domain.Database) 
 
 // ListPartitionLags reads the first entry of each partition in the two indexes
 // that planning and sweeping begin with.
-func (s *Store) ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error) {
+func (s *Cluster) ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	out := make([]domain.PartitionLag, domain.Partitions)

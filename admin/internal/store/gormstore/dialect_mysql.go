@@ -352,7 +352,7 @@ type mysqlPools struct {
 	leases *sql.DB // one connection, which must not queue behind anything else
 }
 
-func openMySQL(o Options, rollbacks *rollbackDetector) (p mysqlPools, err error) {
+func openMySQL(o dbOptions, rollbacks *rollbackDetector) (p mysqlPools, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return p, err

@@ -141,7 +141,7 @@ func sqliteDSN(path string, reader bool, busy time.Duration) string {
 
 // openSQLite makes a writer with one connection, which queues the
 // transactions of this process, and a pool of readers beside it.
-func openSQLite(o Options) (write, read *sql.DB, err error) {
+func openSQLite(o dbOptions) (write, read *sql.DB, err error) {
 	if o.DSN == "" {
 		return nil, nil, domain.Errorf(domain.CodeInvalid, "the SQLite database needs a path")
 	}
@@ -167,7 +167,7 @@ func openSQLite(o Options) (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-func openSQLitePool(o Options, reader bool) (*sql.DB, error) {
+func openSQLitePool(o dbOptions, reader bool) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", sqliteDSN(o.DSN, reader, o.busy))
 	if err != nil || o.Connector == nil {
 		return db, err

@@ -13,13 +13,13 @@ import (
 // it holds beyond. It returns that instant, at which the job changes: the locks
 // on the job's runs may have taken a while, and what has come to its time
 // meanwhile is still the old plan's. The trigger is locked; now is when it was.
-func (t *txn) endPlan(trigger *triggerRow, now time.Time, plan store.PlanFunc, to domain.JobState) (time.Time, error) {
+func (s *core) endPlan(t *txn, trigger *triggerRow, now time.Time, plan store.PlanFunc, to domain.JobState) (time.Time, error) {
 	for {
-		settled, err := t.settle(trigger, now, plan)
+		settled, err := s.settlePlan(t, trigger, now, plan)
 		if err != nil {
 			return now, err
 		}
-		ended, err := t.takeBack(trigger, now, to)
+		ended, err := s.takeBack(t, trigger, now, to)
 		if err != nil {
 			return now, err
 		}
@@ -30,12 +30,12 @@ func (t *txn) endPlan(trigger *triggerRow, now time.Time, plan store.PlanFunc, t
 	}
 }
 
-// settle gives the fire times that have passed their rows before the schedule
+// settlePlan gives the fire times that have passed their rows before the schedule
 // changes under them, and returns the trigger as it is then. A plan holds so
 // many of them only, so it may take several.
-func (t *txn) settle(trigger *triggerRow, now time.Time, plan store.PlanFunc) (*triggerRow, error) {
+func (s *core) settlePlan(t *txn, trigger *triggerRow, now time.Time, plan store.PlanFunc) (*triggerRow, error) {
 	for plan != nil && trigger.nextFireAt <= millis(now) {
-		if _, _, err := planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
+		if _, _, err := s.planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
 			return nil, err
 		}
 		job := domain.JobID(trigger.jobID)
@@ -55,7 +55,7 @@ func (t *txn) settle(trigger *triggerRow, now time.Time, plan store.PlanFunc) (*
 // into; JobEnabled stands for an edit. Fires planned ahead disappear, so that
 // the next revision may plan the same instants. It returns the database's time
 // when all that it decides about was locked: ahead means after that.
-func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) (time.Time, error) {
+func (s *core) takeBack(t *txn, trigger *triggerRow, now time.Time, to domain.JobState) (time.Time, error) {
 	var ids []domain.ExecutionID
 	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
@@ -68,7 +68,7 @@ func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) (
 		return now, fmt.Errorf("find waiting executions: %w", err)
 	}
 	if len(ids) > 0 {
-		if now, err = t.takeBackRuns(trigger, ids, now, to); err != nil {
+		if now, err = s.takeBackRuns(t, trigger, ids, now, to); err != nil {
 			return now, err
 		}
 	}
@@ -82,8 +82,8 @@ func (t *txn) takeBack(trigger *triggerRow, now time.Time, to domain.JobState) (
 }
 
 // takeBackRuns is takeBack for the runs that wait.
-func (t *txn) takeBackRuns(trigger *triggerRow, ids []domain.ExecutionID, now time.Time, to domain.JobState) (time.Time, error) {
-	b, err := newBatch(t, ids, loadOptions{slots: true, queue: true})
+func (s *core) takeBackRuns(t *txn, trigger *triggerRow, ids []domain.ExecutionID, now time.Time, to domain.JobState) (time.Time, error) {
+	b, err := s.newBatch(t, ids, loadOptions{slots: true, queue: true})
 	if err != nil {
 		return now, err
 	}

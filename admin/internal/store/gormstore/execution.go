@@ -23,13 +23,13 @@ func (requestKeyRow) TableName() string { return "request_keys" }
 
 // CreateExecution locks the job's trigger for sharing: a deletion either comes
 // first, and then there is no such job, or sees the new run.
-func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error) {
+func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error) {
 	if len([]rune(e.OccurrenceKey)) > nameSize {
 		return run, false, domain.Invalid("idempotency key", "is longer than %d characters", nameSize)
 	}
 	err = s.runRepeatable(ctx, "create execution", func(t *txn) error {
 		run, created = domain.Execution{}, false
-		now, err := t.fillFromJob(&e)
+		now, err := s.specs.fillFromJob(t, &e)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *Store) CreateExecution(ctx context.Context, e domain.Execution) (run do
 }
 
 // fillFromJob checks that the job lives and copies what the caller left out.
-func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
+func (c *specCache) fillFromJob(t *txn, e *domain.Execution) (now time.Time, err error) {
 	var state, part, executor, revision, at int64
 	row := t.raw.QueryRowContext(t.ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.d.clock()+
 		" FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id WHERE tr.job_id = ? AND tr.tenant_id = ?"+t.d.forShare(),
@@ -88,7 +88,7 @@ func (t *txn) fillFromJob(e *domain.Execution) (now time.Time, err error) {
 	if e.Revision == 0 {
 		e.Revision = revision
 	}
-	specs, err := t.s.specs.load(t.ctx, t.q, []revisionKey{{e.JobID, e.Revision}})
+	specs, err := c.load(t.ctx, t.q, []revisionKey{{e.JobID, e.Revision}})
 	if err != nil {
 		return now, err
 	}
@@ -111,7 +111,7 @@ func (t *txn) findExecution(tenant domain.TenantID, id domain.ExecutionID) (*dom
 // OfferExecutions serves the first in precedence first, and those of a serial
 // job in the order of their fire times. A gone execution that exists comes back as it is:
 // the caller sees, for example, that it is not due yet by the database's clock.
-func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
+func (s *Executions) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func (s *Store) OfferExecutions(ctx context.Context, offers []store.Offer) ([]st
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
-func (s *Store) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
+func (s *Executions) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
 	if len(grants) == 0 {
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ const grantPatience = 2 * time.Second
 
 // move runs a batch that touches nothing but executions. decide may be called
 // several times; after is called once the batch is written.
-func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID, decide func(*batch) error, after func(*batch)) error {
+func (s *core) move(ctx context.Context, step string, ids []domain.ExecutionID, decide func(*batch) error, after func(*batch)) error {
 	var last *batch
 	err := s.runBatch(ctx, step, ids, loadOptions{}, func(b *batch) error {
 		last = b
@@ -184,7 +184,7 @@ func (s *Store) move(ctx context.Context, step string, ids []domain.ExecutionID,
 
 // GiveBackOffers leaves the slot with the execution, so that order is kept. One
 // whose sends are spent is ended by the sweep, or by the next offer.
-func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
+func (s *Executions) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
@@ -209,7 +209,7 @@ func (s *Store) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]s
 // RecordWaits passes over executions that are not due any more. One that needs
 // its job's slot enters the queue for it: a later run of the job that finds an
 // instance first, on this node or another, must not overtake it.
-func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []domain.Execution, err error) {
+func (s *Executions) RecordWaits(ctx context.Context, waits []store.Wait) (covered []domain.Execution, err error) {
 	if len(waits) == 0 {
 		return nil, nil
 	}
@@ -231,7 +231,7 @@ func (s *Store) RecordWaits(ctx context.Context, waits []store.Wait) (covered []
 }
 
 // RecordStarts bounds the executor's clock by ours, as the result does.
-func (s *Store) RecordStarts(ctx context.Context, starts []store.Start) error {
+func (s *Executions) RecordStarts(ctx context.Context, starts []store.Start) error {
 	if len(starts) == 0 {
 		return nil
 	}
@@ -243,11 +243,11 @@ func (s *Store) RecordStarts(ctx context.Context, starts []store.Start) error {
 }
 
 // RequestCancel wakes who waits behind an execution that ends by it.
-func (s *Store) RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error) {
+func (s *Executions) RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error) {
 	var b *batch
 	var cancelled domain.Execution
 	err := s.runChecked(ctx, "cancel execution", s.landed(&b), func(t *txn) (err error) {
-		if b, err = newBatch(t, []domain.ExecutionID{id}, loadOptions{slots: true, queue: true}); err != nil {
+		if b, err = s.newBatch(t, []domain.ExecutionID{id}, loadOptions{slots: true, queue: true}); err != nil {
 			return err
 		}
 		m, err := b.RequestCancel(tenant, id, reason, message)
@@ -273,7 +273,7 @@ func (s *Store) RequestCancel(ctx context.Context, tenant domain.TenantID, id do
 }
 
 // executionByID reads one execution outside of a transaction.
-func (s *Store) executionByID(ctx context.Context, q querier, tenant domain.TenantID, id domain.ExecutionID) (*executionRow, error) {
+func (s *Runs) executionByID(ctx context.Context, q querier, tenant domain.TenantID, id domain.ExecutionID) (*executionRow, error) {
 	var out *executionRow
 	err := query(ctx, q, func(rows *sql.Rows) error {
 		out = &executionRow{}

@@ -18,7 +18,7 @@ import (
 // maxJobsByName bounds how many jobs a search by name may match.
 const maxJobsByName = 200
 
-func (s *Store) FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (view store.ExecutionView, err error) {
+func (s *Runs) FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (view store.ExecutionView, err error) {
 	err = s.look(ctx, "find execution", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		row, err := s.executionByID(ctx, q, tenant, id)
 		if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) FindExecution(ctx context.Context, tenant domain.TenantID, id do
 }
 
 // FindOccurrence reads one entry of the unique index.
-func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time, key string) (view store.ExecutionView, err error) {
+func (s *Runs) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time, key string) (view store.ExecutionView, err error) {
 	err = s.look(ctx, "find occurrence", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+
 			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = ? AND tenant_id = ?", int64(job), millis(fireAt), key, int64(tenant))
@@ -68,7 +68,7 @@ func (s *Store) FindOccurrence(ctx context.Context, tenant domain.TenantID, job 
 //
 // From and To are bounds of the ids, so that a page reads no row beyond them.
 // Conditions beyond these filter the rows of the scan.
-func (s *Store) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
+func (s *Runs) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
 	err = s.look(ctx, "list executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		rows, err := s.listExecutionRows(ctx, q, p)
 		if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) ListExecutions(ctx context.Context, p store.ListExecutionsParams
 	return views, err
 }
 
-func (s *Store) listExecutionRows(ctx context.Context, q querier, p store.ListExecutionsParams) ([]*executionRow, error) {
+func (s *Runs) listExecutionRows(ctx context.Context, q querier, p store.ListExecutionsParams) ([]*executionRow, error) {
 	if p.Instance != 0 && p.Executor == 0 {
 		err := query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&p.Executor) },
 			"SELECT executor_id FROM instances WHERE id = ? AND tenant_id = ?", int64(p.Instance), int64(p.Tenant))
@@ -134,7 +134,7 @@ func (f *filter) states(states []domain.State) {
 
 // filterExecutions adds what all ways have in common; ok is false when nothing
 // can match.
-func (s *Store) filterExecutions(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter) (ok bool, err error) {
+func (s *Runs) filterExecutions(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter) (ok bool, err error) {
 	f.add("tenant_id = ?", int64(p.Tenant))
 	if p.Job != 0 {
 		f.add("job_id = ?", int64(p.Job))
@@ -177,7 +177,7 @@ func (s *Store) filterExecutions(ctx context.Context, q querier, p store.ListExe
 	return true, err
 }
 
-func (s *Store) listStatement(index string, f *filter, order string, limit int) string {
+func (s *Runs) listStatement(index string, f *filter, order string, limit int) string {
 	return fmt.Sprintf("SELECT %s FROM executions%s WHERE %s ORDER BY %s LIMIT %d",
 		executionColumns, s.d.byIndex(index), strings.Join(f.conditions, " AND "), order, limit)
 }
@@ -201,7 +201,7 @@ func phasesOf(states []domain.State) []int64 {
 	return slices.Compact(out)
 }
 
-func (s *Store) listByPhase(ctx context.Context, q querier, phases []int64, f *filter, limit int) ([]*executionRow, error) {
+func (s *Runs) listByPhase(ctx context.Context, q querier, phases []int64, f *filter, limit int) ([]*executionRow, error) {
 	var terms []string
 	var args []any
 	for _, phase := range phases {
@@ -217,7 +217,7 @@ func (s *Store) listByPhase(ctx context.Context, q querier, phases []int64, f *f
 
 // listByJob continues after the fire time of the cursor's row, or after the
 // time inside its id when retention has removed the row.
-func (s *Store) listByJob(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter, limit int) ([]*executionRow, error) {
+func (s *Runs) listByJob(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter, limit int) ([]*executionRow, error) {
 	f.states(p.States)
 	if p.Before != 0 {
 		fireAt, key := millis(domain.IDTime(int64(p.Before))), ""
@@ -233,7 +233,7 @@ func (s *Store) listByJob(ctx context.Context, q querier, p store.ListExecutions
 	return s.scanExecutions(ctx, q, s.listStatement("uq_executions_occurrence", f, "fire_at DESC, occurrence_key DESC", limit), f.args...)
 }
 
-func (s *Store) scanExecutions(ctx context.Context, q querier, statement string, args ...any) ([]*executionRow, error) {
+func (s *Runs) scanExecutions(ctx context.Context, q querier, statement string, args ...any) ([]*executionRow, error) {
 	var out []*executionRow
 	err := query(ctx, q, func(rows *sql.Rows) error {
 		r := &executionRow{}
@@ -244,7 +244,7 @@ func (s *Store) scanExecutions(ctx context.Context, q querier, statement string,
 }
 
 // executionViews adds names and what earlier attempts tell, one query per table.
-func (s *Store) executionViews(ctx context.Context, q querier, rows []*executionRow) ([]store.ExecutionView, error) {
+func (s *Runs) executionViews(ctx context.Context, q querier, rows []*executionRow) ([]store.ExecutionView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -284,7 +284,7 @@ func (s *Store) executionViews(ctx context.Context, q querier, rows []*execution
 
 // firstStarts finds when the earlier attempts of runs started first, by primary
 // key. Runs that were offered once have none.
-func (s *Store) firstStarts(ctx context.Context, q querier, list []*executionRow) (map[int64]int64, error) {
+func (s *Runs) firstStarts(ctx context.Context, q querier, list []*executionRow) (map[int64]int64, error) {
 	var ids []int64
 	for _, r := range list {
 		if r.fence > 1 {
@@ -307,7 +307,7 @@ func (s *Store) firstStarts(ctx context.Context, q querier, list []*executionRow
 
 // ListAttempts puts the current attempt behind the archived ones, unless it
 // was archived too because another one follows.
-func (s *Store) ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (out []domain.Attempt, err error) {
+func (s *Runs) ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (out []domain.Attempt, err error) {
 	err = s.look(ctx, "list attempts", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		out = nil
 		row, err := s.executionByID(ctx, q, tenant, id)
@@ -339,7 +339,7 @@ func (s *Store) ListAttempts(ctx context.Context, tenant domain.TenantID, id dom
 
 // CountExecutions counts final states inside the index, one range each; of the
 // living ones the rows are read. The instant is compared with the time in the id.
-func (s *Store) CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error) {
+func (s *Runs) CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error) {
 	out := map[domain.State]int64{}
 	term := func(phase int64, st domain.State) string {
 		statement := fmt.Sprintf("SELECT %d, COUNT(*) FROM executions%s WHERE tenant_id = %d AND phase = %d AND id >= %d",
@@ -371,7 +371,7 @@ func (s *Store) CountExecutions(ctx context.Context, tenant domain.TenantID, sin
 }
 
 // EndedAmong goes by the primary key.
-func (s *Store) EndedAmong(ctx context.Context, tenant domain.TenantID, ids []domain.ExecutionID) (ended []domain.ExecutionID, err error) {
+func (s *Runs) EndedAmong(ctx context.Context, tenant domain.TenantID, ids []domain.ExecutionID) (ended []domain.ExecutionID, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -155,7 +155,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.livingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
 			require.NoError(t, err)
-			b := &batch{t: &txn{ctx: ctx, s: s, d: s.d, q: reads{e}}}
+			b := &batch{s: s.core, t: &txn{ctx: ctx, s: s.DB, d: s.d, q: reads{e}}}
 			_, err = b.Family(&run.Move{E: parent.Execution})
 			require.NoError(t, err)
 			_, err = b.Results(&run.Move{E: parent.Execution}, domain.Family{})

@@ -30,7 +30,7 @@ func (b *batch) Known(id domain.ExecutionID) bool {
 
 // NewID implements run.Source.
 func (b *batch) NewID() (domain.ExecutionID, error) {
-	id, err := b.t.s.id()
+	id, err := b.s.id()
 	return domain.ExecutionID(id), err
 }
 
@@ -92,7 +92,7 @@ func (b *batch) Results(p *run.Move, family domain.Family) ([]byte, error) {
 
 // ListParts reads the range of the parts twice: some of the rows, and the states
 // of all.
-func (s *Store) ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) (views []store.ExecutionView, family domain.Family, err error) {
+func (s *Runs) ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) (views []store.ExecutionView, family domain.Family, err error) {
 	err = s.look(ctx, "list parts", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		views, family = nil, domain.Family{Shards: map[domain.State]int{}}
 		row, err := s.executionByID(ctx, q, tenant, parent)
@@ -127,7 +127,7 @@ func (s *Store) ListParts(ctx context.Context, tenant domain.TenantID, parent do
 }
 
 // livingParts finds the parts of parents that have not ended.
-func (s *Store) livingParts(ctx context.Context, parents []domain.Execution) (ids []domain.ExecutionID, err error) {
+func (s *Executions) livingParts(ctx context.Context, parents []domain.Execution) (ids []domain.ExecutionID, err error) {
 	err = s.look(ctx, "find parts", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		ids = nil
 		for part := range slices.Chunk(parents, 50) {

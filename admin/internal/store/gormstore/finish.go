@@ -10,7 +10,7 @@ import (
 // FinishAttempts writes results, releases slots, wakes who waits for them,
 // archives attempts that are repeated and writes alert events, in one
 // transaction.
-func (s *Store) FinishAttempts(ctx context.Context, reports []store.AttemptReport) ([]store.FinishResult, error) {
+func (s *Executions) FinishAttempts(ctx context.Context, reports []store.AttemptReport) ([]store.FinishResult, error) {
 	if len(reports) == 0 {
 		return nil, nil
 	}

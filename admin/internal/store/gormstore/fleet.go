@@ -30,7 +30,7 @@ func (r executorRow) executor() domain.Executor {
 	}
 }
 
-func (s *Store) CreateExecutor(ctx context.Context, e domain.Executor) error {
+func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error {
 	return s.run(ctx, "create executor", func(t *txn) error {
 		row := executorRow{
 			ID: int64(e.ID), TenantID: int64(e.TenantID), Name: e.Name, Description: clip(e.Description, messageSize), CreatedAt: millis(e.CreatedAt),
@@ -59,17 +59,17 @@ func (t *txn) executorName(tenant domain.TenantID, id domain.ExecutorID) (string
 	return name, err
 }
 
-func (s *Store) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
-	row, err := findOne[executorRow](ctx, s, "find executor", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+func (s *Executors) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
+	row, err := findOne[executorRow](ctx, s.DB, "find executor", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	return row.executor(), err
 }
 
-func (s *Store) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
-	row, err := findOne[executorRow](ctx, s, "find executor", "tenant_id = ? AND name = ?", int64(tenant), name)
+func (s *Executors) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
+	row, err := findOne[executorRow](ctx, s.DB, "find executor", "tenant_id = ? AND name = ?", int64(tenant), name)
 	return row.executor(), err
 }
 
-func (s *Store) ListExecutors(ctx context.Context, p store.ListExecutorsParams) (out []store.ExecutorSummary, err error) {
+func (s *Executors) ListExecutors(ctx context.Context, p store.ListExecutorsParams) (out []store.ExecutorSummary, err error) {
 	err = s.look(ctx, "list executors", func(ctx context.Context, q querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ?", int64(p.Tenant))
 		if p.Query != "" {
@@ -94,7 +94,7 @@ func (s *Store) ListExecutors(ctx context.Context, p store.ListExecutorsParams) 
 	return out, err
 }
 
-func (s *Store) countFleet(ctx context.Context, q querier, tenant domain.TenantID, ids []int64, into map[int64]*store.ExecutorSummary) error {
+func (s *Executors) countFleet(ctx context.Context, q querier, tenant domain.TenantID, ids []int64, into map[int64]*store.ExecutorSummary) error {
 	err := query(ctx, q, func(rows *sql.Rows) error {
 		var id int64
 		var total, online int
@@ -146,8 +146,8 @@ func (r handlerRow) handler() (domain.Handler, error) {
 	return h, nil
 }
 
-func (s *Store) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
-	rows, err := findAll[handlerRow](ctx, s, "list handlers", "name", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+func (s *Executors) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
+	rows, err := findAll[handlerRow](ctx, s.DB, "list handlers", "name", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func (s *Store) ListHandlers(ctx context.Context, tenant domain.TenantID, execut
 	return out, nil
 }
 
-func (s *Store) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {
-	row, err := findOne[handlerRow](ctx, s, "find handler", "tenant_id = ? AND executor_id = ? AND name = ?", int64(tenant), int64(executor), name)
+func (s *Executors) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {
+	row, err := findOne[handlerRow](ctx, s.DB, "find handler", "tenant_id = ? AND executor_id = ? AND name = ?", int64(tenant), int64(executor), name)
 	if domain.Is(err, domain.CodeNotFound) {
 		err = domain.Errorf(domain.CodeNotFound, "the executor has no handler %q", name)
 	}
@@ -171,8 +171,8 @@ func (s *Store) FindHandler(ctx context.Context, tenant domain.TenantID, executo
 	return row.handler()
 }
 
-func (s *Store) FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error) {
-	row, err := findOne[instanceRow](ctx, s, "find instance", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+func (s *Executors) FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error) {
+	row, err := findOne[instanceRow](ctx, s.DB, "find instance", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
 		return domain.Instance{}, err
 	}
@@ -180,7 +180,7 @@ func (s *Store) FindInstance(ctx context.Context, tenant domain.TenantID, id dom
 }
 
 // ListInstances lists the living first, each group newest first.
-func (s *Store) ListInstances(ctx context.Context, p store.ListInstancesParams) ([]domain.Instance, error) {
+func (s *Executors) ListInstances(ctx context.Context, p store.ListInstancesParams) ([]domain.Instance, error) {
 	var out []domain.Instance
 	err := s.look(ctx, "list instances", func(_ context.Context, _ querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ?", int64(p.Tenant))
@@ -207,12 +207,12 @@ func toInstances(rows []instanceRow) []domain.Instance {
 }
 
 // heard is the condition for an instance that has not gone and is not Silent.
-func (s *Store) heard() string {
+func (s *shared) heard() string {
 	return fmt.Sprintf("lease_until > %[1]s AND (lease_until >= %[1]s + %[2]d OR last_seen_at >= %[1]s - %[3]d)",
 		s.d.clockNow(), (domain.LeaseTTL - domain.SilentAfter).Milliseconds(), domain.SilentAfter.Milliseconds())
 }
 
-func (s *Store) CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
+func (s *Executors) CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
 	err = s.look(ctx, "count heard instances", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		return query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) },
 			"SELECT COUNT(*) FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND "+s.heard(), int64(tenant), int64(executor))
@@ -220,7 +220,7 @@ func (s *Store) CountHeard(ctx context.Context, tenant domain.TenantID, executor
 	return n, err
 }
 
-func (s *Store) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
+func (s *Instances) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
 	err = s.look(ctx, "count online instances", func(ctx context.Context, _ querier, _ *gorm.DB) error {
 		return s.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > "+
 			s.d.clockNow(), int64(tenant), int64(executor)).Scan(&n)

@@ -112,7 +112,7 @@ func (f *flights) doubt(ids []domain.ExecutionID) {
 
 // doubtChanged forgets the rows that are not as this node believes any more; it
 // reports whether there are any.
-func (s *Store) doubtChanged(ctx context.Context, ids []domain.ExecutionID) bool {
+func (s *core) doubtChanged(ctx context.Context, ids []domain.ExecutionID) bool {
 	believed := map[domain.ExecutionID]int64{}
 	for _, id := range ids {
 		if known, ok := s.flights.entries.Peek(id); ok && known.row != nil {

@@ -16,7 +16,7 @@ const maxHolders = 20
 
 // ListSlotHolders goes through the job's partition: whoever holds a slot has a
 // WakeAt.
-func (s *Store) ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) (views []store.ExecutionView, err error) {
+func (s *Runs) ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) (views []store.ExecutionView, err error) {
 	err = s.look(ctx, "list slot holders", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+" FROM executions"+s.d.byIndex("ix_executions_wake")+
 			" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ? AND holds_slot = 1 LIMIT ?",
@@ -31,7 +31,7 @@ func (s *Store) ListSlotHolders(ctx context.Context, tenant domain.TenantID, job
 }
 
 // ListHeld asks by primary key. An instance's slots bound how many it asks.
-func (s *Store) ListHeld(ctx context.Context, tenant domain.TenantID, instance domain.InstanceID, attempts []domain.Held) (held []domain.Held, err error) {
+func (s *Instances) ListHeld(ctx context.Context, tenant domain.TenantID, instance domain.InstanceID, attempts []domain.Held) (held []domain.Held, err error) {
 	if len(attempts) == 0 {
 		return nil, nil
 	}

@@ -115,7 +115,7 @@ func drainingSince(known int64, drains bool, at int64) int64 {
 }
 
 // RenewInstances never shortens a lease.
-func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error) {
+func (s *Instances) RenewInstances(ctx context.Context, renewals []store.InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error) {
 	if len(renewals) == 0 {
 		now, err = s.Now(ctx)
 		return now, nil, err
@@ -162,7 +162,7 @@ func (s *Store) RenewInstances(ctx context.Context, renewals []store.InstanceRen
 	return now, renewed, err
 }
 
-func (s *Store) WakeInstances(ctx context.Context, executors []domain.ExecutorID) error {
+func (s *Instances) WakeInstances(ctx context.Context, executors []domain.ExecutorID) error {
 	if len(executors) == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (s *Store) WakeInstances(ctx context.Context, executors []domain.ExecutorID
 	})
 }
 
-func (s *Store) ListWanted(ctx context.Context, ids []domain.InstanceID) (out []domain.InstanceID, err error) {
+func (s *Instances) ListWanted(ctx context.Context, ids []domain.InstanceID) (out []domain.InstanceID, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -189,7 +189,7 @@ func (s *Store) ListWanted(ctx context.Context, ids []domain.InstanceID) (out []
 }
 
 // ExpireInstances waits as long after a lease's end as the sweep does.
-func (s *Store) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) (out []domain.Instance, err error) {
+func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) (out []domain.Instance, err error) {
 	err = s.runRepeatable(ctx, "expire instances", func(t *txn) error {
 		if err := t.guard(); err != nil {
 			return err

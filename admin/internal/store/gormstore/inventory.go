@@ -15,7 +15,7 @@ const inventoryBatch = 500
 // and keeps it when it is given back. Inventories go into one transaction as
 // long as they fit; what one transaction has settled is answered, whatever
 // becomes of the next.
-func (s *Store) SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []store.SettledInventory {
+func (s *Inventory) SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []store.SettledInventory {
 	out := make([]store.SettledInventory, 0, len(list))
 	for len(list) > 0 {
 		n, rows := 1, len(list[0].Items)
@@ -37,7 +37,7 @@ type asked struct {
 	of *store.SettleInventoryParams
 }
 
-func (s *Store) settleSome(ctx context.Context, list []store.SettleInventoryParams) ([]store.SettledInventory, error) {
+func (s *Inventory) settleSome(ctx context.Context, list []store.SettleInventoryParams) ([]store.SettledInventory, error) {
 	var items []asked
 	for i := range list {
 		for _, h := range list[i].Items {
@@ -60,7 +60,7 @@ func (s *Store) settleSome(ctx context.Context, list []store.SettleInventoryPara
 	return out, nil
 }
 
-func (s *Store) settle(ctx context.Context, items []asked) ([]store.SettledItem, error) {
+func (s *Inventory) settle(ctx context.Context, items []asked) ([]store.SettledItem, error) {
 	ids := domain.Collect(items, func(h *asked) domain.ExecutionID { return h.ID })
 	out := make([]store.SettledItem, len(items))
 	err := s.move(ctx, "settle inventory", ids, func(b *batch) (err error) {

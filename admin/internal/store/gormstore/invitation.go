@@ -32,7 +32,7 @@ func (r invitationRow) invitation() domain.Invitation {
 	}
 }
 
-func (s *Store) CreateInvitation(ctx context.Context, p store.CreateInvitationParams) (domain.Invitation, error) {
+func (s *Invitations) CreateInvitation(ctx context.Context, p store.CreateInvitationParams) (domain.Invitation, error) {
 	i := p.Invitation
 	err := s.run(ctx, "create invitation", func(t *txn) error {
 		// The tenant's row makes two of them count one after the other.
@@ -80,21 +80,21 @@ func (s *Store) CreateInvitation(ctx context.Context, p store.CreateInvitationPa
 	return i, err
 }
 
-func (s *Store) ListInvitations(ctx context.Context, tenant domain.TenantID) ([]domain.Invitation, error) {
-	rows, err := findAll[invitationRow](ctx, s, "list invitations", "id", "tenant_id = ?", int64(tenant))
+func (s *Invitations) ListInvitations(ctx context.Context, tenant domain.TenantID) ([]domain.Invitation, error) {
+	rows, err := findAll[invitationRow](ctx, s.DB, "list invitations", "id", "tenant_id = ?", int64(tenant))
 	return s.open(ctx, rows, err)
 }
 
-func (s *Store) ListInvitationsOf(ctx context.Context, user domain.UserID) ([]domain.Invitation, error) {
+func (s *Invitations) ListInvitationsOf(ctx context.Context, user domain.UserID) ([]domain.Invitation, error) {
 	if user == 0 {
 		return nil, nil // those are nobody's
 	}
-	rows, err := findAll[invitationRow](ctx, s, "list invitations", "id", "user_id = ? AND declined_at = 0", int64(user))
+	rows, err := findAll[invitationRow](ctx, s.DB, "list invitations", "id", "user_id = ? AND declined_at = 0", int64(user))
 	return s.open(ctx, rows, err)
 }
 
 // open leaves out what has expired, by the database's clock.
-func (s *Store) open(ctx context.Context, rows []invitationRow, err error) ([]domain.Invitation, error) {
+func (s *Invitations) open(ctx context.Context, rows []invitationRow, err error) ([]domain.Invitation, error) {
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -111,13 +111,13 @@ func (s *Store) open(ctx context.Context, rows []invitationRow, err error) ([]do
 	return out, nil
 }
 
-func (s *Store) DeleteInvitation(ctx context.Context, tenant domain.TenantID, id domain.InvitationID) error {
+func (s *Invitations) DeleteInvitation(ctx context.Context, tenant domain.TenantID, id domain.InvitationID) error {
 	return s.run(ctx, "delete invitation", func(t *txn) error {
 		return t.mustFind("invitation", id, "DELETE FROM invitations WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	})
 }
 
-func (s *Store) AcceptInvitation(ctx context.Context, user domain.UserID, id domain.InvitationID) error {
+func (s *Invitations) AcceptInvitation(ctx context.Context, user domain.UserID, id domain.InvitationID) error {
 	return s.run(ctx, "accept invitation", func(t *txn) error {
 		// The account's row: what its tenants may do with it depends on how many
 		// they are (UpdateUser, DeleteMembership).
@@ -136,7 +136,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, user domain.UserID, id dom
 	})
 }
 
-func (s *Store) DeclineInvitation(ctx context.Context, user domain.UserID, id domain.InvitationID) error {
+func (s *Invitations) DeclineInvitation(ctx context.Context, user domain.UserID, id domain.InvitationID) error {
 	return s.run(ctx, "decline invitation", func(t *txn) error {
 		row, err := t.answerable(user, id)
 		if err != nil {

@@ -102,7 +102,7 @@ func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *trigger
 }
 
 // UpdateJob writes a new revision; see revise.
-func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
+func (s *Jobs) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
 	err := s.run(ctx, "update job", func(t *txn) error {
 		trigger, job, now, err := t.lockJob(p.Tenant, p.ID)
 		if err != nil {
@@ -117,12 +117,12 @@ func (s *Store) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.J
 			}
 			job.ExecutorID = int64(p.Executor)
 		}
-		if err := t.allowFires(&job, t.rate(now, &p.Spec)); err != nil {
+		if err := t.allowFires(&job, s.rate(now, &p.Spec)); err != nil {
 			return err
 		}
 		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
 		job.setDeclared(p.Declared)
-		return t.revise(trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan})
+		return s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan})
 	})
 	if err != nil {
 		return store.JobView{}, err
@@ -140,15 +140,15 @@ type revision struct {
 
 // revise ends the plan of the old revision and starts anew with the next one.
 // The trigger is locked.
-func (t *txn) revise(trigger *triggerRow, job *jobRow, now time.Time, r revision) error {
-	now, err := t.endPlan(trigger, now, r.plan, domain.JobEnabled)
+func (s *shared) revise(t *txn, trigger *triggerRow, job *jobRow, now time.Time, r revision) error {
+	now, err := s.engine.endPlan(t, trigger, now, r.plan, domain.JobEnabled)
 	if err != nil {
 		return err
 	}
 	job.Revision++
 	job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), r.by
 	job.setSpec(r.spec)
-	job.FiresPerMinute = t.rate(now, r.spec)
+	job.FiresPerMinute = s.rate(now, r.spec)
 	if err := t.linkCalendars(job, r.spec); err != nil {
 		return err
 	}
@@ -180,14 +180,14 @@ func (t *txn) saveJob(job *jobRow, next time.Time) error {
 
 // SetJobState holds the trigger's lock while it ends what waits: a claim sees
 // the job before or after, never in between.
-func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
+func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
 	var view store.JobView
 	err := s.run(ctx, "set job state", func(t *txn) error {
 		trigger, job, now, err := t.lockJob(p.Tenant, p.ID)
 		if err != nil {
 			return err
 		}
-		spec, err := t.spec(&job)
+		spec, err := s.specs.ofJob(t, &job)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
 			next = instant(trigger.nextFireAt) // nothing changes but the note
 		case p.State == domain.JobEnabled:
-			job.FiresPerMinute = t.rate(now, spec)
+			job.FiresPerMinute = s.rate(now, spec)
 			if err := t.grow(p.Tenant, growth{domain.QuotaFires, job.FiresPerMinute}); err != nil {
 				return err
 			}
@@ -204,7 +204,7 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 				return err
 			}
 		default:
-			if now, err = t.endPlan(trigger, now, p.Plan, p.State); err != nil {
+			if now, err = s.engine.endPlan(t, trigger, now, p.Plan, p.State); err != nil {
 				return err
 			}
 			if p.State == domain.JobDeleted {
@@ -237,14 +237,14 @@ func (s *Store) SetJobState(ctx context.Context, p store.SetJobStateParams) (sto
 	return s.FindJob(ctx, p.Tenant, p.ID)
 }
 
-func (t *txn) spec(job *jobRow) (*domain.JobSpec, error) {
+func (c *specCache) ofJob(t *txn, job *jobRow) (*domain.JobSpec, error) {
 	key := revisionKey{domain.JobID(job.ID), job.Revision}
-	specs, err := t.s.specs.load(t.ctx, t.q, []revisionKey{key})
+	specs, err := c.load(t.ctx, t.q, []revisionKey{key})
 	if err != nil {
 		return nil, err
 	}
 	if specs[key].spec == nil {
-		return job.unreadable(t.s.specs.why(key)), nil
+		return job.unreadable(c.why(key)), nil
 	}
 	return specs[key].spec, nil
 }

@@ -16,8 +16,8 @@ const createOnce = 100
 
 // CreateJob writes the slot row with the job: without it nothing could keep
 // overlap out.
-func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFireFunc) (store.JobView, error) {
-	err := s.run(ctx, "create job", func(t *txn) error { return t.insertJobs([]store.NewJob{{Job: j, Next: next}}) })
+func (s *Jobs) CreateJob(ctx context.Context, j domain.Job, next store.NextFireFunc) (store.JobView, error) {
+	err := s.run(ctx, "create job", func(t *txn) error { return s.insertJobs(t, []store.NewJob{{Job: j, Next: next}}) })
 	if err != nil {
 		return store.JobView{}, err
 	}
@@ -26,7 +26,7 @@ func (s *Store) CreateJob(ctx context.Context, j domain.Job, next store.NextFire
 
 // CreateJobs leaves out those whose names are taken. Where one of a hundred is
 // refused for another reason, each is written by itself and gets its answer.
-func (s *Store) CreateJobs(ctx context.Context, tenant domain.TenantID, jobs []store.NewJob) []error {
+func (s *Jobs) CreateJobs(ctx context.Context, tenant domain.TenantID, jobs []store.NewJob) []error {
 	errs := make([]error, len(jobs))
 	for from := 0; from < len(jobs); from += createOnce {
 		to := min(from+createOnce, len(jobs))
@@ -35,7 +35,7 @@ func (s *Store) CreateJobs(ctx context.Context, tenant domain.TenantID, jobs []s
 	return errs
 }
 
-func (s *Store) createSome(ctx context.Context, tenant domain.TenantID, jobs []store.NewJob, errs []error) {
+func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []store.NewJob, errs []error) {
 	err := s.run(ctx, "create jobs", func(t *txn) error {
 		taken, err := t.takenNames(tenant, jobs)
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) createSome(ctx context.Context, tenant domain.TenantID, jobs []s
 		if len(fresh) == 0 {
 			return nil
 		}
-		return t.insertJobs(fresh)
+		return s.insertJobs(t, fresh)
 	})
 	if err == nil {
 		return
@@ -65,7 +65,7 @@ func (s *Store) createSome(ctx context.Context, tenant domain.TenantID, jobs []s
 		switch {
 		case errs[i] != nil:
 		case single:
-			errs[i] = s.run(ctx, "create job", func(t *txn) error { return t.insertJobs([]store.NewJob{j}) })
+			errs[i] = s.run(ctx, "create job", func(t *txn) error { return s.insertJobs(t, []store.NewJob{j}) })
 		default:
 			errs[i] = err
 		}
@@ -92,7 +92,7 @@ func (t *txn) takenNames(tenant domain.TenantID, jobs []store.NewJob) (map[strin
 }
 
 // insertJobs writes new jobs with all that belongs to them.
-func (t *txn) insertJobs(jobs []store.NewJob) error {
+func (s *Jobs) insertJobs(t *txn, jobs []store.NewJob) error {
 	now, err := t.clock()
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (t *txn) insertJobs(jobs []store.NewJob) error {
 			known[j.Executor] = true
 		}
 		rows[i] = newJobRow(j, now)
-		rows[i].FiresPerMinute = t.rate(now, &j.Spec)
+		rows[i].FiresPerMinute = s.rate(now, &j.Spec)
 	}
 	if err := t.allowJobs(rows); err != nil {
 		return err

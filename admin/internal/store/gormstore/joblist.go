@@ -29,15 +29,15 @@ var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 // contains is a LIKE pattern for "has this text somewhere in it".
 func contains(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
 
-func (s *Store) FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error) {
+func (s *Jobs) FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error) {
 	return s.findJob(ctx, "find job", "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted))
 }
 
-func (s *Store) FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (store.JobView, error) {
+func (s *Jobs) FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (store.JobView, error) {
 	return s.findJob(ctx, "find job", "tenant_id = ? AND name = ? AND state <> ?", int64(tenant), name, int64(domain.JobDeleted))
 }
 
-func (s *Store) findJob(ctx context.Context, step, where string, args ...any) (view store.JobView, err error) {
+func (s *Jobs) findJob(ctx context.Context, step, where string, args ...any) (view store.JobView, err error) {
 	err = s.look(ctx, step, func(ctx context.Context, q querier, g *gorm.DB) error {
 		var row jobRow
 		if err := g.Where(where, args...).Take(&row).Error; err != nil {
@@ -62,7 +62,7 @@ var jobOrders = map[store.JobSort]jobOrder{
 	store.SortByUpdated:  {"j.updated_at <= ? AND (j.updated_at < ? OR j.id < ?)", "j.updated_at DESC, j.id DESC"},
 }
 
-func (s *Store) ListJobs(ctx context.Context, p store.ListJobsParams) (views []store.JobView, err error) {
+func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []store.JobView, err error) {
 	sortBy := p.Sort
 	if sortBy == "" {
 		sortBy = store.SortByName
@@ -135,7 +135,7 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 }
 
 // jobViews adds to jobs what stands in other tables, one query per table.
-func (s *Store) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobRow) ([]store.JobView, error) {
+func (s *shared) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobRow) ([]store.JobView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -186,7 +186,7 @@ func (s *Store) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobR
 
 // lastRuns finds each job's newest run whose fire time has come: one step in
 // the unique index per job.
-func (s *Store) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int64]*store.LastRun, error) {
+func (s *shared) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int64]*store.LastRun, error) {
 	out := map[int64]*store.LastRun{}
 	for part := range slices.Chunk(jobs, 200) {
 		var terms []string
@@ -210,7 +210,7 @@ func (s *Store) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int6
 	return out, nil
 }
 
-func (s *Store) ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.Revision, err error) {
+func (s *Jobs) ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.Revision, err error) {
 	err = s.look(ctx, "list revisions", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var rows []revisionRow
 		err := g.Where("job_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("revision DESC").Limit(pageSize(limit)).Find(&rows).Error
@@ -236,7 +236,7 @@ func (s *Store) ListRevisions(ctx context.Context, tenant domain.TenantID, id do
 	return out, err
 }
 
-func (s *Store) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (spec *domain.JobSpec, err error) {
+func (s *core) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (spec *domain.JobSpec, err error) {
 	err = s.look(ctx, "load job revision", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		key := revisionKey{id, revision}
 		specs, err := s.specs.load(ctx, q, []revisionKey{key})
@@ -252,7 +252,7 @@ func (s *Store) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.J
 	return spec, err
 }
 
-func (s *Store) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error) {
+func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error) {
 	err = s.look(ctx, "count jobs", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		return query(ctx, q, func(rows *sql.Rows) error {
 			var state, n int
@@ -269,7 +269,7 @@ func (s *Store) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled,
 	return enabled, paused, err
 }
 
-func (s *Store) ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) (views []store.JobView, err error) {
+func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) (views []store.JobView, err error) {
 	err = s.look(ctx, "list next fires", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var rows []jobRow
 		err := g.Table("triggers AS t").Select("j.*").Joins("JOIN jobs AS j ON j.id = t.job_id").

@@ -15,7 +15,7 @@ import (
 
 // UseJoinTokens takes locks only when boots come that were not here before:
 // after a node's restart thousands come at once that were.
-func (s *Store) UseJoinTokens(ctx context.Context, list []store.JoinTokenUse) ([]store.UsedJoinToken, error) {
+func (s *Tokens) UseJoinTokens(ctx context.Context, list []store.JoinTokenUse) ([]store.UsedJoinToken, error) {
 	u := joining{list: list}
 	err := s.look(ctx, "find join tokens", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		u = joining{list: list}

@@ -23,17 +23,17 @@ type endedInstance struct {
 	grace func(domain.ExecutionID) time.Duration
 }
 
-func (s *Store) LeaveInstances(ctx context.Context, list []store.InstanceLeave) []error {
+func (s *Instances) LeaveInstances(ctx context.Context, list []store.InstanceLeave) []error {
 	return together(ctx, list, func(list []store.InstanceLeave) (out []error, err error) {
 		err = s.runRepeatable(ctx, "leave instances", func(t *txn) (err error) {
-			out, err = t.leave(list)
+			out, err = s.leave(t, list)
 			return err
 		})
 		return out, err
 	}, func(err error) error { return err })
 }
 
-func (t *txn) leave(list []store.InstanceLeave) ([]error, error) {
+func (s *Instances) leave(t *txn, list []store.InstanceLeave) ([]error, error) {
 	rows, err := t.lockInstances(domain.Collect(list, func(l *store.InstanceLeave) int64 { return int64(l.ID) }))
 	if err != nil {
 		return nil, err
@@ -48,21 +48,21 @@ func (t *txn) leave(list []store.InstanceLeave) ([]error, error) {
 		}
 		ends = append(ends, endedInstance{row: row, reason: l.Reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
 	}
-	_, err = t.endInstances(ends)
+	_, err = s.endInstances(t, ends)
 	return out, err
 }
 
-func (s *Store) SupersedeBoots(ctx context.Context, list []store.SupersedeBootsParams) []store.SupersededBoots {
+func (s *Instances) SupersedeBoots(ctx context.Context, list []store.SupersedeBootsParams) []store.SupersededBoots {
 	return together(ctx, list, func(list []store.SupersedeBootsParams) (out []store.SupersededBoots, err error) {
 		err = s.runRepeatable(ctx, "supersede boots", func(t *txn) (err error) {
-			out, err = t.supersede(list)
+			out, err = s.supersede(t, list)
 			return err
 		})
 		return out, err
 	}, func(err error) store.SupersededBoots { return store.SupersededBoots{Err: err} })
 }
 
-func (t *txn) supersede(list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
+func (s *Instances) supersede(t *txn, list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
 	var ids []int64
 	by := map[int64]int{} // which of the list named an instance first
 	for i, p := range list {
@@ -97,7 +97,7 @@ func (t *txn) supersede(list []store.SupersedeBootsParams) ([]store.SupersededBo
 			ends = append(ends, endedInstance{row: rows[id], reason: "superseded by a new boot", dead: p.OwedComplete, grace: p.GraceOf})
 		}
 	}
-	ended, err := t.endInstances(ends)
+	ended, err := s.endInstances(t, ends)
 	out := make([]store.SupersededBoots, len(list))
 	for _, id := range ended {
 		of := by[int64(id)]
@@ -123,7 +123,7 @@ func (t *txn) lockInstances(ids []int64) (map[int64]*instanceRow, error) {
 
 // endInstances ends the leases of locked instances, each once, and lets their
 // executions be looked at.
-func (t *txn) endInstances(list []endedInstance) (ended []domain.InstanceID, err error) {
+func (s *Instances) endInstances(t *txn, list []endedInstance) (ended []domain.InstanceID, err error) {
 	ends := make(map[domain.InstanceID]endedInstance, len(list))
 	for _, p := range list {
 		if _, twice := ends[domain.InstanceID(p.row.ID)]; !twice && p.row.GoneAt == 0 {
@@ -153,13 +153,13 @@ func (t *txn) endInstances(list []endedInstance) (ended []domain.InstanceID, err
 	if err := registerTable.update(t, changes); err != nil {
 		return nil, err
 	}
-	return ended, t.wakeInstances(ends)
+	return ended, s.wakeInstances(t, ends)
 }
 
 // wakeInstances finds the executions among their tenants' living and lingering
 // ones. All are locked at once, so that those who do the same for others do not
 // wait for each other in a circle.
-func (t *txn) wakeInstances(ends map[domain.InstanceID]endedInstance) error {
+func (s *Instances) wakeInstances(t *txn, ends map[domain.InstanceID]endedInstance) error {
 	type group struct{ tenant, executor int64 }
 	of := map[group][]domain.InstanceID{}
 	for id, p := range ends {
@@ -183,7 +183,7 @@ func (t *txn) wakeInstances(ends map[domain.InstanceID]endedInstance) error {
 		return nil
 	}
 	slices.SortFunc(ids, func(a, b domain.ExecutionID) int { return cmp.Compare(a, b) })
-	b, err := newBatch(t, ids, loadOptions{})
+	b, err := s.newBatch(t, ids, loadOptions{})
 	if err != nil {
 		return err
 	}

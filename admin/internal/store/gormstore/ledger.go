@@ -35,7 +35,7 @@ var _ store.LedgerReader = (*ledgerReader)(nil)
 
 // ReadLedger begins a transaction that cannot write. It sees each page as it is
 // when it is read: what is judged lies far enough back not to change.
-func (s *Store) ReadLedger(ctx context.Context, fn func(store.LedgerReader) error) error {
+func (s *Ledger) ReadLedger(ctx context.Context, fn func(store.LedgerReader) error) error {
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return translate("read ledger", err)

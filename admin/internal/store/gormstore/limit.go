@@ -59,8 +59,11 @@ func (c *limitCache) forget() {
 	c.until = time.Time{}
 }
 
+// ForgetLimits makes the next look read which limits there are: one has changed.
+func (s *Admission) ForgetLimits() { s.limits.forget() }
+
 // LimitsOn implements store.Limits.
-func (s *Store) LimitsOn(tenant domain.TenantID, executor domain.ExecutorID) []domain.LimitKey {
+func (s *Admission) LimitsOn(tenant domain.TenantID, executor domain.ExecutorID) []domain.LimitKey {
 	s.limits.mu.Lock()
 	known := s.limits.known
 	s.limits.mu.Unlock()

@@ -17,7 +17,7 @@ const maxQueueRead = 1000
 // under each. Where there is none, and that is known for a second, it costs
 // nothing.
 func (b *batch) findLimits(ids []domain.ExecutionID) (map[domain.LimitKey][]run.Place, error) {
-	known, err := b.t.s.limits.load(b.t.ctx, b.t.q)
+	known, err := b.s.limits.load(b.t.ctx, b.t.q)
 	if err != nil || len(known) == 0 {
 		return nil, err
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 // SetLimit counts in what runs already.
-func (s *Store) SetLimit(ctx context.Context, l domain.Limit) error {
+func (s *Limits) SetLimit(ctx context.Context, l domain.Limit) error {
 	if l.Max < 0 || l.Max > domain.MaxLimit {
 		return domain.Invalid("body.maxRunning", "must be from 0 (no limit) to %d", domain.MaxLimit)
 	}
-	defer s.limits.forget()
+	defer s.engine.ForgetLimits()
 	return s.runRepeatable(ctx, "set limit", func(t *txn) error {
 		if err := t.subjectExists(l.LimitKey); err != nil {
 			return err
@@ -111,7 +111,7 @@ var occupyingPhases = fmt.Sprintf("phase IN (%d, %d, %d, %d)", phaseAlive, phase
 var waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
 
 // ListLimits counts without a lock.
-func (s *Store) ListLimits(ctx context.Context, tenant domain.TenantID) (views []store.LimitView, err error) {
+func (s *Limits) ListLimits(ctx context.Context, tenant domain.TenantID) (views []store.LimitView, err error) {
 	err = s.look(ctx, "list limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		views = nil
 		return query(ctx, q, func(rows *sql.Rows) error {
@@ -131,7 +131,7 @@ func (s *Store) ListLimits(ctx context.Context, tenant domain.TenantID) (views [
 
 // limitsToLook are the limits under which somebody waits, that were taken away,
 // or that have changed so lately that not all nodes may have known of it.
-func (s *Store) limitsToLook(ctx context.Context) (keys []domain.LimitKey, err error) {
+func (s *Admission) limitsToLook(ctx context.Context) (keys []domain.LimitKey, err error) {
 	err = s.look(ctx, "find limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		keys = nil
 		return query(ctx, q, func(rows *sql.Rows) error {

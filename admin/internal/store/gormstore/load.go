@@ -30,7 +30,7 @@ func LoadJobs(ctx context.Context, s *Store, jobs []domain.Job, next func(i int)
 	for chunk := range slices.Chunk(jobs, loadChunk) {
 		base := done
 		if err := s.run(ctx, "load jobs", func(t *txn) error {
-			return t.loadJobs(chunk, func(i int) time.Time { return next(base + i) })
+			return loadJobs(s, t, chunk, func(i int) time.Time { return next(base + i) })
 		}); err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func LoadJobs(ctx context.Context, s *Store, jobs []domain.Job, next func(i int)
 	return nil
 }
 
-func (t *txn) loadJobs(jobs []domain.Job, next func(i int) time.Time) error {
+func loadJobs(s *Store, t *txn, jobs []domain.Job, next func(i int) time.Time) error {
 	now, err := t.clock()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (t *txn) loadJobs(jobs []domain.Job, next func(i int) time.Time) error {
 		j := &jobs[i]
 		rows[i] = jobRow{
 			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: t.rate(now, &j.Spec),
+			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: s.Jobs.rate(now, &j.Spec),
 			CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 		}
 		rows[i].setSpec(&j.Spec)
@@ -142,7 +142,7 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 }
 
 // withTrigger returns those of the jobs that the tenant has.
-func (s *Store) withTrigger(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
+func (s *DB) withTrigger(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
 	err = s.look(ctx, "find triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		found = nil
 		return query(ctx, q, func(rows *sql.Rows) error {
@@ -157,7 +157,7 @@ func (s *Store) withTrigger(ctx context.Context, tenant domain.TenantID, jobs []
 
 // setUnlocked sets the next fire times of those jobs whose triggers nobody has
 // locked, and returns which these are.
-func (s *Store) setUnlocked(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
+func (s *DB) setUnlocked(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
 	err = s.run(ctx, "set next fires", func(t *txn) error {
 		done = make(map[int64]bool, len(jobs))
 		triggers, err := triggerTable.selectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.d.forUpdateSkip(), int64(tenant))

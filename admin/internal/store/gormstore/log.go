@@ -78,7 +78,7 @@ var errLogMoved = errors.New("the log has grown since it was read")
 
 // AppendLogs reads what is there, compresses outside of the transaction, which
 // others wait for, and writes if nothing has come in between.
-func (s *Store) AppendLogs(ctx context.Context, list []store.LogAppend) (dropped int, err error) {
+func (s *LogAppender) AppendLogs(ctx context.Context, list []store.LogAppend) (dropped int, err error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	lines, dropped, err := s.ownLines(ctx, list)
@@ -102,7 +102,7 @@ func (s *Store) AppendLogs(ctx context.Context, list []store.LogAppend) (dropped
 
 // ownLines collects the lines by attempt and leaves out chunks of executions
 // that are not the sender's.
-func (s *Store) ownLines(ctx context.Context, list []store.LogAppend) (map[attemptKey][]domain.LogLine, int, error) {
+func (s *LogAppender) ownLines(ctx context.Context, list []store.LogAppend) (map[attemptKey][]domain.LogLine, int, error) {
 	var ids []domain.ExecutionID
 	for _, a := range list {
 		for _, c := range a.Chunks {
@@ -131,7 +131,7 @@ func (s *Store) ownLines(ctx context.Context, list []store.LogAppend) (map[attem
 }
 
 // LogEnd implements store.Logs.
-func (s *Store) LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error) {
+func (s *Logs) LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error) {
 	err = s.lookRows(ctx, "find log end", func(rows *sql.Rows) error { return rows.Scan(&attempt, &line) },
 		"SELECT attempt, last_line FROM log_chunks WHERE tenant_id = ? AND execution_id = ? ORDER BY attempt DESC, first_line DESC LIMIT 1",
 		int64(tenant), int64(execution))
@@ -140,7 +140,7 @@ func (s *Store) LogEnd(ctx context.Context, tenant domain.TenantID, execution do
 
 // CountLog implements store.Logs. It reads the summaries of all chunks, which is
 // for logs that have ended.
-func (s *Store) CountLog(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (list []store.LogCount, err error) {
+func (s *Logs) CountLog(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (list []store.LogCount, err error) {
 	cut := func(why int64) string { return fmt.Sprintf("SUM(CASE WHEN cut = %d THEN dropped ELSE 0 END)", why) }
 	err = s.lookRows(ctx, "count log lines", func(rows *sql.Rows) error {
 		var c store.LogCount
@@ -174,7 +174,7 @@ const tailColumns = "tenant_id, execution_id, attempt, first_line, last_line, li
 
 // logTails reads the ends of logs. The newest attempt's end tells what the run
 // has kept; lines that came late for an older one are in no newer one's sum.
-func (s *Store) logTails(ctx context.Context, keys []attemptKey) (map[attemptKey]*logTail, error) {
+func (s *LogAppender) logTails(ctx context.Context, keys []attemptKey) (map[attemptKey]*logTail, error) {
 	out := make(map[attemptKey]*logTail, len(keys))
 	var terms []string
 	for _, k := range keys {

@@ -44,7 +44,7 @@ func (p *logPlan) empty() bool { return len(p.tails) == 0 }
 func dayOf(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
 // planLogs reads the ends of the logs and decides what the lines become.
-func (s *Store) planLogs(ctx context.Context, lines map[attemptKey][]domain.LogLine) (*logPlan, error) {
+func (s *LogAppender) planLogs(ctx context.Context, lines map[attemptKey][]domain.LogLine) (*logPlan, error) {
 	keys := make([]attemptKey, 0, len(lines))
 	for k := range lines {
 		keys = append(keys, k)
@@ -80,7 +80,7 @@ func (s *Store) planLogs(ctx context.Context, lines map[attemptKey][]domain.LogL
 }
 
 // grow decides which lines are kept, and makes the rows.
-func (s *Store) grow(ctx context.Context, p *logPlan, g *logGrowth, fresh []domain.LogLine, today int64) error {
+func (s *LogAppender) grow(ctx context.Context, p *logPlan, g *logGrowth, fresh []domain.LogLine, today int64) error {
 	day := usageKey{g.key.tenant, today}
 	used := p.usage[day].bytes + p.change[day].bytes
 	kept, bytes, reason := s.withinLimits(g.tail, fresh, used, today)
@@ -103,7 +103,7 @@ func (s *Store) grow(ctx context.Context, p *logPlan, g *logGrowth, fresh []doma
 // withinLimits returns how many of the lines may be kept. What has begun to be
 // cut stays so, for the rest of the run or the day: otherwise short lines would
 // slip in between.
-func (s *Store) withinLimits(t *logTail, fresh []domain.LogLine, used, today int64) (kept int, bytes, reason int64) {
+func (s *LogAppender) withinLimits(t *logTail, fresh []domain.LogLine, used, today int64) (kept int, bytes, reason int64) {
 	limits := s.logLimits
 	if len(t.rows) > 0 {
 		switch end := t.rows[0]; {
@@ -127,7 +127,7 @@ func (s *Store) withinLimits(t *logTail, fresh []domain.LogLine, used, today int
 }
 
 // growKept makes chunks of the lines and of small ones before them.
-func (s *Store) growKept(ctx context.Context, p *logPlan, g *logGrowth, fresh []domain.LogLine, bytes int64) error {
+func (s *LogAppender) growKept(ctx context.Context, p *logPlan, g *logGrowth, fresh []domain.LogLine, bytes int64) error {
 	lines, before := fresh, *g.tail
 	if n := g.tail.mergeable(bytes); n > 0 {
 		old, err := s.linesFrom(ctx, g.key, g.tail.rows[n-1].firstLine, fresh[0].Number)
@@ -174,7 +174,7 @@ func (g *logGrowth) growCut(lines []domain.LogLine, reason int64) {
 }
 
 // linesFrom reads the stored lines from one number up to another.
-func (s *Store) linesFrom(ctx context.Context, k attemptKey, first, end int64) (lines []domain.LogLine, err error) {
+func (s *LogAppender) linesFrom(ctx context.Context, k attemptKey, first, end int64) (lines []domain.LogLine, err error) {
 	err = query(ctx, s.lookup, func(rows *sql.Rows) error {
 		var body sql.RawBytes
 		var format int

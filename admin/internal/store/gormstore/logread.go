@@ -26,7 +26,7 @@ const (
 
 // ReadLog implements store.Logs: it walks over the chunks' summaries and
 // inflates those that may have a line that is asked for.
-func (s *Store) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPage, error) {
+func (s *Logs) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPage, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	if p.Limit <= 0 {
@@ -50,7 +50,7 @@ func (s *Store) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPa
 // together, and who looked for the first of them before and for the others
 // afterwards would miss lines. Who follows a log asks often for nothing, which
 // takes no more than one statement.
-func (s *Store) readLog(ctx context.Context, r *logReader) error {
+func (s *Logs) readLog(ctx context.Context, r *logReader) error {
 	if r.p.After > 0 && !r.backward() {
 		if err := r.end(ctx, s.lookup); err != nil || r.page.LastLine <= r.p.After {
 			r.page.Reached = r.p.After

@@ -12,7 +12,7 @@ import (
 )
 
 // logUsageOf reads what the tenants have written today.
-func (s *Store) logUsageOf(ctx context.Context, keys []attemptKey, today int64) (map[usageKey]logUsage, error) {
+func (s *LogAppender) logUsageOf(ctx context.Context, keys []attemptKey, today int64) (map[usageKey]logUsage, error) {
 	out := map[usageKey]logUsage{}
 	if s.logLimits.TenantDayBytes == 0 {
 		return out, nil
@@ -58,7 +58,7 @@ func (t *txn) countLogs(change map[usageKey]logUsage) error {
 }
 
 // logBytesOf returns what is stored of each tenant's logs, after compression.
-func (s *Store) logBytesOf(ctx context.Context) (map[domain.TenantID]int64, error) {
+func (s *Retention) logBytesOf(ctx context.Context) (map[domain.TenantID]int64, error) {
 	out := map[domain.TenantID]int64{}
 	err := s.lookRows(ctx, "read log usage", func(rows *sql.Rows) error {
 		var tenant domain.TenantID
@@ -78,7 +78,7 @@ type oldLog struct {
 
 // deleteOldLogs deletes the oldest chunks of a tenant: at most limit of them, of
 // executions below floor, and no more than it takes to free some bytes.
-func (s *Store) deleteOldLogs(ctx context.Context, tenant domain.TenantID, floor, bytes int64, limit int) (deleted, freed int64, err error) {
+func (s *Retention) deleteOldLogs(ctx context.Context, tenant domain.TenantID, floor, bytes int64, limit int) (deleted, freed int64, err error) {
 	err = s.runRepeatable(ctx, "delete old logs", func(t *txn) error {
 		var end oldLog
 		err := query(t.ctx, t.q, func(rows *sql.Rows) error {

@@ -23,11 +23,11 @@ const (
 	migrateWait = 5 * time.Minute
 )
 
-// Migrate brings the schema up to date. Several nodes may do it at once: on
+// migrate brings the schema up to date. Several nodes may do it at once: on
 // MySQL they queue for a named lock, on SQLite for the file's write lock.
-func Migrate(ctx context.Context, o Options) (err error) {
+func migrate(ctx context.Context, o dbOptions) (err error) {
 	o.migrating = true
-	s, err := connect(o)
+	s, err := openDB(o)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func Migrate(ctx context.Context, o Options) (err error) {
 
 // migrateMySQL holds the lock on a connection of its own: it ends with the
 // connection, also when this process dies.
-func (s *Store) migrateMySQL(ctx context.Context) (err error) {
+func (s *DB) migrateMySQL(ctx context.Context) (err error) {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
 		return translate("connect for migration", err)
@@ -68,7 +68,7 @@ func (s *Store) migrateMySQL(ctx context.Context) (err error) {
 
 // migrateSQLite repeats: goose's transactions of two processes may collide,
 // and the loser finds the work done.
-func (s *Store) migrateSQLite(ctx context.Context) error {
+func (s *DB) migrateSQLite(ctx context.Context) error {
 	backoff := 10 * time.Millisecond
 	for try := 1; ; try++ {
 		err := s.up(ctx)
@@ -87,7 +87,7 @@ func (s *Store) migrateSQLite(ctx context.Context) error {
 	}
 }
 
-func (s *Store) up(ctx context.Context) error {
+func (s *DB) up(ctx context.Context) error {
 	provider, err := s.provider()
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *Store) up(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) provider() (*goose.Provider, error) {
+func (s *DB) provider() (*goose.Provider, error) {
 	files, dialect := schema.SQLite, goose.DialectSQLite3
 	if s.d.name() == "mysql" {
 		files, dialect = schema.MySQL, goose.DialectMySQL
@@ -118,10 +118,10 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return provider, nil
 }
 
-// PendingSQL returns the statements that Migrate would run, with a comment
+// pendingSQL returns the statements that Migrate would run, with a comment
 // before each file, and "" when there are none. It changes nothing.
-func PendingSQL(ctx context.Context, o Options) (text string, err error) {
-	s, err := connect(o)
+func pendingSQL(ctx context.Context, o dbOptions) (text string, err error) {
+	s, err := openDB(o)
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +144,7 @@ type migration struct {
 }
 
 // pending compares the embedded files with goose's table, which need not exist.
-func (s *Store) pending(ctx context.Context) ([]migration, error) {
+func (s *DB) pending(ctx context.Context) ([]migration, error) {
 	provider, err := s.provider()
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (s *Store) pending(ctx context.Context) ([]migration, error) {
 	return out, nil
 }
 
-func (s *Store) applied(ctx context.Context) (map[int64]bool, error) {
+func (s *DB) applied(ctx context.Context) (map[int64]bool, error) {
 	exists := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
 	if s.d.name() == "mysql" {
 		exists = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'goose_db_version'"

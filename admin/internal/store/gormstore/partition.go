@@ -15,7 +15,7 @@ import (
 
 // ReadPartitions reads on the connection that renews, so that a node which
 // sees the table could also have renewed.
-func (s *Store) ReadPartitions(ctx context.Context) (table domain.PartitionTable, err error) {
+func (s *Partitions) ReadPartitions(ctx context.Context) (table domain.PartitionTable, err error) {
 	pool := s.leases
 	if s.read != s.write {
 		pool = s.read // SQLite: readers do not wait for the writer
@@ -28,7 +28,7 @@ func (s *Store) ReadPartitions(ctx context.Context) (table domain.PartitionTable
 	return table, nil
 }
 
-func (s *Store) readPartitions(ctx context.Context, q querier) (table domain.PartitionTable, err error) {
+func (s *Partitions) readPartitions(ctx context.Context, q querier) (table domain.PartitionTable, err error) {
 	err = query(ctx, q, func(rows *sql.Rows) error {
 		var l domain.PartitionLease
 		var now, confirmed, until, mark int64
@@ -66,7 +66,7 @@ func (s *Store) readPartitions(ctx context.Context, q querier) (table domain.Par
 
 // RenewPartitions makes its writes and reads one transaction, so that a node's
 // sign of life and its leases end together.
-func (s *Store) RenewPartitions(ctx context.Context, p store.RenewPartitionsParams) (table domain.PartitionTable, err error) {
+func (s *Partitions) RenewPartitions(ctx context.Context, p store.RenewPartitionsParams) (table domain.PartitionTable, err error) {
 	marks := s.rollbacks.marks()
 	err = s.leaseTx(ctx, "renew partitions", func(t *txn) error {
 		if err := t.d.connect(t, p.BootID); err != nil {
@@ -121,7 +121,7 @@ func terms(list []domain.PartitionTerm) string {
 }
 
 // AcquirePartitions passes over rows that a claim or another node has locked.
-func (s *Store) AcquirePartitions(ctx context.Context, p store.AcquirePartitionsParams) (got []domain.PartitionLease, err error) {
+func (s *Partitions) AcquirePartitions(ctx context.Context, p store.AcquirePartitionsParams) (got []domain.PartitionLease, err error) {
 	if len(p.Want) == 0 {
 		return nil, nil
 	}
@@ -153,7 +153,7 @@ func (s *Store) AcquirePartitions(ctx context.Context, p store.AcquirePartitions
 	return got, nil
 }
 
-func (s *Store) ReleasePartitions(ctx context.Context, p store.ReleasePartitionsParams) (ended []domain.PartitionTerm, err error) {
+func (s *Partitions) ReleasePartitions(ctx context.Context, p store.ReleasePartitionsParams) (ended []domain.PartitionTerm, err error) {
 	err = s.leaseTx(ctx, "release partitions", func(t *txn) error {
 		ended = ended[:0]
 		if p.Leaving {
@@ -189,7 +189,7 @@ func (s *Store) ReleasePartitions(ctx context.Context, p store.ReleasePartitions
 
 // ListPlanned reads the index of the sweep: what was planned wakes PickupGrace
 // after its time.
-func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out []domain.Execution, err error) {
+func (s *Partitions) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out []domain.Execution, err error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	until := s.d.clockNow() + fmt.Sprintf(" + %d", (p.Horizon+domain.PickupGrace).Milliseconds())
@@ -230,7 +230,7 @@ func (s *Store) ListPlanned(ctx context.Context, p store.ListPlannedParams) (out
 // unlocked leaves out what a transaction has locked, such as one of the node
 // that is frozen: whoever took it on would wait for the end of the lock, with
 // all that is in the same batch. It is swept later.
-func (s *Store) unlocked(ctx context.Context, list []domain.Execution) ([]domain.Execution, error) {
+func (s *Partitions) unlocked(ctx context.Context, list []domain.Execution) ([]domain.Execution, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -279,7 +279,7 @@ func (t *txn) verifyTerms(held []domain.PartitionTerm) error {
 }
 
 // leaseTx runs fn once on the connection of the leases.
-func (s *Store) leaseTx(ctx context.Context, step string, fn func(*txn) error) error {
+func (s *DB) leaseTx(ctx context.Context, step string, fn func(*txn) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	tx, err := s.leases.BeginTx(ctx, nil)

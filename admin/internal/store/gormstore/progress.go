@@ -65,7 +65,7 @@ func (t *txn) owners(ids []domain.ExecutionID, lock string) (map[domain.Executio
 	return out, nil
 }
 
-func (s *Store) SaveProgress(ctx context.Context, list []store.ProgressReport) error {
+func (s *Progress) SaveProgress(ctx context.Context, list []store.ProgressReport) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -105,8 +105,8 @@ func (t *txn) saveProgress(p store.ProgressReport, now int64) error {
 	return t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error // the first, or older than what is there
 }
 
-func (s *Store) FindProgress(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Progress, error) {
-	r, err := findOne[progressRow](ctx, s, "find progress", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
+func (s *Runs) FindProgress(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Progress, error) {
+	r, err := findOne[progressRow](ctx, s.DB, "find progress", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	return domain.Progress{
 		ExecutionID: domain.ExecutionID(r.ExecutionID), Fence: r.Fence, Seq: r.Seq, Permille: int(r.Permille), Message: r.Message, UpdatedAt: instant(r.UpdatedAt),
 	}, err
@@ -115,7 +115,7 @@ func (s *Store) FindProgress(ctx context.Context, tenant domain.TenantID, id dom
 // TakeSteps decides under a shared lock on the executions, so that they neither
 // end nor are offered anew before it has committed: what it stores was stored by
 // the newest attempt while it ran.
-func (s *Store) TakeSteps(ctx context.Context, list []store.StepRequest) (answers []store.StepAnswer, err error) {
+func (s *Progress) TakeSteps(ctx context.Context, list []store.StepRequest) (answers []store.StepAnswer, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -229,8 +229,8 @@ func tooMuch(r store.StepRequest, kept map[string]keptStep) string {
 	return ""
 }
 
-func (s *Store) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error) {
-	rows, err := findAll[stepRow](ctx, s, "list steps", "stored_at, name", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
+func (s *Runs) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error) {
+	rows, err := findAll[stepRow](ctx, s.DB, "list steps", "stored_at, name", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	out := make([]domain.StoredStep, len(rows))
 	for i, r := range rows {
 		out[i] = domain.StoredStep{Name: r.Name, Fence: r.Fence, Output: r.Output, StoredAt: instant(r.StoredAt)}
@@ -257,7 +257,7 @@ func insertCallbacks(t *txn, rows []callbackRow) error {
 	return nil
 }
 
-func (s *Store) ListCallbacks(ctx context.Context, limit int) (out []store.Callback, err error) {
+func (s *Runs) ListCallbacks(ctx context.Context, limit int) (out []store.Callback, err error) {
 	err = s.look(ctx, "list callbacks", func(ctx context.Context, _ querier, g *gorm.DB) error {
 		var rows []callbackRow
 		if err := g.Order("execution_id, success").Limit(pageSize(limit)).Find(&rows).Error; err != nil {
@@ -274,7 +274,7 @@ func (s *Store) ListCallbacks(ctx context.Context, limit int) (out []store.Callb
 	return out, err
 }
 
-func (s *Store) DeleteCallback(ctx context.Context, c store.Callback) error {
+func (s *Runs) DeleteCallback(ctx context.Context, c store.Callback) error {
 	return s.runRepeatable(ctx, "delete callback", func(t *txn) error {
 		_, err := t.exec(t.ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ? AND tenant_id = ?",
 			int64(c.ID), flag(c.Success), int64(c.Tenant))

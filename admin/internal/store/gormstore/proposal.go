@@ -40,7 +40,7 @@ func (r *proposalRow) proposal() (domain.Proposal, error) {
 	}, nil
 }
 
-func (s *Store) Propose(ctx context.Context, p domain.Proposal) error {
+func (s *Catalogue) Propose(ctx context.Context, p domain.Proposal) error {
 	text, err := encodeSpec(&p.Spec)
 	if err != nil {
 		return fmt.Errorf("encode proposal: %w", err)
@@ -67,7 +67,7 @@ func (s *Store) Propose(ctx context.Context, p domain.Proposal) error {
 	})
 }
 
-func (s *Store) ListProposals(ctx context.Context, p store.ListProposalsParams) (out []store.ProposalView, err error) {
+func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsParams) (out []store.ProposalView, err error) {
 	err = s.look(ctx, "list proposals", func(ctx context.Context, q querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ? AND state = ? AND id > ?", int64(p.Tenant), int64(domain.ProposalPending), p.After)
 		if p.Executor != 0 {
@@ -83,7 +83,7 @@ func (s *Store) ListProposals(ctx context.Context, p store.ListProposalsParams) 
 	return out, err
 }
 
-func (s *Store) FindProposal(ctx context.Context, tenant domain.TenantID, id int64) (view store.ProposalView, err error) {
+func (s *Catalogue) FindProposal(ctx context.Context, tenant domain.TenantID, id int64) (view store.ProposalView, err error) {
 	err = s.look(ctx, "find proposal", func(ctx context.Context, q querier, g *gorm.DB) error {
 		var row proposalRow
 		if err := g.Where("id = ? AND tenant_id = ?", id, int64(tenant)).Take(&row).Error; err != nil {
@@ -99,7 +99,7 @@ func (s *Store) FindProposal(ctx context.Context, tenant domain.TenantID, id int
 }
 
 // proposalViews adds executors and jobs; all rows are of one tenant.
-func (s *Store) proposalViews(ctx context.Context, q querier, rows []proposalRow) ([]store.ProposalView, error) {
+func (s *Catalogue) proposalViews(ctx context.Context, q querier, rows []proposalRow) ([]store.ProposalView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ func (s *Store) proposalViews(ctx context.Context, q querier, rows []proposalRow
 	return out, nil
 }
 
-func (s *Store) jobsByName(ctx context.Context, q querier, tenant int64, names []string) (map[string]*store.JobView, error) {
+func (s *Catalogue) jobsByName(ctx context.Context, q querier, tenant int64, names []string) (map[string]*store.JobView, error) {
 	var rows []jobRow
 	err := s.reader.WithContext(ctx).Where("tenant_id = ? AND name IN ? AND state <> ?", tenant, names, int64(domain.JobDeleted)).Find(&rows).Error
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Store) jobsByName(ctx context.Context, q querier, tenant int64, names [
 	return out, err
 }
 
-func (s *Store) DeclineProposal(ctx context.Context, tenant domain.TenantID, id int64, hash, by string) error {
+func (s *Catalogue) DeclineProposal(ctx context.Context, tenant domain.TenantID, id int64, hash, by string) error {
 	return s.run(ctx, "decline proposal", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) DeclineProposal(ctx context.Context, tenant domain.TenantID, id 
 	})
 }
 
-func (s *Store) DropProposals(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, names []string) error {
+func (s *Catalogue) DropProposals(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}

@@ -95,8 +95,8 @@ func (t *txn) allowFires(job *jobRow, fires int64) error {
 }
 
 // rate is the most that a schedule fires in a minute.
-func (t *txn) rate(now time.Time, spec *domain.JobSpec) int64 {
-	return int64(t.s.firesPerMinute(now, spec))
+func (s *shared) rate(now time.Time, spec *domain.JobSpec) int64 {
+	return int64(s.firesPerMinute(now, spec))
 }
 
 // readQuotas returns a tenant's quotas without what is used.
@@ -155,8 +155,8 @@ const countedTenants = 10_000
 // allowInstance lets one more of a tenant in. It goes by a count that may
 // be InstanceCountAge old, to which this node adds what it lets in: a count with
 // each registration would cost the database more than the registration.
-func (t *txn) allowInstance(tenant domain.TenantID) error {
-	c, known := t.s.instances.Get(tenant)
+func (s *Instances) allowInstance(t *txn, tenant domain.TenantID) error {
+	c, known := s.counts.Get(tenant)
 	if !known || time.Since(c.at) > domain.InstanceCountAge {
 		quotas, err := readQuotas(t.ctx, t.q, tenant)
 		if err != nil {
@@ -173,12 +173,16 @@ func (t *txn) allowInstance(tenant domain.TenantID) error {
 	if err == nil {
 		c.Used++
 	}
-	t.s.instances.Add(tenant, c)
+	s.counts.Add(tenant, c)
 	return err
 }
 
+// ForgetCount makes the next registration count a tenant's instances anew: its
+// quota has changed.
+func (s *Instances) ForgetCount(tenant domain.TenantID) { s.counts.Remove(tenant) }
+
 // MaxOf reads the quotas anew.
-func (s *Store) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.QuotaKind) (limit int64, err error) {
+func (s *Quotas) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.QuotaKind) (limit int64, err error) {
 	err = s.look(ctx, "read quotas", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		quotas, err := readQuotas(ctx, q, tenant)
 		limit = quotas[kind].Max
@@ -188,8 +192,8 @@ func (s *Store) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.Q
 }
 
 // ListQuotas returns a tenant's quotas with what is used of each.
-func (s *Store) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []domain.Quota, err error) {
-	if _, err := s.FindTenant(ctx, tenant); err != nil {
+func (s *Quotas) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []domain.Quota, err error) {
+	if _, err := findOne[tenantRow](ctx, s.DB, "find tenant", "id = ?", int64(tenant)); err != nil {
 		return nil, err
 	}
 	err = s.look(ctx, "list quotas", func(ctx context.Context, q querier, _ *gorm.DB) error {
@@ -211,8 +215,8 @@ func (s *Store) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []d
 }
 
 // SetQuotas writes each of the kinds for itself: a repetition changes nothing.
-func (s *Store) SetQuotas(ctx context.Context, p store.SetQuotasParams) error {
-	defer s.instances.Remove(p.Tenant)
+func (s *Quotas) SetQuotas(ctx context.Context, p store.SetQuotasParams) error {
+	defer s.engine.ForgetCount(p.Tenant)
 	return s.runRepeatable(ctx, "set quotas", func(t *txn) error {
 		found, err := t.tenantExists(p.Tenant, t.d.forUpdate())
 		if err != nil {

@@ -23,11 +23,11 @@ const (
 	reachBusy = time.Second
 )
 
-// Reach looks whether the database can be used at all, before anything is asked
+// reach looks whether the database can be used at all, before anything is asked
 // of it. Unreachable tells from the error whether it may come by itself.
-func Reach(ctx context.Context, o Options) (err error) {
+func reach(ctx context.Context, o dbOptions) (err error) {
 	o.busy = reachBusy
-	s, err := connect(o)
+	s, err := openDB(o)
 	if err != nil {
 		return err
 	}

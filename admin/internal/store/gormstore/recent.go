@@ -23,7 +23,7 @@ type use struct {
 
 // RecentInstances reads Limit rows of the occurrence index for each job, in one
 // statement.
-func (s *Store) RecentInstances(ctx context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
+func (s *Executions) RecentInstances(ctx context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
 	if len(p.Jobs) == 0 {
 		return nil, nil
 	}

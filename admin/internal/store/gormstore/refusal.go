@@ -49,7 +49,7 @@ func (r refusalRow) refusal() domain.Refusal {
 
 // NoteRefusals goes in the order of the subjects, so that nodes do not wait for
 // each other in a circle.
-func (s *Store) NoteRefusals(ctx context.Context, list []domain.Refusal, keep int) error {
+func (s *Refusals) NoteRefusals(ctx context.Context, list []domain.Refusal, keep int) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *Store) NoteRefusals(ctx context.Context, list []domain.Refusal, keep in
 	})
 }
 
-func (s *Store) ListRefusals(ctx context.Context, limit int) ([]domain.Refusal, error) {
+func (s *Refusals) ListRefusals(ctx context.Context, limit int) ([]domain.Refusal, error) {
 	var rows []refusalRow
 	err := s.look(ctx, "list refusals", func(_ context.Context, _ querier, g *gorm.DB) error {
 		rows = nil
@@ -96,7 +96,7 @@ func (s *Store) ListRefusals(ctx context.Context, limit int) ([]domain.Refusal, 
 	return out, err
 }
 
-func (s *Store) DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+func (s *Refusals) DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
 	err = s.runRepeatable(ctx, "delete old refusals", func(t *txn) (err error) {
 		deleted, err = t.exec(t.ctx, t.d.deleteBounded("refusals", "last_at < ?"), millis(before), int64(limit))
 		return err

@@ -47,7 +47,7 @@ var registerTable = table[instanceRow]{
 // RegisterInstances brings instances back that were declared gone: they are the
 // same processes, and what they lost meanwhile was decided under their old
 // leases.
-func (s *Store) RegisterInstances(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
+func (s *Instances) RegisterInstances(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	out, err := s.registerTogether(ctx, list)
@@ -70,11 +70,11 @@ func (s *Store) RegisterInstances(ctx context.Context, list []store.RegisterInst
 	return out, nil
 }
 
-func (s *Store) registerTogether(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
+func (s *Instances) registerTogether(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
 	for try := 1; ; try++ {
-		r := registering{list: list}
+		r := registering{s: s, list: list}
 		err := s.runRepeatable(ctx, "register instance", func(t *txn) error {
-			r = registering{list: list, out: make([]store.Registration, len(list)), rows: map[bootKey]*registered{}}
+			r = registering{s: s, list: list, out: make([]store.Registration, len(list)), rows: map[bootKey]*registered{}}
 			return r.run(t)
 		})
 		if err == nil {
@@ -89,6 +89,7 @@ func (s *Store) registerTogether(ctx context.Context, list []store.RegisterInsta
 
 // registering is one transaction of registrations.
 type registering struct {
+	s    *Instances
 	list []store.RegisterInstanceParams
 	out  []store.Registration
 	rows map[bootKey]*registered
@@ -154,7 +155,7 @@ func (r *registering) allow(t *txn) (err error) {
 		if err != nil || one.before != nil && one.before.GoneAt == 0 {
 			return false
 		}
-		one.refused = t.allowInstance(domain.TenantID(one.row.TenantID))
+		one.refused = r.s.allowInstance(t, domain.TenantID(one.row.TenantID))
 		if one.refused != nil && !domain.Is(one.refused, domain.CodeQuotaExceeded) {
 			err = one.refused
 		}

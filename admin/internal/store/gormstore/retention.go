@@ -24,7 +24,7 @@ type oldRun struct {
 // DeleteRunsBefore walks the primary key from its beginning, over all tenants:
 // ids grow with time. Ended runs move no more, but for a late result, which
 // then finds nothing; those that linger stay until they hold nothing.
-func (s *Store) DeleteRunsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+func (s *Retention) DeleteRunsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
 	err = s.runRepeatable(ctx, "delete old runs", func(t *txn) error {
 		old, err := oldRuns(t, before, limit)
 		if err != nil || len(old) == 0 {
@@ -81,7 +81,7 @@ func deleteRequestKeys(t *txn, old []oldRun) error {
 
 // DeleteAlertsBefore goes along the primary keys. Deliveries are tried for
 // hours, not for days: none of those that old is still under way.
-func (s *Store) DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+func (s *Retention) DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
 	err = s.runRepeatable(ctx, "delete old alerts", func(t *txn) error {
 		deleted = 0
 		for _, table := range []string{"deliveries", "alert_events"} {
@@ -100,7 +100,7 @@ func (s *Store) DeleteAlertsBefore(ctx context.Context, before time.Time, limit 
 
 // DeleteInstancesBefore reads ix_instances_lease: an executor that restarts all
 // the time leaves a row each time.
-func (s *Store) DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+func (s *Retention) DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
 	err = s.runRepeatable(ctx, "delete old instances", func(t *txn) (err error) {
 		deleted, err = t.exec(t.ctx, t.d.deleteBounded("instances", "gone_at > 0 AND gone_at < ?"), millis(before), int64(limit))
 		return err
@@ -112,7 +112,7 @@ func (s *Store) DeleteInstancesBefore(ctx context.Context, before time.Time, lim
 // stay, which are no more than there are instances. It looks without a lock: a
 // boot that comes back at this very moment, after its instance was forgotten,
 // is let in as a new one.
-func (s *Store) DeleteJoinTokenBootsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+func (s *Retention) DeleteJoinTokenBootsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
 	var old []joinedBoot
 	err = s.look(ctx, "find old boots", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		old = nil
@@ -154,8 +154,8 @@ func oldBoots(d dialect) string {
 
 // DeleteLogsBefore goes tenant by tenant, along the primary key. The instant
 // is compared with the time inside the execution's id.
-func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	tenants, err := s.ListTenants(ctx)
+func (s *Retention) DeleteLogsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+	tenants, err := findAll[tenantRow](ctx, s.DB, "list tenants", "id", "1 = 1")
 	if err != nil {
 		return 0, err
 	}
@@ -163,7 +163,7 @@ func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit in
 		if deleted >= int64(limit) {
 			return deleted, nil
 		}
-		n, _, err := s.deleteOldLogs(ctx, tenant.ID, domain.IDFloor(before), math.MaxInt64, limit-int(deleted))
+		n, _, err := s.deleteOldLogs(ctx, domain.TenantID(tenant.ID), domain.IDFloor(before), math.MaxInt64, limit-int(deleted))
 		deleted += n
 		if err != nil {
 			return deleted, err
@@ -177,7 +177,7 @@ func (s *Store) DeleteLogsBefore(ctx context.Context, before time.Time, limit in
 
 // TrimLogs deletes the oldest chunks of tenants that have more than a number of
 // bytes stored, until they have a tenth less: not a little with every append.
-func (s *Store) TrimLogs(ctx context.Context, most int64, limit int) (deleted int64, err error) {
+func (s *Retention) TrimLogs(ctx context.Context, most int64, limit int) (deleted int64, err error) {
 	stored, err := s.logBytesOf(ctx)
 	if err != nil {
 		return 0, err

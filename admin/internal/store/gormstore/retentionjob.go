@@ -17,7 +17,7 @@ const deletedOnce = 100
 
 // DeleteJobsBefore takes the triggers' locks first, as every change of a job
 // does. That a job is deleted is final, and it gets no new runs.
-func (s *Store) DeleteJobsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+func (s *Retention) DeleteJobsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return s.deleteWhole(ctx, "delete old jobs", oldJobs(s.d), before, limit, func(t *txn, jobs []int64, most int64) (int64, error) {
 		list := idList(jobs)
 		err := query(t.ctx, t.q, func(*sql.Rows) error { return nil },
@@ -48,7 +48,7 @@ func oldJobs(d dialect) string {
 }
 
 // DeleteScriptsBefore reads all scripts, which people write: they are few.
-func (s *Store) DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+func (s *Retention) DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	oldScripts := fmt.Sprintf("SELECT id FROM scripts WHERE state = %d AND updated_at < ? LIMIT ?", scriptDeleted)
 	return s.deleteWhole(ctx, "delete old scripts", oldScripts, before, limit, func(t *txn, scripts []int64, most int64) (int64, error) {
 		list := idList(scripts)
@@ -63,7 +63,7 @@ func (s *Store) DeleteScriptsBefore(ctx context.Context, before time.Time, limit
 
 // deleteWhole removes what find names, with all that belongs to it, until about
 // limit rows are gone; what has more rows than that goes in several steps.
-func (s *Store) deleteWhole(ctx context.Context, what, find string, before time.Time, limit int,
+func (s *Retention) deleteWhole(ctx context.Context, what, find string, before time.Time, limit int,
 	remove func(t *txn, ids []int64, most int64) (int64, error),
 ) (deleted int64, err error) {
 	for deleted < int64(limit) {
@@ -94,7 +94,7 @@ func (s *Store) deleteWhole(ctx context.Context, what, find string, before time.
 }
 
 // DeleteRefreshTokensBefore goes along ix_refresh_tokens_expires.
-func (s *Store) DeleteRefreshTokensBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
+func (s *Retention) DeleteRefreshTokensBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
 	err = s.runRepeatable(ctx, "delete old refresh tokens", func(t *txn) (err error) {
 		deleted, err = t.exec(t.ctx, t.d.deleteBounded("refresh_tokens", "expires_at < ?"), millis(before), int64(limit))
 		return err

@@ -268,16 +268,16 @@ func rawRow(ctx context.Context, conn driver.Conn, statement string) (out []stri
 }
 
 // RememberHistory, KnownHistory and RolledBack do not ask the database.
-func (s *Store) RememberHistory(h domain.History) { s.rollbacks.remember(h) }
+func (s *DB) RememberHistory(h domain.History) { s.rollbacks.remember(h) }
 
 // KnownHistory is store.History's.
-func (s *Store) KnownHistory() domain.History { return s.rollbacks.marks().known }
+func (s *DB) KnownHistory() domain.History { return s.rollbacks.marks().known }
 
 // RolledBack is store.History's.
-func (s *Store) RolledBack() (domain.Rollback, bool) { return s.rollbacks.rolledBack() }
+func (s *DB) RolledBack() (domain.Rollback, bool) { return s.rollbacks.rolledBack() }
 
 // DoubtHistory keeps the farthest history that anybody knows.
-func (s *Store) DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error {
+func (s *Cluster) DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error {
 	err := s.runRepeatable(ctx, "doubt history", func(t *txn) error {
 		_, doubted, err := t.history()
 		if err != nil {
@@ -293,11 +293,11 @@ func (s *Store) DoubtHistory(ctx context.Context, r domain.Rollback, alert domai
 	}
 	// Its key names the epoch: however many nodes find out, people hear once.
 	alert.DedupeKey = string(alert.Kind) + ":" + strconv.FormatInt(r.Seen.Epoch, 10)
-	return s.RecordAlerts(ctx, []domain.AlertEvent{alert})
+	return s.engine.RecordAlerts(ctx, []domain.AlertEvent{alert})
 }
 
 // AcceptHistory makes an epoch that is later than any that is known of.
-func (s *Store) AcceptHistory(ctx context.Context) (accepted domain.History, err error) {
+func (s *Cluster) AcceptHistory(ctx context.Context) (accepted domain.History, err error) {
 	err = s.runRepeatable(ctx, "accept history", func(t *txn) error {
 		found, doubted, err := t.history()
 		if err != nil {

@@ -72,7 +72,7 @@ func (r *scriptRevisionRow) revision() domain.ScriptRevision {
 	}
 }
 
-func (s *Store) CreateScript(ctx context.Context, p store.CreateScriptParams) (domain.Script, error) {
+func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) (domain.Script, error) {
 	err := s.run(ctx, "create script", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -119,7 +119,7 @@ func (t *txn) lockScript(tenant domain.TenantID, id domain.ScriptID, lock string
 	return row, now, nil
 }
 
-func (s *Store) ReviseScript(ctx context.Context, p store.ReviseScriptParams) (domain.Script, error) {
+func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) (domain.Script, error) {
 	err := s.run(ctx, "revise script", func(t *txn) error {
 		row, now, err := t.lockScript(p.Tenant, p.ID, t.d.forUpdate())
 		if err != nil {
@@ -156,7 +156,7 @@ func (s *Store) ReviseScript(ctx context.Context, p store.ReviseScriptParams) (d
 	return s.FindScript(ctx, p.Tenant, p.ID)
 }
 
-func (s *Store) DeleteScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, by string) error {
+func (s *Scripts) DeleteScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, by string) error {
 	return s.run(ctx, "delete script", func(t *txn) error {
 		row, now, err := t.lockScript(tenant, id, t.d.forUpdate())
 		if err != nil {
@@ -213,15 +213,15 @@ func scriptJobs(ctx context.Context, q querier, tenant domain.TenantID, id domai
 	return out, err
 }
 
-func (s *Store) FindScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID) (domain.Script, error) {
+func (s *Scripts) FindScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID) (domain.Script, error) {
 	return s.findScript(ctx, "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), scriptDeleted)
 }
 
-func (s *Store) FindScriptByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Script, error) {
+func (s *Scripts) FindScriptByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Script, error) {
 	return s.findScript(ctx, "tenant_id = ? AND name = ? AND state <> ?", int64(tenant), name, scriptDeleted)
 }
 
-func (s *Store) findScript(ctx context.Context, where string, args ...any) (out domain.Script, err error) {
+func (s *Scripts) findScript(ctx context.Context, where string, args ...any) (out domain.Script, err error) {
 	err = s.look(ctx, "find script", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var row scriptRow
 		err := g.Where(where, args...).Take(&row).Error
@@ -231,7 +231,7 @@ func (s *Store) findScript(ctx context.Context, where string, args ...any) (out 
 	return out, err
 }
 
-func (s *Store) ListScripts(ctx context.Context, p store.ListScriptsParams) (out []domain.Script, err error) {
+func (s *Scripts) ListScripts(ctx context.Context, p store.ListScriptsParams) (out []domain.Script, err error) {
 	err = s.look(ctx, "list scripts", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []scriptRow
 		err := g.Where("tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, scriptDeleted).
@@ -242,7 +242,7 @@ func (s *Store) ListScripts(ctx context.Context, p store.ListScriptsParams) (out
 	return out, err
 }
 
-func (s *Store) ListScriptRevisions(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []domain.ScriptRevision, err error) {
+func (s *Scripts) ListScriptRevisions(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []domain.ScriptRevision, err error) {
 	err = s.look(ctx, "list script revisions", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []scriptRevisionRow
 		err := g.Omit("content").Where("script_id = ? AND tenant_id = ?", int64(id), int64(tenant)).
@@ -253,7 +253,7 @@ func (s *Store) ListScriptRevisions(ctx context.Context, tenant domain.TenantID,
 	return out, err
 }
 
-func (s *Store) FindScriptRevision(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, revision int64) (out domain.ScriptRevision, err error) {
+func (s *Scripts) FindScriptRevision(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, revision int64) (out domain.ScriptRevision, err error) {
 	err = s.look(ctx, "find script revision", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var row scriptRevisionRow
 		err := g.Where("script_id = ? AND revision = ? AND tenant_id = ?", int64(id), revision, int64(tenant)).Take(&row).Error
@@ -263,7 +263,7 @@ func (s *Store) FindScriptRevision(ctx context.Context, tenant domain.TenantID, 
 	return out, err
 }
 
-func (s *Store) ListScriptJobs(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {
+func (s *Scripts) ListScriptJobs(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {
 	err = s.look(ctx, "list jobs of a script", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		out, err = scriptJobs(ctx, q, tenant, id, pageSize(limit))
 		return err
@@ -273,7 +273,7 @@ func (s *Store) ListScriptJobs(ctx context.Context, tenant domain.TenantID, id d
 
 // DeliverScript reads where it is written: a revision that was saved is what
 // the next run gets.
-func (s *Store) DeliverScript(ctx context.Context, tenant domain.TenantID, use domain.ScriptUse) (domain.Script, domain.ScriptRevision, error) {
+func (s *Scripts) DeliverScript(ctx context.Context, tenant domain.TenantID, use domain.ScriptUse) (domain.Script, domain.ScriptRevision, error) {
 	found, err := s.FindScript(ctx, tenant, use.ID)
 	if err != nil {
 		return found, domain.ScriptRevision{}, err

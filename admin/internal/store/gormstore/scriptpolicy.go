@@ -37,7 +37,7 @@ func newestPolicies(g *gorm.DB, tenant domain.TenantID, limit int) (rows []scrip
 	return rows, err
 }
 
-func (s *Store) FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (domain.ScriptPolicy, error) {
+func (s *Scripts) FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (domain.ScriptPolicy, error) {
 	list, err := s.ListScriptPolicies(ctx, tenant, 1)
 	if err != nil || len(list) == 0 {
 		return domain.ScriptPolicy{TenantID: tenant}, err
@@ -45,7 +45,7 @@ func (s *Store) FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (d
 	return list[0], nil
 }
 
-func (s *Store) ListScriptPolicies(ctx context.Context, tenant domain.TenantID, limit int) (out []domain.ScriptPolicy, err error) {
+func (s *Scripts) ListScriptPolicies(ctx context.Context, tenant domain.TenantID, limit int) (out []domain.ScriptPolicy, err error) {
 	err = s.look(ctx, "list script policies", func(_ context.Context, _ querier, g *gorm.DB) error {
 		rows, err := newestPolicies(g, tenant, pageSize(limit))
 		out = domain.Collect(rows, (*scriptPolicyRow).policy)
@@ -54,7 +54,7 @@ func (s *Store) ListScriptPolicies(ctx context.Context, tenant domain.TenantID, 
 	return out, err
 }
 
-func (s *Store) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (domain.ScriptPolicy, error) {
+func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (domain.ScriptPolicy, error) {
 	err := s.run(ctx, "set script policy", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {

@@ -17,7 +17,7 @@ func believedSlot(r ref, limit int) *run.Slot {
 }
 
 // lockSlots locks the slot rows of jobs, in the order of their ids.
-func lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*run.Slot, error) {
+func (s *core) lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*run.Slot, error) {
 	slots := make(map[domain.JobID]*run.Slot, len(jobs))
 	if len(jobs) == 0 {
 		return slots, nil
@@ -35,7 +35,7 @@ func lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*
 			return err
 		}
 		if waiters > 0 {
-			t.s.flights.crowd(job)
+			s.flights.crowd(job)
 		}
 		slots[job] = run.LoadedSlot(job, tenant, holders, waiters)
 		return nil

@@ -15,7 +15,7 @@ import (
 
 // SpreadExecutions writes a parent and its parts together: a crash leaves both or
 // neither, and a parent without parts is due, which the sweep finds.
-func (s *Store) SpreadExecutions(ctx context.Context, spreads []store.Spread) ([]store.SpreadResult, error) {
+func (s *Executions) SpreadExecutions(ctx context.Context, spreads []store.Spread) ([]store.SpreadResult, error) {
 	if len(spreads) == 0 {
 		return nil, nil
 	}
@@ -67,7 +67,7 @@ func (b *batch) Serving(m *run.Move) (out []domain.InstanceID, err error) {
 
 // CancelParts looks for the parts without a lock: a parent that is being
 // cancelled gets no more of them.
-func (s *Store) CancelParts(ctx context.Context, parents []domain.Execution) (out store.CancelledParts, err error) {
+func (s *Executions) CancelParts(ctx context.Context, parents []domain.Execution) (out store.CancelledParts, err error) {
 	parts, err := s.livingParts(ctx, parents)
 	if err != nil || len(parents) == 0 {
 		return out, err

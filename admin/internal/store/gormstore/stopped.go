@@ -34,7 +34,7 @@ func stoppedJobs(ctx context.Context, q querier, jobs []domain.JobID) (run.JobSt
 
 // mayResend leaves out the one-step offers that are not to be sent again,
 // because their jobs were stopped: the sweep asks their instances.
-func (s *Store) mayResend(ctx context.Context, list []domain.Execution) ([]domain.Execution, error) {
+func (s *Partitions) mayResend(ctx context.Context, list []domain.Execution) ([]domain.Execution, error) {
 	var jobs []domain.JobID
 	for _, e := range list {
 		if e.State == domain.Running {

@@ -18,7 +18,7 @@ import (
 // SweepExecutions reads what has passed its WakeAt without a lock, then locks
 // it by primary key, slots first. What another transaction holds is left to
 // the next sweep.
-func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error) {
+func (s *Sweeps) SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error) {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	var out store.Swept
@@ -63,7 +63,7 @@ func (s *Store) SweepExecutions(ctx context.Context, p store.SweepParams) (store
 }
 
 // findOverdue reads what has passed its WakeAt.
-func (s *Store) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
+func (s *Sweeps) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
 	due := "wake_at <= " + s.d.clockNow()
 	if p.Overdue > 0 {
 		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
@@ -82,7 +82,7 @@ type byWake struct {
 // findByWake reads ids by WakeAt: the first of each partition first, a page at
 // a time, because under overload most of what it meets waits in a queue of the
 // caller's. Pages grow, so that a long backlog takes few of them.
-func (s *Store) findByWake(ctx context.Context, step string, p byWake) (now time.Time, ids []domain.ExecutionID, err error) {
+func (s *core) findByWake(ctx context.Context, step string, p byWake) (now time.Time, ids []domain.ExecutionID, err error) {
 	var found []overdue
 	err = s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error {
 		found = nil
@@ -123,7 +123,7 @@ type overdue struct {
 
 // overduePage reads up to page entries of each partition that follow from, by
 // partition and in order.
-func (s *Store) overduePage(ctx context.Context, q querier, where string, from []overdue, page int) (now time.Time, list []overdue, err error) {
+func (s *core) overduePage(ctx context.Context, q querier, where string, from []overdue, page int) (now time.Time, list []overdue, err error) {
 	terms := []string{"SELECT 0 AS part, 0 AS id, " + s.d.clockNow() + " AS wake_at"}
 	for _, f := range from {
 		after := ""

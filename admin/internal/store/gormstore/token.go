@@ -103,7 +103,7 @@ func toHash(b []byte) (h [32]byte) {
 	return h
 }
 
-func (s *Store) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) error {
+func (s *Tokens) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) error {
 	return s.run(ctx, "create refresh token", func(t *txn) error {
 		return t.db.Create(&refreshTokenRow{
 			Hash: r.Hash[:], Family: r.Family, UserID: int64(r.UserID), TenantID: int64(r.TenantID),
@@ -114,11 +114,11 @@ func (s *Store) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) e
 
 // UseRefreshToken commits also when it refuses: revoking the family is the
 // point of a refusal.
-func (s *Store) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error) {
+func (s *Tokens) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error) {
 	var row refreshTokenRow
 	var refused error
 	// What was never issued costs a read, no transaction: anybody can send it.
-	if _, err := findOne[refreshTokenRow](ctx, s, "find refresh token", "hash = ?", hash[:]); domain.Is(err, domain.CodeNotFound) {
+	if _, err := findOne[refreshTokenRow](ctx, s.DB, "find refresh token", "hash = ?", hash[:]); domain.Is(err, domain.CodeNotFound) {
 		return domain.RefreshToken{}, errNoRefreshToken()
 	} else if err != nil {
 		return domain.RefreshToken{}, err
@@ -175,7 +175,7 @@ func (t *txn) revokeFamily(family int64, now time.Time) error {
 	return err
 }
 
-func (s *Store) RevokeRefreshFamily(ctx context.Context, family int64) error {
+func (s *Tokens) RevokeRefreshFamily(ctx context.Context, family int64) error {
 	return s.runRepeatable(ctx, "revoke refresh tokens", func(t *txn) error {
 		now, err := t.clock()
 		if err != nil {
@@ -185,7 +185,7 @@ func (s *Store) RevokeRefreshFamily(ctx context.Context, family int64) error {
 	})
 }
 
-func (s *Store) RefreshFamilyEnded(ctx context.Context, family int64) (ended bool, err error) {
+func (s *Tokens) RefreshFamilyEnded(ctx context.Context, family int64) (ended bool, err error) {
 	err = s.look(ctx, "find ended session", func(_ context.Context, _ querier, g *gorm.DB) error {
 		var rows []refreshTokenRow
 		found := g.Select("family").Where("family = ? AND revoked_at <> 0", family).Limit(1).Find(&rows)
@@ -195,7 +195,7 @@ func (s *Store) RefreshFamilyEnded(ctx context.Context, family int64) (ended boo
 	return ended, err
 }
 
-func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
+func (s *Tokens) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 	callable := ""
 	if len(k.CallExecutors) > 0 {
 		text, err := json.Marshal(k.CallExecutors)
@@ -217,16 +217,16 @@ func (s *Store) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 	})
 }
 
-func (s *Store) FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error) {
-	row, err := findOne[apiKeyRow](ctx, s, "find API key", "hash = ?", hash[:])
+func (s *Tokens) FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error) {
+	row, err := findOne[apiKeyRow](ctx, s.DB, "find API key", "hash = ?", hash[:])
 	if err != nil {
 		return domain.APIKey{}, err
 	}
 	return row.key()
 }
 
-func (s *Store) ListAPIKeys(ctx context.Context, tenant domain.TenantID) ([]domain.APIKey, error) {
-	rows, err := findAll[apiKeyRow](ctx, s, "list API keys", "id", "tenant_id = ?", int64(tenant))
+func (s *Tokens) ListAPIKeys(ctx context.Context, tenant domain.TenantID) ([]domain.APIKey, error) {
+	rows, err := findAll[apiKeyRow](ctx, s.DB, "list API keys", "id", "tenant_id = ?", int64(tenant))
 	out := make([]domain.APIKey, len(rows))
 	for i, r := range rows {
 		if out[i], err = r.key(); err != nil {
@@ -241,14 +241,14 @@ type number int64
 
 func (n number) String() string { return strconv.FormatInt(int64(n), 10) }
 
-func (s *Store) RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id int64) error {
+func (s *Tokens) RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id int64) error {
 	return s.runRepeatable(ctx, "revoke API key", func(t *txn) error {
 		return t.mustFind("API key", number(id), "UPDATE api_keys SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.d.clock()+
 			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
 	})
 }
 
-func (s *Store) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) error {
+func (s *Tokens) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) error {
 	ids := make([]int64, 0, len(used))
 	for id := range used {
 		ids = append(ids, id)
@@ -265,7 +265,7 @@ func (s *Store) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) erro
 	})
 }
 
-func (s *Store) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
+func (s *Tokens) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
 	return s.run(ctx, "create join token", func(t *txn) error {
 		if _, err := t.executorName(j.TenantID, j.Executor); err != nil {
 			return err
@@ -277,13 +277,13 @@ func (s *Store) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
 	})
 }
 
-func (s *Store) ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error) {
-	rows, err := findAll[joinTokenRow](ctx, s, "list join tokens", "id", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+func (s *Tokens) ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error) {
+	rows, err := findAll[joinTokenRow](ctx, s.DB, "list join tokens", "id", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
 	out := domain.Collect(rows, (*joinTokenRow).token)
 	return out, err
 }
 
-func (s *Store) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error {
+func (s *Tokens) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error {
 	return s.runRepeatable(ctx, "revoke join token", func(t *txn) error {
 		return t.mustFind("join token", number(id), "UPDATE join_tokens SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.d.clock()+
 			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))

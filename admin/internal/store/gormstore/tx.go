@@ -30,7 +30,7 @@ const (
 // txn is one running transaction.
 type txn struct {
 	ctx context.Context
-	s   *Store
+	s   *DB
 	d   dialect
 	q   statements // raw, or what refuses statements (alone.go)
 	raw *sql.Tx
@@ -54,25 +54,25 @@ var errCommitUnknown = errors.New("the connection broke during commit, its outco
 // run executes fn in a write transaction and repeats it when the database
 // broke it off. A commit of unknown outcome is not repeated: the caller hears
 // CodeUnavailable and has to look.
-func (s *Store) run(ctx context.Context, step string, fn func(*txn) error) error {
+func (s *DB) run(ctx context.Context, step string, fn func(*txn) error) error {
 	return s.runChecked(ctx, step, nil, fn)
 }
 
 // runRepeatable is run for transactions whose repetition changes nothing more.
-func (s *Store) runRepeatable(ctx context.Context, step string, fn func(*txn) error) error {
+func (s *DB) runRepeatable(ctx context.Context, step string, fn func(*txn) error) error {
 	return s.runChecked(ctx, step, func(context.Context) (bool, error) { return false, nil }, fn)
 }
 
 // runChecked is run with an answer to a commit of unknown outcome: landed
 // looks whether what the last try of fn wrote is there. If so the transaction
 // is done, else it is repeated.
-func (s *Store) runChecked(ctx context.Context, step string, landed func(context.Context) (bool, error), fn func(*txn) error) error {
+func (s *DB) runChecked(ctx context.Context, step string, landed func(context.Context) (bool, error), fn func(*txn) error) error {
 	return s.repeat(ctx, step, landed, func(ctx context.Context) error { return s.tryOnce(ctx, step, fn) })
 }
 
 // repeat calls once, which is one try of a transaction, as runChecked says, and
 // lets the observer know.
-func (s *Store) repeat(ctx context.Context, step string, landed func(context.Context) (bool, error), once func(context.Context) error) error {
+func (s *DB) repeat(ctx context.Context, step string, landed func(context.Context) (bool, error), once func(context.Context) error) error {
 	if s.observe == nil {
 		return s.try(ctx, step, landed, once)
 	}
@@ -86,7 +86,7 @@ func (s *Store) repeat(ctx context.Context, step string, landed func(context.Con
 }
 
 // try is repeat.
-func (s *Store) try(ctx context.Context, step string, landed func(context.Context) (bool, error), once func(context.Context) error) error {
+func (s *DB) try(ctx context.Context, step string, landed func(context.Context) (bool, error), once func(context.Context) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	backoff := txBackoff
@@ -122,7 +122,7 @@ func (s *Store) try(ctx context.Context, step string, landed func(context.Contex
 }
 
 // ask calls landed until the database answers.
-func (s *Store) ask(ctx context.Context, landed func(context.Context) (bool, error)) (bool, error) {
+func (s *DB) ask(ctx context.Context, landed func(context.Context) (bool, error)) (bool, error) {
 	for backoff := txBackoff; ; backoff = min(2*backoff, awayPause) {
 		done, err := landed(ctx)
 		if err == nil || !isTransient(err) || !sleep(ctx, rand.N(2*backoff)) {
@@ -165,7 +165,7 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, txTimeout)
 }
 
-func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) error {
+func (s *DB) tryOnce(ctx context.Context, step string, fn func(*txn) error) error {
 	rearmed, err := s.transact(ctx, step, fn)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (s *Store) tryOnce(ctx context.Context, step string, fn func(*txn) error) e
 }
 
 // transact runs fn in one transaction and tells whether fn armed a trigger anew.
-func (s *Store) transact(ctx context.Context, step string, fn func(*txn) error) (rearmed bool, err error) {
+func (s *DB) transact(ctx context.Context, step string, fn func(*txn) error) (rearmed bool, err error) {
 	if s.turn != nil { // database/sql gives its only connection to any of those that wait
 		if err := s.turn.Acquire(ctx, 1); err != nil {
 			return false, fmt.Errorf("begin: %w", err)
@@ -262,7 +262,7 @@ func query(ctx context.Context, q querier, scan func(*sql.Rows) error, statement
 
 // look runs a read outside of a transaction and repeats it once when the
 // connection turned out to be dead.
-func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Context, q querier, g *gorm.DB) error) error {
+func (s *DB) look(ctx context.Context, step string, fn func(ctx context.Context, q querier, g *gorm.DB) error) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
 	err := fn(ctx, s.lookup, s.reader.WithContext(ctx))
@@ -273,12 +273,12 @@ func (s *Store) look(ctx context.Context, step string, fn func(ctx context.Conte
 }
 
 // lookRows is look for a single statement.
-func (s *Store) lookRows(ctx context.Context, step string, scan func(*sql.Rows) error, statement string, args ...any) error {
+func (s *DB) lookRows(ctx context.Context, step string, scan func(*sql.Rows) error, statement string, args ...any) error {
 	return s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error { return query(ctx, q, scan, statement, args...) })
 }
 
 // snapshot runs reads that all see the database as it was at the first of them.
-func (s *Store) snapshot(ctx context.Context, fn func(querier) error) error {
+func (s *DB) snapshot(ctx context.Context, fn func(querier) error) error {
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: s.d.snapshot()})
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)

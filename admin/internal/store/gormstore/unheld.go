@@ -15,7 +15,7 @@ import (
 )
 
 // EndUnheld looks without a lock and moves in batches that look again.
-func (s *Store) EndUnheld(ctx context.Context, p store.EndUnheldParams) (out store.EndedUnheld, err error) {
+func (s *Sweeps) EndUnheld(ctx context.Context, p store.EndUnheldParams) (out store.EndedUnheld, err error) {
 	accepted, ids, err := s.findUnheld(ctx, p)
 	if err != nil {
 		return out, err
@@ -34,7 +34,7 @@ func (s *Store) EndUnheld(ctx context.Context, p store.EndUnheldParams) (out sto
 
 // findUnheld reads which of the tenant's living and lingering executions may
 // have lost their end. Offers are left to the sweep.
-func (s *Store) findUnheld(ctx context.Context, p store.EndUnheldParams) (accepted time.Time, ids []domain.ExecutionID, err error) {
+func (s *Sweeps) findUnheld(ctx context.Context, p store.EndUnheldParams) (accepted time.Time, ids []domain.ExecutionID, err error) {
 	err = s.look(ctx, "find what an instance does not have", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		ids = nil
 		if accepted, err = historyAccepted(ctx, q); err != nil {

@@ -16,7 +16,7 @@ import (
 // stillDue are the states of what waits to be offered.
 var stillDue = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
 
-func (s *Store) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error) {
+func (s *Sweeps) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (s *Store) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[dom
 
 // ListWaiting reads along the index of what the sweep looks at. Where much else
 // is to be looked at later, such as attempts that run, it reads over that.
-func (s *Store) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out []domain.Execution, err error) {
+func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out []domain.Execution, err error) {
 	if len(p.Partitions) == 0 || p.Limit <= 0 {
 		return nil, nil
 	}
@@ -70,7 +70,7 @@ func (s *Store) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out
 // executor.
 const waitingJobsRead = 5_000
 
-func (s *Store) ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []store.WaitingJob, err error) {
+func (s *Sweeps) ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []store.WaitingJob, err error) {
 	err = s.look(ctx, "list waiting jobs", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		out = nil
 		return query(ctx, q, func(rows *sql.Rows) error {
@@ -87,7 +87,7 @@ func (s *Store) ListWaitingJobs(ctx context.Context, tenant domain.TenantID, exe
 
 // KnownSpec returns a revision of a job if this node has it at hand; nil
 // otherwise.
-func (s *Store) KnownSpec(job domain.JobID, revision int64) *domain.JobSpec {
+func (s *core) KnownSpec(job domain.JobID, revision int64) *domain.JobSpec {
 	cached, _ := s.specs.entries.Peek(revisionKey{job, revision})
 	return cached.spec
 }

@@ -24,7 +24,7 @@ type Pool struct {
 }
 
 // Pools returns the pools, always in the same order.
-func (s *Store) Pools() []Pool {
+func (s *DB) Pools() []Pool {
 	var out []Pool
 	for _, p := range s.pools() {
 		out = append(out, Pool{p.name, p.db.Stats()})
@@ -38,7 +38,7 @@ type namedPool struct {
 }
 
 // pools are those that were opened, each once.
-func (s *Store) pools() (out []namedPool) {
+func (s *DB) pools() (out []namedPool) {
 	switch {
 	case s.write == nil:
 	case s.read == s.write:
