@@ -74,10 +74,10 @@ func taken(err error, what, name string) error {
 }
 
 func (s *Accounts) CreateTenant(ctx context.Context, tenant domain.Tenant) error {
-	return s.run(ctx, "create tenant", func(t *txn) error { return t.createTenant(tenant) })
+	return s.run(ctx, "create tenant", func(t *txn) error { return createTenant(t, tenant) })
 }
 
-func (t *txn) createTenant(tenant domain.Tenant) error {
+func createTenant(t *txn, tenant domain.Tenant) error {
 	row := tenantRow{ID: int64(tenant.ID), Name: tenant.Name, CreatedAt: millis(tenant.CreatedAt)}
 	return taken(t.db.Create(&row).Error, "tenant", tenant.Name)
 }
@@ -136,10 +136,10 @@ func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u 
 			created = mine == 1 && stored.Value == mark.Value
 			return err
 		}
-		if err := t.createTenant(tenant); err != nil {
+		if err := createTenant(t, tenant); err != nil {
 			return err
 		}
-		if err := t.createUser(u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role}); err != nil {
+		if err := createUser(t, u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role}); err != nil {
 			return err
 		}
 		created = true
@@ -149,11 +149,11 @@ func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u 
 }
 
 func (s *Accounts) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {
-	return s.run(ctx, "create user", func(t *txn) error { return t.createUser(u, m) })
+	return s.run(ctx, "create user", func(t *txn) error { return createUser(t, u, m) })
 }
 
-func (t *txn) createUser(u domain.User, m domain.Membership) error {
-	if err := t.grow(m.TenantID, growth{domain.QuotaUsers, 1}); err != nil {
+func createUser(t *txn, u domain.User, m domain.Membership) error {
+	if err := grow(t, m.TenantID, growth{domain.QuotaUsers, 1}); err != nil {
 		return err
 	}
 	if err := t.db.Create(toUserRow(u)).Error; err != nil {
@@ -205,7 +205,7 @@ func (s *Accounts) SaveMembership(ctx context.Context, m domain.Membership) erro
 		if err := t.db.Model(&membershipRow{}).Where("tenant_id = ? AND user_id = ?", int64(m.TenantID), int64(m.UserID)).Count(&there).Error; err != nil {
 			return err
 		}
-		if err := t.grow(m.TenantID, growth{domain.QuotaUsers, 1 - there}); err != nil {
+		if err := grow(t, m.TenantID, growth{domain.QuotaUsers, 1 - there}); err != nil {
 			return err
 		}
 		return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(toMembershipRow(m)).Error
@@ -214,7 +214,7 @@ func (s *Accounts) SaveMembership(ctx context.Context, m domain.Membership) erro
 
 func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error {
 	return s.run(ctx, "delete membership", func(t *txn) error {
-		u, err := t.lockUser(user)
+		u, err := lockUser(t, user)
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID,
 		if err != nil {
 			return err
 		}
-		left, err := t.tenantsBut(tenant, user)
+		left, err := tenantsBut(t, tenant, user)
 		if err != nil || left > 0 || u.PlatformAdmin {
 			return err
 		}
@@ -235,7 +235,7 @@ func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID,
 }
 
 // tenantsBut counts the tenants of an account without one.
-func (t *txn) tenantsBut(tenant domain.TenantID, user domain.UserID) (n int64, err error) {
+func tenantsBut(t *txn, tenant domain.TenantID, user domain.UserID) (n int64, err error) {
 	err = t.db.Model(&membershipRow{}).Where("user_id = ? AND tenant_id <> ?", int64(user), int64(tenant)).Count(&n).Error
 	return n, err
 }
@@ -252,11 +252,11 @@ func (t *txn) mustFind(what string, id interface{ String() string }, statement s
 func (s *Accounts) UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error {
 	return s.runRepeatable(ctx, "update user", func(t *txn) error {
 		if only != 0 {
-			row, err := t.lockUser(u.ID)
+			row, err := lockUser(t, u.ID)
 			if err != nil {
 				return err
 			}
-			others, err := t.tenantsBut(only, u.ID)
+			others, err := tenantsBut(t, only, u.ID)
 			if err != nil {
 				return err
 			}

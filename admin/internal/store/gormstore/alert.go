@@ -105,7 +105,7 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(s
 		if n = len(rows); err != nil || n == 0 {
 			return err
 		}
-		if rows, err = t.closeMissed(rows, now); err != nil || len(rows) == 0 {
+		if rows, err = closeMissed(t, rows, now); err != nil || len(rows) == 0 {
 			return err
 		}
 		contexts, err := s.alertContexts(t.ctx, t.q, t.db, rows)
@@ -166,7 +166,7 @@ func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveries
 		if err != nil {
 			return err
 		}
-		if err := t.freeClaims(now, p.Living); err != nil {
+		if err := freeClaims(t, now, p.Living); err != nil {
 			return err
 		}
 		var rows []deliveryRow
@@ -204,7 +204,7 @@ const freeLimit = 1000
 
 // freeClaims makes due what nodes had claimed that are not among the living.
 // It reads without locks first: there is hardly ever anything.
-func (t *txn) freeClaims(now time.Time, living []string) error {
+func freeClaims(t *txn, now time.Time, living []string) error {
 	if len(living) == 0 {
 		return nil
 	}

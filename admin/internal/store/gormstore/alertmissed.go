@@ -81,7 +81,7 @@ func (m missedRuns) insert(t *txn, now time.Time) error {
 
 // closeMissed closes the open events among those that are about to be expanded
 // and opens the next ones. It returns all that are to be told.
-func (t *txn) closeMissed(rows []alertEventRow, now time.Time) (told []alertEventRow, err error) {
+func closeMissed(t *txn, rows []alertEventRow, now time.Time) (told []alertEventRow, err error) {
 	var empty []alertEventRow
 	var next []alertEventRow
 	for _, r := range rows {

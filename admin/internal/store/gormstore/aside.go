@@ -169,18 +169,18 @@ func (s *core) setAside(t *txn, id domain.ExecutionID, why error) error {
 		int64(f.ref.job), int64(id), int64(f.ref.tenant)); err != nil {
 		return fmt.Errorf("leave slot: %w", err)
 	}
-	if err := t.mendSlot(f.ref.job, f.ref.tenant); err != nil {
+	if err := mendSlot(t, f.ref.job, f.ref.tenant); err != nil {
 		return err
 	}
 	if !ends {
 		return nil
 	}
-	return t.tellAside(f.ref, fence, now, why)
+	return tellAside(t, f.ref, fence, now, why)
 }
 
 // tellAside tells the run's owner, if it has one that can be read, and once an
 // hour and job the operators.
-func (t *txn) tellAside(r ref, fence int64, now time.Time, why error) error {
+func tellAside(t *txn, r ref, fence int64, now time.Time, why error) error {
 	told := []alertEventRow{{
 		Kind:      string(domain.AlertSetAside),
 		DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertSetAside, r.job, now.Unix()/3600),
@@ -204,7 +204,7 @@ func (t *txn) tellAside(r ref, fence int64, now time.Time, why error) error {
 
 // mendSlot writes a job's slot as its executions have it, also where its row is
 // missing.
-func (t *txn) mendSlot(job domain.JobID, tenant domain.TenantID) error {
+func mendSlot(t *txn, job domain.JobID, tenant domain.TenantID) error {
 	var holders, waiters int64
 	count := func(into *int64, statement string, args ...any) error {
 		return query(t.ctx, t.q, func(rows *sql.Rows) error { return rows.Scan(into) }, statement, args...)
@@ -245,7 +245,7 @@ func (s *core) mendSlots(ctx context.Context, missing map[domain.JobID]domain.Te
 			if found, err := s.lockSlots(t, []domain.JobID{job}, false); err != nil || found[job] != nil {
 				return err
 			}
-			return t.mendSlot(job, missing[job])
+			return mendSlot(t, job, missing[job])
 		})
 		if err != nil && !domain.Is(err, domain.CodeConflict) {
 			return err

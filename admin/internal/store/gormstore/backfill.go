@@ -133,7 +133,7 @@ func (s *Backfills) ListBackfills(ctx context.Context, p store.ListBackfillsPara
 
 func (s *Backfills) CancelBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID, message string) (domain.Backfill, error) {
 	err := s.run(ctx, "cancel backfill", func(t *txn) error {
-		row, now, err := t.lockBackfill(id, t.d.forUpdate())
+		row, now, err := lockBackfill(t, id, t.d.forUpdate())
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *Backfills) CancelBackfill(ctx context.Context, tenant domain.TenantID, 
 			return domain.Errorf(domain.CodeAlreadyFinished, "backfill %s is %s already", id, b.State)
 		}
 		b.State, b.Message, b.WakeAt, b.FinishedAt = domain.BackfillCancelled, message, time.Time{}, now
-		return t.saveBackfill(&b)
+		return saveBackfill(t, &b)
 	})
 	if err != nil {
 		return domain.Backfill{}, err
@@ -155,7 +155,7 @@ func (s *Backfills) CancelBackfill(ctx context.Context, tenant domain.TenantID, 
 
 // lockBackfill locks a row; nil when there is none, or somebody else has it and
 // lock says to skip it.
-func (t *txn) lockBackfill(id domain.BackfillID, lock string) (*backfillRow, time.Time, error) {
+func lockBackfill(t *txn, id domain.BackfillID, lock string) (*backfillRow, time.Time, error) {
 	var found, at int64
 	err := t.raw.QueryRowContext(t.ctx, "SELECT id, "+t.d.clock()+" FROM backfills WHERE id = ?"+lock, int64(id)).Scan(&found, &at)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -168,7 +168,7 @@ func (t *txn) lockBackfill(id domain.BackfillID, lock string) (*backfillRow, tim
 	return &row, instant(at), err
 }
 
-func (t *txn) saveBackfill(b *domain.Backfill) error {
+func saveBackfill(t *txn, b *domain.Backfill) error {
 	row := toBackfillRow(b)
 	return t.db.Model(&backfillRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "created_at", "created_by").Updates(row).Error
 }

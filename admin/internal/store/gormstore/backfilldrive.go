@@ -54,7 +54,7 @@ func (s *Backfills) DriveBackfills(ctx context.Context, p store.DriveBackfillsPa
 
 // driveBackfill does one step of one backfill.
 func (s *Backfills) driveBackfill(t *txn, id domain.BackfillID, p store.DriveBackfillsParams) ([]domain.Execution, error) {
-	row, now, err := t.lockBackfill(id, t.d.forUpdateSkip())
+	row, now, err := lockBackfill(t, id, t.d.forUpdateSkip())
 	if err != nil || row == nil {
 		return nil, err
 	}
@@ -66,11 +66,11 @@ func (s *Backfills) driveBackfill(t *txn, id domain.BackfillID, p store.DriveBac
 	like := domain.Execution{JobID: b.JobID, TenantID: b.TenantID, Revision: b.Revision}
 	if _, err := s.specs.fillFromJob(t, &like); domain.Is(err, domain.CodeNotFound) {
 		b.State, b.Message, b.WakeAt, b.FinishedAt = domain.BackfillCancelled, "the job was deleted", time.Time{}, now
-		return nil, t.saveBackfill(&b)
+		return nil, saveBackfill(t, &b)
 	} else if err != nil {
 		return nil, err
 	}
-	if err := t.countEnded(&b); err != nil {
+	if err := countEnded(t, &b); err != nil {
 		return nil, err
 	}
 	runs, err := s.nextOfBackfill(t, &b, like, now, p)
@@ -81,11 +81,11 @@ func (s *Backfills) driveBackfill(t *txn, id domain.BackfillID, p store.DriveBac
 	if !b.Next.Before(b.To) && len(b.Live) == 0 {
 		b.State, b.WakeAt, b.FinishedAt = domain.BackfillDone, time.Time{}, now
 	}
-	return runs, t.saveBackfill(&b)
+	return runs, saveBackfill(t, &b)
 }
 
 // countEnded takes the runs that have ended out of the live ones.
-func (t *txn) countEnded(b *domain.Backfill) error {
+func countEnded(t *txn, b *domain.Backfill) error {
 	if len(b.Live) == 0 {
 		return nil
 	}

@@ -54,9 +54,9 @@ type buildKey struct {
 // known build write nothing, so that an executor that flaps costs its
 // instances' rows only. CodeQuotaExceeded: there is no room for another build
 // beside coming, those that come in with the same transaction.
-func (t *txn) noteBuild(k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) error {
+func noteBuild(t *txn, k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) error {
 	if k.digest == "" {
-		return t.mergeHandlers(k.tenant, k.executor, p.Handlers, now, true)
+		return mergeHandlers(t, k.tenant, k.executor, p.Handlers, now, true)
 	}
 	var known []buildRow
 	err := t.db.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", k.tenant, k.executor, k.digest).Find(&known).Error
@@ -64,7 +64,7 @@ func (t *txn) noteBuild(k buildKey, p store.RegisterInstanceParams, now time.Tim
 		return err
 	}
 	if len(known) == 0 {
-		if err := t.makeRoom(k, now, coming); err != nil {
+		if err := makeRoom(t, k, now, coming); err != nil {
 			return err
 		}
 	}
@@ -92,13 +92,13 @@ func (t *txn) noteBuild(k buildKey, p store.RegisterInstanceParams, now time.Tim
 	if err != nil {
 		return err
 	}
-	return t.mergeHandlers(k.tenant, k.executor, p.Handlers, now, false)
+	return mergeHandlers(t, k.tenant, k.executor, p.Handlers, now, false)
 }
 
 // mergeHandlers goes in name order, so that instances that start together do
 // not wait for each other in a circle. Definitions that are there stay unless
 // they are to be set.
-func (t *txn) mergeHandlers(tenant, executor int64, handlers []domain.Handler, now time.Time, define bool) error {
+func mergeHandlers(t *txn, tenant, executor int64, handlers []domain.Handler, now time.Time, define bool) error {
 	if len(handlers) == 0 {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (s *Catalogue) DefineHandlers(ctx context.Context, tenant domain.TenantID, 
 		if err != nil {
 			return err
 		}
-		return t.mergeHandlers(int64(tenant), int64(executor), handlers, now, true)
+		return mergeHandlers(t, int64(tenant), int64(executor), handlers, now, true)
 	})
 }
 
@@ -208,7 +208,7 @@ func (s *Catalogue) SettleBuilds(ctx context.Context, p store.SettleBuildsParams
 		if err != nil {
 			return err
 		}
-		return t.replaceRefused(p)
+		return replaceRefused(t, p)
 	})
 }
 
@@ -224,7 +224,7 @@ type refusedDeclarationRow struct {
 
 func (refusedDeclarationRow) TableName() string { return "refused_declarations" }
 
-func (t *txn) replaceRefused(p store.SettleBuildsParams) error {
+func replaceRefused(t *txn, p store.SettleBuildsParams) error {
 	err := t.db.Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Delete(&refusedDeclarationRow{}).Error
 	if err != nil || len(p.Refused) == 0 {
 		return err

@@ -23,7 +23,7 @@ const (
 // longest ago, until one more fits into store.MaxBuilds. coming are used in a
 // moment. CodeQuotaExceeded: all that are left are in use. Nodes that register at
 // the same time may each add one beyond the limit.
-func (t *txn) makeRoom(k buildKey, now time.Time, coming []string) error {
+func makeRoom(t *txn, k buildKey, now time.Time, coming []string) error {
 	var rows []buildRow
 	err := t.db.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).
 		Order("first_seen_at DESC").Limit(maxPage).Find(&rows).Error
@@ -42,7 +42,7 @@ func (t *txn) makeRoom(k buildKey, now time.Time, coming []string) error {
 		}
 	}
 	if over := len(rows) - len(gone) + 1 - store.MaxBuilds; over > 0 {
-		unused, err := t.unusedBuilds(k, now, rest)
+		unused, err := unusedBuilds(t, k, now, rest)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (t *txn) makeRoom(k buildKey, now time.Time, coming []string) error {
 
 // unusedBuilds are those of the list that no instance has, nor one had less than
 // domain.BuildGrace ago; those that were seen longest ago come first.
-func (t *txn) unusedBuilds(k buildKey, now time.Time, list []buildRow) ([]string, error) {
+func unusedBuilds(t *txn, k buildKey, now time.Time, list []buildRow) ([]string, error) {
 	used := map[string]bool{}
 	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var build string

@@ -69,7 +69,7 @@ func (s *Calendars) CreateCalendar(ctx context.Context, c domain.Calendar) (doma
 		if err := t.db.Create(&row).Error; err != nil {
 			return calendarNameTaken(err, c.Spec.Name)
 		}
-		return t.insertCalendarVersion(&row, &c.Spec)
+		return insertCalendarVersion(t, &row, &c.Spec)
 	})
 	if err != nil {
 		return domain.Calendar{}, err
@@ -77,7 +77,7 @@ func (s *Calendars) CreateCalendar(ctx context.Context, c domain.Calendar) (doma
 	return s.FindCalendar(ctx, c.TenantID, c.ID)
 }
 
-func (t *txn) insertCalendarVersion(row *calendarRow, spec *domain.CalendarSpec) error {
+func insertCalendarVersion(t *txn, row *calendarRow, spec *domain.CalendarSpec) error {
 	text, err := encodeCalendar(spec)
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
@@ -89,7 +89,7 @@ func (t *txn) insertCalendarVersion(row *calendarRow, spec *domain.CalendarSpec)
 
 // lockCalendar locks a living calendar. Whoever links a job to it holds it for
 // sharing until its own commit.
-func (t *txn) lockCalendar(tenant domain.TenantID, id domain.CalendarID, lock string) (row calendarRow, now int64, err error) {
+func lockCalendar(t *txn, tenant domain.TenantID, id domain.CalendarID, lock string) (row calendarRow, now int64, err error) {
 	r := t.raw.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, version, created_at, created_by, "+t.d.clock()+
 		" FROM calendars WHERE id = ? AND tenant_id = ?"+lock, int64(id), int64(tenant))
 	err = r.Scan(&row.ID, &row.TenantID, &row.State, &row.Name, &row.Version, &row.CreatedAt, &row.CreatedBy, &now)
@@ -104,7 +104,7 @@ func (t *txn) lockCalendar(tenant domain.TenantID, id domain.CalendarID, lock st
 
 func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarParams) (domain.Calendar, error) {
 	err := s.run(ctx, "update calendar", func(t *txn) error {
-		row, now, err := t.lockCalendar(p.Tenant, p.ID, t.d.forUpdate())
+		row, now, err := lockCalendar(t, p.Tenant, p.ID, t.d.forUpdate())
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarPa
 		}
 		row.Version++
 		row.Name, row.UpdatedAt, row.UpdatedBy = p.Spec.Name, now, p.By
-		if err := t.insertCalendarVersion(&row, &p.Spec); err != nil {
+		if err := insertCalendarVersion(t, &row, &p.Spec); err != nil {
 			return err
 		}
 		_, err = t.exec(t.ctx, "UPDATE calendars SET name = ?, version = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
@@ -128,7 +128,7 @@ func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarPa
 
 func (s *Calendars) DeleteCalendar(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, by string) error {
 	return s.run(ctx, "delete calendar", func(t *txn) error {
-		row, now, err := t.lockCalendar(tenant, id, t.d.forUpdate())
+		row, now, err := lockCalendar(t, tenant, id, t.d.forUpdate())
 		if err != nil {
 			return err
 		}

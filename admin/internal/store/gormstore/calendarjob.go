@@ -24,19 +24,19 @@ func (jobCalendarRow) TableName() string { return "job_calendars" }
 
 // linkCalendars notes which versions a job's next revision names. A calendar
 // that is being deleted either is gone, or sees the job.
-func (t *txn) linkCalendars(job *jobRow, spec *domain.JobSpec) error {
+func linkCalendars(t *txn, job *jobRow, spec *domain.JobSpec) error {
 	uses := slices.Clone(spec.Schedule.Calendars)
 	// In the order of their ids: two jobs lock the same calendars.
 	slices.SortFunc(uses, func(a, b domain.CalendarUse) int { return int(a.ID - b.ID) })
 	for _, u := range uses {
-		row, _, err := t.lockCalendar(domain.TenantID(job.TenantID), u.ID, t.d.forShare())
+		row, _, err := lockCalendar(t, domain.TenantID(job.TenantID), u.ID, t.d.forShare())
 		if domain.Is(err, domain.CodeNotFound) || err == nil && u.Version > row.Version {
 			return domain.Invalid("body.schedule.calendars", "there is no calendar %s with a version %d", u.ID, u.Version)
 		} else if err != nil {
 			return err
 		}
 	}
-	if err := t.unlinkCalendars(job); err != nil || len(uses) == 0 {
+	if err := unlinkCalendars(t, job); err != nil || len(uses) == 0 {
 		return err
 	}
 	rows := make([]jobCalendarRow, len(uses))
@@ -49,7 +49,7 @@ func (t *txn) linkCalendars(job *jobRow, spec *domain.JobSpec) error {
 	return nil
 }
 
-func (t *txn) unlinkCalendars(job *jobRow) error {
+func unlinkCalendars(t *txn, job *jobRow) error {
 	if _, err := t.exec(t.ctx, "DELETE FROM job_calendars WHERE job_id = ? AND tenant_id = ?", job.ID, job.TenantID); err != nil {
 		return fmt.Errorf("unlink calendars: %w", err)
 	}
@@ -79,7 +79,7 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 	followed := false
 	err := s.runRepeatable(ctx, "follow calendars", func(t *txn) error {
 		followed = false
-		trigger, job, now, err := t.lockJob(p.Tenant, p.Job)
+		trigger, job, now, err := lockJob(t, p.Tenant, p.Job)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 		spec.Schedule.Calendars = slices.Clone(old.Schedule.Calendars)
 		behind := false
 		for i, u := range spec.Schedule.Calendars {
-			version, err := t.calendarVersion(p.Tenant, u.ID)
+			version, err := calendarVersion(t, p.Tenant, u.ID)
 			if err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 	return followed, err
 }
 
-func (t *txn) calendarVersion(tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
+func calendarVersion(t *txn, tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
 	err = t.raw.QueryRowContext(t.ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil

@@ -74,7 +74,7 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		Label: clip(d.Label, nameSize), Reason: clip(d.Reason, messageSize), CreatedBy: clip(d.CreatedBy, nameSize),
 	}
 	err := s.runRepeatable(ctx, "create denial", func(t *txn) error {
-		if _, err := t.executorName(d.TenantID, d.Executor); err != nil {
+		if _, err := executorName(t, d.TenantID, d.Executor); err != nil {
 			return err
 		}
 		now, err := t.clock()
@@ -83,7 +83,7 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		}
 		row.CreatedAt = millis(now)
 		if d.Kind == domain.DenyInstance {
-			if err := t.markDenied(d.TenantID, d.Executor, "boot_id = ?", d.Subject); err != nil {
+			if err := markDenied(t, d.TenantID, d.Executor, "boot_id = ?", d.Subject); err != nil {
 				return err
 			}
 		}
@@ -101,12 +101,12 @@ func (s *Trust) MarkDenied(ctx context.Context, tenant domain.TenantID, executor
 		return nil
 	}
 	return s.runRepeatable(ctx, "mark denied instances", func(t *txn) error {
-		return t.markDenied(tenant, executor, "id IN ("+idList(instances)+")")
+		return markDenied(t, tenant, executor, "id IN ("+idList(instances)+")")
 	})
 }
 
 // markDenied takes instances off the list and leaves their leases.
-func (t *txn) markDenied(tenant domain.TenantID, executor domain.ExecutorID, which string, args ...any) error {
+func markDenied(t *txn, tenant domain.TenantID, executor domain.ExecutorID, which string, args ...any) error {
 	_, err := t.exec(t.ctx, "UPDATE instances SET gone_at = "+t.d.clock()+", gone_reason = ? WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND "+which,
 		append([]any{"denied by an administrator", int64(tenant), int64(executor)}, args...)...)
 	return err

@@ -177,7 +177,7 @@ func (s *Triggers) claim(ctx context.Context, p store.ClaimDueTriggersParams, du
 		if err != nil {
 			return err
 		}
-		return t.verifyTerms(termsOf(triggers, p.Partitions))
+		return verifyTerms(t, termsOf(triggers, p.Partitions))
 	})
 	if err != nil || found == 0 {
 		return err

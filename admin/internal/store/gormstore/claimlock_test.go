@@ -50,7 +50,7 @@ func TestNobodyTakesOverBetweenTheFenceAndTheCommit(t *testing.T) {
 	first := take(one, "one", 2*time.Second, seen) // its old lease lasts longer than any may
 	require.Len(t, first, 1)
 	require.NoError(t, one.run(t.Context(), "test", func(x *txn) error {
-		if err := x.verifyTerms(storetest.TermsOf(first)); err != nil {
+		if err := verifyTerms(x, storetest.TermsOf(first)); err != nil {
 			return err
 		}
 		for {

@@ -154,13 +154,13 @@ func (s *Nodes) HeartbeatNode(ctx context.Context, n domain.Node, ttl time.Durat
 		if found == 0 {
 			return domain.Errorf(domain.CodeNotFound, "node %s was silent for too long, its number was taken over", n.ID)
 		}
-		live, err = t.liveNodes(now, ttl)
+		live, err = liveNodes(t, now, ttl)
 		return err
 	})
 	return now, live, err
 }
 
-func (t *txn) liveNodes(now time.Time, ttl time.Duration) ([]domain.Node, error) {
+func liveNodes(t *txn, now time.Time, ttl time.Duration) ([]domain.Node, error) {
 	var rows []nodeRow
 	if err := t.db.Where("gone_at = 0 AND heartbeat_at > ?", millis(now.Add(-ttl))).Order("id").Find(&rows).Error; err != nil {
 		return nil, err
@@ -191,10 +191,10 @@ func (s *Cluster) ClusterValue(ctx context.Context, key, initial string) (value 
 }
 
 func (s *Cluster) SetClusterValue(ctx context.Context, key, value string) error {
-	return s.runRepeatable(ctx, "set cluster value", func(t *txn) error { return t.setClusterValue(key, value) })
+	return s.runRepeatable(ctx, "set cluster value", func(t *txn) error { return setClusterValue(t, key, value) })
 }
 
-func (t *txn) setClusterValue(key, value string) error {
+func setClusterValue(t *txn, key, value string) error {
 	return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&clusterValueRow{Name: key, Value: value}).Error
 }
 
@@ -206,7 +206,7 @@ func (s *Cluster) ConfirmClock(ctx context.Context) (now time.Time, err error) {
 		if now, err = t.clock(); err != nil {
 			return err
 		}
-		return t.setClusterValue(clockConfirmed, strconv.FormatInt(millis(now), 10))
+		return setClusterValue(t, clockConfirmed, strconv.FormatInt(millis(now), 10))
 	})
 	return now, err
 }
@@ -223,9 +223,9 @@ func (s *Cluster) HoldClock(ctx context.Context, jump time.Duration, alert domai
 			return err
 		}
 		at := millis(alert.CreatedAt)
-		err := t.setClusterValue(domain.ClockHoldValue, strconv.FormatInt(jump.Milliseconds(), 10))
+		err := setClusterValue(t, domain.ClockHoldValue, strconv.FormatInt(jump.Milliseconds(), 10))
 		if err == nil {
-			err = t.setClusterValue(domain.ClockHeldAtValue, strconv.FormatInt(at, 10))
+			err = setClusterValue(t, domain.ClockHeldAtValue, strconv.FormatInt(at, 10))
 		}
 		if err != nil || held.Value != "" { // it leapt again, or another node was quicker to tell
 			return err

@@ -66,7 +66,7 @@ func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, exe
 // change moves.
 func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
 	return s.runRepeatable(ctx, "mark declared job", func(t *txn) error {
-		_, job, _, err := t.lockJob(tenant, id)
+		_, job, _, err := lockJob(t, tenant, id)
 		if err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func lockTriggers(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobI
 // rearm sets the triggers that waited for executions which this batch ended.
 func (b *batch) rearm() error {
 	for _, e := range b.endedDelays() {
-		wait, err := b.t.waitOf(e.JobID)
+		wait, err := waitOf(b.t, e.JobID)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (b *batch) endedDelays() (ended []*domain.Execution) {
 }
 
 // waitOf returns the run that a trigger waits for; 0 = none.
-func (t *txn) waitOf(job domain.JobID) (domain.ExecutionID, error) {
+func waitOf(t *txn, job domain.JobID) (domain.ExecutionID, error) {
 	var row waitRow
 	err := t.db.Where("job_id = ?", int64(job)).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
@@ -169,7 +169,7 @@ func (s *core) rearm(t *txn, job domain.JobID, ended time.Time) error {
 	var row jobRow
 	err := t.db.Where("id = ?", int64(job)).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return t.forgetWait(job)
+		return forgetWait(t, job)
 	} else if err != nil {
 		return fmt.Errorf("read job of a fixed delay: %w", err)
 	}
@@ -188,10 +188,10 @@ func (s *core) rearm(t *txn, job domain.JobID, ended time.Time) error {
 		}
 		t.rearmed = true
 	}
-	return t.forgetWait(job)
+	return forgetWait(t, job)
 }
 
-func (t *txn) forgetWait(job domain.JobID) error {
+func forgetWait(t *txn, job domain.JobID) error {
 	if _, err := t.exec(t.ctx, "DELETE FROM trigger_waits WHERE job_id = ?", int64(job)); err != nil {
 		return fmt.Errorf("forget awaited run: %w", err)
 	}
@@ -200,19 +200,19 @@ func (t *txn) forgetWait(job domain.JobID) error {
 
 // firstFire is the next fire time of a job that was edited or resumed at now.
 // A fixed delay goes on waiting for a run that still lives.
-func (t *txn) firstFire(job *jobRow, spec *domain.JobSpec, next time.Time) (time.Time, error) {
-	wait, err := t.waitOf(domain.JobID(job.ID))
+func firstFire(t *txn, job *jobRow, spec *domain.JobSpec, next time.Time) (time.Time, error) {
+	wait, err := waitOf(t, domain.JobID(job.ID))
 	if err != nil || wait == 0 {
 		return next, err
 	}
 	if spec.Schedule.Kind == domain.ScheduleFixedDelay {
-		if e, err := t.findExecution(domain.TenantID(job.TenantID), wait); err != nil {
+		if e, err := findExecution(t, domain.TenantID(job.TenantID), wait); err != nil {
 			return next, err
 		} else if e != nil && !e.State.Terminal() {
 			return domain.Never, nil
 		}
 	}
-	return next, t.forgetWait(domain.JobID(job.ID))
+	return next, forgetWait(t, domain.JobID(job.ID))
 }
 
 // RearmDelays looks without a lock, and judges each trigger again under it.
@@ -255,11 +255,11 @@ func (s *Triggers) rearmOverdue(t *txn, w waitRow) (bool, error) {
 	if err != nil || locked[job] == nil {
 		return false, err
 	}
-	wait, err := t.waitOf(job)
+	wait, err := waitOf(t, job)
 	if err != nil || int64(wait) != w.ExecutionID {
 		return false, err
 	}
-	if e, err := t.findExecution(domain.TenantID(w.TenantID), wait); err != nil || e != nil && !e.State.Terminal() {
+	if e, err := findExecution(t, domain.TenantID(w.TenantID), wait); err != nil || e != nil && !e.State.Terminal() {
 		return false, err
 	}
 	now, err := t.clock()

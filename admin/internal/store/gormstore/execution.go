@@ -50,7 +50,7 @@ func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (r
 		if err != nil {
 			return err
 		}
-		if found, err := t.findExecution(e.TenantID, domain.ExecutionID(key.ExecutionID)); err != nil || found != nil {
+		if found, err := findExecution(t, e.TenantID, domain.ExecutionID(key.ExecutionID)); err != nil || found != nil {
 			if found != nil {
 				// Ours, when the answer to an earlier commit was lost.
 				run, created = *found, found.ID == e.ID
@@ -99,7 +99,7 @@ func (c *specCache) fillFromJob(t *txn, e *domain.Execution) (now time.Time, err
 	return instant(at), nil
 }
 
-func (t *txn) findExecution(tenant domain.TenantID, id domain.ExecutionID) (*domain.Execution, error) {
+func findExecution(t *txn, tenant domain.TenantID, id domain.ExecutionID) (*domain.Execution, error) {
 	rows, err := executionTable.selectRows(t, "SELECT "+executionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil || len(rows) == 0 {
 		return nil, err

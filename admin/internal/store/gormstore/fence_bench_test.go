@@ -23,7 +23,7 @@ func BenchmarkFence(b *testing.B) {
 						if _, err := t.clock(); err != nil || !fence {
 							return err
 						}
-						return t.verifyTerms(w.held)
+						return verifyTerms(t, w.held)
 					}))
 				}
 			})

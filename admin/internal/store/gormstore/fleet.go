@@ -42,7 +42,7 @@ func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error
 			}
 			row.CreatedAt = millis(now)
 		}
-		if err := t.grow(e.TenantID, growth{domain.QuotaExecutors, 1}); err != nil {
+		if err := grow(t, e.TenantID, growth{domain.QuotaExecutors, 1}); err != nil {
 			return err
 		}
 		return taken(t.db.Create(&row).Error, "executor", e.Name)
@@ -50,7 +50,7 @@ func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error
 }
 
 // executorName checks that an executor exists in the tenant.
-func (t *txn) executorName(tenant domain.TenantID, id domain.ExecutorID) (string, error) {
+func executorName(t *txn, tenant domain.TenantID, id domain.ExecutorID) (string, error) {
 	var name string
 	err := t.raw.QueryRowContext(t.ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -121,10 +121,10 @@ func (s *Invitations) AcceptInvitation(ctx context.Context, user domain.UserID, 
 	return s.run(ctx, "accept invitation", func(t *txn) error {
 		// The account's row: what its tenants may do with it depends on how many
 		// they are (UpdateUser, DeleteMembership).
-		if _, err := t.lockUser(user); err != nil {
+		if _, err := lockUser(t, user); err != nil {
 			return err
 		}
-		row, err := t.answerable(user, id)
+		row, err := answerable(t, user, id)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (s *Invitations) AcceptInvitation(ctx context.Context, user domain.UserID, 
 
 func (s *Invitations) DeclineInvitation(ctx context.Context, user domain.UserID, id domain.InvitationID) error {
 	return s.run(ctx, "decline invitation", func(t *txn) error {
-		row, err := t.answerable(user, id)
+		row, err := answerable(t, user, id)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Invitations) DeclineInvitation(ctx context.Context, user domain.UserID,
 }
 
 // answerable locks an invitation that the account can answer. CodeNotFound.
-func (t *txn) answerable(user domain.UserID, id domain.InvitationID) (row invitationRow, err error) {
+func answerable(t *txn, user domain.UserID, id domain.InvitationID) (row invitationRow, err error) {
 	var rows []invitationRow
 	if err := t.db.Clauses(t.locking()...).Where("id = ?", int64(id)).Find(&rows).Error; err != nil {
 		return row, err
@@ -171,7 +171,7 @@ func (t *txn) answerable(user domain.UserID, id domain.InvitationID) (row invita
 }
 
 // lockUser locks an account. CodeNotFound.
-func (t *txn) lockUser(user domain.UserID) (row userRow, err error) {
+func lockUser(t *txn, user domain.UserID) (row userRow, err error) {
 	err = t.db.Clauses(t.locking()...).Where("id = ?", int64(user)).Take(&row).Error
 	return row, err
 }

@@ -84,7 +84,7 @@ func (r *jobRow) job(spec *domain.JobSpec) domain.Job {
 
 // lockJob locks the job's trigger, which stands for all of the job, and reads
 // the job. A deleted job is not found.
-func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
+func lockJob(t *txn, tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
 	var at int64
 	trigger = &triggerRow{}
 	err = t.raw.QueryRowContext(t.ctx, "SELECT "+t.d.clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.d.forUpdate(),
@@ -104,7 +104,7 @@ func (t *txn) lockJob(tenant domain.TenantID, id domain.JobID) (trigger *trigger
 // UpdateJob writes a new revision; see revise.
 func (s *Jobs) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
 	err := s.run(ctx, "update job", func(t *txn) error {
-		trigger, job, now, err := t.lockJob(p.Tenant, p.ID)
+		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
 		if err != nil {
 			return err
 		}
@@ -112,12 +112,12 @@ func (s *Jobs) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.Jo
 			return domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
 		}
 		if p.Executor != 0 && int64(p.Executor) != job.ExecutorID {
-			if _, err := t.executorName(p.Tenant, p.Executor); err != nil {
+			if _, err := executorName(t, p.Tenant, p.Executor); err != nil {
 				return err
 			}
 			job.ExecutorID = int64(p.Executor)
 		}
-		if err := t.allowFires(&job, s.rate(now, &p.Spec)); err != nil {
+		if err := allowFires(t, &job, s.rate(now, &p.Spec)); err != nil {
 			return err
 		}
 		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
@@ -149,26 +149,26 @@ func (s *shared) revise(t *txn, trigger *triggerRow, job *jobRow, now time.Time,
 	job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), r.by
 	job.setSpec(r.spec)
 	job.FiresPerMinute = s.rate(now, r.spec)
-	if err := t.linkCalendars(job, r.spec); err != nil {
+	if err := linkCalendars(t, job, r.spec); err != nil {
 		return err
 	}
-	if err := t.linkScript(job, r.spec); err != nil {
+	if err := linkScript(t, job, r.spec); err != nil {
 		return err
 	}
-	if err := t.insertRevision(job, r.spec); err != nil {
+	if err := insertRevision(t, job, r.spec); err != nil {
 		return err
 	}
 	at := domain.Never
 	if domain.JobState(job.State) == domain.JobEnabled {
-		if at, err = t.firstFire(job, r.spec, r.next(now, r.spec)); err != nil {
+		if at, err = firstFire(t, job, r.spec, r.next(now, r.spec)); err != nil {
 			return err
 		}
 	}
-	return t.saveJob(job, at)
+	return saveJob(t, job, at)
 }
 
 // saveJob writes the job and its trigger.
-func (t *txn) saveJob(job *jobRow, next time.Time) error {
+func saveJob(t *txn, job *jobRow, next time.Time) error {
 	result := t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "kind", "created_at", "created_by").Updates(job)
 	if result.Error != nil {
 		return nameTaken(result.Error, job.Name)
@@ -183,7 +183,7 @@ func (t *txn) saveJob(job *jobRow, next time.Time) error {
 func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
 	var view store.JobView
 	err := s.run(ctx, "set job state", func(t *txn) error {
-		trigger, job, now, err := t.lockJob(p.Tenant, p.ID)
+		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
 		if err != nil {
 			return err
 		}
@@ -197,10 +197,10 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 			next = instant(trigger.nextFireAt) // nothing changes but the note
 		case p.State == domain.JobEnabled:
 			job.FiresPerMinute = s.rate(now, spec)
-			if err := t.grow(p.Tenant, growth{domain.QuotaFires, job.FiresPerMinute}); err != nil {
+			if err := grow(t, p.Tenant, growth{domain.QuotaFires, job.FiresPerMinute}); err != nil {
 				return err
 			}
-			if next, err = t.firstFire(&job, spec, p.Next(now, spec)); err != nil {
+			if next, err = firstFire(t, &job, spec, p.Next(now, spec)); err != nil {
 				return err
 			}
 		default:
@@ -208,10 +208,10 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 				return err
 			}
 			if p.State == domain.JobDeleted {
-				if err := t.unlinkCalendars(&job); err != nil {
+				if err := unlinkCalendars(t, &job); err != nil {
 					return err
 				}
-				if err := t.linkScript(&job, &domain.JobSpec{}); err != nil {
+				if err := linkScript(t, &job, &domain.JobSpec{}); err != nil {
 					return err
 				}
 			}
@@ -221,12 +221,12 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		job.State, job.PauseNote = int64(p.State), clip(p.Note, messageSize)
 		job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), p.By
 		if changed {
-			if err := t.insertJobEvent(&job); err != nil {
+			if err := insertJobEvent(t, &job); err != nil {
 				return err
 			}
 		}
 		view = store.JobView{Job: job.job(spec), NextFireAt: next}
-		return t.saveJob(&job, next)
+		return saveJob(t, &job, next)
 	})
 	if err != nil {
 		return store.JobView{}, err

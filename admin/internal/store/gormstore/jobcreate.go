@@ -37,7 +37,7 @@ func (s *Jobs) CreateJobs(ctx context.Context, tenant domain.TenantID, jobs []st
 
 func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []store.NewJob, errs []error) {
 	err := s.run(ctx, "create jobs", func(t *txn) error {
-		taken, err := t.takenNames(tenant, jobs)
+		taken, err := takenNames(t, tenant, jobs)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []st
 }
 
 // takenNames returns those names of jobs that living jobs have.
-func (t *txn) takenNames(tenant domain.TenantID, jobs []store.NewJob) (map[string]bool, error) {
+func takenNames(t *txn, tenant domain.TenantID, jobs []store.NewJob) (map[string]bool, error) {
 	args := []any{int64(tenant), int64(domain.JobDeleted)}
 	for _, j := range jobs {
 		args = append(args, j.Spec.Name)
@@ -102,7 +102,7 @@ func (s *Jobs) insertJobs(t *txn, jobs []store.NewJob) error {
 	for i := range jobs {
 		j := &jobs[i].Job
 		if !known[j.Executor] {
-			if _, err := t.executorName(j.TenantID, j.Executor); err != nil {
+			if _, err := executorName(t, j.TenantID, j.Executor); err != nil {
 				return err
 			}
 			known[j.Executor] = true
@@ -110,7 +110,7 @@ func (s *Jobs) insertJobs(t *txn, jobs []store.NewJob) error {
 		rows[i] = newJobRow(j, now)
 		rows[i].FiresPerMinute = s.rate(now, &j.Spec)
 	}
-	if err := t.allowJobs(rows); err != nil {
+	if err := allowJobs(t, rows); err != nil {
 		return err
 	}
 	if err := t.db.Create(&rows).Error; err != nil {
@@ -121,7 +121,7 @@ func (s *Jobs) insertJobs(t *txn, jobs []store.NewJob) error {
 	triggers, slots := make([]*triggerRow, len(jobs)), make([]*slotRow, len(jobs))
 	for i := range jobs {
 		row, spec := &rows[i], &jobs[i].Spec
-		if err := t.linkNew(row, spec); err != nil {
+		if err := linkNew(t, row, spec); err != nil {
 			return err
 		}
 		if revisions[i], err = revisionOf(row, spec); err != nil {
@@ -161,16 +161,16 @@ func newJobRow(j *domain.Job, now time.Time) jobRow {
 }
 
 // linkNew notes what a new job uses, of which there is nothing yet.
-func (t *txn) linkNew(row *jobRow, spec *domain.JobSpec) error {
+func linkNew(t *txn, row *jobRow, spec *domain.JobSpec) error {
 	if len(spec.Schedule.Calendars) > 0 {
-		if err := t.linkCalendars(row, spec); err != nil {
+		if err := linkCalendars(t, row, spec); err != nil {
 			return err
 		}
 	}
 	if spec.Script == nil {
 		return nil
 	}
-	return t.linkScript(row, spec)
+	return linkScript(t, row, spec)
 }
 
 func nameTaken(err error, name string) error {
@@ -184,7 +184,7 @@ func errNameTaken(name string) error {
 	return domain.Errorf(domain.CodeConflict, "there is a job named %q already", name)
 }
 
-func (t *txn) insertRevision(row *jobRow, spec *domain.JobSpec) error {
+func insertRevision(t *txn, row *jobRow, spec *domain.JobSpec) error {
 	r, err := revisionOf(row, spec)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (s *Instances) LeaveInstances(ctx context.Context, list []store.InstanceLea
 }
 
 func (s *Instances) leave(t *txn, list []store.InstanceLeave) ([]error, error) {
-	rows, err := t.lockInstances(domain.Collect(list, func(l *store.InstanceLeave) int64 { return int64(l.ID) }))
+	rows, err := lockInstances(t, domain.Collect(list, func(l *store.InstanceLeave) int64 { return int64(l.ID) }))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Instances) supersede(t *txn, list []store.SupersedeBootsParams) ([]stor
 			return nil, err
 		}
 	}
-	rows, err := t.lockInstances(ids)
+	rows, err := lockInstances(t, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Instances) supersede(t *txn, list []store.SupersedeBootsParams) ([]stor
 }
 
 // lockInstances goes in the order of the ids, as renewals do.
-func (t *txn) lockInstances(ids []int64) (map[int64]*instanceRow, error) {
+func lockInstances(t *txn, ids []int64) (map[int64]*instanceRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -15,7 +15,7 @@ import (
 
 // insertJobEvent notes the state that a job has come into. The caller holds
 // the trigger's lock, or has just made the job.
-func (t *txn) insertJobEvent(job *jobRow) error {
+func insertJobEvent(t *txn, job *jobRow) error {
 	_, err := t.exec(t.ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ? FROM job_events WHERE job_id = ?",
 		job.ID, job.TenantID, job.State, job.UpdatedAt, job.UpdatedBy, job.ID)
 	if err != nil {

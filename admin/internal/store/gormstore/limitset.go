@@ -20,7 +20,7 @@ func (s *Limits) SetLimit(ctx context.Context, l domain.Limit) error {
 	}
 	defer s.engine.ForgetLimits()
 	return s.runRepeatable(ctx, "set limit", func(t *txn) error {
-		if err := t.subjectExists(l.LimitKey); err != nil {
+		if err := subjectExists(t, l.LimitKey); err != nil {
 			return err
 		}
 		now, err := t.clock()
@@ -63,9 +63,9 @@ func (s *Limits) SetLimit(ctx context.Context, l domain.Limit) error {
 	})
 }
 
-func (t *txn) subjectExists(k domain.LimitKey) error {
+func subjectExists(t *txn, k domain.LimitKey) error {
 	if k.Executor != 0 {
-		_, err := t.executorName(k.Tenant, k.Executor)
+		_, err := executorName(t, k.Tenant, k.Executor)
 		return err
 	}
 	var id int64

@@ -216,7 +216,7 @@ func (p *logPlan) write(t *txn) error {
 	if err := logChunkTable.insert(t, rows); err != nil {
 		return fmt.Errorf("insert log chunks: %w", err)
 	}
-	return t.countLogs(p.change)
+	return countLogs(t, p.change)
 }
 
 // verify locks the last chunk of each log, so that others who append to it

@@ -36,7 +36,7 @@ func (s *LogAppender) logUsageOf(ctx context.Context, keys []attemptKey, today i
 
 // countLogs adds to the sums, in the order of their keys. It comes last in a
 // transaction: all who append for a tenant wait for the row.
-func (t *txn) countLogs(change map[usageKey]logUsage) error {
+func countLogs(t *txn, change map[usageKey]logUsage) error {
 	keys := slices.SortedFunc(maps.Keys(change), func(a, b usageKey) int {
 		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.day, b.day))
 	})
@@ -100,7 +100,7 @@ func (s *Retention) deleteOldLogs(ctx context.Context, tenant domain.TenantID, f
 			return err
 		}
 		freed = end.bytes
-		return t.countLogs(map[usageKey]logUsage{{tenant, 0}: {bytes: -end.bytes}})
+		return countLogs(t, map[usageKey]logUsage{{tenant, 0}: {bytes: -end.bytes}})
 	})
 	return deleted, freed, err
 }

@@ -72,7 +72,7 @@ func (s *Partitions) RenewPartitions(ctx context.Context, p store.RenewPartition
 		if err := t.d.connect(t, p.BootID); err != nil {
 			return fmt.Errorf("show the session: %w", err)
 		}
-		if err := t.noteState(p); err != nil {
+		if err := noteState(t, p); err != nil {
 			return fmt.Errorf("note the node's state: %w", err)
 		}
 		if len(p.Held) > 0 {
@@ -95,7 +95,7 @@ func (s *Partitions) RenewPartitions(ctx context.Context, p store.RenewPartition
 
 // noteState writes the sign of life, and how far the node's clock is from the
 // database's; that is too little by the time that the message took to come.
-func (t *txn) noteState(p store.RenewPartitionsParams) error {
+func noteState(t *txn, p store.RenewPartitionsParams) error {
 	args := []any{millis(p.Wall), flag(p.ClockHeld), p.BootID, int64(p.Node)}
 	found, err := t.exec(t.ctx, "UPDATE node_states SET beats = beats + 1, renewed_at = "+t.d.clock()+", skew = ? - "+t.d.clock()+
 		", held = ?, boot_id = ? WHERE node_id = ?", args...)
@@ -250,7 +250,7 @@ func (s *Partitions) unlocked(ctx context.Context, list []domain.Execution) ([]d
 // on the lease rows, which keep others from taking over before the commit,
 // are held for one round trip and a commit only: a renewal waits no longer
 // than that, and a claim that is frozen half-way keeps nobody out.
-func (t *txn) verifyTerms(held []domain.PartitionTerm) error {
+func verifyTerms(t *txn, held []domain.PartitionTerm) error {
 	highest := map[int]int64{}
 	parts := make([]int64, len(held))
 	for i, h := range held {

@@ -50,7 +50,7 @@ func (o owner) runs(fence int64) bool {
 
 // owners reads who may speak for executions; lock is a clause behind the
 // statement, or empty.
-func (t *txn) owners(ids []domain.ExecutionID, lock string) (map[domain.ExecutionID]owner, error) {
+func owners(t *txn, ids []domain.ExecutionID, lock string) (map[domain.ExecutionID]owner, error) {
 	out := make(map[domain.ExecutionID]owner, len(ids))
 	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
@@ -71,7 +71,7 @@ func (s *Progress) SaveProgress(ctx context.Context, list []store.ProgressReport
 	}
 	ids := domain.Collect(list, func(p *store.ProgressReport) domain.ExecutionID { return p.ExecutionID })
 	return s.runRepeatable(ctx, "save progress", func(t *txn) error {
-		owners, err := t.owners(ids, "")
+		owners, err := owners(t, ids, "")
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *Progress) SaveProgress(ctx context.Context, list []store.ProgressReport
 			if o := owners[p.ExecutionID]; o.tenant != p.Tenant || o.executor != p.Executor {
 				continue
 			}
-			if err := t.saveProgress(p, millis(now)); err != nil {
+			if err := saveProgress(t, p, millis(now)); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (s *Progress) SaveProgress(ctx context.Context, list []store.ProgressReport
 	})
 }
 
-func (t *txn) saveProgress(p store.ProgressReport, now int64) error {
+func saveProgress(t *txn, p store.ProgressReport, now int64) error {
 	row := progressRow{
 		ExecutionID: int64(p.ExecutionID), TenantID: int64(p.Tenant), Fence: p.Fence, Seq: p.Seq,
 		Permille: int64(p.Permille), Message: clip(p.Message, messageSize), UpdatedAt: now,
@@ -121,7 +121,7 @@ func (s *Progress) TakeSteps(ctx context.Context, list []store.StepRequest) (ans
 	}
 	ids := domain.Collect(list, func(r *store.StepRequest) domain.ExecutionID { return r.ID })
 	err = s.runRepeatable(ctx, "take steps", func(t *txn) error {
-		owners, err := t.owners(ids, t.d.forShare())
+		owners, err := owners(t, ids, t.d.forShare())
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Progress) TakeSteps(ctx context.Context, list []store.StepRequest) (ans
 		if err != nil {
 			return err
 		}
-		kept, err := t.keptSteps(ids)
+		kept, err := keptSteps(t, ids)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s *Progress) TakeSteps(ctx context.Context, list []store.StepRequest) (ans
 				answers[i] = store.StepAnswer{Code: store.StepNotRunning}
 				continue
 			}
-			if answers[i], err = t.takeStep(r, kept, now); err != nil {
+			if answers[i], err = takeStep(t, r, kept, now); err != nil {
 				return err
 			}
 		}
@@ -154,7 +154,7 @@ type keptStep struct {
 	size  int
 }
 
-func (t *txn) keptSteps(ids []domain.ExecutionID) (map[domain.ExecutionID]map[string]keptStep, error) {
+func keptSteps(t *txn, ids []domain.ExecutionID) (map[domain.ExecutionID]map[string]keptStep, error) {
 	out := map[domain.ExecutionID]map[string]keptStep{}
 	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
@@ -175,7 +175,7 @@ func (t *txn) keptSteps(ids []domain.ExecutionID) (map[domain.ExecutionID]map[st
 	return out, nil
 }
 
-func (t *txn) takeStep(r store.StepRequest, kept map[domain.ExecutionID]map[string]keptStep, now time.Time) (store.StepAnswer, error) {
+func takeStep(t *txn, r store.StepRequest, kept map[domain.ExecutionID]map[string]keptStep, now time.Time) (store.StepAnswer, error) {
 	known, found := kept[r.ID][r.Name]
 	switch {
 	case found && r.Store && known.fence == r.Fence:

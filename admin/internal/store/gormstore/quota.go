@@ -31,14 +31,14 @@ type growth struct {
 // grow refuses what would be over a quota. It locks the tenant, so that what is
 // counted stays true until the commit: whoever adds to a tenant waits for
 // whoever else does. It comes before locks of anything but triggers.
-func (t *txn) grow(tenant domain.TenantID, list ...growth) error {
+func grow(t *txn, tenant domain.TenantID, list ...growth) error {
 	var quotas map[domain.QuotaKind]domain.Quota
 	for _, g := range list {
 		if g.by <= 0 {
 			continue
 		}
 		if quotas == nil {
-			_, err := t.tenantExists(tenant, t.d.forUpdate())
+			_, err := tenantExists(t, tenant, t.d.forUpdate())
 			if err == nil {
 				quotas, err = readQuotas(t.ctx, t.q, tenant)
 			}
@@ -61,7 +61,7 @@ func (t *txn) grow(tenant domain.TenantID, list ...growth) error {
 	return nil
 }
 
-func (t *txn) tenantExists(tenant domain.TenantID, lock string) (found bool, err error) {
+func tenantExists(t *txn, tenant domain.TenantID, lock string) (found bool, err error) {
 	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
 		var id int64
 		found = true
@@ -72,7 +72,7 @@ func (t *txn) tenantExists(tenant domain.TenantID, lock string) (found bool, err
 
 // allowJobs lets new jobs in, all of one tenant. Those that calls and callbacks
 // belong to come with their handlers and count as none.
-func (t *txn) allowJobs(rows []jobRow) error {
+func allowJobs(t *txn, rows []jobRow) error {
 	fires, plain := int64(0), int64(0)
 	for i := range rows {
 		if domain.JobKind(rows[i].Kind) != domain.JobPlain {
@@ -83,15 +83,15 @@ func (t *txn) allowJobs(rows []jobRow) error {
 			fires += rows[i].FiresPerMinute
 		}
 	}
-	return t.grow(domain.TenantID(rows[0].TenantID), growth{domain.QuotaJobs, plain}, growth{domain.QuotaFires, fires})
+	return grow(t, domain.TenantID(rows[0].TenantID), growth{domain.QuotaJobs, plain}, growth{domain.QuotaFires, fires})
 }
 
 // allowFires lets a job have another schedule.
-func (t *txn) allowFires(job *jobRow, fires int64) error {
+func allowFires(t *txn, job *jobRow, fires int64) error {
 	if domain.JobState(job.State) != domain.JobEnabled {
 		return nil
 	}
-	return t.grow(domain.TenantID(job.TenantID), growth{domain.QuotaFires, fires - job.FiresPerMinute})
+	return grow(t, domain.TenantID(job.TenantID), growth{domain.QuotaFires, fires - job.FiresPerMinute})
 }
 
 // rate is the most that a schedule fires in a minute.
@@ -218,7 +218,7 @@ func (s *Quotas) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []
 func (s *Quotas) SetQuotas(ctx context.Context, p store.SetQuotasParams) error {
 	defer s.engine.ForgetCount(p.Tenant)
 	return s.runRepeatable(ctx, "set quotas", func(t *txn) error {
-		found, err := t.tenantExists(p.Tenant, t.d.forUpdate())
+		found, err := tenantExists(t, p.Tenant, t.d.forUpdate())
 		if err != nil {
 			return err
 		}

@@ -267,7 +267,7 @@ func (r *registering) noteBuilds(t *txn, now time.Time) error {
 		k := buildKey{one.row.TenantID, one.row.ExecutorID, one.p.Build.Digest}
 		err, done := noted[k]
 		if !done || k.digest == "" {
-			err = t.noteBuild(k, *one.p, now, r.digestsOf(k.executor))
+			err = noteBuild(t, k, *one.p, now, r.digestsOf(k.executor))
 			noted[k] = err
 		}
 		if err != nil && !domain.Is(err, domain.CodeQuotaExceeded) {

@@ -284,7 +284,7 @@ func (s *Cluster) DoubtHistory(ctx context.Context, r domain.Rollback, alert dom
 			return err
 		}
 		if doubted.Before(r.Seen) || doubted == (domain.History{}) {
-			return t.setClusterValue(historyDoubt, r.Seen.String())
+			return setClusterValue(t, historyDoubt, r.Seen.String())
 		}
 		return nil
 	})
@@ -316,10 +316,10 @@ func (s *Cluster) AcceptHistory(ctx context.Context) (accepted domain.History, e
 		if err != nil {
 			return err
 		}
-		if err := t.setClusterValue(domain.HistoryAcceptedValue, strconv.FormatInt(millis(now), 10)); err != nil {
+		if err := setClusterValue(t, domain.HistoryAcceptedValue, strconv.FormatInt(millis(now), 10)); err != nil {
 			return err
 		}
-		return t.setClusterValue(historyEpoch, strconv.FormatInt(found.Epoch, 10))
+		return setClusterValue(t, historyEpoch, strconv.FormatInt(found.Epoch, 10))
 	})
 	if err == nil {
 		s.rollbacks.judge(s.rollbacks.marks(), accepted, domain.History{}, 0)

@@ -88,7 +88,7 @@ func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) 
 		} else if err != nil {
 			return err
 		}
-		return t.insertScriptRevision(&row, p.Content, p.Note, p.Sign)
+		return insertScriptRevision(t, &row, p.Content, p.Note, p.Sign)
 	})
 	if err != nil {
 		return domain.Script{}, err
@@ -96,7 +96,7 @@ func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) 
 	return s.FindScript(ctx, p.Script.TenantID, p.Script.ID)
 }
 
-func (t *txn) insertScriptRevision(row *scriptRow, content, note string, sign store.SignFunc) error {
+func insertScriptRevision(t *txn, row *scriptRow, content, note string, sign store.SignFunc) error {
 	sum := sha256.Sum256([]byte(content))
 	return t.db.Create(&scriptRevisionRow{
 		ScriptID: row.ID, Revision: row.Revision, TenantID: row.TenantID, Content: content, SHA256: sum[:],
@@ -106,7 +106,7 @@ func (t *txn) insertScriptRevision(row *scriptRow, content, note string, sign st
 
 // lockScript locks a living script. Whoever links a job to it holds it for
 // sharing until its own commit.
-func (t *txn) lockScript(tenant domain.TenantID, id domain.ScriptID, lock string) (row scriptRow, now int64, err error) {
+func lockScript(t *txn, tenant domain.TenantID, id domain.ScriptID, lock string) (row scriptRow, now int64, err error) {
 	r := t.raw.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, language, description, revision, created_at, created_by, "+t.d.clock()+
 		" FROM scripts WHERE id = ? AND tenant_id = ?"+lock, int64(id), int64(tenant))
 	err = r.Scan(&row.ID, &row.TenantID, &row.State, &row.Name, &row.Language, &row.Description, &row.Revision, &row.CreatedAt, &row.CreatedBy, &now)
@@ -121,7 +121,7 @@ func (t *txn) lockScript(tenant domain.TenantID, id domain.ScriptID, lock string
 
 func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) (domain.Script, error) {
 	err := s.run(ctx, "revise script", func(t *txn) error {
-		row, now, err := t.lockScript(p.Tenant, p.ID, t.d.forUpdate())
+		row, now, err := lockScript(t, p.Tenant, p.ID, t.d.forUpdate())
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) 
 		}
 		if sum := sha256.Sum256([]byte(p.Content)); !bytes.Equal(old, sum[:]) {
 			row.Revision++
-			if err := t.insertScriptRevision(&row, p.Content, p.Note, p.Sign); err != nil {
+			if err := insertScriptRevision(t, &row, p.Content, p.Note, p.Sign); err != nil {
 				return err
 			}
 		} else if p.Description == nil {
@@ -158,7 +158,7 @@ func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) 
 
 func (s *Scripts) DeleteScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, by string) error {
 	return s.run(ctx, "delete script", func(t *txn) error {
-		row, now, err := t.lockScript(tenant, id, t.d.forUpdate())
+		row, now, err := lockScript(t, tenant, id, t.d.forUpdate())
 		if err != nil {
 			return err
 		}
@@ -177,9 +177,9 @@ func (s *Scripts) DeleteScript(ctx context.Context, tenant domain.TenantID, id d
 
 // linkScript notes which script a job's next revision runs. A script that is
 // being deleted either is gone, or sees the job.
-func (t *txn) linkScript(job *jobRow, spec *domain.JobSpec) error {
+func linkScript(t *txn, job *jobRow, spec *domain.JobSpec) error {
 	if u := spec.Script; u != nil {
-		row, _, err := t.lockScript(domain.TenantID(job.TenantID), u.ID, t.d.forShare())
+		row, _, err := lockScript(t, domain.TenantID(job.TenantID), u.ID, t.d.forShare())
 		switch {
 		case domain.Is(err, domain.CodeNotFound) || err == nil && u.Revision > row.Revision:
 			return domain.Invalid("body.script", "there is no script %s with a revision %d", u.ID, u.Revision)

@@ -145,7 +145,7 @@ func (s *Tokens) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.
 			return nil
 		case row.UsedAt != 0:
 			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token was used before: all sessions made from it have ended")
-			return t.revokeFamily(row.Family, now)
+			return revokeFamily(t, row.Family, now)
 		case row.ExpiresAt <= millis(now):
 			refused = domain.Errorf(domain.CodeTokenExpired, "the refresh token has expired")
 			return nil
@@ -170,7 +170,7 @@ func errNoRefreshToken() error {
 	return domain.Errorf(domain.CodeUnauthenticated, "the refresh token is not valid")
 }
 
-func (t *txn) revokeFamily(family int64, now time.Time) error {
+func revokeFamily(t *txn, family int64, now time.Time) error {
 	_, err := t.exec(t.ctx, "UPDATE refresh_tokens SET revoked_at = ? WHERE family = ? AND revoked_at = 0", millis(now), family)
 	return err
 }
@@ -181,7 +181,7 @@ func (s *Tokens) RevokeRefreshFamily(ctx context.Context, family int64) error {
 		if err != nil {
 			return err
 		}
-		return t.revokeFamily(family, now)
+		return revokeFamily(t, family, now)
 	})
 }
 
@@ -205,7 +205,7 @@ func (s *Tokens) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 		callable = string(text)
 	}
 	return s.run(ctx, "create API key", func(t *txn) error {
-		if err := t.grow(k.TenantID, growth{domain.QuotaAPIKeys, 1}); err != nil {
+		if err := grow(t, k.TenantID, growth{domain.QuotaAPIKeys, 1}); err != nil {
 			return err
 		}
 		return t.db.Create(&apiKeyRow{
@@ -267,7 +267,7 @@ func (s *Tokens) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) err
 
 func (s *Tokens) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
 	return s.run(ctx, "create join token", func(t *txn) error {
-		if _, err := t.executorName(j.TenantID, j.Executor); err != nil {
+		if _, err := executorName(t, j.TenantID, j.Executor); err != nil {
 			return err
 		}
 		return t.db.Create(&joinTokenRow{
