@@ -107,14 +107,14 @@ func (b *batch) saveAlone(changes []change[executionRow]) error {
 			taken = s
 		}
 	}
-	b.t.alone.statement, b.t.alone.args = u.aloneStatement(b.t.d, taken)
+	b.t.alone.statement, b.t.alone.args = aloneStatement(u, b.t.d, taken)
 	return nil
 }
 
 // aloneStatement writes the only row of the update, and takes or gives back a
 // place of a slot if there is one. It finds both rows or none; the slot stands
 // first, as it is locked first everywhere.
-func (u *update) aloneStatement(d dialect, s *run.Slot) (string, []any) {
+func aloneStatement(u *update, d dialect, s *run.Slot) (string, []any) {
 	var b strings.Builder
 	b.WriteString("UPDATE ")
 	if s != nil {

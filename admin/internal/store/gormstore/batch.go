@@ -180,8 +180,20 @@ func (s *core) runWithout(ctx context.Context, step string, ids []domain.Executi
 	for _, r := range b.born {
 		s.flights.remember(r)
 	}
-	s.rollbacks.note(b.rows)
+	for _, r := range b.rows {
+		if r.proves() && s.rollbacks.note(r.move.E.ID, r.after.version) {
+			break // one is enough
+		}
+	}
 	return b, nil
+}
+
+// proves: whoever looks for what was written finds it, unless the commit is
+// lost. An edit of its job may delete an execution that was not offered, or only
+// ahead of its time.
+func (r *stored) proves() bool {
+	a := r.after
+	return a != nil && a.fence > 0 && (a.attempt > 0 || a.offeredAt >= a.fireAt)
 }
 
 // leaveStuck takes jobs out of the batch whose next waiter is locked by another

@@ -117,7 +117,7 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 	for left := jobs; len(left) > 0; {
 		var locked []domain.JobID
 		for chunk := range slices.Chunk(left, bite) {
-			done, err := s.setUnlocked(ctx, tenant, chunk, func(job int64) time.Time { return at(index[job]) })
+			done, err := setUnlocked(ctx, s, tenant, chunk, func(job int64) time.Time { return at(index[job]) })
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 				return translate("set next fires", ctx.Err())
 			}
 			var err error
-			if locked, err = s.withTrigger(ctx, tenant, locked); err != nil {
+			if locked, err = withTrigger(ctx, s, tenant, locked); err != nil {
 				return err
 			}
 		}
@@ -142,7 +142,7 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 }
 
 // withTrigger returns those of the jobs that the tenant has.
-func (s *DB) withTrigger(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
+func withTrigger(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
 	err = s.look(ctx, "find triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
 		found = nil
 		return query(ctx, q, func(rows *sql.Rows) error {
@@ -157,7 +157,7 @@ func (s *DB) withTrigger(ctx context.Context, tenant domain.TenantID, jobs []dom
 
 // setUnlocked sets the next fire times of those jobs whose triggers nobody has
 // locked, and returns which these are.
-func (s *DB) setUnlocked(ctx context.Context, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
+func setUnlocked(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
 	err = s.run(ctx, "set next fires", func(t *txn) error {
 		done = make(map[int64]bool, len(jobs))
 		triggers, err := triggerTable.selectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.d.forUpdateSkip(), int64(tenant))

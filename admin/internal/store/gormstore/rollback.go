@@ -63,24 +63,18 @@ func (p *rollbackDetector) remember(h domain.History) {
 	p.known = h
 }
 
-// note remembers the last of the moves of a transaction that was committed.
-func (p *rollbackDetector) note(moves map[domain.ExecutionID]*stored) {
+// note remembers a move of a transaction that was committed. It reports whether:
+// an execution that is so old that retention may delete it proves nothing.
+func (p *rollbackDetector) note(id domain.ExecutionID, version int64) bool {
 	now := time.Now()
-	var last knownCommit
-	for _, m := range moves {
-		// An edit of its job may delete an execution that was not offered, or only
-		// ahead of its time.
-		if m.after != nil && m.after.fence > 0 && (m.after.attempt > 0 || m.after.offeredAt >= m.after.fireAt) && now.Sub(domain.IDTime(m.after.id)) < commitAge {
-			last = knownCommit{domain.ExecutionID(m.after.id), m.after.version, now}
-		}
-	}
-	if last.id == 0 {
-		return
+	if now.Sub(domain.IDTime(int64(id))) >= commitAge {
+		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.commits[p.next] = last
+	p.commits[p.next] = knownCommit{id, version, now}
 	p.next = (p.next + 1) % maxCommits
+	return true
 }
 
 // historyMarks is what a look at the database is compared with; it is taken before

@@ -199,16 +199,17 @@ func TestARestoredSQLiteIsNoticed(t *testing.T) {
 // TestWhatAnEditMayDeleteIsNoWitness: a run that was only planned, or offered
 // ahead of its time, may be taken back.
 func TestWhatAnEditMayDeleteIsNoWitness(t *testing.T) {
-	p := newRollbackDetector()
 	const due = 1000
-	note := func(fence, attempt, offeredAt int64) int {
-		p.note(map[domain.ExecutionID]*stored{1: {after: &executionRow{
-			id: storetest.NewID(), fence: fence, attempt: attempt, fireAt: due, offeredAt: offeredAt, version: 3,
-		}}})
-		return len(p.marksAndCommits().commits)
+	proves := func(fence, attempt, offeredAt int64) bool {
+		return (&stored{after: &executionRow{fence: fence, attempt: attempt, fireAt: due, offeredAt: offeredAt}}).proves()
 	}
-	require.Zero(t, note(0, 0, 0))
-	require.Zero(t, note(1, 0, due-1), "offered ahead")
-	require.Equal(t, 1, note(1, 0, due))
-	require.Equal(t, 2, note(1, 1, due-1), "granted")
+	require.False(t, proves(0, 0, 0))
+	require.False(t, proves(1, 0, due-1), "offered ahead")
+	require.True(t, proves(1, 0, due))
+	require.True(t, proves(1, 1, due-1), "granted")
+
+	p := newRollbackDetector()
+	require.True(t, p.note(domain.ExecutionID(storetest.NewID()), 3))
+	require.False(t, p.note(1, 3), "so old that retention may delete it")
+	require.Len(t, p.marksAndCommits().commits, 1)
 }
