@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type tenantRow struct {
@@ -19,7 +20,7 @@ type tenantRow struct {
 func (tenantRow) TableName() string { return "tenants" }
 
 func (r tenantRow) tenant() domain.Tenant {
-	return domain.Tenant{ID: domain.TenantID(r.ID), Name: r.Name, CreatedAt: instant(r.CreatedAt)}
+	return domain.Tenant{ID: domain.TenantID(r.ID), Name: r.Name, CreatedAt: db.Instant(r.CreatedAt)}
 }
 
 type userRow struct {
@@ -38,14 +39,14 @@ func (userRow) TableName() string { return "users" }
 func toUserRow(u domain.User) *userRow {
 	return &userRow{
 		ID: int64(u.ID), Username: u.Username, PasswordHash: u.PasswordHash, PlatformAdmin: u.PlatformAdmin,
-		MustChangePassword: u.MustChangePassword, Disabled: u.Disabled, SessionVersion: u.SessionVersion, CreatedAt: millis(u.CreatedAt),
+		MustChangePassword: u.MustChangePassword, Disabled: u.Disabled, SessionVersion: u.SessionVersion, CreatedAt: db.Millis(u.CreatedAt),
 	}
 }
 
 func (r userRow) user() domain.User {
 	return domain.User{
 		ID: domain.UserID(r.ID), Username: r.Username, PasswordHash: r.PasswordHash, PlatformAdmin: r.PlatformAdmin,
-		MustChangePassword: r.MustChangePassword, Disabled: r.Disabled, SessionVersion: r.SessionVersion, CreatedAt: instant(r.CreatedAt),
+		MustChangePassword: r.MustChangePassword, Disabled: r.Disabled, SessionVersion: r.SessionVersion, CreatedAt: db.Instant(r.CreatedAt),
 	}
 }
 
@@ -67,72 +68,58 @@ func (r membershipRow) membership() domain.Membership {
 
 // taken turns a duplicate into a conflict that names what is taken.
 func taken(err error, what, name string) error {
-	if isDuplicate(err) {
+	if db.IsDuplicate(err) {
 		return domain.Errorf(domain.CodeConflict, "there is a %s named %q already", what, name)
 	}
 	return err
 }
 
 func (s *Accounts) CreateTenant(ctx context.Context, tenant domain.Tenant) error {
-	return s.run(ctx, "create tenant", func(t *txn) error { return createTenant(t, tenant) })
+	return s.Run(ctx, "create tenant", func(t *db.Tx) error { return createTenant(t, tenant) })
 }
 
-func createTenant(t *txn, tenant domain.Tenant) error {
-	row := tenantRow{ID: int64(tenant.ID), Name: tenant.Name, CreatedAt: millis(tenant.CreatedAt)}
-	return taken(t.db.Create(&row).Error, "tenant", tenant.Name)
+func createTenant(t *db.Tx, tenant domain.Tenant) error {
+	row := tenantRow{ID: int64(tenant.ID), Name: tenant.Name, CreatedAt: db.Millis(tenant.CreatedAt)}
+	return taken(t.Gorm.Create(&row).Error, "tenant", tenant.Name)
 }
 
 func (s *Accounts) FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
-	row, err := findOne[tenantRow](ctx, s.DB, "find tenant", "id = ?", int64(id))
+	row, err := db.FindOne[tenantRow](ctx, s.DB, "find tenant", "id = ?", int64(id))
 	return row.tenant(), err
 }
 
 func (s *Accounts) FindTenantByName(ctx context.Context, name string) (domain.Tenant, error) {
-	row, err := findOne[tenantRow](ctx, s.DB, "find tenant", "name = ?", name)
+	row, err := db.FindOne[tenantRow](ctx, s.DB, "find tenant", "name = ?", name)
 	return row.tenant(), err
 }
 
 func (s *Accounts) ListTenants(ctx context.Context) ([]domain.Tenant, error) {
-	rows, err := findAll[tenantRow](ctx, s.DB, "list tenants", "name", "1 = 1")
+	rows, err := db.FindAll[tenantRow](ctx, s.DB, "list tenants", "name", "1 = 1")
 	out := domain.Collect(rows, (*tenantRow).tenant)
 	return out, err
-}
-
-// findOne reads one row; CodeNotFound when there is none.
-func findOne[R any](ctx context.Context, s *DB, step, where string, args ...any) (row R, err error) {
-	err = s.look(ctx, step, func(_ context.Context, _ querier, g *gorm.DB) error { return g.Where(where, args...).Take(&row).Error })
-	return row, err
-}
-
-// findAll reads rows in an order.
-func findAll[R any](ctx context.Context, s *DB, step, order, where string, args ...any) (rows []R, err error) {
-	err = s.look(ctx, step, func(_ context.Context, _ querier, g *gorm.DB) error {
-		return g.Where(where, args...).Order(order).Find(&rows).Error
-	})
-	return rows, err
 }
 
 // firstUserMark is a row that only one of several nodes can insert.
 const firstUserMark = "first_user"
 
 func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u domain.User, role domain.Role) (created bool, err error) {
-	err = s.runRepeatable(ctx, "create first user", func(t *txn) error {
+	err = s.RunRepeatable(ctx, "create first user", func(t *db.Tx) error {
 		created = false
 		mark := clusterValueRow{Name: firstUserMark, Value: u.ID.String()}
-		if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&mark).Error; err != nil {
+		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&mark).Error; err != nil {
 			return err
 		}
 		var stored clusterValueRow
-		if err := t.db.Where("name = ?", firstUserMark).Take(&stored).Error; err != nil {
+		if err := t.Gorm.Where("name = ?", firstUserMark).Take(&stored).Error; err != nil {
 			return err
 		}
 		var users, mine int64
-		if err := t.db.Model(&userRow{}).Count(&users).Error; err != nil {
+		if err := t.Gorm.Model(&userRow{}).Count(&users).Error; err != nil {
 			return err
 		}
 		if users > 0 || stored.Value != mark.Value {
 			// A repetition after a lost commit finds its own user.
-			err := t.db.Model(&userRow{}).Where("id = ?", int64(u.ID)).Count(&mine).Error
+			err := t.Gorm.Model(&userRow{}).Where("id = ?", int64(u.ID)).Count(&mine).Error
 			created = mine == 1 && stored.Value == mark.Value
 			return err
 		}
@@ -149,35 +136,35 @@ func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u 
 }
 
 func (s *Accounts) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {
-	return s.run(ctx, "create user", func(t *txn) error { return createUser(t, u, m) })
+	return s.Run(ctx, "create user", func(t *db.Tx) error { return createUser(t, u, m) })
 }
 
-func createUser(t *txn, u domain.User, m domain.Membership) error {
+func createUser(t *db.Tx, u domain.User, m domain.Membership) error {
 	if err := grow(t, m.TenantID, growth{domain.QuotaUsers, 1}); err != nil {
 		return err
 	}
-	if err := t.db.Create(toUserRow(u)).Error; err != nil {
-		if isDuplicate(err) { // by an account here or in another tenant: that is not told
+	if err := t.Gorm.Create(toUserRow(u)).Error; err != nil {
+		if db.IsDuplicate(err) { // by an account here or in another tenant: that is not told
 			err = domain.Errorf(domain.CodeConflict, "the user name %q is taken", u.Username)
 		}
 		return err
 	}
 	m.UserID = u.ID
-	return t.db.Create(toMembershipRow(m)).Error
+	return t.Gorm.Create(toMembershipRow(m)).Error
 }
 
 func (s *Accounts) FindUser(ctx context.Context, id domain.UserID) (domain.User, error) {
-	row, err := findOne[userRow](ctx, s.DB, "find user", "id = ?", int64(id))
+	row, err := db.FindOne[userRow](ctx, s.DB, "find user", "id = ?", int64(id))
 	return row.user(), err
 }
 
 func (s *Accounts) FindUserByName(ctx context.Context, username string) (domain.User, error) {
-	row, err := findOne[userRow](ctx, s.DB, "find user", "username = ?", username)
+	row, err := db.FindOne[userRow](ctx, s.DB, "find user", "username = ?", username)
 	return row.user(), err
 }
 
 func (s *Accounts) ListMembers(ctx context.Context, tenant domain.TenantID) (out []store.Member, err error) {
-	err = s.look(ctx, "list members", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list members", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []struct {
 			User userRow `gorm:"embedded"`
 			Role string  `gorm:"column:role"`
@@ -194,34 +181,34 @@ func (s *Accounts) ListMembers(ctx context.Context, tenant domain.TenantID) (out
 }
 
 func (s *Accounts) ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error) {
-	rows, err := findAll[membershipRow](ctx, s.DB, "list memberships", "tenant_id", "user_id = ?", int64(user))
+	rows, err := db.FindAll[membershipRow](ctx, s.DB, "list memberships", "tenant_id", "user_id = ?", int64(user))
 	out := domain.Collect(rows, (*membershipRow).membership)
 	return out, err
 }
 
 func (s *Accounts) SaveMembership(ctx context.Context, m domain.Membership) error {
-	return s.runRepeatable(ctx, "save membership", func(t *txn) error {
+	return s.RunRepeatable(ctx, "save membership", func(t *db.Tx) error {
 		var there int64
-		if err := t.db.Model(&membershipRow{}).Where("tenant_id = ? AND user_id = ?", int64(m.TenantID), int64(m.UserID)).Count(&there).Error; err != nil {
+		if err := t.Gorm.Model(&membershipRow{}).Where("tenant_id = ? AND user_id = ?", int64(m.TenantID), int64(m.UserID)).Count(&there).Error; err != nil {
 			return err
 		}
 		if err := grow(t, m.TenantID, growth{domain.QuotaUsers, 1 - there}); err != nil {
 			return err
 		}
-		return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(toMembershipRow(m)).Error
+		return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(toMembershipRow(m)).Error
 	})
 }
 
 func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error {
-	return s.run(ctx, "delete membership", func(t *txn) error {
+	return s.Run(ctx, "delete membership", func(t *db.Tx) error {
 		u, err := lockUser(t, user)
 		if err != nil {
 			return err
 		}
-		if err := t.mustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user)); err != nil {
+		if err := t.MustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user)); err != nil {
 			return err
 		}
-		_, err = t.exec(t.ctx, "UPDATE api_keys SET revoked_at = "+t.d.clock()+" WHERE tenant_id = ? AND owner_id = ? AND revoked_at = 0", int64(tenant), int64(user))
+		_, err = t.Exec(t.Ctx, "UPDATE api_keys SET revoked_at = "+t.Dialect.Clock()+" WHERE tenant_id = ? AND owner_id = ? AND revoked_at = 0", int64(tenant), int64(user))
 		if err != nil {
 			return err
 		}
@@ -229,28 +216,19 @@ func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID,
 		if err != nil || left > 0 || u.PlatformAdmin {
 			return err
 		}
-		_, err = t.exec(t.ctx, "UPDATE users SET disabled = 1, session_version = session_version + 1 WHERE id = ?", int64(user))
+		_, err = t.Exec(t.Ctx, "UPDATE users SET disabled = 1, session_version = session_version + 1 WHERE id = ?", int64(user))
 		return err
 	})
 }
 
 // tenantsBut counts the tenants of an account without one.
-func tenantsBut(t *txn, tenant domain.TenantID, user domain.UserID) (n int64, err error) {
-	err = t.db.Model(&membershipRow{}).Where("user_id = ? AND tenant_id <> ?", int64(user), int64(tenant)).Count(&n).Error
+func tenantsBut(t *db.Tx, tenant domain.TenantID, user domain.UserID) (n int64, err error) {
+	err = t.Gorm.Model(&membershipRow{}).Where("user_id = ? AND tenant_id <> ?", int64(user), int64(tenant)).Count(&n).Error
 	return n, err
 }
 
-// mustFind executes a statement that has to find its row.
-func (t *txn) mustFind(what string, id interface{ String() string }, statement string, args ...any) error {
-	found, err := t.exec(t.ctx, statement, args...)
-	if err == nil && found == 0 {
-		err = notFound(what, id)
-	}
-	return err
-}
-
 func (s *Accounts) UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error {
-	return s.runRepeatable(ctx, "update user", func(t *txn) error {
+	return s.RunRepeatable(ctx, "update user", func(t *db.Tx) error {
 		if only != 0 {
 			row, err := lockUser(t, u.ID)
 			if err != nil {
@@ -264,7 +242,7 @@ func (s *Accounts) UpdateUser(ctx context.Context, u domain.User, only domain.Te
 				return domain.Errorf(domain.CodeDenied, "the account of %q does not belong to this tenant alone: only its owner or a platform administrator may change it", row.Username)
 			}
 		}
-		return t.mustFind("user", u.ID, "UPDATE users SET password_hash = ?, platform_admin = ?, must_change_password = ?, disabled = ?, session_version = ? WHERE id = ?",
-			u.PasswordHash, flag(u.PlatformAdmin), flag(u.MustChangePassword), flag(u.Disabled), u.SessionVersion, int64(u.ID))
+		return t.MustFind("user", u.ID, "UPDATE users SET password_hash = ?, platform_admin = ?, must_change_password = ?, disabled = ?, session_version = ? WHERE id = ?",
+			u.PasswordHash, db.Flag(u.PlatformAdmin), db.Flag(u.MustChangePassword), db.Flag(u.Disabled), u.SessionVersion, int64(u.ID))
 	})
 }

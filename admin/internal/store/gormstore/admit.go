@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // admitLimits bounds how many limits one transaction holds.
@@ -18,7 +19,7 @@ const admitLimits = 8
 // not part of what ends runs: those transactions stay as they are, limits or
 // not.
 func (s *Admission) AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error) {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	all := keys == nil
 	if all {
@@ -52,16 +53,16 @@ func compareKeys(a, b domain.LimitKey) int {
 // queue were given up, so others stand there now.
 func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bool) (woken []domain.Execution, again bool, err error) {
 	var b *batch
-	err = s.runChecked(ctx, "admit waiting executions", s.landed(&b), func(t *txn) error {
+	err = s.RunChecked(ctx, "admit waiting executions", s.landed(&b), func(t *db.Tx) error {
 		b, woken, again = nil, nil, false
-		if err := t.guard(); err != nil {
+		if err := t.Guard(); err != nil {
 			return err
 		}
 		limits, err := lockLimits(t, keys, skipLocked)
 		if err != nil || len(limits) == 0 {
 			return err
 		}
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -120,17 +121,17 @@ func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocke
 
 // dropDeleted gives up the places of runs whose rows are gone; those that are
 // there are locked by another transaction.
-func dropDeleted(t *txn, l *run.Limit, absent []domain.ExecutionID) error {
+func dropDeleted(t *db.Tx, l *run.Limit, absent []domain.ExecutionID) error {
 	if len(absent) == 0 {
 		return nil
 	}
 	there := map[domain.ExecutionID]bool{}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		there[id] = true
 		return err
-	}, "SELECT id FROM executions WHERE id IN ("+idList(absent)+")")
+	}, "SELECT id FROM executions WHERE id IN ("+db.IDList(absent)+")")
 	for _, id := range absent {
 		if !there[id] && err == nil {
 			l.Dequeue(id)
@@ -140,7 +141,7 @@ func dropDeleted(t *txn, l *run.Limit, absent []domain.ExecutionID) error {
 }
 
 // removeIfDone ends a limit that was taken away once nobody waits under it.
-func removeIfDone(t *txn, l *run.Limit) error {
+func removeIfDone(t *db.Tx, l *run.Limit) error {
 	if l.Capacity > 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type alertEventRow struct {
@@ -33,7 +34,7 @@ func (alertEventRow) TableName() string { return "alert_events" }
 func (r alertEventRow) event() domain.AlertEvent {
 	return domain.AlertEvent{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
-		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, Missed: int(r.Missed), CreatedAt: instant(r.CreatedAt),
+		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, Missed: int(r.Missed), CreatedAt: db.Instant(r.CreatedAt),
 	}
 }
 
@@ -58,8 +59,8 @@ func (deliveryRow) TableName() string { return "deliveries" }
 func (r deliveryRow) delivery(event domain.AlertEvent) domain.Delivery {
 	return domain.Delivery{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), EventID: r.EventID, Event: event, Channel: r.Channel, Target: r.Target,
-		State: domain.DeliveryState(r.State), Attempts: int(r.Attempts), NextAt: instant(r.NextAt), LastError: r.LastError,
-		CreatedAt: instant(r.CreatedAt), DeliveredAt: instant(r.DeliveredAt),
+		State: domain.DeliveryState(r.State), Attempts: int(r.Attempts), NextAt: db.Instant(r.NextAt), LastError: r.LastError,
+		CreatedAt: db.Instant(r.CreatedAt), DeliveredAt: db.Instant(r.DeliveredAt),
 	}
 }
 
@@ -68,8 +69,8 @@ func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) err
 	if len(events) == 0 {
 		return nil
 	}
-	return s.runRepeatable(ctx, "record alerts", func(t *txn) error {
-		now, err := t.clock()
+	return s.RunRepeatable(ctx, "record alerts", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -77,13 +78,13 @@ func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) err
 		for i, e := range events {
 			rows[i] = alertEventRow{
 				ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-				ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: clip(e.Detail, messageSize), CreatedAt: millis(e.CreatedAt),
+				ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: clip(e.Detail, messageSize), CreatedAt: db.Millis(e.CreatedAt),
 			}
 			if rows[i].CreatedAt == 0 {
-				rows[i].CreatedAt = millis(now)
+				rows[i].CreatedAt = db.Millis(now)
 			}
 			if rows[i].ID == 0 {
-				if rows[i].ID, err = s.id(); err != nil {
+				if rows[i].ID, err = s.NewID(); err != nil {
 					return err
 				}
 			}
@@ -94,13 +95,13 @@ func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) err
 
 // ExpandAlertEvents marks an event done also when nobody is to be told.
 func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(store.AlertContext) []domain.Delivery) (n int, err error) {
-	err = s.runRepeatable(ctx, "expand alert events", func(t *txn) error {
-		now, err := t.clock()
+	err = s.RunRepeatable(ctx, "expand alert events", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
 		var rows []alertEventRow
-		err = t.db.Clauses(t.skipLocked()...).Where("expanded_at = 0 AND tell_at <= ?", millis(now)).
+		err = t.Gorm.Clauses(t.SkipLocked()...).Where("expanded_at = 0 AND tell_at <= ?", db.Millis(now)).
 			Order("tell_at").Order("id").Limit(pageSize(limit)).Find(&rows).Error
 		if n = len(rows); err != nil || n == 0 {
 			return err
@@ -108,7 +109,7 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(s
 		if rows, err = closeMissed(t, rows, now); err != nil || len(rows) == 0 {
 			return err
 		}
-		contexts, err := s.alertContexts(t.ctx, t.q, t.db, rows)
+		contexts, err := s.alertContexts(t.Ctx, t.Conn, t.Gorm, rows)
 		if err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(s
 			var told []domain.Delivery
 			err := rescue.Call(func() error { told = expand(contexts[i]); return nil })
 			if err != nil { // it is told to nobody, and keeps no other from being told
-				s.log.Error("an alert cannot be told", "event", r.ID, "kind", r.Kind, "err", err, "stack", rescue.Stack(err))
+				s.Logger.Error("an alert cannot be told", "event", r.ID, "kind", r.Kind, "err", err, "stack", rescue.Stack(err))
 			}
 			for _, d := range told {
 				row, err := s.newDelivery(r, d, now)
@@ -130,11 +131,11 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(s
 			}
 		}
 		if len(deliveries) > 0 {
-			if err := t.db.CreateInBatches(deliveries, 200).Error; err != nil {
+			if err := t.Gorm.CreateInBatches(deliveries, 200).Error; err != nil {
 				return err
 			}
 		}
-		_, err = t.exec(t.ctx, "UPDATE alert_events SET expanded_at = ? WHERE id IN ("+idList(ids)+")", millis(now))
+		_, err = t.Exec(t.Ctx, "UPDATE alert_events SET expanded_at = ? WHERE id IN ("+db.IDList(ids)+")", db.Millis(now))
 		return err
 	})
 	return n, err
@@ -143,16 +144,16 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(s
 func (s *Alerts) newDelivery(event alertEventRow, d domain.Delivery, now time.Time) (row deliveryRow, err error) {
 	row = deliveryRow{
 		ID: d.ID, TenantID: event.TenantID, EventID: event.ID, JobID: event.JobID, Channel: d.Channel, Target: clip(d.Target, 2048),
-		State: int64(d.State), Attempts: int64(d.Attempts), NextAt: millis(d.NextAt), LastError: clip(d.LastError, messageSize), CreatedAt: millis(now),
+		State: int64(d.State), Attempts: int64(d.Attempts), NextAt: db.Millis(d.NextAt), LastError: clip(d.LastError, messageSize), CreatedAt: db.Millis(now),
 	}
 	if row.State == 0 {
 		row.State = int64(domain.DeliveryPending)
 	}
 	if row.NextAt == 0 {
-		row.NextAt = millis(now)
+		row.NextAt = db.Millis(now)
 	}
 	if row.ID == 0 {
-		row.ID, err = s.id()
+		row.ID, err = s.NewID()
 	}
 	return row, err
 }
@@ -160,9 +161,9 @@ func (s *Alerts) newDelivery(event alertEventRow, d domain.Delivery, now time.Ti
 // ClaimDueDeliveries hides what it returns: a node that dies while delivering
 // delays the next attempt until its death is known, and loses nothing.
 func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) (out []store.DueDelivery, err error) {
-	err = s.runRepeatable(ctx, "claim deliveries", func(t *txn) error {
+	err = s.RunRepeatable(ctx, "claim deliveries", func(t *db.Tx) error {
 		out = nil
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveries
 			return err
 		}
 		var rows []deliveryRow
-		err = t.db.Clauses(t.skipLocked()...).Where("state = ? AND next_at <= ?", int64(domain.DeliveryPending), millis(now)).
+		err = t.Gorm.Clauses(t.SkipLocked()...).Where("state = ? AND next_at <= ?", int64(domain.DeliveryPending), db.Millis(now)).
 			Order("next_at").Limit(pageSize(p.Limit)).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
 			return err
@@ -178,15 +179,15 @@ func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveries
 		ids, events := make([]int64, len(rows)), make([]int64, len(rows))
 		for i := range rows {
 			rows[i].Attempts++
-			rows[i].NextAt = millis(now.Add(p.Hold))
+			rows[i].NextAt = db.Millis(now.Add(p.Hold))
 			ids[i], events[i] = rows[i].ID, rows[i].EventID
 		}
-		_, err = t.exec(t.ctx, "UPDATE deliveries SET attempts = attempts + 1, next_at = ?, claimed_by = ? WHERE id IN ("+idList(ids)+")",
-			millis(now.Add(p.Hold)), p.Boot)
+		_, err = t.Exec(t.Ctx, "UPDATE deliveries SET attempts = attempts + 1, next_at = ?, claimed_by = ? WHERE id IN ("+db.IDList(ids)+")",
+			db.Millis(now.Add(p.Hold)), p.Boot)
 		if err != nil {
 			return err
 		}
-		contexts, err := s.contextsByEvent(t.ctx, t.q, t.db, events)
+		contexts, err := s.contextsByEvent(t.Ctx, t.Conn, t.Gorm, events)
 		if err != nil {
 			return err
 		}
@@ -204,57 +205,57 @@ const freeLimit = 1000
 
 // freeClaims makes due what nodes had claimed that are not among the living.
 // It reads without locks first: there is hardly ever anything.
-func freeClaims(t *txn, now time.Time, living []string) error {
+func freeClaims(t *db.Tx, now time.Time, living []string) error {
 	if len(living) == 0 {
 		return nil
 	}
 	var ids []int64
-	err := t.db.Model(&deliveryRow{}).Where("claimed_by > '' AND claimed_by NOT IN ? AND state = ?", living, int64(domain.DeliveryPending)).
+	err := t.Gorm.Model(&deliveryRow{}).Where("claimed_by > '' AND claimed_by NOT IN ? AND state = ?", living, int64(domain.DeliveryPending)).
 		Limit(freeLimit).Pluck("id", &ids).Error
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return t.db.Model(&deliveryRow{}).Where("id IN ? AND claimed_by NOT IN ? AND state = ?", ids, living, int64(domain.DeliveryPending)).
-		Updates(map[string]any{"next_at": millis(now), "claimed_by": ""}).Error
+	return t.Gorm.Model(&deliveryRow{}).Where("id IN ? AND claimed_by NOT IN ? AND state = ?", ids, living, int64(domain.DeliveryPending)).
+		Updates(map[string]any{"next_at": db.Millis(now), "claimed_by": ""}).Error
 }
 
 func (s *Alerts) ReleaseDeliveries(ctx context.Context, boot string, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return s.runRepeatable(ctx, "release deliveries", func(t *txn) error {
-		now, err := t.clock()
+	return s.RunRepeatable(ctx, "release deliveries", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(t.ctx, "UPDATE deliveries SET next_at = ?, claimed_by = '' WHERE id IN ("+idList(ids)+") AND claimed_by = ? AND state = ?",
-			millis(now), boot, int64(domain.DeliveryPending))
+		_, err = t.Exec(t.Ctx, "UPDATE deliveries SET next_at = ?, claimed_by = '' WHERE id IN ("+db.IDList(ids)+") AND claimed_by = ? AND state = ?",
+			db.Millis(now), boot, int64(domain.DeliveryPending))
 		return err
 	})
 }
 
 // FinishDelivery leaves a delivery alone that another node has settled.
 func (s *Alerts) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
-	return s.runRepeatable(ctx, "finish delivery", func(t *txn) error {
-		now, err := t.clock()
+	return s.RunRepeatable(ctx, "finish delivery", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
-		deliveredAt, nextAt := int64(0), millis(now)
+		deliveredAt, nextAt := int64(0), db.Millis(now)
 		switch state {
 		case domain.DeliveryDelivered:
-			deliveredAt = millis(now)
+			deliveredAt = db.Millis(now)
 		case domain.DeliveryPending:
-			nextAt = millis(now.Add(retryIn))
+			nextAt = db.Millis(now.Add(retryIn))
 		}
-		_, err = t.exec(t.ctx, "UPDATE deliveries SET state = ?, next_at = ?, delivered_at = ?, last_error = ?, claimed_by = '' WHERE id = ? AND state = ?",
+		_, err = t.Exec(t.Ctx, "UPDATE deliveries SET state = ?, next_at = ?, delivered_at = ?, last_error = ?, claimed_by = '' WHERE id = ? AND state = ?",
 			int64(state), nextAt, deliveredAt, clip(lastError, messageSize), id, int64(domain.DeliveryPending))
 		return err
 	})
 }
 
 func (s *Alerts) ListDeliveries(ctx context.Context, p store.ListDeliveriesParams) (out []domain.Delivery, err error) {
-	err = s.look(ctx, "list deliveries", func(ctx context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list deliveries", func(ctx context.Context, _ db.Querier, g *gorm.DB) error {
 		q := g.Where("tenant_id = ?", int64(p.Tenant))
 		if p.Job != 0 {
 			q = q.Where("job_id = ?", int64(p.Job))
@@ -274,7 +275,7 @@ func (s *Alerts) ListDeliveries(ctx context.Context, p store.ListDeliveriesParam
 			ids[i] = r.EventID
 		}
 		var events []alertEventRow
-		if err := s.reader.WithContext(ctx).Where("id IN ?", ids).Find(&events).Error; err != nil {
+		if err := s.Reader.WithContext(ctx).Where("id IN ?", ids).Find(&events).Error; err != nil {
 			return err
 		}
 		byID := map[int64]domain.AlertEvent{}
@@ -290,7 +291,7 @@ func (s *Alerts) ListDeliveries(ctx context.Context, p store.ListDeliveriesParam
 	return out, err
 }
 
-func (s *Alerts) contextsByEvent(ctx context.Context, q querier, g *gorm.DB, ids []int64) (map[int64]store.AlertContext, error) {
+func (s *Alerts) contextsByEvent(ctx context.Context, q db.Querier, g *gorm.DB, ids []int64) (map[int64]store.AlertContext, error) {
 	var rows []alertEventRow
 	if err := g.Where("id IN ?", ids).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("load events: %w", err)
@@ -309,8 +310,8 @@ func (s *Alerts) contextsByEvent(ctx context.Context, q querier, g *gorm.DB, ids
 // OutboxLag looks at one row of each index: events that nobody has expanded,
 // by id, and deliveries that are pending, by their time.
 func (s *Alerts) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
-	err = s.look(ctx, "read outbox lag", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		return query(ctx, q, func(rows *sql.Rows) error {
+	err = s.Look(ctx, "read outbox lag", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var now, event, delivery int64
 			if err := rows.Scan(&now, &event, &delivery); err != nil {
 				return err
@@ -323,7 +324,7 @@ func (s *Alerts) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
 			}
 			lag = time.Duration(now-oldest) * time.Millisecond
 			return nil
-		}, "SELECT "+s.d.clock()+","+
+		}, "SELECT "+s.Dialect.Clock()+","+
 			" COALESCE((SELECT CASE WHEN tell_at = 0 THEN created_at ELSE tell_at END FROM alert_events WHERE expanded_at = 0 ORDER BY tell_at, id LIMIT 1), 0),"+
 			" COALESCE((SELECT next_at FROM deliveries WHERE state = ? ORDER BY next_at LIMIT 1), 0)", int64(domain.DeliveryPending))
 	})

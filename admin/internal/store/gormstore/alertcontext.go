@@ -9,16 +9,17 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // alertContexts loads what messages about events need, one query per table, in
 // the order of the events. What does not exist any more stays zero.
-func (s *Alerts) alertContexts(ctx context.Context, q querier, g *gorm.DB, events []alertEventRow) ([]store.AlertContext, error) {
-	tenants, err := byID[tenantRow](g, "id IN ?", ids(events, func(r alertEventRow) int64 { return r.TenantID }), func(r tenantRow) int64 { return r.ID })
+func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, events []alertEventRow) ([]store.AlertContext, error) {
+	tenants, err := db.ByID[tenantRow](g, "id IN ?", db.IDs(events, func(r alertEventRow) int64 { return r.TenantID }), func(r tenantRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load tenants: %w", err)
 	}
-	jobs, err := byID[jobRow](g, "id IN ?", ids(events, func(r alertEventRow) int64 { return r.JobID }), func(r jobRow) int64 { return r.ID })
+	jobs, err := db.ByID[jobRow](g, "id IN ?", db.IDs(events, func(r alertEventRow) int64 { return r.JobID }), func(r jobRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load jobs: %w", err)
 	}
@@ -32,7 +33,7 @@ func (s *Alerts) alertContexts(ctx context.Context, q querier, g *gorm.DB, event
 		executorIDs = append(executorIDs, alertExecutor(r, jobs, executions))
 		keys = append(keys, alertRevision(r, jobs))
 	}
-	executors, err := byID[executorRow](g, "id IN ?", executorIDs, func(r executorRow) int64 { return r.ID })
+	executors, err := db.ByID[executorRow](g, "id IN ?", executorIDs, func(r executorRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load executors: %w", err)
 	}
@@ -71,43 +72,19 @@ func alertRevision(r alertEventRow, jobs map[int64]jobRow) revisionKey {
 	return revisionKey{domain.JobID(r.JobID), revision}
 }
 
-func (s *Alerts) alertExecutions(ctx context.Context, q querier, events []alertEventRow) (map[int64]*domain.Execution, error) {
+func (s *Alerts) alertExecutions(ctx context.Context, q db.Querier, events []alertEventRow) (map[int64]*domain.Execution, error) {
 	out := map[int64]*domain.Execution{}
-	wanted := ids(events, func(r alertEventRow) int64 { return r.ExecutionID })
+	wanted := db.IDs(events, func(r alertEventRow) int64 { return r.ExecutionID })
 	if len(wanted) == 0 {
 		return out, nil
 	}
-	return out, query(ctx, q, func(rows *sql.Rows) error {
+	return out, db.Query(ctx, q, func(rows *sql.Rows) error {
 		r := &executionRow{}
-		if err := rows.Scan(executionTable.targets(r)...); err != nil {
+		if err := rows.Scan(executionTable.Targets(r)...); err != nil {
 			return err
 		}
 		e := r.execution()
 		out[r.id] = &e
 		return nil
-	}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+idList(wanted)+")")
-}
-
-// ids collects the ids that are set.
-func ids[R any](rows []R, id func(R) int64) []int64 {
-	var out []int64
-	for _, r := range rows {
-		if n := id(r); n != 0 {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-func byID[R any](g *gorm.DB, where string, wanted []int64, id func(R) int64) (map[int64]R, error) {
-	out := map[int64]R{}
-	if len(wanted) == 0 {
-		return out, nil
-	}
-	var rows []R
-	err := g.Where(where, wanted).Find(&rows).Error
-	for _, r := range rows {
-		out[id(r)] = r
-	}
-	return out, err
+	}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+db.IDList(wanted)+")")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Missed runs of a job are told together. While its runs are missed the job has
@@ -49,7 +50,7 @@ func openKey(job int64) string { return fmt.Sprintf("%s/%d", domain.AlertRunMiss
 
 // insert adds them to the jobs' open events, in the order of the jobs, so that
 // transactions do not wait for each other in a circle.
-func (m missedRuns) insert(t *txn, now time.Time) error {
+func (m missedRuns) insert(t *db.Tx, now time.Time) error {
 	of := make([]*missedOfJob, 0, len(m))
 	for _, o := range m {
 		of = append(of, o)
@@ -59,19 +60,19 @@ func (m missedRuns) insert(t *txn, now time.Time) error {
 		values := make([]string, len(part))
 		args := make([]any, 0, len(part))
 		for i, o := range part {
-			id, err := t.s.id()
+			id, err := t.DB.NewID()
 			if err != nil {
 				return err
 			}
 			e := &o.last
 			values[i] = fmt.Sprintf("(%d, %d, '%s', %d, %d, %d, ?, %d, %d, %d)", id, e.TenantID, domain.AlertRunMissed, e.JobID, e.Revision, e.ID,
-				millis(now), o.runs, millis(now.Add(domain.MissedGather)))
+				db.Millis(now), o.runs, db.Millis(now.Add(domain.MissedGather)))
 			args = append(args, openKey(int64(e.JobID)))
 		}
-		_, err := t.exec(t.ctx, "INSERT INTO alert_events (id, tenant_id, kind, job_id, revision, execution_id, dedupe_key, created_at, missed, tell_at) VALUES "+
-			strings.Join(values, ", ")+t.d.onDuplicate("tenant_id, dedupe_key")+
-			" revision = "+t.d.inserted("revision")+", execution_id = "+t.d.inserted("execution_id")+
-			", missed = alert_events.missed + "+t.d.inserted("missed"), args...)
+		_, err := t.Exec(t.Ctx, "INSERT INTO alert_events (id, tenant_id, kind, job_id, revision, execution_id, dedupe_key, created_at, missed, tell_at) VALUES "+
+			strings.Join(values, ", ")+t.Dialect.OnDuplicate("tenant_id, dedupe_key")+
+			" revision = "+t.Dialect.Inserted("revision")+", execution_id = "+t.Dialect.Inserted("execution_id")+
+			", missed = alert_events.missed + "+t.Dialect.Inserted("missed"), args...)
 		if err != nil {
 			return fmt.Errorf("count missed runs: %w", err)
 		}
@@ -81,7 +82,7 @@ func (m missedRuns) insert(t *txn, now time.Time) error {
 
 // closeMissed closes the open events among those that are about to be expanded
 // and opens the next ones. It returns all that are to be told.
-func closeMissed(t *txn, rows []alertEventRow, now time.Time) (told []alertEventRow, err error) {
+func closeMissed(t *db.Tx, rows []alertEventRow, now time.Time) (told []alertEventRow, err error) {
 	var empty []alertEventRow
 	var next []alertEventRow
 	for _, r := range rows {
@@ -94,14 +95,14 @@ func closeMissed(t *txn, rows []alertEventRow, now time.Time) (told []alertEvent
 			continue
 		}
 		closed := fmt.Sprintf("%s/%d", openKey(r.JobID), r.ID)
-		if _, err := t.exec(t.ctx, "UPDATE alert_events SET dedupe_key = ? WHERE id = ?", closed, r.ID); err != nil {
+		if _, err := t.Exec(t.Ctx, "UPDATE alert_events SET dedupe_key = ? WHERE id = ?", closed, r.ID); err != nil {
 			return nil, fmt.Errorf("close event of missed runs: %w", err)
 		}
 		following := alertEventRow{
 			TenantID: r.TenantID, Kind: r.Kind, JobID: r.JobID, Revision: r.Revision, DedupeKey: r.DedupeKey,
-			CreatedAt: millis(now), TellAt: millis(now.Add(domain.MissedRepeat)),
+			CreatedAt: db.Millis(now), TellAt: db.Millis(now.Add(domain.MissedRepeat)),
 		}
-		if following.ID, err = t.s.id(); err != nil {
+		if following.ID, err = t.DB.NewID(); err != nil {
 			return nil, err
 		}
 		next = append(next, following)
@@ -109,8 +110,8 @@ func closeMissed(t *txn, rows []alertEventRow, now time.Time) (told []alertEvent
 		told = append(told, r)
 	}
 	if len(empty) > 0 {
-		list := idList(ids(empty, func(r alertEventRow) int64 { return r.ID }))
-		if _, err := t.exec(t.ctx, "DELETE FROM alert_events WHERE id IN ("+list+")"); err != nil {
+		list := db.IDList(db.IDs(empty, func(r alertEventRow) int64 { return r.ID }))
+		if _, err := t.Exec(t.Ctx, "DELETE FROM alert_events WHERE id IN ("+list+")"); err != nil {
 			return nil, fmt.Errorf("forget events without runs: %w", err)
 		}
 	}

@@ -9,14 +9,15 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // countAlone counts the statements that commit by themselves.
 func countAlone(s *Store) *int {
 	var n int
-	s.execAlone = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s.ExecSingle = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
 		n++
-		return s.write.ExecContext(ctx, query, args...)
+		return s.Write.ExecContext(ctx, query, args...)
 	}
 	return &n
 }
@@ -45,7 +46,7 @@ func TestALoneRunNeedsNoTransaction(t *testing.T) {
 		believed, stale := n.belief()
 		require.EqualValues(t, 3, believed)
 		require.Zero(t, stale)
-		if n.here.d.singly() > 0 {
+		if n.here.Dialect.Singly() > 0 {
 			require.Equal(t, 3, *statements)
 		} else {
 			require.Zero(t, *statements)
@@ -92,7 +93,7 @@ func TestALoneFailureWritesItsAlert(t *testing.T) {
 		require.Zero(t, *statements)
 		require.Zero(t, n.holders())
 		var alerts int
-		require.NoError(t, n.there.write.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM alert_events WHERE execution_id = ?",
+		require.NoError(t, n.there.Write.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM alert_events WHERE execution_id = ?",
 			int64(granted[0].Execution.ID)).Scan(&alerts))
 		require.Equal(t, 1, alerts)
 	})
@@ -102,17 +103,17 @@ func TestALoneFailureWritesItsAlert(t *testing.T) {
 // out: it takes the transaction.
 func TestNothingIsWrittenBesideALoneStatement(t *testing.T) {
 	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
-		err := n.here.tryAlone(t.Context(), "test", func(x *txn) error {
-			_, err := x.exec(x.ctx, "DELETE FROM cluster_values WHERE name = 'ping'")
+		err := n.here.TrySingle(t.Context(), "test", func(x *db.Tx) error {
+			_, err := x.Exec(x.Ctx, "DELETE FROM cluster_values WHERE name = 'ping'")
 			return err
 		})
-		require.ErrorIs(t, err, errNotAlone)
-		err = n.here.tryAlone(t.Context(), "test", func(x *txn) error { return x.db.Create(&requestKeyRow{TenantID: 1}).Error })
-		require.ErrorIs(t, err, errNotAlone)
-		err = n.here.tryAlone(t.Context(), "test", func(x *txn) error {
-			_, err := x.clock()
+		require.ErrorIs(t, err, db.ErrNeedsTransaction)
+		err = n.here.TrySingle(t.Context(), "test", func(x *db.Tx) error { return x.Gorm.Create(&requestKeyRow{TenantID: 1}).Error })
+		require.ErrorIs(t, err, db.ErrNeedsTransaction)
+		err = n.here.TrySingle(t.Context(), "test", func(x *db.Tx) error {
+			_, err := x.Clock()
 			return err
 		})
-		require.ErrorIs(t, err, errNotAlone)
+		require.ErrorIs(t, err, db.ErrNeedsTransaction)
 	})
 }

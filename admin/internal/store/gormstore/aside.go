@@ -17,6 +17,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // One bad row, one run (promise P15). An execution that a batch cannot read or
@@ -71,7 +72,7 @@ func ofRow(err error) bool {
 
 // myOfRow are the errors of MySQL and MariaDB about a value: null, duplicate,
 // out of range, truncated, of another type, too long, or against a constraint.
-var myOfRow = []uint16{1048, myDuplicateEntry, 1264, 1265, 1292, 1366, 1367, 1406, 1411, 1451, 1452, 1690, 3819, 4025}
+var myOfRow = []uint16{1048, db.MySQLDuplicateEntry, 1264, 1265, 1292, 1366, 1367, 1406, 1411, 1451, 1452, 1690, 3819, 4025}
 
 // errUndone ends a transaction that was only a try.
 var errUndone = errors.New("only tried")
@@ -108,9 +109,9 @@ func (s *core) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) e
 			all = errors.Join(all, fmt.Errorf("execution %s is not set aside, too many have panicked: %w", id, bad[id]))
 			continue
 		}
-		s.log.Error("execution set aside", "execution_id", id, "err", bad[id], "stack", rescue.Stack(bad[id]))
+		s.Logger.Error("execution set aside", "execution_id", id, "err", bad[id], "stack", rescue.Stack(bad[id]))
 		s.flights.forget(id)
-		err := s.runRepeatable(ctx, "set aside", func(t *txn) error { return s.setAside(t, id, bad[id]) })
+		err := s.RunRepeatable(ctx, "set aside", func(t *db.Tx) error { return s.setAside(t, id, bad[id]) })
 		all = errors.Join(all, err)
 	}
 	return all
@@ -118,8 +119,8 @@ func (s *core) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) e
 
 // setAside reads of the row only what it needs: another column may be what is
 // wrong.
-func (s *core) setAside(t *txn, id domain.ExecutionID, why error) error {
-	known, err := s.flights.load(t.ctx, t.q, []domain.ExecutionID{id})
+func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) error {
+	known, err := s.flights.load(t.Ctx, t.Conn, []domain.ExecutionID{id})
 	if err != nil {
 		return fmt.Errorf("find execution: %w", err)
 	}
@@ -132,14 +133,14 @@ func (s *core) setAside(t *txn, id domain.ExecutionID, why error) error {
 	}
 	var state, fence int64
 	found := false
-	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		found = true
 		return rows.Scan(&state, &fence)
-	}, "SELECT COALESCE(state, 0), COALESCE(fence, 0) FROM executions"+t.d.byPrimary()+" WHERE id = ?"+t.d.forUpdate(), int64(id))
+	}, "SELECT COALESCE(state, 0), COALESCE(fence, 0) FROM executions"+t.Dialect.ByPrimary()+" WHERE id = ?"+t.Dialect.ForUpdate(), int64(id))
 	if err != nil || !found {
 		return err
 	}
-	now, err := t.clock()
+	now, err := t.Clock()
 	if err != nil {
 		return err
 	}
@@ -148,10 +149,10 @@ func (s *core) setAside(t *txn, id domain.ExecutionID, why error) error {
 	if ends {
 		after := executionRow{state: int64(domain.Failed), parentID: int64(f.ref.parent)}
 		set = ", state = ?, phase = ?, reason = ?, message = ?, finished_at = CASE WHEN finished_at = 0 THEN ? ELSE finished_at END"
-		args = append(args, after.state, phaseOf(&after), string(domain.ReasonSetAside), clip(why.Error(), messageSize), millis(now))
+		args = append(args, after.state, phaseOf(&after), string(domain.ReasonSetAside), clip(why.Error(), messageSize), db.Millis(now))
 	}
 	args = append(args, int64(id), int64(f.ref.tenant))
-	_, err = t.exec(t.ctx, "UPDATE executions SET wake_at = NULL, deadline = 0, holds_slot = 0, lingers = 0, version = version + 1"+set+
+	_, err = t.Exec(t.Ctx, "UPDATE executions SET wake_at = NULL, deadline = 0, holds_slot = 0, lingers = 0, version = version + 1"+set+
 		" WHERE id = ? AND tenant_id = ?", args...)
 	if err != nil {
 		return fmt.Errorf("end execution: %w", err)
@@ -159,13 +160,13 @@ func (s *core) setAside(t *txn, id domain.ExecutionID, why error) error {
 	for _, from := range []string{"limit_waiters", "limit_holders"} {
 		for _, k := range []domain.LimitKey{{Tenant: f.ref.tenant}, {Tenant: f.ref.tenant, Executor: f.ref.executor}} {
 			subject, kind := subjectOf(k)
-			if _, err := t.exec(t.ctx, "DELETE FROM "+from+" WHERE "+where(subject, kind, "")+" AND execution_id = ? AND tenant_id = ?",
+			if _, err := t.Exec(t.Ctx, "DELETE FROM "+from+" WHERE "+where(subject, kind, "")+" AND execution_id = ? AND tenant_id = ?",
 				int64(id), int64(f.ref.tenant)); err != nil {
 				return fmt.Errorf("leave %s: %w", from, err)
 			}
 		}
 	}
-	if _, err := t.exec(t.ctx, "DELETE FROM slot_waiters WHERE job_id = ? AND execution_id = ? AND tenant_id = ?",
+	if _, err := t.Exec(t.Ctx, "DELETE FROM slot_waiters WHERE job_id = ? AND execution_id = ? AND tenant_id = ?",
 		int64(f.ref.job), int64(id), int64(f.ref.tenant)); err != nil {
 		return fmt.Errorf("leave slot: %w", err)
 	}
@@ -180,7 +181,7 @@ func (s *core) setAside(t *txn, id domain.ExecutionID, why error) error {
 
 // tellAside tells the run's owner, if it has one that can be read, and once an
 // hour and job the operators.
-func tellAside(t *txn, r ref, fence int64, now time.Time, why error) error {
+func tellAside(t *db.Tx, r ref, fence int64, now time.Time, why error) error {
 	told := []alertEventRow{{
 		Kind:      string(domain.AlertSetAside),
 		DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertSetAside, r.job, now.Unix()/3600),
@@ -193,23 +194,23 @@ func tellAside(t *txn, r ref, fence int64, now time.Time, why error) error {
 		})
 	}
 	for i := range told {
-		id, err := t.s.id()
+		id, err := t.DB.NewID()
 		if err != nil {
 			return err
 		}
-		told[i].ID, told[i].CreatedAt = id, millis(now)
+		told[i].ID, told[i].CreatedAt = id, db.Millis(now)
 	}
 	return insertAlerts(t, told)
 }
 
 // mendSlot writes a job's slot as its executions have it, also where its row is
 // missing.
-func mendSlot(t *txn, job domain.JobID, tenant domain.TenantID) error {
+func mendSlot(t *db.Tx, job domain.JobID, tenant domain.TenantID) error {
 	var holders, waiters int64
 	count := func(into *int64, statement string, args ...any) error {
-		return query(t.ctx, t.q, func(rows *sql.Rows) error { return rows.Scan(into) }, statement, args...)
+		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error { return rows.Scan(into) }, statement, args...)
 	}
-	err := count(&holders, "SELECT COUNT(*) FROM executions"+t.d.byIndex("ix_executions_wake")+
+	err := count(&holders, "SELECT COUNT(*) FROM executions"+t.Dialect.ByIndex("ix_executions_wake")+
 		" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ? AND holds_slot = 1", domain.PartitionOf(job), int64(job), int64(tenant))
 	if err == nil {
 		err = count(&waiters, "SELECT COUNT(*) FROM slot_waiters WHERE job_id = ? AND tenant_id = ?", int64(job), int64(tenant))
@@ -217,9 +218,9 @@ func mendSlot(t *txn, job domain.JobID, tenant domain.TenantID) error {
 	if err != nil {
 		return fmt.Errorf("count who has a slot: %w", err)
 	}
-	there, err := t.exec(t.ctx, "UPDATE job_slots SET holders = ?, waiters = ? WHERE job_id = ? AND tenant_id = ?", holders, waiters, int64(job), int64(tenant))
+	there, err := t.Exec(t.Ctx, "UPDATE job_slots SET holders = ?, waiters = ? WHERE job_id = ? AND tenant_id = ?", holders, waiters, int64(job), int64(tenant))
 	if err == nil && there == 0 {
-		err = slotTable.insert(t, []*slotRow{{int64(job), int64(tenant), holders, waiters}})
+		err = slotTable.Insert(t, []*slotRow{{int64(job), int64(tenant), holders, waiters}})
 	}
 	if err != nil {
 		return fmt.Errorf("write slot: %w", err)
@@ -240,8 +241,8 @@ func (e *noSlotsError) Error() string {
 // the same time is a conflict, and then it is there.
 func (s *core) mendSlots(ctx context.Context, missing map[domain.JobID]domain.TenantID) error {
 	for _, job := range slices.Sorted(maps.Keys(missing)) {
-		s.log.Error("a job's slot row was missing and is made anew", "job_id", job)
-		err := s.runRepeatable(ctx, "mend slot", func(t *txn) error {
+		s.Logger.Error("a job's slot row was missing and is made anew", "job_id", job)
+		err := s.RunRepeatable(ctx, "mend slot", func(t *db.Tx) error {
 			if found, err := s.lockSlots(t, []domain.JobID{job}, false); err != nil || found[job] != nil {
 				return err
 			}
@@ -271,7 +272,7 @@ func (s *Triggers) asideTriggers(ctx context.Context, bad map[domain.JobID]error
 	var told []domain.AlertEvent
 	for _, job := range slices.Sorted(maps.Keys(bad)) {
 		if _, known := s.asideUntil.Get(job); !known {
-			s.log.Error("a job cannot be planned", "job_id", job, "err", bad[job], "stack", rescue.Stack(bad[job]))
+			s.Logger.Error("a job cannot be planned", "job_id", job, "err", bad[job], "stack", rescue.Stack(bad[job]))
 		}
 		s.asideUntil.Add(job, time.Now().Add(asideFor))
 		told = append(told, domain.AlertEvent{
@@ -280,7 +281,7 @@ func (s *Triggers) asideTriggers(ctx context.Context, bad map[domain.JobID]error
 		})
 	}
 	if err := s.RecordAlerts(ctx, told); err != nil {
-		s.log.Warn("the alert about jobs that cannot be planned cannot be written", "err", err)
+		s.Logger.Warn("the alert about jobs that cannot be planned cannot be written", "err", err)
 	}
 }
 

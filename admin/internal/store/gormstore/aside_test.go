@@ -45,7 +45,7 @@ func damaged(t *testing.T, test func(*testing.T, damage, *twoNodes)) {
 func (n *twoNodes) damage(d damage, e domain.Execution) {
 	n.t.Helper()
 	statement := fmt.Sprintf(d.sql+" AND %[1]d = %[1]d AND %[2]d = %[2]d", e.ID, e.JobID)
-	_, err := n.here.write.ExecContext(n.t.Context(), statement)
+	_, err := n.here.Write.ExecContext(n.t.Context(), statement)
 	require.NoError(n.t, err)
 	n.here.specs.entries.Purge()
 	n.here.flights.entries.Purge()
@@ -56,7 +56,7 @@ func (n *twoNodes) damage(d damage, e domain.Execution) {
 func (n *twoNodes) aside(e domain.Execution) {
 	n.t.Helper()
 	var state, reason, message, phase, wake string
-	require.NoError(n.t, n.here.write.QueryRowContext(n.t.Context(),
+	require.NoError(n.t, n.here.Write.QueryRowContext(n.t.Context(),
 		"SELECT state, reason, message, phase, COALESCE(wake_at, 0) FROM executions WHERE id = ?", int64(e.ID)).Scan(&state, &reason, &message, &phase, &wake))
 	require.Equal(n.t, []string{"11", "set_aside", "11", "0"}, []string{state, reason, phase, wake}, message)
 	require.NotEmpty(n.t, message)
@@ -66,7 +66,7 @@ func (n *twoNodes) aside(e domain.Execution) {
 func (n *twoNodes) told() (kinds []string) {
 	n.t.Helper()
 	var rows []alertEventRow
-	require.NoError(n.t, n.here.reader.WithContext(n.t.Context()).Find(&rows).Error)
+	require.NoError(n.t, n.here.Reader.WithContext(n.t.Context()).Find(&rows).Error)
 	for _, r := range rows {
 		kinds = append(kinds, r.Kind)
 	}
@@ -100,7 +100,7 @@ func age(t *testing.T, s *Store, list []domain.Execution) {
 	for _, e := range list {
 		require.NoError(t, aging{s}.Age(t.Context(), e.ID, time.Hour))
 	}
-	_, err := s.write.ExecContext(t.Context(), "UPDATE executions SET expire_at = 0")
+	_, err := s.Write.ExecContext(t.Context(), "UPDATE executions SET expire_at = 0")
 	require.NoError(t, err)
 }
 
@@ -156,7 +156,7 @@ func TestClaimPlansAllButABadTrigger(t *testing.T) {
 		},
 		"revision cut": func(n *twoNodes, job domain.JobID) func() {
 			var spec string
-			require.NoError(n.t, n.here.write.QueryRowContext(n.t.Context(), "SELECT spec FROM job_revisions WHERE job_id = ?", int64(job)).Scan(&spec))
+			require.NoError(n.t, n.here.Write.QueryRowContext(n.t.Context(), "SELECT spec FROM job_revisions WHERE job_id = ?", int64(job)).Scan(&spec))
 			n.exec("UPDATE job_revisions SET spec = ? WHERE job_id = ?", spec[:len(spec)/2], int64(job))
 			return func() { n.exec("UPDATE job_revisions SET spec = ? WHERE job_id = ?", spec, int64(job)) }
 		},
@@ -211,7 +211,7 @@ func TestClaimPlansAllButABadTrigger(t *testing.T) {
 
 func (n *twoNodes) exec(statement string, args ...any) {
 	n.t.Helper()
-	_, err := n.here.write.ExecContext(n.t.Context(), statement, args...)
+	_, err := n.here.Write.ExecContext(n.t.Context(), statement, args...)
 	require.NoError(n.t, err)
 }
 

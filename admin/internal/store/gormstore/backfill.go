@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type backfillRow struct {
@@ -50,14 +51,14 @@ func toBackfillRow(b *domain.Backfill) *backfillRow {
 	}
 	row := &backfillRow{
 		ID: int64(b.ID), TenantID: int64(b.TenantID), JobID: int64(b.JobID), Revision: b.Revision, State: int64(b.State), Scope: string(b.Scope),
-		FromAt: millis(b.From), ToAt: millis(b.To), NextAt: millis(b.Next), Concurrency: b.Concurrency,
+		FromAt: db.Millis(b.From), ToAt: db.Millis(b.To), NextAt: db.Millis(b.Next), Concurrency: b.Concurrency,
 		Planned: b.Planned, Created: b.Created, Skipped: b.Skipped, Succeeded: b.Succeeded, Failed: b.Failed,
 		Live: strings.Join(ids, ","), Note: clip(b.Note, messageSize), Message: clip(b.Message, messageSize),
-		CreatedAt: millis(b.CreatedAt), CreatedBy: clip(b.CreatedBy, nameSize), FinishedAt: millis(b.FinishedAt),
+		CreatedAt: db.Millis(b.CreatedAt), CreatedBy: clip(b.CreatedBy, nameSize), FinishedAt: db.Millis(b.FinishedAt),
 		Traceparent: string(b.Trace),
 	}
 	if !b.WakeAt.IsZero() {
-		at := millis(b.WakeAt)
+		at := db.Millis(b.WakeAt)
 		row.WakeAt = &at
 	}
 	return row
@@ -67,13 +68,13 @@ func (r *backfillRow) backfill() domain.Backfill {
 	b := domain.Backfill{
 		ID: domain.BackfillID(r.ID), TenantID: domain.TenantID(r.TenantID), JobID: domain.JobID(r.JobID), Revision: r.Revision,
 		State: domain.BackfillState(r.State), Scope: domain.BackfillScope(r.Scope),
-		From: instant(r.FromAt), To: instant(r.ToAt), Next: instant(r.NextAt), Concurrency: r.Concurrency,
+		From: db.Instant(r.FromAt), To: db.Instant(r.ToAt), Next: db.Instant(r.NextAt), Concurrency: r.Concurrency,
 		Planned: r.Planned, Created: r.Created, Skipped: r.Skipped, Succeeded: r.Succeeded, Failed: r.Failed,
-		Note: r.Note, Message: r.Message, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy, FinishedAt: instant(r.FinishedAt),
+		Note: r.Note, Message: r.Message, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, FinishedAt: db.Instant(r.FinishedAt),
 		Trace: domain.Trace(r.Traceparent),
 	}
 	if r.WakeAt != nil {
-		b.WakeAt = instant(*r.WakeAt)
+		b.WakeAt = db.Instant(*r.WakeAt)
 	}
 	for _, text := range strings.Split(r.Live, ",") {
 		if id, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -84,14 +85,14 @@ func (r *backfillRow) backfill() domain.Backfill {
 }
 
 func (s *Backfills) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.Backfill, error) {
-	err := s.run(ctx, "create backfill", func(t *txn) error {
+	err := s.Run(ctx, "create backfill", func(t *db.Tx) error {
 		e := domain.Execution{JobID: b.JobID, TenantID: b.TenantID, Revision: b.Revision}
 		now, err := s.specs.fillFromJob(t, &e)
 		if err != nil {
 			return err
 		}
 		b.Revision, b.State, b.Next, b.WakeAt, b.CreatedAt = e.Revision, domain.BackfillRunning, b.From, now, now
-		return t.db.Create(toBackfillRow(&b)).Error
+		return t.Gorm.Create(toBackfillRow(&b)).Error
 	})
 	if err != nil {
 		return domain.Backfill{}, err
@@ -100,7 +101,7 @@ func (s *Backfills) CreateBackfill(ctx context.Context, b domain.Backfill) (doma
 }
 
 func (s *Backfills) FindBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID) (b domain.Backfill, err error) {
-	err = s.look(ctx, "find backfill", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "find backfill", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var row backfillRow
 		err := g.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Take(&row).Error
 		b = row.backfill()
@@ -113,7 +114,7 @@ func (s *Backfills) FindBackfill(ctx context.Context, tenant domain.TenantID, id
 }
 
 func (s *Backfills) ListBackfills(ctx context.Context, p store.ListBackfillsParams) (out []domain.Backfill, err error) {
-	err = s.look(ctx, "list backfills", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list backfills", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ?", int64(p.Tenant))
 		if p.Job != 0 {
 			g = g.Where("job_id = ?", int64(p.Job))
@@ -132,13 +133,13 @@ func (s *Backfills) ListBackfills(ctx context.Context, p store.ListBackfillsPara
 }
 
 func (s *Backfills) CancelBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID, message string) (domain.Backfill, error) {
-	err := s.run(ctx, "cancel backfill", func(t *txn) error {
-		row, now, err := lockBackfill(t, id, t.d.forUpdate())
+	err := s.Run(ctx, "cancel backfill", func(t *db.Tx) error {
+		row, now, err := lockBackfill(t, id, t.Dialect.ForUpdate())
 		if err != nil {
 			return err
 		}
 		if row == nil || row.TenantID != int64(tenant) {
-			return notFound("backfill", id)
+			return db.NotFound("backfill", id)
 		}
 		b := row.backfill()
 		if b.State != domain.BackfillRunning {
@@ -155,26 +156,26 @@ func (s *Backfills) CancelBackfill(ctx context.Context, tenant domain.TenantID, 
 
 // lockBackfill locks a row; nil when there is none, or somebody else has it and
 // lock says to skip it.
-func lockBackfill(t *txn, id domain.BackfillID, lock string) (*backfillRow, time.Time, error) {
+func lockBackfill(t *db.Tx, id domain.BackfillID, lock string) (*backfillRow, time.Time, error) {
 	var found, at int64
-	err := t.raw.QueryRowContext(t.ctx, "SELECT id, "+t.d.clock()+" FROM backfills WHERE id = ?"+lock, int64(id)).Scan(&found, &at)
+	err := t.SQL.QueryRowContext(t.Ctx, "SELECT id, "+t.Dialect.Clock()+" FROM backfills WHERE id = ?"+lock, int64(id)).Scan(&found, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, time.Time{}, nil
 	} else if err != nil {
 		return nil, time.Time{}, fmt.Errorf("lock backfill: %w", err)
 	}
 	var row backfillRow
-	err = t.db.Where("id = ?", found).Take(&row).Error
-	return &row, instant(at), err
+	err = t.Gorm.Where("id = ?", found).Take(&row).Error
+	return &row, db.Instant(at), err
 }
 
-func saveBackfill(t *txn, b *domain.Backfill) error {
+func saveBackfill(t *db.Tx, b *domain.Backfill) error {
 	row := toBackfillRow(b)
-	return t.db.Model(&backfillRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "created_at", "created_by").Updates(row).Error
+	return t.Gorm.Model(&backfillRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "created_at", "created_by").Updates(row).Error
 }
 
 func (s *Backfills) ListOccurred(ctx context.Context, tenant domain.TenantID, job domain.JobID, from, to time.Time) (out map[int64]domain.Occurred, err error) {
-	err = s.look(ctx, "list fire times", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list fire times", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out, err = occurred(ctx, q, tenant, job, from, to)
 		return err
 	})
@@ -182,9 +183,9 @@ func (s *Backfills) ListOccurred(ctx context.Context, tenant domain.TenantID, jo
 }
 
 // occurred reads along the unique key of executions.
-func occurred(ctx context.Context, q querier, tenant domain.TenantID, job domain.JobID, from, to time.Time) (map[int64]domain.Occurred, error) {
+func occurred(ctx context.Context, q db.Querier, tenant domain.TenantID, job domain.JobID, from, to time.Time) (map[int64]domain.Occurred, error) {
 	out := map[int64]domain.Occurred{}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var at, state int64
 		var key string
 		if err := rows.Scan(&at, &key, &state); err != nil {
@@ -199,6 +200,6 @@ func occurred(ctx context.Context, q querier, tenant domain.TenantID, job domain
 		out[at] = o
 		return nil
 	}, "SELECT fire_at, occurrence_key, state FROM executions WHERE job_id = ? AND fire_at >= ? AND fire_at < ? AND occurrence_key IN ('', ?) AND tenant_id = ?",
-		int64(job), millis(from), millis(to), domain.BackfillKey, int64(tenant))
+		int64(job), db.Millis(from), db.Millis(to), domain.BackfillKey, int64(tenant))
 	return out, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // backfillScan bounds the fire times that one transaction looks at.
@@ -21,14 +22,14 @@ const backfillScan = 500
 func (s *Backfills) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams) (store.DrivenBackfills, error) {
 	var out store.DrivenBackfills
 	var ids []domain.BackfillID
-	err := s.look(ctx, "find backfills", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err := s.Look(ctx, "find backfills", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		ids = ids[:0]
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var id domain.BackfillID
 			err := rows.Scan(&id)
 			ids = append(ids, id)
 			return err
-		}, "SELECT id FROM backfills WHERE wake_at <= "+s.d.clockNow()+fmt.Sprintf(" ORDER BY wake_at LIMIT %d", p.Limit))
+		}, "SELECT id FROM backfills WHERE wake_at <= "+s.Dialect.ClockNow()+fmt.Sprintf(" ORDER BY wake_at LIMIT %d", p.Limit))
 	})
 	if err != nil {
 		return out, err
@@ -36,8 +37,8 @@ func (s *Backfills) DriveBackfills(ctx context.Context, p store.DriveBackfillsPa
 	for _, id := range ids {
 		var runs []domain.Execution
 		// Repeating it changes nothing more: what was written counts as taken.
-		err := s.runRepeatable(ctx, "drive backfill", func(t *txn) (err error) {
-			if err := t.guard(); err != nil {
+		err := s.RunRepeatable(ctx, "drive backfill", func(t *db.Tx) (err error) {
+			if err := t.Guard(); err != nil {
 				return err
 			}
 			runs, err = s.driveBackfill(t, id, p)
@@ -53,8 +54,8 @@ func (s *Backfills) DriveBackfills(ctx context.Context, p store.DriveBackfillsPa
 }
 
 // driveBackfill does one step of one backfill.
-func (s *Backfills) driveBackfill(t *txn, id domain.BackfillID, p store.DriveBackfillsParams) ([]domain.Execution, error) {
-	row, now, err := lockBackfill(t, id, t.d.forUpdateSkip())
+func (s *Backfills) driveBackfill(t *db.Tx, id domain.BackfillID, p store.DriveBackfillsParams) ([]domain.Execution, error) {
+	row, now, err := lockBackfill(t, id, t.Dialect.ForUpdateSkip())
 	if err != nil || row == nil {
 		return nil, err
 	}
@@ -85,18 +86,18 @@ func (s *Backfills) driveBackfill(t *txn, id domain.BackfillID, p store.DriveBac
 }
 
 // countEnded takes the runs that have ended out of the live ones.
-func countEnded(t *txn, b *domain.Backfill) error {
+func countEnded(t *db.Tx, b *domain.Backfill) error {
 	if len(b.Live) == 0 {
 		return nil
 	}
 	states := map[domain.ExecutionID]domain.State{}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var state int64
 		err := rows.Scan(&id, &state)
 		states[id] = domain.State(state)
 		return err
-	}, "SELECT id, state FROM executions WHERE id IN ("+idList(b.Live)+") AND tenant_id = ?", int64(b.TenantID))
+	}, "SELECT id, state FROM executions WHERE id IN ("+db.IDList(b.Live)+") AND tenant_id = ?", int64(b.TenantID))
 	if err != nil {
 		return fmt.Errorf("count ended runs: %w", err)
 	}
@@ -116,12 +117,12 @@ func countEnded(t *txn, b *domain.Backfill) error {
 }
 
 // nextOfBackfill writes as many runs as there is room for.
-func (s *Backfills) nextOfBackfill(t *txn, b *domain.Backfill, like domain.Execution, now time.Time, p store.DriveBackfillsParams) ([]domain.Execution, error) {
+func (s *Backfills) nextOfBackfill(t *db.Tx, b *domain.Backfill, like domain.Execution, now time.Time, p store.DriveBackfillsParams) ([]domain.Execution, error) {
 	if len(b.Live) >= b.Concurrency || !b.Next.Before(b.To) {
 		return nil, nil
 	}
 	key := revisionKey{b.JobID, b.Revision}
-	specs, err := s.specs.load(t.ctx, t.q, []revisionKey{key})
+	specs, err := s.specs.load(t.Ctx, t.Conn, []revisionKey{key})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (s *Backfills) nextOfBackfill(t *txn, b *domain.Backfill, like domain.Execu
 		b.Next = b.To
 		return nil, nil
 	}
-	known, err := occurred(t.ctx, t.q, b.TenantID, b.JobID, fires[0], fires[len(fires)-1].Add(time.Millisecond))
+	known, err := occurred(t.Ctx, t.Conn, b.TenantID, b.JobID, fires[0], fires[len(fires)-1].Add(time.Millisecond))
 	if err != nil {
 		return nil, fmt.Errorf("look at fire times: %w", err)
 	}

@@ -15,17 +15,18 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // batch moves many executions in one transaction: load, apply moves, save.
 //
 // Executions and slots that this node believes to know are not read at all:
 // the moves are decided on what it knows, and the statements that write them
-// find only rows that are as believed (errStale otherwise, see runBatch).
+// find only rows that are as believed (ErrStale otherwise, see runBatch).
 type batch struct {
 	run.Batch // the rules, and what they decide on
 	s         *core
-	t         *txn
+	t         *db.Tx
 	known     bool // some rows are believed, not locked
 	// doubted: it is known which beliefs were wrong, and they are given up.
 	doubted bool
@@ -69,7 +70,7 @@ func (s *core) runBatch(ctx context.Context, step string, ids []domain.Execution
 				return nil
 			}
 			if err := s.SetAside(ctx, o.without); err != nil {
-				s.log.Error("executions cannot be set aside", "step", step, "err", err)
+				s.Logger.Error("executions cannot be set aside", "step", step, "err", err)
 			}
 			return nil
 		case errors.As(err, &lacking) && !mended:
@@ -114,7 +115,7 @@ func (s *core) tryOnly(ctx context.Context, ids []domain.ExecutionID, o loadOpti
 			o.without[id] = errUndone
 		}
 	}
-	err := s.tryOnce(ctx, "try", func(t *txn) error {
+	err := s.TryOnce(ctx, "try", func(t *db.Tx) error {
 		if _, err := s.moveBatch(t, ids, o, move); err != nil {
 			return err
 		}
@@ -128,9 +129,9 @@ func (s *core) tryOnly(ctx context.Context, ids []domain.ExecutionID, o loadOpti
 
 // moveBatch is one try of a batch inside a transaction. The batch is there with
 // an error too, as far as it has come.
-func (s *core) moveBatch(t *txn, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
-	t.ctx = unwatched(t.ctx)
-	if err := t.guard(); err != nil {
+func (s *core) moveBatch(t *db.Tx, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
+	t.Ctx = db.Unwatched(t.Ctx)
+	if err := t.Guard(); err != nil {
 		return nil, err
 	}
 	b = s.makeBatch(t, len(ids), o)
@@ -146,23 +147,23 @@ func (s *core) moveBatch(t *txn, ids []domain.ExecutionID, o loadOptions, move f
 func (s *core) runWithout(ctx context.Context, step string, ids []domain.ExecutionID, o loadOptions, move func(*batch) error) (b *batch, err error) {
 	o.known = !o.skipLocked
 	wrong := 0 // how often
-	once := func(t *txn) (err error) {
+	once := func(t *db.Tx) (err error) {
 		b, err = s.moveBatch(t, ids, o, move)
 		return err
 	}
-	err = s.repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
-		err := errNotAlone
-		if o.known && len(ids) == 1 && s.d.singly() > 0 {
-			err = s.tryAlone(ctx, step, once)
+	err = s.Repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
+		err := db.ErrNeedsTransaction
+		if o.known && len(ids) == 1 && s.Dialect.Singly() > 0 {
+			err = s.TrySingle(ctx, step, once)
 		}
-		if errors.Is(err, errNotAlone) {
-			err = s.tryOnce(ctx, step, once)
+		if errors.Is(err, db.ErrNeedsTransaction) {
+			err = s.TryOnce(ctx, step, once)
 		}
-		if errors.Is(err, errStale) {
+		if errors.Is(err, db.ErrStale) {
 			wrong++
 			o.known = wrong == 1 && (b.doubted || s.doubtChanged(ctx, ids))
 			s.flights.stale.Add(1)
-			s.clock.forget() // or it was the clock
+			s.Clock.Forget() // or it was the clock
 		}
 		return err
 	})
@@ -181,7 +182,7 @@ func (s *core) runWithout(ctx context.Context, step string, ids []domain.Executi
 		s.flights.remember(r)
 	}
 	for _, r := range b.rows {
-		if r.proves() && s.rollbacks.note(r.move.E.ID, r.after.version) {
+		if r.proves() && s.Rollbacks.Note(r.move.E.ID, r.after.version) {
 			break // one is enough
 		}
 	}
@@ -218,7 +219,7 @@ func (b *batch) leaveStuck() {
 
 // save writes everything that changed.
 func (b *batch) save() error {
-	changes := make([]change[executionRow], 0, len(b.Moves))
+	changes := make([]db.Change[executionRow], 0, len(b.Moves))
 	var refused []domain.ExecutionID
 	for id, m := range b.Moves {
 		b.Deciding = id
@@ -230,22 +231,22 @@ func (b *batch) save() error {
 		if after == r.before {
 			continue
 		}
-		changes = append(changes, change[executionRow]{r.before, after})
+		changes = append(changes, db.Change[executionRow]{Before: r.before, After: after})
 		r.after, m.E = after, after.execution() // what callers get is what is stored
 	}
 	b.Deciding = 0
 	if len(refused) > 0 { // no statement would tell whether that is right
 		b.s.flights.doubt(refused)
 		b.doubted = true
-		return errStale
+		return db.ErrStale
 	}
 	for _, job := range b.Crowded {
 		b.s.flights.crowd(job)
 	}
-	if b.t.alone != nil {
+	if b.t.Single != nil {
 		return b.saveAlone(changes)
 	}
-	slices.SortFunc(changes, func(a, b change[executionRow]) int { return cmp.Compare(a.after.id, b.after.id) })
+	slices.SortFunc(changes, func(a, b db.Change[executionRow]) int { return cmp.Compare(a.After.id, b.After.id) })
 	if err := saveSlots(b.t, b.Slots); err != nil {
 		return fmt.Errorf("save slots: %w", err)
 	}
@@ -262,7 +263,7 @@ func (b *batch) save() error {
 // Whatever it writes, the batch needs a transaction for it (saveAlone).
 func (b *batch) saveRest() error {
 	b.born = domain.Collect(b.Born, toExecutionRow)
-	if err := executionTable.insert(b.t, b.born); err != nil {
+	if err := executionTable.Insert(b.t, b.born); err != nil {
 		return fmt.Errorf("insert parts: %w", err)
 	}
 	if err := b.saveAttempts(); err != nil {
@@ -286,7 +287,7 @@ func (b *batch) saveRest() error {
 
 func (b *batch) callbacks() (rows []callbackRow) {
 	for _, c := range b.Callbacks {
-		rows = append(rows, callbackRow{ExecutionID: int64(c.ID), Success: flag(c.Succeeded), TenantID: int64(c.Tenant), CreatedAt: millis(b.Now)})
+		rows = append(rows, callbackRow{ExecutionID: int64(c.ID), Success: db.Flag(c.Succeeded), TenantID: int64(c.Tenant), CreatedAt: db.Millis(b.Now)})
 	}
 	return rows
 }
@@ -294,14 +295,14 @@ func (b *batch) callbacks() (rows []callbackRow) {
 func (b *batch) insertAlerts() error {
 	var rows []alertEventRow
 	for i := range b.Alerts {
-		id, err := b.t.s.id()
+		id, err := b.t.DB.NewID()
 		if err != nil {
 			return err
 		}
 		e := &b.Alerts[i]
 		rows = append(rows, alertEventRow{
 			ID: id, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-			ExecutionID: int64(e.ExecutionID), CreatedAt: millis(e.CreatedAt), DedupeKey: e.DedupeKey,
+			ExecutionID: int64(e.ExecutionID), CreatedAt: db.Millis(e.CreatedAt), DedupeKey: e.DedupeKey,
 		})
 	}
 	return insertAlerts(b.t, rows)
@@ -312,9 +313,9 @@ func (b *batch) insertAlerts() error {
 func (b *batch) saveAttempts() error {
 	for _, l := range b.Late {
 		r := &l.Report
-		_, err := b.t.exec(b.t.ctx, "UPDATE attempts SET state = ?, output = ?, error_kind = ?, error = ?, stack = ?, log_lines = ?, finished_at = ?"+
+		_, err := b.t.Exec(b.t.Ctx, "UPDATE attempts SET state = ?, output = ?, error_kind = ?, error = ?, stack = ?, log_lines = ?, finished_at = ?"+
 			" WHERE execution_id = ? AND fence = ? AND tenant_id = ? AND state = ?",
-			int64(l.State), r.Output, clip(r.ErrorKind, errorKindSize), valid(r.Error), valid(r.Stack), r.LogLines, millis(b.Now),
+			int64(l.State), r.Output, clip(r.ErrorKind, errorKindSize), valid(r.Error), valid(r.Stack), r.LogLines, db.Millis(b.Now),
 			int64(l.ID), l.Fence, int64(l.Tenant), int64(domain.Lost))
 		if err != nil {
 			return fmt.Errorf("store late result: %w", err)
@@ -327,7 +328,7 @@ func (b *batch) saveAttempts() error {
 	if err := b.deleteAttempts(archived); err != nil {
 		return fmt.Errorf("replace attempts: %w", err)
 	}
-	if err := attemptTable.insert(b.t, archived); err != nil {
+	if err := attemptTable.Insert(b.t, archived); err != nil {
 		return fmt.Errorf("archive attempts: %w", err)
 	}
 	return nil
@@ -350,27 +351,27 @@ func (b *batch) deleteAttempts(archived []*attemptRow) error {
 		for i, a := range part {
 			terms[i] = fmt.Sprintf("(execution_id = %d AND fence = %d AND tenant_id = %d)", a.executionID, a.fence, a.tenantID)
 		}
-		if _, err := b.t.exec(b.t.ctx, "DELETE FROM attempts WHERE "+strings.Join(terms, " OR ")); err != nil {
+		if _, err := b.t.Exec(b.t.Ctx, "DELETE FROM attempts WHERE "+strings.Join(terms, " OR ")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *batch) saveExecutions(changes []change[executionRow]) error {
+func (b *batch) saveExecutions(changes []db.Change[executionRow]) error {
 	if b.known {
-		return executionTable.updateGuarded(b.t, changes, b.t.d.fresh(millis(b.Now)))
+		return executionTable.UpdateGuarded(b.t, changes, b.t.Dialect.Fresh(db.Millis(b.Now)))
 	}
 	// Until the commit is known.
-	b.s.flights.doubt(domain.Collect(changes, func(c *change[executionRow]) domain.ExecutionID { return domain.ExecutionID(c.after.id) }))
-	return executionTable.update(b.t, changes)
+	b.s.flights.doubt(domain.Collect(changes, func(c *db.Change[executionRow]) domain.ExecutionID { return domain.ExecutionID(c.After.id) }))
+	return executionTable.Update(b.t, changes)
 }
 
-func insertAlerts(t *txn, events []alertEventRow) error {
+func insertAlerts(t *db.Tx, events []alertEventRow) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(events, 200).Error; err != nil {
+	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(events, 200).Error; err != nil {
 		return fmt.Errorf("write alert events: %w", err)
 	}
 	return nil
@@ -395,14 +396,14 @@ func (s *core) landed(b **batch) func(context.Context) (bool, error) {
 			return true, nil // nothing was to be written
 		}
 		found := false
-		err := query(ctx, s.read, func(rows *sql.Rows) error {
+		err := db.Query(ctx, s.Read, func(rows *sql.Rows) error {
 			row := &executionRow{}
-			if err := rows.Scan(executionTable.targets(row)...); err != nil {
+			if err := rows.Scan(executionTable.Targets(row)...); err != nil {
 				return err
 			}
 			found = found || *row == *(*b).rows[domain.ExecutionID(row.id)].after
 			return nil
-		}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+idList(ids)+")")
+		}, "SELECT "+executionColumns+" FROM executions WHERE id IN ("+db.IDList(ids)+")")
 		return found, err
 	}
 }

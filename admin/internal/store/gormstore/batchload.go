@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // loadOptions say what a batch locks beside the executions.
@@ -40,12 +41,12 @@ type loadOptions struct {
 
 // newBatch loads the executions with these ids. Those that do not exist, and
 // those that cannot be read, are missing in moves.
-func (s *core) newBatch(t *txn, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
+func (s *core) newBatch(t *db.Tx, ids []domain.ExecutionID, o loadOptions) (*batch, error) {
 	b := s.makeBatch(t, len(ids), o)
 	return b, b.loadAll(ids, o)
 }
 
-func (s *core) makeBatch(t *txn, size int, o loadOptions) *batch {
+func (s *core) makeBatch(t *db.Tx, size int, o loadOptions) *batch {
 	b := &batch{
 		Batch: run.Batch{
 			Moves: make(map[domain.ExecutionID]*run.Move, size), Slots: map[domain.JobID]*run.Slot{}, Parents: map[domain.ExecutionID]bool{},
@@ -102,7 +103,7 @@ func (b *batch) know(ids []domain.ExecutionID, o loadOptions) ([]domain.Executio
 	if len(o.without) > 0 {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool { return o.without[id] != nil })
 	}
-	found, err := b.s.flights.load(b.t.ctx, b.t.q, ids)
+	found, err := b.s.flights.load(b.t.Ctx, b.t.Conn, ids)
 	if err != nil {
 		return nil, fmt.Errorf("find executions: %w", err)
 	}
@@ -110,7 +111,7 @@ func (b *batch) know(ids []domain.ExecutionID, o loadOptions) ([]domain.Executio
 	for _, f := range found {
 		keys = append(keys, f.ref.spec())
 	}
-	specs, err := b.s.specs.load(b.t.ctx, b.t.q, keys)
+	specs, err := b.s.specs.load(b.t.Ctx, b.t.Conn, keys)
 	if err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
@@ -254,12 +255,12 @@ func (b *batch) lackingSlots(jobs []domain.JobID, skipped bool) error {
 		}
 	}
 	if skipped {
-		err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+		err := db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 			var job domain.JobID
 			err := rows.Scan(&job)
 			delete(missing.jobs, job)
 			return err
-		}, "SELECT job_id FROM job_slots WHERE job_id IN ("+idList(slices.Sorted(maps.Keys(missing.jobs)))+")")
+		}, "SELECT job_id FROM job_slots WHERE job_id IN ("+db.IDList(slices.Sorted(maps.Keys(missing.jobs)))+")")
 		if err != nil || len(missing.jobs) == 0 {
 			return err
 		}
@@ -282,33 +283,33 @@ func (b *batch) load(ids []domain.ExecutionID, o loadOptions) error {
 	}
 	slices.Sort(unknown)
 	unknown = slices.Compact(unknown)
-	lock := b.t.d.forUpdate()
+	lock := b.t.Dialect.ForUpdate()
 	if o.skipLocked {
-		lock = b.t.d.forUpdateSkip()
+		lock = b.t.Dialect.ForUpdateSkip()
 	}
 	var now int64
 	for part := range slices.Chunk(unknown, 1000) {
-		err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+		err := db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 			row := &executionRow{}
 			var at int64
-			if err := rows.Scan(executionTable.targets(row, &at)...); err != nil {
+			if err := rows.Scan(executionTable.Targets(row, &at)...); err != nil {
 				return err
 			}
 			now = max(now, at)
 			b.add(row, false)
 			return nil
-		}, "SELECT "+b.t.d.clock()+", "+executionColumns+" FROM executions"+b.t.d.byPrimary()+
-			" WHERE id IN ("+idList(part)+") ORDER BY id"+lock)
+		}, "SELECT "+b.t.Dialect.Clock()+", "+executionColumns+" FROM executions"+b.t.Dialect.ByPrimary()+
+			" WHERE id IN ("+db.IDList(part)+") ORDER BY id"+lock)
 		if err != nil {
 			return fmt.Errorf("lock executions: %w", err)
 		}
 	}
-	b.Now = instant(now)
+	b.Now = db.Instant(now)
 	if now > 0 {
-		b.t.s.clock.learn(now)
+		b.t.DB.Clock.Learn(now)
 	} else if len(b.Moves) > 0 {
 		var err error
-		if b.Now, err = b.t.estimatedClock(b.latestDue); err != nil {
+		if b.Now, err = b.t.EstimatedClock(b.latestDue); err != nil {
 			return fmt.Errorf("read clock: %w", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // twoNodes are two stores on one database, as two admin nodes have them. here
@@ -71,7 +72,7 @@ func (n *twoNodes) state(id domain.ExecutionID) domain.State {
 
 func (n *twoNodes) holders() (sum int) {
 	n.t.Helper()
-	require.NoError(n.t, n.there.write.QueryRowContext(n.t.Context(),
+	require.NoError(n.t, n.there.Write.QueryRowContext(n.t.Context(),
 		"SELECT SUM(holders) FROM job_slots WHERE tenant_id = ?", int64(n.tenant)).Scan(&sum))
 	return sum
 }
@@ -218,8 +219,8 @@ func TestBelievedClockIsGuarded(t *testing.T) {
 			planned := w.plan(1)
 			now, err := s.Now(t.Context())
 			require.NoError(t, err)
-			s.clock.forget()
-			s.clock.learn(millis(now.Add(off)))
+			s.Clock.Forget()
+			s.Clock.Learn(db.Millis(now.Add(off)))
 			offered, err := s.OfferExecutions(t.Context(), w.offers(planned))
 			require.NoError(t, err)
 			require.EqualValues(t, 1, s.flights.stale.Load())
@@ -262,7 +263,7 @@ func TestEveryUpdateOfExecutionsCountsTheVersion(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, "version", executionTable.version.name)
+	require.Equal(t, "version", executionTable.Version.Name)
 }
 
 // One search serves several claims; what another node took meanwhile is passed

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type buildRow struct {
@@ -37,7 +38,7 @@ func (r *buildRow) build() domain.Build {
 	b := domain.Build{
 		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Digest: r.Digest,
 		Version: r.AppVersion, Generation: r.Generation, Applied: r.Applied, Contested: r.Contested, NoJobs: r.NoJobs,
-		FirstSeenAt: instant(r.FirstSeenAt), LastSeenAt: instant(r.LastSeenAt),
+		FirstSeenAt: db.Instant(r.FirstSeenAt), LastSeenAt: db.Instant(r.LastSeenAt),
 	}
 	if json.Unmarshal([]byte(r.Handlers), &b.Handlers) != nil {
 		b.Handlers = nil // its next registration tells them
@@ -54,12 +55,12 @@ type buildKey struct {
 // known build write nothing, so that an executor that flaps costs its
 // instances' rows only. CodeQuotaExceeded: there is no room for another build
 // beside coming, those that come in with the same transaction.
-func noteBuild(t *txn, k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) error {
+func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) error {
 	if k.digest == "" {
 		return mergeHandlers(t, k.tenant, k.executor, p.Handlers, now, true)
 	}
 	var known []buildRow
-	err := t.db.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", k.tenant, k.executor, k.digest).Find(&known).Error
+	err := t.Gorm.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", k.tenant, k.executor, k.digest).Find(&known).Error
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func noteBuild(t *txn, k buildKey, p store.RegisterInstanceParams, now time.Time
 	}
 	// The first that may declare makes it news again, for whoever reconciles.
 	allowed := len(known) > 0 && known[0].NoJobs && !p.Build.NoJobs
-	if len(known) > 0 && !allowed && known[0].LastSeenAt > millis(now.Add(-store.BuildLastSeen)) {
+	if len(known) > 0 && !allowed && known[0].LastSeenAt > db.Millis(now.Add(-store.BuildLastSeen)) {
 		return nil
 	}
 	handlers, err := json.Marshal(p.Build.Handlers)
@@ -79,13 +80,13 @@ func noteBuild(t *txn, k buildKey, p store.RegisterInstanceParams, now time.Time
 	}
 	row := buildRow{
 		TenantID: k.tenant, ExecutorID: k.executor, Digest: k.digest, AppVersion: clip(p.Build.Version, nameSize),
-		Generation: p.Build.Generation, Handlers: string(handlers), Catalogue: p.Build.Catalogue, NoJobs: p.Build.NoJobs, FirstSeenAt: millis(now), LastSeenAt: millis(now),
+		Generation: p.Build.Generation, Handlers: string(handlers), Catalogue: p.Build.Catalogue, NoJobs: p.Build.NoJobs, FirstSeenAt: db.Millis(now), LastSeenAt: db.Millis(now),
 	}
 	changed := []string{"last_seen_at"}
 	if allowed {
 		changed = append(changed, "no_jobs", "applied")
 	}
-	err = t.db.Clauses(clause.OnConflict{
+	err = t.Gorm.Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "digest"}},
 		DoUpdates: clause.AssignmentColumns(changed),
 	}).Create(&row).Error
@@ -98,7 +99,7 @@ func noteBuild(t *txn, k buildKey, p store.RegisterInstanceParams, now time.Time
 // mergeHandlers goes in name order, so that instances that start together do
 // not wait for each other in a circle. Definitions that are there stay unless
 // they are to be set.
-func mergeHandlers(t *txn, tenant, executor int64, handlers []domain.Handler, now time.Time, define bool) error {
+func mergeHandlers(t *db.Tx, tenant, executor int64, handlers []domain.Handler, now time.Time, define bool) error {
 	if len(handlers) == 0 {
 		return nil
 	}
@@ -107,7 +108,7 @@ func mergeHandlers(t *txn, tenant, executor int64, handlers []domain.Handler, no
 		rows[n] = handlerRow{
 			TenantID: tenant, ExecutorID: executor, Name: h.Name, Description: clip(h.Description, messageSize),
 			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
-			FirstSeenAt: millis(now), LastSeenAt: millis(now),
+			FirstSeenAt: db.Millis(now), LastSeenAt: db.Millis(now),
 		}
 		if h.Calls == nil {
 			continue
@@ -124,15 +125,15 @@ func mergeHandlers(t *txn, tenant, executor int64, handlers []domain.Handler, no
 	if define {
 		update = append(update, "description", "input_schema", "output_schema", "idempotent", "calls")
 	}
-	return t.db.Clauses(clause.OnConflict{
+	return t.Gorm.Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "name"}},
 		DoUpdates: clause.AssignmentColumns(update),
 	}).Create(&rows).Error
 }
 
 func (s *Catalogue) DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error {
-	return s.runRepeatable(ctx, "define handlers", func(t *txn) error {
-		now, err := t.clock()
+	return s.RunRepeatable(ctx, "define handlers", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -141,7 +142,7 @@ func (s *Catalogue) DefineHandlers(ctx context.Context, tenant domain.TenantID, 
 }
 
 func (s *Catalogue) ListBuilds(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Build, err error) {
-	err = s.look(ctx, "list builds", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list builds", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var rows []buildRow
 		err := g.Omit("catalogue").Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("first_seen_at, digest").Find(&rows).Error
 		if err != nil {
@@ -163,7 +164,7 @@ func (s *Catalogue) ListBuilds(ctx context.Context, tenant domain.TenantID, exec
 
 func (s *Catalogue) ReadCatalogues(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, digests []string) (map[string][]byte, error) {
 	out := make(map[string][]byte, len(digests))
-	err := s.look(ctx, "read catalogues", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err := s.Look(ctx, "read catalogues", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []buildRow
 		err := g.Select("digest", "catalogue").Where("tenant_id = ? AND executor_id = ? AND digest IN ?", int64(tenant), int64(executor), digests).Find(&rows).Error
 		for _, r := range rows {
@@ -182,9 +183,9 @@ type presence struct {
 
 // presentBuilds reads two ranges of ix_instances_executor: those that live,
 // and those that left a moment ago.
-func (s *Catalogue) presentBuilds(ctx context.Context, q querier, tenant domain.TenantID, executor domain.ExecutorID) (map[string]presence, error) {
+func (s *Catalogue) presentBuilds(ctx context.Context, q db.Querier, tenant domain.TenantID, executor domain.ExecutorID) (map[string]presence, error) {
 	out := map[string]presence{}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var build string
 		var living int
 		if err := rows.Scan(&build, &living); err != nil {
@@ -193,13 +194,13 @@ func (s *Catalogue) presentBuilds(ctx context.Context, q querier, tenant domain.
 		out[build] = presence{living, true}
 		return nil
 	}, "SELECT build, SUM(CASE WHEN gone_at = 0 AND "+s.heard()+" THEN 1 ELSE 0 END) FROM instances WHERE tenant_id = ? AND executor_id = ?"+
-		" AND (gone_at = 0 OR gone_at > "+s.d.clockNow()+" - ?) GROUP BY build", int64(tenant), int64(executor), domain.BuildGrace.Milliseconds())
+		" AND (gone_at = 0 OR gone_at > "+s.Dialect.ClockNow()+" - ?) GROUP BY build", int64(tenant), int64(executor), domain.BuildGrace.Milliseconds())
 	return out, err
 }
 
 func (s *Catalogue) SettleBuilds(ctx context.Context, p store.SettleBuildsParams) error {
-	return s.runRepeatable(ctx, "settle builds", func(t *txn) error {
-		of := t.db.Model(&buildRow{}).Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Session(&gorm.Session{})
+	return s.RunRepeatable(ctx, "settle builds", func(t *db.Tx) error {
+		of := t.Gorm.Model(&buildRow{}).Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Session(&gorm.Session{})
 		err := of.Where("applied = ? AND digest NOT IN ?", true, p.Digests).Updates(map[string]any{"applied": false, "contested": false}).Error
 		if err != nil {
 			return err
@@ -224,12 +225,12 @@ type refusedDeclarationRow struct {
 
 func (refusedDeclarationRow) TableName() string { return "refused_declarations" }
 
-func replaceRefused(t *txn, p store.SettleBuildsParams) error {
-	err := t.db.Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Delete(&refusedDeclarationRow{}).Error
+func replaceRefused(t *db.Tx, p store.SettleBuildsParams) error {
+	err := t.Gorm.Where("tenant_id = ? AND executor_id = ?", int64(p.Tenant), int64(p.Executor)).Delete(&refusedDeclarationRow{}).Error
 	if err != nil || len(p.Refused) == 0 {
 		return err
 	}
-	now, err := t.clock()
+	now, err := t.Clock()
 	if err != nil {
 		return err
 	}
@@ -237,19 +238,19 @@ func replaceRefused(t *txn, p store.SettleBuildsParams) error {
 	for _, r := range p.Refused[:cap(rows)] {
 		rows = append(rows, refusedDeclarationRow{
 			TenantID: int64(p.Tenant), ExecutorID: int64(p.Executor), Name: clip(r.Name, 190), Code: string(r.Code),
-			Message: clip(r.Message, 1024), AppVersion: clip(r.Version, 190), RefusedAt: millis(now),
+			Message: clip(r.Message, 1024), AppVersion: clip(r.Version, 190), RefusedAt: db.Millis(now),
 		})
 	}
-	return t.db.Create(&rows).Error
+	return t.Gorm.Create(&rows).Error
 }
 
 func (s *Catalogue) ListRefusedDeclarations(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.RefusedDeclaration, err error) {
-	err = s.look(ctx, "list refused declarations", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list refused declarations", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []refusedDeclarationRow
 		err := g.Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("name").Find(&rows).Error
 		out = make([]domain.RefusedDeclaration, len(rows))
 		for i, r := range rows {
-			out[i] = domain.RefusedDeclaration{Name: r.Name, Code: domain.Code(r.Code), Message: r.Message, Version: r.AppVersion, At: instant(r.RefusedAt)}
+			out[i] = domain.RefusedDeclaration{Name: r.Name, Code: domain.Code(r.Code), Message: r.Message, Version: r.AppVersion, At: db.Instant(r.RefusedAt)}
 		}
 		return err
 	})
@@ -260,14 +261,14 @@ func (s *Catalogue) ListRefusedDeclarations(ctx context.Context, tenant domain.T
 // instances of builds that are not.
 func (s *Catalogue) ListUnsettled(ctx context.Context, limit int) (out []store.ExecutorKey, err error) {
 	const instance = " EXISTS (SELECT 1 FROM instances AS i WHERE i.tenant_id = b.tenant_id AND i.executor_id = b.executor_id AND "
-	err = s.look(ctx, "list unsettled builds", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		return query(ctx, q, func(rows *sql.Rows) error {
+	err = s.Look(ctx, "list unsettled builds", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var k store.ExecutorKey
 			err := rows.Scan(&k.Tenant, &k.Executor)
 			out = append(out, k)
 			return err
 		}, "SELECT DISTINCT b.tenant_id, b.executor_id FROM executor_builds AS b WHERE"+
-			" (b.applied = 1 AND NOT"+instance+"(i.gone_at = 0 OR i.gone_at > "+s.d.clockNow()+" - ?) AND i.build = b.digest) AND"+instance+"i.gone_at = 0))"+
+			" (b.applied = 1 AND NOT"+instance+"(i.gone_at = 0 OR i.gone_at > "+s.Dialect.ClockNow()+" - ?) AND i.build = b.digest) AND"+instance+"i.gone_at = 0))"+
 			" OR (b.applied = 0 AND"+instance+"i.gone_at = 0 AND i.build = b.digest)) LIMIT ?",
 			domain.BuildGrace.Milliseconds(), pageSize(limit))
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 const (
@@ -23,9 +24,9 @@ const (
 // longest ago, until one more fits into store.MaxBuilds. coming are used in a
 // moment. CodeQuotaExceeded: all that are left are in use. Nodes that register at
 // the same time may each add one beyond the limit.
-func makeRoom(t *txn, k buildKey, now time.Time, coming []string) error {
+func makeRoom(t *db.Tx, k buildKey, now time.Time, coming []string) error {
 	var rows []buildRow
-	err := t.db.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).
+	err := t.Gorm.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).
 		Order("first_seen_at DESC").Limit(maxPage).Find(&rows).Error
 	if err != nil || len(rows) <= keptBuilds {
 		return err
@@ -35,7 +36,7 @@ func makeRoom(t *txn, k buildKey, now time.Time, coming []string) error {
 	for i, r := range rows {
 		switch {
 		case r.Applied || slices.Contains(coming, r.Digest):
-		case i >= keptBuilds && r.LastSeenAt < millis(now.Add(-keptFor)):
+		case i >= keptBuilds && r.LastSeenAt < db.Millis(now.Add(-keptFor)):
 			gone = append(gone, r.Digest)
 		default:
 			rest = append(rest, r)
@@ -55,20 +56,20 @@ func makeRoom(t *txn, k buildKey, now time.Time, coming []string) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	return t.db.Where("tenant_id = ? AND executor_id = ? AND digest IN ?", k.tenant, k.executor, gone).Delete(&buildRow{}).Error
+	return t.Gorm.Where("tenant_id = ? AND executor_id = ? AND digest IN ?", k.tenant, k.executor, gone).Delete(&buildRow{}).Error
 }
 
 // unusedBuilds are those of the list that no instance has, nor one had less than
 // domain.BuildGrace ago; those that were seen longest ago come first.
-func unusedBuilds(t *txn, k buildKey, now time.Time, list []buildRow) ([]string, error) {
+func unusedBuilds(t *db.Tx, k buildKey, now time.Time, list []buildRow) ([]string, error) {
 	used := map[string]bool{}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var build string
 		err := rows.Scan(&build)
 		used[build] = true
 		return err
 	}, "SELECT DISTINCT build FROM instances WHERE tenant_id = ? AND executor_id = ? AND (gone_at = 0 OR gone_at > ?)",
-		k.tenant, k.executor, millis(now.Add(-domain.BuildGrace)))
+		k.tenant, k.executor, db.Millis(now.Add(-domain.BuildGrace)))
 	if err != nil {
 		return nil, err
 	}

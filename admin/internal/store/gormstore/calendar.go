@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type calendarRow struct {
@@ -45,28 +46,28 @@ const (
 func (r *calendarRow) calendar(spec *domain.CalendarSpec) domain.Calendar {
 	return domain.Calendar{
 		ID: domain.CalendarID(r.ID), TenantID: domain.TenantID(r.TenantID), Version: r.Version, Spec: *spec,
-		CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+		CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}
 }
 
 func calendarNameTaken(err error, name string) error {
-	if isDuplicate(err) {
+	if db.IsDuplicate(err) {
 		return domain.Errorf(domain.CodeConflict, "there is a calendar named %q already", name)
 	}
 	return err
 }
 
 func (s *Calendars) CreateCalendar(ctx context.Context, c domain.Calendar) (domain.Calendar, error) {
-	err := s.run(ctx, "create calendar", func(t *txn) error {
-		now, err := t.clock()
+	err := s.Run(ctx, "create calendar", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
 		row := calendarRow{
 			ID: int64(c.ID), TenantID: int64(c.TenantID), State: calendarLive, Name: c.Spec.Name, Version: 1,
-			CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: c.CreatedBy, UpdatedBy: c.CreatedBy,
+			CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: c.CreatedBy, UpdatedBy: c.CreatedBy,
 		}
-		if err := t.db.Create(&row).Error; err != nil {
+		if err := t.Gorm.Create(&row).Error; err != nil {
 			return calendarNameTaken(err, c.Spec.Name)
 		}
 		return insertCalendarVersion(t, &row, &c.Spec)
@@ -77,24 +78,24 @@ func (s *Calendars) CreateCalendar(ctx context.Context, c domain.Calendar) (doma
 	return s.FindCalendar(ctx, c.TenantID, c.ID)
 }
 
-func insertCalendarVersion(t *txn, row *calendarRow, spec *domain.CalendarSpec) error {
+func insertCalendarVersion(t *db.Tx, row *calendarRow, spec *domain.CalendarSpec) error {
 	text, err := encodeCalendar(spec)
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	return t.db.Create(&calendarVersionRow{
+	return t.Gorm.Create(&calendarVersionRow{
 		CalendarID: row.ID, Version: row.Version, TenantID: row.TenantID, Spec: text, CreatedAt: row.UpdatedAt, CreatedBy: row.UpdatedBy,
 	}).Error
 }
 
 // lockCalendar locks a living calendar. Whoever links a job to it holds it for
 // sharing until its own commit.
-func lockCalendar(t *txn, tenant domain.TenantID, id domain.CalendarID, lock string) (row calendarRow, now int64, err error) {
-	r := t.raw.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, version, created_at, created_by, "+t.d.clock()+
+func lockCalendar(t *db.Tx, tenant domain.TenantID, id domain.CalendarID, lock string) (row calendarRow, now int64, err error) {
+	r := t.SQL.QueryRowContext(t.Ctx, "SELECT id, tenant_id, state, name, version, created_at, created_by, "+t.Dialect.Clock()+
 		" FROM calendars WHERE id = ? AND tenant_id = ?"+lock, int64(id), int64(tenant))
 	err = r.Scan(&row.ID, &row.TenantID, &row.State, &row.Name, &row.Version, &row.CreatedAt, &row.CreatedBy, &now)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && row.State == calendarDeleted {
-		return row, now, notFound("calendar", id)
+		return row, now, db.NotFound("calendar", id)
 	}
 	if err != nil {
 		return row, now, fmt.Errorf("lock calendar: %w", err)
@@ -103,8 +104,8 @@ func lockCalendar(t *txn, tenant domain.TenantID, id domain.CalendarID, lock str
 }
 
 func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarParams) (domain.Calendar, error) {
-	err := s.run(ctx, "update calendar", func(t *txn) error {
-		row, now, err := lockCalendar(t, p.Tenant, p.ID, t.d.forUpdate())
+	err := s.Run(ctx, "update calendar", func(t *db.Tx) error {
+		row, now, err := lockCalendar(t, p.Tenant, p.ID, t.Dialect.ForUpdate())
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarPa
 		if err := insertCalendarVersion(t, &row, &p.Spec); err != nil {
 			return err
 		}
-		_, err = t.exec(t.ctx, "UPDATE calendars SET name = ?, version = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
+		_, err = t.Exec(t.Ctx, "UPDATE calendars SET name = ?, version = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			row.Name, row.Version, row.UpdatedAt, row.UpdatedBy, row.ID, row.TenantID)
 		return calendarNameTaken(err, p.Spec.Name)
 	})
@@ -127,19 +128,19 @@ func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarPa
 }
 
 func (s *Calendars) DeleteCalendar(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, by string) error {
-	return s.run(ctx, "delete calendar", func(t *txn) error {
-		row, now, err := lockCalendar(t, tenant, id, t.d.forUpdate())
+	return s.Run(ctx, "delete calendar", func(t *db.Tx) error {
+		row, now, err := lockCalendar(t, tenant, id, t.Dialect.ForUpdate())
 		if err != nil {
 			return err
 		}
-		jobs, err := calendarJobs(t.ctx, t.q, tenant, id, 4)
+		jobs, err := calendarJobs(t.Ctx, t.Conn, tenant, id, 4)
 		if err != nil {
 			return err
 		}
 		if len(jobs) > 0 {
-			return usedBy("calendar", row.Name, jobs)
+			return db.UsedBy("calendar", row.Name, jobs)
 		}
-		_, err = t.exec(t.ctx, "UPDATE calendars SET state = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
+		_, err = t.Exec(t.Ctx, "UPDATE calendars SET state = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			calendarDeleted, now, by, row.ID, row.TenantID)
 		return err
 	})
@@ -154,7 +155,7 @@ func (s *Calendars) FindCalendarByName(ctx context.Context, tenant domain.Tenant
 }
 
 func (s *Calendars) findCalendar(ctx context.Context, where string, args ...any) (c domain.Calendar, err error) {
-	err = s.look(ctx, "find calendar", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "find calendar", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var row calendarRow
 		if err := g.Where(where, args...).Take(&row).Error; err != nil {
 			return err
@@ -169,7 +170,7 @@ func (s *Calendars) findCalendar(ctx context.Context, where string, args ...any)
 }
 
 // calendarsOf adds the contents.
-func calendarsOf(ctx context.Context, q querier, rows []calendarRow) ([]domain.Calendar, error) {
+func calendarsOf(ctx context.Context, q db.Querier, rows []calendarRow) ([]domain.Calendar, error) {
 	keys := make([]calendarKey, len(rows))
 	for i, r := range rows {
 		keys[i] = calendarKey{domain.TenantID(r.TenantID), domain.CalendarID(r.ID), r.Version}
@@ -190,7 +191,7 @@ func calendarsOf(ctx context.Context, q querier, rows []calendarRow) ([]domain.C
 }
 
 func (s *Calendars) ListCalendars(ctx context.Context, p store.ListCalendarsParams) (out []domain.Calendar, err error) {
-	err = s.look(ctx, "list calendars", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list calendars", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var rows []calendarRow
 		err := g.Where("tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, calendarDeleted).
 			Order("name").Limit(pageSize(p.Limit)).Find(&rows).Error
@@ -204,14 +205,14 @@ func (s *Calendars) ListCalendars(ctx context.Context, p store.ListCalendarsPara
 }
 
 func (s *Calendars) ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []domain.Calendar, err error) {
-	err = s.look(ctx, "list calendar versions", func(ctx context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list calendar versions", func(ctx context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []calendarVersionRow
 		err := g.Where("calendar_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("version DESC").Limit(pageSize(limit)).Find(&rows).Error
 		if err != nil {
 			return err
 		}
 		if len(rows) == 0 {
-			return notFound("calendar", id)
+			return db.NotFound("calendar", id)
 		}
 		out = make([]domain.Calendar, len(rows))
 		for i, r := range rows {
@@ -220,8 +221,8 @@ func (s *Calendars) ListCalendarVersions(ctx context.Context, tenant domain.Tena
 				spec = &domain.CalendarSpec{Description: "This version cannot be read: " + err.Error()}
 			}
 			out[i] = domain.Calendar{
-				ID: id, TenantID: tenant, Version: r.Version, Spec: *spec, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy,
-				UpdatedAt: instant(r.CreatedAt), UpdatedBy: r.CreatedBy,
+				ID: id, TenantID: tenant, Version: r.Version, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy,
+				UpdatedAt: db.Instant(r.CreatedAt), UpdatedBy: r.CreatedBy,
 			}
 		}
 		return nil
@@ -230,15 +231,15 @@ func (s *Calendars) ListCalendarVersions(ctx context.Context, tenant domain.Tena
 }
 
 func (s *Calendars) ListCalendarJobs(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []store.JobRef, err error) {
-	err = s.look(ctx, "list jobs of a calendar", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list jobs of a calendar", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out, err = calendarJobs(ctx, q, tenant, id, pageSize(limit))
 		return err
 	})
 	return out, err
 }
 
-func calendarJobs(ctx context.Context, q querier, tenant domain.TenantID, id domain.CalendarID, limit int) (out []store.JobRef, err error) {
-	err = query(ctx, q, func(rows *sql.Rows) error {
+func calendarJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.CalendarID, limit int) (out []store.JobRef, err error) {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		j := store.JobRef{Tenant: tenant}
 		err := rows.Scan(&j.ID, &j.Name)
 		out = append(out, j)

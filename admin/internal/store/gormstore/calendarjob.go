@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type jobCalendarRow struct {
@@ -24,12 +25,12 @@ func (jobCalendarRow) TableName() string { return "job_calendars" }
 
 // linkCalendars notes which versions a job's next revision names. A calendar
 // that is being deleted either is gone, or sees the job.
-func linkCalendars(t *txn, job *jobRow, spec *domain.JobSpec) error {
+func linkCalendars(t *db.Tx, job *jobRow, spec *domain.JobSpec) error {
 	uses := slices.Clone(spec.Schedule.Calendars)
 	// In the order of their ids: two jobs lock the same calendars.
 	slices.SortFunc(uses, func(a, b domain.CalendarUse) int { return int(a.ID - b.ID) })
 	for _, u := range uses {
-		row, _, err := lockCalendar(t, domain.TenantID(job.TenantID), u.ID, t.d.forShare())
+		row, _, err := lockCalendar(t, domain.TenantID(job.TenantID), u.ID, t.Dialect.ForShare())
 		if domain.Is(err, domain.CodeNotFound) || err == nil && u.Version > row.Version {
 			return domain.Invalid("body.schedule.calendars", "there is no calendar %s with a version %d", u.ID, u.Version)
 		} else if err != nil {
@@ -43,14 +44,14 @@ func linkCalendars(t *txn, job *jobRow, spec *domain.JobSpec) error {
 	for i, u := range uses {
 		rows[i] = jobCalendarRow{JobID: job.ID, CalendarID: int64(u.ID), TenantID: job.TenantID, Version: u.Version}
 	}
-	if err := t.db.Create(&rows).Error; err != nil {
+	if err := t.Gorm.Create(&rows).Error; err != nil {
 		return fmt.Errorf("link calendars: %w", err)
 	}
 	return nil
 }
 
-func unlinkCalendars(t *txn, job *jobRow) error {
-	if _, err := t.exec(t.ctx, "DELETE FROM job_calendars WHERE job_id = ? AND tenant_id = ?", job.ID, job.TenantID); err != nil {
+func unlinkCalendars(t *db.Tx, job *jobRow) error {
+	if _, err := t.Exec(t.Ctx, "DELETE FROM job_calendars WHERE job_id = ? AND tenant_id = ?", job.ID, job.TenantID); err != nil {
 		return fmt.Errorf("unlink calendars: %w", err)
 	}
 	return nil
@@ -59,13 +60,13 @@ func unlinkCalendars(t *txn, job *jobRow) error {
 // ListJobsBehind goes from the calendars, which are few, through an index to
 // the jobs with an older version: mostly none.
 func (s *Calendars) ListJobsBehind(ctx context.Context, calendar domain.CalendarID, limit int) (out []store.JobRef, err error) {
-	err = s.look(ctx, "list jobs behind their calendars", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list jobs behind their calendars", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out = out[:0]
 		one := ""
 		if calendar != 0 {
 			one = fmt.Sprintf(" WHERE c.id = %d", calendar)
 		}
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var j store.JobRef
 			err := rows.Scan(&j.Tenant, &j.ID)
 			out = append(out, j)
@@ -77,7 +78,7 @@ func (s *Calendars) ListJobsBehind(ctx context.Context, calendar domain.Calendar
 
 func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendarsParams) (bool, error) {
 	followed := false
-	err := s.runRepeatable(ctx, "follow calendars", func(t *txn) error {
+	err := s.RunRepeatable(ctx, "follow calendars", func(t *db.Tx) error {
 		followed = false
 		trigger, job, now, err := lockJob(t, p.Tenant, p.Job)
 		if err != nil {
@@ -103,7 +104,7 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 		if !behind {
 			return nil
 		}
-		if err := fillCalendars(t.ctx, t.q, []cachedSpec{{tenant: p.Tenant, spec: &spec}}); err != nil {
+		if err := fillCalendars(t.Ctx, t.Conn, []cachedSpec{{tenant: p.Tenant, spec: &spec}}); err != nil {
 			return err
 		}
 		followed = true
@@ -115,8 +116,8 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 	return followed, err
 }
 
-func calendarVersion(t *txn, tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
-	err = t.raw.QueryRowContext(t.ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
+func calendarVersion(t *db.Tx, tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
+	err = t.SQL.QueryRowContext(t.Ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

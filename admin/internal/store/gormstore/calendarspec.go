@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // calendarDocument is how a version is stored. Field names are part of the
@@ -50,7 +51,7 @@ func encodeCalendar(s *domain.CalendarSpec) (string, error) {
 		d.MakeUpDays = append(d.MakeUpDays, dayDocument(day))
 	}
 	for _, b := range s.Blackouts {
-		d.Blackouts = append(d.Blackouts, blackoutDocument{millis(b.From), millis(b.To), b.Name})
+		d.Blackouts = append(d.Blackouts, blackoutDocument{db.Millis(b.From), db.Millis(b.To), b.Name})
 	}
 	text, err := json.Marshal(d)
 	return string(text), err
@@ -89,7 +90,7 @@ type calendarKey struct {
 
 // loadCalendars reads versions; one that does not exist, or cannot be read, is
 // missing in the answer.
-func loadCalendars(ctx context.Context, q querier, keys []calendarKey) (map[calendarKey]*domain.CalendarSpec, error) {
+func loadCalendars(ctx context.Context, q db.Querier, keys []calendarKey) (map[calendarKey]*domain.CalendarSpec, error) {
 	found := map[calendarKey]*domain.CalendarSpec{}
 	if len(keys) == 0 {
 		return found, nil
@@ -101,7 +102,7 @@ func loadCalendars(ctx context.Context, q querier, keys []calendarKey) (map[cale
 			terms = append(terms, fmt.Sprintf("(calendar_id = %d AND version = %d AND tenant_id = %d)", k.id, k.version, k.tenant))
 		}
 	}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var k calendarKey
 		var text sql.RawBytes
 		if err := rows.Scan(&k.id, &k.version, &k.tenant, &text); err != nil {
@@ -120,7 +121,7 @@ func loadCalendars(ctx context.Context, q querier, keys []calendarKey) (map[cale
 
 // fillCalendars gives schedules the contents of their calendars. One that does
 // not exist has none: runs of the job go on, its schedule cannot be planned.
-func fillCalendars(ctx context.Context, q querier, specs []cachedSpec) error {
+func fillCalendars(ctx context.Context, q db.Querier, specs []cachedSpec) error {
 	var keys []calendarKey
 	for _, c := range specs {
 		for _, u := range c.spec.Schedule.Calendars {

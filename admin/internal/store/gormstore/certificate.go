@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type authorityRow struct {
@@ -38,7 +39,7 @@ func (denialRow) TableName() string { return "executor_denials" }
 func (r denialRow) denial() domain.Denial {
 	return domain.Denial{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Kind: domain.DenialKind(r.Kind),
-		Subject: r.Subject, Label: r.Label, Reason: r.Reason, CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt),
+		Subject: r.Subject, Label: r.Label, Reason: r.Reason, CreatedBy: r.CreatedBy, CreatedAt: db.Instant(r.CreatedAt),
 	}
 }
 
@@ -48,21 +49,21 @@ func toDenials(rows []denialRow) []domain.Denial {
 }
 
 func (s *Trust) CreateAuthority(ctx context.Context, a domain.Authority) error {
-	return s.run(ctx, "create authority", func(t *txn) error {
-		err := t.db.Create(&authorityRow{
+	return s.Run(ctx, "create authority", func(t *db.Tx) error {
+		err := t.Gorm.Create(&authorityRow{
 			ID: a.ID, Epoch: int64(a.Epoch), Certificate: a.Certificate, SealedKey: a.SealedKey,
-			CreatedAt: millis(a.CreatedAt), ExpiresAt: millis(a.ExpiresAt),
+			CreatedAt: db.Millis(a.CreatedAt), ExpiresAt: db.Millis(a.ExpiresAt),
 		}).Error
 		return taken(err, "certificate authority", number(a.Epoch).String())
 	})
 }
 
 func (s *Trust) ListAuthorities(ctx context.Context) (out []domain.Authority, err error) {
-	rows, err := findAll[authorityRow](ctx, s.DB, "list authorities", "epoch DESC", "expires_at > "+s.d.clockNow())
+	rows, err := db.FindAll[authorityRow](ctx, s.DB, "list authorities", "epoch DESC", "expires_at > "+s.Dialect.ClockNow())
 	for _, r := range rows {
 		out = append(out, domain.Authority{
 			ID: r.ID, Epoch: int(r.Epoch), Certificate: r.Certificate, SealedKey: r.SealedKey,
-			CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
+			CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt),
 		})
 	}
 	return out, err
@@ -73,24 +74,24 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		ID: d.ID, TenantID: int64(d.TenantID), ExecutorID: int64(d.Executor), Kind: string(d.Kind), Subject: d.Subject,
 		Label: clip(d.Label, nameSize), Reason: clip(d.Reason, messageSize), CreatedBy: clip(d.CreatedBy, nameSize),
 	}
-	err := s.runRepeatable(ctx, "create denial", func(t *txn) error {
+	err := s.RunRepeatable(ctx, "create denial", func(t *db.Tx) error {
 		if _, err := executorName(t, d.TenantID, d.Executor); err != nil {
 			return err
 		}
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
-		row.CreatedAt = millis(now)
+		row.CreatedAt = db.Millis(now)
 		if d.Kind == domain.DenyInstance {
 			if err := markDenied(t, d.TenantID, d.Executor, "boot_id = ?", d.Subject); err != nil {
 				return err
 			}
 		}
-		return taken(t.db.Create(&row).Error, "denial", d.Subject)
+		return taken(t.Gorm.Create(&row).Error, "denial", d.Subject)
 	})
 	if domain.Is(err, domain.CodeConflict) {
-		old, err := findOne[denialRow](ctx, s.DB, "find denial", "tenant_id = ? AND executor_id = ? AND subject = ?", int64(d.TenantID), int64(d.Executor), d.Subject)
+		old, err := db.FindOne[denialRow](ctx, s.DB, "find denial", "tenant_id = ? AND executor_id = ? AND subject = ?", int64(d.TenantID), int64(d.Executor), d.Subject)
 		return old.denial(), err
 	}
 	return row.denial(), err
@@ -100,20 +101,20 @@ func (s *Trust) MarkDenied(ctx context.Context, tenant domain.TenantID, executor
 	if len(instances) == 0 {
 		return nil
 	}
-	return s.runRepeatable(ctx, "mark denied instances", func(t *txn) error {
-		return markDenied(t, tenant, executor, "id IN ("+idList(instances)+")")
+	return s.RunRepeatable(ctx, "mark denied instances", func(t *db.Tx) error {
+		return markDenied(t, tenant, executor, "id IN ("+db.IDList(instances)+")")
 	})
 }
 
 // markDenied takes instances off the list and leaves their leases.
-func markDenied(t *txn, tenant domain.TenantID, executor domain.ExecutorID, which string, args ...any) error {
-	_, err := t.exec(t.ctx, "UPDATE instances SET gone_at = "+t.d.clock()+", gone_reason = ? WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND "+which,
+func markDenied(t *db.Tx, tenant domain.TenantID, executor domain.ExecutorID, which string, args ...any) error {
+	_, err := t.Exec(t.Ctx, "UPDATE instances SET gone_at = "+t.Dialect.Clock()+", gone_reason = ? WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND "+which,
 		append([]any{"denied by an administrator", int64(tenant), int64(executor)}, args...)...)
 	return err
 }
 
 func (s *Trust) ListDenials(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.Denial, err error) {
-	err = s.look(ctx, "list denials", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list denials", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []denialRow
 		err := g.Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("id DESC").Limit(pageSize(maxPage)).Find(&rows).Error
 		out = toDenials(rows)
@@ -123,8 +124,8 @@ func (s *Trust) ListDenials(ctx context.Context, tenant domain.TenantID, executo
 }
 
 func (s *Trust) DeleteDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, id int64) error {
-	return s.runRepeatable(ctx, "delete denial", func(t *txn) error {
-		return t.mustFind("denial", number(id), "DELETE FROM executor_denials WHERE id = ? AND tenant_id = ? AND executor_id = ?", id, int64(tenant), int64(executor))
+	return s.RunRepeatable(ctx, "delete denial", func(t *db.Tx) error {
+		return t.MustFind("denial", number(id), "DELETE FROM executor_denials WHERE id = ? AND tenant_id = ? AND executor_id = ?", id, int64(tenant), int64(executor))
 	})
 }
 
@@ -141,7 +142,7 @@ func (s *Trust) FindDenials(ctx context.Context, list []store.DenialQuery) ([]*d
 	}
 	found := map[of]map[string]*domain.Denial{}
 	for k, names := range subjects {
-		rows, err := findAll[denialRow](ctx, s.DB, "find denials", "id", "tenant_id = ? AND executor_id = ? AND subject IN ?", int64(k.tenant), int64(k.executor), names)
+		rows, err := db.FindAll[denialRow](ctx, s.DB, "find denials", "id", "tenant_id = ? AND executor_id = ? AND subject IN ?", int64(k.tenant), int64(k.executor), names)
 		if err != nil {
 			return nil, err
 		}
@@ -166,6 +167,6 @@ func (s *Trust) ListDenialsSince(ctx context.Context, since time.Time) (now time
 	if now, err = s.Now(ctx); err != nil {
 		return now, nil, err
 	}
-	rows, err := findAll[denialRow](ctx, s.DB, "list new denials", "created_at", "created_at >= ?", millis(since))
+	rows, err := db.FindAll[denialRow](ctx, s.DB, "list new denials", "created_at", "created_at >= ?", db.Millis(since))
 	return now, toDenials(rows), err
 }

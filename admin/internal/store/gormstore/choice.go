@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 // FindChoice reads along the occurrence index of the job, the executor's index,
 // and the living phase of the tenant, each of them bounded.
 func (s *Runs) FindChoice(ctx context.Context, p store.FindChoiceParams) (out domain.Choice, err error) {
-	err = s.look(ctx, "find choice", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "find choice", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		uses, err := s.usesBefore(ctx, q, p)
 		if err != nil {
 			return err
@@ -40,19 +41,19 @@ func (s *Runs) FindChoice(ctx context.Context, p store.FindChoiceParams) (out do
 	return out, err
 }
 
-func (s *Runs) usesBefore(ctx context.Context, q querier, p store.FindChoiceParams) ([]domain.Use, error) {
+func (s *Runs) usesBefore(ctx context.Context, q db.Querier, p store.FindChoiceParams) ([]domain.Use, error) {
 	var out []domain.Use
-	at := millis(p.At)
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	at := db.Millis(p.At)
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var instance domain.InstanceID
 		var offered int64
 		err := rows.Scan(&id, &instance, &offered)
 		if instance != 0 && id != p.Run && offered > 0 && offered <= at {
-			out = append(out, domain.Use{Instance: instance, OfferedAt: instant(offered)})
+			out = append(out, domain.Use{Instance: instance, OfferedAt: db.Instant(offered)})
 		}
 		return err
-	}, "SELECT id, instance_id, offered_at FROM executions"+s.d.byIndex("uq_executions_occurrence")+
+	}, "SELECT id, instance_id, offered_at FROM executions"+s.Dialect.ByIndex("uq_executions_occurrence")+
 		" WHERE job_id = ? AND tenant_id = ? AND fire_at <= ? ORDER BY fire_at DESC LIMIT ?", int64(p.Job), int64(p.Tenant), at, usesRead)
 	slices.SortStableFunc(out, func(a, b domain.Use) int { return b.OfferedAt.Compare(a.OfferedAt) })
 	return out[:min(len(out), domain.RoutingWindow)], err
@@ -65,7 +66,7 @@ type stay struct {
 	since, until    int64
 }
 
-func (s *Runs) runningAt(ctx context.Context, q querier, p store.FindChoiceParams) (map[domain.InstanceID]int, error) {
+func (s *Runs) runningAt(ctx context.Context, q db.Querier, p store.FindChoiceParams) (map[domain.InstanceID]int, error) {
 	const columns = "SELECT id, fence, instance_id, offered_at, CASE WHEN returned_at > finished_at THEN returned_at ELSE finished_at END, state, lingers FROM executions"
 	found := map[domain.ExecutionID]stay{}
 	add := func(rows *sql.Rows) error {
@@ -80,13 +81,13 @@ func (s *Runs) runningAt(ctx context.Context, q querier, p store.FindChoiceParam
 		found[one.id] = one
 		return nil
 	}
-	err := query(ctx, q, add, columns+s.d.byIndex("ix_executions_executor")+" WHERE tenant_id = ? AND executor_id = ? AND id < ? ORDER BY id DESC LIMIT ?",
+	err := db.Query(ctx, q, add, columns+s.Dialect.ByIndex("ix_executions_executor")+" WHERE tenant_id = ? AND executor_id = ? AND id < ? ORDER BY id DESC LIMIT ?",
 		int64(p.Tenant), int64(p.Executor), domain.IDFloor(p.At.Add(choiceSlack)), runningRead)
 	for _, phase := range []int64{phaseAlive, phaseLingering, phasePart + phaseAlive, phasePart + phaseLingering} {
 		if err != nil {
 			return nil, err
 		}
-		err = query(ctx, q, add, columns+s.d.byIndex("ix_executions_phase")+" WHERE tenant_id = ? AND phase = ? AND id < ? AND executor_id = ? AND offered_at > 0 ORDER BY id DESC LIMIT ?",
+		err = db.Query(ctx, q, add, columns+s.Dialect.ByIndex("ix_executions_phase")+" WHERE tenant_id = ? AND phase = ? AND id < ? AND executor_id = ? AND offered_at > 0 ORDER BY id DESC LIMIT ?",
 			int64(p.Tenant), phase, domain.IDFloor(p.At.Add(choiceSlack)), int64(p.Executor), runningRead)
 	}
 	if err != nil {
@@ -102,20 +103,20 @@ func (s *Runs) runningAt(ctx context.Context, q querier, p store.FindChoiceParam
 		}
 	}
 	earlier, err := attemptsOf(ctx, q, p.Tenant, again)
-	return countStays(append(all, earlier...), millis(p.At)), err
+	return countStays(append(all, earlier...), db.Millis(p.At)), err
 }
 
-func attemptsOf(ctx context.Context, q querier, tenant domain.TenantID, ids []domain.ExecutionID) (out []stay, err error) {
+func attemptsOf(ctx context.Context, q db.Querier, tenant domain.TenantID, ids []domain.ExecutionID) (out []stay, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	slices.SortFunc(ids, cmp.Compare[domain.ExecutionID])
-	err = query(ctx, q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var one stay
 		err := rows.Scan(&one.id, &one.fence, &one.instance, &one.since, &one.until)
 		out = append(out, one)
 		return err
-	}, fmt.Sprintf("SELECT execution_id, fence, instance_id, offered_at, finished_at FROM attempts WHERE execution_id IN (%s) AND tenant_id = %d", idList(ids), tenant))
+	}, fmt.Sprintf("SELECT execution_id, fence, instance_id, offered_at, finished_at FROM attempts WHERE execution_id IN (%s) AND tenant_id = %d", db.IDList(ids), tenant))
 	return out, err
 }
 

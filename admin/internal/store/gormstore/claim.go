@@ -14,32 +14,33 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type triggerRow struct {
 	jobID, tenantID, part, executorID, revision, nextFireAt, lastFireAt int64
 }
 
-var triggerTable = table[triggerRow]{
-	name: "triggers", keys: 2, required: 6,
-	columns: []column[triggerRow]{
-		intColumn("job_id", func(r *triggerRow) *int64 { return &r.jobID }),
-		intColumn("tenant_id", func(r *triggerRow) *int64 { return &r.tenantID }),
-		intColumn("part", func(r *triggerRow) *int64 { return &r.part }),
-		intColumn("executor_id", func(r *triggerRow) *int64 { return &r.executorID }),
-		intColumn("revision", func(r *triggerRow) *int64 { return &r.revision }),
-		intColumn("next_fire_at", func(r *triggerRow) *int64 { return &r.nextFireAt }),
-		intColumn("last_fire_at", func(r *triggerRow) *int64 { return &r.lastFireAt }),
+var triggerTable = db.Table[triggerRow]{
+	Name: "triggers", Keys: 2, Required: 6,
+	Columns: []db.Column[triggerRow]{
+		db.IntColumn("job_id", func(r *triggerRow) *int64 { return &r.jobID }),
+		db.IntColumn("tenant_id", func(r *triggerRow) *int64 { return &r.tenantID }),
+		db.IntColumn("part", func(r *triggerRow) *int64 { return &r.part }),
+		db.IntColumn("executor_id", func(r *triggerRow) *int64 { return &r.executorID }),
+		db.IntColumn("revision", func(r *triggerRow) *int64 { return &r.revision }),
+		db.IntColumn("next_fire_at", func(r *triggerRow) *int64 { return &r.nextFireAt }),
+		db.IntColumn("last_fire_at", func(r *triggerRow) *int64 { return &r.lastFireAt }),
 	},
 }
 
-var triggerColumns = triggerTable.list("")
+var triggerColumns = triggerTable.List("")
 
 func (r *triggerRow) trigger() domain.Trigger {
 	return domain.Trigger{
 		JobID: domain.JobID(r.jobID), TenantID: domain.TenantID(r.tenantID), Partition: int(r.part),
 		Executor: domain.ExecutorID(r.executorID), Revision: r.revision,
-		NextFireAt: instant(r.nextFireAt), LastFireAt: instant(r.lastFireAt),
+		NextFireAt: db.Instant(r.nextFireAt), LastFireAt: db.Instant(r.lastFireAt),
 	}
 }
 
@@ -48,7 +49,7 @@ func (r *triggerRow) trigger() domain.Trigger {
 // than twice as fast as locking while scanning the index (DEPENDENCIES
 // section 2, form C against A).
 func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	out := store.ClaimedTriggers{NextFireAt: domain.Never}
 	if len(p.Partitions) == 0 || p.Limit <= 0 {
@@ -71,7 +72,7 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 	due = s.withoutAside(due)
 	part := len(due)
 	if left < p.Limit { // nobody is late
-		part = min(part, s.d.claimAtOnce())
+		part = min(part, s.Dialect.ClaimAtOnce())
 	}
 	for ids := range slices.Chunk(due, max(part, 1)) {
 		if err := s.claim(ctx, p, ids, &out); err != nil && out.Triggers == 0 {
@@ -94,7 +95,7 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 	}
 	var err error
 	if horizon := out.Now.Add(p.Horizon); out.Triggers < p.Limit && out.NextFireAt.After(horizon) {
-		out.NextFireAt, err = s.nextFire(ctx, p.Partitions, millis(horizon))
+		out.NextFireAt, err = s.nextFire(ctx, p.Partitions, db.Millis(horizon))
 	}
 	return out, err
 }
@@ -103,21 +104,21 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 // this claim and some more. One bounded scan per partition keeps the order
 // without sorting what is due.
 func (s *Triggers) findDue(ctx context.Context, p store.ClaimDueTriggersParams) (now time.Time, due []domain.JobID, err error) {
-	err = s.look(ctx, "find due triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		until := s.d.clockNow() + fmt.Sprintf(" + %d", p.Horizon.Milliseconds())
+	err = s.Look(ctx, "find due triggers", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		until := s.Dialect.ClockNow() + fmt.Sprintf(" + %d", p.Horizon.Milliseconds())
 		but := ""
 		if len(p.Except) > 0 {
-			but = " AND tenant_id NOT IN (" + idList(p.Except) + ")"
+			but = " AND tenant_id NOT IN (" + db.IDList(p.Except) + ")"
 		}
-		terms := []string{"SELECT 0 AS job_id, " + s.d.clockNow() + " AS next_fire_at"}
+		terms := []string{"SELECT 0 AS job_id, " + s.Dialect.ClockNow() + " AS next_fire_at"}
 		for _, held := range p.Partitions {
-			terms = append(terms, s.d.bounded(fmt.Sprintf(
+			terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
 				"SELECT job_id, next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at <= %s%s ORDER BY next_fire_at LIMIT %d",
-				s.d.byIndex("ix_triggers_due"), held.Partition, until, but, p.Limit)))
+				s.Dialect.ByIndex("ix_triggers_due"), held.Partition, until, but, p.Limit)))
 		}
 		now, due, err = oldest[domain.JobID](ctx, q, terms, dueBatches*p.Limit)
 		if err == nil {
-			s.clock.learn(millis(now))
+			s.Clock.Learn(db.Millis(now))
 		}
 		return err
 	})
@@ -125,22 +126,22 @@ func (s *Triggers) findDue(ctx context.Context, p store.ClaimDueTriggersParams) 
 }
 
 func (s *Triggers) nextFire(ctx context.Context, partitions []domain.PartitionTerm, after int64) (time.Time, error) {
-	next := millis(domain.Never)
+	next := db.Millis(domain.Never)
 	var terms []string
 	for _, held := range partitions {
-		terms = append(terms, s.d.bounded(fmt.Sprintf(
+		terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
 			"SELECT next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at > %d ORDER BY next_fire_at LIMIT 1",
-			s.d.byIndex("ix_triggers_due"), held.Partition, after)))
+			s.Dialect.ByIndex("ix_triggers_due"), held.Partition, after)))
 	}
-	err := s.look(ctx, "find next fire", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		return query(ctx, q, func(rows *sql.Rows) error {
+	err := s.Look(ctx, "find next fire", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var at int64
 			err := rows.Scan(&at)
 			next = min(next, at)
 			return err
 		}, strings.Join(terms, " UNION ALL "))
 	})
-	return instant(next), err
+	return db.Instant(next), err
 }
 
 // claim locks the due triggers, plans, and writes, in one transaction, and adds
@@ -152,8 +153,8 @@ func (s *Triggers) claim(ctx context.Context, p store.ClaimDueTriggersParams, du
 	var found int
 	next := domain.Never
 	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, planned) }
-	err := s.runChecked(ctx, "claim due triggers", landed, func(t *txn) error {
-		if err := t.guard(); err != nil {
+	err := s.RunChecked(ctx, "claim due triggers", landed, func(t *db.Tx) error {
+		if err := t.Guard(); err != nil {
 			return err
 		}
 		triggers, at, err := lockDueTriggers(t, due, p.Horizon)
@@ -209,18 +210,18 @@ func termsOf(triggers []*triggerRow, held []domain.PartitionTerm) []domain.Parti
 	return out
 }
 
-func lockDueTriggers(t *txn, due []domain.JobID, horizon time.Duration) (triggers []*triggerRow, now time.Time, err error) {
+func lockDueTriggers(t *db.Tx, due []domain.JobID, horizon time.Duration) (triggers []*triggerRow, now time.Time, err error) {
 	slices.Sort(due)
-	err = query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		r := &triggerRow{}
 		var at int64
-		err := rows.Scan(triggerTable.targets(r, &at)...)
-		now = instant(at)
+		err := rows.Scan(triggerTable.Targets(r, &at)...)
+		now = db.Instant(at)
 		triggers = append(triggers, r)
 		return err
-	}, "SELECT "+t.d.clockNow()+", "+triggerColumns+" FROM triggers"+t.d.byPrimary()+
-		" WHERE job_id IN ("+idList(due)+") AND next_fire_at <= "+t.d.clockNow()+fmt.Sprintf(" + %d", horizon.Milliseconds())+
-		" ORDER BY job_id"+t.d.forUpdateSkip())
+	}, "SELECT "+t.Dialect.ClockNow()+", "+triggerColumns+" FROM triggers"+t.Dialect.ByPrimary()+
+		" WHERE job_id IN ("+db.IDList(due)+") AND next_fire_at <= "+t.Dialect.ClockNow()+fmt.Sprintf(" + %d", horizon.Milliseconds())+
+		" ORDER BY job_id"+t.Dialect.ForUpdateSkip())
 	if err != nil {
 		return nil, now, fmt.Errorf("lock triggers: %w", err)
 	}
@@ -230,19 +231,19 @@ func lockDueTriggers(t *txn, due []domain.JobID, horizon time.Duration) (trigger
 // planTriggers asks plan for each locked trigger, inserts the executions and
 // advances the triggers. It returns the executions that were really inserted.
 // Triggers that cannot be planned stay as they are: those are bad.
-func (s *core) planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan store.PlanFunc) (inserted []*executionRow, bad map[domain.JobID]error, err error) {
+func (s *core) planTriggers(t *db.Tx, now time.Time, triggers []*triggerRow, plan store.PlanFunc) (inserted []*executionRow, bad map[domain.JobID]error, err error) {
 	keys := make([]revisionKey, len(triggers))
 	for i, r := range triggers {
 		keys[i] = revisionKey{domain.JobID(r.jobID), r.revision}
 	}
-	specs, err := s.specs.load(t.ctx, t.q, keys)
+	specs, err := s.specs.load(t.Ctx, t.Conn, keys)
 	if err != nil {
 		return nil, nil, fmt.Errorf("load job revisions: %w", err)
 	}
 	bad = map[domain.JobID]error{}
 	var rows []*executionRow
 	var waits []waitRow
-	changes := make([]change[triggerRow], 0, len(triggers))
+	changes := make([]db.Change[triggerRow], 0, len(triggers))
 	for i, r := range triggers {
 		planned := store.TriggerPlan{Err: s.specs.why(keys[i])}
 		if cached, ok := specs[keys[i]]; ok {
@@ -258,7 +259,7 @@ func (s *core) planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan 
 			// The wall between tenants does not depend on the planner.
 			row.tenantID, row.jobID, row.part = r.tenantID, r.jobID, r.part
 			if row.plannedAt == 0 {
-				row.plannedAt = millis(now)
+				row.plannedAt = db.Millis(now)
 			}
 			rows = append(rows, row)
 		}
@@ -266,15 +267,15 @@ func (s *core) planTriggers(t *txn, now time.Time, triggers []*triggerRow, plan 
 			waits = append(waits, waitRow{JobID: r.jobID, TenantID: r.tenantID, ExecutionID: int64(planned.Awaits)})
 		}
 		after := *r
-		after.nextFireAt, after.lastFireAt = millis(planned.NextFireAt), millis(planned.LastFireAt)
+		after.nextFireAt, after.lastFireAt = db.Millis(planned.NextFireAt), db.Millis(planned.LastFireAt)
 		if after != *r {
-			changes = append(changes, change[triggerRow]{r, &after})
+			changes = append(changes, db.Change[triggerRow]{Before: r, After: &after})
 		}
 	}
 	if inserted, err = insertNew(t, rows); err != nil {
 		return nil, nil, fmt.Errorf("insert executions: %w", err)
 	}
-	if err := triggerTable.update(t, changes); err != nil {
+	if err := triggerTable.Update(t, changes); err != nil {
 		return nil, nil, fmt.Errorf("advance triggers: %w", err)
 	}
 	var missed missedRuns
@@ -306,10 +307,10 @@ func (r *executionRow) occurrence() occurrence { return occurrence{r.jobID, r.fi
 // insertNew inserts executions and leaves out those whose occurrence exists.
 // That is rare, so it is looked up only after the plain insert was refused.
 // (INSERT IGNORE would hide every other fault too.)
-func insertNew(t *txn, rows []*executionRow) ([]*executionRow, error) {
+func insertNew(t *db.Tx, rows []*executionRow) ([]*executionRow, error) {
 	for range 3 {
-		err := savepoint(t, func() error { return executionTable.insert(t, rows) })
-		if err == nil || !isDuplicate(err) {
+		err := savepoint(t, func() error { return executionTable.Insert(t, rows) })
+		if err == nil || !db.IsDuplicate(err) {
 			return rows, err
 		}
 		taken, lookErr := existing(t, rows)
@@ -330,7 +331,7 @@ func insertNew(t *txn, rows []*executionRow) ([]*executionRow, error) {
 }
 
 // existing returns which of the occurrences have a row.
-func existing(t *txn, rows []*executionRow) (map[occurrence]bool, error) {
+func existing(t *db.Tx, rows []*executionRow) (map[occurrence]bool, error) {
 	out := map[occurrence]bool{}
 	for part := range slices.Chunk(rows, 200) {
 		var terms []string
@@ -339,7 +340,7 @@ func existing(t *txn, rows []*executionRow) (map[occurrence]bool, error) {
 			terms = append(terms, fmt.Sprintf("(job_id = %d AND fire_at = %d AND occurrence_key = ?)", r.jobID, r.fireAt))
 			args = append(args, r.occurrenceKey)
 		}
-		err := query(t.ctx, t.q, func(q *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(q *sql.Rows) error {
 			var o occurrence
 			err := q.Scan(&o.job, &o.fireAt, &o.key)
 			out[o] = true
@@ -353,19 +354,19 @@ func existing(t *txn, rows []*executionRow) (map[occurrence]bool, error) {
 }
 
 // savepoint undoes what fn wrote when it fails, and keeps the transaction.
-func savepoint(t *txn, fn func() error) error {
-	if _, err := t.exec(t.ctx, "SAVEPOINT part"); err != nil {
+func savepoint(t *db.Tx, fn func() error) error {
+	if _, err := t.Exec(t.Ctx, "SAVEPOINT part"); err != nil {
 		return err
 	}
 	err := fn()
 	if err == nil {
-		_, err = t.exec(t.ctx, "RELEASE SAVEPOINT part")
+		_, err = t.Exec(t.Ctx, "RELEASE SAVEPOINT part")
 		return err
 	}
-	if !isDuplicate(err) {
+	if !db.IsDuplicate(err) {
 		return err // the whole transaction goes
 	}
-	if _, undo := t.exec(t.ctx, "ROLLBACK TO SAVEPOINT part"); undo != nil {
+	if _, undo := t.Exec(t.Ctx, "ROLLBACK TO SAVEPOINT part"); undo != nil {
 		return undo
 	}
 	return err
@@ -377,7 +378,7 @@ func (s *Triggers) anyExists(ctx context.Context, rows []*executionRow) (bool, e
 		return false, nil // only triggers moved; the repetition sees that
 	}
 	found := false
-	err := query(ctx, s.read, func(q *sql.Rows) error {
+	err := db.Query(ctx, s.Read, func(q *sql.Rows) error {
 		found = true
 		var id int64
 		return q.Scan(&id)

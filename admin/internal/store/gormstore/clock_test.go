@@ -9,24 +9,25 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // An estimate that is behind by its usual error goes on to the instant that the
 // caller's timer says has come; the statement demands that it has.
 func TestTheEstimateGoesOnToWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := newEstimate()
-		clock.learn(1_000_000)
-		tx := &txn{d: mysqlDialect{}, s: &DB{clock: clock}}
+		clock := db.NewClockEstimate()
+		clock.Learn(1_000_000)
+		tx := &db.Tx{Dialect: db.MySQLDialect{}, DB: &db.DB{Clock: clock}}
 		time.Sleep(250 * time.Millisecond)
 		now := func(due ...int64) int64 {
 			b := batch{Batch: run.Batch{Moves: map[domain.ExecutionID]*run.Move{}}}
 			for i, at := range due {
-				b.Moves[domain.ExecutionID(i)] = &run.Move{E: domain.Execution{NotBefore: instant(at)}}
+				b.Moves[domain.ExecutionID(i)] = &run.Move{E: domain.Execution{NotBefore: db.Instant(at)}}
 			}
-			at, err := tx.estimatedClock(b.latestDue)
+			at, err := tx.EstimatedClock(b.latestDue)
 			require.NoError(t, err)
-			return millis(at)
+			return db.Millis(at)
 		}
 		require.EqualValues(t, 1_000_250, now())
 		require.EqualValues(t, 1_000_250, now(1_000_250))

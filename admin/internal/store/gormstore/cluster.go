@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type clusterValueRow struct {
@@ -38,13 +39,13 @@ func (nodeRow) TableName() string { return "nodes" }
 func (r nodeRow) node() domain.Node {
 	return domain.Node{
 		ID: domain.NodeID(r.ID), BootID: r.BootID, Name: r.Name, ExecutorAddress: r.ExecutorAddress, Version: r.Version,
-		StartedAt: instant(r.StartedAt), HeartbeatAt: instant(r.HeartbeatAt), Sessions: int(r.Sessions),
+		StartedAt: db.Instant(r.StartedAt), HeartbeatAt: db.Instant(r.HeartbeatAt), Sessions: int(r.Sessions),
 		Zones: domain.ZoneRules{Source: r.ZoneSource, Version: r.ZoneVersion, Digest: r.ZoneDigest},
 	}
 }
 
 func (r nodeRow) alive(now time.Time, ttl time.Duration) bool {
-	return r.GoneAt == 0 && instant(r.HeartbeatAt).Add(ttl).After(now)
+	return r.GoneAt == 0 && db.Instant(r.HeartbeatAt).Add(ttl).After(now)
 }
 
 type signingKeyRow struct {
@@ -56,54 +57,41 @@ type signingKeyRow struct {
 
 func (signingKeyRow) TableName() string { return "signing_keys" }
 
-func (s *DB) Now(ctx context.Context) (now time.Time, err error) {
-	err = s.look(ctx, "read database clock", func(ctx context.Context, _ querier, _ *gorm.DB) error {
-		var ms int64
-		err := s.read.QueryRowContext(ctx, "SELECT "+s.d.clock()).Scan(&ms)
-		if err == nil {
-			s.clock.learn(ms)
-		}
-		now = instant(ms)
-		return err
-	})
-	return now, err
-}
-
 // RegisterNode prefers a number that was never used, then the one that has
 // been silent for longest: ids of the old and the new holder must not meet,
 // even when their clocks differ. Two nodes that choose the same number collide
 // on the row, and the loser chooses again.
 func (s *Nodes) RegisterNode(ctx context.Context, n domain.Node, ttl time.Duration) (domain.Node, error) {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	for {
 		row, err := s.registerNode(ctx, n, ttl)
 		if err == nil {
 			return row.node(), nil
 		}
-		if !domain.Is(err, domain.CodeConflict) || !sleep(ctx, txBackoff) {
+		if !domain.Is(err, domain.CodeConflict) || !db.Sleep(ctx, db.TxBackoff) {
 			return domain.Node{}, err
 		}
 	}
 }
 
 func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Duration) (row nodeRow, err error) {
-	err = s.runRepeatable(ctx, "register node", func(t *txn) error {
-		now, err := t.clock()
+	err = s.RunRepeatable(ctx, "register node", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
 		var rows []nodeRow
-		if err := t.db.Clauses(t.locking()...).Order("id").Find(&rows).Error; err != nil {
+		if err := t.Gorm.Clauses(t.Locking()...).Order("id").Find(&rows).Error; err != nil {
 			return err
 		}
 		row = nodeRow{
 			BootID: n.BootID, Name: n.Name, ExecutorAddress: n.ExecutorAddress, Version: n.Version,
-			StartedAt: millis(n.StartedAt), HeartbeatAt: millis(now), Sessions: int64(n.Sessions),
+			StartedAt: db.Millis(n.StartedAt), HeartbeatAt: db.Millis(now), Sessions: int64(n.Sessions),
 			ZoneSource: clip(n.Zones.Source, 190), ZoneVersion: clip(n.Zones.Version, 64), ZoneDigest: n.Zones.Digest,
 		}
 		if row.StartedAt == 0 {
-			row.StartedAt = millis(now)
+			row.StartedAt = db.Millis(now)
 		}
 		number, exists, err := chooseNumber(rows, n.BootID, now, ttl)
 		if err != nil {
@@ -111,9 +99,9 @@ func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Durati
 		}
 		row.ID = number
 		if exists {
-			return t.db.Model(&nodeRow{}).Where("id = ?", number).Select("*").Omit("id").Updates(&row).Error
+			return t.Gorm.Model(&nodeRow{}).Where("id = ?", number).Select("*").Omit("id").Updates(&row).Error
 		}
-		return t.db.Create(&row).Error
+		return t.Gorm.Create(&row).Error
 	})
 	return row, err
 }
@@ -142,12 +130,12 @@ func chooseNumber(rows []nodeRow, bootID string, now time.Time, ttl time.Duratio
 }
 
 func (s *Nodes) HeartbeatNode(ctx context.Context, n domain.Node, ttl time.Duration) (now time.Time, live []domain.Node, err error) {
-	err = s.runRepeatable(ctx, "node heartbeat", func(t *txn) error {
-		if now, err = t.clock(); err != nil {
+	err = s.RunRepeatable(ctx, "node heartbeat", func(t *db.Tx) error {
+		if now, err = t.Clock(); err != nil {
 			return err
 		}
-		found, err := t.exec(t.ctx, "UPDATE nodes SET heartbeat_at = ?, sessions = ? WHERE id = ? AND boot_id = ? AND gone_at = 0",
-			millis(now), n.Sessions, int64(n.ID), n.BootID)
+		found, err := t.Exec(t.Ctx, "UPDATE nodes SET heartbeat_at = ?, sessions = ? WHERE id = ? AND boot_id = ? AND gone_at = 0",
+			db.Millis(now), n.Sessions, int64(n.ID), n.BootID)
 		if err != nil {
 			return err
 		}
@@ -160,9 +148,9 @@ func (s *Nodes) HeartbeatNode(ctx context.Context, n domain.Node, ttl time.Durat
 	return now, live, err
 }
 
-func liveNodes(t *txn, now time.Time, ttl time.Duration) ([]domain.Node, error) {
+func liveNodes(t *db.Tx, now time.Time, ttl time.Duration) ([]domain.Node, error) {
 	var rows []nodeRow
-	if err := t.db.Where("gone_at = 0 AND heartbeat_at > ?", millis(now.Add(-ttl))).Order("id").Find(&rows).Error; err != nil {
+	if err := t.Gorm.Where("gone_at = 0 AND heartbeat_at > ?", db.Millis(now.Add(-ttl))).Order("id").Find(&rows).Error; err != nil {
 		return nil, err
 	}
 	live := domain.Collect(rows, (*nodeRow).node)
@@ -170,20 +158,20 @@ func liveNodes(t *txn, now time.Time, ttl time.Duration) ([]domain.Node, error) 
 }
 
 func (s *Nodes) RemoveNode(ctx context.Context, id domain.NodeID, bootID string) error {
-	return s.runRepeatable(ctx, "remove node", func(t *txn) error {
-		_, err := t.exec(t.ctx, "UPDATE nodes SET gone_at = "+t.d.clock()+" WHERE id = ? AND boot_id = ? AND gone_at = 0", int64(id), bootID)
+	return s.RunRepeatable(ctx, "remove node", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, "UPDATE nodes SET gone_at = "+t.Dialect.Clock()+" WHERE id = ? AND boot_id = ? AND gone_at = 0", int64(id), bootID)
 		return err
 	})
 }
 
 func (s *Cluster) ClusterValue(ctx context.Context, key, initial string) (value string, err error) {
-	err = s.runRepeatable(ctx, "cluster value", func(t *txn) error {
+	err = s.RunRepeatable(ctx, "cluster value", func(t *db.Tx) error {
 		row := clusterValueRow{Name: key, Value: initial}
-		if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
+		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
 			return err
 		}
 		var stored clusterValueRow
-		err := t.db.Where("name = ?", key).Take(&stored).Error
+		err := t.Gorm.Where("name = ?", key).Take(&stored).Error
 		value = stored.Value
 		return err
 	})
@@ -191,38 +179,38 @@ func (s *Cluster) ClusterValue(ctx context.Context, key, initial string) (value 
 }
 
 func (s *Cluster) SetClusterValue(ctx context.Context, key, value string) error {
-	return s.runRepeatable(ctx, "set cluster value", func(t *txn) error { return setClusterValue(t, key, value) })
+	return s.RunRepeatable(ctx, "set cluster value", func(t *db.Tx) error { return setClusterValue(t, key, value) })
 }
 
-func setClusterValue(t *txn, key, value string) error {
-	return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&clusterValueRow{Name: key, Value: value}).Error
+func setClusterValue(t *db.Tx, key, value string) error {
+	return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&clusterValueRow{Name: key, Value: value}).Error
 }
 
 // clockConfirmed is the cluster value that ConfirmClock writes, in milliseconds.
 const clockConfirmed = "clock_confirmed"
 
 func (s *Cluster) ConfirmClock(ctx context.Context) (now time.Time, err error) {
-	err = s.runRepeatable(ctx, "confirm clock", func(t *txn) error {
-		if now, err = t.clock(); err != nil {
+	err = s.RunRepeatable(ctx, "confirm clock", func(t *db.Tx) error {
+		if now, err = t.Clock(); err != nil {
 			return err
 		}
-		return setClusterValue(t, clockConfirmed, strconv.FormatInt(millis(now), 10))
+		return setClusterValue(t, clockConfirmed, strconv.FormatInt(db.Millis(now), 10))
 	})
 	return now, err
 }
 
 // HoldClock keys the alert by the last time that was believed.
 func (s *Cluster) HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error {
-	id, err := s.id()
+	id, err := s.NewID()
 	if err != nil {
 		return err
 	}
-	return s.runRepeatable(ctx, "hold clock", func(t *txn) error {
+	return s.RunRepeatable(ctx, "hold clock", func(t *db.Tx) error {
 		var held clusterValueRow
-		if err := t.db.Clauses(t.locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil {
+		if err := t.Gorm.Clauses(t.Locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil {
 			return err
 		}
-		at := millis(alert.CreatedAt)
+		at := db.Millis(alert.CreatedAt)
 		err := setClusterValue(t, domain.ClockHoldValue, strconv.FormatInt(jump.Milliseconds(), 10))
 		if err == nil {
 			err = setClusterValue(t, domain.ClockHeldAtValue, strconv.FormatInt(at, 10))
@@ -238,33 +226,23 @@ func (s *Cluster) HoldClock(ctx context.Context, jump time.Duration, alert domai
 }
 
 func (s *Cluster) SaveSigningKey(ctx context.Context, k domain.SigningKey) error {
-	return s.runRepeatable(ctx, "save signing key", func(t *txn) error {
-		row := signingKeyRow{ID: k.ID, PublicKey: k.PublicKey, CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt)}
-		return t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
+	return s.RunRepeatable(ctx, "save signing key", func(t *db.Tx) error {
+		row := signingKeyRow{ID: k.ID, PublicKey: k.PublicKey, CreatedAt: db.Millis(k.CreatedAt), ExpiresAt: db.Millis(k.ExpiresAt)}
+		return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 	})
 }
 
 func (s *Cluster) ListSigningKeys(ctx context.Context) (keys []domain.SigningKey, err error) {
-	err = s.look(ctx, "list signing keys", func(ctx context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list signing keys", func(ctx context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []signingKeyRow
-		err := g.Where("expires_at > " + s.d.clockNow()).Order("created_at DESC, id").Find(&rows).Error
+		err := g.Where("expires_at > " + s.Dialect.ClockNow()).Order("created_at DESC, id").Find(&rows).Error
 		keys = make([]domain.SigningKey, len(rows))
 		for i, r := range rows {
-			keys[i] = domain.SigningKey{ID: r.ID, PublicKey: r.PublicKey, CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt)}
+			keys[i] = domain.SigningKey{ID: r.ID, PublicKey: r.PublicKey, CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt)}
 		}
 		return err
 	})
 	return keys, err
-}
-
-// locking is gorm's FOR UPDATE; SQLite's dialect leaves it out by itself.
-func (t *txn) locking() []clause.Expression {
-	return []clause.Expression{clause.Locking{Strength: "UPDATE"}}
-}
-
-// skipLocked is gorm's FOR UPDATE SKIP LOCKED.
-func (t *txn) skipLocked() []clause.Expression {
-	return []clause.Expression{clause.Locking{Strength: "UPDATE", Options: "SKIP LOCKED"}}
 }
 
 // believe refuses a time that the caller does not believe of the database.
@@ -277,4 +255,55 @@ func believe(now time.Time, latest func() time.Time) error {
 			now.Format(time.RFC3339Nano), most.Format(time.RFC3339Nano))
 	}
 	return nil
+}
+
+// DoubtHistory keeps the farthest history that anybody knows.
+func (s *Cluster) DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error {
+	err := s.RunRepeatable(ctx, "doubt history", func(t *db.Tx) error {
+		_, doubted, err := t.History()
+		if err != nil {
+			return err
+		}
+		if doubted.Before(r.Seen) || doubted == (domain.History{}) {
+			return setClusterValue(t, db.HistoryDoubt, r.Seen.String())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Its key names the epoch: however many nodes find out, people hear once.
+	alert.DedupeKey = string(alert.Kind) + ":" + strconv.FormatInt(r.Seen.Epoch, 10)
+	return s.engine.RecordAlerts(ctx, []domain.AlertEvent{alert})
+}
+
+// AcceptHistory makes an epoch that is later than any that is known of.
+func (s *Cluster) AcceptHistory(ctx context.Context) (accepted domain.History, err error) {
+	err = s.RunRepeatable(ctx, "accept history", func(t *db.Tx) error {
+		found, doubted, err := t.History()
+		if err != nil {
+			return err
+		}
+		held, is := s.Rollbacks.RolledBack()
+		if !is && doubted == (domain.History{}) {
+			return domain.Errorf(domain.CodeConflict, "no node has found that the database lost anything")
+		}
+		found.Epoch = max(found.Epoch, doubted.Epoch, held.Seen.Epoch, s.Rollbacks.Marks().Known.Epoch) + 1
+		accepted = found
+		if _, err := t.Exec(t.Ctx, "DELETE FROM cluster_values WHERE name = ?", db.HistoryDoubt); err != nil {
+			return err
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		if err := setClusterValue(t, domain.HistoryAcceptedValue, strconv.FormatInt(db.Millis(now), 10)); err != nil {
+			return err
+		}
+		return setClusterValue(t, db.HistoryEpoch, strconv.FormatInt(found.Epoch, 10))
+	})
+	if err == nil {
+		s.Rollbacks.Judge(s.Rollbacks.Marks(), accepted, domain.History{}, 0)
+	}
+	return accepted, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // The connection breaks during COMMIT, or during a statement that commits itself, after the database has committed or
@@ -21,7 +22,7 @@ func TestLostCommitAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
 			for cut, c := range map[string]cut{
-				"after commit":  {(*sql.Tx).Commit, s.write.ExecContext},
+				"after commit":  {(*sql.Tx).Commit, s.Write.ExecContext},
 				"before commit": {(*sql.Tx).Rollback, func(context.Context, string, ...any) (sql.Result, error) { return nil, nil }},
 			} {
 				t.Run(cut, func(t *testing.T) { testLostAnswers(t, s, c) })
@@ -33,15 +34,16 @@ func TestLostCommitAnswers(t *testing.T) {
 // cut is what happens in truth when an answer is lost.
 type cut struct {
 	commit func(*sql.Tx) error
-	exec   execFunc
+	exec   db.ExecFunc
 }
 
 func testLostAnswers(t *testing.T, s *Store, c cut) {
 	ctx := t.Context()
 	cuts := 0
-	whole := func() { s.commit, s.execAlone = (*sql.Tx).Commit, s.execUnwatched }
+	exec := s.ExecSingle
+	whole := func() { s.Commit, s.ExecSingle = (*sql.Tx).Commit, exec }
 	lose := func() { // the next commit's answer
-		s.commit = func(tx *sql.Tx) error {
+		s.Commit = func(tx *sql.Tx) error {
 			whole()
 			cuts++
 			if err := c.commit(tx); err != nil {
@@ -49,7 +51,7 @@ func testLostAnswers(t *testing.T, s *Store, c cut) {
 			}
 			return driver.ErrBadConn
 		}
-		s.execAlone = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
+		s.ExecSingle = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
 			whole()
 			cuts++
 			if result, err := c.exec(ctx, query, args...); err != nil {
@@ -60,9 +62,9 @@ func testLostAnswers(t *testing.T, s *Store, c cut) {
 	}
 	whole()
 	if tenant, err := s.FindTenantByName(ctx, "world"); err == nil {
-		_, err := s.write.ExecContext(ctx, "UPDATE tenants SET name = 'former' WHERE id = ?", int64(tenant.ID))
+		_, err := s.Write.ExecContext(ctx, "UPDATE tenants SET name = 'former' WHERE id = ?", int64(tenant.ID))
 		require.NoError(t, err)
-		_, err = s.write.ExecContext(ctx, "UPDATE triggers SET next_fire_at = ?", millis(domain.Never))
+		_, err = s.Write.ExecContext(ctx, "UPDATE triggers SET next_fire_at = ?", db.Millis(domain.Never))
 		require.NoError(t, err)
 	}
 	w := newWorld(t, s, 3, domain.BlockSerial)
@@ -91,7 +93,7 @@ func testLostAnswers(t *testing.T, s *Store, c cut) {
 
 	// The slot is free again, once.
 	var holders int
-	require.NoError(t, s.write.QueryRowContext(ctx, "SELECT SUM(holders) FROM job_slots WHERE tenant_id = ?", int64(w.tenant)).Scan(&holders))
+	require.NoError(t, s.Write.QueryRowContext(ctx, "SELECT SUM(holders) FROM job_slots WHERE tenant_id = ?", int64(w.tenant)).Scan(&holders))
 	require.Zero(t, holders)
 
 	next := w.plan(1)
@@ -137,8 +139,8 @@ func TestGrantsWaitForTheDatabase(t *testing.T) {
 			offered, err := s.OfferExecutions(t.Context(), w.offers(w.plan(1)))
 			require.NoError(t, err)
 			refused := 0
-			away := func() bool { refused++; return refused <= 2*txTries }
-			s.commit = func(tx *sql.Tx) error {
+			away := func() bool { refused++; return refused <= 2*db.TxTries }
+			s.Commit = func(tx *sql.Tx) error {
 				if !away() {
 					return tx.Commit()
 				}
@@ -147,11 +149,12 @@ func TestGrantsWaitForTheDatabase(t *testing.T) {
 				}
 				return driver.ErrBadConn
 			}
-			s.execAlone = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
+			exec := s.ExecSingle
+			s.ExecSingle = func(ctx context.Context, query string, args ...any) (sql.Result, error) {
 				if away() {
 					return nil, driver.ErrBadConn
 				}
-				return s.execUnwatched(ctx, query, args...)
+				return exec(ctx, query, args...)
 			}
 			granted, err := s.GrantOffers(t.Context(), w.grants(offered))
 			require.NoError(t, err)
@@ -159,7 +162,7 @@ func TestGrantsWaitForTheDatabase(t *testing.T) {
 			for _, r := range granted {
 				require.True(t, r.Granted)
 			}
-			require.Greater(t, refused, 2*txTries)
+			require.Greater(t, refused, 2*db.TxTries)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Console is store.Console: the nouns, each with a struct of its own.
@@ -34,7 +35,7 @@ var _ store.Console = (*Console)(nil)
 
 // shared is what the nouns have in common, fixed after construction.
 type shared struct {
-	*DB
+	*db.DB
 	specs *specCache
 	// engine ends plans and settles what an edit changes for runs.
 	engine *Engine
@@ -85,7 +86,7 @@ type (
 
 // newConsole works on the engine's database. A schedule's firesPerMinute are
 // counted where they are bounded; nil: 0 of all of them.
-func newConsole(db *DB, specs *specCache, engine *Engine, firesPerMinute func(now time.Time, spec *domain.JobSpec) int) *Console {
+func newConsole(db *db.DB, specs *specCache, engine *Engine, firesPerMinute func(now time.Time, spec *domain.JobSpec) int) *Console {
 	if firesPerMinute == nil {
 		firesPerMinute = func(time.Time, *domain.JobSpec) int { return 0 }
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // coverQueue is how much of the queue of a cover-early job is loaded. It has one
@@ -25,12 +26,12 @@ func (b *batch) coverable() (ids []domain.ExecutionID, err error) {
 		if s.Holders == 0 {
 			continue
 		}
-		err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+		err := db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 			var id domain.ExecutionID
 			err := rows.Scan(&id)
 			ids = append(ids, id)
 			return err
-		}, "SELECT id FROM executions"+b.t.d.byIndex("ix_executions_wake")+
+		}, "SELECT id FROM executions"+b.t.Dialect.ByIndex("ix_executions_wake")+
 			" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ? AND holds_slot = 1",
 			domain.PartitionOf(job), int64(job), int64(s.Tenant))
 		if err != nil {

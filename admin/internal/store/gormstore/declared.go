@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Values of jobs.undeclared.
@@ -39,12 +40,12 @@ func (r *jobRow) setDeclared(d *domain.Declared) {
 }
 
 func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {
-	err = s.look(ctx, "list declared jobs", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list declared jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var rows []jobRow
 		err := g.Where("tenant_id = ? AND declared_by = ? AND state <> ?", int64(tenant), int64(executor), int64(domain.JobDeleted)).
 			Order("id").Find(&rows).Error
 		if err == nil {
-			views, err = s.jobViews(ctx, q, s.reader.WithContext(ctx), rows)
+			views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
 		}
 		return err
 	})
@@ -52,7 +53,7 @@ func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID
 }
 
 func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (was bool, err error) {
-	err = s.look(ctx, "find deleted job", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "find deleted job", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var n int64
 		err := g.Model(&jobRow{}).Where("tenant_id = ? AND name = ? AND declared_by = ? AND state = ?",
 			int64(tenant), name, int64(executor), int64(domain.JobDeleted)).Count(&n).Error
@@ -65,7 +66,7 @@ func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, exe
 // MarkDeclared is no edit: neither the revision nor the time of the last
 // change moves.
 func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
-	return s.runRepeatable(ctx, "mark declared job", func(t *txn) error {
+	return s.RunRepeatable(ctx, "mark declared job", func(t *db.Tx) error {
 		_, job, _, err := lockJob(t, tenant, id)
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id
 		if job.setDeclared(&m.Declared); m.Hash != "" {
 			job.DeclarationHash = m.Hash
 		}
-		return t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
+		return t.Gorm.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
 			Select("declared_by", "ownership", "removal", "declared_build", "declared_version", "undeclared", "declaration_hash").Updates(&job).Error
 	})
 }

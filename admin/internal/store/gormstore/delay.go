@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // A fixed delay counts from the end of a run. While one of its runs lives, the
@@ -36,11 +37,11 @@ func fixedDelay(e *domain.Execution, spec *domain.JobSpec) bool {
 }
 
 // await notes which runs the triggers wait for.
-func await(t *txn, waits []waitRow) error {
+func await(t *db.Tx, waits []waitRow) error {
 	if len(waits) == 0 {
 		return nil
 	}
-	if err := t.db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&waits).Error; err != nil {
+	if err := t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&waits).Error; err != nil {
 		return fmt.Errorf("note awaited runs: %w", err)
 	}
 	return nil
@@ -50,7 +51,7 @@ func await(t *txn, waits []waitRow) error {
 // fire times have rows, as happens when the database's clock was set back.
 // Nobody would ever end them, so these delays count from the fire time, or from
 // now if that is later: the trigger moves on in any case.
-func (s *core) passTaken(t *txn, now time.Time, waits []waitRow, planned, inserted []*executionRow) ([]waitRow, error) {
+func (s *core) passTaken(t *db.Tx, now time.Time, waits []waitRow, planned, inserted []*executionRow) ([]waitRow, error) {
 	taken := make(map[int64]*executionRow)
 	for _, r := range planned {
 		taken[r.id] = r
@@ -65,7 +66,7 @@ func (s *core) passTaken(t *txn, now time.Time, waits []waitRow, planned, insert
 			kept = append(kept, w)
 			continue
 		}
-		if err := s.rearm(t, domain.JobID(w.JobID), later(now, instant(r.fireAt))); err != nil {
+		if err := s.rearm(t, domain.JobID(w.JobID), later(now, db.Instant(r.fireAt))); err != nil {
 			return nil, err
 		}
 	}
@@ -105,18 +106,18 @@ func (b *batch) lockDelays(ids []domain.ExecutionID, skipLocked bool) ([]domain.
 	}), nil
 }
 
-func lockTriggers(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*triggerRow, error) {
-	lock := t.d.forUpdate()
+func lockTriggers(t *db.Tx, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*triggerRow, error) {
+	lock := t.Dialect.ForUpdate()
 	if skipLocked {
-		lock = t.d.forUpdateSkip()
+		lock = t.Dialect.ForUpdateSkip()
 	}
 	out := map[domain.JobID]*triggerRow{}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		r := &triggerRow{}
-		err := rows.Scan(triggerTable.targets(r)...)
+		err := rows.Scan(triggerTable.Targets(r)...)
 		out[domain.JobID(r.jobID)] = r
 		return err
-	}, "SELECT "+triggerColumns+" FROM triggers"+t.d.byPrimary()+" WHERE job_id IN ("+idList(jobs)+") ORDER BY job_id"+lock)
+	}, "SELECT "+triggerColumns+" FROM triggers"+t.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(jobs)+") ORDER BY job_id"+lock)
 	if err != nil {
 		return nil, fmt.Errorf("lock triggers of fixed delays: %w", err)
 	}
@@ -150,9 +151,9 @@ func (b *batch) endedDelays() (ended []*domain.Execution) {
 }
 
 // waitOf returns the run that a trigger waits for; 0 = none.
-func waitOf(t *txn, job domain.JobID) (domain.ExecutionID, error) {
+func waitOf(t *db.Tx, job domain.JobID) (domain.ExecutionID, error) {
 	var row waitRow
-	err := t.db.Where("job_id = ?", int64(job)).Take(&row).Error
+	err := t.Gorm.Where("job_id = ?", int64(job)).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return 0, nil
 	}
@@ -165,9 +166,9 @@ func waitOf(t *txn, job domain.JobID) (domain.ExecutionID, error) {
 // rearm sets the next fire time of a trigger whose run has ended. The trigger
 // is locked. A job that is paused meanwhile is set when it is resumed, and a
 // schedule that is none of this kind any more has set itself.
-func (s *core) rearm(t *txn, job domain.JobID, ended time.Time) error {
+func (s *core) rearm(t *db.Tx, job domain.JobID, ended time.Time) error {
 	var row jobRow
-	err := t.db.Where("id = ?", int64(job)).Take(&row).Error
+	err := t.Gorm.Where("id = ?", int64(job)).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return forgetWait(t, job)
 	} else if err != nil {
@@ -181,18 +182,18 @@ func (s *core) rearm(t *txn, job domain.JobID, ended time.Time) error {
 		if s.nextFireOf == nil {
 			return errors.New("the store cannot plan fixed delays: set Options.NextFire")
 		}
-		_, err = t.exec(t.ctx, "UPDATE triggers SET next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
-			millis(s.nextFireOf(ended, spec)), row.ID, row.TenantID)
+		_, err = t.Exec(t.Ctx, "UPDATE triggers SET next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
+			db.Millis(s.nextFireOf(ended, spec)), row.ID, row.TenantID)
 		if err != nil {
 			return fmt.Errorf("set fixed delay: %w", err)
 		}
-		t.rearmed = true
+		t.Rearmed = true
 	}
 	return forgetWait(t, job)
 }
 
-func forgetWait(t *txn, job domain.JobID) error {
-	if _, err := t.exec(t.ctx, "DELETE FROM trigger_waits WHERE job_id = ?", int64(job)); err != nil {
+func forgetWait(t *db.Tx, job domain.JobID) error {
+	if _, err := t.Exec(t.Ctx, "DELETE FROM trigger_waits WHERE job_id = ?", int64(job)); err != nil {
 		return fmt.Errorf("forget awaited run: %w", err)
 	}
 	return nil
@@ -200,7 +201,7 @@ func forgetWait(t *txn, job domain.JobID) error {
 
 // firstFire is the next fire time of a job that was edited or resumed at now.
 // A fixed delay goes on waiting for a run that still lives.
-func firstFire(t *txn, job *jobRow, spec *domain.JobSpec, next time.Time) (time.Time, error) {
+func firstFire(t *db.Tx, job *jobRow, spec *domain.JobSpec, next time.Time) (time.Time, error) {
 	wait, err := waitOf(t, domain.JobID(job.ID))
 	if err != nil || wait == 0 {
 		return next, err
@@ -218,9 +219,9 @@ func firstFire(t *txn, job *jobRow, spec *domain.JobSpec, next time.Time) (time.
 // RearmDelays looks without a lock, and judges each trigger again under it.
 func (s *Triggers) RearmDelays(ctx context.Context, limit int) (int, error) {
 	var found []waitRow
-	err := s.look(ctx, "find overdue fixed delays", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err := s.Look(ctx, "find overdue fixed delays", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		found = found[:0]
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var w waitRow
 			err := rows.Scan(&w.JobID, &w.TenantID, &w.ExecutionID)
 			found = append(found, w)
@@ -235,7 +236,7 @@ func (s *Triggers) RearmDelays(ctx context.Context, limit int) (int, error) {
 	var broken error
 	for _, w := range found {
 		did := false
-		err := s.runRepeatable(ctx, "set fixed delay", func(t *txn) (err error) {
+		err := s.RunRepeatable(ctx, "set fixed delay", func(t *db.Tx) (err error) {
 			did, err = s.rearmOverdue(t, w)
 			return err
 		})
@@ -249,7 +250,7 @@ func (s *Triggers) RearmDelays(ctx context.Context, limit int) (int, error) {
 	return rearmed, broken
 }
 
-func (s *Triggers) rearmOverdue(t *txn, w waitRow) (bool, error) {
+func (s *Triggers) rearmOverdue(t *db.Tx, w waitRow) (bool, error) {
 	job := domain.JobID(w.JobID)
 	locked, err := lockTriggers(t, []domain.JobID{job}, true)
 	if err != nil || locked[job] == nil {
@@ -262,7 +263,7 @@ func (s *Triggers) rearmOverdue(t *txn, w waitRow) (bool, error) {
 	if e, err := findExecution(t, domain.TenantID(w.TenantID), wait); err != nil || e != nil && !e.State.Terminal() {
 		return false, err
 	}
-	now, err := t.clock()
+	now, err := t.Clock()
 	if err != nil {
 		return false, err
 	}
@@ -270,7 +271,7 @@ func (s *Triggers) rearmOverdue(t *txn, w waitRow) (bool, error) {
 }
 
 // awaitedRuns reads which runs the fixed delays among the jobs wait for.
-func awaitedRuns(ctx context.Context, q querier, specs map[revisionKey]cachedSpec, next map[int64]int64, jobs []int64) (map[int64]domain.ExecutionID, error) {
+func awaitedRuns(ctx context.Context, q db.Querier, specs map[revisionKey]cachedSpec, next map[int64]int64, jobs []int64) (map[int64]domain.ExecutionID, error) {
 	delayed := map[int64]bool{}
 	for k, c := range specs {
 		if c.spec.Schedule.Kind == domain.ScheduleFixedDelay {
@@ -279,7 +280,7 @@ func awaitedRuns(ctx context.Context, q querier, specs map[revisionKey]cachedSpe
 	}
 	var waiting []int64
 	for _, id := range jobs {
-		if delayed[id] && next[id] >= millis(domain.Never) {
+		if delayed[id] && next[id] >= db.Millis(domain.Never) {
 			waiting = append(waiting, id)
 		}
 	}
@@ -287,12 +288,12 @@ func awaitedRuns(ctx context.Context, q querier, specs map[revisionKey]cachedSpe
 	if len(waiting) == 0 {
 		return out, nil
 	}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var job int64
 		var run domain.ExecutionID
 		err := rows.Scan(&job, &run)
 		out[job] = run
 		return err
-	}, "SELECT job_id, execution_id FROM trigger_waits WHERE job_id IN ("+idList(waiting)+")")
+	}, "SELECT job_id, execution_id FROM trigger_waits WHERE job_id IN ("+db.IDList(waiting)+")")
 	return out, err
 }

@@ -3,7 +3,7 @@
 //
 // # One path for both databases
 //
-// Every method is one short transaction (tx.go). The moves of executions go
+// Every method is one short transaction (db.Tx). The moves of executions go
 // through a batch (batch.go): it locks rows, lets package domain decide, and
 // writes whatever came out in a few multi-row statements. What differs between
 // the databases stands behind the small interface dialect: on MySQL rows are
@@ -24,7 +24,7 @@
 //
 // Slots come before executions because whoever ends a run has to wake the next
 // one of the same job. An execution's job is known before its row is locked,
-// from a cache of facts that never change (refs.go). slot_waiters has no order
+// from a cache of facts that never change. slot_waiters has no order
 // of its own: it is touched under the lock of the job's slot row only.
 // Transactions that the database breaks off all the same (deadlock, lock wait
 // timeout, lost connection) are repeated as a whole.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // foundDue is what one search for due triggers found beyond the claim it was
@@ -63,19 +64,19 @@ func (f *foundDue) put(p store.ClaimDueTriggersParams, at time.Time, ids []domai
 // oldest joins bounded searches, each of ids with the instants that they are
 // ordered by, and returns at most limit ids, the oldest first. The first search
 // gives the clock instead, under the id 0.
-func oldest[T ~int64](ctx context.Context, q querier, searches []string, limit int) (now time.Time, ids []T, err error) {
+func oldest[T ~int64](ctx context.Context, q db.Querier, searches []string, limit int) (now time.Time, ids []T, err error) {
 	type found struct {
 		id T
 		at int64
 	}
 	var all []found
-	err = query(ctx, q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var f found
 		if err := rows.Scan(&f.id, &f.at); err != nil {
 			return err
 		}
 		if f.id == 0 {
-			now = instant(f.at)
+			now = db.Instant(f.at)
 		} else {
 			all = append(all, f)
 		}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // endPlan settles what a job's plan owes up to one instant, and takes back what
 // it holds beyond. It returns that instant, at which the job changes: the locks
 // on the job's runs may have taken a while, and what has come to its time
 // meanwhile is still the old plan's. The trigger is locked; now is when it was.
-func (s *core) endPlan(t *txn, trigger *triggerRow, now time.Time, plan store.PlanFunc, to domain.JobState) (time.Time, error) {
+func (s *core) endPlan(t *db.Tx, trigger *triggerRow, now time.Time, plan store.PlanFunc, to domain.JobState) (time.Time, error) {
 	for {
 		settled, err := s.settlePlan(t, trigger, now, plan)
 		if err != nil {
@@ -23,7 +24,7 @@ func (s *core) endPlan(t *txn, trigger *triggerRow, now time.Time, plan store.Pl
 		if err != nil {
 			return now, err
 		}
-		if plan == nil || settled.nextFireAt <= millis(now) || settled.nextFireAt > millis(ended) {
+		if plan == nil || settled.nextFireAt <= db.Millis(now) || settled.nextFireAt > db.Millis(ended) {
 			return ended, nil
 		}
 		trigger, now = settled, ended // another fire time has come: settle it too
@@ -33,8 +34,8 @@ func (s *core) endPlan(t *txn, trigger *triggerRow, now time.Time, plan store.Pl
 // settlePlan gives the fire times that have passed their rows before the schedule
 // changes under them, and returns the trigger as it is then. A plan holds so
 // many of them only, so it may take several.
-func (s *core) settlePlan(t *txn, trigger *triggerRow, now time.Time, plan store.PlanFunc) (*triggerRow, error) {
-	for plan != nil && trigger.nextFireAt <= millis(now) {
+func (s *core) settlePlan(t *db.Tx, trigger *triggerRow, now time.Time, plan store.PlanFunc) (*triggerRow, error) {
+	for plan != nil && trigger.nextFireAt <= db.Millis(now) {
 		if _, _, err := s.planTriggers(t, now, []*triggerRow{trigger}, plan); err != nil {
 			return nil, err
 		}
@@ -55,14 +56,14 @@ func (s *core) settlePlan(t *txn, trigger *triggerRow, now time.Time, plan store
 // into; JobEnabled stands for an edit. Fires planned ahead disappear, so that
 // the next revision may plan the same instants. It returns the database's time
 // when all that it decides about was locked: ahead means after that.
-func (s *core) takeBack(t *txn, trigger *triggerRow, now time.Time, to domain.JobState) (time.Time, error) {
+func (s *core) takeBack(t *db.Tx, trigger *triggerRow, now time.Time, to domain.JobState) (time.Time, error) {
 	var ids []domain.ExecutionID
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, "SELECT id FROM executions"+t.d.byIndex("ix_executions_wake")+" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ?",
+	}, "SELECT id FROM executions"+t.Dialect.ByIndex("ix_executions_wake")+" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ?",
 		trigger.part, trigger.jobID, trigger.tenantID)
 	if err != nil {
 		return now, fmt.Errorf("find waiting executions: %w", err)
@@ -73,8 +74,8 @@ func (s *core) takeBack(t *txn, trigger *triggerRow, now time.Time, to domain.Jo
 		}
 	}
 	// What a calendar excludes ahead of its time is planned anew too.
-	_, err = t.exec(t.ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND reason = ? AND tenant_id = ?",
-		trigger.jobID, millis(now), string(domain.ReasonCalendar), trigger.tenantID)
+	_, err = t.Exec(t.Ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND reason = ? AND tenant_id = ?",
+		trigger.jobID, db.Millis(now), string(domain.ReasonCalendar), trigger.tenantID)
 	if err != nil {
 		return now, fmt.Errorf("take back excluded fire times: %w", err)
 	}
@@ -82,7 +83,7 @@ func (s *core) takeBack(t *txn, trigger *triggerRow, now time.Time, to domain.Jo
 }
 
 // takeBackRuns is takeBack for the runs that wait.
-func (s *core) takeBackRuns(t *txn, trigger *triggerRow, ids []domain.ExecutionID, now time.Time, to domain.JobState) (time.Time, error) {
+func (s *core) takeBackRuns(t *db.Tx, trigger *triggerRow, ids []domain.ExecutionID, now time.Time, to domain.JobState) (time.Time, error) {
 	b, err := s.newBatch(t, ids, loadOptions{slots: true, queue: true})
 	if err != nil {
 		return now, err
@@ -102,7 +103,7 @@ func (s *core) takeBackRuns(t *txn, trigger *triggerRow, ids []domain.ExecutionI
 		return now, err
 	}
 	if len(ahead) > 0 {
-		_, err = t.exec(t.ctx, "DELETE FROM executions WHERE id IN ("+idList(ahead)+") AND +tenant_id = ?", trigger.tenantID) // + : by id, not by an index on the tenant
+		_, err = t.Exec(t.Ctx, "DELETE FROM executions WHERE id IN ("+db.IDList(ahead)+") AND +tenant_id = ?", trigger.tenantID) // + : by id, not by an index on the tenant
 	}
 	return now, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Rules are what the engine asks of others while it moves runs, and its bounds.
@@ -42,7 +43,7 @@ var _ store.Engine = (*Engine)(nil)
 // core is what the parts of the engine share. Everything is fixed after
 // construction; the caches guard themselves.
 type core struct {
-	*DB
+	*db.DB
 	specs      *specCache
 	limits     limitCache
 	flights    *flights
@@ -86,7 +87,7 @@ type (
 )
 
 // newEngine works on db, and reads revisions through specs.
-func newEngine(db *DB, specs *specCache, r Rules) *Engine {
+func newEngine(db *db.DB, specs *specCache, r Rules) *Engine {
 	c := &core{DB: db, specs: specs, flights: newFlights(), panics: panicsAside(), nextFireOf: r.NextFire, misfire: r.Misfire}
 	return &Engine{
 		core: c, Nodes: Nodes{c}, Partitions: Partitions{c},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type requestKeyRow struct {
@@ -27,7 +28,7 @@ func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (r
 	if len([]rune(e.OccurrenceKey)) > nameSize {
 		return run, false, domain.Invalid("idempotency key", "is longer than %d characters", nameSize)
 	}
-	err = s.runRepeatable(ctx, "create execution", func(t *txn) error {
+	err = s.RunRepeatable(ctx, "create execution", func(t *db.Tx) error {
 		run, created = domain.Execution{}, false
 		now, err := s.specs.fillFromJob(t, &e)
 		if err != nil {
@@ -42,11 +43,11 @@ func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (r
 		}
 		unique, _ := domain.SplitRequestKey(e.OccurrenceKey)
 		key := requestKeyRow{int64(e.TenantID), int64(e.JobID), unique, int64(e.ID)}
-		result := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&key)
+		result := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&key)
 		if result.Error != nil {
 			return result.Error
 		}
-		err = t.db.Where("tenant_id = ? AND job_id = ? AND request_key = ?", key.TenantID, key.JobID, key.RequestKey).Take(&key).Error
+		err = t.Gorm.Where("tenant_id = ? AND job_id = ? AND request_key = ?", key.TenantID, key.JobID, key.RequestKey).Take(&key).Error
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (r
 			return err
 		}
 		row := toExecutionRow(&e)
-		if err := executionTable.insert(t, []*executionRow{row}); err != nil {
+		if err := executionTable.Insert(t, []*executionRow{row}); err != nil {
 			return err
 		}
 		run, created = row.execution(), true
@@ -71,13 +72,13 @@ func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (r
 }
 
 // fillFromJob checks that the job lives and copies what the caller left out.
-func (c *specCache) fillFromJob(t *txn, e *domain.Execution) (now time.Time, err error) {
+func (c *specCache) fillFromJob(t *db.Tx, e *domain.Execution) (now time.Time, err error) {
 	var state, part, executor, revision, at int64
-	row := t.raw.QueryRowContext(t.ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.d.clock()+
-		" FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id WHERE tr.job_id = ? AND tr.tenant_id = ?"+t.d.forShare(),
+	row := t.SQL.QueryRowContext(t.Ctx, "SELECT j.state, tr.part, tr.executor_id, tr.revision, "+t.Dialect.Clock()+
+		" FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id WHERE tr.job_id = ? AND tr.tenant_id = ?"+t.Dialect.ForShare(),
 		int64(e.JobID), int64(e.TenantID))
 	if err := row.Scan(&state, &part, &executor, &revision, &at); err == sql.ErrNoRows || err == nil && domain.JobState(state) == domain.JobDeleted {
-		return now, notFound("job", e.JobID)
+		return now, db.NotFound("job", e.JobID)
 	} else if err != nil {
 		return now, err
 	}
@@ -88,7 +89,7 @@ func (c *specCache) fillFromJob(t *txn, e *domain.Execution) (now time.Time, err
 	if e.Revision == 0 {
 		e.Revision = revision
 	}
-	specs, err := c.load(t.ctx, t.q, []revisionKey{{e.JobID, e.Revision}})
+	specs, err := c.load(t.Ctx, t.Conn, []revisionKey{{e.JobID, e.Revision}})
 	if err != nil {
 		return now, err
 	}
@@ -96,11 +97,11 @@ func (c *specCache) fillFromJob(t *txn, e *domain.Execution) (now time.Time, err
 		return now, domain.Errorf(domain.CodeNotFound, "job %s has no revision %d", e.JobID, e.Revision)
 	}
 	e.Priority = specs[revisionKey{e.JobID, e.Revision}].spec.Priority
-	return instant(at), nil
+	return db.Instant(at), nil
 }
 
-func findExecution(t *txn, tenant domain.TenantID, id domain.ExecutionID) (*domain.Execution, error) {
-	rows, err := executionTable.selectRows(t, "SELECT "+executionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
+func findExecution(t *db.Tx, tenant domain.TenantID, id domain.ExecutionID) (*domain.Execution, error) {
+	rows, err := executionTable.SelectRows(t, "SELECT "+executionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (s *Executions) GrantOffers(ctx context.Context, grants []store.GrantReques
 	}
 	ids := domain.Collect(grants, func(g *store.GrantRequest) domain.ExecutionID { return g.ID })
 	var results []store.GrantResult
-	err := patiently(ctx, grantPatience, func() error {
+	err := db.Patiently(ctx, grantPatience, func() error {
 		return s.move(ctx, "grant offers", ids, func(b *batch) (err error) {
 			results, err = b.Grant(grants)
 			return err
@@ -246,13 +247,13 @@ func (s *Executions) RecordStarts(ctx context.Context, starts []store.Start) err
 func (s *Executions) RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error) {
 	var b *batch
 	var cancelled domain.Execution
-	err := s.runChecked(ctx, "cancel execution", s.landed(&b), func(t *txn) (err error) {
+	err := s.RunChecked(ctx, "cancel execution", s.landed(&b), func(t *db.Tx) (err error) {
 		if b, err = s.newBatch(t, []domain.ExecutionID{id}, loadOptions{slots: true, queue: true}); err != nil {
 			return err
 		}
 		m, err := b.RequestCancel(tenant, id, reason, message)
 		if err == nil && m == nil {
-			err = notFound("execution", id)
+			err = db.NotFound("execution", id)
 		}
 		if err != nil {
 			return err
@@ -273,11 +274,11 @@ func (s *Executions) RequestCancel(ctx context.Context, tenant domain.TenantID, 
 }
 
 // executionByID reads one execution outside of a transaction.
-func (s *Runs) executionByID(ctx context.Context, q querier, tenant domain.TenantID, id domain.ExecutionID) (*executionRow, error) {
+func (s *Runs) executionByID(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.ExecutionID) (*executionRow, error) {
 	var out *executionRow
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		out = &executionRow{}
-		return rows.Scan(executionTable.targets(out)...)
+		return rows.Scan(executionTable.Targets(out)...)
 	}, "SELECT "+executionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
 		return nil, fmt.Errorf("read execution: %w", err)

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Sizes of text columns, in characters (sql/mysql/00005_executions.sql).
@@ -44,70 +45,70 @@ type executionRow struct {
 }
 
 // versionColumn makes an update find a row only as it was when it was read.
-var versionColumn = intColumn("version", func(r *executionRow) *int64 { return &r.version })
+var versionColumn = db.IntColumn("version", func(r *executionRow) *int64 { return &r.version })
 
-var executionTable = table[executionRow]{
-	name: "executions", keys: 2, required: 10, version: &versionColumn,
-	columns: func() []column[executionRow] {
+var executionTable = db.Table[executionRow]{
+	Name: "executions", Keys: 2, Required: 10, Version: &versionColumn,
+	Columns: func() []db.Column[executionRow] {
 		type r = executionRow
-		wake := intColumn("wake_at", func(r *r) *int64 { return &r.wakeAt })
-		wake.nullable = true
-		lines := intColumn("log_lines", func(r *r) *int64 { return &r.logLines })
-		lines.def = -1
-		return []column[r]{
-			intColumn("id", func(r *r) *int64 { return &r.id }),
-			intColumn("tenant_id", func(r *r) *int64 { return &r.tenantID }),
-			intColumn("job_id", func(r *r) *int64 { return &r.jobID }),
-			intColumn("revision", func(r *r) *int64 { return &r.revision }),
-			intColumn("executor_id", func(r *r) *int64 { return &r.executorID }),
-			intColumn("part", func(r *r) *int64 { return &r.part }),
-			textColumn("cause", 16, func(r *r) *string { return &r.cause }),
-			intColumn("fire_at", func(r *r) *int64 { return &r.fireAt }),
-			textColumn("occurrence_key", nameSize, func(r *r) *string { return &r.occurrenceKey }),
-			intColumn("state", func(r *r) *int64 { return &r.state }),
-			textColumn("reason", reasonSize, func(r *r) *string { return &r.reason }),
-			textColumn("message", messageSize, func(r *r) *string { return &r.message }),
-			longColumn("input", kindBytes, func(r *r) *string { return &r.input }),
-			textColumn("note", messageSize, func(r *r) *string { return &r.note }),
-			textColumn("requested_by", nameSize, func(r *r) *string { return &r.requestedBy }),
-			intColumn("fence", func(r *r) *int64 { return &r.fence }),
-			intColumn("attempt", func(r *r) *int64 { return &r.attempt }),
-			intColumn("max_attempts", func(r *r) *int64 { return &r.maxAttempts }),
-			intColumn("not_before", func(r *r) *int64 { return &r.notBefore }),
+		wake := db.IntColumn("wake_at", func(r *r) *int64 { return &r.wakeAt })
+		wake.Nullable = true
+		lines := db.IntColumn("log_lines", func(r *r) *int64 { return &r.logLines })
+		lines.Def = -1
+		return []db.Column[r]{
+			db.IntColumn("id", func(r *r) *int64 { return &r.id }),
+			db.IntColumn("tenant_id", func(r *r) *int64 { return &r.tenantID }),
+			db.IntColumn("job_id", func(r *r) *int64 { return &r.jobID }),
+			db.IntColumn("revision", func(r *r) *int64 { return &r.revision }),
+			db.IntColumn("executor_id", func(r *r) *int64 { return &r.executorID }),
+			db.IntColumn("part", func(r *r) *int64 { return &r.part }),
+			db.TextColumn("cause", 16, func(r *r) *string { return &r.cause }),
+			db.IntColumn("fire_at", func(r *r) *int64 { return &r.fireAt }),
+			db.TextColumn("occurrence_key", nameSize, func(r *r) *string { return &r.occurrenceKey }),
+			db.IntColumn("state", func(r *r) *int64 { return &r.state }),
+			db.TextColumn("reason", reasonSize, func(r *r) *string { return &r.reason }),
+			db.TextColumn("message", messageSize, func(r *r) *string { return &r.message }),
+			db.LongColumn("input", db.KindBytes, func(r *r) *string { return &r.input }),
+			db.TextColumn("note", messageSize, func(r *r) *string { return &r.note }),
+			db.TextColumn("requested_by", nameSize, func(r *r) *string { return &r.requestedBy }),
+			db.IntColumn("fence", func(r *r) *int64 { return &r.fence }),
+			db.IntColumn("attempt", func(r *r) *int64 { return &r.attempt }),
+			db.IntColumn("max_attempts", func(r *r) *int64 { return &r.maxAttempts }),
+			db.IntColumn("not_before", func(r *r) *int64 { return &r.notBefore }),
 			wake,
-			intColumn("expire_at", func(r *r) *int64 { return &r.expireAt }),
-			intColumn("node_id", func(r *r) *int64 { return &r.nodeID }),
-			intColumn("instance_id", func(r *r) *int64 { return &r.instanceID }),
-			intColumn("idempotent", func(r *r) *int64 { return &r.idempotent }),
-			intColumn("holds_slot", func(r *r) *int64 { return &r.holdsSlot }),
-			intColumn("deadline", func(r *r) *int64 { return &r.deadline }),
-			intColumn("planned_at", func(r *r) *int64 { return &r.plannedAt }),
-			intColumn("offered_at", func(r *r) *int64 { return &r.offeredAt }),
-			intColumn("granted_at", func(r *r) *int64 { return &r.grantedAt }),
-			intColumn("started_at", func(r *r) *int64 { return &r.startedAt }),
-			intColumn("finished_at", func(r *r) *int64 { return &r.finishedAt }),
-			longColumn("output", kindBytes, func(r *r) *string { return &r.output }),
-			textColumn("error_kind", errorKindSize, func(r *r) *string { return &r.errorKind }),
-			longColumn("error", kindLongText, func(r *r) *string { return &r.error }),
-			longColumn("stack", kindLongText, func(r *r) *string { return &r.stack }),
+			db.IntColumn("expire_at", func(r *r) *int64 { return &r.expireAt }),
+			db.IntColumn("node_id", func(r *r) *int64 { return &r.nodeID }),
+			db.IntColumn("instance_id", func(r *r) *int64 { return &r.instanceID }),
+			db.IntColumn("idempotent", func(r *r) *int64 { return &r.idempotent }),
+			db.IntColumn("holds_slot", func(r *r) *int64 { return &r.holdsSlot }),
+			db.IntColumn("deadline", func(r *r) *int64 { return &r.deadline }),
+			db.IntColumn("planned_at", func(r *r) *int64 { return &r.plannedAt }),
+			db.IntColumn("offered_at", func(r *r) *int64 { return &r.offeredAt }),
+			db.IntColumn("granted_at", func(r *r) *int64 { return &r.grantedAt }),
+			db.IntColumn("started_at", func(r *r) *int64 { return &r.startedAt }),
+			db.IntColumn("finished_at", func(r *r) *int64 { return &r.finishedAt }),
+			db.LongColumn("output", db.KindBytes, func(r *r) *string { return &r.output }),
+			db.TextColumn("error_kind", errorKindSize, func(r *r) *string { return &r.errorKind }),
+			db.LongColumn("error", db.KindLongText, func(r *r) *string { return &r.error }),
+			db.LongColumn("stack", db.KindLongText, func(r *r) *string { return &r.stack }),
 			lines,
 			versionColumn,
-			intColumn("phase", func(r *r) *int64 { return &r.phase }),
-			intColumn("priority", func(r *r) *int64 { return &r.priority }),
-			longColumn("delays", kindLongText, func(r *r) *string { return &r.delays }),
-			intColumn("lingers", func(r *r) *int64 { return &r.lingers }),
-			intColumn("returned_at", func(r *r) *int64 { return &r.returnedAt }),
-			intColumn("parent_id", func(r *r) *int64 { return &r.parentID }),
-			intColumn("role", func(r *r) *int64 { return &r.role }),
-			intColumn("shard_index", func(r *r) *int64 { return &r.shardIndex }),
-			intColumn("shard_total", func(r *r) *int64 { return &r.shardTotal }),
-			intColumn("bound_id", func(r *r) *int64 { return &r.boundID }),
-			intColumn("stage", func(r *r) *int64 { return &r.stage }),
-			longColumn("picks", kindLongText, func(r *r) *string { return &r.picks }),
-			textColumn("traceparent", traceSize, func(r *r) *string { return &r.traceparent }),
-			intColumn("passed", func(r *r) *int64 { return &r.passed }),
-			intColumn("lost_attempts", func(r *r) *int64 { return &r.lostAttempts }),
-			intColumn("timeout_ms", func(r *r) *int64 { return &r.timeout }),
+			db.IntColumn("phase", func(r *r) *int64 { return &r.phase }),
+			db.IntColumn("priority", func(r *r) *int64 { return &r.priority }),
+			db.LongColumn("delays", db.KindLongText, func(r *r) *string { return &r.delays }),
+			db.IntColumn("lingers", func(r *r) *int64 { return &r.lingers }),
+			db.IntColumn("returned_at", func(r *r) *int64 { return &r.returnedAt }),
+			db.IntColumn("parent_id", func(r *r) *int64 { return &r.parentID }),
+			db.IntColumn("role", func(r *r) *int64 { return &r.role }),
+			db.IntColumn("shard_index", func(r *r) *int64 { return &r.shardIndex }),
+			db.IntColumn("shard_total", func(r *r) *int64 { return &r.shardTotal }),
+			db.IntColumn("bound_id", func(r *r) *int64 { return &r.boundID }),
+			db.IntColumn("stage", func(r *r) *int64 { return &r.stage }),
+			db.LongColumn("picks", db.KindLongText, func(r *r) *string { return &r.picks }),
+			db.TextColumn("traceparent", traceSize, func(r *r) *string { return &r.traceparent }),
+			db.IntColumn("passed", func(r *r) *int64 { return &r.passed }),
+			db.IntColumn("lost_attempts", func(r *r) *int64 { return &r.lostAttempts }),
+			db.IntColumn("timeout_ms", func(r *r) *int64 { return &r.timeout }),
 		}
 	}(),
 }
@@ -147,25 +148,25 @@ func runPhase(r *executionRow) int64 {
 	}
 }
 
-var executionColumns = executionTable.list("")
+var executionColumns = executionTable.List("")
 
 // toExecutionRow maps to the stored shape: milliseconds, and text that fits.
 func toExecutionRow(e *domain.Execution) *executionRow {
 	r := &executionRow{
 		id: int64(e.ID), tenantID: int64(e.TenantID), jobID: int64(e.JobID), revision: e.Revision,
 		executorID: int64(e.Executor), part: int64(e.Partition), cause: string(e.Cause),
-		fireAt: millis(e.FireAt), occurrenceKey: e.OccurrenceKey,
+		fireAt: db.Millis(e.FireAt), occurrenceKey: e.OccurrenceKey,
 		state: int64(e.State), reason: string(e.Reason), message: clip(e.Message, messageSize),
 		input: string(e.Input), note: clip(e.Note, messageSize), requestedBy: clip(e.RequestedBy, nameSize),
 		fence: e.Fence, attempt: int64(e.Attempt), maxAttempts: int64(e.MaxAttempts),
-		notBefore: millis(e.NotBefore), wakeAt: millis(e.WakeAt), expireAt: millis(e.ExpireAt),
-		nodeID: int64(e.Node), instanceID: int64(e.Instance), idempotent: flag(e.Idempotent), holdsSlot: flag(e.HoldsSlot),
-		deadline: millis(e.Deadline), plannedAt: millis(e.PlannedAt), offeredAt: millis(e.OfferedAt),
-		grantedAt: millis(e.GrantedAt), startedAt: millis(e.StartedAt), finishedAt: millis(e.FinishedAt),
+		notBefore: db.Millis(e.NotBefore), wakeAt: db.Millis(e.WakeAt), expireAt: db.Millis(e.ExpireAt),
+		nodeID: int64(e.Node), instanceID: int64(e.Instance), idempotent: db.Flag(e.Idempotent), holdsSlot: db.Flag(e.HoldsSlot),
+		deadline: db.Millis(e.Deadline), plannedAt: db.Millis(e.PlannedAt), offeredAt: db.Millis(e.OfferedAt),
+		grantedAt: db.Millis(e.GrantedAt), startedAt: db.Millis(e.StartedAt), finishedAt: db.Millis(e.FinishedAt),
 		output: string(e.Output), errorKind: clip(e.ErrorKind, errorKindSize),
 		error: valid(e.Error), stack: valid(e.Stack), logLines: e.LogLines,
 		priority: int64(e.Priority), delays: delaysText(e.Delays),
-		lingers: flag(e.Lingers), returnedAt: millis(e.ReturnedAt),
+		lingers: db.Flag(e.Lingers), returnedAt: db.Millis(e.ReturnedAt),
 		parentID: int64(e.Parent), role: int64(e.Part), shardIndex: int64(e.Shard), shardTotal: int64(e.Shards),
 		boundID: int64(e.Bound), stage: int64(e.Stage), picks: picksText(e.Picks),
 		traceparent: string(e.Trace), passed: int64(e.Passed), lostAttempts: int64(e.LostAttempts), timeout: e.Timeout.Milliseconds(),
@@ -190,18 +191,18 @@ func (r *executionRow) execution() domain.Execution {
 	return domain.Execution{
 		ID: domain.ExecutionID(r.id), TenantID: domain.TenantID(r.tenantID), JobID: domain.JobID(r.jobID), Revision: r.revision,
 		Executor: domain.ExecutorID(r.executorID), Partition: int(r.part), Cause: domain.Cause(r.cause),
-		FireAt: instant(r.fireAt), OccurrenceKey: r.occurrenceKey,
+		FireAt: db.Instant(r.fireAt), OccurrenceKey: r.occurrenceKey,
 		State: domain.State(r.state), Reason: domain.Reason(r.reason), Message: r.message,
 		Input: blob(r.input), Note: r.note, RequestedBy: r.requestedBy,
 		Fence: r.fence, Attempt: int(r.attempt), MaxAttempts: int(r.maxAttempts),
-		NotBefore: instant(r.notBefore), WakeAt: instant(r.wakeAt), ExpireAt: instant(r.expireAt),
+		NotBefore: db.Instant(r.notBefore), WakeAt: db.Instant(r.wakeAt), ExpireAt: db.Instant(r.expireAt),
 		Node: domain.NodeID(r.nodeID), Instance: domain.InstanceID(r.instanceID),
 		Idempotent: r.idempotent != 0, HoldsSlot: r.holdsSlot != 0,
-		Deadline: instant(r.deadline), PlannedAt: instant(r.plannedAt), OfferedAt: instant(r.offeredAt),
-		GrantedAt: instant(r.grantedAt), StartedAt: instant(r.startedAt), FinishedAt: instant(r.finishedAt),
+		Deadline: db.Instant(r.deadline), PlannedAt: db.Instant(r.plannedAt), OfferedAt: db.Instant(r.offeredAt),
+		GrantedAt: db.Instant(r.grantedAt), StartedAt: db.Instant(r.startedAt), FinishedAt: db.Instant(r.finishedAt),
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
 		Priority: int(r.priority), Delays: delaysOf(r.delays),
-		Lingers: r.lingers != 0, ReturnedAt: instant(r.returnedAt),
+		Lingers: r.lingers != 0, ReturnedAt: db.Instant(r.returnedAt),
 		Parent: domain.ExecutionID(r.parentID), Part: domain.Part(r.role), Shard: int(r.shardIndex), Shards: int(r.shardTotal),
 		Bound: domain.InstanceID(r.boundID), Stage: domain.Stage(r.stage), Picks: picksOf(r.picks),
 		Trace: domain.Trace(r.traceparent), Passed: domain.Passed(r.passed), LostAttempts: int(r.lostAttempts), Timeout: time.Duration(r.timeout) * time.Millisecond,
@@ -216,40 +217,40 @@ type attemptRow struct {
 	logLines                                                int64
 }
 
-var attemptTable = table[attemptRow]{
-	name: "attempts", keys: 2, required: 6,
-	columns: func() []column[attemptRow] {
+var attemptTable = db.Table[attemptRow]{
+	Name: "attempts", Keys: 2, Required: 6,
+	Columns: func() []db.Column[attemptRow] {
 		type r = attemptRow
-		lines := intColumn("log_lines", func(r *r) *int64 { return &r.logLines })
-		lines.def = -1
-		return []column[r]{
-			intColumn("execution_id", func(r *r) *int64 { return &r.executionID }),
-			intColumn("fence", func(r *r) *int64 { return &r.fence }),
-			intColumn("tenant_id", func(r *r) *int64 { return &r.tenantID }),
-			intColumn("number", func(r *r) *int64 { return &r.number }),
-			intColumn("instance_id", func(r *r) *int64 { return &r.instanceID }),
-			intColumn("state", func(r *r) *int64 { return &r.state }),
-			textColumn("reason", reasonSize, func(r *r) *string { return &r.reason }),
-			intColumn("offered_at", func(r *r) *int64 { return &r.offeredAt }),
-			intColumn("granted_at", func(r *r) *int64 { return &r.grantedAt }),
-			intColumn("started_at", func(r *r) *int64 { return &r.startedAt }),
-			intColumn("finished_at", func(r *r) *int64 { return &r.finishedAt }),
-			longColumn("output", kindBytes, func(r *r) *string { return &r.output }),
-			textColumn("error_kind", errorKindSize, func(r *r) *string { return &r.errorKind }),
-			longColumn("error", kindLongText, func(r *r) *string { return &r.error }),
-			longColumn("stack", kindLongText, func(r *r) *string { return &r.stack }),
+		lines := db.IntColumn("log_lines", func(r *r) *int64 { return &r.logLines })
+		lines.Def = -1
+		return []db.Column[r]{
+			db.IntColumn("execution_id", func(r *r) *int64 { return &r.executionID }),
+			db.IntColumn("fence", func(r *r) *int64 { return &r.fence }),
+			db.IntColumn("tenant_id", func(r *r) *int64 { return &r.tenantID }),
+			db.IntColumn("number", func(r *r) *int64 { return &r.number }),
+			db.IntColumn("instance_id", func(r *r) *int64 { return &r.instanceID }),
+			db.IntColumn("state", func(r *r) *int64 { return &r.state }),
+			db.TextColumn("reason", reasonSize, func(r *r) *string { return &r.reason }),
+			db.IntColumn("offered_at", func(r *r) *int64 { return &r.offeredAt }),
+			db.IntColumn("granted_at", func(r *r) *int64 { return &r.grantedAt }),
+			db.IntColumn("started_at", func(r *r) *int64 { return &r.startedAt }),
+			db.IntColumn("finished_at", func(r *r) *int64 { return &r.finishedAt }),
+			db.LongColumn("output", db.KindBytes, func(r *r) *string { return &r.output }),
+			db.TextColumn("error_kind", errorKindSize, func(r *r) *string { return &r.errorKind }),
+			db.LongColumn("error", db.KindLongText, func(r *r) *string { return &r.error }),
+			db.LongColumn("stack", db.KindLongText, func(r *r) *string { return &r.stack }),
 			lines,
 		}
 	}(),
 }
 
-var attemptColumns = attemptTable.list("")
+var attemptColumns = attemptTable.List("")
 
 func toAttemptRow(a *domain.Attempt) *attemptRow {
 	return &attemptRow{
 		executionID: int64(a.ExecutionID), fence: a.Fence, tenantID: int64(a.TenantID), number: int64(a.Number),
 		instanceID: int64(a.Instance), state: int64(a.State), reason: string(a.Reason),
-		offeredAt: millis(a.OfferedAt), grantedAt: millis(a.GrantedAt), startedAt: millis(a.StartedAt), finishedAt: millis(a.FinishedAt),
+		offeredAt: db.Millis(a.OfferedAt), grantedAt: db.Millis(a.GrantedAt), startedAt: db.Millis(a.StartedAt), finishedAt: db.Millis(a.FinishedAt),
 		output: string(a.Output), errorKind: clip(a.ErrorKind, errorKindSize), error: valid(a.Error), stack: valid(a.Stack),
 		logLines: a.LogLines,
 	}
@@ -259,7 +260,7 @@ func (r *attemptRow) attempt() domain.Attempt {
 	return domain.Attempt{
 		TenantID: domain.TenantID(r.tenantID), ExecutionID: domain.ExecutionID(r.executionID), Number: int(r.number),
 		Fence: r.fence, Instance: domain.InstanceID(r.instanceID), State: domain.State(r.state), Reason: domain.Reason(r.reason),
-		OfferedAt: instant(r.offeredAt), GrantedAt: instant(r.grantedAt), StartedAt: instant(r.startedAt), FinishedAt: instant(r.finishedAt),
+		OfferedAt: db.Instant(r.offeredAt), GrantedAt: db.Instant(r.grantedAt), StartedAt: db.Instant(r.startedAt), FinishedAt: db.Instant(r.finishedAt),
 		Output: blob(r.output), ErrorKind: r.errorKind, Error: r.error, Stack: r.stack, LogLines: r.logLines,
 	}
 }

@@ -13,19 +13,20 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // maxJobsByName bounds how many jobs a search by name may match.
 const maxJobsByName = 200
 
 func (s *Runs) FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (view store.ExecutionView, err error) {
-	err = s.look(ctx, "find execution", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "find execution", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		row, err := s.executionByID(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}
 		if row == nil {
-			return notFound("execution", id)
+			return db.NotFound("execution", id)
 		}
 		views, err := s.executionViews(ctx, q, []*executionRow{row})
 		if err == nil {
@@ -38,9 +39,9 @@ func (s *Runs) FindExecution(ctx context.Context, tenant domain.TenantID, id dom
 
 // FindOccurrence reads one entry of the unique index.
 func (s *Runs) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time, key string) (view store.ExecutionView, err error) {
-	err = s.look(ctx, "find occurrence", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "find occurrence", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+
-			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = ? AND tenant_id = ?", int64(job), millis(fireAt), key, int64(tenant))
+			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = ? AND tenant_id = ?", int64(job), db.Millis(fireAt), key, int64(tenant))
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (s *Runs) FindOccurrence(ctx context.Context, tenant domain.TenantID, job d
 // From and To are bounds of the ids, so that a page reads no row beyond them.
 // Conditions beyond these filter the rows of the scan.
 func (s *Runs) ListExecutions(ctx context.Context, p store.ListExecutionsParams) (views []store.ExecutionView, err error) {
-	err = s.look(ctx, "list executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		rows, err := s.listExecutionRows(ctx, q, p)
 		if err != nil {
 			return err
@@ -80,9 +81,9 @@ func (s *Runs) ListExecutions(ctx context.Context, p store.ListExecutionsParams)
 	return views, err
 }
 
-func (s *Runs) listExecutionRows(ctx context.Context, q querier, p store.ListExecutionsParams) ([]*executionRow, error) {
+func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.ListExecutionsParams) ([]*executionRow, error) {
 	if p.Instance != 0 && p.Executor == 0 {
-		err := query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&p.Executor) },
+		err := db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&p.Executor) },
 			"SELECT executor_id FROM instances WHERE id = ? AND tenant_id = ?", int64(p.Instance), int64(p.Tenant))
 		if err != nil || p.Executor == 0 {
 			return nil, err
@@ -129,12 +130,12 @@ func (f *filter) states(states []domain.State) {
 	for i, st := range states {
 		ids[i] = int64(st)
 	}
-	f.add("state IN (" + idList(ids) + ")")
+	f.add("state IN (" + db.IDList(ids) + ")")
 }
 
 // filterExecutions adds what all ways have in common; ok is false when nothing
 // can match.
-func (s *Runs) filterExecutions(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter) (ok bool, err error) {
+func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *filter) (ok bool, err error) {
 	f.add("tenant_id = ?", int64(p.Tenant))
 	if p.Job != 0 {
 		f.add("job_id = ?", int64(p.Job))
@@ -163,7 +164,7 @@ func (s *Runs) filterExecutions(ctx context.Context, q querier, p store.ListExec
 		return true, nil
 	}
 	var jobs []int64
-	err = query(ctx, q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		jobs = append(jobs, id)
@@ -173,13 +174,13 @@ func (s *Runs) filterExecutions(ctx context.Context, q querier, p store.ListExec
 	if len(jobs) == 0 {
 		return false, err
 	}
-	f.add("job_id IN (" + idList(jobs) + ")")
+	f.add("job_id IN (" + db.IDList(jobs) + ")")
 	return true, err
 }
 
 func (s *Runs) listStatement(index string, f *filter, order string, limit int) string {
 	return fmt.Sprintf("SELECT %s FROM executions%s WHERE %s ORDER BY %s LIMIT %d",
-		executionColumns, s.d.byIndex(index), strings.Join(f.conditions, " AND "), order, limit)
+		executionColumns, s.Dialect.ByIndex(index), strings.Join(f.conditions, " AND "), order, limit)
 }
 
 // phasesOf returns the phases in which runs in these states may be.
@@ -201,13 +202,13 @@ func phasesOf(states []domain.State) []int64 {
 	return slices.Compact(out)
 }
 
-func (s *Runs) listByPhase(ctx context.Context, q querier, phases []int64, f *filter, limit int) ([]*executionRow, error) {
+func (s *Runs) listByPhase(ctx context.Context, q db.Querier, phases []int64, f *filter, limit int) ([]*executionRow, error) {
 	var terms []string
 	var args []any
 	for _, phase := range phases {
 		one := &filter{conditions: slices.Clone(f.conditions)}
 		one.add(fmt.Sprintf("phase = %d", phase))
-		terms = append(terms, s.d.bounded(s.listStatement("ix_executions_phase", one, "id DESC", limit)))
+		terms = append(terms, s.Dialect.Bounded(s.listStatement("ix_executions_phase", one, "id DESC", limit)))
 		args = append(args, f.args...)
 	}
 	rows, err := s.scanExecutions(ctx, q, strings.Join(terms, " UNION ALL "), args...)
@@ -217,10 +218,10 @@ func (s *Runs) listByPhase(ctx context.Context, q querier, phases []int64, f *fi
 
 // listByJob continues after the fire time of the cursor's row, or after the
 // time inside its id when retention has removed the row.
-func (s *Runs) listByJob(ctx context.Context, q querier, p store.ListExecutionsParams, f *filter, limit int) ([]*executionRow, error) {
+func (s *Runs) listByJob(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *filter, limit int) ([]*executionRow, error) {
 	f.states(p.States)
 	if p.Before != 0 {
-		fireAt, key := millis(domain.IDTime(int64(p.Before))), ""
+		fireAt, key := db.Millis(domain.IDTime(int64(p.Before))), ""
 		row, err := s.executionByID(ctx, q, p.Tenant, p.Before)
 		if err != nil {
 			return nil, err
@@ -233,18 +234,18 @@ func (s *Runs) listByJob(ctx context.Context, q querier, p store.ListExecutionsP
 	return s.scanExecutions(ctx, q, s.listStatement("uq_executions_occurrence", f, "fire_at DESC, occurrence_key DESC", limit), f.args...)
 }
 
-func (s *Runs) scanExecutions(ctx context.Context, q querier, statement string, args ...any) ([]*executionRow, error) {
+func (s *Runs) scanExecutions(ctx context.Context, q db.Querier, statement string, args ...any) ([]*executionRow, error) {
 	var out []*executionRow
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		r := &executionRow{}
 		out = append(out, r)
-		return rows.Scan(executionTable.targets(r)...)
+		return rows.Scan(executionTable.Targets(r)...)
 	}, statement, args...)
 	return out, err
 }
 
 // executionViews adds names and what earlier attempts tell, one query per table.
-func (s *Runs) executionViews(ctx context.Context, q querier, rows []*executionRow) ([]store.ExecutionView, error) {
+func (s *Runs) executionViews(ctx context.Context, q db.Querier, rows []*executionRow) ([]store.ExecutionView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -273,7 +274,7 @@ func (s *Runs) executionViews(ctx context.Context, q querier, rows []*executionR
 		views[i] = store.ExecutionView{
 			Execution: r.execution(), JobName: jobNames[r.jobID],
 			ExecutorName: executorNames[r.executorID], InstanceName: instanceNames[r.instanceID],
-			FirstStartAt: instant(starts[r.id]),
+			FirstStartAt: db.Instant(starts[r.id]),
 		}
 		if c := specs[keys[i]]; c.spec != nil {
 			views[i].Handler, views[i].JitterMax = c.spec.For(views[i].Part).Handler, c.spec.Schedule.JitterMax
@@ -284,7 +285,7 @@ func (s *Runs) executionViews(ctx context.Context, q querier, rows []*executionR
 
 // firstStarts finds when the earlier attempts of runs started first, by primary
 // key. Runs that were offered once have none.
-func (s *Runs) firstStarts(ctx context.Context, q querier, list []*executionRow) (map[int64]int64, error) {
+func (s *Runs) firstStarts(ctx context.Context, q db.Querier, list []*executionRow) (map[int64]int64, error) {
 	var ids []int64
 	for _, r := range list {
 		if r.fence > 1 {
@@ -295,12 +296,12 @@ func (s *Runs) firstStarts(ctx context.Context, q querier, list []*executionRow)
 		return nil, nil
 	}
 	out := make(map[int64]int64, len(ids))
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var id, at int64
 		err := rows.Scan(&id, &at)
 		out[id] = at
 		return err
-	}, "SELECT execution_id, MIN(started_at) FROM attempts"+s.d.byPrimary()+" WHERE execution_id IN ("+idList(ids)+") AND tenant_id = ? AND started_at > 0 GROUP BY execution_id",
+	}, "SELECT execution_id, MIN(started_at) FROM attempts"+s.Dialect.ByPrimary()+" WHERE execution_id IN ("+db.IDList(ids)+") AND tenant_id = ? AND started_at > 0 GROUP BY execution_id",
 		list[0].tenantID)
 	return out, err
 }
@@ -308,19 +309,19 @@ func (s *Runs) firstStarts(ctx context.Context, q querier, list []*executionRow)
 // ListAttempts puts the current attempt behind the archived ones, unless it
 // was archived too because another one follows.
 func (s *Runs) ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (out []domain.Attempt, err error) {
-	err = s.look(ctx, "list attempts", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list attempts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out = nil
 		row, err := s.executionByID(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}
 		if row == nil {
-			return notFound("execution", id)
+			return db.NotFound("execution", id)
 		}
 		archived := false
-		err = query(ctx, q, func(rows *sql.Rows) error {
+		err = db.Query(ctx, q, func(rows *sql.Rows) error {
 			r := &attemptRow{}
-			if err := rows.Scan(attemptTable.targets(r)...); err != nil {
+			if err := rows.Scan(attemptTable.Targets(r)...); err != nil {
 				return err
 			}
 			archived = archived || r.fence == row.fence
@@ -343,7 +344,7 @@ func (s *Runs) CountExecutions(ctx context.Context, tenant domain.TenantID, sinc
 	out := map[domain.State]int64{}
 	term := func(phase int64, st domain.State) string {
 		statement := fmt.Sprintf("SELECT %d, COUNT(*) FROM executions%s WHERE tenant_id = %d AND phase = %d AND id >= %d",
-			st, s.d.byIndex("ix_executions_phase"), tenant, phase, domain.IDFloor(since))
+			st, s.Dialect.ByIndex("ix_executions_phase"), tenant, phase, domain.IDFloor(since))
 		if phase == phaseAlive || phase == phaseLingering {
 			statement += fmt.Sprintf(" AND state = %d", st)
 		}
@@ -355,9 +356,9 @@ func (s *Runs) CountExecutions(ctx context.Context, tenant domain.TenantID, sinc
 			terms = append(terms, term(phase, st))
 		}
 	}
-	err := s.look(ctx, "count executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err := s.Look(ctx, "count executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		clear(out)
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var state domain.State
 			var n int64
 			err := rows.Scan(&state, &n)
@@ -375,14 +376,14 @@ func (s *Runs) EndedAmong(ctx context.Context, tenant domain.TenantID, ids []dom
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = s.look(ctx, "look for ended executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "look for ended executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		ended = nil
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var id domain.ExecutionID
 			err := rows.Scan(&id)
 			ended = append(ended, id)
 			return err
-		}, fmt.Sprintf("SELECT id FROM executions%s WHERE id IN (%s) AND tenant_id = %d AND state >= %d", s.d.byPrimary(), idList(ids), int64(tenant), int64(domain.Succeeded)))
+		}, fmt.Sprintf("SELECT id FROM executions%s WHERE id IN (%s) AND tenant_id = %d AND state >= %d", s.Dialect.ByPrimary(), db.IDList(ids), int64(tenant), int64(domain.Succeeded)))
 	})
 	return ended, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
@@ -42,15 +43,15 @@ func (e *explainer) QueryContext(ctx context.Context, statement string, args ...
 		e.seen++
 		e.explain(ctx, statement, args...)
 	}
-	return e.s.read.QueryContext(ctx, statement, args...)
+	return e.s.Read.QueryContext(ctx, statement, args...)
 }
 
 var bigTables = map[string]bool{"executions": true, "triggers": true, "log_chunks": true, "attempts": true}
 
 func (e *explainer) explain(ctx context.Context, statement string, args ...any) {
 	e.t.Helper()
-	if e.s.d.name() == "sqlite" {
-		err := query(ctx, e.s.read, func(rows *sql.Rows) error {
+	if e.s.Dialect.Name() == "sqlite" {
+		err := db.Query(ctx, e.s.Read, func(rows *sql.Rows) error {
 			var id, parent, unused int
 			var detail string
 			err := rows.Scan(&id, &parent, &unused, &detail)
@@ -63,7 +64,7 @@ func (e *explainer) explain(ctx context.Context, statement string, args ...any) 
 		require.NoError(e.t, err)
 		return
 	}
-	err := query(ctx, e.s.read, func(rows *sql.Rows) error {
+	err := db.Query(ctx, e.s.Read, func(rows *sql.Rows) error {
 		columns, err := rows.Columns()
 		if err != nil {
 			return err
@@ -105,7 +106,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			w := newWorld(t, s, 20, domain.BlockParallel)
 			w.plan(50)
 			e := &explainer{t: t, s: s}
-			s.lookup, s.inSnapshot = e, func(_ context.Context, fn func(querier) error) error { return fn(e) }
+			s.Lookup, s.InSnapshot = e, func(_ context.Context, fn func(db.Querier) error) error { return fn(e) }
 			ctx := t.Context()
 			for _, p := range []store.ListExecutionsParams{
 				{}, {States: []domain.State{domain.Failed}}, {States: []domain.State{domain.Due, domain.Running}}, {Cause: domain.CauseManual},
@@ -148,14 +149,14 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.EndedAmong(ctx, w.tenant, []domain.ExecutionID{w.last, w.last - 1})
 			require.NoError(t, err)
-			e.explain(ctx, "SELECT id, tenant_id, executor_id, fence, state FROM executions"+s.d.byPrimary()+" WHERE id IN (1, 2) ORDER BY id")
+			e.explain(ctx, "SELECT id, tenant_id, executor_id, fence, state FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN (1, 2) ORDER BY id")
 			_, _, err = s.ListParts(ctx, w.tenant, w.last, 10)
 			require.NoError(t, err)
 			parent, err := s.FindExecution(ctx, w.tenant, w.last)
 			require.NoError(t, err)
 			_, err = s.livingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
 			require.NoError(t, err)
-			b := &batch{s: s.core, t: &txn{ctx: ctx, s: s.DB, d: s.d, q: reads{e}}}
+			b := s.makeBatch(&db.Tx{Ctx: ctx, DB: s.DB, Dialect: s.Dialect, Conn: reads{e}}, 0, loadOptions{})
 			_, err = b.Family(&run.Move{E: parent.Execution})
 			require.NoError(t, err)
 			_, err = b.Results(&run.Move{E: parent.Execution}, domain.Family{})
@@ -170,7 +171,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, s.SetClusterValue(ctx, domain.HistoryAcceptedValue, "99999999999999"))
 			_, err = s.EndUnheld(ctx, store.EndUnheldParams{Tenant: w.tenant, Executor: w.executor, Instance: w.instance, Since: time.Now(), Taken: time.UnixMilli(99999999999999)})
 			require.NoError(t, err)
-			ledger := &ledgerReader{q: e, d: s.d}
+			ledger := &ledgerReader{q: e, d: s.Dialect}
 			jobs, err := ledger.Jobs(ctx, 0, 10)
 			require.NoError(t, err)
 			require.Len(t, jobs, 10)
@@ -187,10 +188,10 @@ func TestRetentionUsesIndexes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
 			// Of an empty table MySQL says that any way is as good.
-			require.NoError(t, s.run(t.Context(), "fill", func(x *txn) error {
+			require.NoError(t, s.Run(t.Context(), "fill", func(x *db.Tx) error {
 				for i := range 500 {
-					_, boot := x.exec(x.ctx, "INSERT INTO join_token_boots (token_id, boot_id, tenant_id, used_at) VALUES (?, 'b', 1, ?)", i, i+1)
-					_, refusal := x.exec(x.ctx, "INSERT INTO refusals (subject, code, message, remote, executor, instance, node, first_at, last_at)"+
+					_, boot := x.Exec(x.Ctx, "INSERT INTO join_token_boots (token_id, boot_id, tenant_id, used_at) VALUES (?, 'b', 1, ?)", i, i+1)
+					_, refusal := x.Exec(x.Ctx, "INSERT INTO refusals (subject, code, message, remote, executor, instance, node, first_at, last_at)"+
 						" VALUES (?, '', '', '', '', '', '', 1, ?)", fmt.Appendf(nil, "%016d", i), i+1)
 					if err := errors.Join(boot, refusal); err != nil {
 						return err
@@ -199,14 +200,14 @@ func TestRetentionUsesIndexes(t *testing.T) {
 				return nil
 			}))
 			if name == "mysql" {
-				_, err := s.write.ExecContext(t.Context(), "ANALYZE TABLE join_token_boots, refusals")
+				_, err := s.Write.ExecContext(t.Context(), "ANALYZE TABLE join_token_boots, refusals")
 				require.NoError(t, err)
 			}
 			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true, "refresh_tokens": true}, few: 10}
-			e.explain(t.Context(), oldBoots(s.d), 5, 10)
+			e.explain(t.Context(), oldBoots(s.Dialect), 5, 10)
 			e.explain(t.Context(), "SELECT * FROM refusals WHERE last_at < ? LIMIT 10", 1)
 			e.tables["executions"], e.tables["e"] = true, true
-			e.explain(t.Context(), oldJobs(s.d), 5, 10)
+			e.explain(t.Context(), oldJobs(s.Dialect), 5, 10)
 			e.explain(t.Context(), "SELECT * FROM refresh_tokens WHERE expires_at < ? LIMIT 10", 1)
 			e.explain(t.Context(), "SELECT subject FROM refusals WHERE last_at > 0 ORDER BY last_at LIMIT 10")
 		})
@@ -214,10 +215,10 @@ func TestRetentionUsesIndexes(t *testing.T) {
 }
 
 // reads is a transaction that cannot write.
-type reads struct{ querier }
+type reads struct{ db.Querier }
 
 func (reads) ExecContext(context.Context, string, ...any) (sql.Result, error) {
-	return nil, errNotAlone
+	return nil, db.ErrNeedsTransaction
 }
 
 // world is a tenant with jobs that fire once a second since yesterday.

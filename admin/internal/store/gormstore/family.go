@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // partsOf is the condition for the parts of a parent, a range of
@@ -19,7 +20,7 @@ import (
 func partsOf(parent *domain.Execution) (condition string, args []any) {
 	from, below := domain.PartKeys(parent.ID)
 	return "job_id = ? AND fire_at = ? AND occurrence_key >= ? AND occurrence_key < ? AND tenant_id = ? AND parent_id = ?",
-		[]any{int64(parent.JobID), millis(parent.FireAt), from, below, int64(parent.TenantID), int64(parent.ID)}
+		[]any{int64(parent.JobID), db.Millis(parent.FireAt), from, below, int64(parent.TenantID), int64(parent.ID)}
 }
 
 // Known implements run.Source: parents are looked up with their parts.
@@ -30,7 +31,7 @@ func (b *batch) Known(id domain.ExecutionID) bool {
 
 // NewID implements run.Source.
 func (b *batch) NewID() (domain.ExecutionID, error) {
-	id, err := b.s.id()
+	id, err := b.s.NewID()
 	return domain.ExecutionID(id), err
 }
 
@@ -44,10 +45,10 @@ func (b *batch) Family(p *run.Move) (domain.Family, error) {
 	condition, args := partsOf(&p.E)
 	others := ""
 	if len(moved) > 0 {
-		others = " AND id NOT IN (" + idList(moved) + ")"
+		others = " AND id NOT IN (" + db.IDList(moved) + ")"
 	}
-	from := " FROM executions" + b.t.d.byIndex("uq_executions_occurrence") + " WHERE " + condition
-	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+	from := " FROM executions" + b.t.Dialect.ByIndex("uq_executions_occurrence") + " WHERE " + condition
+	err := db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 		living = true
 		var id int64
 		return rows.Scan(&id)
@@ -56,7 +57,7 @@ func (b *batch) Family(p *run.Move) (domain.Family, error) {
 		return domain.Family{Living: 1}, err
 	}
 	out := domain.Family{Shards: map[domain.State]int{}}
-	err = query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+	err = db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 		var e domain.Execution
 		if err := rows.Scan(&e.ID, &e.Part, &e.State, &e.Lingers); err != nil {
 			return err
@@ -74,15 +75,15 @@ func (b *batch) Family(p *run.Move) (domain.Family, error) {
 func (b *batch) Results(p *run.Move, family domain.Family) ([]byte, error) {
 	summary := domain.NewShardResults(&p.E, family)
 	condition, args := partsOf(&p.E)
-	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+	err := db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 		r := &executionRow{}
-		if err := rows.Scan(executionTable.targets(r)...); err != nil {
+		if err := rows.Scan(executionTable.Targets(r)...); err != nil {
 			return err
 		}
 		e := b.AsMoved(r.execution())
 		summary.Add(&e)
 		return nil
-	}, "SELECT "+executionColumns+" FROM executions"+b.t.d.byIndex("uq_executions_occurrence")+" WHERE "+condition+
+	}, "SELECT "+executionColumns+" FROM executions"+b.t.Dialect.ByIndex("uq_executions_occurrence")+" WHERE "+condition+
 		fmt.Sprintf(" AND role = %d ORDER BY occurrence_key", domain.PartShard), args...)
 	if err != nil {
 		return nil, err
@@ -93,19 +94,19 @@ func (b *batch) Results(p *run.Move, family domain.Family) ([]byte, error) {
 // ListParts reads the range of the parts twice: some of the rows, and the states
 // of all.
 func (s *Runs) ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) (views []store.ExecutionView, family domain.Family, err error) {
-	err = s.look(ctx, "list parts", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list parts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		views, family = nil, domain.Family{Shards: map[domain.State]int{}}
 		row, err := s.executionByID(ctx, q, tenant, parent)
 		if err != nil {
 			return err
 		}
 		if row == nil {
-			return notFound("execution", parent)
+			return db.NotFound("execution", parent)
 		}
 		e := row.execution()
 		condition, args := partsOf(&e)
-		from := " FROM executions" + s.d.byIndex("uq_executions_occurrence") + " WHERE " + condition
-		err = query(ctx, q, func(rows *sql.Rows) error {
+		from := " FROM executions" + s.Dialect.ByIndex("uq_executions_occurrence") + " WHERE " + condition
+		err = db.Query(ctx, q, func(rows *sql.Rows) error {
 			var e domain.Execution
 			if err := rows.Scan(&e.Part, &e.State, &e.Lingers); err != nil {
 				return err
@@ -128,17 +129,17 @@ func (s *Runs) ListParts(ctx context.Context, tenant domain.TenantID, parent dom
 
 // livingParts finds the parts of parents that have not ended.
 func (s *Executions) livingParts(ctx context.Context, parents []domain.Execution) (ids []domain.ExecutionID, err error) {
-	err = s.look(ctx, "find parts", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "find parts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		ids = nil
 		for part := range slices.Chunk(parents, 50) {
 			var terms []string
 			var all []any
 			for i := range part {
 				condition, args := partsOf(&part[i])
-				terms = append(terms, "SELECT id FROM executions"+s.d.byIndex("uq_executions_occurrence")+" WHERE "+condition+fmt.Sprintf(" AND state < %d", domain.Succeeded))
+				terms = append(terms, "SELECT id FROM executions"+s.Dialect.ByIndex("uq_executions_occurrence")+" WHERE "+condition+fmt.Sprintf(" AND state < %d", domain.Succeeded))
 				all = append(all, args...)
 			}
-			err := query(ctx, q, func(rows *sql.Rows) error {
+			err := db.Query(ctx, q, func(rows *sql.Rows) error {
 				var id domain.ExecutionID
 				err := rows.Scan(&id)
 				ids = append(ids, id)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // BenchmarkFence measures what a claim pays for its fence: one statement over
@@ -19,8 +20,8 @@ func BenchmarkFence(b *testing.B) {
 		for what, fence := range map[string]bool{"bare": false, "fenced": true} {
 			b.Run(name+"/"+what, func(b *testing.B) {
 				for b.Loop() {
-					require.NoError(b, s.run(b.Context(), "bench", func(t *txn) error {
-						if _, err := t.clock(); err != nil || !fence {
+					require.NoError(b, s.Run(b.Context(), "bench", func(t *db.Tx) error {
+						if _, err := t.Clock(); err != nil || !fence {
 							return err
 						}
 						return verifyTerms(t, w.held)

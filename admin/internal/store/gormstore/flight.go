@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // ref is what never changes in an execution. It is known without a lock, so
@@ -122,7 +123,7 @@ func (s *core) doubtChanged(ctx context.Context, ids []domain.ExecutionID) bool 
 	if len(believed) == 0 {
 		return false
 	}
-	err := s.lookRows(ctx, "find changed executions", func(rows *sql.Rows) error {
+	err := s.LookRows(ctx, "find changed executions", func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var version int64
 		err := rows.Scan(&id, &version)
@@ -130,7 +131,7 @@ func (s *core) doubtChanged(ctx context.Context, ids []domain.ExecutionID) bool 
 			delete(believed, id)
 		}
 		return err
-	}, "SELECT id, version FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(slices.Sorted(maps.Keys(believed)))+")")
+	}, "SELECT id, version FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(slices.Sorted(maps.Keys(believed)))+")")
 	if err != nil {
 		return false
 	}
@@ -140,7 +141,7 @@ func (s *core) doubtChanged(ctx context.Context, ids []domain.ExecutionID) bool 
 
 // load returns what is known of the ids that exist (or existed: a planned
 // execution may have been taken back).
-func (f *flights) load(ctx context.Context, q querier, ids []domain.ExecutionID) (map[domain.ExecutionID]flight, error) {
+func (f *flights) load(ctx context.Context, q db.Querier, ids []domain.ExecutionID) (map[domain.ExecutionID]flight, error) {
 	found := make(map[domain.ExecutionID]flight, len(ids))
 	var missing []domain.ExecutionID
 	for _, id := range ids {
@@ -155,7 +156,7 @@ func (f *flights) load(ctx context.Context, q querier, ids []domain.ExecutionID)
 	if len(missing) == 0 {
 		return found, nil
 	}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var r ref
 		if err := rows.Scan(&r.id, &r.tenant, &r.job, &r.revision, &r.executor, &r.fireAt, &r.parent); err != nil {
 			return err
@@ -163,7 +164,7 @@ func (f *flights) load(ctx context.Context, q querier, ids []domain.ExecutionID)
 		found[r.id] = flight{ref: r}
 		f.refs.Add(r.id, r)
 		return nil
-	}, "SELECT id, tenant_id, job_id, revision, executor_id, fire_at, parent_id FROM executions WHERE id IN ("+idList(missing)+")")
+	}, "SELECT id, tenant_id, job_id, revision, executor_id, fire_at, parent_id FROM executions WHERE id IN ("+db.IDList(missing)+")")
 	return found, err
 }
 

@@ -3,13 +3,10 @@ package gormstore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
-	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // TestAFrozenClaimIsFreedAndFenced: a node stands still in the middle of a
@@ -80,7 +78,7 @@ func TestAFrozenClaimIsFreedAndFenced(t *testing.T) {
 func onMariaDB(t *testing.T, s *Store) bool {
 	t.Helper()
 	var version string
-	require.NoError(t, s.write.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version))
+	require.NoError(t, s.Write.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version))
 	return strings.Contains(version, "MariaDB")
 }
 
@@ -90,10 +88,10 @@ func onMariaDB(t *testing.T, s *Store) bool {
 func TestTheServerEndsOnlyTransactionsThatAreSilent(t *testing.T) {
 	s := openStore(t, mysqlOptions(t))
 	ctx := t.Context()
-	limits := func(q querier) string {
+	limits := func(q db.Querier) string {
 		t.Helper()
 		var set []string
-		require.NoError(t, query(ctx, q, func(rows *sql.Rows) error {
+		require.NoError(t, db.Query(ctx, q, func(rows *sql.Rows) error {
 			var name, value string
 			err := rows.Scan(&name, &value)
 			set = append(set, name+"="+value)
@@ -102,22 +100,22 @@ func TestTheServerEndsOnlyTransactionsThatAreSilent(t *testing.T) {
 		return strings.Join(set, " ")
 	}
 	var server string
-	require.NoError(t, s.write.QueryRowContext(ctx, "SELECT @@GLOBAL.wait_timeout").Scan(&server))
+	require.NoError(t, s.Write.QueryRowContext(ctx, "SELECT @@GLOBAL.wait_timeout").Scan(&server))
 	usual, bounded := "wait_timeout="+server, "wait_timeout=5"
 	if onMariaDB(t, s) {
 		usual = "idle_transaction_timeout=3 " + usual
 		bounded = usual
 	}
-	s.write.SetMaxOpenConns(1)
-	require.Equal(t, usual, limits(s.write))
-	require.NoError(t, s.snapshot(ctx, func(q querier) error {
+	s.Write.SetMaxOpenConns(1)
+	require.Equal(t, usual, limits(s.Write))
+	require.NoError(t, s.Snapshot(ctx, func(q db.Querier) error {
 		require.Equal(t, bounded, limits(q))
 		return nil
 	}))
-	require.Equal(t, usual, limits(s.write), "after a transaction for reading")
-	require.Equal(t, 1, s.write.Stats().OpenConnections)
-	require.NoError(t, s.leaseTx(ctx, "test", func(x *txn) error { require.Equal(t, bounded, limits(x.q)); return nil }))
-	require.NoError(t, s.run(ctx, "test", func(x *txn) error { require.Equal(t, bounded, limits(x.q)); return nil }))
+	require.Equal(t, usual, limits(s.Write), "after a transaction for reading")
+	require.Equal(t, 1, s.Write.Stats().OpenConnections)
+	require.NoError(t, s.LeaseTx(ctx, "test", func(x *db.Tx) error { require.Equal(t, bounded, limits(x.Conn)); return nil }))
+	require.NoError(t, s.Run(ctx, "test", func(x *db.Tx) error { require.Equal(t, bounded, limits(x.Conn)); return nil }))
 }
 
 // TestNothingOfAnIdleNodeEnds: no pool hears of the server's timeouts, however
@@ -126,10 +124,10 @@ func TestNothingOfAnIdleNodeEnds(t *testing.T) {
 	t.Parallel()
 	o := mysqlOptions(t)
 	var repeats atomic.Int64
-	o.Observe = func(x Transaction) { repeats.Add(int64(x.Repeats)) }
-	s := openStore(t, o)
+	o.Observe = func(x db.Transaction) { repeats.Add(int64(x.Repeats)) }
+	s, clock := openStore(t, o), openStore(t, o)
 	ctx := t.Context()
-	taken, err := s.write.Conn(ctx)
+	taken, err := s.Write.Conn(ctx)
 	require.NoError(t, err)
 	defer taken.Close()
 	use := func() {
@@ -141,10 +139,10 @@ func TestNothingOfAnIdleNodeEnds(t *testing.T) {
 		for range 3 {
 			errs.Go(func() error {
 				var once sync.Once
-				return s.run(ctx, "test", func(x *txn) error {
+				return s.Run(ctx, "test", func(x *db.Tx) error {
 					once.Do(began.Done)
 					<-together
-					_, err := x.clock()
+					_, err := x.Clock()
 					return err
 				})
 			})
@@ -154,67 +152,18 @@ func TestNothingOfAnIdleNodeEnds(t *testing.T) {
 		require.NoError(t, errs.Wait())
 		_, err := s.Now(ctx)
 		require.NoError(t, err)
-		require.NoError(t, s.snapshot(ctx, func(q querier) error { return query(ctx, q, func(*sql.Rows) error { return nil }, "SELECT 1") }))
+		require.NoError(t, s.Snapshot(ctx, func(q db.Querier) error { return db.Query(ctx, q, func(*sql.Rows) error { return nil }, "SELECT 1") }))
 		_, err = s.ReadPartitions(ctx)
 		require.NoError(t, err)
 	}
 	use()
-	// Longer than any timeout of the server's for what is silent.
-	time.Sleep(6 * time.Second)
-	require.NoError(t, query(ctx, taken, func(*sql.Rows) error { return nil }, "SELECT 1"))
+	// The server lets more time pass than any of its timeouts for what is silent.
+	for range 3 {
+		require.NoError(t, db.Query(ctx, clock.Read, func(*sql.Rows) error { return nil }, "SELECT SLEEP(2)"))
+	}
+	require.NoError(t, db.Query(ctx, taken, func(*sql.Rows) error { return nil }, "SELECT 1"))
 	use()
 	require.Zero(t, repeats.Load())
-}
-
-// TestAConnectionThatRestedTooLongIsNotUsed: nobody waits for the server to
-// have ended it.
-func TestAConnectionThatRestedTooLongIsNotUsed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		made := 0
-		db := sql.OpenDB(connectorFunc(func() (driver.Conn, error) {
-			made++
-			return &implicitConn{mysqlConn: &restingConn{mysqlConn: &scripted{}, usedAt: time.Now()}}, nil
-		}))
-		defer db.Close()
-		use := func() {
-			t.Helper()
-			tx, err := db.BeginTx(t.Context(), nil)
-			require.NoError(t, err)
-			_, err = tx.ExecContext(t.Context(), "one")
-			require.NoError(t, err)
-			require.NoError(t, tx.Commit())
-		}
-		use()
-		time.Sleep(restLimit)
-		use()
-		require.Equal(t, 1, made)
-		time.Sleep(restLimit + time.Millisecond)
-		use()
-		require.Equal(t, 2, made)
-	})
-}
-
-type connectorFunc func() (driver.Conn, error)
-
-func (f connectorFunc) Connect(context.Context) (driver.Conn, error) { return f() }
-func (f connectorFunc) Driver() driver.Driver                        { return nil }
-
-// A limit that could not be lifted costs its connection, and not the transaction.
-func TestAConnectionThatStaysLimitedIsNotUsed(t *testing.T) {
-	fails := map[string]error{limitSilenceNoMore: errors.New("it broke")}
-	db := sql.OpenDB(connectorFunc(func() (driver.Conn, error) { return &explicitConn{mysqlConn: &scripted{fails: fails}}, nil }))
-	defer db.Close()
-	for range 2 {
-		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
-		require.NoError(t, err)
-		require.NoError(t, tx.Commit())
-		require.Zero(t, db.Stats().OpenConnections)
-	}
-	delete(fails, limitSilenceNoMore)
-	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
-	require.NoError(t, err)
-	require.NoError(t, tx.Rollback())
-	require.Equal(t, 1, db.Stats().OpenConnections)
 }
 
 // TestASlowMigrationIsNotEnded: neither by the limits of transactions, nor by
@@ -225,11 +174,11 @@ func TestASlowMigrationIsNotEnded(t *testing.T) {
 	ctx := t.Context()
 	s := openStore(t, o)
 	// As if it had been broken off: it runs again, and fills this table.
-	_, err := s.write.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0")
+	_, err := s.Write.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0")
 	require.NoError(t, err)
-	_, err = s.write.ExecContext(ctx, "DELETE FROM partition_leases")
+	_, err = s.Write.ExecContext(ctx, "DELETE FROM partition_leases")
 	require.NoError(t, err)
-	blocker, err := s.write.Conn(ctx)
+	blocker, err := s.Write.Conn(ctx)
 	require.NoError(t, err)
 	defer blocker.Close()
 	_, err = blocker.ExecContext(ctx, "LOCK TABLES partition_leases READ")
@@ -239,7 +188,10 @@ func TestASlowMigrationIsNotEnded(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- Migrate(context.WithoutCancel(ctx), slow) }()
 	// Longer than any limit: of a silent connection, of a transaction, of an answer.
-	time.Sleep(6 * time.Second)
+	for range 3 {
+		_, err = blocker.ExecContext(ctx, "SELECT SLEEP(2)")
+		require.NoError(t, err)
+	}
 	select {
 	case err := <-done:
 		t.Fatalf("it did not wait: %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // maxHolders bounds how many holders of a slot are told.
@@ -17,8 +18,8 @@ const maxHolders = 20
 // ListSlotHolders goes through the job's partition: whoever holds a slot has a
 // WakeAt.
 func (s *Runs) ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) (views []store.ExecutionView, err error) {
-	err = s.look(ctx, "list slot holders", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+" FROM executions"+s.d.byIndex("ix_executions_wake")+
+	err = s.Look(ctx, "list slot holders", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		rows, err := s.scanExecutions(ctx, q, "SELECT "+executionColumns+" FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
 			" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ? AND holds_slot = 1 LIMIT ?",
 			domain.PartitionOf(job), int64(job), int64(tenant), maxHolders)
 		if err != nil {
@@ -41,16 +42,16 @@ func (s *Instances) ListHeld(ctx context.Context, tenant domain.TenantID, instan
 		asked[domain.Held{ID: a.ID, Fence: a.Fence}] = true
 		ids[i] = a.ID
 	}
-	err = s.look(ctx, "list held attempts", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list held attempts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		held = nil
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var h domain.Held
 			err := rows.Scan(&h.ID, &h.Fence)
 			if asked[h] {
 				held = append(held, h)
 			}
 			return err
-		}, "SELECT id, fence FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(ids)+") AND tenant_id = ? AND instance_id = ? AND (lingers = 1 OR state IN ("+onInstance+"))",
+		}, "SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") AND tenant_id = ? AND instance_id = ? AND (lingers = 1 OR state IN ("+onInstance+"))",
 			int64(tenant), int64(instance))
 	})
 	return held, err

@@ -3,7 +3,6 @@ package gormstore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,130 +12,34 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
-
-// scripted is a connection of the driver's kind that fails where it is told to.
-type scripted struct {
-	mysqlConn
-	fails map[string]error
-	sent  []string
-	ended bool
-}
-
-func (c *scripted) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
-	c.sent = append(c.sent, query)
-	return driver.RowsAffected(1), c.fails[query]
-}
-
-func (c *scripted) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
-	return scriptedTx{}, nil
-}
-func (c *scripted) CheckNamedValue(*driver.NamedValue) error     { return nil }
-func (c *scripted) ResetSession(context.Context) error           { return nil }
-func (c *scripted) IsValid() bool                                { return !c.ended }
-func (c *scripted) Close() error                                 { c.ended = true; return nil }
-func (c *scripted) Connect(context.Context) (driver.Conn, error) { c.ended = false; return c, nil }
-func (c *scripted) Driver() driver.Driver                        { return nil }
-
-// scriptedTx ends well.
-type scriptedTx struct{}
-
-func (scriptedTx) Commit() error   { return nil }
-func (scriptedTx) Rollback() error { return nil }
-
-func openScripted(t *testing.T, fails map[string]error) (*scripted, *sql.DB) {
-	t.Helper()
-	c := &scripted{fails: fails}
-	db := sql.OpenDB(implicitConnector{c})
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return c, db
-}
-
-const setImplicit = "SET SESSION autocommit = 0"
-
-// A transaction is its statements and its end; one without statements is nothing.
-func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
-	c, db := openScripted(t, nil)
-	for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
-		tx, err := db.BeginTx(t.Context(), nil)
-		require.NoError(t, err)
-		require.NoError(t, end(tx), "nothing to end")
-		tx, err = db.BeginTx(t.Context(), nil)
-		require.NoError(t, err)
-		for _, statement := range []string{"one", "two"} {
-			_, err = tx.ExecContext(t.Context(), statement)
-			require.NoError(t, err)
-		}
-		require.NoError(t, end(tx))
-	}
-	require.Equal(t, []string{setImplicit, "one", "two", "COMMIT", "one", "two", "ROLLBACK"}, c.sent, "on one connection")
-}
-
-// Whatever happens to an end, nobody gets a connection that may be inside of a transaction.
-func TestNoConnectionReturnsInsideATransaction(t *testing.T) {
-	broken := errors.New("it broke")
-	for _, c := range []struct {
-		end  func(*sql.Tx) error
-		sent string
-	}{{(*sql.Tx).Commit, "COMMIT"}, {(*sql.Tx).Rollback, "ROLLBACK"}} {
-		conn, db := openScripted(t, map[string]error{c.sent: broken})
-		tx, err := db.BeginTx(t.Context(), nil)
-		require.NoError(t, err)
-		_, err = tx.ExecContext(t.Context(), "one")
-		require.NoError(t, err)
-		require.ErrorIs(t, c.end(tx), broken)
-		require.True(t, conn.ended)
-		require.Zero(t, db.Stats().OpenConnections)
-
-		delete(conn.fails, c.sent)
-		tx, err = db.BeginTx(t.Context(), nil)
-		require.NoError(t, err)
-		require.NoError(t, tx.Commit())
-		require.Equal(t, []string{setImplicit, "one", c.sent, setImplicit}, conn.sent)
-	}
-}
-
-// A statement outside of a transaction would never be committed, and a read would hold its view.
-func TestNothingIsSentOutsideOfATransaction(t *testing.T) {
-	c, db := openScripted(t, nil)
-	_, err := db.ExecContext(t.Context(), "one")
-	require.ErrorIs(t, err, errNoTransaction)
-	_, err = db.QueryContext(t.Context(), "one")
-	require.ErrorIs(t, err, errNoTransaction)
-	_, err = db.PrepareContext(t.Context(), "one")
-	require.ErrorIs(t, err, errNoTransaction)
-	_, err = db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable})
-	require.Error(t, err)
-	_, err = db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
-	require.Error(t, err)
-	require.Equal(t, []string{setImplicit}, c.sent)
-}
 
 // Transactions are of one isolation and leave nothing open.
 func TestSessionsOfTransactions(t *testing.T) {
 	s := openStore(t, mysqlOptions(t))
-	s.txs.SetMaxOpenConns(1)
+	s.Transactions.SetMaxOpenConns(1)
 	var first, second int64
 	look := func(id *int64, end error) {
-		err := s.run(t.Context(), "look", func(x *txn) error {
+		err := s.Run(t.Context(), "look", func(x *db.Tx) error {
 			var autocommit int
 			var variable, isolation string
-			if err := x.raw.QueryRowContext(x.ctx, "SELECT CONNECTION_ID(), @@SESSION.autocommit").Scan(id, &autocommit); err != nil {
+			if err := x.SQL.QueryRowContext(x.Ctx, "SELECT CONNECTION_ID(), @@SESSION.autocommit").Scan(id, &autocommit); err != nil {
 				return err
 			}
 			require.Zero(t, autocommit)
-			if err := x.raw.QueryRowContext(x.ctx, "SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')").
+			if err := x.SQL.QueryRowContext(x.Ctx, "SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')").
 				Scan(&variable, &isolation); err != nil {
 				return err
 			}
 			require.Equal(t, "READ-COMMITTED", isolation)
-			_, err := x.exec(x.ctx, "INSERT INTO cluster_values (name, value) VALUES ('look', '1')")
+			_, err := x.Exec(x.Ctx, "INSERT INTO cluster_values (name, value) VALUES ('look', '1')")
 			return errors.Join(err, end)
 		})
 		require.ErrorIs(t, err, end)
 	}
 	written := func() (n int) {
-		require.NoError(t, s.write.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM cluster_values WHERE name = 'look'").Scan(&n))
+		require.NoError(t, s.Write.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM cluster_values WHERE name = 'look'").Scan(&n))
 		return n
 	}
 	look(&first, errors.New("no"))
@@ -153,21 +56,21 @@ func TestABatchLosesItsConnectionBeforeItsCommit(t *testing.T) {
 	w := newWorld(t, s, 3, domain.BlockSerial)
 	ctx := t.Context()
 	holders := func() (n int) {
-		require.NoError(t, s.write.QueryRowContext(ctx, "SELECT SUM(holders) FROM job_slots WHERE tenant_id = ?", int64(w.tenant)).Scan(&n))
+		require.NoError(t, s.Write.QueryRowContext(ctx, "SELECT SUM(holders) FROM job_slots WHERE tenant_id = ?", int64(w.tenant)).Scan(&n))
 		return n
 	}
 	kills, left := 0, -1
 	kill := func() {
 		var once sync.Once
-		s.commit = func(tx *sql.Tx) (err error) {
+		s.Commit = func(tx *sql.Tx) (err error) {
 			once.Do(func() {
 				kills++
 				var id int64
 				require.NoError(t, tx.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
-				_, err := s.write.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
+				_, err := s.Write.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
 				require.NoError(t, err)
 				for there := 1; there > 0; { // the server undoes it on its own time
-					require.NoError(t, s.write.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?", id).Scan(&there))
+					require.NoError(t, s.Write.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?", id).Scan(&there))
 				}
 				left = holders()
 			})
@@ -208,13 +111,13 @@ func TestADeadConnectionOfThePoolIsNotUsed(t *testing.T) {
 	var ids []int64
 	var held []*sql.Conn
 	for range 3 {
-		conn, err := s.write.Conn(ctx)
+		conn, err := s.Write.Conn(ctx)
 		require.NoError(t, err)
 		var id int64
 		require.NoError(t, conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
 		ids, held = append(ids, id), append(held, conn)
 	}
-	killer, err := s.write.Conn(ctx)
+	killer, err := s.Write.Conn(ctx)
 	require.NoError(t, err)
 	for _, conn := range held {
 		require.NoError(t, conn.Close()) // back to the pool
@@ -227,9 +130,9 @@ func TestADeadConnectionOfThePoolIsNotUsed(t *testing.T) {
 		}
 	}
 	var after int64
-	require.NoError(t, s.write.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&after))
+	require.NoError(t, s.Write.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&after))
 	require.NotContains(t, ids, after)
-	_, err = s.write.ExecContext(ctx, "DELETE FROM cluster_values WHERE name = 'none'")
+	_, err = s.Write.ExecContext(ctx, "DELETE FROM cluster_values WHERE name = 'none'")
 	require.NoError(t, err)
 	require.NoError(t, killer.Close())
 }
@@ -244,8 +147,8 @@ func TestABatchWhoseCallerGaveUp(t *testing.T) {
 			ids := []domain.ExecutionID{claimed[0].ID, claimed[1].ID, claimed[2].ID}
 			ctx, giveUp := context.WithCancel(t.Context())
 			err := s.runBatch(ctx, "test", ids, loadOptions{slots: true, offers: true}, func(b *batch) error {
-				if b.t.alone != nil {
-					return errNotAlone
+				if b.t.Single != nil {
+					return db.ErrNeedsTransaction
 				}
 				offers := make([]store.Offer, len(ids))
 				for i, id := range ids {
@@ -259,7 +162,7 @@ func TestABatchWhoseCallerGaveUp(t *testing.T) {
 				}
 				giveUp()
 				for { // until the transaction has ended: the statements themselves do not know
-					if _, err := b.t.clock(); err != nil {
+					if _, err := b.t.Clock(); err != nil {
 						return err
 					}
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type instanceRow struct {
@@ -57,7 +58,7 @@ func toInstanceRow(i domain.Instance) (*instanceRow, error) {
 		ID: int64(i.ID), TenantID: int64(i.TenantID), ExecutorID: int64(i.Executor), BootID: i.BootID,
 		Name: clip(i.Name, nameSize), Host: clip(i.Host, 255), PID: int64(i.PID),
 		AppVersion: clip(i.AppVersion, nameSize), Build: i.Build, Client: clip(i.Client, nameSize), Labels: string(labels), Handlers: string(handlers),
-		Slots: int64(i.Slots), Running: int64(i.Running), Draining: flag(i.Draining), StartedAt: millis(i.StartedAt),
+		Slots: int64(i.Slots), Running: int64(i.Running), Draining: db.Flag(i.Draining), StartedAt: db.Millis(i.StartedAt),
 	}, nil
 }
 
@@ -67,9 +68,9 @@ func (r *instanceRow) instance() domain.Instance {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
 		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
-		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, DrainingAt: instant(r.DrainingAt), Refusing: r.Refusing != 0, StartedAt: instant(r.StartedAt),
-		ConnectedAt: instant(r.ConnectedAt), LastSeenAt: instant(r.LastSeenAt), LeaseUntil: instant(r.LeaseUntil),
-		GoneAt: instant(r.GoneAt), GoneReason: r.GoneReason,
+		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, DrainingAt: db.Instant(r.DrainingAt), Refusing: r.Refusing != 0, StartedAt: db.Instant(r.StartedAt),
+		ConnectedAt: db.Instant(r.ConnectedAt), LastSeenAt: db.Instant(r.LastSeenAt), LeaseUntil: db.Instant(r.LeaseUntil),
+		GoneAt: db.Instant(r.GoneAt), GoneReason: r.GoneReason,
 	}
 	if json.Unmarshal([]byte(r.Labels), &i.Labels) != nil {
 		i.Labels = nil
@@ -85,21 +86,21 @@ type leaseRow struct {
 	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt, drainingAt, refusing int64
 }
 
-var leaseTable = table[leaseRow]{
-	name: "instances", keys: 2, required: 2,
-	columns: []column[leaseRow]{
-		intColumn("id", func(r *leaseRow) *int64 { return &r.id }),
-		intColumn("tenant_id", func(r *leaseRow) *int64 { return &r.tenantID }),
-		intColumn("running", func(r *leaseRow) *int64 { return &r.running }),
-		intColumn("slots", func(r *leaseRow) *int64 { return &r.slots }),
-		intColumn("draining", func(r *leaseRow) *int64 { return &r.draining }),
-		intColumn("last_seen_at", func(r *leaseRow) *int64 { return &r.lastSeenAt }),
-		intColumn("lease_until", func(r *leaseRow) *int64 { return &r.leaseUntil }),
-		intColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
-		intColumn("parked", func(r *leaseRow) *int64 { return &r.parked }),
-		intColumn("wanted_at", func(r *leaseRow) *int64 { return &r.wantedAt }),
-		intColumn("draining_at", func(r *leaseRow) *int64 { return &r.drainingAt }),
-		intColumn("refusing", func(r *leaseRow) *int64 { return &r.refusing }),
+var leaseTable = db.Table[leaseRow]{
+	Name: "instances", Keys: 2, Required: 2,
+	Columns: []db.Column[leaseRow]{
+		db.IntColumn("id", func(r *leaseRow) *int64 { return &r.id }),
+		db.IntColumn("tenant_id", func(r *leaseRow) *int64 { return &r.tenantID }),
+		db.IntColumn("running", func(r *leaseRow) *int64 { return &r.running }),
+		db.IntColumn("slots", func(r *leaseRow) *int64 { return &r.slots }),
+		db.IntColumn("draining", func(r *leaseRow) *int64 { return &r.draining }),
+		db.IntColumn("last_seen_at", func(r *leaseRow) *int64 { return &r.lastSeenAt }),
+		db.IntColumn("lease_until", func(r *leaseRow) *int64 { return &r.leaseUntil }),
+		db.IntColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
+		db.IntColumn("parked", func(r *leaseRow) *int64 { return &r.parked }),
+		db.IntColumn("wanted_at", func(r *leaseRow) *int64 { return &r.wantedAt }),
+		db.IntColumn("draining_at", func(r *leaseRow) *int64 { return &r.drainingAt }),
+		db.IntColumn("refusing", func(r *leaseRow) *int64 { return &r.refusing }),
 	},
 }
 
@@ -127,37 +128,37 @@ func (s *Instances) RenewInstances(ctx context.Context, renewals []store.Instanc
 		ids = append(ids, int64(r.ID))
 	}
 	slices.Sort(ids)
-	err = s.runRepeatable(ctx, "renew instances", func(t *txn) error {
+	err = s.RunRepeatable(ctx, "renew instances", func(t *db.Tx) error {
 		renewed = nil
-		var changes []change[leaseRow]
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		var changes []db.Change[leaseRow]
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			before := &leaseRow{}
 			var at int64
-			if err := rows.Scan(leaseTable.targets(before, &at)...); err != nil {
+			if err := rows.Scan(leaseTable.Targets(before, &at)...); err != nil {
 				return err
 			}
-			now = instant(max(at, millis(now)))
+			now = db.Instant(max(at, db.Millis(now)))
 			after, load := *before, loads[before.id]
-			after.running, after.slots, after.draining = int64(load.Running), int64(load.Slots), flag(load.Draining)
+			after.running, after.slots, after.draining = int64(load.Running), int64(load.Slots), db.Flag(load.Draining)
 			after.drainingAt = drainingSince(before.drainingAt, load.Draining, at-load.DrainingFor.Milliseconds())
-			if after.parked = flag(load.Parked); !load.Parked {
+			if after.parked = db.Flag(load.Parked); !load.Parked {
 				after.wantedAt = 0
 			}
-			after.refusing, after.lastSeenAt = flag(load.Refusing), at
+			after.refusing, after.lastSeenAt = db.Flag(load.Refusing), at
 			after.leaseUntil = max(after.leaseUntil, at+(ttl+load.Quiet).Milliseconds())
-			changes = append(changes, change[leaseRow]{before, &after})
+			changes = append(changes, db.Change[leaseRow]{Before: before, After: &after})
 			renewed = append(renewed, domain.InstanceID(before.id))
 			return nil
-		}, "SELECT "+t.d.clock()+", "+leaseTable.list("")+" FROM instances"+t.d.byPrimary()+
-			" WHERE id IN ("+idList(ids)+") AND gone_at = 0 ORDER BY id"+t.d.forUpdate())
+		}, "SELECT "+t.Dialect.Clock()+", "+leaseTable.List("")+" FROM instances"+t.Dialect.ByPrimary()+
+			" WHERE id IN ("+db.IDList(ids)+") AND gone_at = 0 ORDER BY id"+t.Dialect.ForUpdate())
 		if err != nil {
 			return err
 		}
 		if len(changes) == 0 {
-			now, err = t.clock()
+			now, err = t.Clock()
 			return err
 		}
-		return leaseTable.update(t, changes)
+		return leaseTable.Update(t, changes)
 	})
 	return now, renewed, err
 }
@@ -166,8 +167,8 @@ func (s *Instances) WakeInstances(ctx context.Context, executors []domain.Execut
 	if len(executors) == 0 {
 		return nil
 	}
-	return s.runRepeatable(ctx, "wake instances", func(t *txn) error {
-		_, err := t.exec(t.ctx, "UPDATE instances SET wanted_at = "+t.d.clock()+" WHERE parked = 1 AND executor_id IN ("+idList(executors)+") AND gone_at = 0 AND wanted_at = 0")
+	return s.RunRepeatable(ctx, "wake instances", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, "UPDATE instances SET wanted_at = "+t.Dialect.Clock()+" WHERE parked = 1 AND executor_id IN ("+db.IDList(executors)+") AND gone_at = 0 AND wanted_at = 0")
 		return err
 	})
 }
@@ -176,25 +177,25 @@ func (s *Instances) ListWanted(ctx context.Context, ids []domain.InstanceID) (ou
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = s.look(ctx, "list wanted instances", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list wanted instances", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out = nil
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var id domain.InstanceID
 			err := rows.Scan(&id)
 			out = append(out, id)
 			return err
-		}, "SELECT id FROM instances WHERE id IN ("+idList(ids)+") AND parked = 1 AND wanted_at > 0")
+		}, "SELECT id FROM instances WHERE id IN ("+db.IDList(ids)+") AND parked = 1 AND wanted_at > 0")
 	})
 	return out, err
 }
 
 // ExpireInstances waits as long after a lease's end as the sweep does.
 func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) (out []domain.Instance, err error) {
-	err = s.runRepeatable(ctx, "expire instances", func(t *txn) error {
-		if err := t.guard(); err != nil {
+	err = s.RunRepeatable(ctx, "expire instances", func(t *db.Tx) error {
+		if err := t.Guard(); err != nil {
 			return err
 		}
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err == nil {
 			err = believe(now, latest)
 		}
@@ -202,7 +203,7 @@ func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func(
 			return err
 		}
 		var rows []instanceRow
-		err = t.db.Clauses(t.skipLocked()...).Where("gone_at = 0 AND lease_until < ?", millis(now.Add(-domain.LeaseMargin))).
+		err = t.Gorm.Clauses(t.SkipLocked()...).Where("gone_at = 0 AND lease_until < ?", db.Millis(now.Add(-domain.LeaseMargin))).
 			Order("lease_until").Limit(pageSize(limit)).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
 			out = nil
@@ -210,10 +211,10 @@ func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func(
 		}
 		ids := make([]int64, len(rows))
 		for i := range rows {
-			rows[i].GoneAt, rows[i].GoneReason, rows[i].Running = millis(now), "its lease ran out", 0
+			rows[i].GoneAt, rows[i].GoneReason, rows[i].Running = db.Millis(now), "its lease ran out", 0
 			ids[i] = rows[i].ID
 		}
-		_, err = t.exec(t.ctx, "UPDATE instances SET gone_at = ?, gone_reason = ?, running = 0 WHERE id IN ("+idList(ids)+")", millis(now), rows[0].GoneReason)
+		_, err = t.Exec(t.Ctx, "UPDATE instances SET gone_at = ?, gone_reason = ?, running = 0 WHERE id IN ("+db.IDList(ids)+")", db.Millis(now), rows[0].GoneReason)
 		if err != nil {
 			return err
 		}

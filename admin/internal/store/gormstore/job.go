@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type jobRow struct {
@@ -77,33 +78,33 @@ func (r *jobRow) job(spec *domain.JobSpec) domain.Job {
 	return domain.Job{
 		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
 		State: domain.JobState(r.State), Kind: domain.JobKind(r.Kind), PauseNote: r.PauseNote, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
-		Declared: r.declared(), Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt),
+		Declared: r.declared(), Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt),
 		CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}
 }
 
 // lockJob locks the job's trigger, which stands for all of the job, and reads
 // the job. A deleted job is not found.
-func lockJob(t *txn, tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
+func lockJob(t *db.Tx, tenant domain.TenantID, id domain.JobID) (trigger *triggerRow, job jobRow, now time.Time, err error) {
 	var at int64
 	trigger = &triggerRow{}
-	err = t.raw.QueryRowContext(t.ctx, "SELECT "+t.d.clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.d.forUpdate(),
-		int64(id), int64(tenant)).Scan(triggerTable.targets(trigger, &at)...)
+	err = t.SQL.QueryRowContext(t.Ctx, "SELECT "+t.Dialect.Clock()+", "+triggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.Dialect.ForUpdate(),
+		int64(id), int64(tenant)).Scan(triggerTable.Targets(trigger, &at)...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, job, now, notFound("job", id)
+		return nil, job, now, db.NotFound("job", id)
 	} else if err != nil {
 		return nil, job, now, fmt.Errorf("lock trigger: %w", err)
 	}
-	err = t.db.Where("id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted)).Take(&job).Error
+	err = t.Gorm.Where("id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted)).Take(&job).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = notFound("job", id)
+		err = db.NotFound("job", id)
 	}
-	return trigger, job, instant(at), err
+	return trigger, job, db.Instant(at), err
 }
 
 // UpdateJob writes a new revision; see revise.
 func (s *Jobs) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
-	err := s.run(ctx, "update job", func(t *txn) error {
+	err := s.Run(ctx, "update job", func(t *db.Tx) error {
 		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
 		if err != nil {
 			return err
@@ -140,13 +141,13 @@ type revision struct {
 
 // revise ends the plan of the old revision and starts anew with the next one.
 // The trigger is locked.
-func (s *shared) revise(t *txn, trigger *triggerRow, job *jobRow, now time.Time, r revision) error {
+func (s *shared) revise(t *db.Tx, trigger *triggerRow, job *jobRow, now time.Time, r revision) error {
 	now, err := s.engine.endPlan(t, trigger, now, r.plan, domain.JobEnabled)
 	if err != nil {
 		return err
 	}
 	job.Revision++
-	job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), r.by
+	job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), r.by
 	job.setSpec(r.spec)
 	job.FiresPerMinute = s.rate(now, r.spec)
 	if err := linkCalendars(t, job, r.spec); err != nil {
@@ -168,13 +169,13 @@ func (s *shared) revise(t *txn, trigger *triggerRow, job *jobRow, now time.Time,
 }
 
 // saveJob writes the job and its trigger.
-func saveJob(t *txn, job *jobRow, next time.Time) error {
-	result := t.db.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "kind", "created_at", "created_by").Updates(job)
+func saveJob(t *db.Tx, job *jobRow, next time.Time) error {
+	result := t.Gorm.Model(&jobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "kind", "created_at", "created_by").Updates(job)
 	if result.Error != nil {
 		return nameTaken(result.Error, job.Name)
 	}
-	_, err := t.exec(t.ctx, "UPDATE triggers SET executor_id = ?, revision = ?, next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
-		job.ExecutorID, job.Revision, millis(next), job.ID, job.TenantID)
+	_, err := t.Exec(t.Ctx, "UPDATE triggers SET executor_id = ?, revision = ?, next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
+		job.ExecutorID, job.Revision, db.Millis(next), job.ID, job.TenantID)
 	return err
 }
 
@@ -182,7 +183,7 @@ func saveJob(t *txn, job *jobRow, next time.Time) error {
 // the job before or after, never in between.
 func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
 	var view store.JobView
-	err := s.run(ctx, "set job state", func(t *txn) error {
+	err := s.Run(ctx, "set job state", func(t *db.Tx) error {
 		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
 		if err != nil {
 			return err
@@ -194,7 +195,7 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		next := domain.Never
 		switch {
 		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
-			next = instant(trigger.nextFireAt) // nothing changes but the note
+			next = db.Instant(trigger.nextFireAt) // nothing changes but the note
 		case p.State == domain.JobEnabled:
 			job.FiresPerMinute = s.rate(now, spec)
 			if err := grow(t, p.Tenant, growth{domain.QuotaFires, job.FiresPerMinute}); err != nil {
@@ -219,7 +220,7 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		job.setDeclared(p.Declared)
 		changed := job.State != int64(p.State)
 		job.State, job.PauseNote = int64(p.State), clip(p.Note, messageSize)
-		job.UpdatedAt, job.UpdatedBy = max(millis(now), job.UpdatedAt), p.By
+		job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), p.By
 		if changed {
 			if err := insertJobEvent(t, &job); err != nil {
 				return err
@@ -237,9 +238,9 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 	return s.FindJob(ctx, p.Tenant, p.ID)
 }
 
-func (c *specCache) ofJob(t *txn, job *jobRow) (*domain.JobSpec, error) {
+func (c *specCache) ofJob(t *db.Tx, job *jobRow) (*domain.JobSpec, error) {
 	key := revisionKey{domain.JobID(job.ID), job.Revision}
-	specs, err := c.load(t.ctx, t.q, []revisionKey{key})
+	specs, err := c.load(t.Ctx, t.Conn, []revisionKey{key})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // createOnce is how many jobs are written in one transaction.
@@ -17,7 +18,7 @@ const createOnce = 100
 // CreateJob writes the slot row with the job: without it nothing could keep
 // overlap out.
 func (s *Jobs) CreateJob(ctx context.Context, j domain.Job, next store.NextFireFunc) (store.JobView, error) {
-	err := s.run(ctx, "create job", func(t *txn) error { return s.insertJobs(t, []store.NewJob{{Job: j, Next: next}}) })
+	err := s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{{Job: j, Next: next}}) })
 	if err != nil {
 		return store.JobView{}, err
 	}
@@ -36,7 +37,7 @@ func (s *Jobs) CreateJobs(ctx context.Context, tenant domain.TenantID, jobs []st
 }
 
 func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []store.NewJob, errs []error) {
-	err := s.run(ctx, "create jobs", func(t *txn) error {
+	err := s.Run(ctx, "create jobs", func(t *db.Tx) error {
 		taken, err := takenNames(t, tenant, jobs)
 		if err != nil {
 			return err
@@ -65,7 +66,7 @@ func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []st
 		switch {
 		case errs[i] != nil:
 		case single:
-			errs[i] = s.run(ctx, "create job", func(t *txn) error { return s.insertJobs(t, []store.NewJob{j}) })
+			errs[i] = s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{j}) })
 		default:
 			errs[i] = err
 		}
@@ -73,13 +74,13 @@ func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []st
 }
 
 // takenNames returns those names of jobs that living jobs have.
-func takenNames(t *txn, tenant domain.TenantID, jobs []store.NewJob) (map[string]bool, error) {
+func takenNames(t *db.Tx, tenant domain.TenantID, jobs []store.NewJob) (map[string]bool, error) {
 	args := []any{int64(tenant), int64(domain.JobDeleted)}
 	for _, j := range jobs {
 		args = append(args, j.Spec.Name)
 	}
 	taken := map[string]bool{}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		taken[name] = true
@@ -92,8 +93,8 @@ func takenNames(t *txn, tenant domain.TenantID, jobs []store.NewJob) (map[string
 }
 
 // insertJobs writes new jobs with all that belongs to them.
-func (s *Jobs) insertJobs(t *txn, jobs []store.NewJob) error {
-	now, err := t.clock()
+func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
+	now, err := t.Clock()
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (s *Jobs) insertJobs(t *txn, jobs []store.NewJob) error {
 	if err := allowJobs(t, rows); err != nil {
 		return err
 	}
-	if err := t.db.Create(&rows).Error; err != nil {
+	if err := t.Gorm.Create(&rows).Error; err != nil {
 		return nameTaken(err, jobs[0].Spec.Name)
 	}
 	revisions := make([]revisionRow, len(jobs))
@@ -132,20 +133,20 @@ func (s *Jobs) insertJobs(t *txn, jobs []store.NewJob) error {
 		if domain.JobState(row.State) == domain.JobEnabled {
 			at = jobs[i].Next(now, spec)
 		}
-		triggers[i] = &triggerRow{jobID: row.ID, tenantID: row.TenantID, part: row.Part, executorID: row.ExecutorID, revision: 1, nextFireAt: millis(at)}
+		triggers[i] = &triggerRow{jobID: row.ID, tenantID: row.TenantID, part: row.Part, executorID: row.ExecutorID, revision: 1, nextFireAt: db.Millis(at)}
 		slots[i] = &slotRow{jobID: row.ID, tenantID: row.TenantID}
 	}
-	if err := t.db.Create(&revisions).Error; err != nil {
+	if err := t.Gorm.Create(&revisions).Error; err != nil {
 		return fmt.Errorf("insert job revisions: %w", err)
 	}
-	if _, err := t.exec(t.ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) VALUES (?, 1, ?, ?, ?, ?)"+
+	if _, err := t.Exec(t.Ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) VALUES (?, 1, ?, ?, ?, ?)"+
 		strings.Repeat(", (?, 1, ?, ?, ?, ?)", len(jobs)-1), events...); err != nil {
 		return fmt.Errorf("note job events: %w", err)
 	}
-	if err := triggerTable.insert(t, triggers); err != nil {
+	if err := triggerTable.Insert(t, triggers); err != nil {
 		return err
 	}
-	return slotTable.insert(t, slots)
+	return slotTable.Insert(t, slots)
 }
 
 func newJobRow(j *domain.Job, now time.Time) jobRow {
@@ -153,7 +154,7 @@ func newJobRow(j *domain.Job, now time.Time) jobRow {
 		ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
 		State: int64(max(j.State, domain.JobEnabled)), Kind: int64(j.Kind), PauseNote: clip(j.PauseNote, messageSize),
 		Source: string(j.Source), DeclarationHash: j.DeclarationHash, Revision: 1,
-		CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
+		CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 	}
 	row.setDeclared(&j.Declared)
 	row.setSpec(&j.Spec)
@@ -161,7 +162,7 @@ func newJobRow(j *domain.Job, now time.Time) jobRow {
 }
 
 // linkNew notes what a new job uses, of which there is nothing yet.
-func linkNew(t *txn, row *jobRow, spec *domain.JobSpec) error {
+func linkNew(t *db.Tx, row *jobRow, spec *domain.JobSpec) error {
 	if len(spec.Schedule.Calendars) > 0 {
 		if err := linkCalendars(t, row, spec); err != nil {
 			return err
@@ -174,7 +175,7 @@ func linkNew(t *txn, row *jobRow, spec *domain.JobSpec) error {
 }
 
 func nameTaken(err error, name string) error {
-	if isDuplicate(err) {
+	if db.IsDuplicate(err) {
 		return errNameTaken(name)
 	}
 	return err
@@ -184,12 +185,12 @@ func errNameTaken(name string) error {
 	return domain.Errorf(domain.CodeConflict, "there is a job named %q already", name)
 }
 
-func insertRevision(t *txn, row *jobRow, spec *domain.JobSpec) error {
+func insertRevision(t *db.Tx, row *jobRow, spec *domain.JobSpec) error {
 	r, err := revisionOf(row, spec)
 	if err != nil {
 		return err
 	}
-	return t.db.Create(&r).Error
+	return t.Gorm.Create(&r).Error
 }
 
 func revisionOf(row *jobRow, spec *domain.JobSpec) (revisionRow, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // maxPage bounds every list, whatever the caller asks for.
@@ -38,7 +39,7 @@ func (s *Jobs) FindJobByName(ctx context.Context, tenant domain.TenantID, name s
 }
 
 func (s *Jobs) findJob(ctx context.Context, step, where string, args ...any) (view store.JobView, err error) {
-	err = s.look(ctx, step, func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, step, func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var row jobRow
 		if err := g.Where(where, args...).Take(&row).Error; err != nil {
 			return err
@@ -71,13 +72,13 @@ func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []st
 	if !ok {
 		return nil, domain.Invalid("sort", "unknown order %q", p.Sort)
 	}
-	err = s.look(ctx, "list jobs", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		g = filterJobs(g.Table("jobs AS j").Select("j.*"), p)
 		if sortBy == store.SortByNextFire || p.NeverFires {
 			g = g.Joins("JOIN triggers AS t ON t.job_id = j.id").Where("t.tenant_id = ?", int64(p.Tenant))
 		}
 		if p.Cursor.ID != 0 {
-			var after any = millis(p.Cursor.At)
+			var after any = db.Millis(p.Cursor.At)
 			if sortBy == store.SortByName {
 				after = p.Cursor.Name
 			}
@@ -87,7 +88,7 @@ func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []st
 		if err := g.Order(order.by).Limit(pageSize(p.Limit)).Find(&rows).Error; err != nil {
 			return err
 		}
-		views, err = s.jobViews(ctx, q, s.reader.WithContext(ctx), rows)
+		views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
 		return err
 	})
 	return views, err
@@ -100,7 +101,7 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 	}
 	if p.NeverFires {
 		// What nobody plans, by ix_triggers_next, less what was not to be planned.
-		g = g.Where("t.next_fire_at >= ? AND j.state = ?", millis(domain.Never), int64(domain.JobEnabled)).
+		g = g.Where("t.next_fire_at >= ? AND j.state = ?", db.Millis(domain.Never), int64(domain.JobEnabled)).
 			Where("NOT EXISTS (SELECT 1 FROM trigger_waits AS w WHERE w.job_id = j.id)").
 			Where("NOT EXISTS (SELECT 1 FROM job_revisions AS r WHERE r.job_id = j.id AND r.revision = j.revision AND r.spec LIKE ? ESCAPE '!')",
 				contains(`"schedule":{"kind":"none"`))
@@ -135,7 +136,7 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 }
 
 // jobViews adds to jobs what stands in other tables, one query per table.
-func (s *shared) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []jobRow) ([]store.JobView, error) {
+func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []jobRow) ([]store.JobView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -154,12 +155,12 @@ func (s *shared) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []job
 		return nil, err
 	}
 	next := map[int64]int64{}
-	err = query(ctx, q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var id, at int64
 		err := rows.Scan(&id, &at)
 		next[id] = at
 		return err
-	}, "SELECT job_id, next_fire_at FROM triggers"+s.d.byPrimary()+" WHERE job_id IN ("+idList(ids)+")")
+	}, "SELECT job_id, next_fire_at FROM triggers"+s.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(ids)+")")
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func (s *shared) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []job
 			spec = r.unreadable(s.specs.why(keys[i]))
 		}
 		views[i] = store.JobView{
-			Job: r.job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: instant(next[r.ID]), AwaitsRun: awaits[r.ID], LastRun: last[r.ID],
+			Job: r.job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], LastRun: last[r.ID],
 		}
 	}
 	return views, nil
@@ -186,20 +187,20 @@ func (s *shared) jobViews(ctx context.Context, q querier, g *gorm.DB, rows []job
 
 // lastRuns finds each job's newest run whose fire time has come: one step in
 // the unique index per job.
-func (s *shared) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int64]*store.LastRun, error) {
+func (s *shared) lastRuns(ctx context.Context, q db.Querier, jobs []int64) (map[int64]*store.LastRun, error) {
 	out := map[int64]*store.LastRun{}
 	for part := range slices.Chunk(jobs, 200) {
 		var terms []string
 		for _, id := range part {
-			terms = append(terms, s.d.bounded(fmt.Sprintf(
+			terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
 				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s AND parent_id = 0 ORDER BY fire_at DESC LIMIT 1",
-				s.d.byIndex("uq_executions_occurrence"), id, s.d.clockNow())))
+				s.Dialect.ByIndex("uq_executions_occurrence"), id, s.Dialect.ClockNow())))
 		}
-		err := query(ctx, q, func(rows *sql.Rows) error {
+		err := db.Query(ctx, q, func(rows *sql.Rows) error {
 			var job, id, state, fireAt, finishedAt int64
 			err := rows.Scan(&job, &id, &state, &fireAt, &finishedAt)
 			out[job] = &store.LastRun{
-				ID: domain.ExecutionID(id), State: domain.State(state), FireAt: instant(fireAt), FinishedAt: instant(finishedAt),
+				ID: domain.ExecutionID(id), State: domain.State(state), FireAt: db.Instant(fireAt), FinishedAt: db.Instant(finishedAt),
 			}
 			return err
 		}, strings.Join(terms, " UNION ALL "))
@@ -211,14 +212,14 @@ func (s *shared) lastRuns(ctx context.Context, q querier, jobs []int64) (map[int
 }
 
 func (s *Jobs) ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.Revision, err error) {
-	err = s.look(ctx, "list revisions", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list revisions", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var rows []revisionRow
 		err := g.Where("job_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("revision DESC").Limit(pageSize(limit)).Find(&rows).Error
 		if err != nil {
 			return err
 		}
 		if len(rows) == 0 {
-			return notFound("job", id)
+			return db.NotFound("job", id)
 		}
 		out = make([]store.Revision, len(rows))
 		for i, r := range rows {
@@ -229,7 +230,7 @@ func (s *Jobs) ListRevisions(ctx context.Context, tenant domain.TenantID, id dom
 			if err := fillCalendars(ctx, q, []cachedSpec{{tenant: tenant, spec: spec}}); err != nil {
 				return err
 			}
-			out[i] = store.Revision{JobID: id, Revision: r.Revision, Spec: *spec, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy}
+			out[i] = store.Revision{JobID: id, Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
 		}
 		return nil
 	})
@@ -237,7 +238,7 @@ func (s *Jobs) ListRevisions(ctx context.Context, tenant domain.TenantID, id dom
 }
 
 func (s *core) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (spec *domain.JobSpec, err error) {
-	err = s.look(ctx, "load job revision", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "load job revision", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		key := revisionKey{id, revision}
 		specs, err := s.specs.load(ctx, q, []revisionKey{key})
 		if err != nil {
@@ -253,8 +254,8 @@ func (s *core) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.Jo
 }
 
 func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error) {
-	err = s.look(ctx, "count jobs", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		return query(ctx, q, func(rows *sql.Rows) error {
+	err = s.Look(ctx, "count jobs", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var state, n int
 			err := rows.Scan(&state, &n)
 			switch domain.JobState(state) {
@@ -270,26 +271,26 @@ func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, 
 }
 
 func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) (views []store.JobView, err error) {
-	err = s.look(ctx, "list next fires", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list next fires", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var rows []jobRow
 		err := g.Table("triggers AS t").Select("j.*").Joins("JOIN jobs AS j ON j.id = t.job_id").
-			Where("t.tenant_id = ? AND t.next_fire_at < ?", int64(tenant), millis(domain.Never)).
+			Where("t.tenant_id = ? AND t.next_fire_at < ?", int64(tenant), db.Millis(domain.Never)).
 			Order("t.next_fire_at, t.job_id").Limit(pageSize(limit)).Find(&rows).Error
 		if err != nil {
 			return err
 		}
-		views, err = s.jobViews(ctx, q, s.reader.WithContext(ctx), rows)
+		views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
 		return err
 	})
 	return views, err
 }
 
 // executorNames maps ids to names; the ids come from rows of the tenant.
-func executorNames(ctx context.Context, q querier, ids []int64) (map[int64]string, error) {
+func executorNames(ctx context.Context, q db.Querier, ids []int64) (map[int64]string, error) {
 	return namesOf(ctx, q, "executors", ids)
 }
 
-func namesOf(ctx context.Context, q querier, table string, ids []int64) (map[int64]string, error) {
+func namesOf(ctx context.Context, q db.Querier, table string, ids []int64) (map[int64]string, error) {
 	out := map[int64]string{}
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -297,12 +298,12 @@ func namesOf(ctx context.Context, q querier, table string, ids []int64) (map[int
 	if len(ids) == 0 {
 		return out, nil
 	}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var id int64
 		var name string
 		err := rows.Scan(&id, &name)
 		out[id] = name
 		return err
-	}, "SELECT id, name FROM "+table+" WHERE id IN ("+idList(ids)+")")
+	}, "SELECT id, name FROM "+table+" WHERE id IN ("+db.IDList(ids)+")")
 	return out, err
 }

@@ -11,21 +11,22 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // UseJoinTokens takes locks only when boots come that were not here before:
 // after a node's restart thousands come at once that were.
 func (s *Tokens) UseJoinTokens(ctx context.Context, list []store.JoinTokenUse) ([]store.UsedJoinToken, error) {
 	u := joining{list: list}
-	err := s.look(ctx, "find join tokens", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err := s.Look(ctx, "find join tokens", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		u = joining{list: list}
-		return u.read(ctx, q, s.d, "")
+		return u.read(ctx, q, s.Dialect, "")
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(u.strangers()) > 0 {
-		err = s.runRepeatable(ctx, "use join tokens", func(t *txn) error {
+		err = s.RunRepeatable(ctx, "use join tokens", func(t *db.Tx) error {
 			u = joining{list: list}
 			return u.use(t)
 		})
@@ -48,7 +49,7 @@ type joinedBoot struct {
 
 // read finds the tokens and which boots they have let in, and answers. lock is
 // appended to what finds the tokens' rows.
-func (u *joining) read(ctx context.Context, q querier, d dialect, lock string) error {
+func (u *joining) read(ctx context.Context, q db.Querier, d db.Dialect, lock string) error {
 	u.out, u.tokens, u.known = make([]store.UsedJoinToken, len(u.list)), map[[32]byte]*joinTokenRow{}, map[joinedBoot]bool{}
 	names, now, err := u.readTokens(ctx, q, d, lock)
 	if err == nil {
@@ -73,7 +74,7 @@ func (u *joining) read(ctx context.Context, q querier, d dialect, lock string) e
 
 // readTokens goes in the order of the ids, so that those who lock do not wait
 // for each other in a circle.
-func (u *joining) readTokens(ctx context.Context, q querier, d dialect, lock string) (names map[int64]string, now int64, err error) {
+func (u *joining) readTokens(ctx context.Context, q db.Querier, d db.Dialect, lock string) (names map[int64]string, now int64, err error) {
 	names = map[int64]string{}
 	var hashes []any
 	seen := map[[32]byte]bool{}
@@ -83,20 +84,20 @@ func (u *joining) readTokens(ctx context.Context, q querier, d dialect, lock str
 			hashes = append(hashes, use.Hash[:])
 		}
 	}
-	err = query(ctx, q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		row, name := &joinTokenRow{}, ""
 		err := rows.Scan(&now, &row.ID, &row.TenantID, &row.ExecutorID, &row.Name, &row.Prefix, &row.Hash, &row.CreatedBy, &row.CreatedAt,
 			&row.ExpiresAt, &row.MaxUses, &row.Uses, &row.RevokedAt, &row.NoJobs, &name)
 		u.tokens[toHash(row.Hash)], names[row.ID] = row, name
 		return err
-	}, "SELECT "+d.clock()+", j.id, j.tenant_id, j.executor_id, j.name, j.prefix, j.hash, j.created_by, j.created_at, j.expires_at, j.max_uses, j.uses, j.revoked_at, j.no_jobs,"+
+	}, "SELECT "+d.Clock()+", j.id, j.tenant_id, j.executor_id, j.name, j.prefix, j.hash, j.created_by, j.created_at, j.expires_at, j.max_uses, j.uses, j.revoked_at, j.no_jobs,"+
 		" COALESCE((SELECT e.name FROM executors AS e WHERE e.id = j.executor_id AND e.tenant_id = j.tenant_id), '')"+
-		" FROM join_tokens AS j WHERE j.hash IN ("+placeholders(len(hashes))+") ORDER BY j.id"+lock, hashes...)
+		" FROM join_tokens AS j WHERE j.hash IN ("+db.Placeholders(len(hashes))+") ORDER BY j.id"+lock, hashes...)
 	return names, now, err
 }
 
 // readBoots asks for each token's boots by the primary key.
-func (u *joining) readBoots(ctx context.Context, q querier) error {
+func (u *joining) readBoots(ctx context.Context, q db.Querier) error {
 	boots := map[int64][]any{}
 	for _, use := range u.list {
 		if row := u.tokens[use.Hash]; row != nil {
@@ -109,10 +110,10 @@ func (u *joining) readBoots(ctx context.Context, q querier) error {
 	var where []string
 	var args []any
 	for id, list := range boots {
-		where = append(where, fmt.Sprintf("(token_id = %d AND boot_id IN (%s))", id, placeholders(len(list))))
+		where = append(where, fmt.Sprintf("(token_id = %d AND boot_id IN (%s))", id, db.Placeholders(len(list))))
 		args = append(args, list...)
 	}
-	return query(ctx, q, func(rows *sql.Rows) error {
+	return db.Query(ctx, q, func(rows *sql.Rows) error {
 		var b joinedBoot
 		err := rows.Scan(&b.token, &b.boot)
 		u.known[b] = true
@@ -134,11 +135,11 @@ func (u *joining) strangers() (out []int) {
 // use counts under the locks of the tokens' rows, so that the last use is given
 // away once. A boot that was let in may come back as long as the token is valid,
 // also when all uses are taken.
-func (u *joining) use(t *txn) error {
-	if err := u.read(t.ctx, t.q, t.d, t.d.forUpdate()); err != nil {
+func (u *joining) use(t *db.Tx) error {
+	if err := u.read(t.Ctx, t.Conn, t.Dialect, t.Dialect.ForUpdate()); err != nil {
 		return err
 	}
-	now, err := t.clock()
+	now, err := t.Clock()
 	if err != nil {
 		return err
 	}
@@ -158,10 +159,10 @@ func (u *joining) use(t *txn) error {
 		row.Uses++
 		used[row.ID], u.known[joinedBoot{row.ID, use.BootID}] = row, true
 		u.out[i].Token = row.token()
-		boots = append(boots, joinTokenBootRow{TokenID: row.ID, BootID: use.BootID, TenantID: row.TenantID, UsedAt: millis(now)})
+		boots = append(boots, joinTokenBootRow{TokenID: row.ID, BootID: use.BootID, TenantID: row.TenantID, UsedAt: db.Millis(now)})
 	}
 	for _, row := range used {
-		if _, err := t.exec(t.ctx, "UPDATE join_tokens SET uses = ? WHERE id = ? AND tenant_id = ?", row.Uses, row.ID, row.TenantID); err != nil {
+		if _, err := t.Exec(t.Ctx, "UPDATE join_tokens SET uses = ? WHERE id = ? AND tenant_id = ?", row.Uses, row.ID, row.TenantID); err != nil {
 			return err
 		}
 	}
@@ -169,5 +170,5 @@ func (u *joining) use(t *txn) error {
 		return nil
 	}
 	slices.SortFunc(boots, func(a, b joinTokenBootRow) int { return strings.Compare(a.BootID, b.BootID) })
-	return t.db.Create(&boots).Error
+	return t.Gorm.Create(&boots).Error
 }

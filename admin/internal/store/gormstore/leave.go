@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // endedInstance is one instance that ends, and how.
@@ -25,7 +26,7 @@ type endedInstance struct {
 
 func (s *Instances) LeaveInstances(ctx context.Context, list []store.InstanceLeave) []error {
 	return together(ctx, list, func(list []store.InstanceLeave) (out []error, err error) {
-		err = s.runRepeatable(ctx, "leave instances", func(t *txn) (err error) {
+		err = s.RunRepeatable(ctx, "leave instances", func(t *db.Tx) (err error) {
 			out, err = s.leave(t, list)
 			return err
 		})
@@ -33,7 +34,7 @@ func (s *Instances) LeaveInstances(ctx context.Context, list []store.InstanceLea
 	}, func(err error) error { return err })
 }
 
-func (s *Instances) leave(t *txn, list []store.InstanceLeave) ([]error, error) {
+func (s *Instances) leave(t *db.Tx, list []store.InstanceLeave) ([]error, error) {
 	rows, err := lockInstances(t, domain.Collect(list, func(l *store.InstanceLeave) int64 { return int64(l.ID) }))
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (s *Instances) leave(t *txn, list []store.InstanceLeave) ([]error, error) {
 	for i, l := range list {
 		row := rows[int64(l.ID)]
 		if row == nil || row.TenantID != int64(l.Tenant) {
-			out[i] = notFound("instance", l.ID)
+			out[i] = db.NotFound("instance", l.ID)
 			continue
 		}
 		ends = append(ends, endedInstance{row: row, reason: l.Reason, grace: func(domain.ExecutionID) time.Duration { return domain.LeaseMargin }})
@@ -54,7 +55,7 @@ func (s *Instances) leave(t *txn, list []store.InstanceLeave) ([]error, error) {
 
 func (s *Instances) SupersedeBoots(ctx context.Context, list []store.SupersedeBootsParams) []store.SupersededBoots {
 	return together(ctx, list, func(list []store.SupersedeBootsParams) (out []store.SupersededBoots, err error) {
-		err = s.runRepeatable(ctx, "supersede boots", func(t *txn) (err error) {
+		err = s.RunRepeatable(ctx, "supersede boots", func(t *db.Tx) (err error) {
 			out, err = s.supersede(t, list)
 			return err
 		})
@@ -62,7 +63,7 @@ func (s *Instances) SupersedeBoots(ctx context.Context, list []store.SupersedeBo
 	}, func(err error) store.SupersededBoots { return store.SupersededBoots{Err: err} })
 }
 
-func (s *Instances) supersede(t *txn, list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
+func (s *Instances) supersede(t *db.Tx, list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
 	var ids []int64
 	by := map[int64]int{} // which of the list named an instance first
 	for i, p := range list {
@@ -73,7 +74,7 @@ func (s *Instances) supersede(t *txn, list []store.SupersedeBootsParams) ([]stor
 		for n, b := range p.BootIDs {
 			boots[n] = b
 		}
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var id int64
 			err := rows.Scan(&id)
 			if _, named := by[id]; !named {
@@ -82,7 +83,7 @@ func (s *Instances) supersede(t *txn, list []store.SupersedeBootsParams) ([]stor
 			}
 			return err
 		}, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
-			t.d.byIndex("uq_instances_boot"), p.Tenant, p.Executor, placeholders(len(boots))), boots...)
+			t.Dialect.ByIndex("uq_instances_boot"), p.Tenant, p.Executor, db.Placeholders(len(boots))), boots...)
 		if err != nil {
 			return nil, err
 		}
@@ -107,13 +108,13 @@ func (s *Instances) supersede(t *txn, list []store.SupersedeBootsParams) ([]stor
 }
 
 // lockInstances goes in the order of the ids, as renewals do.
-func lockInstances(t *txn, ids []int64) (map[int64]*instanceRow, error) {
+func lockInstances(t *db.Tx, ids []int64) (map[int64]*instanceRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	ids = slices.Sorted(slices.Values(ids))
-	list, err := registerTable.selectRows(t, "SELECT "+registerTable.list("")+" FROM instances"+t.d.byPrimary()+
-		" WHERE id IN ("+idList(ids)+") ORDER BY id"+t.d.forUpdate())
+	list, err := registerTable.SelectRows(t, "SELECT "+registerTable.List("")+" FROM instances"+t.Dialect.ByPrimary()+
+		" WHERE id IN ("+db.IDList(ids)+") ORDER BY id"+t.Dialect.ForUpdate())
 	rows := make(map[int64]*instanceRow, len(list))
 	for _, r := range list {
 		rows[r.ID] = r
@@ -123,7 +124,7 @@ func lockInstances(t *txn, ids []int64) (map[int64]*instanceRow, error) {
 
 // endInstances ends the leases of locked instances, each once, and lets their
 // executions be looked at.
-func (s *Instances) endInstances(t *txn, list []endedInstance) (ended []domain.InstanceID, err error) {
+func (s *Instances) endInstances(t *db.Tx, list []endedInstance) (ended []domain.InstanceID, err error) {
 	ends := make(map[domain.InstanceID]endedInstance, len(list))
 	for _, p := range list {
 		if _, twice := ends[domain.InstanceID(p.row.ID)]; !twice && p.row.GoneAt == 0 {
@@ -134,11 +135,11 @@ func (s *Instances) endInstances(t *txn, list []endedInstance) (ended []domain.I
 	if len(ended) == 0 {
 		return nil, nil
 	}
-	now, err := t.clock()
+	now, err := t.Clock()
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]change[instanceRow], 0, len(ended))
+	changes := make([]db.Change[instanceRow], 0, len(ended))
 	for _, id := range ended {
 		p := ends[id]
 		until := now
@@ -146,11 +147,11 @@ func (s *Instances) endInstances(t *txn, list []endedInstance) (ended []domain.I
 			until = now.Add(-domain.LeaseMargin - time.Millisecond) // so that the margin has passed
 		}
 		after := *p.row
-		after.LeaseUntil, after.GoneAt, after.Running = min(after.LeaseUntil, millis(until)), millis(now), 0
+		after.LeaseUntil, after.GoneAt, after.Running = min(after.LeaseUntil, db.Millis(until)), db.Millis(now), 0
 		after.GoneReason = clip(p.reason, nameSize)
-		changes = append(changes, change[instanceRow]{p.row, &after})
+		changes = append(changes, db.Change[instanceRow]{Before: p.row, After: &after})
 	}
-	if err := registerTable.update(t, changes); err != nil {
+	if err := registerTable.Update(t, changes); err != nil {
 		return nil, err
 	}
 	return ended, s.wakeInstances(t, ends)
@@ -159,7 +160,7 @@ func (s *Instances) endInstances(t *txn, list []endedInstance) (ended []domain.I
 // wakeInstances finds the executions among their tenants' living and lingering
 // ones. All are locked at once, so that those who do the same for others do not
 // wait for each other in a circle.
-func (s *Instances) wakeInstances(t *txn, ends map[domain.InstanceID]endedInstance) error {
+func (s *Instances) wakeInstances(t *db.Tx, ends map[domain.InstanceID]endedInstance) error {
 	type group struct{ tenant, executor int64 }
 	of := map[group][]domain.InstanceID{}
 	for id, p := range ends {
@@ -168,13 +169,13 @@ func (s *Instances) wakeInstances(t *txn, ends map[domain.InstanceID]endedInstan
 	}
 	var ids []domain.ExecutionID
 	for g, instances := range of {
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var id domain.ExecutionID
 			err := rows.Scan(&id)
 			ids = append(ids, id)
 			return err
 		}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND %s AND %s AND executor_id = %d AND instance_id IN (%s)",
-			t.d.byIndex("ix_executions_phase"), g.tenant, occupyingPhases, occupiesInstance(""), g.executor, idList(instances)))
+			t.Dialect.ByIndex("ix_executions_phase"), g.tenant, occupyingPhases, occupiesInstance(""), g.executor, db.IDList(instances)))
 		if err != nil {
 			return err
 		}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // insertJobEvent notes the state that a job has come into. The caller holds
 // the trigger's lock, or has just made the job.
-func insertJobEvent(t *txn, job *jobRow) error {
-	_, err := t.exec(t.ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ? FROM job_events WHERE job_id = ?",
+func insertJobEvent(t *db.Tx, job *jobRow) error {
+	_, err := t.Exec(t.Ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ? FROM job_events WHERE job_id = ?",
 		job.ID, job.TenantID, job.State, job.UpdatedAt, job.UpdatedBy, job.ID)
 	if err != nil {
 		return fmt.Errorf("note job event: %w", err)
@@ -26,8 +27,8 @@ func insertJobEvent(t *txn, job *jobRow) error {
 
 // ledgerReader reads in one transaction.
 type ledgerReader struct {
-	q   querier
-	d   dialect
+	q   db.Querier
+	d   db.Dialect
 	now time.Time
 }
 
@@ -36,16 +37,16 @@ var _ store.LedgerReader = (*ledgerReader)(nil)
 // ReadLedger begins a transaction that cannot write. It sees each page as it is
 // when it is read: what is judged lies far enough back not to change.
 func (s *Ledger) ReadLedger(ctx context.Context, fn func(store.LedgerReader) error) error {
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return translate("read ledger", err)
+		return db.Translate("read ledger", err)
 	}
 	defer func() { _ = tx.Rollback() }() // there is nothing to commit
 	var ms int64
-	if err := tx.QueryRowContext(ctx, "SELECT "+s.d.clock()).Scan(&ms); err != nil {
-		return translate("read ledger", err)
+	if err := tx.QueryRowContext(ctx, "SELECT "+s.Dialect.Clock()).Scan(&ms); err != nil {
+		return db.Translate("read ledger", err)
 	}
-	return translate("read ledger", fn(&ledgerReader{tx, s.d, instant(ms)}))
+	return db.Translate("read ledger", fn(&ledgerReader{tx, s.Dialect, db.Instant(ms)}))
 }
 
 func (r *ledgerReader) Now() time.Time { return r.now }
@@ -54,20 +55,20 @@ func (r *ledgerReader) Now() time.Time { return r.now }
 func (r *ledgerReader) Jobs(ctx context.Context, after domain.JobID, limit int) ([]store.LedgerJob, error) {
 	var list []store.LedgerJob
 	index := map[domain.JobID]int{}
-	err := query(ctx, r.q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, r.q, func(rows *sql.Rows) error {
 		var j store.LedgerJob
 		var next int64
 		err := rows.Scan(&j.ID, &j.TenantID, &next)
-		j.NextFireAt = instant(next)
+		j.NextFireAt = db.Instant(next)
 		index[j.ID] = len(list)
 		list = append(list, j)
 		return err
-	}, "SELECT job_id, tenant_id, next_fire_at FROM triggers"+r.d.byPrimary()+" WHERE job_id > ? ORDER BY job_id LIMIT ?", int64(after), limit)
+	}, "SELECT job_id, tenant_id, next_fire_at FROM triggers"+r.d.ByPrimary()+" WHERE job_id > ? ORDER BY job_id LIMIT ?", int64(after), limit)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	ids := domain.Collect(list, func(j *store.LedgerJob) domain.JobID { return j.ID })
-	err = query(ctx, r.q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, r.q, func(rows *sql.Rows) error {
 		var rev store.Revision
 		var at int64
 		var text sql.RawBytes
@@ -79,38 +80,38 @@ func (r *ledgerReader) Jobs(ctx context.Context, after domain.JobID, limit int) 
 		} else {
 			rev.Spec.Schedule.Kind = "unreadable" // whoever expands it says so
 		}
-		rev.CreatedAt = instant(at)
+		rev.CreatedAt = db.Instant(at)
 		j := &list[index[rev.JobID]]
 		j.Revisions = append(j.Revisions, rev)
 		return nil
-	}, "SELECT job_id, revision, created_at, spec FROM job_revisions WHERE job_id IN ("+idList(ids)+") ORDER BY job_id, revision")
+	}, "SELECT job_id, revision, created_at, spec FROM job_revisions WHERE job_id IN ("+db.IDList(ids)+") ORDER BY job_id, revision")
 	if err != nil {
 		return nil, err
 	}
-	return list, query(ctx, r.q, func(rows *sql.Rows) error {
+	return list, db.Query(ctx, r.q, func(rows *sql.Rows) error {
 		var id domain.JobID
 		var e store.JobEvent
 		var at int64
 		err := rows.Scan(&id, &e.State, &at)
-		e.At = instant(at)
+		e.At = db.Instant(at)
 		j := &list[index[id]]
 		j.Events = append(j.Events, e)
 		return err
-	}, "SELECT job_id, state, at FROM job_events WHERE job_id IN ("+idList(ids)+") ORDER BY job_id, number")
+	}, "SELECT job_id, state, at FROM job_events WHERE job_id IN ("+db.IDList(ids)+") ORDER BY job_id, number")
 }
 
 // Occurrences reads the index alone: it holds every column that is asked for.
 func (r *ledgerReader) Occurrences(ctx context.Context, jobs []domain.JobID, from, to time.Time, fn func(store.Occurrence) error) error {
 	var cells [4]sql.RawBytes
-	return query(ctx, r.q, func(rows *sql.Rows) error {
+	return db.Query(ctx, r.q, func(rows *sql.Rows) error {
 		if err := rows.Scan(&cells[0], &cells[1], &cells[2], &cells[3]); err != nil {
 			return err
 		}
 		return fn(store.Occurrence{
 			JobID: domain.JobID(integer(cells[0])), FireAt: integer(cells[1]), Scheduled: len(cells[2]) == 0, Part: bytes.HasPrefix(cells[2], partPrefix), ID: domain.ExecutionID(integer(cells[3])),
 		})
-	}, "SELECT job_id, fire_at, occurrence_key, id FROM executions"+r.d.byIndex("uq_executions_occurrence")+
-		" WHERE job_id IN ("+idList(jobs)+") AND fire_at >= ? AND fire_at <= ? ORDER BY job_id, fire_at, occurrence_key", millis(from), millis(to))
+	}, "SELECT job_id, fire_at, occurrence_key, id FROM executions"+r.d.ByIndex("uq_executions_occurrence")+
+		" WHERE job_id IN ("+db.IDList(jobs)+") AND fire_at >= ? AND fire_at <= ? ORDER BY job_id, fire_at, occurrence_key", db.Millis(from), db.Millis(to))
 }
 
 // partPrefix begins the keys of parts (domain.PartKeys), and no other.
@@ -141,11 +142,11 @@ func (r *ledgerReader) Executions(ctx context.Context, after, until domain.Execu
 		&e.PlannedAt, &e.OfferedAt, &e.GrantedAt, &e.StartedAt, &e.FinishedAt,
 		(*int64)(&e.Parent), &e.Shard, &e.Shards,
 	}
-	statement := "SELECT " + strings.Join(ledgerColumns, ", ") + " FROM executions" + r.d.byPrimary() +
+	statement := "SELECT " + strings.Join(ledgerColumns, ", ") + " FROM executions" + r.d.ByPrimary() +
 		" WHERE id > ? AND id <= ? ORDER BY id LIMIT " + strconv.Itoa(ledgerPage)
 	for found := ledgerPage; found == ledgerPage; {
 		found = 0
-		err := query(ctx, r.q, func(rows *sql.Rows) error {
+		err := db.Query(ctx, r.q, func(rows *sql.Rows) error {
 			if err := rows.Scan(targets...); err != nil {
 				return err
 			}

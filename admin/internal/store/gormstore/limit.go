@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Kinds of limits, as stored.
@@ -27,7 +28,7 @@ type limitCache struct {
 }
 
 // load returns the keys of all limits, as of run.LimitsFor ago at most.
-func (c *limitCache) load(ctx context.Context, q querier) (map[domain.LimitKey]bool, error) {
+func (c *limitCache) load(ctx context.Context, q db.Querier) (map[domain.LimitKey]bool, error) {
 	c.mu.Lock()
 	known, fresh := c.known, time.Now().Before(c.until)
 	c.mu.Unlock()
@@ -36,7 +37,7 @@ func (c *limitCache) load(ctx context.Context, q querier) (map[domain.LimitKey]b
 	}
 	now := time.Now()
 	known = map[domain.LimitKey]bool{}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		key, err := scanKey(rows)
 		known[key] = true
 		return err
@@ -115,7 +116,7 @@ func whereLimit(l *run.Limit, prefix string) string {
 // lockLimits locks the rows of limits in the order of their keys; those that do
 // not exist are missing in the answer. Slots are locked before, executions
 // after.
-func lockLimits(t *txn, keys []domain.LimitKey, skipLocked bool) (map[domain.LimitKey]*run.Limit, error) {
+func lockLimits(t *db.Tx, keys []domain.LimitKey, skipLocked bool) (map[domain.LimitKey]*run.Limit, error) {
 	limits := make(map[domain.LimitKey]*run.Limit, len(keys))
 	if len(keys) == 0 {
 		return limits, nil
@@ -125,18 +126,18 @@ func lockLimits(t *txn, keys []domain.LimitKey, skipLocked bool) (map[domain.Lim
 		subject, kind := subjectOf(k)
 		terms = append(terms, "("+where(subject, kind, "")+")")
 	}
-	lock := t.d.forUpdate()
+	lock := t.Dialect.ForUpdate()
 	if skipLocked {
-		lock = t.d.forUpdateSkip()
+		lock = t.Dialect.ForUpdateSkip()
 	}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var capacity, changedAt int64
 		key, err := scanKey(rows, &capacity, &changedAt)
 		l := run.NewLimit(key)
-		l.Capacity, l.ChangedAt = capacity, instant(changedAt)
+		l.Capacity, l.ChangedAt = capacity, db.Instant(changedAt)
 		limits[key] = l
 		return err
-	}, "SELECT subject_id, kind, tenant_id, capacity, changed_at FROM limits"+t.d.byPrimary()+
+	}, "SELECT subject_id, kind, tenant_id, capacity, changed_at FROM limits"+t.Dialect.ByPrimary()+
 		" WHERE "+strings.Join(terms, " OR ")+" ORDER BY subject_id, kind"+lock)
 	if err != nil {
 		return nil, fmt.Errorf("lock limits: %w", err)
@@ -151,8 +152,8 @@ func lockLimits(t *txn, keys []domain.LimitKey, skipLocked bool) (map[domain.Lim
 
 // countHolders looks which holders are on an instance. What another transaction ends
 // at this moment still counts, so it never counts too few.
-func countHolders(t *txn, l *run.Limit) error {
-	return query(t.ctx, t.q, func(rows *sql.Rows) error {
+func countHolders(t *db.Tx, l *run.Limit) error {
+	return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var there bool
 		if err := rows.Scan(&id, &there); err != nil {
@@ -164,12 +165,12 @@ func countHolders(t *txn, l *run.Limit) error {
 }
 
 // loadPlaces reads the first n places of the queue.
-func loadPlaces(t *txn, l *run.Limit, n int64) error {
+func loadPlaces(t *db.Tx, l *run.Limit, n int64) error {
 	if n <= 0 {
 		return nil
 	}
 	l.Queue = l.Queue[:0]
-	return query(t.ctx, t.q, func(rows *sql.Rows) error {
+	return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var p run.Place
 		err := rows.Scan(&p.Precedence, &p.ID)
 		l.Queue = append(l.Queue, p)
@@ -178,13 +179,13 @@ func loadPlaces(t *txn, l *run.Limit, n int64) error {
 }
 
 // loadMembers finds out which of these stand in the queue.
-func loadMembers(t *txn, l *run.Limit, places []run.Place) error {
+func loadMembers(t *db.Tx, l *run.Limit, places []run.Place) error {
 	for part := range slices.Chunk(places, 200) {
 		var terms []string
 		for _, p := range part {
 			terms = append(terms, fmt.Sprintf("(%s AND precedence = %d AND execution_id = %d)", whereLimit(l, ""), p.Precedence, p.ID))
 		}
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var p run.Place
 			err := rows.Scan(&p.Precedence, &p.ID)
 			l.Waiting[p.ID] = p

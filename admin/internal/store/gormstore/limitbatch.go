@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // maxQueueRead bounds how much of a queue an offer looks at. Beyond it a run may
@@ -17,7 +18,7 @@ const maxQueueRead = 1000
 // under each. Where there is none, and that is known for a second, it costs
 // nothing.
 func (b *batch) findLimits(ids []domain.ExecutionID) (map[domain.LimitKey][]run.Place, error) {
-	known, err := b.s.limits.load(b.t.ctx, b.t.q)
+	known, err := b.s.limits.load(b.t.Ctx, b.t.Conn)
 	if err != nil || len(known) == 0 {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (b *batch) loadLimits(found map[domain.LimitKey][]run.Place) (err error) {
 // placeOf is run.PlaceOf without the row.
 func (b *batch) placeOf(id domain.ExecutionID) run.Place {
 	r := b.flights[id].ref
-	e := domain.Execution{ID: id, FireAt: instant(r.fireAt)}
+	e := domain.Execution{ID: id, FireAt: db.Instant(r.fireAt)}
 	if spec := b.specs[r.spec()].spec; spec != nil {
 		e.Priority = spec.Priority
 	}

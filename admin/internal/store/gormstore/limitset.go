@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // SetLimit counts in what runs already.
@@ -19,11 +20,11 @@ func (s *Limits) SetLimit(ctx context.Context, l domain.Limit) error {
 		return domain.Invalid("body.maxRunning", "must be from 0 (no limit) to %d", domain.MaxLimit)
 	}
 	defer s.engine.ForgetLimits()
-	return s.runRepeatable(ctx, "set limit", func(t *txn) error {
+	return s.RunRepeatable(ctx, "set limit", func(t *db.Tx) error {
 		if err := subjectExists(t, l.LimitKey); err != nil {
 			return err
 		}
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -39,13 +40,13 @@ func (s *Limits) SetLimit(ctx context.Context, l domain.Limit) error {
 		case found == nil:
 			// Another node that sets it first makes this a conflict, and the
 			// repetition finds its row.
-			_, err = t.exec(t.ctx, "INSERT INTO limits (subject_id, kind, tenant_id, capacity, changed_at) VALUES (?, ?, ?, ?, ?)",
-				subject, kind, int64(l.Tenant), l.Max, millis(now))
+			_, err = t.Exec(t.Ctx, "INSERT INTO limits (subject_id, kind, tenant_id, capacity, changed_at) VALUES (?, ?, ?, ?, ?)",
+				subject, kind, int64(l.Tenant), l.Max, db.Millis(now))
 			found = run.NewLimit(l.LimitKey)
 			found.Capacity = int64(l.Max)
 		default:
-			_, err = t.exec(t.ctx, "UPDATE limits SET capacity = ?, changed_at = ? WHERE "+whereLimit(found, "")+" AND tenant_id = ?",
-				l.Max, millis(now), int64(l.Tenant))
+			_, err = t.Exec(t.Ctx, "UPDATE limits SET capacity = ?, changed_at = ? WHERE "+whereLimit(found, "")+" AND tenant_id = ?",
+				l.Max, db.Millis(now), int64(l.Tenant))
 		}
 		if err != nil {
 			return err
@@ -63,28 +64,28 @@ func (s *Limits) SetLimit(ctx context.Context, l domain.Limit) error {
 	})
 }
 
-func subjectExists(t *txn, k domain.LimitKey) error {
+func subjectExists(t *db.Tx, k domain.LimitKey) error {
 	if k.Executor != 0 {
 		_, err := executorName(t, k.Tenant, k.Executor)
 		return err
 	}
 	var id int64
-	err := t.raw.QueryRowContext(t.ctx, "SELECT id FROM tenants WHERE id = ?", int64(k.Tenant)).Scan(&id)
+	err := t.SQL.QueryRowContext(t.Ctx, "SELECT id FROM tenants WHERE id = ?", int64(k.Tenant)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return notFound("tenant", k.Tenant)
+		return db.NotFound("tenant", k.Tenant)
 	}
 	return err
 }
 
 // adopt makes holders of the runs that are on instances and were offered when
 // nobody, or not everybody, knew of the limit.
-func adopt(t *txn, l *run.Limit) error {
+func adopt(t *db.Tx, l *run.Limit) error {
 	statement, args := fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = ? AND %s AND %s",
-		t.d.byIndex("ix_executions_phase"), occupyingPhases, occupiesInstance("")), []any{int64(l.Key.Tenant)}
+		t.Dialect.ByIndex("ix_executions_phase"), occupyingPhases, occupiesInstance("")), []any{int64(l.Key.Tenant)}
 	if l.Key.Executor != 0 {
 		statement, args = statement+" AND executor_id = ?", append(args, int64(l.Key.Executor))
 	}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		if err := rows.Scan(&id); err != nil {
 			return err
@@ -112,9 +113,9 @@ var waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
 
 // ListLimits counts without a lock.
 func (s *Limits) ListLimits(ctx context.Context, tenant domain.TenantID) (views []store.LimitView, err error) {
-	err = s.look(ctx, "list limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list limits", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		views = nil
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var v store.LimitView
 			key, err := scanKey(rows, &v.Max, &v.ExecutorName, &v.Running, &v.Waiting)
 			v.LimitKey = key
@@ -132,13 +133,13 @@ func (s *Limits) ListLimits(ctx context.Context, tenant domain.TenantID) (views 
 // limitsToLook are the limits under which somebody waits, that were taken away,
 // or that have changed so lately that not all nodes may have known of it.
 func (s *Admission) limitsToLook(ctx context.Context) (keys []domain.LimitKey, err error) {
-	err = s.look(ctx, "find limits", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "find limits", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		keys = nil
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			key, err := scanKey(rows)
 			keys = append(keys, key)
 			return err
-		}, "SELECT subject_id, kind, tenant_id FROM limits AS l WHERE changed_at > "+s.d.clockNow()+fmt.Sprintf(" - %d", run.LimitSettles.Milliseconds())+
+		}, "SELECT subject_id, kind, tenant_id FROM limits AS l WHERE changed_at > "+s.Dialect.ClockNow()+fmt.Sprintf(" - %d", run.LimitSettles.Milliseconds())+
 			" OR capacity = 0 OR EXISTS (SELECT 1 FROM limit_waiters AS w WHERE w.subject_id = l.subject_id AND w.kind = l.kind) ORDER BY subject_id, kind")
 	})
 	return keys, err

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // What is in this file and in measure.go is for measurements and tests. They are
@@ -29,7 +30,7 @@ func LoadJobs(ctx context.Context, s *Store, jobs []domain.Job, next func(i int)
 	done := 0
 	for chunk := range slices.Chunk(jobs, loadChunk) {
 		base := done
-		if err := s.run(ctx, "load jobs", func(t *txn) error {
+		if err := s.Run(ctx, "load jobs", func(t *db.Tx) error {
 			return loadJobs(s, t, chunk, func(i int) time.Time { return next(base + i) })
 		}); err != nil {
 			return err
@@ -39,8 +40,8 @@ func LoadJobs(ctx context.Context, s *Store, jobs []domain.Job, next func(i int)
 	return nil
 }
 
-func loadJobs(s *Store, t *txn, jobs []domain.Job, next func(i int) time.Time) error {
-	now, err := t.clock()
+func loadJobs(s *Store, t *db.Tx, jobs []domain.Job, next func(i int) time.Time) error {
+	now, err := t.Clock()
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func loadJobs(s *Store, t *txn, jobs []domain.Job, next func(i int) time.Time) e
 		rows[i] = jobRow{
 			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
 			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: s.Jobs.rate(now, &j.Spec),
-			CreatedAt: millis(now), UpdatedAt: millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
+			CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 		}
 		rows[i].setSpec(&j.Spec)
 		text, err := encodeSpec(&j.Spec)
@@ -61,28 +62,28 @@ func loadJobs(s *Store, t *txn, jobs []domain.Job, next func(i int) time.Time) e
 			return err
 		}
 		revisions[i] = revisionRow{
-			JobID: rows[i].ID, Revision: 1, TenantID: rows[i].TenantID, Spec: text, CreatedAt: millis(now), CreatedBy: j.CreatedBy,
+			JobID: rows[i].ID, Revision: 1, TenantID: rows[i].TenantID, Spec: text, CreatedAt: db.Millis(now), CreatedBy: j.CreatedBy,
 		}
 		triggers[i] = &triggerRow{
 			jobID: rows[i].ID, tenantID: rows[i].TenantID, part: rows[i].Part, executorID: rows[i].ExecutorID,
-			revision: 1, nextFireAt: millis(next(i)),
+			revision: 1, nextFireAt: db.Millis(next(i)),
 		}
 		slots[i] = &slotRow{jobID: rows[i].ID, tenantID: rows[i].TenantID}
 	}
-	if err := t.db.CreateInBatches(rows, 250).Error; err != nil { // below SQLite's 32,766 parameters
+	if err := t.Gorm.CreateInBatches(rows, 250).Error; err != nil { // below SQLite's 32,766 parameters
 		return err
 	}
-	if err := t.db.CreateInBatches(revisions, 250).Error; err != nil {
+	if err := t.Gorm.CreateInBatches(revisions, 250).Error; err != nil {
 		return err
 	}
 	ids := domain.Collect(jobs, func(j *domain.Job) domain.JobID { return j.ID })
-	if _, err := t.exec(t.ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT id, 1, tenant_id, state, created_at, created_by FROM jobs WHERE id IN ("+idList(ids)+")"); err != nil {
+	if _, err := t.Exec(t.Ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT id, 1, tenant_id, state, created_at, created_by FROM jobs WHERE id IN ("+db.IDList(ids)+")"); err != nil {
 		return err
 	}
-	if err := triggerTable.insert(t, triggers); err != nil {
+	if err := triggerTable.Insert(t, triggers); err != nil {
 		return err
 	}
-	return slotTable.insert(t, slots)
+	return slotTable.Insert(t, slots)
 }
 
 // LoadExecutions writes rows as they are, whatever their state, a thousand per
@@ -94,7 +95,7 @@ func LoadExecutions(ctx context.Context, s *Store, executions []domain.Execution
 		for i := range chunk {
 			rows[i] = toExecutionRow(&chunk[i])
 		}
-		if err := s.run(ctx, "load executions", func(t *txn) error { return executionTable.insert(t, rows) }); err != nil {
+		if err := s.Run(ctx, "load executions", func(t *db.Tx) error { return executionTable.Insert(t, rows) }); err != nil {
 			return err
 		}
 	}
@@ -128,8 +129,8 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 			}
 		}
 		if len(locked) == len(left) { // or they do not exist
-			if !sleep(ctx, txBackoff) {
-				return translate("set next fires", ctx.Err())
+			if !db.Sleep(ctx, db.TxBackoff) {
+				return db.Translate("set next fires", ctx.Err())
 			}
 			var err error
 			if locked, err = withTrigger(ctx, s, tenant, locked); err != nil {
@@ -143,14 +144,14 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 
 // withTrigger returns those of the jobs that the tenant has.
 func withTrigger(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
-	err = s.look(ctx, "find triggers", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "find triggers", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		found = nil
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var id domain.JobID
 			err := rows.Scan(&id)
 			found = append(found, id)
 			return err
-		}, "SELECT job_id FROM triggers WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ?", int64(tenant))
+		}, "SELECT job_id FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ?", int64(tenant))
 	})
 	return found, err
 }
@@ -158,20 +159,20 @@ func withTrigger(ctx context.Context, s *Store, tenant domain.TenantID, jobs []d
 // setUnlocked sets the next fire times of those jobs whose triggers nobody has
 // locked, and returns which these are.
 func setUnlocked(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
-	err = s.run(ctx, "set next fires", func(t *txn) error {
+	err = s.Run(ctx, "set next fires", func(t *db.Tx) error {
 		done = make(map[int64]bool, len(jobs))
-		triggers, err := triggerTable.selectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+idList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.d.forUpdateSkip(), int64(tenant))
+		triggers, err := triggerTable.SelectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.Dialect.ForUpdateSkip(), int64(tenant))
 		if err != nil {
 			return err
 		}
-		changes := make([]change[triggerRow], 0, len(triggers))
+		changes := make([]db.Change[triggerRow], 0, len(triggers))
 		for _, before := range triggers {
 			after := *before
-			after.nextFireAt = millis(at(before.jobID))
+			after.nextFireAt = db.Millis(at(before.jobID))
 			done[before.jobID] = true
-			changes = append(changes, change[triggerRow]{before, &after})
+			changes = append(changes, db.Change[triggerRow]{Before: before, After: &after})
 		}
-		return triggerTable.update(t, changes)
+		return triggerTable.Update(t, changes)
 	})
 	return done, err
 }

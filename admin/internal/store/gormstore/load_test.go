@@ -82,7 +82,7 @@ func TestNextFiresAreSetAroundLocks(t *testing.T) {
 	w := storetest.NewWorld(t, s)
 	one, other := w.Job(nil), w.Job(nil)
 	at := time.UnixMilli(4_000_000_000_000).UTC()
-	tx, err := s.write.BeginTx(t.Context(), nil)
+	tx, err := s.Write.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback() }() // of no effect after the one below
 	var id int64

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,11 +15,13 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 // recorder takes statements of a transaction instead of a database.
 type recorder struct {
-	statements
+	db.Statements
 	texts []string
 }
 
@@ -37,27 +41,37 @@ func TestBelievedSlotsInOrder(t *testing.T) {
 		s.Holders = int64(1 - 2*(job%2))
 		slots[job] = s
 	}
-	tx := &txn{ctx: t.Context(), d: sqliteDialect{}, q: r}
+	tx := &db.Tx{Ctx: t.Context(), Dialect: db.SQLiteDialect{}, Conn: r}
 	err := saveBelievedSlots(tx, slots)
 	require.Len(t, r.texts, 1)
 	require.Contains(t, r.texts[0], "WHERE job_id IN (1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40)")
-	require.ErrorIs(t, err, errStale, "the recorder counts the first list, which is of one group only")
+	require.ErrorIs(t, err, db.ErrStale, "the recorder counts the first list, which is of one group only")
 }
 
 // Many kinds of change in one statement do what each of them says, and nothing
 // when one of them does not hold.
 func TestBelievedSlotsMixed(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, sqliteOptions(t))) })
-	t.Run("mysql", func(t *testing.T) { testBelievedSlotsMixed(t, openStore(t, mysqlOptions(t))) })
+	for driver, dsn := range map[string]func() string{
+		"sqlite": func() string { return filepath.Join(t.TempDir(), "c.db") }, "mysql": func() string { return testenv.Database(t) },
+	} {
+		t.Run(driver, func(t *testing.T) {
+			o := db.Options{Driver: driver, DSN: dsn(), Logger: slog.New(slog.DiscardHandler)}
+			require.NoError(t, db.Migrate(t.Context(), o))
+			s, err := db.Open(o)
+			require.NoError(t, err)
+			defer s.Close()
+			testBelievedSlotsMixed(t, s)
+		})
+	}
 }
 
-func testBelievedSlotsMixed(t *testing.T, s *Store) {
+func testBelievedSlotsMixed(t *testing.T, s *db.DB) {
 	write := func(slots map[domain.JobID]*run.Slot) error {
-		return s.runRepeatable(t.Context(), "write slots", func(t *txn) error { return saveBelievedSlots(t, slots) })
+		return s.RunRepeatable(t.Context(), "write slots", func(t *db.Tx) error { return saveBelievedSlots(t, slots) })
 	}
-	require.NoError(t, s.runRepeatable(t.Context(), "make slots", func(tx *txn) error {
+	require.NoError(t, s.RunRepeatable(t.Context(), "make slots", func(tx *db.Tx) error {
 		for job := range 10 {
-			if _, err := tx.exec(tx.ctx, fmt.Sprintf("INSERT INTO job_slots (job_id, tenant_id, holders, waiters) VALUES (%d, %d, 1, 0)", job+1, job%2)); err != nil {
+			if _, err := tx.Exec(tx.Ctx, fmt.Sprintf("INSERT INTO job_slots (job_id, tenant_id, holders, waiters) VALUES (%d, %d, 1, 0)", job+1, job%2)); err != nil {
 				return err
 			}
 		}
@@ -73,7 +87,7 @@ func testBelievedSlotsMixed(t *testing.T, s *Store) {
 		return out
 	}
 	holders := func() (out []int64) {
-		require.NoError(t, query(t.Context(), s.read, func(rows *sql.Rows) error {
+		require.NoError(t, db.Query(t.Context(), s.Read, func(rows *sql.Rows) error {
 			var n int64
 			err := rows.Scan(&n)
 			out = append(out, n)
@@ -83,14 +97,14 @@ func testBelievedSlotsMixed(t *testing.T, s *Store) {
 	}
 	require.NoError(t, write(slots(2)))
 	require.Equal(t, []int64{2, 2, 2, 2, 2, 0, 0, 0, 0, 0}, holders())
-	require.Error(t, s.tryOnce(t.Context(), "write slots", func(t *txn) error { return saveBelievedSlots(t, slots(2)) }), "they are full, and empty")
+	require.Error(t, s.TryOnce(t.Context(), "write slots", func(t *db.Tx) error { return saveBelievedSlots(t, slots(2)) }), "they are full, and empty")
 	require.Equal(t, []int64{2, 2, 2, 2, 2, 0, 0, 0, 0, 0}, holders())
 }
 
 // All attempts that a transaction archives are replaced by one statement.
 func TestAttemptsTogether(t *testing.T) {
 	r := &recorder{}
-	b := &batch{t: &txn{ctx: t.Context(), d: sqliteDialect{}, q: r}}
+	b := &batch{t: &db.Tx{Ctx: t.Context(), Dialect: db.SQLiteDialect{}, Conn: r}}
 	var archived []*attemptRow
 	for i := range int64(150) {
 		archived = append(archived, &attemptRow{executionID: 1000 - i, fence: 1, tenantID: 7})
@@ -100,4 +114,17 @@ func TestAttemptsTogether(t *testing.T) {
 	require.Len(t, r.texts, 1)
 	require.True(t, strings.HasPrefix(r.texts[0], "DELETE FROM attempts WHERE (execution_id = 5 AND fence = 2 AND tenant_id = 7) OR (execution_id = 851 "), r.texts[0])
 	require.Equal(t, 151, strings.Count(r.texts[0], "execution_id"))
+}
+
+// TestWhatAnEditMayDeleteIsNoWitness: a run that was only planned, or offered
+// ahead of its time, may be taken back.
+func TestWhatAnEditMayDeleteIsNoWitness(t *testing.T) {
+	const due = 1000
+	proves := func(fence, attempt, offeredAt int64) bool {
+		return (&stored{after: &executionRow{fence: fence, attempt: attempt, fireAt: due, offeredAt: offeredAt}}).proves()
+	}
+	require.False(t, proves(0, 0, 0))
+	require.False(t, proves(1, 0, due-1), "offered ahead")
+	require.True(t, proves(1, 0, due))
+	require.True(t, proves(1, 1, due-1), "granted")
 }

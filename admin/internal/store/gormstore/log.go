@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/logchunk"
 )
 
@@ -28,27 +29,27 @@ type logChunkRow struct {
 	aid, body          string
 }
 
-var logChunkTable = table[logChunkRow]{
-	name: "log_chunks", keys: 4, required: 7,
-	columns: []column[logChunkRow]{
-		intColumn("tenant_id", func(r *logChunkRow) *int64 { return &r.tenantID }),
-		intColumn("execution_id", func(r *logChunkRow) *int64 { return &r.executionID }),
-		intColumn("attempt", func(r *logChunkRow) *int64 { return &r.attempt }),
-		intColumn("first_line", func(r *logChunkRow) *int64 { return &r.firstLine }),
-		intColumn("last_line", func(r *logChunkRow) *int64 { return &r.lastLine }),
-		intColumn("line_count", func(r *logChunkRow) *int64 { return &r.lineCount }),
-		{columnType: columnType{name: "body", kind: kindBytes}, text: func(r *logChunkRow) *string { return &r.body }},
-		intColumn("raw_bytes", func(r *logChunkRow) *int64 { return &r.rawBytes }),
-		intColumn("body_bytes", func(r *logChunkRow) *int64 { return &r.bodyBytes }),
-		intColumn("first_at", func(r *logChunkRow) *int64 { return &r.firstAt }),
-		intColumn("last_at", func(r *logChunkRow) *int64 { return &r.lastAt }),
-		intColumn("levels", func(r *logChunkRow) *int64 { return &r.levels }),
-		intColumn("format", func(r *logChunkRow) *int64 { return &r.format }),
-		intColumn("dropped", func(r *logChunkRow) *int64 { return &r.dropped }),
-		intColumn("cut", func(r *logChunkRow) *int64 { return &r.cut }),
-		intColumn("run_lines", func(r *logChunkRow) *int64 { return &r.runLines }),
-		intColumn("run_bytes", func(r *logChunkRow) *int64 { return &r.runBytes }),
-		longColumn("aid", kindBytes, func(r *logChunkRow) *string { return &r.aid }),
+var logChunkTable = db.Table[logChunkRow]{
+	Name: "log_chunks", Keys: 4, Required: 7,
+	Columns: []db.Column[logChunkRow]{
+		db.IntColumn("tenant_id", func(r *logChunkRow) *int64 { return &r.tenantID }),
+		db.IntColumn("execution_id", func(r *logChunkRow) *int64 { return &r.executionID }),
+		db.IntColumn("attempt", func(r *logChunkRow) *int64 { return &r.attempt }),
+		db.IntColumn("first_line", func(r *logChunkRow) *int64 { return &r.firstLine }),
+		db.IntColumn("last_line", func(r *logChunkRow) *int64 { return &r.lastLine }),
+		db.IntColumn("line_count", func(r *logChunkRow) *int64 { return &r.lineCount }),
+		{ColumnType: db.ColumnType{Name: "body", Kind: db.KindBytes}, Text: func(r *logChunkRow) *string { return &r.body }},
+		db.IntColumn("raw_bytes", func(r *logChunkRow) *int64 { return &r.rawBytes }),
+		db.IntColumn("body_bytes", func(r *logChunkRow) *int64 { return &r.bodyBytes }),
+		db.IntColumn("first_at", func(r *logChunkRow) *int64 { return &r.firstAt }),
+		db.IntColumn("last_at", func(r *logChunkRow) *int64 { return &r.lastAt }),
+		db.IntColumn("levels", func(r *logChunkRow) *int64 { return &r.levels }),
+		db.IntColumn("format", func(r *logChunkRow) *int64 { return &r.format }),
+		db.IntColumn("dropped", func(r *logChunkRow) *int64 { return &r.dropped }),
+		db.IntColumn("cut", func(r *logChunkRow) *int64 { return &r.cut }),
+		db.IntColumn("run_lines", func(r *logChunkRow) *int64 { return &r.runLines }),
+		db.IntColumn("run_bytes", func(r *logChunkRow) *int64 { return &r.runBytes }),
+		db.LongColumn("aid", db.KindBytes, func(r *logChunkRow) *string { return &r.aid }),
 	},
 }
 
@@ -79,22 +80,22 @@ var errLogMoved = errors.New("the log has grown since it was read")
 // AppendLogs reads what is there, compresses outside of the transaction, which
 // others wait for, and writes if nothing has come in between.
 func (s *LogAppender) AppendLogs(ctx context.Context, list []store.LogAppend) (dropped int, err error) {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	lines, dropped, err := s.ownLines(ctx, list)
 	if err != nil || len(lines) == 0 {
-		return dropped, translate("append logs", err)
+		return dropped, db.Translate("append logs", err)
 	}
 	for try := 1; ; try++ {
 		plan, err := s.planLogs(ctx, lines)
 		if err != nil {
-			return dropped, translate("append logs", err)
+			return dropped, db.Translate("append logs", err)
 		}
 		if plan.empty() {
 			return dropped, nil
 		}
-		err = s.runRepeatable(ctx, "append logs", plan.write)
-		if !errors.Is(err, errLogMoved) && !domain.Is(err, domain.CodeConflict) || try == txTries {
+		err = s.RunRepeatable(ctx, "append logs", plan.write)
+		if !errors.Is(err, errLogMoved) && !domain.Is(err, domain.CodeConflict) || try == db.TxTries {
 			return dropped, err
 		}
 	}
@@ -109,7 +110,7 @@ func (s *LogAppender) ownLines(ctx context.Context, list []store.LogAppend) (map
 			ids = append(ids, c.ExecutionID)
 		}
 	}
-	known, err := s.flights.load(ctx, s.lookup, ids)
+	known, err := s.flights.load(ctx, s.Lookup, ids)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -132,7 +133,7 @@ func (s *LogAppender) ownLines(ctx context.Context, list []store.LogAppend) (map
 
 // LogEnd implements store.Logs.
 func (s *Logs) LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error) {
-	err = s.lookRows(ctx, "find log end", func(rows *sql.Rows) error { return rows.Scan(&attempt, &line) },
+	err = s.LookRows(ctx, "find log end", func(rows *sql.Rows) error { return rows.Scan(&attempt, &line) },
 		"SELECT attempt, last_line FROM log_chunks WHERE tenant_id = ? AND execution_id = ? ORDER BY attempt DESC, first_line DESC LIMIT 1",
 		int64(tenant), int64(execution))
 	return attempt, line, err
@@ -142,7 +143,7 @@ func (s *Logs) LogEnd(ctx context.Context, tenant domain.TenantID, execution dom
 // for logs that have ended.
 func (s *Logs) CountLog(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (list []store.LogCount, err error) {
 	cut := func(why int64) string { return fmt.Sprintf("SUM(CASE WHEN cut = %d THEN dropped ELSE 0 END)", why) }
-	err = s.lookRows(ctx, "count log lines", func(rows *sql.Rows) error {
+	err = s.LookRows(ctx, "count log lines", func(rows *sql.Rows) error {
 		var c store.LogCount
 		err := rows.Scan(&c.Attempt, &c.LastLine, &c.Kept, &c.CutByRun, &c.CutByDay)
 		list = append(list, c)
@@ -181,11 +182,11 @@ func (s *LogAppender) logTails(ctx context.Context, keys []attemptKey) (map[atte
 		out[k] = &logTail{}
 		run := fmt.Sprintf("tenant_id = %d AND execution_id = %d", k.tenant, k.execution)
 		terms = append(terms,
-			s.d.bounded("SELECT 0 AS asked, "+tailColumns+" FROM log_chunks WHERE "+k.where()+fmt.Sprintf(" ORDER BY first_line DESC LIMIT %d", maxTail)),
-			s.d.bounded(fmt.Sprintf("SELECT %d AS asked, ", k.attempt)+tailColumns+" FROM log_chunks WHERE "+run+" ORDER BY attempt DESC, first_line DESC LIMIT 1"))
+			s.Dialect.Bounded("SELECT 0 AS asked, "+tailColumns+" FROM log_chunks WHERE "+k.where()+fmt.Sprintf(" ORDER BY first_line DESC LIMIT %d", maxTail)),
+			s.Dialect.Bounded(fmt.Sprintf("SELECT %d AS asked, ", k.attempt)+tailColumns+" FROM log_chunks WHERE "+run+" ORDER BY attempt DESC, first_line DESC LIMIT 1"))
 	}
 	for part := range slices.Chunk(terms, 100) {
-		err := query(ctx, s.lookup, func(rows *sql.Rows) error {
+		err := db.Query(ctx, s.Lookup, func(rows *sql.Rows) error {
 			var r logChunkRow
 			var asked int
 			err := rows.Scan(&asked, &r.tenantID, &r.executionID, &r.attempt, &r.firstLine, &r.lastLine, &r.lineCount, &r.rawBytes, &r.bodyBytes,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // BenchmarkMillionLines reads and searches a log of a million lines. Each
@@ -60,7 +61,7 @@ func BenchmarkMillionLines(b *testing.B) {
 // aids is how long all search aids are together.
 func (w *logWorld) aids() (bytes int64) {
 	w.tb.Helper()
-	require.NoError(w.tb, query(w.tb.Context(), w.s.read, func(rows *sql.Rows) error { return rows.Scan(&bytes) },
+	require.NoError(w.tb, db.Query(w.tb.Context(), w.s.Read, func(rows *sql.Rows) error { return rows.Scan(&bytes) },
 		"SELECT COALESCE(SUM(LENGTH(aid)), 0) FROM log_chunks WHERE tenant_id = ?", int64(w.tenant)))
 	return bytes
 }

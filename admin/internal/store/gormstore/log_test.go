@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/logchunk"
 )
 
@@ -61,7 +62,7 @@ func (w *logWorld) messages(p store.ReadLogParams) (out []string) {
 
 func (w *logWorld) usage(day int64) (lines, bytes int64) {
 	w.tb.Helper()
-	require.NoError(w.tb, query(w.tb.Context(), w.s.read, func(rows *sql.Rows) error { return rows.Scan(&lines, &bytes) },
+	require.NoError(w.tb, db.Query(w.tb.Context(), w.s.Read, func(rows *sql.Rows) error { return rows.Scan(&lines, &bytes) },
 		"SELECT line_count, bytes FROM log_usage WHERE tenant_id = ? AND day = ?", int64(w.tenant), day))
 	return lines, bytes
 }
@@ -69,7 +70,7 @@ func (w *logWorld) usage(day int64) (lines, bytes int64) {
 // stored is what log_usage should say of the chunks.
 func (w *logWorld) stored() (bytes int64) {
 	w.tb.Helper()
-	require.NoError(w.tb, query(w.tb.Context(), w.s.read, func(rows *sql.Rows) error { return rows.Scan(&bytes) },
+	require.NoError(w.tb, db.Query(w.tb.Context(), w.s.Read, func(rows *sql.Rows) error { return rows.Scan(&bytes) },
 		"SELECT COALESCE(SUM(body_bytes), 0) FROM log_chunks WHERE tenant_id = ?", int64(w.tenant)))
 	return bytes
 }
@@ -125,11 +126,11 @@ func TestLogLimitOfATenantsDay(t *testing.T) {
 			require.Equal(t, "… 3 lines dropped: the tenant's logs are over their limit for a day", w.messages(store.ReadLogParams{})[1])
 			// The day is over.
 			ctx := t.Context()
-			require.NoError(t, w.s.run(ctx, "next day", func(t *txn) error {
-				if _, err := t.exec(ctx, "DELETE FROM log_usage WHERE day > 0"); err != nil {
+			require.NoError(t, w.s.Run(ctx, "next day", func(t *db.Tx) error {
+				if _, err := t.Exec(ctx, "DELETE FROM log_usage WHERE day > 0"); err != nil {
 					return err
 				}
-				_, err := t.exec(ctx, "UPDATE log_chunks SET last_at = last_at - 86400000 WHERE cut > 0")
+				_, err := t.Exec(ctx, "UPDATE log_chunks SET last_at = last_at - 86400000 WHERE cut > 0")
 				return err
 			}))
 			w.say(1, 5, 5, "a new day")
@@ -221,14 +222,14 @@ func TestAppendsLeaveOtherFormatsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newLogWorld(t, options(t))
 			ctx := t.Context()
-			require.NoError(t, w.s.run(ctx, "newer chunk", func(t *txn) error {
-				_, err := t.exec(ctx, "INSERT INTO log_chunks (tenant_id, execution_id, attempt, first_line, last_line, line_count, levels, format, body) VALUES (?, ?, 1, 1, 2, 2, ?, ?, 'x')",
+			require.NoError(t, w.s.Run(ctx, "newer chunk", func(t *db.Tx) error {
+				_, err := t.Exec(ctx, "INSERT INTO log_chunks (tenant_id, execution_id, attempt, first_line, last_line, line_count, levels, format, body) VALUES (?, ?, 1, 1, 2, 2, ?, ?, 'x')",
 					int64(w.tenant), int64(w.run.ID), int64(logchunk.AllLevels), logchunk.Format+1)
 				return err
 			}))
 			w.say(1, 2, 4, "new")
 			var formats []int
-			require.NoError(t, query(ctx, w.s.read, func(rows *sql.Rows) error {
+			require.NoError(t, db.Query(ctx, w.s.Read, func(rows *sql.Rows) error {
 				var format int
 				err := rows.Scan(&format)
 				formats = append(formats, format)

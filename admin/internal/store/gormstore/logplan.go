@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/logchunk"
 )
 
@@ -109,7 +110,7 @@ func (s *LogAppender) withinLimits(t *logTail, fresh []domain.LogLine, used, tod
 		switch end := t.rows[0]; {
 		case end.cut == cutByRun && (limits.RunLines > 0 || limits.RunBytes > 0):
 			return 0, 0, cutByRun
-		case end.cut == cutByDay && limits.TenantDayBytes > 0 && dayOf(instant(end.lastAt)) == today:
+		case end.cut == cutByDay && limits.TenantDayBytes > 0 && dayOf(db.Instant(end.lastAt)) == today:
 			return 0, 0, cutByDay
 		}
 	}
@@ -148,7 +149,7 @@ func (s *LogAppender) growKept(ctx context.Context, p *logPlan, g *logGrowth, fr
 		g.rows = append(g.rows, &logChunkRow{
 			tenantID: int64(g.key.tenant), executionID: int64(g.key.execution), attempt: int64(g.key.attempt),
 			firstLine: sum.FirstLine, lastLine: sum.LastLine, lineCount: int64(sum.Lines), rawBytes: int64(sum.Bytes), bodyBytes: int64(len(body)),
-			firstAt: millis(sum.FirstAt), lastAt: millis(sum.LastAt), levels: int64(sum.Levels), format: logchunk.Format,
+			firstAt: db.Millis(sum.FirstAt), lastAt: db.Millis(sum.LastAt), levels: int64(sum.Levels), format: logchunk.Format,
 			runLines: before.runLines, runBytes: before.runBytes, aid: string(sum.Aid), body: string(body),
 		})
 	}
@@ -162,7 +163,7 @@ func (g *logGrowth) growCut(lines []domain.LogLine, reason int64) {
 	first, last := &lines[0], &lines[len(lines)-1]
 	r := &logChunkRow{
 		tenantID: int64(g.key.tenant), executionID: int64(g.key.execution), attempt: int64(g.key.attempt),
-		firstLine: first.Number, firstAt: millis(first.At), lastLine: last.Number, lastAt: millis(time.Now()),
+		firstLine: first.Number, firstAt: db.Millis(first.At), lastLine: last.Number, lastAt: db.Millis(time.Now()),
 		levels: int64(logchunk.AllLevels), dropped: int64(len(lines)), cut: reason, runLines: g.tail.runLines, runBytes: g.tail.runBytes,
 	}
 	if len(g.rows) == 0 && len(g.tail.rows) > 0 && g.tail.rows[0].cut == reason {
@@ -175,7 +176,7 @@ func (g *logGrowth) growCut(lines []domain.LogLine, reason int64) {
 
 // linesFrom reads the stored lines from one number up to another.
 func (s *LogAppender) linesFrom(ctx context.Context, k attemptKey, first, end int64) (lines []domain.LogLine, err error) {
-	err = query(ctx, s.lookup, func(rows *sql.Rows) error {
+	err = db.Query(ctx, s.Lookup, func(rows *sql.Rows) error {
 		var body sql.RawBytes
 		var format int
 		if err := rows.Scan(&body, &format); err != nil {
@@ -189,7 +190,7 @@ func (s *LogAppender) linesFrom(ctx context.Context, k attemptKey, first, end in
 }
 
 // write carries the plan out if the ends of the logs are still as they were.
-func (p *logPlan) write(t *txn) error {
+func (p *logPlan) write(t *db.Tx) error {
 	if err := p.verify(t); err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (p *logPlan) write(t *txn) error {
 		rows = append(rows, g.rows...)
 	}
 	for part := range slices.Chunk(terms, 100) {
-		n, err := t.exec(t.ctx, "DELETE FROM log_chunks WHERE "+strings.Join(part, " OR "))
+		n, err := t.Exec(t.Ctx, "DELETE FROM log_chunks WHERE "+strings.Join(part, " OR "))
 		if err != nil {
 			return fmt.Errorf("replace log chunks: %w", err)
 		}
@@ -213,7 +214,7 @@ func (p *logPlan) write(t *txn) error {
 	if gone != 0 {
 		return errLogMoved
 	}
-	if err := logChunkTable.insert(t, rows); err != nil {
+	if err := logChunkTable.Insert(t, rows); err != nil {
 		return fmt.Errorf("insert log chunks: %w", err)
 	}
 	return countLogs(t, p.change)
@@ -221,7 +222,7 @@ func (p *logPlan) write(t *txn) error {
 
 // verify locks the last chunk of each log, so that others who append to it
 // wait, and looks that nothing stands behind it.
-func (p *logPlan) verify(t *txn) error {
+func (p *logPlan) verify(t *db.Tx) error {
 	ends := map[attemptKey]int64{}
 	var terms []string
 	for _, g := range p.tails {
@@ -230,13 +231,13 @@ func (p *logPlan) verify(t *txn) error {
 		}
 	}
 	for part := range slices.Chunk(terms, 100) {
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var k attemptKey
 			var last int64
 			err := rows.Scan(&k.tenant, &k.execution, &k.attempt, &last)
 			ends[k] = max(ends[k], last)
 			return err
-		}, "SELECT tenant_id, execution_id, attempt, last_line FROM log_chunks"+t.d.byPrimary()+" WHERE "+strings.Join(part, " OR ")+t.d.forUpdate())
+		}, "SELECT tenant_id, execution_id, attempt, last_line FROM log_chunks"+t.Dialect.ByPrimary()+" WHERE "+strings.Join(part, " OR ")+t.Dialect.ForUpdate())
 		if err != nil {
 			return fmt.Errorf("lock log ends: %w", err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/logchunk"
 )
 
@@ -27,7 +28,7 @@ const (
 // ReadLog implements store.Logs: it walks over the chunks' summaries and
 // inflates those that may have a line that is asked for.
 func (s *Logs) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPage, error) {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	if p.Limit <= 0 {
 		p.Limit = 1000
@@ -39,11 +40,11 @@ func (s *Logs) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPag
 	r := &logReader{p: p, key: attemptKey{p.Tenant, p.Execution, p.Attempt}, filter: logchunk.NewFilter(level, p.Text)}
 	r.choosy = p.MinLevel != nil || p.Text != ""
 	err := s.readLog(ctx, r)
-	if err != nil && isTransient(err) && ctx.Err() == nil {
+	if err != nil && db.IsTransient(err) && ctx.Err() == nil {
 		r.page, r.done = store.LogPage{}, false
 		err = s.readLog(ctx, r)
 	}
-	return r.page, translate("read log", err)
+	return r.page, db.Translate("read log", err)
 }
 
 // readLog sees the log as it was in one moment: an append may put chunks
@@ -52,12 +53,12 @@ func (s *Logs) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPag
 // takes no more than one statement.
 func (s *Logs) readLog(ctx context.Context, r *logReader) error {
 	if r.p.After > 0 && !r.backward() {
-		if err := r.end(ctx, s.lookup); err != nil || r.page.LastLine <= r.p.After {
+		if err := r.end(ctx, s.Lookup); err != nil || r.page.LastLine <= r.p.After {
 			r.page.Reached = r.p.After
 			return err
 		}
 	}
-	return s.inSnapshot(ctx, func(q querier) error {
+	return s.InSnapshot(ctx, func(q db.Querier) error {
 		r.q = q
 		return r.read(ctx)
 	})
@@ -65,7 +66,7 @@ func (s *Logs) readLog(ctx context.Context, r *logReader) error {
 
 // logReader reads one page.
 type logReader struct {
-	q      querier // a snapshot
+	q      db.Querier // a snapshot
 	p      store.ReadLogParams
 	key    attemptKey
 	filter logchunk.Filter
@@ -85,8 +86,8 @@ type summary struct {
 func (r *logReader) backward() bool { return r.p.Before > 0 }
 
 // end reads the number of the last line.
-func (r *logReader) end(ctx context.Context, q querier) error {
-	return query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&r.page.LastLine) },
+func (r *logReader) end(ctx context.Context, q db.Querier) error {
+	return db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&r.page.LastLine) },
 		"SELECT last_line FROM log_chunks WHERE "+r.key.where()+" ORDER BY first_line DESC LIMIT 1")
 }
 
@@ -139,7 +140,7 @@ func (r *logReader) start(ctx context.Context) (from int64, err error) {
 		return r.p.Before, nil
 	}
 	var found sql.NullInt64
-	err = query(ctx, r.q, func(rows *sql.Rows) error { return rows.Scan(&found) },
+	err = db.Query(ctx, r.q, func(rows *sql.Rows) error { return rows.Scan(&found) },
 		"SELECT MAX(first_line) FROM log_chunks WHERE "+r.key.where()+" AND first_line <= ?", r.p.After+1)
 	return found.Int64, err
 }
@@ -152,7 +153,7 @@ func (r *logReader) summaries(ctx context.Context, from int64) (list []summary, 
 	if r.backward() {
 		order = " AND first_line < ? ORDER BY first_line DESC"
 	}
-	err = query(ctx, r.q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, r.q, func(rows *sql.Rows) error {
 		var m summary
 		err := rows.Scan(&m.first, &m.last, &m.lines, &m.raw, &m.firstAt, &m.dropped, &m.cut, &m.levels, &m.format, &m.aid)
 		list = append(list, m)
@@ -220,7 +221,7 @@ func (r *logReader) bodies(ctx context.Context, first []int64) (map[int64][]doma
 	if len(first) == 0 {
 		return out, nil
 	}
-	err := query(ctx, r.q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, r.q, func(rows *sql.Rows) error {
 		var at, raw int64
 		var format int
 		var body sql.RawBytes
@@ -231,7 +232,7 @@ func (r *logReader) bodies(ctx context.Context, first []int64) (map[int64][]doma
 		out[at] = lines
 		r.page.Read += int(max(raw, int64(len(body))))
 		return err
-	}, "SELECT first_line, raw_bytes, format, body FROM log_chunks WHERE "+r.key.where()+" AND first_line IN ("+idList(first)+")")
+	}, "SELECT first_line, raw_bytes, format, body FROM log_chunks WHERE "+r.key.where()+" AND first_line IN ("+db.IDList(first)+")")
 	return out, err
 }
 
@@ -272,7 +273,7 @@ func (m *summary) cutLine(attempt int) domain.LogLine {
 		why = "the tenant's logs are over their limit for a day"
 	}
 	return domain.LogLine{
-		Number: m.first, Attempt: attempt, At: instant(m.firstAt), Level: 4,
+		Number: m.first, Attempt: attempt, At: db.Instant(m.firstAt), Level: 4,
 		Message: fmt.Sprintf("… %s lines dropped: %s", thousands(m.dropped), why), Attrs: fmt.Appendf(nil, `{"dropped":%d}`, m.dropped),
 	}
 }

@@ -9,16 +9,17 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // interloper lets something happen between the statements of a reader.
 type interloper struct {
-	querier
+	db.Querier
 	between func()
 }
 
 func (i interloper) QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
-	rows, err := i.querier.QueryContext(ctx, statement, args...)
+	rows, err := i.Querier.QueryContext(ctx, statement, args...)
 	if err == nil {
 		i.between()
 	}
@@ -38,8 +39,8 @@ func TestALogIsReadWhileItGrows(t *testing.T) {
 					last++
 				}
 			}
-			w.s.inSnapshot = func(ctx context.Context, fn func(querier) error) error {
-				return w.s.snapshot(ctx, func(q querier) error { return fn(interloper{q, grow}) })
+			w.s.InSnapshot = func(ctx context.Context, fn func(db.Querier) error) error {
+				return w.s.Snapshot(ctx, func(q db.Querier) error { return fn(interloper{q, grow}) })
 			}
 			contiguous := func(lines []domain.LogLine, from int64) {
 				t.Helper()

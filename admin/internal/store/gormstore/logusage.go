@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // logUsageOf reads what the tenants have written today.
@@ -21,13 +22,13 @@ func (s *LogAppender) logUsageOf(ctx context.Context, keys []attemptKey, today i
 	for _, k := range keys {
 		tenants[k.tenant] = true
 	}
-	err := query(ctx, s.lookup, func(rows *sql.Rows) error {
+	err := db.Query(ctx, s.Lookup, func(rows *sql.Rows) error {
 		k := usageKey{day: today}
 		var u logUsage
 		err := rows.Scan(&k.tenant, &u.lines, &u.bytes)
 		out[k] = u
 		return err
-	}, "SELECT tenant_id, line_count, bytes FROM log_usage WHERE tenant_id IN ("+idList(slices.Sorted(maps.Keys(tenants)))+") AND day = ?", today)
+	}, "SELECT tenant_id, line_count, bytes FROM log_usage WHERE tenant_id IN ("+db.IDList(slices.Sorted(maps.Keys(tenants)))+") AND day = ?", today)
 	if err != nil {
 		return nil, fmt.Errorf("read log usage: %w", err)
 	}
@@ -36,7 +37,7 @@ func (s *LogAppender) logUsageOf(ctx context.Context, keys []attemptKey, today i
 
 // countLogs adds to the sums, in the order of their keys. It comes last in a
 // transaction: all who append for a tenant wait for the row.
-func countLogs(t *txn, change map[usageKey]logUsage) error {
+func countLogs(t *db.Tx, change map[usageKey]logUsage) error {
 	keys := slices.SortedFunc(maps.Keys(change), func(a, b usageKey) int {
 		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.day, b.day))
 	})
@@ -45,10 +46,10 @@ func countLogs(t *txn, change map[usageKey]logUsage) error {
 		if c == (logUsage{}) {
 			continue
 		}
-		n, err := t.exec(t.ctx, "UPDATE log_usage SET line_count = line_count + ?, bytes = bytes + ? WHERE tenant_id = ? AND day = ?",
+		n, err := t.Exec(t.Ctx, "UPDATE log_usage SET line_count = line_count + ?, bytes = bytes + ? WHERE tenant_id = ? AND day = ?",
 			c.lines, c.bytes, int64(k.tenant), k.day)
 		if err == nil && n == 0 {
-			_, err = t.exec(t.ctx, "INSERT INTO log_usage (tenant_id, day, line_count, bytes) VALUES (?, ?, ?, ?)", int64(k.tenant), k.day, c.lines, c.bytes)
+			_, err = t.Exec(t.Ctx, "INSERT INTO log_usage (tenant_id, day, line_count, bytes) VALUES (?, ?, ?, ?)", int64(k.tenant), k.day, c.lines, c.bytes)
 		}
 		if err != nil {
 			return fmt.Errorf("count logs: %w", err)
@@ -60,7 +61,7 @@ func countLogs(t *txn, change map[usageKey]logUsage) error {
 // logBytesOf returns what is stored of each tenant's logs, after compression.
 func (s *Retention) logBytesOf(ctx context.Context) (map[domain.TenantID]int64, error) {
 	out := map[domain.TenantID]int64{}
-	err := s.lookRows(ctx, "read log usage", func(rows *sql.Rows) error {
+	err := s.LookRows(ctx, "read log usage", func(rows *sql.Rows) error {
 		var tenant domain.TenantID
 		var bytes int64
 		err := rows.Scan(&tenant, &bytes)
@@ -79,9 +80,9 @@ type oldLog struct {
 // deleteOldLogs deletes the oldest chunks of a tenant: at most limit of them, of
 // executions below floor, and no more than it takes to free some bytes.
 func (s *Retention) deleteOldLogs(ctx context.Context, tenant domain.TenantID, floor, bytes int64, limit int) (deleted, freed int64, err error) {
-	err = s.runRepeatable(ctx, "delete old logs", func(t *txn) error {
+	err = s.RunRepeatable(ctx, "delete old logs", func(t *db.Tx) error {
 		var end oldLog
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			if end.bytes >= bytes {
 				return nil
 			}
@@ -89,12 +90,12 @@ func (s *Retention) deleteOldLogs(ctx context.Context, tenant domain.TenantID, f
 			err := rows.Scan(&end.execution, &end.attempt, &end.first, &size)
 			end.chunks, end.bytes = end.chunks+1, end.bytes+size
 			return err
-		}, "SELECT execution_id, attempt, first_line, body_bytes FROM log_chunks"+t.d.byPrimary()+
-			" WHERE tenant_id = ? AND execution_id < ? ORDER BY execution_id, attempt, first_line LIMIT ?"+t.d.forUpdateSkip(), int64(tenant), floor, limit)
+		}, "SELECT execution_id, attempt, first_line, body_bytes FROM log_chunks"+t.Dialect.ByPrimary()+
+			" WHERE tenant_id = ? AND execution_id < ? ORDER BY execution_id, attempt, first_line LIMIT ?"+t.Dialect.ForUpdateSkip(), int64(tenant), floor, limit)
 		if deleted, freed = 0, 0; err != nil || end.chunks == 0 {
 			return err
 		}
-		deleted, err = t.exec(t.ctx, fmt.Sprintf(`DELETE FROM log_chunks WHERE tenant_id = %d AND execution_id <= %[2]d
+		deleted, err = t.Exec(t.Ctx, fmt.Sprintf(`DELETE FROM log_chunks WHERE tenant_id = %d AND execution_id <= %[2]d
 			AND (execution_id < %[2]d OR attempt < %[3]d OR (attempt = %[3]d AND first_line <= %[4]d))`, tenant, end.execution, end.attempt, end.first))
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // CountLiving returns how many executions wait or run, of all tenants: those
@@ -19,9 +20,9 @@ func CountLiving(ctx context.Context, s *Store) (n int64, err error) {
 	for i := range parts {
 		parts[i] = fmt.Sprint(i)
 	}
-	err = s.look(ctx, "count living executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		return query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) },
-			"SELECT COUNT(*) FROM executions"+s.d.byIndex("ix_executions_wake")+" WHERE part IN ("+strings.Join(parts, ",")+") AND wake_at > 0")
+	err = s.Look(ctx, "count living executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) },
+			"SELECT COUNT(*) FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+" WHERE part IN ("+strings.Join(parts, ",")+") AND wake_at > 0")
 	})
 	return n, err
 }
@@ -39,15 +40,15 @@ type MeasuredRun struct {
 // ReadRuns calls seen for every execution of an executor, oldest first. It
 // reads them in one go: it is for measurements, after the fact.
 func ReadRuns(ctx context.Context, s *Store, tenant domain.TenantID, executor domain.ExecutorID, seen func(MeasuredRun)) error {
-	return query(ctx, s.read, func(rows *sql.Rows) error {
+	return db.Query(ctx, s.Read, func(rows *sql.Rows) error {
 		var r MeasuredRun
 		var state, fire, finished int64
 		if err := rows.Scan(&r.ID, &r.Job, &state, &r.Fence, &fire, &finished); err != nil {
 			return err
 		}
-		r.State, r.FireAt, r.FinishedAt = domain.State(state), instant(fire), instant(finished)
+		r.State, r.FireAt, r.FinishedAt = domain.State(state), db.Instant(fire), db.Instant(finished)
 		seen(r)
 		return nil
-	}, "SELECT id, job_id, state, fence, fire_at, finished_at FROM executions"+s.d.byIndex("ix_executions_executor")+
+	}, "SELECT id, job_id, state, fence, fire_at, finished_at FROM executions"+s.Dialect.ByIndex("ix_executions_executor")+
 		" WHERE tenant_id = ? AND executor_id = ? ORDER BY id", int64(tenant), int64(executor))
 }

@@ -29,7 +29,7 @@ func TestWhatAFrozenTransactionHoldsIsNotTakenOn(t *testing.T) {
 	}
 	require.Len(t, list(1), len(planned))
 
-	frozen, err := s.write.BeginTx(t.Context(), nil)
+	frozen, err := s.Write.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	held := planned[1].ID
 	var id int64

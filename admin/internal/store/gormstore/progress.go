@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type progressRow struct {
@@ -50,15 +51,15 @@ func (o owner) runs(fence int64) bool {
 
 // owners reads who may speak for executions; lock is a clause behind the
 // statement, or empty.
-func owners(t *txn, ids []domain.ExecutionID, lock string) (map[domain.ExecutionID]owner, error) {
+func owners(t *db.Tx, ids []domain.ExecutionID, lock string) (map[domain.ExecutionID]owner, error) {
 	out := make(map[domain.ExecutionID]owner, len(ids))
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var o owner
 		err := rows.Scan(&id, &o.tenant, &o.executor, &o.fence, &o.state)
 		out[id] = o
 		return err
-	}, "SELECT id, tenant_id, executor_id, fence, state FROM executions"+t.d.byPrimary()+" WHERE id IN ("+idList(ids)+") ORDER BY id"+lock)
+	}, "SELECT id, tenant_id, executor_id, fence, state FROM executions"+t.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") ORDER BY id"+lock)
 	if err != nil {
 		return nil, fmt.Errorf("read owners: %w", err)
 	}
@@ -70,12 +71,12 @@ func (s *Progress) SaveProgress(ctx context.Context, list []store.ProgressReport
 		return nil
 	}
 	ids := domain.Collect(list, func(p *store.ProgressReport) domain.ExecutionID { return p.ExecutionID })
-	return s.runRepeatable(ctx, "save progress", func(t *txn) error {
+	return s.RunRepeatable(ctx, "save progress", func(t *db.Tx) error {
 		owners, err := owners(t, ids, "")
 		if err != nil {
 			return err
 		}
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func (s *Progress) SaveProgress(ctx context.Context, list []store.ProgressReport
 			if o := owners[p.ExecutionID]; o.tenant != p.Tenant || o.executor != p.Executor {
 				continue
 			}
-			if err := saveProgress(t, p, millis(now)); err != nil {
+			if err := saveProgress(t, p, db.Millis(now)); err != nil {
 				return err
 			}
 		}
@@ -91,24 +92,24 @@ func (s *Progress) SaveProgress(ctx context.Context, list []store.ProgressReport
 	})
 }
 
-func saveProgress(t *txn, p store.ProgressReport, now int64) error {
+func saveProgress(t *db.Tx, p store.ProgressReport, now int64) error {
 	row := progressRow{
 		ExecutionID: int64(p.ExecutionID), TenantID: int64(p.Tenant), Fence: p.Fence, Seq: p.Seq,
 		Permille: int64(p.Permille), Message: clip(p.Message, messageSize), UpdatedAt: now,
 	}
-	found, err := t.exec(t.ctx, "UPDATE execution_progress SET fence = ?, seq = ?, permille = ?, message = ?, updated_at = ?"+
+	found, err := t.Exec(t.Ctx, "UPDATE execution_progress SET fence = ?, seq = ?, permille = ?, message = ?, updated_at = ?"+
 		" WHERE execution_id = ? AND tenant_id = ? AND (fence < ? OR fence = ? AND seq < ?)",
 		row.Fence, row.Seq, row.Permille, row.Message, now, row.ExecutionID, row.TenantID, row.Fence, row.Fence, row.Seq)
 	if err != nil || found > 0 {
 		return err
 	}
-	return t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error // the first, or older than what is there
+	return t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error // the first, or older than what is there
 }
 
 func (s *Runs) FindProgress(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Progress, error) {
-	r, err := findOne[progressRow](ctx, s.DB, "find progress", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	r, err := db.FindOne[progressRow](ctx, s.DB, "find progress", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	return domain.Progress{
-		ExecutionID: domain.ExecutionID(r.ExecutionID), Fence: r.Fence, Seq: r.Seq, Permille: int(r.Permille), Message: r.Message, UpdatedAt: instant(r.UpdatedAt),
+		ExecutionID: domain.ExecutionID(r.ExecutionID), Fence: r.Fence, Seq: r.Seq, Permille: int(r.Permille), Message: r.Message, UpdatedAt: db.Instant(r.UpdatedAt),
 	}, err
 }
 
@@ -120,12 +121,12 @@ func (s *Progress) TakeSteps(ctx context.Context, list []store.StepRequest) (ans
 		return nil, nil
 	}
 	ids := domain.Collect(list, func(r *store.StepRequest) domain.ExecutionID { return r.ID })
-	err = s.runRepeatable(ctx, "take steps", func(t *txn) error {
-		owners, err := owners(t, ids, t.d.forShare())
+	err = s.RunRepeatable(ctx, "take steps", func(t *db.Tx) error {
+		owners, err := owners(t, ids, t.Dialect.ForShare())
 		if err != nil {
 			return err
 		}
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -154,9 +155,9 @@ type keptStep struct {
 	size  int
 }
 
-func keptSteps(t *txn, ids []domain.ExecutionID) (map[domain.ExecutionID]map[string]keptStep, error) {
+func keptSteps(t *db.Tx, ids []domain.ExecutionID) (map[domain.ExecutionID]map[string]keptStep, error) {
 	out := map[domain.ExecutionID]map[string]keptStep{}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var name string
 		var k keptStep
@@ -168,21 +169,21 @@ func keptSteps(t *txn, ids []domain.ExecutionID) (map[domain.ExecutionID]map[str
 		}
 		out[id][name] = k
 		return nil
-	}, "SELECT execution_id, name, fence, LENGTH(output) FROM execution_steps WHERE execution_id IN ("+idList(ids)+")")
+	}, "SELECT execution_id, name, fence, LENGTH(output) FROM execution_steps WHERE execution_id IN ("+db.IDList(ids)+")")
 	if err != nil {
 		return nil, fmt.Errorf("read steps: %w", err)
 	}
 	return out, nil
 }
 
-func takeStep(t *txn, r store.StepRequest, kept map[domain.ExecutionID]map[string]keptStep, now time.Time) (store.StepAnswer, error) {
+func takeStep(t *db.Tx, r store.StepRequest, kept map[domain.ExecutionID]map[string]keptStep, now time.Time) (store.StepAnswer, error) {
 	known, found := kept[r.ID][r.Name]
 	switch {
 	case found && r.Store && known.fence == r.Fence:
 		return store.StepAnswer{Code: store.StepStored}, nil
 	case found:
 		var rows []stepRow
-		err := t.db.Where("execution_id = ? AND name = ? AND tenant_id = ?", int64(r.ID), r.Name, int64(r.Tenant)).Limit(1).Find(&rows).Error
+		err := t.Gorm.Where("execution_id = ? AND name = ? AND tenant_id = ?", int64(r.ID), r.Name, int64(r.Tenant)).Limit(1).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
 			return store.StepAnswer{Code: store.StepNone}, err
 		}
@@ -194,13 +195,13 @@ func takeStep(t *txn, r store.StepRequest, kept map[domain.ExecutionID]map[strin
 		return store.StepAnswer{Code: store.StepTooLarge, Message: message}, nil
 	}
 	row := stepRow{
-		ExecutionID: int64(r.ID), Name: r.Name, TenantID: int64(r.Tenant), Fence: r.Fence, Output: r.Output, StoredAt: millis(now),
+		ExecutionID: int64(r.ID), Name: r.Name, TenantID: int64(r.Tenant), Fence: r.Fence, Output: r.Output, StoredAt: db.Millis(now),
 	}
 	if row.Output == nil {
 		row.Output = []byte{}
 	}
 	// A copy of the request, through another node, may have been quicker.
-	if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
+	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
 		return store.StepAnswer{}, fmt.Errorf("store step: %w", err)
 	}
 	if kept[r.ID] == nil {
@@ -230,10 +231,10 @@ func tooMuch(r store.StepRequest, kept map[string]keptStep) string {
 }
 
 func (s *Runs) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error) {
-	rows, err := findAll[stepRow](ctx, s.DB, "list steps", "stored_at, name", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	rows, err := db.FindAll[stepRow](ctx, s.DB, "list steps", "stored_at, name", "execution_id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	out := make([]domain.StoredStep, len(rows))
 	for i, r := range rows {
-		out[i] = domain.StoredStep{Name: r.Name, Fence: r.Fence, Output: r.Output, StoredAt: instant(r.StoredAt)}
+		out[i] = domain.StoredStep{Name: r.Name, Fence: r.Fence, Output: r.Output, StoredAt: db.Instant(r.StoredAt)}
 	}
 	return out, err
 }
@@ -247,18 +248,18 @@ type callbackRow struct {
 
 func (callbackRow) TableName() string { return "callbacks" }
 
-func insertCallbacks(t *txn, rows []callbackRow) error {
+func insertCallbacks(t *db.Tx, rows []callbackRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(rows, 200).Error; err != nil {
+	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(rows, 200).Error; err != nil {
 		return fmt.Errorf("write callbacks: %w", err)
 	}
 	return nil
 }
 
 func (s *Runs) ListCallbacks(ctx context.Context, limit int) (out []store.Callback, err error) {
-	err = s.look(ctx, "list callbacks", func(ctx context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list callbacks", func(ctx context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []callbackRow
 		if err := g.Order("execution_id, success").Limit(pageSize(limit)).Find(&rows).Error; err != nil {
 			return err
@@ -266,7 +267,7 @@ func (s *Runs) ListCallbacks(ctx context.Context, limit int) (out []store.Callba
 		out = make([]store.Callback, len(rows))
 		for i, r := range rows {
 			out[i] = store.Callback{
-				Tenant: domain.TenantID(r.TenantID), ID: domain.ExecutionID(r.ExecutionID), Success: r.Success == 1, CreatedAt: instant(r.CreatedAt),
+				Tenant: domain.TenantID(r.TenantID), ID: domain.ExecutionID(r.ExecutionID), Success: r.Success == 1, CreatedAt: db.Instant(r.CreatedAt),
 			}
 		}
 		return nil
@@ -275,9 +276,9 @@ func (s *Runs) ListCallbacks(ctx context.Context, limit int) (out []store.Callba
 }
 
 func (s *Runs) DeleteCallback(ctx context.Context, c store.Callback) error {
-	return s.runRepeatable(ctx, "delete callback", func(t *txn) error {
-		_, err := t.exec(t.ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ? AND tenant_id = ?",
-			int64(c.ID), flag(c.Success), int64(c.Tenant))
+	return s.RunRepeatable(ctx, "delete callback", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ? AND tenant_id = ?",
+			int64(c.ID), db.Flag(c.Success), int64(c.Tenant))
 		return err
 	})
 }

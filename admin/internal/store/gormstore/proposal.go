@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type proposalRow struct {
@@ -36,7 +37,7 @@ func (r *proposalRow) proposal() (domain.Proposal, error) {
 	return domain.Proposal{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name,
 		State: domain.ProposalState(r.State), Hash: r.Hash, Build: r.Build, Version: r.AppVersion, Removal: domain.Removal(r.Removal),
-		Spec: *spec, ProposedAt: instant(r.ProposedAt), DecidedAt: instant(r.DecidedAt), DecidedBy: r.DecidedBy,
+		Spec: *spec, ProposedAt: db.Instant(r.ProposedAt), DecidedAt: db.Instant(r.DecidedAt), DecidedBy: r.DecidedBy,
 	}, nil
 }
 
@@ -45,30 +46,30 @@ func (s *Catalogue) Propose(ctx context.Context, p domain.Proposal) error {
 	if err != nil {
 		return fmt.Errorf("encode proposal: %w", err)
 	}
-	return s.runRepeatable(ctx, "propose", func(t *txn) error {
-		now, err := t.clock()
+	return s.RunRepeatable(ctx, "propose", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
 		var known []proposalRow
-		err = t.db.Clauses(t.locking()...).Where("tenant_id = ? AND executor_id = ? AND name = ?", int64(p.TenantID), int64(p.Executor), p.Name).Find(&known).Error
+		err = t.Gorm.Clauses(t.Locking()...).Where("tenant_id = ? AND executor_id = ? AND name = ?", int64(p.TenantID), int64(p.Executor), p.Name).Find(&known).Error
 		if err != nil || len(known) > 0 && known[0].Hash == p.Hash {
 			return err
 		}
 		row := proposalRow{
 			ID: p.ID, TenantID: int64(p.TenantID), ExecutorID: int64(p.Executor), Name: p.Name, State: int64(domain.ProposalPending),
-			Hash: p.Hash, Build: p.Build, AppVersion: clip(p.Version, nameSize), Removal: string(p.Removal), Spec: text, ProposedAt: millis(now),
+			Hash: p.Hash, Build: p.Build, AppVersion: clip(p.Version, nameSize), Removal: string(p.Removal), Spec: text, ProposedAt: db.Millis(now),
 		}
 		if len(known) == 0 {
-			return t.db.Create(&row).Error
+			return t.Gorm.Create(&row).Error
 		}
 		row.ID = known[0].ID
-		return t.db.Model(&proposalRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "executor_id", "name").Updates(&row).Error
+		return t.Gorm.Model(&proposalRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "executor_id", "name").Updates(&row).Error
 	})
 }
 
 func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsParams) (out []store.ProposalView, err error) {
-	err = s.look(ctx, "list proposals", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list proposals", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ? AND state = ? AND id > ?", int64(p.Tenant), int64(domain.ProposalPending), p.After)
 		if p.Executor != 0 {
 			g = g.Where("executor_id = ?", int64(p.Executor))
@@ -84,7 +85,7 @@ func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsPara
 }
 
 func (s *Catalogue) FindProposal(ctx context.Context, tenant domain.TenantID, id int64) (view store.ProposalView, err error) {
-	err = s.look(ctx, "find proposal", func(ctx context.Context, q querier, g *gorm.DB) error {
+	err = s.Look(ctx, "find proposal", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var row proposalRow
 		if err := g.Where("id = ? AND tenant_id = ?", id, int64(tenant)).Take(&row).Error; err != nil {
 			return err
@@ -99,7 +100,7 @@ func (s *Catalogue) FindProposal(ctx context.Context, tenant domain.TenantID, id
 }
 
 // proposalViews adds executors and jobs; all rows are of one tenant.
-func (s *Catalogue) proposalViews(ctx context.Context, q querier, rows []proposalRow) ([]store.ProposalView, error) {
+func (s *Catalogue) proposalViews(ctx context.Context, q db.Querier, rows []proposalRow) ([]store.ProposalView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -133,13 +134,13 @@ func (s *Catalogue) proposalViews(ctx context.Context, q querier, rows []proposa
 	return out, nil
 }
 
-func (s *Catalogue) jobsByName(ctx context.Context, q querier, tenant int64, names []string) (map[string]*store.JobView, error) {
+func (s *Catalogue) jobsByName(ctx context.Context, q db.Querier, tenant int64, names []string) (map[string]*store.JobView, error) {
 	var rows []jobRow
-	err := s.reader.WithContext(ctx).Where("tenant_id = ? AND name IN ? AND state <> ?", tenant, names, int64(domain.JobDeleted)).Find(&rows).Error
+	err := s.Reader.WithContext(ctx).Where("tenant_id = ? AND name IN ? AND state <> ?", tenant, names, int64(domain.JobDeleted)).Find(&rows).Error
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.jobViews(ctx, q, s.reader.WithContext(ctx), rows)
+	views, err := s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
 	out := make(map[string]*store.JobView, len(views))
 	for i := range views {
 		out[views[i].Spec.Name] = &views[i]
@@ -148,13 +149,13 @@ func (s *Catalogue) jobsByName(ctx context.Context, q querier, tenant int64, nam
 }
 
 func (s *Catalogue) DeclineProposal(ctx context.Context, tenant domain.TenantID, id int64, hash, by string) error {
-	return s.run(ctx, "decline proposal", func(t *txn) error {
-		now, err := t.clock()
+	return s.Run(ctx, "decline proposal", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
-		n, err := t.exec(t.ctx, "UPDATE job_proposals SET state = ?, decided_at = ?, decided_by = ? WHERE id = ? AND tenant_id = ? AND state = ? AND hash = ?",
-			int64(domain.ProposalDeclined), millis(now), clip(by, nameSize), id, int64(tenant), int64(domain.ProposalPending), hash)
+		n, err := t.Exec(t.Ctx, "UPDATE job_proposals SET state = ?, decided_at = ?, decided_by = ? WHERE id = ? AND tenant_id = ? AND state = ? AND hash = ?",
+			int64(domain.ProposalDeclined), db.Millis(now), clip(by, nameSize), id, int64(tenant), int64(domain.ProposalPending), hash)
 		if err == nil && n == 0 {
 			err = domain.Errorf(domain.CodeConflict, "the proposal was decided or replaced meanwhile")
 		}
@@ -166,7 +167,7 @@ func (s *Catalogue) DropProposals(ctx context.Context, tenant domain.TenantID, e
 	if len(names) == 0 {
 		return nil
 	}
-	return s.runRepeatable(ctx, "drop proposals", func(t *txn) error {
-		return t.db.Where("tenant_id = ? AND executor_id = ? AND name IN ?", int64(tenant), int64(executor), names).Delete(&proposalRow{}).Error
+	return s.RunRepeatable(ctx, "drop proposals", func(t *db.Tx) error {
+		return t.Gorm.Where("tenant_id = ? AND executor_id = ? AND name IN ?", int64(tenant), int64(executor), names).Delete(&proposalRow{}).Error
 	})
 }

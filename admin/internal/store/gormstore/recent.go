@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // use is one run of a job on an instance.
@@ -34,12 +35,12 @@ func (s *Executions) RecentInstances(ctx context.Context, p store.RecentInstance
 		}
 		fmt.Fprintf(&b, "SELECT job_id, fire_at, instance_id FROM (SELECT job_id, fire_at, instance_id FROM executions%s"+
 			" WHERE job_id = %d AND tenant_id = %d AND fire_at <= %d ORDER BY fire_at DESC LIMIT %d) AS r%d",
-			s.d.byIndex("uq_executions_occurrence"), j.Job, j.Tenant, millis(p.Until), p.Limit, i)
+			s.Dialect.ByIndex("uq_executions_occurrence"), j.Job, j.Tenant, db.Millis(p.Until), p.Limit, i)
 	}
 	var uses []use
-	err := s.look(ctx, "find recent instances", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err := s.Look(ctx, "find recent instances", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		uses = uses[:0]
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var u use
 			err := rows.Scan(&u.job, &u.fireAt, &u.instance)
 			if u.instance != 0 {

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type refusalRow struct {
@@ -33,7 +34,7 @@ func (refusalRow) TableName() string { return "refusals" }
 func toRefusalRow(r domain.Refusal) refusalRow {
 	row := refusalRow{
 		Code: clip(r.Code, 64), Message: clip(r.Message, 512), Remote: clip(r.Remote, 64), Executor: clip(r.Executor, nameSize),
-		Instance: clip(r.Instance, nameSize), Node: clip(r.Node, nameSize), Times: int64(r.Times), FirstAt: millis(r.FirstAt), LastAt: millis(r.LastAt),
+		Instance: clip(r.Instance, nameSize), Node: clip(r.Node, nameSize), Times: int64(r.Times), FirstAt: db.Millis(r.FirstAt), LastAt: db.Millis(r.LastAt),
 	}
 	digest := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", row.Code, row.Remote, row.Executor, row.Instance))
 	row.Subject = digest[:16]
@@ -43,7 +44,7 @@ func toRefusalRow(r domain.Refusal) refusalRow {
 func (r refusalRow) refusal() domain.Refusal {
 	return domain.Refusal{
 		Code: r.Code, Message: r.Message, Remote: r.Remote, Executor: r.Executor, Instance: r.Instance, Node: r.Node,
-		Times: int(r.Times), FirstAt: instant(r.FirstAt), LastAt: instant(r.LastAt),
+		Times: int(r.Times), FirstAt: db.Instant(r.FirstAt), LastAt: db.Instant(r.LastAt),
 	}
 }
 
@@ -59,36 +60,36 @@ func (s *Refusals) NoteRefusals(ctx context.Context, list []domain.Refusal, keep
 	}
 	slices.SortStableFunc(rows, func(a, b refusalRow) int { return bytes.Compare(a.Subject, b.Subject) })
 	count := 0
-	err := s.run(ctx, "note refusals", func(t *txn) error {
+	err := s.Run(ctx, "note refusals", func(t *db.Tx) error {
 		fresh := slices.Clone(rows)
 		for i := range fresh {
 			fresh[i].Times = 0
 		}
-		if err := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&fresh).Error; err != nil {
+		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&fresh).Error; err != nil {
 			return err
 		}
 		for _, r := range rows {
-			_, err := t.exec(t.ctx, "UPDATE refusals SET times = times + ?, message = ?, node = ?,"+
+			_, err := t.Exec(t.Ctx, "UPDATE refusals SET times = times + ?, message = ?, node = ?,"+
 				" last_at = CASE WHEN last_at < ? THEN ? ELSE last_at END WHERE subject = ?", r.Times, r.Message, r.Node, r.LastAt, r.LastAt, r.Subject)
 			if err != nil {
 				return err
 			}
 		}
-		return query(t.ctx, t.q, func(rows *sql.Rows) error { return rows.Scan(&count) }, "SELECT COUNT(*) FROM refusals")
+		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error { return rows.Scan(&count) }, "SELECT COUNT(*) FROM refusals")
 	})
 	if err != nil || count <= keep {
 		return err
 	}
 	// Not together with the rows above, which are locked in another order.
-	return s.run(ctx, "forget refusals", func(t *txn) error {
-		_, err := t.exec(t.ctx, t.d.deleteBounded("refusals", "last_at > 0 ORDER BY last_at"), count-keep)
+	return s.Run(ctx, "forget refusals", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("refusals", "last_at > 0 ORDER BY last_at"), count-keep)
 		return err
 	})
 }
 
 func (s *Refusals) ListRefusals(ctx context.Context, limit int) ([]domain.Refusal, error) {
 	var rows []refusalRow
-	err := s.look(ctx, "list refusals", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err := s.Look(ctx, "list refusals", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		rows = nil
 		return g.Order("last_at DESC").Limit(limit).Find(&rows).Error
 	})
@@ -97,8 +98,8 @@ func (s *Refusals) ListRefusals(ctx context.Context, limit int) ([]domain.Refusa
 }
 
 func (s *Refusals) DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.runRepeatable(ctx, "delete old refusals", func(t *txn) (err error) {
-		deleted, err = t.exec(t.ctx, t.d.deleteBounded("refusals", "last_at < ?"), millis(before), int64(limit))
+	err = s.RunRepeatable(ctx, "delete old refusals", func(t *db.Tx) (err error) {
+		deleted, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("refusals", "last_at < ?"), db.Millis(before), int64(limit))
 		return err
 	})
 	return deleted, err

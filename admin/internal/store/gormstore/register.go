@@ -10,37 +10,38 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // registerTable is what a registration writes of an instance: all of it.
-var registerTable = table[instanceRow]{
-	name: "instances", keys: 2, required: 5,
-	columns: []column[instanceRow]{
-		intColumn("id", func(r *instanceRow) *int64 { return &r.ID }),
-		intColumn("tenant_id", func(r *instanceRow) *int64 { return &r.TenantID }),
-		intColumn("executor_id", func(r *instanceRow) *int64 { return &r.ExecutorID }),
-		textColumn("boot_id", 64, func(r *instanceRow) *string { return &r.BootID }),
-		textColumn("name", nameSize, func(r *instanceRow) *string { return &r.Name }),
-		textColumn("host", 255, func(r *instanceRow) *string { return &r.Host }),
-		intColumn("pid", func(r *instanceRow) *int64 { return &r.PID }),
-		textColumn("app_version", nameSize, func(r *instanceRow) *string { return &r.AppVersion }),
-		textColumn("build", 64, func(r *instanceRow) *string { return &r.Build }),
-		textColumn("client", nameSize, func(r *instanceRow) *string { return &r.Client }),
-		longColumn("labels", kindLongText, func(r *instanceRow) *string { return &r.Labels }),
-		longColumn("handlers", kindLongText, func(r *instanceRow) *string { return &r.Handlers }),
-		intColumn("slots", func(r *instanceRow) *int64 { return &r.Slots }),
-		intColumn("running", func(r *instanceRow) *int64 { return &r.Running }),
-		intColumn("draining", func(r *instanceRow) *int64 { return &r.Draining }),
-		intColumn("started_at", func(r *instanceRow) *int64 { return &r.StartedAt }),
-		intColumn("connected_at", func(r *instanceRow) *int64 { return &r.ConnectedAt }),
-		intColumn("last_seen_at", func(r *instanceRow) *int64 { return &r.LastSeenAt }),
-		intColumn("lease_until", func(r *instanceRow) *int64 { return &r.LeaseUntil }),
-		intColumn("gone_at", func(r *instanceRow) *int64 { return &r.GoneAt }),
-		textColumn("gone_reason", nameSize, func(r *instanceRow) *string { return &r.GoneReason }),
-		intColumn("parked", func(r *instanceRow) *int64 { return &r.Parked }),
-		intColumn("wanted_at", func(r *instanceRow) *int64 { return &r.WantedAt }),
-		intColumn("draining_at", func(r *instanceRow) *int64 { return &r.DrainingAt }),
-		intColumn("refusing", func(r *instanceRow) *int64 { return &r.Refusing }),
+var registerTable = db.Table[instanceRow]{
+	Name: "instances", Keys: 2, Required: 5,
+	Columns: []db.Column[instanceRow]{
+		db.IntColumn("id", func(r *instanceRow) *int64 { return &r.ID }),
+		db.IntColumn("tenant_id", func(r *instanceRow) *int64 { return &r.TenantID }),
+		db.IntColumn("executor_id", func(r *instanceRow) *int64 { return &r.ExecutorID }),
+		db.TextColumn("boot_id", 64, func(r *instanceRow) *string { return &r.BootID }),
+		db.TextColumn("name", nameSize, func(r *instanceRow) *string { return &r.Name }),
+		db.TextColumn("host", 255, func(r *instanceRow) *string { return &r.Host }),
+		db.IntColumn("pid", func(r *instanceRow) *int64 { return &r.PID }),
+		db.TextColumn("app_version", nameSize, func(r *instanceRow) *string { return &r.AppVersion }),
+		db.TextColumn("build", 64, func(r *instanceRow) *string { return &r.Build }),
+		db.TextColumn("client", nameSize, func(r *instanceRow) *string { return &r.Client }),
+		db.LongColumn("labels", db.KindLongText, func(r *instanceRow) *string { return &r.Labels }),
+		db.LongColumn("handlers", db.KindLongText, func(r *instanceRow) *string { return &r.Handlers }),
+		db.IntColumn("slots", func(r *instanceRow) *int64 { return &r.Slots }),
+		db.IntColumn("running", func(r *instanceRow) *int64 { return &r.Running }),
+		db.IntColumn("draining", func(r *instanceRow) *int64 { return &r.Draining }),
+		db.IntColumn("started_at", func(r *instanceRow) *int64 { return &r.StartedAt }),
+		db.IntColumn("connected_at", func(r *instanceRow) *int64 { return &r.ConnectedAt }),
+		db.IntColumn("last_seen_at", func(r *instanceRow) *int64 { return &r.LastSeenAt }),
+		db.IntColumn("lease_until", func(r *instanceRow) *int64 { return &r.LeaseUntil }),
+		db.IntColumn("gone_at", func(r *instanceRow) *int64 { return &r.GoneAt }),
+		db.TextColumn("gone_reason", nameSize, func(r *instanceRow) *string { return &r.GoneReason }),
+		db.IntColumn("parked", func(r *instanceRow) *int64 { return &r.Parked }),
+		db.IntColumn("wanted_at", func(r *instanceRow) *int64 { return &r.WantedAt }),
+		db.IntColumn("draining_at", func(r *instanceRow) *int64 { return &r.DrainingAt }),
+		db.IntColumn("refusing", func(r *instanceRow) *int64 { return &r.Refusing }),
 	},
 }
 
@@ -48,7 +49,7 @@ var registerTable = table[instanceRow]{
 // same processes, and what they lost meanwhile was decided under their old
 // leases.
 func (s *Instances) RegisterInstances(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	out, err := s.registerTogether(ctx, list)
 	if err == nil || len(list) == 1 || domain.Is(err, domain.CodeUnavailable) || ctx.Err() != nil {
@@ -73,7 +74,7 @@ func (s *Instances) RegisterInstances(ctx context.Context, list []store.Register
 func (s *Instances) registerTogether(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
 	for try := 1; ; try++ {
 		r := registering{s: s, list: list}
-		err := s.runRepeatable(ctx, "register instance", func(t *txn) error {
+		err := s.RunRepeatable(ctx, "register instance", func(t *db.Tx) error {
 			r = registering{s: s, list: list, out: make([]store.Registration, len(list)), rows: map[bootKey]*registered{}}
 			return r.run(t)
 		})
@@ -81,7 +82,7 @@ func (s *Instances) registerTogether(ctx context.Context, list []store.RegisterI
 			return r.answers()
 		}
 		// Two nodes met over the same new boot: the second one finds the row.
-		if !domain.Is(err, domain.CodeConflict) || try == txTries || !sleep(ctx, txBackoff) {
+		if !domain.Is(err, domain.CodeConflict) || try == db.TxTries || !db.Sleep(ctx, db.TxBackoff) {
 			return nil, err
 		}
 	}
@@ -111,14 +112,14 @@ type registered struct {
 	refused error
 }
 
-func (r *registering) run(t *txn) error {
+func (r *registering) run(t *db.Tx) error {
 	if err := r.prepare(t); err != nil || len(r.order) == 0 {
 		return err
 	}
 	if err := r.lock(t); err != nil {
 		return err
 	}
-	now, err := t.clock()
+	now, err := t.Clock()
 	if err != nil {
 		return err
 	}
@@ -129,28 +130,28 @@ func (r *registering) run(t *txn) error {
 		return err
 	}
 	var fresh []*instanceRow
-	var changes []change[instanceRow]
+	var changes []db.Change[instanceRow]
 	for _, one := range r.order {
 		row := one.row
-		row.LastSeenAt, row.LeaseUntil, row.ConnectedAt = millis(now), millis(now.Add(one.p.TTL)), millis(now)
-		row.DrainingAt = drainingSince(0, row.Draining != 0, millis(now))
+		row.LastSeenAt, row.LeaseUntil, row.ConnectedAt = db.Millis(now), db.Millis(now.Add(one.p.TTL)), db.Millis(now)
+		row.DrainingAt = drainingSince(0, row.Draining != 0, db.Millis(now))
 		if one.before == nil {
 			fresh = append(fresh, row)
 			continue
 		}
 		row.ID, row.ConnectedAt, row.Refusing = one.before.ID, one.before.ConnectedAt, one.before.Refusing // its next heartbeat says
 		row.LeaseUntil = max(row.LeaseUntil, one.before.LeaseUntil)
-		row.DrainingAt = drainingSince(one.before.DrainingAt, row.Draining != 0, millis(now))
-		changes = append(changes, change[instanceRow]{one.before, row})
+		row.DrainingAt = drainingSince(one.before.DrainingAt, row.Draining != 0, db.Millis(now))
+		changes = append(changes, db.Change[instanceRow]{Before: one.before, After: row})
 	}
-	if err := registerTable.insert(t, fresh); err != nil {
+	if err := registerTable.Insert(t, fresh); err != nil {
 		return err
 	}
-	return registerTable.update(t, changes)
+	return registerTable.Update(t, changes)
 }
 
 // allow leaves out those for which their tenant has no room.
-func (r *registering) allow(t *txn) (err error) {
+func (r *registering) allow(t *db.Tx) (err error) {
 	r.order = slices.DeleteFunc(r.order, func(one *registered) bool {
 		if err != nil || one.before != nil && one.before.GoneAt == 0 {
 			return false
@@ -165,7 +166,7 @@ func (r *registering) allow(t *txn) (err error) {
 }
 
 // prepare makes the rows of those whose executors exist.
-func (r *registering) prepare(t *txn) error {
+func (r *registering) prepare(t *db.Tx) error {
 	executors, err := r.executors(t)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (r *registering) prepare(t *txn) error {
 	for i := range r.list {
 		p := &r.list[i]
 		if executors[p.Instance.Executor] != p.Instance.TenantID {
-			r.out[i].Err = notFound("executor", p.Instance.Executor)
+			r.out[i].Err = db.NotFound("executor", p.Instance.Executor)
 			continue
 		}
 		row, err := toInstanceRow(p.Instance)
@@ -196,7 +197,7 @@ func (r *registering) prepare(t *txn) error {
 }
 
 // executors tells whose they are.
-func (r *registering) executors(t *txn) (map[domain.ExecutorID]domain.TenantID, error) {
+func (r *registering) executors(t *db.Tx) (map[domain.ExecutorID]domain.TenantID, error) {
 	out := map[domain.ExecutorID]domain.TenantID{}
 	ids := make([]domain.ExecutorID, 0, 1)
 	for i := range r.list {
@@ -204,19 +205,19 @@ func (r *registering) executors(t *txn) (map[domain.ExecutorID]domain.TenantID, 
 			ids = append(ids, id)
 		}
 	}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutorID
 		var tenant domain.TenantID
 		err := rows.Scan(&id, &tenant)
 		out[id] = tenant
 		return err
-	}, "SELECT id, tenant_id FROM executors WHERE id IN ("+idList(ids)+")")
+	}, "SELECT id, tenant_id FROM executors WHERE id IN ("+db.IDList(ids)+")")
 	return out, err
 }
 
 // lock finds the rows of known boots and locks them in the order of their ids,
 // as renewals do.
-func (r *registering) lock(t *txn) error {
+func (r *registering) lock(t *db.Tx) error {
 	byExecutor := map[[2]int64][]any{}
 	for k := range r.rows {
 		of := [2]int64{k.tenant, k.executor}
@@ -224,13 +225,13 @@ func (r *registering) lock(t *txn) error {
 	}
 	var ids []int64
 	for of, boots := range byExecutor {
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var id int64
 			err := rows.Scan(&id)
 			ids = append(ids, id)
 			return err
 		}, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
-			t.d.byIndex("uq_instances_boot"), of[0], of[1], placeholders(len(boots))), boots...)
+			t.Dialect.ByIndex("uq_instances_boot"), of[0], of[1], db.Placeholders(len(boots))), boots...)
 		if err != nil {
 			return err
 		}
@@ -239,23 +240,20 @@ func (r *registering) lock(t *txn) error {
 		return nil
 	}
 	slices.Sort(ids)
-	return query(t.ctx, t.q, func(rows *sql.Rows) error {
+	return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		before := &instanceRow{}
-		if err := rows.Scan(registerTable.targets(before)...); err != nil {
+		if err := rows.Scan(registerTable.Targets(before)...); err != nil {
 			return err
 		}
 		r.rows[bootKey{before.TenantID, before.ExecutorID, before.BootID}].before = before
 		return nil
-	}, "SELECT "+registerTable.list("")+" FROM instances"+t.d.byPrimary()+" WHERE id IN ("+idList(ids)+") ORDER BY id"+t.d.forUpdate())
+	}, "SELECT "+registerTable.List("")+" FROM instances"+t.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") ORDER BY id"+t.Dialect.ForUpdate())
 }
-
-// placeholders are n parameters of a list.
-func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
 // noteBuilds notes each build once, and leaves out those for which there is no
 // room. They go in the order of their names, so that nodes do not wait for each
 // other in a circle.
-func (r *registering) noteBuilds(t *txn, now time.Time) error {
+func (r *registering) noteBuilds(t *db.Tx, now time.Time) error {
 	list := slices.SortedStableFunc(slices.Values(r.order), func(a, b *registered) int {
 		if a.row.ExecutorID != b.row.ExecutorID {
 			return int(max(-1, min(1, a.row.ExecutorID-b.row.ExecutorID)))

@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"modernc.org/sqlite"
+
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // restoreSQLite puts a backup back into a file that others have open.
 func restoreSQLite(t *testing.T, file, backup string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", sqliteDSN(file, false, 0))
+	db, err := sql.Open("sqlite", db.SQLiteDSN(file, false, 0))
 	require.NoError(t, err)
 	defer db.Close()
 	conn, err := db.Conn(t.Context())

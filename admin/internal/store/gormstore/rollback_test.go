@@ -102,7 +102,7 @@ func TestARestoredMySQLIsNoticed(t *testing.T) {
 	require.NoError(t, a.DoubtHistory(t.Context(), r, alert))
 	require.NoError(t, a.DoubtHistory(t.Context(), r, alert))
 	var events int64
-	require.NoError(t, a.reader.Model(&alertEventRow{}).Where("kind = ?", string(domain.AlertRollback)).Count(&events).Error)
+	require.NoError(t, a.Reader.Model(&alertEventRow{}).Where("kind = ?", string(domain.AlertRollback)).Count(&events).Error)
 	require.EqualValues(t, 1, events)
 
 	later := openStore(t, o) // knows nothing
@@ -182,7 +182,7 @@ func TestARestoredSQLiteIsNoticed(t *testing.T) {
 	one := enter(t, a, "one")
 	beat(t, a, one)
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	_, err := a.write.ExecContext(t.Context(), "VACUUM INTO ?", backup)
+	_, err := a.Write.ExecContext(t.Context(), "VACUUM INTO ?", backup)
 	require.NoError(t, err)
 	beat(t, a, one)
 	_, err = a.OfferExecutions(t.Context(), []store.Offer{{Tenant: w.tenant, ID: w.last, Instance: w.instance}})
@@ -194,22 +194,4 @@ func TestARestoredSQLiteIsNoticed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = a.ExpireInstances(t.Context(), 10, nil)
 	require.NoError(t, err)
-}
-
-// TestWhatAnEditMayDeleteIsNoWitness: a run that was only planned, or offered
-// ahead of its time, may be taken back.
-func TestWhatAnEditMayDeleteIsNoWitness(t *testing.T) {
-	const due = 1000
-	proves := func(fence, attempt, offeredAt int64) bool {
-		return (&stored{after: &executionRow{fence: fence, attempt: attempt, fireAt: due, offeredAt: offeredAt}}).proves()
-	}
-	require.False(t, proves(0, 0, 0))
-	require.False(t, proves(1, 0, due-1), "offered ahead")
-	require.True(t, proves(1, 0, due))
-	require.True(t, proves(1, 1, due-1), "granted")
-
-	p := newRollbackDetector()
-	require.True(t, p.note(domain.ExecutionID(storetest.NewID()), 3))
-	require.False(t, p.note(1, 3), "so old that retention may delete it")
-	require.Len(t, p.marksAndCommits().commits, 1)
 }

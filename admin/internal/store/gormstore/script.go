@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type scriptRow struct {
@@ -61,29 +62,29 @@ const (
 func (r *scriptRow) script() domain.Script {
 	return domain.Script{
 		ID: domain.ScriptID(r.ID), TenantID: domain.TenantID(r.TenantID), Name: r.Name, Language: r.Language, Description: r.Description,
-		Revision: r.Revision, CreatedAt: instant(r.CreatedAt), UpdatedAt: instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+		Revision: r.Revision, CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}
 }
 
 func (r *scriptRevisionRow) revision() domain.ScriptRevision {
 	return domain.ScriptRevision{
 		ScriptID: domain.ScriptID(r.ScriptID), TenantID: domain.TenantID(r.TenantID), Revision: r.Revision, Content: r.Content,
-		SHA256: r.SHA256, Signature: r.Signature, Note: r.Note, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy,
+		SHA256: r.SHA256, Signature: r.Signature, Note: r.Note, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy,
 	}
 }
 
 func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) (domain.Script, error) {
-	err := s.run(ctx, "create script", func(t *txn) error {
-		now, err := t.clock()
+	err := s.Run(ctx, "create script", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
 		row := scriptRow{
 			ID: int64(p.Script.ID), TenantID: int64(p.Script.TenantID), State: scriptLive, Name: p.Script.Name, Language: p.Script.Language,
-			Description: p.Script.Description, Revision: 1, CreatedAt: millis(now), UpdatedAt: millis(now),
+			Description: p.Script.Description, Revision: 1, CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now),
 			CreatedBy: p.Script.CreatedBy, UpdatedBy: p.Script.CreatedBy,
 		}
-		if err := t.db.Create(&row).Error; isDuplicate(err) {
+		if err := t.Gorm.Create(&row).Error; db.IsDuplicate(err) {
 			return domain.Errorf(domain.CodeConflict, "there is a script named %q already", p.Script.Name)
 		} else if err != nil {
 			return err
@@ -96,9 +97,9 @@ func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) 
 	return s.FindScript(ctx, p.Script.TenantID, p.Script.ID)
 }
 
-func insertScriptRevision(t *txn, row *scriptRow, content, note string, sign store.SignFunc) error {
+func insertScriptRevision(t *db.Tx, row *scriptRow, content, note string, sign store.SignFunc) error {
 	sum := sha256.Sum256([]byte(content))
-	return t.db.Create(&scriptRevisionRow{
+	return t.Gorm.Create(&scriptRevisionRow{
 		ScriptID: row.ID, Revision: row.Revision, TenantID: row.TenantID, Content: content, SHA256: sum[:],
 		Signature: sign(row.script(), row.Revision, sum[:]), Note: note, CreatedAt: row.UpdatedAt, CreatedBy: row.UpdatedBy,
 	}).Error
@@ -106,12 +107,12 @@ func insertScriptRevision(t *txn, row *scriptRow, content, note string, sign sto
 
 // lockScript locks a living script. Whoever links a job to it holds it for
 // sharing until its own commit.
-func lockScript(t *txn, tenant domain.TenantID, id domain.ScriptID, lock string) (row scriptRow, now int64, err error) {
-	r := t.raw.QueryRowContext(t.ctx, "SELECT id, tenant_id, state, name, language, description, revision, created_at, created_by, "+t.d.clock()+
+func lockScript(t *db.Tx, tenant domain.TenantID, id domain.ScriptID, lock string) (row scriptRow, now int64, err error) {
+	r := t.SQL.QueryRowContext(t.Ctx, "SELECT id, tenant_id, state, name, language, description, revision, created_at, created_by, "+t.Dialect.Clock()+
 		" FROM scripts WHERE id = ? AND tenant_id = ?"+lock, int64(id), int64(tenant))
 	err = r.Scan(&row.ID, &row.TenantID, &row.State, &row.Name, &row.Language, &row.Description, &row.Revision, &row.CreatedAt, &row.CreatedBy, &now)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && row.State == scriptDeleted {
-		return row, now, notFound("script", id)
+		return row, now, db.NotFound("script", id)
 	}
 	if err != nil {
 		return row, now, fmt.Errorf("lock script: %w", err)
@@ -120,8 +121,8 @@ func lockScript(t *txn, tenant domain.TenantID, id domain.ScriptID, lock string)
 }
 
 func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) (domain.Script, error) {
-	err := s.run(ctx, "revise script", func(t *txn) error {
-		row, now, err := lockScript(t, p.Tenant, p.ID, t.d.forUpdate())
+	err := s.Run(ctx, "revise script", func(t *db.Tx) error {
+		row, now, err := lockScript(t, p.Tenant, p.ID, t.Dialect.ForUpdate())
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) 
 			return domain.Errorf(domain.CodeRevisionMismatch, "script %s is at revision %d, not %d", p.ID, row.Revision, p.IfRevision)
 		}
 		var old []byte
-		err = t.raw.QueryRowContext(t.ctx, "SELECT sha256 FROM script_revisions WHERE script_id = ? AND revision = ? AND tenant_id = ?",
+		err = t.SQL.QueryRowContext(t.Ctx, "SELECT sha256 FROM script_revisions WHERE script_id = ? AND revision = ? AND tenant_id = ?",
 			row.ID, row.Revision, row.TenantID).Scan(&old)
 		if err != nil {
 			return fmt.Errorf("read script revision: %w", err)
@@ -146,7 +147,7 @@ func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) 
 		} else if p.Description == nil {
 			return domain.Invalid("body.content", "is what revision %d has already", row.Revision)
 		}
-		_, err = t.exec(t.ctx, "UPDATE scripts SET revision = ?, description = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
+		_, err = t.Exec(t.Ctx, "UPDATE scripts SET revision = ?, description = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			row.Revision, row.Description, row.UpdatedAt, row.UpdatedBy, row.ID, row.TenantID)
 		return err
 	})
@@ -157,19 +158,19 @@ func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) 
 }
 
 func (s *Scripts) DeleteScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, by string) error {
-	return s.run(ctx, "delete script", func(t *txn) error {
-		row, now, err := lockScript(t, tenant, id, t.d.forUpdate())
+	return s.Run(ctx, "delete script", func(t *db.Tx) error {
+		row, now, err := lockScript(t, tenant, id, t.Dialect.ForUpdate())
 		if err != nil {
 			return err
 		}
-		jobs, err := scriptJobs(t.ctx, t.q, tenant, id, 4)
+		jobs, err := scriptJobs(t.Ctx, t.Conn, tenant, id, 4)
 		if err != nil {
 			return err
 		}
 		if len(jobs) > 0 {
-			return usedBy("script", row.Name, jobs)
+			return db.UsedBy("script", row.Name, jobs)
 		}
-		_, err = t.exec(t.ctx, "UPDATE scripts SET state = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
+		_, err = t.Exec(t.Ctx, "UPDATE scripts SET state = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			scriptDeleted, now, by, row.ID, row.TenantID)
 		return err
 	})
@@ -177,9 +178,9 @@ func (s *Scripts) DeleteScript(ctx context.Context, tenant domain.TenantID, id d
 
 // linkScript notes which script a job's next revision runs. A script that is
 // being deleted either is gone, or sees the job.
-func linkScript(t *txn, job *jobRow, spec *domain.JobSpec) error {
+func linkScript(t *db.Tx, job *jobRow, spec *domain.JobSpec) error {
 	if u := spec.Script; u != nil {
-		row, _, err := lockScript(t, domain.TenantID(job.TenantID), u.ID, t.d.forShare())
+		row, _, err := lockScript(t, domain.TenantID(job.TenantID), u.ID, t.Dialect.ForShare())
 		switch {
 		case domain.Is(err, domain.CodeNotFound) || err == nil && u.Revision > row.Revision:
 			return domain.Invalid("body.script", "there is no script %s with a revision %d", u.ID, u.Revision)
@@ -189,21 +190,21 @@ func linkScript(t *txn, job *jobRow, spec *domain.JobSpec) error {
 			return domain.Invalid("body.script", "the script %q is in %s, and the handler is %s", row.Name, row.Language, spec.Handler)
 		}
 	}
-	if _, err := t.exec(t.ctx, "DELETE FROM job_scripts WHERE job_id = ? AND tenant_id = ?", job.ID, job.TenantID); err != nil {
+	if _, err := t.Exec(t.Ctx, "DELETE FROM job_scripts WHERE job_id = ? AND tenant_id = ?", job.ID, job.TenantID); err != nil {
 		return fmt.Errorf("unlink script: %w", err)
 	}
 	if spec.Script == nil {
 		return nil
 	}
 	row := jobScriptRow{JobID: job.ID, ScriptID: int64(spec.Script.ID), TenantID: job.TenantID, Revision: spec.Script.Revision}
-	if err := t.db.Create(&row).Error; err != nil {
+	if err := t.Gorm.Create(&row).Error; err != nil {
 		return fmt.Errorf("link script: %w", err)
 	}
 	return nil
 }
 
-func scriptJobs(ctx context.Context, q querier, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {
-	err = query(ctx, q, func(rows *sql.Rows) error {
+func scriptJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		j := store.JobRef{Tenant: tenant}
 		err := rows.Scan(&j.ID, &j.Name)
 		out = append(out, j)
@@ -222,7 +223,7 @@ func (s *Scripts) FindScriptByName(ctx context.Context, tenant domain.TenantID, 
 }
 
 func (s *Scripts) findScript(ctx context.Context, where string, args ...any) (out domain.Script, err error) {
-	err = s.look(ctx, "find script", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "find script", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var row scriptRow
 		err := g.Where(where, args...).Take(&row).Error
 		out = row.script()
@@ -232,7 +233,7 @@ func (s *Scripts) findScript(ctx context.Context, where string, args ...any) (ou
 }
 
 func (s *Scripts) ListScripts(ctx context.Context, p store.ListScriptsParams) (out []domain.Script, err error) {
-	err = s.look(ctx, "list scripts", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list scripts", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []scriptRow
 		err := g.Where("tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, scriptDeleted).
 			Order("name").Limit(pageSize(p.Limit)).Find(&rows).Error
@@ -243,7 +244,7 @@ func (s *Scripts) ListScripts(ctx context.Context, p store.ListScriptsParams) (o
 }
 
 func (s *Scripts) ListScriptRevisions(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []domain.ScriptRevision, err error) {
-	err = s.look(ctx, "list script revisions", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list script revisions", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []scriptRevisionRow
 		err := g.Omit("content").Where("script_id = ? AND tenant_id = ?", int64(id), int64(tenant)).
 			Order("revision DESC").Limit(pageSize(limit)).Find(&rows).Error
@@ -254,7 +255,7 @@ func (s *Scripts) ListScriptRevisions(ctx context.Context, tenant domain.TenantI
 }
 
 func (s *Scripts) FindScriptRevision(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, revision int64) (out domain.ScriptRevision, err error) {
-	err = s.look(ctx, "find script revision", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "find script revision", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var row scriptRevisionRow
 		err := g.Where("script_id = ? AND revision = ? AND tenant_id = ?", int64(id), revision, int64(tenant)).Take(&row).Error
 		out = row.revision()
@@ -264,7 +265,7 @@ func (s *Scripts) FindScriptRevision(ctx context.Context, tenant domain.TenantID
 }
 
 func (s *Scripts) ListScriptJobs(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {
-	err = s.look(ctx, "list jobs of a script", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list jobs of a script", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out, err = scriptJobs(ctx, q, tenant, id, pageSize(limit))
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type scriptPolicyRow struct {
@@ -24,7 +25,7 @@ func (scriptPolicyRow) TableName() string { return "script_policies" }
 func (r *scriptPolicyRow) policy() domain.ScriptPolicy {
 	p := domain.ScriptPolicy{
 		TenantID: domain.TenantID(r.TenantID), Revision: r.Revision, HTTP: r.HTTP, Note: r.Note,
-		CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy,
+		CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy,
 	}
 	if r.Languages != "" {
 		p.Languages = strings.Split(r.Languages, ",")
@@ -46,7 +47,7 @@ func (s *Scripts) FindScriptPolicy(ctx context.Context, tenant domain.TenantID) 
 }
 
 func (s *Scripts) ListScriptPolicies(ctx context.Context, tenant domain.TenantID, limit int) (out []domain.ScriptPolicy, err error) {
-	err = s.look(ctx, "list script policies", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "list script policies", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		rows, err := newestPolicies(g, tenant, pageSize(limit))
 		out = domain.Collect(rows, (*scriptPolicyRow).policy)
 		return err
@@ -55,12 +56,12 @@ func (s *Scripts) ListScriptPolicies(ctx context.Context, tenant domain.TenantID
 }
 
 func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (domain.ScriptPolicy, error) {
-	err := s.run(ctx, "set script policy", func(t *txn) error {
-		now, err := t.clock()
+	err := s.Run(ctx, "set script policy", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
-		rows, err := newestPolicies(t.db, p.TenantID, 1)
+		rows, err := newestPolicies(t.Gorm, p.TenantID, 1)
 		if err != nil {
 			return err
 		}
@@ -68,11 +69,11 @@ func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (d
 		if len(rows) > 0 {
 			p.Revision = rows[0].Revision + 1
 		}
-		err = t.db.Create(&scriptPolicyRow{
+		err = t.Gorm.Create(&scriptPolicyRow{
 			TenantID: int64(p.TenantID), Revision: p.Revision, Languages: strings.Join(p.Languages, ","), HTTP: p.HTTP,
-			Note: p.Note, CreatedAt: millis(now), CreatedBy: p.CreatedBy,
+			Note: p.Note, CreatedAt: db.Millis(now), CreatedBy: p.CreatedBy,
 		}).Error
-		if isDuplicate(err) {
+		if db.IsDuplicate(err) {
 			return domain.Errorf(domain.CodeConflict, "somebody else changed the policy at the same moment; look at it again")
 		}
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // believedSlot is the slot of a job of which one execution moves.
@@ -17,17 +18,17 @@ func believedSlot(r ref, limit int) *run.Slot {
 }
 
 // lockSlots locks the slot rows of jobs, in the order of their ids.
-func (s *core) lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*run.Slot, error) {
+func (s *core) lockSlots(t *db.Tx, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*run.Slot, error) {
 	slots := make(map[domain.JobID]*run.Slot, len(jobs))
 	if len(jobs) == 0 {
 		return slots, nil
 	}
 	slices.Sort(jobs)
-	lock := t.d.forUpdate()
+	lock := t.Dialect.ForUpdate()
 	if skipLocked {
-		lock = t.d.forUpdateSkip()
+		lock = t.Dialect.ForUpdateSkip()
 	}
-	err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var job domain.JobID
 		var tenant domain.TenantID
 		var holders, waiters int64
@@ -39,18 +40,18 @@ func (s *core) lockSlots(t *txn, jobs []domain.JobID, skipLocked bool) (map[doma
 		}
 		slots[job] = run.LoadedSlot(job, tenant, holders, waiters)
 		return nil
-	}, "SELECT job_id, tenant_id, holders, waiters FROM job_slots"+t.d.byPrimary()+
-		" WHERE job_id IN ("+idList(jobs)+") ORDER BY job_id"+lock)
+	}, "SELECT job_id, tenant_id, holders, waiters FROM job_slots"+t.Dialect.ByPrimary()+
+		" WHERE job_id IN ("+db.IDList(jobs)+") ORDER BY job_id"+lock)
 	return slots, err
 }
 
 // loadQueues reads the beginning of each queue that has waiters, as far as its
 // limit can reach, and which of the batch's executions stand in it.
-func loadQueues(t *txn, slots map[domain.JobID]*run.Slot, limits map[domain.JobID]int, flights map[domain.ExecutionID]flight) error {
+func loadQueues(t *db.Tx, slots map[domain.JobID]*run.Slot, limits map[domain.JobID]int, flights map[domain.ExecutionID]flight) error {
 	var heads, members []string
 	for _, s := range slots {
 		if s.Waiters > 0 {
-			heads = append(heads, t.d.bounded(fmt.Sprintf(
+			heads = append(heads, t.Dialect.Bounded(fmt.Sprintf(
 				"SELECT job_id, fire_at, execution_id FROM slot_waiters WHERE job_id = %d ORDER BY job_id, fire_at, execution_id LIMIT %d",
 				s.Job, max(limits[s.Job], 1)+1)))
 		}
@@ -74,12 +75,12 @@ func loadQueues(t *txn, slots map[domain.JobID]*run.Slot, limits map[domain.JobI
 		return nil
 	}
 	for part := range slices.Chunk(heads, 200) {
-		if err := query(t.ctx, t.q, scan, strings.Join(part, " UNION ALL ")); err != nil {
+		if err := db.Query(t.Ctx, t.Conn, scan, strings.Join(part, " UNION ALL ")); err != nil {
 			return err
 		}
 	}
 	for part := range slices.Chunk(members, 200) {
-		err := query(t.ctx, t.q, func(rows *sql.Rows) error {
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var job domain.JobID
 			var id domain.ExecutionID
 			if err := rows.Scan(&job, &id); err != nil {
@@ -97,34 +98,34 @@ func loadQueues(t *txn, slots map[domain.JobID]*run.Slot, limits map[domain.JobI
 
 type slotRow struct{ jobID, tenantID, holders, waiters int64 }
 
-var slotTable = table[slotRow]{
-	name: "job_slots", keys: 2, required: 2,
-	columns: []column[slotRow]{
-		intColumn("job_id", func(r *slotRow) *int64 { return &r.jobID }),
-		intColumn("tenant_id", func(r *slotRow) *int64 { return &r.tenantID }),
-		intColumn("holders", func(r *slotRow) *int64 { return &r.holders }),
-		intColumn("waiters", func(r *slotRow) *int64 { return &r.waiters }),
+var slotTable = db.Table[slotRow]{
+	Name: "job_slots", Keys: 2, Required: 2,
+	Columns: []db.Column[slotRow]{
+		db.IntColumn("job_id", func(r *slotRow) *int64 { return &r.jobID }),
+		db.IntColumn("tenant_id", func(r *slotRow) *int64 { return &r.tenantID }),
+		db.IntColumn("holders", func(r *slotRow) *int64 { return &r.holders }),
+		db.IntColumn("waiters", func(r *slotRow) *int64 { return &r.waiters }),
 	},
 }
 
 type waiterRow struct{ jobID, fireAt, executionID, tenantID int64 }
 
-var waiterTable = table[waiterRow]{
-	name: "slot_waiters", keys: 4, required: 4,
-	columns: []column[waiterRow]{
-		intColumn("job_id", func(r *waiterRow) *int64 { return &r.jobID }),
-		intColumn("fire_at", func(r *waiterRow) *int64 { return &r.fireAt }),
-		intColumn("execution_id", func(r *waiterRow) *int64 { return &r.executionID }),
-		intColumn("tenant_id", func(r *waiterRow) *int64 { return &r.tenantID }),
+var waiterTable = db.Table[waiterRow]{
+	Name: "slot_waiters", Keys: 4, Required: 4,
+	Columns: []db.Column[waiterRow]{
+		db.IntColumn("job_id", func(r *waiterRow) *int64 { return &r.jobID }),
+		db.IntColumn("fire_at", func(r *waiterRow) *int64 { return &r.fireAt }),
+		db.IntColumn("execution_id", func(r *waiterRow) *int64 { return &r.executionID }),
+		db.IntColumn("tenant_id", func(r *waiterRow) *int64 { return &r.tenantID }),
 	},
 }
 
 // saveSlots writes the slots that changed, and their queues.
-func saveSlots(t *txn, slots map[domain.JobID]*run.Slot) error {
+func saveSlots(t *db.Tx, slots map[domain.JobID]*run.Slot) error {
 	if err := saveBelievedSlots(t, slots); err != nil {
 		return err
 	}
-	var changes []change[slotRow]
+	var changes []db.Change[slotRow]
 	var enter []*waiterRow
 	var leave []string
 	for _, job := range slices.Sorted(maps.Keys(slots)) {
@@ -133,9 +134,9 @@ func saveSlots(t *txn, slots map[domain.JobID]*run.Slot) error {
 			continue
 		}
 		if s.Holders != s.HoldersWas || s.Waiters != s.WaitersWas {
-			changes = append(changes, change[slotRow]{
-				before: &slotRow{int64(s.Job), int64(s.Tenant), s.HoldersWas, s.WaitersWas},
-				after:  &slotRow{int64(s.Job), int64(s.Tenant), s.Holders, s.Waiters},
+			changes = append(changes, db.Change[slotRow]{
+				Before: &slotRow{int64(s.Job), int64(s.Tenant), s.HoldersWas, s.WaitersWas},
+				After:  &slotRow{int64(s.Job), int64(s.Tenant), s.Holders, s.Waiters},
 			})
 		}
 		for _, w := range s.Enter {
@@ -145,14 +146,14 @@ func saveSlots(t *txn, slots map[domain.JobID]*run.Slot) error {
 			leave = append(leave, fmt.Sprintf("(job_id = %d AND fire_at = %d AND execution_id = %d AND tenant_id = %d)", s.Job, w.FireAt, w.ID, s.Tenant))
 		}
 	}
-	if err := slotTable.update(t, changes); err != nil {
+	if err := slotTable.Update(t, changes); err != nil {
 		return err
 	}
-	if err := waiterTable.insert(t, enter); err != nil {
+	if err := waiterTable.Insert(t, enter); err != nil {
 		return err
 	}
 	for part := range slices.Chunk(leave, 200) {
-		if _, err := t.exec(t.ctx, "DELETE FROM slot_waiters WHERE "+strings.Join(part, " OR ")); err != nil {
+		if _, err := t.Exec(t.Ctx, "DELETE FROM slot_waiters WHERE "+strings.Join(part, " OR ")); err != nil {
 			return err
 		}
 	}
@@ -188,10 +189,10 @@ func (c believedChange) guard(prefix string) string {
 	return fmt.Sprintf("%[1]stenant_id = %[2]d AND %[1]swaiters = 0 AND %[3]s", prefix, c.tenant, place)
 }
 
-// saveBelievedSlots takes or gives back one place in each slot. errStale: a
+// saveBelievedSlots takes or gives back one place in each slot. ErrStale: a
 // slot is full, or somebody waits for it. All of them are one statement along
 // the primary key: it locks them in the order of their ids.
-func saveBelievedSlots(t *txn, slots map[domain.JobID]*run.Slot) error {
+func saveBelievedSlots(t *db.Tx, slots map[domain.JobID]*run.Slot) error {
 	var all []domain.JobID
 	groups := map[believedChange][]domain.JobID{}
 	for _, job := range slices.Sorted(maps.Keys(slots)) {
@@ -205,18 +206,18 @@ func saveBelievedSlots(t *txn, slots map[domain.JobID]*run.Slot) error {
 	}
 	var set, guard strings.Builder
 	for change, jobs := range groups {
-		in := "job_id IN (" + idList(jobs) + ")"
+		in := "job_id IN (" + db.IDList(jobs) + ")"
 		fmt.Fprintf(&set, " WHEN %s THEN %d", in, change.taken)
 		fmt.Fprintf(&guard, " OR %s AND %s", in, change.guard(""))
 	}
-	statement := "holders = holders + CASE" + set.String() + " ELSE 0 END WHERE job_id IN (" + idList(all) + ") AND (" + guard.String()[len(" OR "):] + ")"
+	statement := "holders = holders + CASE" + set.String() + " ELSE 0 END WHERE job_id IN (" + db.IDList(all) + ") AND (" + guard.String()[len(" OR "):] + ")"
 	if len(groups) == 1 {
 		change := changeOf(slots[all[0]])
-		statement = change.set("") + " WHERE job_id IN (" + idList(all) + ") AND " + change.guard("")
+		statement = change.set("") + " WHERE job_id IN (" + db.IDList(all) + ") AND " + change.guard("")
 	}
-	found, err := t.exec(t.ctx, "UPDATE job_slots"+t.d.byID()+" SET "+statement)
+	found, err := t.Exec(t.Ctx, "UPDATE job_slots"+t.Dialect.ByID()+" SET "+statement)
 	if err == nil && found != int64(len(all)) {
-		err = errStale
+		err = db.ErrStale
 	}
 	return err
 }

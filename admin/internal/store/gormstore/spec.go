@@ -13,6 +13,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // specDocument is how a revision is stored. Field names are part of the
@@ -209,7 +210,7 @@ func newSpecCache(size int) *specCache {
 // load returns the specs of all keys; those that are not cached come with one
 // query per 200. A revision that does not exist, or cannot be read, is missing
 // in the answer: why tells.
-func (c *specCache) load(ctx context.Context, q querier, keys []revisionKey) (map[revisionKey]cachedSpec, error) {
+func (c *specCache) load(ctx context.Context, q db.Querier, keys []revisionKey) (map[revisionKey]cachedSpec, error) {
 	found := make(map[revisionKey]cachedSpec, len(keys))
 	var missing []revisionKey
 	for _, k := range keys {
@@ -238,7 +239,7 @@ func (c *specCache) load(ctx context.Context, q querier, keys []revisionKey) (ma
 	return found, nil
 }
 
-func (c *specCache) fetch(ctx context.Context, q querier, keys []revisionKey, into map[revisionKey]cachedSpec) error {
+func (c *specCache) fetch(ctx context.Context, q db.Querier, keys []revisionKey, into map[revisionKey]cachedSpec) error {
 	var b strings.Builder
 	b.WriteString("SELECT job_id, revision, tenant_id, spec FROM job_revisions WHERE ")
 	for i, k := range keys {
@@ -248,7 +249,7 @@ func (c *specCache) fetch(ctx context.Context, q querier, keys []revisionKey, in
 		fmt.Fprintf(&b, "(job_id = %d AND revision = %d)", k.job, k.revision)
 	}
 	fetched := map[revisionKey]cachedSpec{}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var k revisionKey
 		var s cachedSpec
 		var text sql.RawBytes

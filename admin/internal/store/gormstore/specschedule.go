@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // scheduleDocument is the schedule in a stored revision. A field that an older
@@ -38,11 +39,11 @@ type useDocument struct {
 func encodeSchedule(s *domain.ScheduleSpec) scheduleDocument {
 	d := scheduleDocument{
 		Kind: string(s.Kind), Expr: s.Expr, Dialect: s.Dialect, Every: s.Every,
-		Anchor: millis(s.Anchor), At: millis(s.At), WindowFrom: s.WindowFrom, WindowTo: s.WindowTo, Zone: s.Zone,
-		StartAt: millis(s.StartAt), EndAt: millis(s.EndAt), Gap: s.Gap, Overlap: s.Overlap, JitterMax: s.JitterMax, Days: s.Days,
+		Anchor: db.Millis(s.Anchor), At: db.Millis(s.At), WindowFrom: s.WindowFrom, WindowTo: s.WindowTo, Zone: s.Zone,
+		StartAt: db.Millis(s.StartAt), EndAt: db.Millis(s.EndAt), Gap: s.Gap, Overlap: s.Overlap, JitterMax: s.JitterMax, Days: s.Days,
 	}
 	for _, at := range s.Instants {
-		d.Instants = append(d.Instants, millis(at))
+		d.Instants = append(d.Instants, db.Millis(at))
 	}
 	for _, u := range s.Calendars {
 		d.Calendars = append(d.Calendars, useDocument{u.ID, u.Version})
@@ -53,11 +54,11 @@ func encodeSchedule(s *domain.ScheduleSpec) scheduleDocument {
 func (d *scheduleDocument) schedule() domain.ScheduleSpec {
 	s := domain.ScheduleSpec{
 		Kind: domain.ScheduleKind(d.Kind), Expr: d.Expr, Dialect: d.Dialect, Every: d.Every,
-		Anchor: instant(d.Anchor), At: instant(d.At), WindowFrom: d.WindowFrom, WindowTo: d.WindowTo, Zone: d.Zone,
-		StartAt: instant(d.StartAt), EndAt: instant(d.EndAt), Gap: d.Gap, Overlap: d.Overlap, JitterMax: d.JitterMax, Days: d.Days,
+		Anchor: db.Instant(d.Anchor), At: db.Instant(d.At), WindowFrom: d.WindowFrom, WindowTo: d.WindowTo, Zone: d.Zone,
+		StartAt: db.Instant(d.StartAt), EndAt: db.Instant(d.EndAt), Gap: d.Gap, Overlap: d.Overlap, JitterMax: d.JitterMax, Days: d.Days,
 	}
 	for _, at := range d.Instants {
-		s.Instants = append(s.Instants, instant(at))
+		s.Instants = append(s.Instants, db.Instant(at))
 	}
 	for _, u := range d.Calendars {
 		s.Calendars = append(s.Calendars, domain.CalendarUse{ID: u.ID, Version: u.Version})

@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // SpreadExecutions writes a parent and its parts together: a crash leaves both or
@@ -42,7 +43,7 @@ func (s *Executions) SpreadExecutions(ctx context.Context, spreads []store.Sprea
 // Serving implements run.Source: the instances with a living lease that serve a
 // run's handler, have the labels that it requires and take new work.
 func (b *batch) Serving(m *run.Move) (out []domain.InstanceID, err error) {
-	err = query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+	err = db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 		var id domain.InstanceID
 		var handlers, text string
 		if err := rows.Scan(&id, &handlers, &text); err != nil {
@@ -58,7 +59,7 @@ func (b *batch) Serving(m *run.Move) (out []domain.InstanceID, err error) {
 		}
 		return nil
 	}, "SELECT id, handlers, labels FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > ? AND draining = 0 ORDER BY id",
-		int64(m.E.TenantID), int64(m.E.Executor), millis(b.Now))
+		int64(m.E.TenantID), int64(m.E.Executor), db.Millis(b.Now))
 	if err != nil {
 		return nil, fmt.Errorf("find instances to spread over: %w", err)
 	}

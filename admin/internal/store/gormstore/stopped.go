@@ -8,16 +8,17 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Stopped implements run.Source.
 func (b *batch) Stopped(jobs []domain.JobID) (run.JobStates, error) {
-	return stoppedJobs(b.t.ctx, b.t.q, jobs)
+	return stoppedJobs(b.t.Ctx, b.t.Conn, jobs)
 }
 
-func stoppedJobs(ctx context.Context, q querier, jobs []domain.JobID) (run.JobStates, error) {
+func stoppedJobs(ctx context.Context, q db.Querier, jobs []domain.JobID) (run.JobStates, error) {
 	stopped := run.JobStates{}
-	err := query(ctx, q, func(rows *sql.Rows) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var id domain.JobID
 		var state int64
 		err := rows.Scan(&id, &state)
@@ -25,7 +26,7 @@ func stoppedJobs(ctx context.Context, q querier, jobs []domain.JobID) (run.JobSt
 			stopped[id] = domain.JobState(state)
 		}
 		return err
-	}, "SELECT id, state FROM jobs WHERE id IN ("+idList(jobs)+")")
+	}, "SELECT id, state FROM jobs WHERE id IN ("+db.IDList(jobs)+")")
 	if err != nil {
 		return nil, fmt.Errorf("read states of jobs: %w", err)
 	}
@@ -44,7 +45,7 @@ func (s *Partitions) mayResend(ctx context.Context, list []domain.Execution) ([]
 	if len(jobs) == 0 {
 		return list, nil
 	}
-	stopped, err := stoppedJobs(ctx, s.lookup, jobs)
+	stopped, err := stoppedJobs(ctx, s.Lookup, jobs)
 	return slices.DeleteFunc(list, func(e domain.Execution) bool {
 		return e.State == domain.Running && !stopped.MayResend(&e)
 	}), err

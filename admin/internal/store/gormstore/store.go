@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Options say which database, and how to use it.
@@ -50,9 +51,12 @@ type Options struct {
 	LogLimits store.LogLimits
 }
 
+// Transaction is what Options.Observe hears.
+type Transaction = db.Transaction
+
 // connection is the part of the options that says how to speak to the database.
-func (o Options) connection() dbOptions {
-	return dbOptions{
+func (o Options) connection() db.Options {
+	return db.Options{
 		Driver: o.Driver, DSN: o.DSN, NewID: o.NewID, Logger: o.Logger, MaxOpenConns: o.MaxOpenConns,
 		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe,
 	}
@@ -60,7 +64,7 @@ func (o Options) connection() dbOptions {
 
 // Store is store.Store on one database. It is safe for concurrent use.
 type Store struct {
-	*DB
+	*db.DB
 	*Engine
 	*Console
 }
@@ -83,23 +87,29 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // OpenReader is Open without a look whether the database accepts writes.
 func OpenReader(o Options) (*Store, error) {
-	db, err := openDB(o.connection())
+	database, err := db.Open(o.connection())
 	if err != nil {
 		return nil, err
 	}
-	specs := newSpecCache(orDefault(o.MaxSpecs, 32768))
-	engine := newEngine(db, specs, Rules{NextFire: o.NextFire, Misfire: o.Misfire, LogLimits: o.LogLimits})
-	return &Store{db, engine, newConsole(db, specs, engine, o.FiresPerMinute)}, nil
+	specs := newSpecCache(db.OrDefault(o.MaxSpecs, 32768))
+	engine := newEngine(database, specs, Rules{NextFire: o.NextFire, Misfire: o.Misfire, LogLimits: o.LogLimits})
+	return &Store{database, engine, newConsole(database, specs, engine, o.FiresPerMinute)}, nil
 }
 
 // Migrate brings the schema up to date. Several nodes may do it at once.
-func Migrate(ctx context.Context, o Options) error { return migrate(ctx, o.connection()) }
+func Migrate(ctx context.Context, o Options) error { return db.Migrate(ctx, o.connection()) }
 
 // PendingSQL returns the statements that Migrate would run, with a comment
 // before each file, and "" when there are none. It changes nothing.
 func PendingSQL(ctx context.Context, o Options) (text string, err error) {
-	return pendingSQL(ctx, o.connection())
+	return db.PendingSQL(ctx, o.connection())
 }
 
-// Reach looks whether the database can be used: see reach.
-func Reach(ctx context.Context, o Options) error { return reach(ctx, o.connection()) }
+// Reach looks whether the database can be used at all, before anything is asked
+// of it. Unreachable tells from the error whether it may come by itself.
+func Reach(ctx context.Context, o Options) error { return db.Reach(ctx, o.connection()) }
+
+// Unreachable says in a few words, which stay the same as long as the cause
+// does, why the database cannot be used now. It returns "" when err is none
+// that passes by itself.
+func Unreachable(err error) string { return db.Unreachable(err) }

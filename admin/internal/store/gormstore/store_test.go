@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
@@ -23,9 +24,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type aging struct{ *Store }
 
 func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
-	return a.run(ctx, "age execution", func(t *txn) error {
+	return a.Run(ctx, "age execution", func(t *db.Tx) error {
 		ms := d.Milliseconds()
-		_, err := t.exec(ctx, "UPDATE executions SET version = version + 1, wake_at = wake_at - ?, not_before = not_before - ?,"+
+		_, err := t.Exec(ctx, "UPDATE executions SET version = version + 1, wake_at = wake_at - ?, not_before = not_before - ?,"+
 			" expire_at = CASE WHEN expire_at = 0 THEN 0 ELSE expire_at - ? END, deadline = CASE WHEN deadline = 0 THEN 0 ELSE deadline - ? END,"+
 			" offered_at = CASE WHEN offered_at = 0 THEN 0 ELSE offered_at - ? END WHERE id = ?",
 			ms, ms, ms, ms, ms, int64(id))
@@ -34,24 +35,24 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 }
 
 func (a aging) AgeInstance(ctx context.Context, id domain.InstanceID, d time.Duration) error {
-	return a.run(ctx, "age instance", func(t *txn) error {
-		_, err := t.exec(ctx, "UPDATE instances SET last_seen_at = last_seen_at - ?, gone_at = CASE WHEN gone_at = 0 THEN 0 ELSE gone_at - ? END WHERE id = ?",
+	return a.Run(ctx, "age instance", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "UPDATE instances SET last_seen_at = last_seen_at - ?, gone_at = CASE WHEN gone_at = 0 THEN 0 ELSE gone_at - ? END WHERE id = ?",
 			d.Milliseconds(), d.Milliseconds(), int64(id))
 		return err
 	})
 }
 
 func (a aging) AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error {
-	return a.run(ctx, "age boots", func(t *txn) error {
-		_, err := t.exec(ctx, "UPDATE join_token_boots SET used_at = used_at - ? WHERE token_id = ?", d.Milliseconds(), token)
+	return a.Run(ctx, "age boots", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "UPDATE join_token_boots SET used_at = used_at - ? WHERE token_id = ?", d.Milliseconds(), token)
 		return err
 	})
 }
 
 func (a aging) AgeDeleted(ctx context.Context, d time.Duration, id int64) error {
-	return a.run(ctx, "age what was deleted", func(t *txn) error {
+	return a.Run(ctx, "age what was deleted", func(t *db.Tx) error {
 		for _, table := range []string{"jobs", "scripts"} {
-			if _, err := t.exec(ctx, "UPDATE "+table+" SET updated_at = updated_at - ? WHERE id = ? AND state = 3", d.Milliseconds(), id); err != nil {
+			if _, err := t.Exec(ctx, "UPDATE "+table+" SET updated_at = updated_at - ? WHERE id = ? AND state = 3", d.Milliseconds(), id); err != nil {
 				return err
 			}
 		}
@@ -66,7 +67,7 @@ func (a aging) RowsOf(ctx context.Context, id int64) (rows int, err error) {
 		"scripts": "id", "script_revisions": "script_id",
 	} {
 		var n int
-		if err := a.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+table+" WHERE "+column+" = ?", id).Scan(&n); err != nil {
+		if err := a.Read.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+table+" WHERE "+column+" = ?", id).Scan(&n); err != nil {
 			return 0, err
 		}
 		rows += n
@@ -75,16 +76,16 @@ func (a aging) RowsOf(ctx context.Context, id int64) (rows int, err error) {
 }
 
 func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error {
-	return a.run(ctx, "age alerts", func(t *txn) error {
-		_, err := t.exec(ctx, "UPDATE alert_events SET tell_at = tell_at - ? WHERE tenant_id = ? AND expanded_at = 0 AND tell_at > 0", d.Milliseconds(), int64(tenant))
+	return a.Run(ctx, "age alerts", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "UPDATE alert_events SET tell_at = tell_at - ? WHERE tenant_id = ? AND expanded_at = 0 AND tell_at > 0", d.Milliseconds(), int64(tenant))
 		return err
 	})
 }
 
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
-	return a.run(ctx, "forget holders", func(t *txn) error {
+	return a.Run(ctx, "forget holders", func(t *db.Tx) error {
 		subject, kind := subjectOf(k)
-		_, err := t.exec(ctx, "DELETE FROM limit_holders WHERE subject_id = ? AND kind = ?", subject, kind)
+		_, err := t.Exec(ctx, "DELETE FROM limit_holders WHERE subject_id = ? AND kind = ?", subject, kind)
 		return err
 	})
 }

@@ -27,10 +27,10 @@ func TestASweepLeavesAJobWhoseNextWaiterIsLocked(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, store.OfferBlocked, blocked[0].Status)
 
-	_, err = s.write.ExecContext(ctx, "UPDATE instances SET lease_until = 1 WHERE id = ?", int64(w.instance))
+	_, err = s.Write.ExecContext(ctx, "UPDATE instances SET lease_until = 1 WHERE id = ?", int64(w.instance))
 	require.NoError(t, err)
 	require.NoError(t, aging{s}.Age(ctx, first.ID, time.Hour))
-	other, err := s.write.BeginTx(ctx, nil)
+	other, err := s.Write.BeginTx(ctx, nil)
 	require.NoError(t, err)
 	_, err = other.ExecContext(ctx, fmt.Sprintf("SELECT id FROM executions WHERE id = %d FOR UPDATE", second.ID))
 	require.NoError(t, err)

@@ -13,13 +13,14 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // SweepExecutions reads what has passed its WakeAt without a lock, then locks
 // it by primary key, slots first. What another transaction holds is left to
 // the next sweep.
 func (s *Sweeps) SweepExecutions(ctx context.Context, p store.SweepParams) (store.Swept, error) {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	var out store.Swept
 	if len(p.Partitions) == 0 || p.Limit <= 0 {
@@ -64,9 +65,9 @@ func (s *Sweeps) SweepExecutions(ctx context.Context, p store.SweepParams) (stor
 
 // findOverdue reads what has passed its WakeAt.
 func (s *Sweeps) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
-	due := "wake_at <= " + s.d.clockNow()
+	due := "wake_at <= " + s.Dialect.ClockNow()
 	if p.Overdue > 0 {
-		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.d.clockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
+		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.Dialect.ClockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
 	}
 	return s.findByWake(ctx, "find overdue executions", byWake{p.Partitions, due, p.Limit, p.Unattended})
 }
@@ -84,7 +85,7 @@ type byWake struct {
 // caller's. Pages grow, so that a long backlog takes few of them.
 func (s *core) findByWake(ctx context.Context, step string, p byWake) (now time.Time, ids []domain.ExecutionID, err error) {
 	var found []overdue
-	err = s.look(ctx, step, func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, step, func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		found = nil
 		from := make([]overdue, len(p.partitions))
 		for i, part := range p.partitions {
@@ -123,24 +124,24 @@ type overdue struct {
 
 // overduePage reads up to page entries of each partition that follow from, by
 // partition and in order.
-func (s *core) overduePage(ctx context.Context, q querier, where string, from []overdue, page int) (now time.Time, list []overdue, err error) {
-	terms := []string{"SELECT 0 AS part, 0 AS id, " + s.d.clockNow() + " AS wake_at"}
+func (s *core) overduePage(ctx context.Context, q db.Querier, where string, from []overdue, page int) (now time.Time, list []overdue, err error) {
+	terms := []string{"SELECT 0 AS part, 0 AS id, " + s.Dialect.ClockNow() + " AS wake_at"}
 	for _, f := range from {
 		after := ""
 		if f.id != 0 {
 			after = fmt.Sprintf(" AND wake_at >= %d AND (wake_at > %[1]d OR id > %[2]d)", f.wakeAt, f.id)
 		}
-		terms = append(terms, s.d.bounded(fmt.Sprintf(
+		terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
 			"SELECT part, id, wake_at FROM executions%s WHERE part = %d AND %s%s ORDER BY wake_at, id LIMIT %d",
-			s.d.byIndex("ix_executions_wake"), f.part, where, after, page)))
+			s.Dialect.ByIndex("ix_executions_wake"), f.part, where, after, page)))
 	}
-	err = query(ctx, q, func(rows *sql.Rows) error {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var o overdue
 		if err := rows.Scan(&o.part, &o.id, &o.wakeAt); err != nil {
 			return err
 		}
 		if o.id == 0 {
-			now = instant(o.wakeAt)
+			now = db.Instant(o.wakeAt)
 		} else {
 			list = append(list, o)
 		}
@@ -186,13 +187,13 @@ func unattended(list []overdue, keep func([]domain.ExecutionID) []domain.Executi
 // Leases implements run.Source.
 func (b *batch) Leases(ids []domain.InstanceID) (map[domain.InstanceID]time.Time, error) {
 	out := map[domain.InstanceID]time.Time{}
-	err := query(b.t.ctx, b.t.q, func(rows *sql.Rows) error {
+	err := db.Query(b.t.Ctx, b.t.Conn, func(rows *sql.Rows) error {
 		var id domain.InstanceID
 		var until int64
 		err := rows.Scan(&id, &until)
-		out[id] = instant(until)
+		out[id] = db.Instant(until)
 		return err
-	}, "SELECT id, lease_until FROM instances WHERE id IN ("+idList(ids)+")")
+	}, "SELECT id, lease_until FROM instances WHERE id IN ("+db.IDList(ids)+")")
 	if err != nil {
 		return nil, fmt.Errorf("read leases: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 type refreshTokenRow struct {
@@ -50,8 +51,8 @@ func (apiKeyRow) TableName() string { return "api_keys" }
 func (r apiKeyRow) key() (domain.APIKey, error) {
 	key := domain.APIKey{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Name: r.Name, Prefix: r.Prefix, Hash: toHash(r.Hash), Role: domain.Role(r.Role),
-		CreatedBy: r.CreatedBy, Owner: domain.UserID(r.OwnerID), CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
-		LastUsedAt: instant(r.LastUsedAt), RevokedAt: instant(r.RevokedAt),
+		CreatedBy: r.CreatedBy, Owner: domain.UserID(r.OwnerID), CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt),
+		LastUsedAt: db.Instant(r.LastUsedAt), RevokedAt: db.Instant(r.RevokedAt),
 	}
 	if r.CallExecutors == "" {
 		return key, nil
@@ -84,8 +85,8 @@ func (joinTokenRow) TableName() string { return "join_tokens" }
 func (r joinTokenRow) token() domain.JoinToken {
 	return domain.JoinToken{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name, Prefix: r.Prefix,
-		Hash: toHash(r.Hash), CreatedBy: r.CreatedBy, CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt),
-		MaxUses: int(r.MaxUses), Uses: int(r.Uses), RevokedAt: instant(r.RevokedAt), NoJobs: r.NoJobs,
+		Hash: toHash(r.Hash), CreatedBy: r.CreatedBy, CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt),
+		MaxUses: int(r.MaxUses), Uses: int(r.Uses), RevokedAt: db.Instant(r.RevokedAt), NoJobs: r.NoJobs,
 	}
 }
 
@@ -104,10 +105,10 @@ func toHash(b []byte) (h [32]byte) {
 }
 
 func (s *Tokens) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) error {
-	return s.run(ctx, "create refresh token", func(t *txn) error {
-		return t.db.Create(&refreshTokenRow{
+	return s.Run(ctx, "create refresh token", func(t *db.Tx) error {
+		return t.Gorm.Create(&refreshTokenRow{
 			Hash: r.Hash[:], Family: r.Family, UserID: int64(r.UserID), TenantID: int64(r.TenantID),
-			SessionVersion: r.SessionVersion, ExpiresAt: millis(r.ExpiresAt), UsedAt: millis(r.UsedAt),
+			SessionVersion: r.SessionVersion, ExpiresAt: db.Millis(r.ExpiresAt), UsedAt: db.Millis(r.UsedAt),
 		}).Error
 	})
 }
@@ -118,20 +119,20 @@ func (s *Tokens) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.
 	var row refreshTokenRow
 	var refused error
 	// What was never issued costs a read, no transaction: anybody can send it.
-	if _, err := findOne[refreshTokenRow](ctx, s.DB, "find refresh token", "hash = ?", hash[:]); domain.Is(err, domain.CodeNotFound) {
+	if _, err := db.FindOne[refreshTokenRow](ctx, s.DB, "find refresh token", "hash = ?", hash[:]); domain.Is(err, domain.CodeNotFound) {
 		return domain.RefreshToken{}, errNoRefreshToken()
 	} else if err != nil {
 		return domain.RefreshToken{}, err
 	}
 	call := rand.Int64() // tells our own use from another one, should the commit's answer be lost
-	err := s.runRepeatable(ctx, "use refresh token", func(t *txn) error {
+	err := s.RunRepeatable(ctx, "use refresh token", func(t *db.Tx) error {
 		refused, row = nil, refreshTokenRow{}
-		now, err := t.clock()
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
 		var rows []refreshTokenRow
-		if err := t.db.Clauses(t.locking()...).Where("hash = ?", hash[:]).Find(&rows).Error; err != nil {
+		if err := t.Gorm.Clauses(t.Locking()...).Where("hash = ?", hash[:]).Find(&rows).Error; err != nil {
 			return err
 		}
 		if len(rows) == 0 || rows[0].RevokedAt != 0 {
@@ -141,17 +142,17 @@ func (s *Tokens) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.
 		row = rows[0]
 		switch {
 		// now may be earlier than UsedAt: it was read before the row's lock was had.
-		case row.UsedAt != 0 && (row.UsedBy == call || grace > 0 && millis(now) < row.UsedAt+grace.Milliseconds()):
+		case row.UsedAt != 0 && (row.UsedBy == call || grace > 0 && db.Millis(now) < row.UsedAt+grace.Milliseconds()):
 			return nil
 		case row.UsedAt != 0:
 			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token was used before: all sessions made from it have ended")
 			return revokeFamily(t, row.Family, now)
-		case row.ExpiresAt <= millis(now):
+		case row.ExpiresAt <= db.Millis(now):
 			refused = domain.Errorf(domain.CodeTokenExpired, "the refresh token has expired")
 			return nil
 		}
-		row.UsedAt, row.UsedBy = millis(now), call
-		_, err = t.exec(t.ctx, "UPDATE refresh_tokens SET used_at = ?, used_by = ? WHERE hash = ? AND used_at = 0", row.UsedAt, call, hash[:])
+		row.UsedAt, row.UsedBy = db.Millis(now), call
+		_, err = t.Exec(t.Ctx, "UPDATE refresh_tokens SET used_at = ?, used_by = ? WHERE hash = ? AND used_at = 0", row.UsedAt, call, hash[:])
 		return err
 	})
 	if err == nil {
@@ -162,7 +163,7 @@ func (s *Tokens) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.
 	}
 	return domain.RefreshToken{
 		Hash: hash, Family: row.Family, UserID: domain.UserID(row.UserID), TenantID: domain.TenantID(row.TenantID),
-		SessionVersion: row.SessionVersion, ExpiresAt: instant(row.ExpiresAt), UsedAt: instant(row.UsedAt),
+		SessionVersion: row.SessionVersion, ExpiresAt: db.Instant(row.ExpiresAt), UsedAt: db.Instant(row.UsedAt),
 	}, nil
 }
 
@@ -170,14 +171,14 @@ func errNoRefreshToken() error {
 	return domain.Errorf(domain.CodeUnauthenticated, "the refresh token is not valid")
 }
 
-func revokeFamily(t *txn, family int64, now time.Time) error {
-	_, err := t.exec(t.ctx, "UPDATE refresh_tokens SET revoked_at = ? WHERE family = ? AND revoked_at = 0", millis(now), family)
+func revokeFamily(t *db.Tx, family int64, now time.Time) error {
+	_, err := t.Exec(t.Ctx, "UPDATE refresh_tokens SET revoked_at = ? WHERE family = ? AND revoked_at = 0", db.Millis(now), family)
 	return err
 }
 
 func (s *Tokens) RevokeRefreshFamily(ctx context.Context, family int64) error {
-	return s.runRepeatable(ctx, "revoke refresh tokens", func(t *txn) error {
-		now, err := t.clock()
+	return s.RunRepeatable(ctx, "revoke refresh tokens", func(t *db.Tx) error {
+		now, err := t.Clock()
 		if err != nil {
 			return err
 		}
@@ -186,7 +187,7 @@ func (s *Tokens) RevokeRefreshFamily(ctx context.Context, family int64) error {
 }
 
 func (s *Tokens) RefreshFamilyEnded(ctx context.Context, family int64) (ended bool, err error) {
-	err = s.look(ctx, "find ended session", func(_ context.Context, _ querier, g *gorm.DB) error {
+	err = s.Look(ctx, "find ended session", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []refreshTokenRow
 		found := g.Select("family").Where("family = ? AND revoked_at <> 0", family).Limit(1).Find(&rows)
 		ended = len(rows) > 0
@@ -204,21 +205,21 @@ func (s *Tokens) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 		}
 		callable = string(text)
 	}
-	return s.run(ctx, "create API key", func(t *txn) error {
+	return s.Run(ctx, "create API key", func(t *db.Tx) error {
 		if err := grow(t, k.TenantID, growth{domain.QuotaAPIKeys, 1}); err != nil {
 			return err
 		}
-		return t.db.Create(&apiKeyRow{
+		return t.Gorm.Create(&apiKeyRow{
 			CallExecutors: callable,
 
 			ID: k.ID, TenantID: int64(k.TenantID), Name: k.Name, Prefix: k.Prefix, Hash: k.Hash[:], Role: string(k.Role),
-			CreatedBy: k.CreatedBy, OwnerID: int64(k.Owner), CreatedAt: millis(k.CreatedAt), ExpiresAt: millis(k.ExpiresAt),
+			CreatedBy: k.CreatedBy, OwnerID: int64(k.Owner), CreatedAt: db.Millis(k.CreatedAt), ExpiresAt: db.Millis(k.ExpiresAt),
 		}).Error
 	})
 }
 
 func (s *Tokens) FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.APIKey, error) {
-	row, err := findOne[apiKeyRow](ctx, s.DB, "find API key", "hash = ?", hash[:])
+	row, err := db.FindOne[apiKeyRow](ctx, s.DB, "find API key", "hash = ?", hash[:])
 	if err != nil {
 		return domain.APIKey{}, err
 	}
@@ -226,7 +227,7 @@ func (s *Tokens) FindAPIKeyByHash(ctx context.Context, hash [32]byte) (domain.AP
 }
 
 func (s *Tokens) ListAPIKeys(ctx context.Context, tenant domain.TenantID) ([]domain.APIKey, error) {
-	rows, err := findAll[apiKeyRow](ctx, s.DB, "list API keys", "id", "tenant_id = ?", int64(tenant))
+	rows, err := db.FindAll[apiKeyRow](ctx, s.DB, "list API keys", "id", "tenant_id = ?", int64(tenant))
 	out := make([]domain.APIKey, len(rows))
 	for i, r := range rows {
 		if out[i], err = r.key(); err != nil {
@@ -242,8 +243,8 @@ type number int64
 func (n number) String() string { return strconv.FormatInt(int64(n), 10) }
 
 func (s *Tokens) RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id int64) error {
-	return s.runRepeatable(ctx, "revoke API key", func(t *txn) error {
-		return t.mustFind("API key", number(id), "UPDATE api_keys SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.d.clock()+
+	return s.RunRepeatable(ctx, "revoke API key", func(t *db.Tx) error {
+		return t.MustFind("API key", number(id), "UPDATE api_keys SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.Dialect.Clock()+
 			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
 	})
 }
@@ -254,10 +255,10 @@ func (s *Tokens) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) err
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	return s.runRepeatable(ctx, "touch API keys", func(t *txn) error {
+	return s.RunRepeatable(ctx, "touch API keys", func(t *db.Tx) error {
 		for _, id := range ids {
-			at := millis(used[id])
-			if _, err := t.exec(t.ctx, "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND last_used_at < ?", at, id, at); err != nil {
+			at := db.Millis(used[id])
+			if _, err := t.Exec(t.Ctx, "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND last_used_at < ?", at, id, at); err != nil {
 				return err
 			}
 		}
@@ -266,26 +267,26 @@ func (s *Tokens) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) err
 }
 
 func (s *Tokens) CreateJoinToken(ctx context.Context, j domain.JoinToken) error {
-	return s.run(ctx, "create join token", func(t *txn) error {
+	return s.Run(ctx, "create join token", func(t *db.Tx) error {
 		if _, err := executorName(t, j.TenantID, j.Executor); err != nil {
 			return err
 		}
-		return t.db.Create(&joinTokenRow{
+		return t.Gorm.Create(&joinTokenRow{
 			ID: j.ID, TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Name: j.Name, Prefix: j.Prefix, Hash: j.Hash[:],
-			CreatedBy: j.CreatedBy, CreatedAt: millis(j.CreatedAt), ExpiresAt: millis(j.ExpiresAt), MaxUses: int64(j.MaxUses), NoJobs: j.NoJobs,
+			CreatedBy: j.CreatedBy, CreatedAt: db.Millis(j.CreatedAt), ExpiresAt: db.Millis(j.ExpiresAt), MaxUses: int64(j.MaxUses), NoJobs: j.NoJobs,
 		}).Error
 	})
 }
 
 func (s *Tokens) ListJoinTokens(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.JoinToken, error) {
-	rows, err := findAll[joinTokenRow](ctx, s.DB, "list join tokens", "id", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+	rows, err := db.FindAll[joinTokenRow](ctx, s.DB, "list join tokens", "id", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
 	out := domain.Collect(rows, (*joinTokenRow).token)
 	return out, err
 }
 
 func (s *Tokens) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error {
-	return s.runRepeatable(ctx, "revoke join token", func(t *txn) error {
-		return t.mustFind("join token", number(id), "UPDATE join_tokens SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.d.clock()+
+	return s.RunRepeatable(ctx, "revoke join token", func(t *db.Tx) error {
+		return t.MustFind("join token", number(id), "UPDATE join_tokens SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.Dialect.Clock()+
 			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
 	})
 }

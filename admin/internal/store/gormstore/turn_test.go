@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // Who waits for the embedded database's only writer gets it when all have had it
@@ -18,14 +19,14 @@ import (
 func TestWritersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, sqliteOptions(t))
-		held, err := s.write.Conn(t.Context())
+		held, err := s.Write.Conn(t.Context())
 		require.NoError(t, err)
 		var wg sync.WaitGroup
 		var came, went []int
 		for i := range 30 {
 			came = append(came, i)
 			wg.Go(func() {
-				err := s.run(t.Context(), "turn", func(*txn) error {
+				err := s.Run(t.Context(), "turn", func(*db.Tx) error {
 					went = append(went, i)
 					return nil
 				})
@@ -46,11 +47,11 @@ func TestWritersTakeTurns(t *testing.T) {
 func TestATurnEndsWithItsCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, sqliteOptions(t))
-		nothing := func(*txn) error { return nil }
+		nothing := func(*db.Tx) error { return nil }
 		wrote := errors.New("not called")
-		s.onRearm = func() { wrote = s.run(t.Context(), "another", nothing) }
-		require.NoError(t, s.run(t.Context(), "turn", func(t *txn) error {
-			t.rearmed = true
+		s.OnRearm = func() { wrote = s.Run(t.Context(), "another", nothing) }
+		require.NoError(t, s.Run(t.Context(), "turn", func(t *db.Tx) error {
+			t.Rearmed = true
 			return nil
 		}))
 		require.NoError(t, wrote)
@@ -61,10 +62,10 @@ func TestATurnEndsWithItsCommit(t *testing.T) {
 // one part fails, those before it are claimed all the same, and handed over.
 func TestAClaimInParts(t *testing.T) {
 	s := openStore(t, sqliteOptions(t))
-	at := s.d.claimAtOnce()
+	at := s.Dialect.ClaimAtOnce()
 	w := newWorld(t, s, 3*at+8, domain.BlockSerial)
 	claims := 0
-	s.observe = func(tx Transaction) {
+	s.Observe = func(tx db.Transaction) {
 		if tx.Step == "claim due triggers" {
 			claims++
 		}
@@ -84,7 +85,7 @@ func TestAClaimInParts(t *testing.T) {
 
 	full := errors.New("the disk is full")
 	commits := 0
-	s.commit = func(tx *sql.Tx) error {
+	s.Commit = func(tx *sql.Tx) error {
 		if commits++; commits > 2 {
 			return errors.Join(full, tx.Rollback())
 		}
@@ -98,8 +99,8 @@ func TestAClaimInParts(t *testing.T) {
 	got, err = claim()
 	require.ErrorIs(t, err, full)
 	require.Empty(t, got.Executions)
-	s.commit = (*sql.Tx).Commit
+	s.Commit = (*sql.Tx).Commit
 	rows := 0
-	require.NoError(t, s.read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM executions").Scan(&rows))
+	require.NoError(t, s.Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM executions").Scan(&rows))
 	require.Equal(t, len(w.jobs)+2*at, rows, "what was handed over is what is stored")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // EndUnheld looks without a lock and moves in batches that look again.
@@ -35,7 +36,7 @@ func (s *Sweeps) EndUnheld(ctx context.Context, p store.EndUnheldParams) (out st
 // findUnheld reads which of the tenant's living and lingering executions may
 // have lost their end. Offers are left to the sweep.
 func (s *Sweeps) findUnheld(ctx context.Context, p store.EndUnheldParams) (accepted time.Time, ids []domain.ExecutionID, err error) {
-	err = s.look(ctx, "find what an instance does not have", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "find what an instance does not have", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		ids = nil
 		if accepted, err = historyAccepted(ctx, q); err != nil {
 			return err
@@ -44,7 +45,7 @@ func (s *Sweeps) findUnheld(ctx context.Context, p store.EndUnheldParams) (accep
 			return nil
 		}
 		u := unheld{p: p, accepted: accepted}
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var e domain.Execution
 			if err := rows.Scan(&e.ID, &e.Fence); err != nil {
 				return err
@@ -55,20 +56,20 @@ func (s *Sweeps) findUnheld(ctx context.Context, p store.EndUnheldParams) (accep
 			return nil
 		}, fmt.Sprintf("SELECT id, fence FROM executions%s WHERE tenant_id = %d AND %s AND (state IN (%d, %d) OR lingers = 1)"+
 			" AND executor_id = %d AND instance_id = %d AND offered_at < %d",
-			s.d.byIndex("ix_executions_phase"), p.Tenant, occupyingPhases, domain.Running, domain.Cancelling,
-			p.Executor, p.Instance, millis(accepted)))
+			s.Dialect.ByIndex("ix_executions_phase"), p.Tenant, occupyingPhases, domain.Running, domain.Cancelling,
+			p.Executor, p.Instance, db.Millis(accepted)))
 	})
 	return accepted, ids, err
 }
 
-func historyAccepted(ctx context.Context, q querier) (at time.Time, err error) {
-	err = query(ctx, q, func(rows *sql.Rows) error {
+func historyAccepted(ctx context.Context, q db.Querier) (at time.Time, err error) {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var value string
 		if err := rows.Scan(&value); err != nil || value == "" {
 			return err
 		}
 		ms, err := strconv.ParseInt(value, 10, 64)
-		at = instant(ms)
+		at = db.Instant(ms)
 		return err
 	}, "SELECT value FROM cluster_values WHERE name = '"+domain.HistoryAcceptedValue+"'")
 	return at, err

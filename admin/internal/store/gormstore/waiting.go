@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // stillDue are the states of what waits to be offered.
@@ -21,14 +22,14 @@ func (s *Sweeps) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[do
 		return nil, nil
 	}
 	found := make(map[domain.ExecutionID]int64, len(ids))
-	err := s.look(ctx, "look at waiting executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
-		return query(ctx, q, func(rows *sql.Rows) error {
+	err := s.Look(ctx, "look at waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var id domain.ExecutionID
 			var fence int64
 			err := rows.Scan(&id, &fence)
 			found[id] = fence
 			return err
-		}, "SELECT id, fence FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(slices.Clone(ids))+") AND "+stillDue)
+		}, "SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(slices.Clone(ids))+") AND "+stillDue)
 	})
 	return found, err
 }
@@ -39,22 +40,22 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 	if len(p.Partitions) == 0 || p.Limit <= 0 {
 		return nil, nil
 	}
-	where := fmt.Sprintf("wake_at > %s AND reason = '%s' AND %s", s.d.clockNow(), domain.ReasonWaitInstance, stillDue)
+	where := fmt.Sprintf("wake_at > %s AND reason = '%s' AND %s", s.Dialect.ClockNow(), domain.ReasonWaitInstance, stillDue)
 	if len(p.Executors) > 0 {
-		where += " AND executor_id IN (" + idList(slices.Clone(p.Executors)) + ")"
+		where += " AND executor_id IN (" + db.IDList(slices.Clone(p.Executors)) + ")"
 	}
 	_, ids, err := s.findByWake(ctx, "find waiting executions", byWake{p.Partitions, where, p.Limit, p.Unattended})
 	if err != nil {
 		return nil, err
 	}
 	for part := range slices.Chunk(ids, 500) {
-		err := s.look(ctx, "read waiting executions", func(ctx context.Context, q querier, _ *gorm.DB) error {
-			return query(ctx, q, func(rows *sql.Rows) error {
+		err := s.Look(ctx, "read waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+			return db.Query(ctx, q, func(rows *sql.Rows) error {
 				r := &executionRow{}
-				err := rows.Scan(executionTable.targets(r)...)
+				err := rows.Scan(executionTable.Targets(r)...)
 				out = append(out, r.execution())
 				return err
-			}, "SELECT "+executionColumns+" FROM executions"+s.d.byPrimary()+" WHERE id IN ("+idList(part)+") AND "+stillDue)
+			}, "SELECT "+executionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(part)+") AND "+stillDue)
 		})
 		if err != nil {
 			return nil, err
@@ -71,16 +72,16 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 const waitingJobsRead = 5_000
 
 func (s *Sweeps) ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []store.WaitingJob, err error) {
-	err = s.look(ctx, "list waiting jobs", func(ctx context.Context, q querier, _ *gorm.DB) error {
+	err = s.Look(ctx, "list waiting jobs", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out = nil
-		return query(ctx, q, func(rows *sql.Rows) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var j store.WaitingJob
 			err := rows.Scan(&j.Job, &j.Revision)
 			out = append(out, j)
 			return err
 		}, fmt.Sprintf("SELECT job_id, MAX(revision) FROM (SELECT job_id, revision FROM executions%s"+
 			" WHERE tenant_id = %d AND phase = %d AND executor_id = %d AND %s ORDER BY id LIMIT %d) AS alive GROUP BY job_id ORDER BY job_id",
-			s.d.byIndex("ix_executions_phase"), tenant, phaseAlive, executor, stillDue, waitingJobsRead))
+			s.Dialect.ByIndex("ix_executions_phase"), tenant, phaseAlive, executor, stillDue, waitingJobsRead))
 	})
 	return out, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // The oldest thing that could be told decides, be it an event or a delivery.
@@ -53,19 +54,19 @@ func TestObserve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
 			var mu sync.Mutex
-			var seen []Transaction
-			s.observe = func(tx Transaction) {
+			var seen []db.Transaction
+			s.Observe = func(tx db.Transaction) {
 				mu.Lock()
 				defer mu.Unlock()
 				seen = append(seen, tx)
 			}
 			broken := errors.New("not today")
-			require.NoError(t, s.run(t.Context(), "good", func(*txn) error { return nil }))
-			require.ErrorIs(t, s.run(t.Context(), "bad", func(*txn) error { return broken }), broken)
+			require.NoError(t, s.Run(t.Context(), "good", func(*db.Tx) error { return nil }))
+			require.ErrorIs(t, s.Run(t.Context(), "bad", func(*db.Tx) error { return broken }), broken)
 			tries := 0
-			require.NoError(t, s.run(t.Context(), "again", func(*txn) error {
+			require.NoError(t, s.Run(t.Context(), "again", func(*db.Tx) error {
 				if tries++; tries < 3 {
-					return errStale
+					return db.ErrStale
 				}
 				return nil
 			}))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
 // written collects the statements that change a big table.
@@ -134,10 +135,10 @@ func live(t *testing.T, w *world) {
 func ways(t *testing.T, s *Store, st statement) (out []string) {
 	t.Helper()
 	explain := explainTable
-	if s.d.name() == "sqlite" {
+	if s.Dialect.Name() == "sqlite" {
 		explain = "EXPLAIN QUERY PLAN "
 	}
-	err := query(t.Context(), s.write, func(rows *sql.Rows) error {
+	err := db.Query(t.Context(), s.Write, func(rows *sql.Rows) error {
 		columns, err := rows.Columns()
 		if err != nil {
 			return err

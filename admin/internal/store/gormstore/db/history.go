@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 
 // Cluster values of the history.
 const (
-	historyEpoch = "history_epoch" // a number; missing = 0
-	historyDoubt = "history_doubt" // domain.History of who found a rollback; missing = nobody
+	HistoryEpoch = "history_epoch" // a number; missing = 0
+	HistoryDoubt = "history_doubt" // domain.History of who found a rollback; missing = nobody
 )
 
 const (
@@ -50,8 +50,8 @@ func newRollbackDetector() *rollbackDetector {
 	return &rollbackDetector{commits: map[int]knownCommit{}}
 }
 
-// remember takes what is durable.
-func (p *rollbackDetector) remember(h domain.History) {
+// Remember takes what is durable.
+func (p *rollbackDetector) Remember(h domain.History) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held != nil || !p.known.Before(h) {
@@ -63,9 +63,9 @@ func (p *rollbackDetector) remember(h domain.History) {
 	p.known = h
 }
 
-// note remembers a move of a transaction that was committed. It reports whether:
+// Note remembers a move of a transaction that was committed. It reports whether:
 // an execution that is so old that retention may delete it proves nothing.
-func (p *rollbackDetector) note(id domain.ExecutionID, version int64) bool {
+func (p *rollbackDetector) Note(id domain.ExecutionID, version int64) bool {
 	now := time.Now()
 	if now.Sub(domain.IDTime(int64(id))) >= commitAge {
 		return false
@@ -80,19 +80,19 @@ func (p *rollbackDetector) note(id domain.ExecutionID, version int64) bool {
 // historyMarks is what a look at the database is compared with; it is taken before
 // the statement is sent.
 type historyMarks struct {
-	known   domain.History
+	Known   domain.History
 	commits []knownCommit
 }
 
-// marks leaves out the commits, which are for new connections.
-func (p *rollbackDetector) marks() historyMarks {
+// Marks leaves out the commits, which are for new connections.
+func (p *rollbackDetector) Marks() historyMarks {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return historyMarks{known: p.known}
+	return historyMarks{Known: p.known}
 }
 
 func (p *rollbackDetector) marksAndCommits() historyMarks {
-	b := p.marks()
+	b := p.Marks()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, w := range p.commits {
@@ -105,8 +105,8 @@ func (p *rollbackDetector) marksAndCommits() historyMarks {
 	return b
 }
 
-// judge compares what the database says with what was known.
-func (p *rollbackDetector) judge(b historyMarks, found, doubted domain.History, lost int) {
+// Judge compares what the database says with what was known.
+func (p *rollbackDetector) Judge(b historyMarks, found, doubted domain.History, lost int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held != nil {
@@ -116,21 +116,21 @@ func (p *rollbackDetector) judge(b historyMarks, found, doubted domain.History, 
 		}
 		return
 	}
-	if found.Epoch > b.known.Epoch {
+	if found.Epoch > b.Known.Epoch {
 		lost = 0 // accepted, and this node has not noticed that anything was lost
 	}
 	told := doubted != domain.History{} && doubted.Epoch >= found.Epoch
-	if lost == 0 && !told && !found.Before(b.known) {
+	if lost == 0 && !told && !found.Before(b.Known) {
 		return
 	}
-	seen := b.known
+	seen := b.Known
 	if seen.Before(doubted) {
 		seen = doubted
 	}
-	p.held = &domain.Rollback{Seen: seen, Found: found, Lost: lost, Told: told && lost == 0 && !found.Before(b.known), At: time.Now()}
+	p.held = &domain.Rollback{Seen: seen, Found: found, Lost: lost, Told: told && lost == 0 && !found.Before(b.Known), At: time.Now()}
 }
 
-func (p *rollbackDetector) rolledBack() (r domain.Rollback, held bool) {
+func (p *rollbackDetector) RolledBack() (r domain.Rollback, held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held == nil {
@@ -141,22 +141,22 @@ func (p *rollbackDetector) rolledBack() (r domain.Rollback, held bool) {
 
 // refuse is what transactions that could start something hear.
 func (p *rollbackDetector) refuse() error {
-	if r, held := p.rolledBack(); held {
+	if r, held := p.RolledBack(); held {
 		return domain.Errorf(domain.CodeRolledBack, "the database has lost commits: %s; an operator has to decide (carillon cluster accept-history)", r.Reason())
 	}
 	return nil
 }
 
-// historyColumns are the epoch, the doubt and the mark.
-func historyColumns() string {
+// HistoryColumns are the epoch, the doubt and the mark.
+func HistoryColumns() string {
 	value := func(name, otherwise string) string {
 		return "COALESCE((SELECT value FROM cluster_values WHERE name = '" + name + "'), '" + otherwise + "')"
 	}
-	return value(historyEpoch, "0") + ", " + value(historyDoubt, "") +
+	return value(HistoryEpoch, "0") + ", " + value(HistoryDoubt, "") +
 		", COALESCE((SELECT SUM(beats) FROM node_states), 0) + COALESCE((SELECT SUM(term) FROM partition_leases), 0)"
 }
 
-func historyOf(epoch, doubt string, mark int64) (found, doubted domain.History, err error) {
+func HistoryOf(epoch, doubt string, mark int64) (found, doubted domain.History, err error) {
 	found.Mark = mark
 	if found.Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
 		return found, doubted, fmt.Errorf("read the history's epoch: %w", err)
@@ -189,27 +189,27 @@ func distinct(list []knownCommit) []knownCommit {
 	return out
 }
 
-// guard begins every transaction that could start something. On MySQL the
+// Guard begins every transaction that could start something. On MySQL the
 // connection was looked at when it was made; a file has no connections that end.
-func (t *txn) guard() error {
-	if b := t.s.rollbacks.marks(); t.d.name() == "sqlite" && b.known != (domain.History{}) {
-		found, doubted, err := t.history()
+func (t *Tx) Guard() error {
+	if b := t.DB.Rollbacks.Marks(); t.Dialect.Name() == "sqlite" && b.Known != (domain.History{}) {
+		found, doubted, err := t.History()
 		if err != nil {
 			return err
 		}
-		t.s.rollbacks.judge(b, found, doubted, 0)
+		t.DB.Rollbacks.Judge(b, found, doubted, 0)
 	}
-	return t.s.rollbacks.refuse()
+	return t.DB.Rollbacks.refuse()
 }
 
 // meet compares a new connection's database with what was known, before
 // anything is done with it.
 func (p *rollbackDetector) meet(ctx context.Context, conn driver.Conn) error {
 	b := p.marksAndCommits()
-	if b.known == (domain.History{}) && len(b.commits) == 0 {
+	if b.Known == (domain.History{}) && len(b.commits) == 0 {
 		return nil // a new node knows nothing; the tables may not exist yet
 	}
-	row, err := rawRow(ctx, conn, "SELECT "+historyColumns())
+	row, err := rawRow(ctx, conn, "SELECT "+HistoryColumns())
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
@@ -217,7 +217,7 @@ func (p *rollbackDetector) meet(ctx context.Context, conn driver.Conn) error {
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
-	found, doubted, err := historyOf(row[0], row[1], mark)
+	found, doubted, err := HistoryOf(row[0], row[1], mark)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (p *rollbackDetector) meet(ctx context.Context, conn driver.Conn) error {
 		}
 		lost = len(list) - there
 	}
-	p.judge(b, found, doubted, lost)
+	p.Judge(b, found, doubted, lost)
 	return nil
 }
 
@@ -262,70 +262,19 @@ func rawRow(ctx context.Context, conn driver.Conn, statement string) (out []stri
 }
 
 // RememberHistory, KnownHistory and RolledBack do not ask the database.
-func (s *DB) RememberHistory(h domain.History) { s.rollbacks.remember(h) }
+func (s *DB) RememberHistory(h domain.History) { s.Rollbacks.Remember(h) }
 
 // KnownHistory is store.History's.
-func (s *DB) KnownHistory() domain.History { return s.rollbacks.marks().known }
+func (s *DB) KnownHistory() domain.History { return s.Rollbacks.Marks().Known }
 
 // RolledBack is store.History's.
-func (s *DB) RolledBack() (domain.Rollback, bool) { return s.rollbacks.rolledBack() }
+func (s *DB) RolledBack() (domain.Rollback, bool) { return s.Rollbacks.RolledBack() }
 
-// DoubtHistory keeps the farthest history that anybody knows.
-func (s *Cluster) DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error {
-	err := s.runRepeatable(ctx, "doubt history", func(t *txn) error {
-		_, doubted, err := t.history()
-		if err != nil {
-			return err
-		}
-		if doubted.Before(r.Seen) || doubted == (domain.History{}) {
-			return setClusterValue(t, historyDoubt, r.Seen.String())
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	// Its key names the epoch: however many nodes find out, people hear once.
-	alert.DedupeKey = string(alert.Kind) + ":" + strconv.FormatInt(r.Seen.Epoch, 10)
-	return s.engine.RecordAlerts(ctx, []domain.AlertEvent{alert})
-}
-
-// AcceptHistory makes an epoch that is later than any that is known of.
-func (s *Cluster) AcceptHistory(ctx context.Context) (accepted domain.History, err error) {
-	err = s.runRepeatable(ctx, "accept history", func(t *txn) error {
-		found, doubted, err := t.history()
-		if err != nil {
-			return err
-		}
-		held, is := s.rollbacks.rolledBack()
-		if !is && doubted == (domain.History{}) {
-			return domain.Errorf(domain.CodeConflict, "no node has found that the database lost anything")
-		}
-		found.Epoch = max(found.Epoch, doubted.Epoch, held.Seen.Epoch, s.rollbacks.marks().known.Epoch) + 1
-		accepted = found
-		if _, err := t.exec(t.ctx, "DELETE FROM cluster_values WHERE name = ?", historyDoubt); err != nil {
-			return err
-		}
-		now, err := t.clock()
-		if err != nil {
-			return err
-		}
-		if err := setClusterValue(t, domain.HistoryAcceptedValue, strconv.FormatInt(millis(now), 10)); err != nil {
-			return err
-		}
-		return setClusterValue(t, historyEpoch, strconv.FormatInt(found.Epoch, 10))
-	})
-	if err == nil {
-		s.rollbacks.judge(s.rollbacks.marks(), accepted, domain.History{}, 0)
-	}
-	return accepted, err
-}
-
-func (t *txn) history() (found, doubted domain.History, err error) {
+func (t *Tx) History() (found, doubted domain.History, err error) {
 	var epoch, doubt string
 	var mark int64
-	if err = t.raw.QueryRowContext(t.ctx, "SELECT "+historyColumns()).Scan(&epoch, &doubt, &mark); err != nil {
+	if err = t.SQL.QueryRowContext(t.Ctx, "SELECT "+HistoryColumns()).Scan(&epoch, &doubt, &mark); err != nil {
 		return found, doubted, fmt.Errorf("read history: %w", err)
 	}
-	return historyOf(epoch, doubt, mark)
+	return HistoryOf(epoch, doubt, mark)
 }

@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"database/sql"
@@ -40,11 +40,11 @@ type namedPool struct {
 // pools are those that were opened, each once.
 func (s *DB) pools() (out []namedPool) {
 	switch {
-	case s.write == nil:
-	case s.read == s.write:
-		out = append(out, namedPool{"main", s.write}, namedPool{"transactions", s.txs}, namedPool{"leases", s.leases})
+	case s.Write == nil:
+	case s.Read == s.Write:
+		out = append(out, namedPool{"main", s.Write}, namedPool{"transactions", s.Transactions}, namedPool{"leases", s.Leases})
 	default:
-		out = append(out, namedPool{"write", s.write}, namedPool{"read", s.read})
+		out = append(out, namedPool{"write", s.Write}, namedPool{"read", s.Read})
 	}
 	return out
 }

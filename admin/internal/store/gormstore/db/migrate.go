@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"context"
@@ -23,18 +23,18 @@ const (
 	migrateWait = 5 * time.Minute
 )
 
-// migrate brings the schema up to date. Several nodes may do it at once: on
+// Migrate brings the schema up to date. Several nodes may do it at once: on
 // MySQL they queue for a named lock, on SQLite for the file's write lock.
-func migrate(ctx context.Context, o dbOptions) (err error) {
+func Migrate(ctx context.Context, o Options) (err error) {
 	o.migrating = true
-	s, err := openDB(o)
+	s, err := Open(o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, migrateWait)
 	defer cancel()
-	if s.d.name() == "mysql" {
+	if s.Dialect.Name() == "mysql" {
 		return s.migrateMySQL(ctx)
 	}
 	return s.migrateSQLite(ctx)
@@ -43,16 +43,16 @@ func migrate(ctx context.Context, o dbOptions) (err error) {
 // migrateMySQL holds the lock on a connection of its own: it ends with the
 // connection, also when this process dies.
 func (s *DB) migrateMySQL(ctx context.Context) (err error) {
-	conn, err := s.write.Conn(ctx)
+	conn, err := s.Write.Conn(ctx)
 	if err != nil {
-		return translate("connect for migration", err)
+		return Translate("connect for migration", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	for {
 		// Shorter than the read timeout of the connection.
 		var got sql.NullInt64
 		if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(CONCAT(?, DATABASE()), 5)", migrateLock).Scan(&got); err != nil {
-			return translate("lock for migration", err)
+			return Translate("lock for migration", err)
 		}
 		if got.Int64 == 1 {
 			break
@@ -79,8 +79,8 @@ func (s *DB) migrateSQLite(ctx context.Context) error {
 		if pendingErr == nil && len(pending) == 0 {
 			return nil
 		}
-		s.log.Debug("migration repeated", "try", try, "err", err)
-		if !sleep(ctx, backoff) {
+		s.Logger.Debug("migration repeated", "try", try, "err", err)
+		if !Sleep(ctx, backoff) {
 			return err
 		}
 		backoff *= 2
@@ -97,31 +97,31 @@ func (s *DB) up(ctx context.Context) error {
 		return fmt.Errorf("migrate schema: %w", err)
 	}
 	for _, r := range results {
-		s.log.Info("schema migrated", "version", r.Source.Version, "file", r.Source.Path, "duration", r.Duration)
+		s.Logger.Info("schema migrated", "version", r.Source.Version, "file", r.Source.Path, "duration", r.Duration)
 	}
 	return nil
 }
 
 func (s *DB) provider() (*goose.Provider, error) {
 	files, dialect := schema.SQLite, goose.DialectSQLite3
-	if s.d.name() == "mysql" {
+	if s.Dialect.Name() == "mysql" {
 		files, dialect = schema.MySQL, goose.DialectMySQL
 	}
-	dir, err := fs.Sub(files, s.d.name())
+	dir, err := fs.Sub(files, s.Dialect.Name())
 	if err != nil {
 		return nil, fmt.Errorf("find migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(dialect, s.write, dir, goose.WithSlog(slog.New(slog.DiscardHandler)))
+	provider, err := goose.NewProvider(dialect, s.Write, dir, goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
 	return provider, nil
 }
 
-// pendingSQL returns the statements that Migrate would run, with a comment
+// PendingSQL returns the statements that Migrate would run, with a comment
 // before each file, and "" when there are none. It changes nothing.
-func pendingSQL(ctx context.Context, o dbOptions) (text string, err error) {
-	s, err := openDB(o)
+func PendingSQL(ctx context.Context, o Options) (text string, err error) {
+	s, err := Open(o)
 	if err != nil {
 		return "", err
 	}
@@ -151,10 +151,10 @@ func (s *DB) pending(ctx context.Context) ([]migration, error) {
 	}
 	applied, err := s.applied(ctx)
 	if err != nil {
-		return nil, translate("read schema version", err)
+		return nil, Translate("read schema version", err)
 	}
 	files := fs.FS(schema.SQLite)
-	if s.d.name() == "mysql" {
+	if s.Dialect.Name() == "mysql" {
 		files = schema.MySQL
 	}
 	var out []migration
@@ -162,7 +162,7 @@ func (s *DB) pending(ctx context.Context) ([]migration, error) {
 		if applied[source.Version] {
 			continue
 		}
-		text, err := fs.ReadFile(files, s.d.name()+"/"+source.Path)
+		text, err := fs.ReadFile(files, s.Dialect.Name()+"/"+source.Path)
 		if err != nil {
 			return nil, fmt.Errorf("read migration: %w", err)
 		}
@@ -175,15 +175,15 @@ func (s *DB) pending(ctx context.Context) ([]migration, error) {
 
 func (s *DB) applied(ctx context.Context) (map[int64]bool, error) {
 	exists := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
-	if s.d.name() == "mysql" {
+	if s.Dialect.Name() == "mysql" {
 		exists = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'goose_db_version'"
 	}
 	out := map[int64]bool{}
 	var tables int
-	if err := s.write.QueryRowContext(ctx, exists).Scan(&tables); err != nil || tables == 0 {
+	if err := s.Write.QueryRowContext(ctx, exists).Scan(&tables); err != nil || tables == 0 {
 		return out, err
 	}
-	return out, query(ctx, s.write, func(rows *sql.Rows) error {
+	return out, Query(ctx, s.Write, func(rows *sql.Rows) error {
 		var version int64
 		var applied bool
 		err := rows.Scan(&version, &applied)

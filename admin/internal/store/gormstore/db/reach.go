@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"context"
@@ -23,18 +23,18 @@ const (
 	reachBusy = time.Second
 )
 
-// reach looks whether the database can be used at all, before anything is asked
+// Reach looks whether the database can be used at all, before anything is asked
 // of it. Unreachable tells from the error whether it may come by itself.
-func reach(ctx context.Context, o dbOptions) (err error) {
+func Reach(ctx context.Context, o Options) (err error) {
 	o.busy = reachBusy
-	s, err := openDB(o)
+	s, err := Open(o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	tx, err := s.write.BeginTx(ctx, nil) // on SQLite it takes the file's write lock
+	tx, err := s.Write.BeginTx(ctx, nil) // on SQLite it takes the file's write lock
 	if err != nil {
 		return refusal(err)
 	}

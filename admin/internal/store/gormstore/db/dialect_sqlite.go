@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"context"
@@ -13,85 +13,92 @@ import (
 
 	gormsqlite "gorm.io/driver/sqlite"
 	"gorm.io/gorm"
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// sqliteDialect speaks to the embedded database. A write transaction is the
+// SQLiteDialect speaks to the embedded database. A write transaction is the
 // only one (BEGIN IMMEDIATE), so rows need no locks.
-type sqliteDialect struct{}
+type SQLiteDialect struct{}
 
-func (sqliteDialect) name() string { return "sqlite" }
+func (SQLiteDialect) Name() string { return "sqlite" }
 
 // The database runs in this process and has no clock of its own. Taking it
 // from Go lets tests run in virtual time.
-func (sqliteDialect) clock() string {
+func (SQLiteDialect) Clock() string {
 	return strconv.FormatInt(time.Now().UnixMilli(), 10)
 }
 
-func (d sqliteDialect) clockNow() string { return d.clock() }
+func (d SQLiteDialect) ClockNow() string { return d.Clock() }
 
-func (sqliteDialect) localClock() (int64, bool) { return time.Now().UnixMilli(), true }
+func (SQLiteDialect) localClock() (int64, bool) { return time.Now().UnixMilli(), true }
 
-func (sqliteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault } // there is no other
+func (SQLiteDialect) snapshot() sql.IsolationLevel { return sql.LevelDefault } // there is no other
 
-func (sqliteDialect) forUpdate() string     { return "" }
-func (sqliteDialect) forUpdateSkip() string { return "" }
-func (sqliteDialect) forShare() string      { return "" }
-func (sqliteDialect) byPrimary() string     { return "" }
+func (SQLiteDialect) ForUpdate() string { return "" }
+
+func (SQLiteDialect) ForUpdateSkip() string { return "" }
+
+func (SQLiteDialect) ForShare() string { return "" }
+
+func (SQLiteDialect) ByPrimary() string { return "" }
 
 // A condition on the tenant would be taken for more selective than a list of
 // ids. The row id needs no index.
-func (sqliteDialect) byID() string { return " NOT INDEXED" }
-func (sqliteDialect) onDuplicate(key string) string {
+func (SQLiteDialect) ByID() string { return " NOT INDEXED" }
+
+func (SQLiteDialect) OnDuplicate(key string) string {
 	return " ON CONFLICT (" + key + ") DO UPDATE SET"
 }
-func (sqliteDialect) inserted(column string) string { return "excluded." + column }
 
-func (sqliteDialect) byIndex(index string) string { return " INDEXED BY " + index }
+func (SQLiteDialect) Inserted(column string) string { return "excluded." + column }
 
-func (sqliteDialect) bounded(query string) string { return "SELECT * FROM (" + query + ")" }
-func (sqliteDialect) insertBatch() int            { return 1 }
+func (SQLiteDialect) ByIndex(index string) string { return " INDEXED BY " + index }
+
+func (SQLiteDialect) Bounded(query string) string { return "SELECT * FROM (" + query + ")" }
+
+func (SQLiteDialect) insertBatch() int { return 1 }
 
 // The database runs in this process: whoever reads it is connected, and others are not.
-func (sqliteDialect) connect(*txn, string) error { return nil }
-func (sqliteDialect) connected(string) string    { return "1" }
+func (SQLiteDialect) Connect(*Tx, string) error { return nil }
 
-func (sqliteDialect) deleteBounded(table, where string) string {
+func (SQLiteDialect) Connected(string) string { return "1" }
+
+func (SQLiteDialect) DeleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE rowid IN (SELECT rowid FROM " + table + " WHERE " + where + " LIMIT ?)"
 }
 
 // The clock is read inside of the only write transaction.
-func (sqliteDialect) fresh(int64) string { return "" }
-func (sqliteDialect) singly() int        { return 0 }
+func (SQLiteDialect) Fresh(int64) string { return "" }
 
-// claimAtOnce keeps claims from holding up the other writers: 500 triggers took
+func (SQLiteDialect) Singly() int { return 0 }
+
+// ClaimAtOnce keeps claims from holding up the other writers: 500 triggers took
 // 35 to 55 ms, twice a second, and have seconds to go (docs/adr/0046).
-func (sqliteDialect) claimAtOnce() int { return 64 }
+func (SQLiteDialect) ClaimAtOnce() int { return 64 }
 
 // update repeats one prepared statement: measured faster than any multi-row
 // form with values of their own (DEPENDENCIES section 1.3).
-func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, error) {
+func (SQLiteDialect) update(ctx context.Context, t *Tx, u *Update) (int64, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "UPDATE %s SET ", u.table)
-	args := writeAssignments(&b, u.same)
+	fmt.Fprintf(&b, "UPDATE %s SET ", u.Table)
+	args := writeAssignments(&b, u.Same)
 	for i, c := range u.vary {
-		if i > 0 || len(u.same) > 0 {
+		if i > 0 || len(u.Same) > 0 {
 			b.WriteString(", ")
 		}
-		writeAssignment(&b, assignment{column: c})
+		WriteAssignment(&b, assignment{column: c})
 	}
-	for i, c := range u.keys {
+	for i, c := range u.Keys {
 		if i == 0 {
 			b.WriteString(" WHERE ")
 		} else {
 			b.WriteString(" AND ")
 		}
-		b.WriteString(c.name + " = ?")
+		b.WriteString(c.Name + " = ?")
 	}
-	b.WriteString(u.guard)
-	statement, err := t.raw.PrepareContext(ctx, b.String())
+	b.WriteString(u.Guard)
+	statement, err := t.SQL.PrepareContext(ctx, b.String())
 	if err != nil {
 		return 0, err
 	}
@@ -100,12 +107,12 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, erro
 	shared := len(args)
 	for i := range u.len() {
 		args = args[:shared]
-		row := u.row(i)
+		row := u.Row(i)
 		for k, c := range u.vary {
-			args = append(args, row[len(u.keys)+k].argument(c.kind))
+			args = append(args, row[len(u.Keys)+k].argument(c.Kind))
 		}
-		for k, c := range u.keys {
-			args = append(args, row[k].argument(c.kind))
+		for k, c := range u.Keys {
+			args = append(args, row[k].argument(c.Kind))
 		}
 		result, err := statement.ExecContext(ctx, args...)
 		if err != nil {
@@ -120,12 +127,12 @@ func (sqliteDialect) update(ctx context.Context, t *txn, u *update) (int64, erro
 	return total, nil
 }
 
-// sqliteDSN names the file and sets up each connection to it. FULL costs
+// SQLiteDSN names the file and sets up each connection to it. FULL costs
 // nothing for batches and survives a power cut. The log is copied into the
 // file every 32 MiB: at the default of 4 MiB every full claim would do that in
 // its commit, which took twice as long (13 against 7 ms), for pages that the
 // next claim changes again.
-func sqliteDSN(path string, reader bool, busy time.Duration) string {
+func SQLiteDSN(path string, reader bool, busy time.Duration) string {
 	q := url.Values{}
 	q.Add("_txlock", "immediate")
 	for _, pragma := range []string{
@@ -141,7 +148,7 @@ func sqliteDSN(path string, reader bool, busy time.Duration) string {
 
 // openSQLite makes a writer with one connection, which queues the
 // transactions of this process, and a pool of readers beside it.
-func openSQLite(o dbOptions) (write, read *sql.DB, err error) {
+func openSQLite(o Options) (write, read *sql.DB, err error) {
 	if o.DSN == "" {
 		return nil, nil, domain.Errorf(domain.CodeInvalid, "the SQLite database needs a path")
 	}
@@ -167,12 +174,12 @@ func openSQLite(o dbOptions) (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-func openSQLitePool(o dbOptions, reader bool) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", sqliteDSN(o.DSN, reader, o.busy))
+func openSQLitePool(o Options, reader bool) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", SQLiteDSN(o.DSN, reader, o.busy))
 	if err != nil || o.Connector == nil {
 		return db, err
 	}
-	plain := sqliteConnector{db.Driver(), sqliteDSN(o.DSN, reader, o.busy)}
+	plain := sqliteConnector{db.Driver(), SQLiteDSN(o.DSN, reader, o.busy)}
 	return sql.OpenDB(o.Connector(plain)), db.Close()
 }
 
@@ -183,7 +190,8 @@ type sqliteConnector struct {
 }
 
 func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
-func (c sqliteConnector) Driver() driver.Driver                        { return c.driver }
+
+func (c sqliteConnector) Driver() driver.Driver { return c.driver }
 
 func sqliteGorm(db *sql.DB) gorm.Dialector {
 	return gormsqlite.Dialector{DriverName: "sqlite", Conn: db}

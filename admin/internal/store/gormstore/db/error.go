@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 // Error numbers of MySQL and MariaDB.
 const (
-	myDuplicateEntry    = 1062
+	MySQLDuplicateEntry = 1062
 	myUnknownCommand    = 1047 // Galera: this node is not ready for queries
 	myServerShutdown    = 1053
 	myUnknownVariable   = 1193
@@ -37,9 +37,9 @@ const (
 	mySilentTooLong     = 4031 // MySQL: wait_timeout has ended the connection
 )
 
-// translate turns what a database says into an error with a domain code, once,
+// Translate turns what a database says into an error with a domain code, once,
 // at the store's wall. step is two to four words.
-func translate(step string, err error) error {
+func Translate(step string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func translate(step string, err error) error {
 		return fmt.Errorf("%s: %w", step, err)
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%s: %w", step, errNotFound(step))
-	case isDuplicate(err):
+	case IsDuplicate(err):
 		return domain.Errorf(domain.CodeConflict, "%s: exists already: %w", step, err)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", step, err)
@@ -75,15 +75,15 @@ func spoken(what string) string {
 	return strings.Replace(what, "execution", "run", 1)
 }
 
-func notFound(what string, id fmt.Stringer) error {
+func NotFound(what string, id fmt.Stringer) error {
 	return domain.Errorf(domain.CodeNotFound, "there is no %s %s", spoken(what), id)
 }
 
-// isDuplicate reports a violated primary or unique key.
-func isDuplicate(err error) bool {
+// IsDuplicate reports a violated primary or unique key.
+func IsDuplicate(err error) bool {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) {
-		return my.Number == myDuplicateEntry
+		return my.Number == MySQLDuplicateEntry
 	}
 	var lite *sqlite.Error
 	if errors.As(err, &lite) {
@@ -92,9 +92,9 @@ func isDuplicate(err error) bool {
 	return errors.Is(err, gorm.ErrDuplicatedKey)
 }
 
-// isTransient reports a fault after which the same transaction may well
+// IsTransient reports a fault after which the same transaction may well
 // succeed: the database undid it, or the connection is gone.
-func isTransient(err error) bool {
+func IsTransient(err error) bool {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) {
 		switch my.Number {
@@ -126,11 +126,11 @@ func isUnavailable(err error) bool {
 	if errors.As(err, &my) && (my.Number == myTooManyConns || my.Number == myQueryInterrupted || my.Number == myStatementTimedOut) {
 		return true
 	}
-	return isTransient(err)
+	return IsTransient(err)
 }
 
-// usedBy refuses to delete what jobs need; it names three of them.
-func usedBy(what, name string, jobs []store.JobRef) error {
+// UsedBy refuses to delete what jobs need; it names three of them.
+func UsedBy(what, name string, jobs []store.JobRef) error {
 	names := make([]string, 0, 3)
 	for _, j := range jobs[:min(len(jobs), 3)] {
 		names = append(names, fmt.Sprintf("%q", j.Name))

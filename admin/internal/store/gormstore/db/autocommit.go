@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"fmt"
 )
 
-// implicitConnector makes connections that never commit by themselves: a
+// autocommitOffConnector makes connections that never commit by themselves: a
 // transaction begins with its first statement, and BEGIN costs no round trip.
 // At 1,000 fires a second every fourth request was a BEGIN (docs/adr/0033).
-type implicitConnector struct{ driver.Connector }
+type autocommitOffConnector struct{ driver.Connector }
 
 // Connect leaves autocommit to the last: what is read before begins nothing.
-func (c implicitConnector) Connect(ctx context.Context) (driver.Conn, error) {
+func (c autocommitOffConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -27,11 +27,11 @@ func (c implicitConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		conn.Close()
 		return nil, fmt.Errorf("leave transactions open: %w", err)
 	}
-	return &implicitConn{mysqlConn: my}, nil
+	return &autocommitOffConn{mysqlConn: my}, nil
 }
 
-// implicitConn is used by one goroutine at a time, as every driver.Conn.
-type implicitConn struct {
+// autocommitOffConn is used by one goroutine at a time, as every driver.Conn.
+type autocommitOffConn struct {
 	mysqlConn
 	// begun: somebody has a transaction here. It stays so when the end was not
 	// answered with success: then the pool closes the connection, and the server
@@ -44,7 +44,7 @@ type implicitConn struct {
 var errNoTransaction = errors.New("a statement outside of a transaction, on a connection that commits nothing by itself")
 
 // BeginTx sends nothing. Isolation and all else is the session's.
-func (c *implicitConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+func (c *autocommitOffConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if o != (driver.TxOptions{}) {
 		return nil, errors.New("transactions of another isolation or for reading only are not made here")
 	}
@@ -55,29 +55,29 @@ func (c *implicitConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.
 		return nil, err
 	}
 	c.begun, c.used = true, false
-	return implicitTx{c}, nil
+	return autocommitOffTx{c}, nil
 }
 
 // Begin is what database/sql uses of connections without BeginTx.
-func (c *implicitConn) Begin() (driver.Tx, error) {
+func (c *autocommitOffConn) Begin() (driver.Tx, error) {
 	return c.BeginTx(context.Background(), driver.TxOptions{})
 }
 
-func (c *implicitConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c *autocommitOffConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if err := c.use(); err != nil {
 		return nil, err
 	}
 	return c.mysqlConn.ExecContext(ctx, query, args)
 }
 
-func (c *implicitConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *autocommitOffConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if err := c.use(); err != nil {
 		return nil, err
 	}
 	return c.mysqlConn.QueryContext(ctx, query, args)
 }
 
-func (c *implicitConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+func (c *autocommitOffConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if err := c.use(); err != nil {
 		return nil, err
 	}
@@ -85,11 +85,11 @@ func (c *implicitConn) PrepareContext(ctx context.Context, query string) (driver
 }
 
 // Prepare is what database/sql uses of connections without PrepareContext.
-func (c *implicitConn) Prepare(query string) (driver.Stmt, error) {
+func (c *autocommitOffConn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
 }
 
-func (c *implicitConn) use() error {
+func (c *autocommitOffConn) use() error {
 	if !c.begun {
 		return errNoTransaction
 	}
@@ -98,16 +98,17 @@ func (c *implicitConn) use() error {
 }
 
 // IsValid lets nothing back into the pool that may be inside a transaction.
-func (c *implicitConn) IsValid() bool { return !c.begun && c.mysqlConn.IsValid() }
+func (c *autocommitOffConn) IsValid() bool { return !c.begun && c.mysqlConn.IsValid() }
 
-// implicitTx is the transaction that a connection is in.
-type implicitTx struct{ c *implicitConn }
+// autocommitOffTx is the transaction that a connection is in.
+type autocommitOffTx struct{ c *autocommitOffConn }
 
-func (t implicitTx) Commit() error   { return t.end("COMMIT") }
-func (t implicitTx) Rollback() error { return t.end("ROLLBACK") }
+func (t autocommitOffTx) Commit() error { return t.end("COMMIT") }
+
+func (t autocommitOffTx) Rollback() error { return t.end("ROLLBACK") }
 
 // end is not called off with a context: once it is sent, only its answer tells.
-func (t implicitTx) end(how string) error {
+func (t autocommitOffTx) end(how string) error {
 	if t.c.used {
 		if _, err := t.c.mysqlConn.ExecContext(context.Background(), how, nil); err != nil {
 			return err

@@ -1,8 +1,11 @@
-package gormstore
+package db
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"gorm.io/gorm"
 )
 
 // maxStaleness is how far behind the database's clock a decision may lie when
@@ -13,11 +16,11 @@ const maxStaleness = time.Second
 // that the database counts in, and what clocks drift apart in maxSampleAge.
 const estimateError = 5 * time.Millisecond
 
-// estimate follows the database's clock between the statements that read it.
+// clockEstimate follows the database's clock between the statements that read it.
 // Each sample is taken when the answer is here, so it can only be behind; the
 // best of the recent ones is used. It is never trusted: every statement that
 // relies on it demands that it is right (dialect.fresh).
-type estimate struct {
+type clockEstimate struct {
 	base time.Time // local, with monotonic reading; fixed after construction
 
 	mu      sync.Mutex
@@ -36,11 +39,11 @@ type sample struct {
 // a millisecond in that time.
 const maxSampleAge = 5 * time.Second
 
-func newEstimate() *estimate { return &estimate{base: time.Now()} }
+func NewClockEstimate() *clockEstimate { return &clockEstimate{base: time.Now()} }
 
-// learn takes the database's time, in Unix milliseconds, from an answer that
+// Learn takes the database's time, in Unix milliseconds, from an answer that
 // has just arrived.
-func (c *estimate) learn(ms int64) {
+func (c *clockEstimate) Learn(ms int64) {
 	since := time.Since(c.base)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,8 +51,8 @@ func (c *estimate) learn(ms int64) {
 	c.next = (c.next + 1) % len(c.samples)
 }
 
-// forget drops all samples: the clock was set back, or does not tell.
-func (c *estimate) forget() {
+// Forget drops all samples: the clock was set back, or does not tell.
+func (c *clockEstimate) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.samples = [8]sample{}
@@ -57,7 +60,7 @@ func (c *estimate) forget() {
 
 // now returns the database's time in Unix milliseconds; ok is false when no
 // sample is young enough.
-func (c *estimate) now() (ms int64, ok bool) {
+func (c *clockEstimate) now() (ms int64, ok bool) {
 	since := time.Since(c.base)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,4 +71,17 @@ func (c *estimate) now() (ms int64, ok bool) {
 		}
 	}
 	return int64(best + float64(since)/float64(time.Millisecond)), ok
+}
+
+func (s *DB) Now(ctx context.Context) (now time.Time, err error) {
+	err = s.Look(ctx, "read database clock", func(ctx context.Context, _ Querier, _ *gorm.DB) error {
+		var ms int64
+		err := s.Read.QueryRowContext(ctx, "SELECT "+s.Dialect.Clock()).Scan(&ms)
+		if err == nil {
+			s.Clock.Learn(ms)
+		}
+		now = Instant(ms)
+		return err
+	})
+	return now, err
 }

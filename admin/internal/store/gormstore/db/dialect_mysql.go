@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"bytes"
@@ -24,46 +24,53 @@ import (
 	"github.com/carillon-sched/carillon/proto/direct"
 )
 
-// mysqlDialect speaks to MySQL 8 and MariaDB 10.6 or newer.
-type mysqlDialect struct{}
+// MySQLDialect speaks to MySQL 8 and MariaDB 10.6 or newer.
+type MySQLDialect struct{}
 
-func (mysqlDialect) name() string { return "mysql" }
+func (MySQLDialect) Name() string { return "mysql" }
 
 // SYSDATE is the clock when the row is read, NOW when the statement began.
 // The session's time zone is UTC, so that no hour is ambiguous.
-func (mysqlDialect) clock() string {
+func (MySQLDialect) Clock() string {
 	return "CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)"
 }
 
-func (mysqlDialect) clockNow() string {
+func (MySQLDialect) ClockNow() string {
 	return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)"
 }
 
-func (mysqlDialect) localClock() (int64, bool) { return 0, false }
+func (MySQLDialect) localClock() (int64, bool) { return 0, false }
 
-func (mysqlDialect) snapshot() sql.IsolationLevel { return sql.LevelRepeatableRead }
+func (MySQLDialect) snapshot() sql.IsolationLevel { return sql.LevelRepeatableRead }
 
-func (mysqlDialect) forUpdate() string           { return " FOR UPDATE" }
-func (mysqlDialect) forUpdateSkip() string       { return " FOR UPDATE SKIP LOCKED" }
-func (mysqlDialect) forShare() string            { return " LOCK IN SHARE MODE" }
-func (mysqlDialect) byPrimary() string           { return " FORCE INDEX (PRIMARY)" }
-func (mysqlDialect) byID() string                { return " FORCE INDEX (PRIMARY)" }
-func (mysqlDialect) byIndex(index string) string { return " FORCE INDEX (" + index + ")" }
-func (mysqlDialect) bounded(query string) string { return "(" + query + ")" }
+func (MySQLDialect) ForUpdate() string { return " FOR UPDATE" }
+
+func (MySQLDialect) ForUpdateSkip() string { return " FOR UPDATE SKIP LOCKED" }
+
+func (MySQLDialect) ForShare() string { return " LOCK IN SHARE MODE" }
+
+func (MySQLDialect) ByPrimary() string { return " FORCE INDEX (PRIMARY)" }
+
+func (MySQLDialect) ByID() string { return " FORCE INDEX (PRIMARY)" }
+
+func (MySQLDialect) ByIndex(index string) string { return " FORCE INDEX (" + index + ")" }
+
+func (MySQLDialect) Bounded(query string) string { return "(" + query + ")" }
 
 // VALUES works in all of MySQL 8 and 9 and in MariaDB, which has no row alias.
-func (mysqlDialect) onDuplicate(string) string     { return " ON DUPLICATE KEY UPDATE" }
-func (mysqlDialect) inserted(column string) string { return "VALUES(" + column + ")" }
+func (MySQLDialect) OnDuplicate(string) string { return " ON DUPLICATE KEY UPDATE" }
 
-// connect takes a named lock, which the server gives up as soon as the
+func (MySQLDialect) Inserted(column string) string { return "VALUES(" + column + ")" }
+
+// Connect takes a named lock, which the server gives up as soon as the
 // connection ends, in whatever way. The name may have 64 characters.
-func (mysqlDialect) connect(t *txn, bootID string) error {
+func (MySQLDialect) Connect(t *Tx, bootID string) error {
 	var got sql.NullInt64
 	name := sessionLock("?")
-	return t.raw.QueryRowContext(t.ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
+	return t.SQL.QueryRowContext(t.Ctx, "SELECT IF(IS_USED_LOCK("+name+") <=> CONNECTION_ID(), 1, GET_LOCK("+name+", 0))", bootID, bootID).Scan(&got)
 }
 
-func (mysqlDialect) connected(bootID string) string {
+func (MySQLDialect) Connected(bootID string) string {
 	return "IS_USED_LOCK(" + sessionLock(bootID) + ") IS NOT NULL"
 }
 
@@ -73,11 +80,13 @@ func sessionLock(bootID string) string {
 	return "CONCAT('carillon_node:', LEFT(SHA2(" + bootID + ", 256), 32))"
 }
 
-func (mysqlDialect) insertBatch() int { return 500 }
-func (mysqlDialect) claimAtOnce() int { return math.MaxInt }
-func (mysqlDialect) singly() int      { return 2 }
+func (MySQLDialect) insertBatch() int { return 500 }
 
-func (mysqlDialect) deleteBounded(table, where string) string {
+func (MySQLDialect) ClaimAtOnce() int { return math.MaxInt }
+
+func (MySQLDialect) Singly() int { return 2 }
+
+func (MySQLDialect) DeleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
 }
 
@@ -85,26 +94,26 @@ func (mysqlDialect) deleteBounded(table, where string) string {
 // default on MariaDB; escaping can double the size).
 const maxUpdateBytes = 4 << 20
 
-// fresh bounds how far the clock that decided may be behind the statement's.
-func (d mysqlDialect) fresh(now int64) string {
-	return fmt.Sprintf(" AND %s BETWEEN %d AND %d", d.clockNow(), now, now+maxStaleness.Milliseconds())
+// Fresh bounds how far the clock that decided may be behind the statement's.
+func (d MySQLDialect) Fresh(now int64) string {
+	return fmt.Sprintf(" AND %s BETWEEN %d AND %d", d.ClockNow(), now, now+maxStaleness.Milliseconds())
 }
 
 // update sends the rows as one JSON parameter and joins them by primary key.
 // STRAIGHT_JOIN makes the planner read the JSON first: the other way round it
 // would lock the whole table. What all rows have in common stands outside.
-func (d mysqlDialect) update(ctx context.Context, t *txn, u *update) (int64, error) {
+func (d MySQLDialect) update(ctx context.Context, t *Tx, u *Update) (int64, error) {
 	apart := u.apart()
 	statement := u.jsonStatement(apart)
 	var total int64
 	for start := 0; start < u.len(); {
 		doc, end := u.jsonRows(apart, start)
-		args := make([]any, 0, 1+len(u.same))
+		args := make([]any, 0, 1+len(u.Same))
 		args = append(args, doc)
-		for _, a := range u.same {
-			args = append(args, a.value.argument(a.column.kind))
+		for _, a := range u.Same {
+			args = append(args, a.value.argument(a.column.Kind))
 		}
-		n, err := t.exec(ctx, statement, args...)
+		n, err := t.Exec(ctx, statement, args...)
 		if err != nil {
 			return total, err
 		}
@@ -115,13 +124,13 @@ func (d mysqlDialect) update(ctx context.Context, t *txn, u *update) (int64, err
 
 // apart returns which columns have to stand in the JSON rows: the first key,
 // the other keys unless all rows have the same, and what varies.
-func (u *update) apart() []int {
+func (u *Update) apart() []int {
 	out := []int{0}
-	first := u.row(0)
+	first := u.Row(0)
 	for c := 1; c < u.width(); c++ {
-		differs := c >= len(u.keys)
+		differs := c >= len(u.Keys)
 		for i := 1; i < u.len() && !differs; i++ {
-			differs = u.row(i)[c] != first[c]
+			differs = u.Row(i)[c] != first[c]
 		}
 		if differs {
 			out = append(out, c)
@@ -130,14 +139,14 @@ func (u *update) apart() []int {
 	return out
 }
 
-func (u *update) column(c int) columnType {
-	if c < len(u.keys) {
-		return u.keys[c]
+func (u *Update) column(c int) ColumnType {
+	if c < len(u.Keys) {
+		return u.Keys[c]
 	}
-	return u.vary[c-len(u.keys)]
+	return u.vary[c-len(u.Keys)]
 }
 
-func (u *update) jsonStatement(apart []int) string {
+func (u *Update) jsonStatement(apart []int) string {
 	var b strings.Builder
 	b.WriteString("UPDATE JSON_TABLE(?, '$[*]' COLUMNS (")
 	for i, c := range apart {
@@ -147,41 +156,41 @@ func (u *update) jsonStatement(apart []int) string {
 		// Without ERROR ON ERROR a value that does not fit would become NULL.
 		fmt.Fprintf(&b, "c%d %s PATH '$[%d]' ERROR ON ERROR", c, jsonColumnType(u.column(c)), i)
 	}
-	fmt.Fprintf(&b, ")) AS j STRAIGHT_JOIN %s AS r ON r.%s = j.c0 SET ", u.table, u.keys[0].name)
+	fmt.Fprintf(&b, ")) AS j STRAIGHT_JOIN %s AS r ON r.%s = j.c0 SET ", u.Table, u.Keys[0].Name)
 	for i, c := range u.vary {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		value := fmt.Sprintf("j.c%d", len(u.keys)+i)
-		if c.nullable {
-			value = "NULLIF(" + value + ", " + emptyLiteral(c.kind) + ")"
+		value := fmt.Sprintf("j.c%d", len(u.Keys)+i)
+		if c.Nullable {
+			value = "NULLIF(" + value + ", " + emptyLiteral(c.Kind) + ")"
 		}
-		if c.kind == kindBytes {
+		if c.Kind == KindBytes {
 			value = "FROM_BASE64(" + value + ")"
 		}
-		fmt.Fprintf(&b, "r.%s = %s", c.name, value)
+		fmt.Fprintf(&b, "r.%s = %s", c.Name, value)
 	}
-	for i, a := range u.same {
+	for i, a := range u.Same {
 		if i > 0 || len(u.vary) > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString("r.")
-		writeAssignment(&b, a)
+		WriteAssignment(&b, a)
 	}
 	b.WriteString(" WHERE TRUE")
-	for i, c := range u.keys[1:] {
+	for i, c := range u.Keys[1:] {
 		if slices.Contains(apart, i+1) {
-			fmt.Fprintf(&b, " AND r.%s = j.c%d", c.name, i+1)
+			fmt.Fprintf(&b, " AND r.%s = j.c%d", c.Name, i+1)
 		} else {
-			fmt.Fprintf(&b, " AND r.%s = %d", c.name, u.cells[i+1].num)
+			fmt.Fprintf(&b, " AND r.%s = %d", c.Name, u.cells[i+1].Num)
 		}
 	}
-	b.WriteString(u.guard)
+	b.WriteString(u.Guard)
 	return b.String()
 }
 
-func jsonColumnType(c columnType) string {
-	switch c.kind {
+func jsonColumnType(c ColumnType) string {
+	switch c.Kind {
 	case kindInt:
 		return "BIGINT"
 	case kindText:
@@ -193,7 +202,7 @@ func jsonColumnType(c columnType) string {
 
 // jsonRows writes rows from start on as [[…],[…]] until the statement would
 // become too large, and returns where it stopped.
-func (u *update) jsonRows(apart []int, start int) (doc string, end int) {
+func (u *Update) jsonRows(apart []int, start int) (doc string, end int) {
 	var b bytes.Buffer
 	b.Grow(u.len()*20*len(apart) + u.bytes*4/3)
 	b.WriteByte('[')
@@ -201,17 +210,17 @@ func (u *update) jsonRows(apart []int, start int) (doc string, end int) {
 		if end > start {
 			b.WriteByte(',')
 		}
-		row := u.row(end)
+		row := u.Row(end)
 		for i, c := range apart {
 			if i > 0 {
 				b.WriteByte(',')
 			} else {
 				b.WriteByte('[')
 			}
-			switch u.column(c).kind {
+			switch u.column(c).Kind {
 			case kindInt:
-				b.Write(strconv.AppendInt(b.AvailableBuffer(), row[c].num, 10))
-			case kindBytes:
+				b.Write(strconv.AppendInt(b.AvailableBuffer(), row[c].Num, 10))
+			case KindBytes:
 				b.WriteByte('"')
 				b.Write(base64.StdEncoding.AppendEncode(b.AvailableBuffer(), []byte(row[c].text)))
 				b.WriteByte('"')
@@ -348,11 +357,11 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 // mysqlPools are the pools of one node.
 type mysqlPools struct {
 	main   *sql.DB // reads, and statements that commit by themselves
-	txs    *sql.DB // transactions, and nothing else (implicit.go)
+	txs    *sql.DB // transactions, and nothing else (autocommit.go)
 	leases *sql.DB // one connection, which must not queue behind anything else
 }
 
-func openMySQL(o dbOptions, rollbacks *rollbackDetector) (p mysqlPools, err error) {
+func openMySQL(o Options, rollbacks *rollbackDetector) (p mysqlPools, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return p, err
@@ -376,7 +385,7 @@ func openMySQL(o dbOptions, rollbacks *rollbackDetector) (p mysqlPools, err erro
 	transactions.pool, transactions.shortLived = transactionPool, sync.OnceFunc(func() { p.txs.SetConnMaxIdleTime(restLimit) })
 	leases.pool = leasePool
 	p.main = sql.OpenDB(o.connector(connector))
-	p.txs = sql.OpenDB(o.connector(implicitConnector{transactions}))
+	p.txs = sql.OpenDB(o.connector(autocommitOffConnector{transactions}))
 	for _, db := range []*sql.DB{p.main, p.txs} {
 		db.SetMaxOpenConns(o.MaxOpenConns)
 		db.SetMaxIdleConns(o.MaxOpenConns)

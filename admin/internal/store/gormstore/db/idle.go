@@ -1,4 +1,4 @@
-package gormstore
+package db
 
 import (
 	"context"
@@ -119,7 +119,8 @@ type explicitTx struct {
 	c *explicitConn
 }
 
-func (t explicitTx) Commit() error   { return t.end(t.Tx.Commit()) }
+func (t explicitTx) Commit() error { return t.end(t.Tx.Commit()) }
+
 func (t explicitTx) Rollback() error { return t.end(t.Tx.Rollback()) }
 
 // end lifts the limit of a transaction that has ended. What becomes of that is

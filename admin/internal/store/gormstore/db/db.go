@@ -1,0 +1,157 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Options say which database, and how to speak to it; Options has their
+// meaning.
+type Options struct {
+	Driver, DSN  string
+	NewID        func() int64
+	Logger       *slog.Logger
+	MaxOpenConns int
+	Connector    func(driver.Connector) driver.Connector
+	Rearmed      func()
+	Observe      func(Transaction)
+
+	// migrating: statements may take as long as a migration may.
+	migrating bool
+	busy      time.Duration // how long SQLite waits for another process's lock; 0 = 10 s
+}
+
+// DB is one database: its connections, its transactions and its clock. It is
+// safe for concurrent use.
+type DB struct {
+	// Fixed after construction.
+	Dialect      Dialect
+	Write, Read  *sql.DB             // the same pool on MySQL
+	Transactions *sql.DB             // for transactions alone on MySQL (autocommit.go), write on SQLite
+	Leases       *sql.DB             // one connection of its own on MySQL, write on SQLite
+	turn         *semaphore.Weighted // of the only writer, in the order of coming; nil on MySQL
+	Gorm         *gorm.DB            // on txs
+	Reader       *gorm.DB
+	refusing     *gorm.DB // refuses all statements (single.go)
+	Logger       *slog.Logger
+	Lookup       Querier                                                 // reads outside of transactions go through it; s.read, but for tests
+	InSnapshot   func(ctx context.Context, fn func(Querier) error) error // snapshot, but for tests
+	Commit       func(*sql.Tx) error                                     // (*sql.Tx).Commit, but for tests of lost answers
+	ExecSingle   ExecFunc                                                // execUnwatched, but for tests of lost answers
+	Clock        *clockEstimate
+	Rollbacks    *rollbackDetector
+	OnRearm      func()
+	Observe      func(Transaction)
+
+	idSource atomic.Pointer[func() int64]
+}
+
+// Open prepares the connections; whether the database answers, the first
+// statement tells.
+func Open(o Options) (*DB, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
+	if o.NewID != nil {
+		s.idSource.Store(&o.NewID)
+	}
+	var err error
+	var dialector func(*sql.DB) gorm.Dialector
+	switch o.Driver {
+	case "mysql":
+		o.MaxOpenConns = OrDefault(o.MaxOpenConns, 16)
+		s.Dialect, dialector = MySQLDialect{}, mysqlGorm
+		var pools mysqlPools
+		pools, err = openMySQL(o, s.Rollbacks)
+		s.Write, s.Read, s.Transactions, s.Leases = pools.main, pools.main, pools.txs, pools.leases
+	case "sqlite":
+		o.MaxOpenConns = OrDefault(o.MaxOpenConns, 4)
+		if o.busy == 0 {
+			o.busy = 10 * time.Second
+		}
+		s.Dialect, dialector = SQLiteDialect{}, sqliteGorm
+		s.Write, s.Read, err = openSQLite(o)
+		s.Transactions, s.Leases, s.turn = s.Write, s.Write, semaphore.NewWeighted(1)
+	default:
+		return nil, domain.Errorf(domain.CodeInvalid, "unknown database driver %q: use sqlite or mysql", o.Driver)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// PrepareStmt stays off: it makes transactions slower (DEPENDENCIES 1.14).
+	cfg := func() *gorm.Config {
+		return &gorm.Config{SkipDefaultTransaction: true, Logger: logger.Discard, DisableAutomaticPing: true}
+	}
+	if s.Gorm, err = gorm.Open(dialector(s.Transactions), cfg()); err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
+	}
+	s.refusing = s.Gorm.Session(&gorm.Session{NewDB: true, Context: context.Background()}) // with a statement of its own
+	s.refusing.Statement.ConnPool = refused{}
+	s.Reader = s.Gorm
+	if s.Read != s.Transactions {
+		if s.Reader, err = gorm.Open(dialector(s.Read), cfg()); err != nil {
+			return nil, errors.Join(fmt.Errorf("open database for reading: %w", err), s.Close())
+		}
+	}
+	s.Lookup, s.InSnapshot, s.Commit, s.ExecSingle = s.Read, s.Snapshot, (*sql.Tx).Commit, s.execUnwatched
+	return s, nil
+}
+
+func (o Options) connector(c driver.Connector) driver.Connector {
+	if o.Connector != nil {
+		return o.Connector(c)
+	}
+	return c
+}
+
+func OrDefault(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// UseIDs gives the store its source of ids, once the node knows its number.
+func (s *DB) UseIDs(ids *domain.IDSource) {
+	next := ids.Next
+	s.idSource.Store(&next)
+}
+
+// NewID returns a new id; it is an error of the wiring when there is no source.
+func (s *DB) NewID() (int64, error) {
+	next := s.idSource.Load()
+	if next == nil {
+		return 0, errors.New("the store has no source of ids: call UseIDs after RegisterNode")
+	}
+	return (*next)(), nil
+}
+
+// Ping checks that the database answers and accepts writes.
+func (s *DB) Ping(ctx context.Context) error {
+	return s.Run(ctx, "ping", func(t *Tx) error {
+		_, err := t.Exec(t.Ctx, "DELETE FROM cluster_values WHERE name = ?", "ping")
+		return err
+	})
+}
+
+// Close ends all connections.
+func (s *DB) Close() error {
+	var errs []error
+	for _, p := range s.pools() {
+		errs = append(errs, p.db.Close())
+	}
+	return errors.Join(errs...)
+}
