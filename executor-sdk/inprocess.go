@@ -91,7 +91,7 @@ func (f *inProcess) deliver(m *proto.CommandToExecutor) {
 	case *proto.CommandToExecutor_Acks:
 		f.p.runner.Acks(body.Acks.GetAcks())
 	case *proto.CommandToExecutor_StepAcks:
-		f.p.desk.Answered(body.StepAcks.GetAcks())
+		f.p.steps.Answered(body.StepAcks.GetAcks())
 	}
 }
 
@@ -99,7 +99,7 @@ func (f *inProcess) send(m *proto.CommandToAdmin) {
 	f.put(func() { f.out = append(f.out, m) })
 }
 
-// The methods of runner.Link and midrun.Link.
+// The methods of runner.Link and progress.Link.
 
 // Answer implements runner.Link.
 func (f *inProcess) Answer(list []*proto.Answer) {
@@ -119,12 +119,12 @@ func (f *inProcess) Results(list []*proto.Result) {
 	f.send(&proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{Results: list}}})
 }
 
-// Progress implements midrun.Link.
+// Progress implements progress.Link.
 func (f *inProcess) Progress(list []*proto.Progress) {
 	f.send(&proto.CommandToAdmin{Body: &proto.CommandToAdmin_Progress{Progress: &proto.ProgressBatch{Progress: list}}})
 }
 
-// Steps implements midrun.Link.
+// Steps implements progress.Link.
 func (f *inProcess) Steps(list []*proto.Step) {
 	f.send(&proto.CommandToAdmin{Body: &proto.CommandToAdmin_Steps{Steps: &proto.StepBatch{Steps: list}}})
 }

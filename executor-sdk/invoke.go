@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
-	"github.com/carillon-sched/carillon/executor-sdk/internal/midrun"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/progress"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -20,7 +20,7 @@ type run struct {
 	log     *logship.Writer
 	level   slog.Leveler
 	process *process
-	mark    *midrun.Mark
+	mark    *progress.Attempt
 	// traceOf is Config.TraceID; nil = none.
 	traceOf func(context.Context) string
 	trace   string // of the trigger; empty = none
@@ -59,7 +59,7 @@ func (p *process) invoke(ctx context.Context, o *proto.Offer) runner.Return {
 	r := &run{task: taskOf(o), input: o.GetInput(),
 		level: p.config.LogLevel, traceOf: p.config.TraceID, trace: traceOfParent(o.GetTraceparent()),
 		process: p, log: p.logs.Open(o.GetExecutionId(), o.GetFence(), o.GetAttempt()),
-		mark: p.board.Open(o.GetExecutionId(), o.GetFence())}
+		mark: p.reporter.Open(o.GetExecutionId(), o.GetFence())}
 	var ofJob slog.Level
 	if h.logLevel != nil {
 		r.level = h.logLevel

@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/load"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/logship"
-	"github.com/carillon-sched/carillon/executor-sdk/internal/midrun"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/progress"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/session"
 	"github.com/carillon-sched/carillon/proto"
@@ -53,8 +53,8 @@ type process struct {
 	runner       *runner.Runner
 	logs         *logship.Shipper
 	fleet        fleet
-	desk         *midrun.Desk
-	board        *midrun.Board
+	steps        *progress.StepClient
+	reporter     *progress.Reporter
 	meter        load.Meter
 	counts       *counts
 	onReady      func()
@@ -74,7 +74,7 @@ type process struct {
 // parent of all handlers' contexts.
 func (ex *Executor) newProcess(base context.Context) (*process, error) {
 	p := &process{
-		desk: midrun.NewDesk(), board: midrun.NewBoard(),
+		steps: progress.NewStepClient(), reporter: progress.NewReporter(),
 		config: ex.config, handlers: ex.handlers, interceptors: ex.interceptors, boot: newBoot(), startedAt: time.Now(),
 		logger: ex.config.Logger.With("component", "carillon", "executor", ex.config.Name), onReady: ex.markReady,
 		counts: newCounts(ex.order), declared: ex.jobNames, giveUp: make(chan struct{}),
@@ -309,14 +309,14 @@ func (p *process) Up(l *session.Link, sentAt time.Time, reply *proto.Registered)
 // link is a session as all rooms see it.
 type link interface {
 	runner.Link
-	midrun.Link
+	progress.Link
 }
 
 func (p *process) up(l link, sentAt time.Time, reply *proto.Registered) {
 	p.runner.LinkUp(l, sentAt, reply)
-	p.desk.Up(l, reply.GetTakesSteps())
+	p.steps.Up(l, reply.GetTakesSteps())
 	if reply.GetTakesSteps() {
-		p.board.Up(l)
+		p.reporter.Up(l)
 	}
 	p.mu.Lock()
 	p.superseded = nil
@@ -335,8 +335,8 @@ func (p *process) Down(l *session.Link) { p.down(l) }
 
 func (p *process) down(l link) {
 	p.runner.LinkDown(l)
-	p.desk.Down(l)
-	p.board.Down(l)
+	p.steps.Down(l)
+	p.reporter.Down(l)
 }
 
 // Renewed implements session.Events.
@@ -362,7 +362,7 @@ func (p *process) Cancels(_ *session.Link, list []*proto.Cancel) { p.runner.Canc
 func (p *process) Acks(_ *session.Link, list []*proto.ResultAck) { p.runner.Acks(list) }
 
 // StepAcks implements session.Events.
-func (p *process) StepAcks(_ *session.Link, list []*proto.StepAck) { p.desk.Answered(list) }
+func (p *process) StepAcks(_ *session.Link, list []*proto.StepAck) { p.steps.Answered(list) }
 
 // health says why the executor cannot take runs now, or which declarations
 // were not taken, or nil.

@@ -62,7 +62,7 @@ func (p *process) run(ctx context.Context) error {
 	stopJournal := start(func(ctx context.Context) { journalErr = p.journal.Run(ctx) })
 	stopRunner := start(p.runner.Run)
 	stopLogs := start(p.logs.Run)
-	stopBoard := start(p.board.Run)
+	stopReporter := start(p.reporter.Run)
 	stopFleet := start(p.fleet.Run)
 
 	select {
@@ -70,7 +70,7 @@ func (p *process) run(ctx context.Context) error {
 	case <-p.giveUp:
 	}
 	p.fleet.Leave(p.drain())
-	stopBoard()
+	stopReporter()
 	stopFleet()
 	stopLogs()
 	stopRunner()

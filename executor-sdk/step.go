@@ -159,5 +159,5 @@ func outlive(ctx context.Context, d time.Duration) (context.Context, func()) {
 
 func (r *run) ask(ctx context.Context, step *proto.Step) (*proto.StepAck, error) {
 	step.ExecutionId, step.Fence = r.task.ExecutionID, r.task.Fence
-	return r.process.desk.Ask(ctx, step)
+	return r.process.steps.Ask(ctx, step)
 }

@@ -79,7 +79,7 @@ func TestOutboxCutsFrames(t *testing.T) {
 	for range 3 {
 		long = append(long, &proto.Progress{Message: strings.Repeat("x", 400<<10)})
 	}
-	o.putMidrun(long, nil) // two fit into a frame
+	o.putProgress(long, nil) // two fit into a frame
 	var kinds [][4]int
 	for range 4 {
 		buf, err := o.drain(nil)

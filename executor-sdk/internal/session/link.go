@@ -111,8 +111,8 @@ func (l *Link) Started(list []*proto.Started) { l.outbox.putLater(nil, list) }
 func (l *Link) Results(list []*proto.Result)  { l.outbox.put(nil, nil, list) }
 
 // Progress and Steps queue what running handlers tell and ask.
-func (l *Link) Progress(list []*proto.Progress) { l.outbox.putMidrun(list, nil) }
-func (l *Link) Steps(list []*proto.Step)        { l.outbox.putMidrun(nil, list) }
+func (l *Link) Progress(list []*proto.Progress) { l.outbox.putProgress(list, nil) }
+func (l *Link) Steps(list []*proto.Step)        { l.outbox.putProgress(nil, list) }
 
 // Ask queues attempts for the node to judge.
 func (l *Link) Ask(list []*proto.InventoryItem) {

@@ -82,8 +82,8 @@ func (o *outbox) add(answers []*proto.Answer, started []*proto.Started, results 
 	o.full = o.full || len(o.answers)+len(o.started)+len(o.results) > maxQueued
 }
 
-// putMidrun adds what running handlers tell and ask; after close it drops it.
-func (o *outbox) putMidrun(progress []*proto.Progress, steps []*proto.Step) {
+// putProgress adds what running handlers tell and ask; after close it drops it.
+func (o *outbox) putProgress(progress []*proto.Progress, steps []*proto.Step) {
 	o.mu.Lock()
 	if !o.closed {
 		o.progress = append(o.progress, progress...)
@@ -145,7 +145,7 @@ func (o *outbox) drain(buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if buf, err = appendMidrun(buf, progress, steps); err != nil {
+	if buf, err = appendProgress(buf, progress, steps); err != nil {
 		return nil, err
 	}
 	return appendBatches(buf, results, func(b []*proto.Result) *proto.CommandToAdmin {
@@ -171,9 +171,9 @@ func takeBulk[M gproto.Message](from *[]M, room *int) []M {
 	return list[:n:n]
 }
 
-// appendMidrun comes before the results: what a handler told before it
+// appendProgress comes before the results: what a handler told before it
 // returned arrives before its end does.
-func appendMidrun(buf []byte, progress []*proto.Progress, steps []*proto.Step) ([]byte, error) {
+func appendProgress(buf []byte, progress []*proto.Progress, steps []*proto.Step) ([]byte, error) {
 	buf, err := appendBatches(buf, progress, func(b []*proto.Progress) *proto.CommandToAdmin {
 		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Progress{Progress: &proto.ProgressBatch{Progress: b}}}
 	})

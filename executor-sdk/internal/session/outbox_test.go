@@ -64,7 +64,7 @@ func TestBulkDoesNotHoldUpAnswers(t *testing.T) {
 	for id := range int64(30) {
 		results = append(results, &proto.Result{ExecutionId: id + 1, Output: make([]byte, 50<<10)})
 	}
-	o.putMidrun(nil, []*proto.Step{{ExecutionId: 1, Output: make([]byte, 200<<10)}, {ExecutionId: 2}})
+	o.putProgress(nil, []*proto.Step{{ExecutionId: 1, Output: make([]byte, 200<<10)}, {ExecutionId: 2}})
 	o.put(nil, nil, results)
 	var got []string
 	said := func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }

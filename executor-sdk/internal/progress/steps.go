@@ -1,4 +1,4 @@
-package midrun
+package progress
 
 import (
 	"context"
@@ -18,13 +18,13 @@ const askAgain = 3 * time.Second
 // codeUnavailable is the answer of a node that cannot tell now.
 const codeUnavailable = "unavailable"
 
-// Desk asks the admin about steps. Its methods may be called from many goroutines.
-type Desk struct {
-	mu      sync.Mutex // guards what follows
-	links   []Link     // that take steps, in the order they registered
-	deaf    map[Link]bool
-	request int64
-	waiting map[int64]*question
+// StepClient asks the admin about steps. Its methods may be called from many goroutines.
+type StepClient struct {
+	mu           sync.Mutex // guards what follows
+	links        []Link     // that take steps, in the order they registered
+	withoutSteps map[Link]bool
+	request      int64
+	waiting      map[int64]*question
 }
 
 // question is one that waits for its answer.
@@ -34,77 +34,77 @@ type question struct {
 	answer chan *proto.StepAck // capacity 1; one send, by whoever takes it out of waiting
 }
 
-// NewDesk returns a Desk without sessions.
-func NewDesk() *Desk {
-	return &Desk{deaf: map[Link]bool{}, waiting: map[int64]*question{}}
+// NewStepClient returns a StepClient without sessions.
+func NewStepClient() *StepClient {
+	return &StepClient{withoutSteps: map[Link]bool{}, waiting: map[int64]*question{}}
 }
 
 // Up takes a session; knows says whether its node takes steps.
-func (d *Desk) Up(l Link, knows bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (c *StepClient) Up(l Link, knows bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !knows {
-		d.deaf[l] = true
+		c.withoutSteps[l] = true
 		return
 	}
-	d.links = append(d.links, l)
-	for _, q := range d.waiting {
+	c.links = append(c.links, l)
+	for _, q := range c.waiting {
 		if q.via == nil {
-			d.send(q)
+			c.send(q)
 		}
 	}
 }
 
 // Down takes a session away; what was asked through it is asked again.
-func (d *Desk) Down(l Link) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.deaf, l)
-	for i, other := range d.links {
+func (c *StepClient) Down(l Link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.withoutSteps, l)
+	for i, other := range c.links {
 		if other == l {
-			d.links = append(d.links[:i], d.links[i+1:]...)
+			c.links = append(c.links[:i], c.links[i+1:]...)
 			break
 		}
 	}
-	for _, q := range d.waiting {
+	for _, q := range c.waiting {
 		if q.via == l {
-			d.send(q)
+			c.send(q)
 		}
 	}
 }
 
 // Answered takes the answers of a session.
-func (d *Desk) Answered(acks []*proto.StepAck) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (c *StepClient) Answered(acks []*proto.StepAck) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, ack := range acks {
-		q := d.waiting[ack.GetRequest()]
+		q := c.waiting[ack.GetRequest()]
 		if q == nil || ack.GetCode() == codeUnavailable {
 			continue // it is asked again by itself
 		}
-		delete(d.waiting, ack.GetRequest())
+		delete(c.waiting, ack.GetRequest())
 		q.answer <- ack
 	}
 }
 
 // Ask sends step until it is answered, or ctx ends: then it returns ctx's
 // cause. It fills in step.Request.
-func (d *Desk) Ask(ctx context.Context, step *proto.Step) (*proto.StepAck, error) {
+func (c *StepClient) Ask(ctx context.Context, step *proto.Step) (*proto.StepAck, error) {
 	q := &question{step: step, answer: make(chan *proto.StepAck, 1)}
-	d.mu.Lock()
-	if len(d.links) == 0 && len(d.deaf) > 0 {
-		d.mu.Unlock()
+	c.mu.Lock()
+	if len(c.links) == 0 && len(c.withoutSteps) > 0 {
+		c.mu.Unlock()
 		return nil, ErrTooOld
 	}
-	d.request++
-	step.Request = d.request
-	d.waiting[step.Request] = q
-	d.send(q)
-	d.mu.Unlock()
+	c.request++
+	step.Request = c.request
+	c.waiting[step.Request] = q
+	c.send(q)
+	c.mu.Unlock()
 	defer func() {
-		d.mu.Lock()
-		delete(d.waiting, step.Request)
-		d.mu.Unlock()
+		c.mu.Lock()
+		delete(c.waiting, step.Request)
+		c.mu.Unlock()
 	}()
 	again := time.NewTicker(askAgain)
 	defer again.Stop()
@@ -115,18 +115,18 @@ func (d *Desk) Ask(ctx context.Context, step *proto.Step) (*proto.StepAck, error
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-again.C:
-			d.mu.Lock()
-			d.send(q)
-			d.mu.Unlock()
+			c.mu.Lock()
+			c.send(q)
+			c.mu.Unlock()
 		}
 	}
 }
 
 // send hands q to a session, rather not to the one that has not answered. mu is held.
-func (d *Desk) send(q *question) {
+func (c *StepClient) send(q *question) {
 	before := q.via
 	q.via = nil
-	for _, l := range d.links {
+	for _, l := range c.links {
 		if q.via == nil || q.via == before {
 			q.via = l
 		}

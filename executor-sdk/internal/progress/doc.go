@@ -1,4 +1,4 @@
-// Package midrun answers: what does a handler tell and ask while it runs?
+// Package progress answers: what does a handler tell and ask while it runs?
 //
 // Progress is information: the newest report of each attempt is sent a few
 // times per second at most, and again to a node that comes up. Steps are
@@ -6,7 +6,7 @@
 // session, until the answer comes or the attempt's context ends.
 //
 // Sessions come and go with Up and Down; package session carries the frames.
-package midrun
+package progress
 
 import "github.com/carillon-sched/carillon/proto"
 
