@@ -23,7 +23,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
-	"github.com/carillon-sched/carillon/admin/internal/inlet"
+	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
@@ -63,7 +63,7 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *endings
 	front      *port // serves from New on
-	inlet      *inlet.Inlet
+	httpConns  *httpconn.Limiter
 	scrapes    *port // nil: /metrics is on the front
 
 	httpListener, executorListener net.Listener
@@ -161,8 +161,8 @@ func (a *Admin) listen() error {
 	if a.httpListener, err = net.Listen("tcp", a.config.HTTPAddress); err != nil {
 		return fmt.Errorf("open the port for UI and API: %w", err)
 	}
-	a.inlet = inlet.New(inlet.Options{Max: a.config.HTTPLimits.Connections, PerAddress: a.config.HTTPLimits.PerAddress, Proxies: a.config.TrustedProxies})
-	a.httpListener = a.inlet.Listen(a.httpListener)
+	a.httpConns = httpconn.New(httpconn.Options{Max: a.config.HTTPLimits.Connections, PerAddress: a.config.HTTPLimits.PerAddress, Proxies: a.config.TrustedProxies})
+	a.httpListener = a.httpConns.Listen(a.httpListener)
 	if a.executorListener, err = net.Listen("tcp", a.config.ExecutorAddress); err != nil {
 		return fmt.Errorf("open the port for executors: %w", err)
 	}
@@ -185,7 +185,7 @@ func (a *Admin) listen() error {
 	a.front = a.startFront()
 	if a.metricsListener != nil {
 		a.scrapes = &port{}
-		scrapers := inlet.New(inlet.Options{Max: 256, PerAddress: 64})
+		scrapers := httpconn.New(httpconn.Options{Max: 256, PerAddress: 64})
 		a.scrapes.serve(scrapers.Listen(a.metricsListener), scrapers, "metrics", http.HandlerFunc(notYet))
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/calling"
+	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -20,8 +20,8 @@ const (
 	callbackLimit = 200
 )
 
-func (a *Admin) callJobs() calling.Jobs {
-	return calling.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now}
+func (a *Admin) callJobs() calljob.Jobs {
+	return calljob.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now}
 }
 
 // endedInput is the input of a callback: executor-sdk's Ended, field by field.
@@ -109,7 +109,7 @@ func (a *Admin) startCallback(ctx context.Context, c store.Callback) error {
 	if err != nil {
 		return err
 	}
-	job, err := a.callJobs().For(ctx, executor, h, calling.Callback)
+	job, err := a.callJobs().For(ctx, executor, h, calljob.Callback)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
-	"github.com/carillon-sched/carillon/admin/internal/calling"
+	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -30,7 +30,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	front, err := api.New(api.Deps{
 		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
 		CallJob: func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error) {
-			return a.callJobs().For(ctx, executor, handler, calling.Call)
+			return a.callJobs().For(ctx, executor, handler, calljob.Call)
 		},
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack,

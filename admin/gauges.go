@@ -105,7 +105,7 @@ func (a *Admin) inletReading() *reading {
 	open := r.desc("carillon_http_connections", "Connections to UI and API.")
 	ended := r.desc("carillon_http_connections_limited_total", "Connections to UI and API that found no room: evicted (one that waited left for them), refused (their address has enough), crowded (let in for probes only).", "result")
 	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
-		c := a.inlet.Counts()
+		c := a.httpConns.Counts()
 		emit(open, prometheus.GaugeValue, float64(c.Open))
 		emit(ended, prometheus.CounterValue, float64(c.Evicted), "evicted")
 		emit(ended, prometheus.CounterValue, float64(c.Refused), "refused")

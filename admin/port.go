@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api"
-	"github.com/carillon-sched/carillon/admin/internal/inlet"
+	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 )
 
 // stopRequests is how long requests under way may still take when the node stops.
@@ -32,12 +32,12 @@ func (a *Admin) startFront() *port {
 	starting := api.Starting(func() string { return *reason.Load() })
 	p := &port{reason: reason}
 	p.starts("it has not reached its database yet")
-	p.serve(a.httpListener, a.inlet, "UI and API", starting)
+	p.serve(a.httpListener, a.httpConns, "UI and API", starting)
 	return p
 }
 
 // serve begins to answer with a handler, which open replaces.
-func (p *port) serve(l net.Listener, in *inlet.Inlet, what string, handler http.Handler) {
+func (p *port) serve(l net.Listener, in *httpconn.Limiter, what string, handler http.Handler) {
 	p.ended = make(chan struct{})
 	p.handler.Store(&handler)
 	p.server = &http.Server{

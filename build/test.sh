@@ -95,7 +95,7 @@ test_go() {
 # What the race detector, the other databases and whole paths find, is left to
 # test_go: this is for the minutes between two edits.
 test_check() {
-  local parts=() rooms=(domain run lease scheduler completer dispatch alerting auth gateway api calling store/logchunk)
+  local parts=() rooms=(domain run lease scheduler completer dispatch alerting auth gateway api calljob store/logchunk)
   # The alert of a run in a server's database needs the server.
   test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql ./admin/schedule "${rooms[@]/#/./admin/internal/}"
   test_packages check-store . -run '^TestSQLite' -- ./admin/internal/store/gormstore

@@ -3,18 +3,18 @@ package deptest
 // bottom rooms hold nouns and pure decisions; whoever works below admin may
 // import them.
 const (
-	domain   = "admin/internal/domain"
-	schedule = "admin/schedule"
-	timing   = "admin/internal/timing"
-	ical     = "admin/internal/ical"
-	inlet    = "admin/internal/inlet"
-	explain  = "admin/internal/explain"
-	fit      = "admin/internal/fit"
-	spelling = "internal/spelling"
-	batch    = "admin/internal/batch"
-	rescue   = "admin/internal/rescue"
-	secret   = "admin/internal/secret"
-	store    = "admin/internal/store"
+	domain     = "admin/internal/domain"
+	schedule   = "admin/schedule"
+	timing     = "admin/internal/timing"
+	ical       = "admin/internal/ical"
+	httpconn   = "admin/internal/httpconn"
+	explain    = "admin/internal/explain"
+	jsonschema = "admin/internal/jsonschema"
+	spelling   = "internal/spelling"
+	batch      = "admin/internal/batch"
+	rescue     = "admin/internal/rescue"
+	secret     = "admin/internal/secret"
+	store      = "admin/internal/store"
 
 	failpoint = "proto/failpoint"
 	direct    = "proto/direct"
@@ -87,7 +87,7 @@ func rooms() []Room {
 		{batch, []string{rescue}, whyPure},
 		{rescue, nil, whyPure},
 		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
-		{inlet, nil, "it counts connections and knows nothing of what they ask for"},
+		{httpconn, nil, "it counts connections and knows nothing of what they ask for"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
@@ -109,7 +109,7 @@ func rooms() []Room {
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/maintenance", []string{domain, store, rescue}, whySide},
-		{"admin/internal/calling", []string{domain, store}, whySide},
+		{"admin/internal/calljob", []string{domain, store}, whySide},
 		{alerting, []string{domain, store, rescue, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
@@ -117,14 +117,14 @@ func rooms() []Room {
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
-		{fit, nil, "it holds values against schemas and knows nothing of either's meaning"},
-		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain, fit, spelling}, whySide},
+		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
+		{api, []string{domain, store, schedule, timing, ical, secret, auth, explain, jsonschema, spelling}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calling",
-			alerting, mailChannel, webhookChannel, auth, api, inlet, verify, accounts, tracing,
+			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calljob",
+			alerting, mailChannel, webhookChannel, auth, api, httpconn, verify, accounts, tracing,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

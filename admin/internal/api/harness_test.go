@@ -26,7 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
-	"github.com/carillon-sched/carillon/admin/internal/calling"
+	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -114,7 +114,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 			return ed25519.Sign(w.box.ScriptKey(), fmt.Appendf(nil, "%s/%d/%x", s.ID, revision, sum))
 		}, NewID: w.ids.Next, Now: time.Now, Logger: logger,
 		CallJob: func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error) {
-			return calling.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For(ctx, executor, handler, calling.Call)
+			return calljob.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For(ctx, executor, handler, calljob.Call)
 		},
 		NextFire: testNextFire, JobsChanged: func() { w.changed++ }, Version: "test", Self: "boot-1",
 		Nodes: func() []domain.Node {

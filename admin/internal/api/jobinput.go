@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/fit"
+	"github.com/carillon-sched/carillon/admin/internal/jsonschema"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -12,7 +12,7 @@ import (
 // field that does not. whose goes before the message: empty, or for an input
 // that the request does not hold.
 func checkInput(h *domain.Handler, input []byte, whose string) error {
-	s := fit.Read(h.InputSchema)
+	s := jsonschema.Read(h.InputSchema)
 	if s == nil {
 		return nil
 	}

@@ -68,7 +68,7 @@ type Handler struct {
 	OutputSchema []byte
 	Idempotent   bool
 	// Calls is what its declaration says of runs that belong to no declared job
-	// (package calling), of a job's settings those of how a run runs; nil = nothing.
+	// (package calljob), of a job's settings those of how a run runs; nil = nothing.
 	// Retry.MaxAttempts 0: the caller decides. Retry.Delay 0: nothing is said.
 	Calls       *JobSpec
 	FirstSeenAt time.Time

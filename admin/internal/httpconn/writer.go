@@ -1,4 +1,4 @@
-package inlet
+package httpconn
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-// Package inlet answers: which HTTP connections does a node keep, and how long
+// Package httpconn answers: which HTTP connections does a node keep, and how long
 // may one of them take to read an answer?
 //
 // A connection waits (it has sent no request, or its last one is answered) or
@@ -8,4 +8,4 @@
 // /readyz, /metrics) and is told to come back for all else. Few are crowded at a
 // time, and the oldest of them leaves first, so that a probe gets its answer
 // however many connections work.
-package inlet
+package httpconn

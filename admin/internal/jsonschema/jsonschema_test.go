@@ -1,4 +1,4 @@
-package fit_test
+package jsonschema_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/fit"
+	"github.com/carillon-sched/carillon/admin/internal/jsonschema"
 )
 
 const order = `{"type":"object","additionalProperties":false,"required":["id"],
@@ -29,7 +29,7 @@ const order = `{"type":"object","additionalProperties":false,"required":["id"],
   "$defs":{"money":{"type":"object","required":["cents"],"properties":{"cents":{"type":"integer"},"more":{"$ref":"#/$defs/money"}}}}}`
 
 func TestCheck(t *testing.T) {
-	s := fit.Read([]byte(order))
+	s := jsonschema.Read([]byte(order))
 	require.NotNil(t, s)
 	require.True(t, s.Object())
 	for in, want := range map[string]string{
@@ -86,13 +86,13 @@ func TestCheck(t *testing.T) {
 // What cannot be read, or is not known, allows everything.
 func TestInDoubtItFits(t *testing.T) {
 	for _, raw := range []string{"", "null", "3", `"x"`, "{"} {
-		require.Nil(t, fit.Read([]byte(raw)), raw)
+		require.Nil(t, jsonschema.Read([]byte(raw)), raw)
 	}
 	for _, raw := range []string{
 		`true`, `{}`, `{"type":7}`, `{"pattern":"(?<=x)y"}`, `{"$ref":"https://example.com/x"}`, `{"$ref":"#/$defs/none"}`,
 		`{"$ref":"#"}`, `{"unevaluatedProperties":false}`, `{"minimum":"3"}`, `{"required":"x"}`, `{"enum":3}`, `{"patternProperties":{"(?=x)":false},"additionalProperties":false}`,
 	} {
-		require.Empty(t, fit.Read([]byte(raw)).Check([]byte(`{"x":"z","n":1e9999999}`)), raw)
+		require.Empty(t, jsonschema.Read([]byte(raw)).Check([]byte(`{"x":"z","n":1e9999999}`)), raw)
 	}
 }
 
@@ -104,18 +104,18 @@ func TestWorkIsBounded(t *testing.T) {
 		fmt.Fprintf(&b, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}],"allOf":[{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1, i+1)
 	}
 	b.WriteString(`"d60":{"type":"string"}}}`)
-	fit.Read([]byte(b.String())).Check([]byte(`1`)) // ends
+	jsonschema.Read([]byte(b.String())).Check([]byte(`1`)) // ends
 	deep := strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000)
-	require.Empty(t, fit.Read([]byte(`{"items":{"$ref":"#"}}`)).Check([]byte(deep)))
+	require.Empty(t, jsonschema.Read([]byte(`{"items":{"$ref":"#"}}`)).Check([]byte(deep)))
 	many := `[` + strings.Repeat(`0,`, 50) + `0]`
-	require.Len(t, fit.Read([]byte(`{"items":{"type":"string"}}`)).Check([]byte(many)), 20)
+	require.Len(t, jsonschema.Read([]byte(`{"items":{"type":"string"}}`)).Check([]byte(many)), 20)
 }
 
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(order), []byte(`{"id":1,"items":[{"cents":1}]}`))
 	f.Add([]byte(`{"$ref":"#/a/b","a":{"b":{"not":{"$ref":"#"}}}}`), []byte(`[null]`))
 	f.Fuzz(func(t *testing.T, schema, value []byte) {
-		s := fit.Read(schema)
+		s := jsonschema.Read(schema)
 		if s == nil {
 			return
 		}

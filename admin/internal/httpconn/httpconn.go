@@ -1,4 +1,4 @@
-package inlet
+package httpconn
 
 import (
 	"container/list"
@@ -32,8 +32,8 @@ type Options struct {
 	WriteTime time.Duration
 }
 
-// Inlet keeps the connections of one server. It is safe for concurrent use.
-type Inlet struct {
+// Limiter keeps the connections of one server. It is safe for concurrent use.
+type Limiter struct {
 	// fixed after construction
 	max, perAddress int
 	writeTime       time.Duration
@@ -61,7 +61,7 @@ type group struct {
 	waiting list.List // of *entry, the one that waits longest first
 }
 
-// entry is an open connection. Its fields are guarded by Inlet.mu.
+// entry is an open connection. Its fields are guarded by Limiter.mu.
 type entry struct {
 	conn    net.Conn
 	address netip.Addr
@@ -70,8 +70,8 @@ type entry struct {
 }
 
 // New makes one; see Listen and Serve for how it comes to a server.
-func New(o Options) *Inlet {
-	in := &Inlet{max: o.Max, perAddress: o.PerAddress, writeTime: o.WriteTime, proxies: o.Proxies, open: map[net.Conn]*entry{}, addresses: map[netip.Addr]*group{}}
+func New(o Options) *Limiter {
+	in := &Limiter{max: o.Max, perAddress: o.PerAddress, writeTime: o.WriteTime, proxies: o.Proxies, open: map[net.Conn]*entry{}, addresses: map[netip.Addr]*group{}}
 	if in.max <= 0 {
 		in.max = DefaultMax
 	}
@@ -85,7 +85,7 @@ func New(o Options) *Inlet {
 }
 
 // Counts reads the counts.
-func (in *Inlet) Counts() Counts {
+func (in *Limiter) Counts() Counts {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c := in.counts
@@ -94,11 +94,11 @@ func (in *Inlet) Counts() Counts {
 }
 
 // Listen lets connections of a listener in by the rules. It stands below TLS.
-func (in *Inlet) Listen(l net.Listener) net.Listener { return &listener{l, in} }
+func (in *Limiter) Listen(l net.Listener) net.Listener { return &listener{l, in} }
 
 type listener struct {
 	net.Listener
-	in *Inlet
+	in *Limiter
 }
 
 // Accept returns the next connection that is let in.
@@ -120,7 +120,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // enter gives a connection its place; leaves is the one that it takes it from.
-func (in *Inlet) enter(c net.Conn) (leaves net.Conn, ok bool) {
+func (in *Limiter) enter(c net.Conn) (leaves net.Conn, ok bool) {
 	e := &entry{conn: c, address: addressOf(c.RemoteAddr())}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -161,7 +161,7 @@ func (in *Inlet) enter(c net.Conn) (leaves net.Conn, ok bool) {
 }
 
 // speaksForMany says whether a connection is loopback's or a proxy's.
-func (in *Inlet) speaksForMany(c net.Conn) bool {
+func (in *Limiter) speaksForMany(c net.Conn) bool {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
 		return false
@@ -171,7 +171,7 @@ func (in *Inlet) speaksForMany(c net.Conn) bool {
 }
 
 // evict takes the place of the one that waits longest.
-func (in *Inlet) evict(g *group) net.Conn {
+func (in *Limiter) evict(g *group) net.Conn {
 	e := g.waiting.Front().Value.(*entry)
 	in.counts.Evicted++
 	in.drop(e)
@@ -180,7 +180,7 @@ func (in *Inlet) evict(g *group) net.Conn {
 
 // mostWaiting returns the address of which the most wait; nil: nobody waits. It
 // is called only when all places are taken.
-func (in *Inlet) mostWaiting() (most *group) {
+func (in *Limiter) mostWaiting() (most *group) {
 	for _, g := range in.addresses {
 		if g.waiting.Len() > 0 && (most == nil || g.waiting.Len() > most.waiting.Len()) {
 			most = g
@@ -190,7 +190,7 @@ func (in *Inlet) mostWaiting() (most *group) {
 }
 
 // drop forgets a connection.
-func (in *Inlet) drop(e *entry) {
+func (in *Limiter) drop(e *entry) {
 	delete(in.open, e.conn)
 	if e.crowded {
 		in.crowded.Remove(e.place)
@@ -206,9 +206,9 @@ func (in *Inlet) drop(e *entry) {
 	}
 }
 
-// Serve puts the rules into a server whose listener is the inlet's, before it
+// Serve puts the rules into a server whose listener is the limiter's, before it
 // serves: refuse answers what crowded connections ask for.
-func (in *Inlet) Serve(s *http.Server, probes map[string]bool, refuse http.HandlerFunc) {
+func (in *Limiter) Serve(s *http.Server, probes map[string]bool, refuse http.HandlerFunc) {
 	handler := s.Handler
 	s.ConnState = in.state
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -239,7 +239,7 @@ func raw(c net.Conn) net.Conn {
 	return c
 }
 
-func (in *Inlet) isCrowded(c net.Conn) bool {
+func (in *Limiter) isCrowded(c net.Conn) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	e := in.open[c]
@@ -247,7 +247,7 @@ func (in *Inlet) isCrowded(c net.Conn) bool {
 }
 
 // state hears from the server what a connection does.
-func (in *Inlet) state(c net.Conn, s http.ConnState) {
+func (in *Limiter) state(c net.Conn, s http.ConnState) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	e := in.open[raw(c)]

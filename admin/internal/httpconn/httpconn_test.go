@@ -1,4 +1,4 @@
-package inlet
+package httpconn
 
 import (
 	"bufio"
@@ -22,10 +22,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a server behind an inlet, on a real socket.
+// world is a server behind an limiter, on a real socket.
 type world struct {
 	t      *testing.T
-	in     *Inlet
+	in     *Limiter
 	server *httptest.Server
 	from   atomic.Pointer[net.TCPAddr] // the address of connections; nil: their own
 	hold   chan struct{}               // closed when requests to /hold are answered

@@ -1,4 +1,4 @@
-// Package fit answers: does a JSON value fit a handler's JSON Schema?
+// Package jsonschema answers: does a JSON value fit a handler's JSON Schema?
 //
 // Schemas come from applications, in any language, so nothing is trusted: a
 // schema that cannot be read, or a keyword that is not known here, allows
@@ -12,4 +12,4 @@
 // maxLength, pattern, minimum, maximum, exclusiveMinimum, exclusiveMaximum,
 // multipleOf, allOf, anyOf, oneOf, not, $ref into $defs, and the formats
 // date-time, date and go-duration.
-package fit
+package jsonschema

@@ -1,4 +1,4 @@
-// Package calling answers: which job do the runs of a handler belong to that
+// Package calljob answers: which job do the runs of a handler belong to that
 // is called, without a job of its own?
 //
 // Every run belongs to a job: its history, its alerts and its settings hang on
@@ -9,7 +9,7 @@
 // It has the settings that the handler's declaration gives to its calls
 // (domain.Handler.Calls), and follows them until somebody edits one of these
 // settings in the console: from then on they are the console's.
-package calling
+package calljob
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package fit
+package jsonschema
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Misfit is one place of a value that does not fit.
-type Misfit struct {
+// Violation is one place of a value that does not fit.
+type Violation struct {
 	// Path leads to it as people write it: items[3].price; empty = the value itself.
 	Path string
 	// Pointer leads to it as RFC 6901 has it: /items/3/price.
@@ -25,8 +25,8 @@ const (
 	maxSteps = 200_000
 	// maxDepth bounds how deep references and parts of schema go.
 	maxDepth = 128
-	// maxMisfits is how many are told of one value.
-	maxMisfits = 20
+	// maxViolations is how many are told of one value.
+	maxViolations = 20
 )
 
 // Schema is a readable schema. It is immutable.
@@ -54,10 +54,10 @@ func (s *Schema) Object() bool {
 
 // Check returns what does not fit, in the order of the value; none if all
 // fits. A value that is not JSON does not fit.
-func (s *Schema) Check(raw []byte) []Misfit {
+func (s *Schema) Check(raw []byte) []Violation {
 	value, err := decode(raw)
 	if err != nil {
-		return []Misfit{{Message: "is not JSON"}}
+		return []Violation{{Message: "is not JSON"}}
 	}
 	c := checker{root: s.root, steps: maxSteps}
 	c.check(s.root, value, &place{}, 0)
@@ -78,7 +78,7 @@ func decode(raw []byte) (any, error) {
 	return v, nil
 }
 
-// place is where in the value a check is; it becomes text only for a misfit.
+// place is where in the value a check is; it becomes text only for a violation.
 type place struct {
 	up    *place
 	name  string
@@ -113,15 +113,15 @@ func (p *place) texts() (path, pointer string) {
 type checker struct {
 	root  any
 	steps int
-	out   []Misfit
-	// trial: only whether anything misfits matters (inside anyOf, oneOf, not).
+	out   []Violation
+	// trial: only whether anything violations matters (inside anyOf, oneOf, not).
 	trial bool
 }
 
 func (c *checker) fail(at *place, message string) { c.failHint(at, message, "") }
 
 func (c *checker) failHint(at *place, message, hint string) {
-	if len(c.out) == maxMisfits {
+	if len(c.out) == maxViolations {
 		return
 	}
 	path, pointer := at.texts()
@@ -130,16 +130,16 @@ func (c *checker) failHint(at *place, message, hint string) {
 			return // two branches of the schema say the same
 		}
 	}
-	c.out = append(c.out, Misfit{Path: path, Pointer: pointer, Message: message, Hint: hint})
+	c.out = append(c.out, Violation{Path: path, Pointer: pointer, Message: message, Hint: hint})
 }
 
 // done reports that nothing more has to be found out.
 func (c *checker) done() bool {
-	return c.steps <= 0 || c.trial && len(c.out) > 0 || len(c.out) == maxMisfits
+	return c.steps <= 0 || c.trial && len(c.out) > 0 || len(c.out) == maxViolations
 }
 
 // fits tries a part of the schema.
-func (c *checker) fits(schema, value any, at *place, depth int) (bool, []Misfit) {
+func (c *checker) fits(schema, value any, at *place, depth int) (bool, []Violation) {
 	inner := checker{root: c.root, steps: c.steps, trial: c.trial}
 	inner.check(schema, value, at, depth)
 	c.steps = inner.steps
@@ -231,20 +231,20 @@ func (c *checker) checkBranches(s map[string]any, value any, at *place, depth in
 }
 
 // checkAny tells, of the branches that do not fit, what the nearest one misses:
-// the one whose first misfit lies deepest, which is the one that was meant.
+// the one whose first violation lies deepest, which is the one that was meant.
 func (c *checker) checkAny(branches []any, value any, at *place, depth int) {
-	var nearest []Misfit
+	var nearest []Violation
 	for _, b := range branches {
-		ok, misfits := c.fits(b, value, at, depth+1)
+		ok, violations := c.fits(b, value, at, depth+1)
 		if ok || c.steps <= 0 {
 			return
 		}
-		if nearest == nil || strings.Count(misfits[0].Pointer, "/") > strings.Count(nearest[0].Pointer, "/") {
-			nearest = misfits
+		if nearest == nil || strings.Count(violations[0].Pointer, "/") > strings.Count(nearest[0].Pointer, "/") {
+			nearest = violations
 		}
 	}
 	for _, m := range nearest {
-		if len(c.out) < maxMisfits {
+		if len(c.out) < maxViolations {
 			c.out = append(c.out, m)
 		}
 	}
