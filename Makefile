@@ -109,7 +109,7 @@ mutants: ## puts faults into the code, one after the other, and shows that a tes
 
 .PHONY: crosscheck
 crosscheck: ## the cron engine against a second implementation: 60 zones, 20 years, N=3000 expressions
-	go test ./admin/schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
+	go -C proto test ./schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
 
 .PHONY: lint
 lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/schedule"
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // declaredSchedule fills in when a declared job fires: all that is said, of

@@ -44,7 +44,7 @@ sim=./admin/internal/sim
 # Nothing runs beside anything else in these, and nearly all of their time is
 # arithmetic, which the race detector makes four times as long. That their
 # caches may be shared, the tests of those who use them show.
-arithmetic=(./admin/schedule ./admin/internal/ical ./admin/internal/store/logchunk ./admin/verify/expand)
+arithmetic=(./admin/internal/ical ./admin/internal/store/logchunk ./admin/verify/expand)
 
 # Half as much work for the collector, and memory is plenty: a sixth of the time
 # of tests with the race detector was its.
@@ -73,7 +73,7 @@ test_go() {
   mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" "${arithmetic[@]}")")
   test_packages plain . -- "$sim" "${arithmetic[@]}"
   # With the race detector its system calls are others.
-  test_packages proto-plain proto -- ./direct
+  test_packages proto-plain proto -- ./direct ./schedule
   test_packages sim-race . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 6
   for module in proto executor-sdk executor-sdk/tracing; do
     test_packages "${module//\//-}" "$module" "${race[@]}" -- ./...
@@ -97,8 +97,9 @@ test_go() {
 test_check() {
   local parts=() rooms=(domain run lease scheduler completer dispatch alerting auth gateway api calljob store/logchunk)
   # The alert of a run in a server's database needs the server.
-  test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql ./admin/schedule "${rooms[@]/#/./admin/internal/}"
+  test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql "${rooms[@]/#/./admin/internal/}"
   test_packages check-store . -run '^TestSQLite' -- ./admin/internal/store/gormstore
+  test_packages check-proto proto -- ./schedule
   test_packages check-sdk executor-sdk -- ./...
 }
 

@@ -15,7 +15,7 @@ import (
 func TestQuartzVectors(t *testing.T) {
 	agreed, refused := 0, 0
 	for _, name := range []string{"quartz-cron.tsv", "quartz-more.tsv"} {
-		file, err := os.Open("../../admin/schedule/testdata/" + name)
+		file, err := os.Open("../../proto/schedule/testdata/" + name)
 		require.NoError(t, err)
 		defer file.Close()
 		for lines := bufio.NewScanner(file); lines.Scan(); {

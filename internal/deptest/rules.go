@@ -4,7 +4,6 @@ package deptest
 // import them.
 const (
 	domain     = "admin/internal/domain"
-	schedule   = "admin/schedule"
 	timing     = "admin/internal/timing"
 	ical       = "admin/internal/ical"
 	httpconn   = "admin/internal/httpconn"
@@ -18,6 +17,7 @@ const (
 
 	failpoint = "proto/failpoint"
 	direct    = "proto/direct"
+	schedule  = "proto/schedule"
 )
 
 // Rooms that rules name more than once.
@@ -42,6 +42,7 @@ const (
 	timerheap      = "admin/internal/timerheap"
 	tracing        = "admin/internal/tracing"
 	sdkTracing     = "executor-sdk/tracing"
+	executortest   = "executor-sdk/executortest"
 	simulate       = "executor-sdk/simulate"
 	simulator      = "admin/internal/sim"
 	expand         = verify + "/expand"
@@ -76,13 +77,14 @@ func rooms() []Room {
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
 		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
 		{direct, nil, "it moves bytes, and knows nothing of what they mean: it lies in proto because server and SDK share that module"},
+		{schedule, nil, "it computes when schedules fire, and knows nothing of jobs: it lies in proto because server and executortest share that module"},
 		{"executor-sdk", []string{"proto", failpoint, direct}, whySDK},
+		{executortest, []string{"executor-sdk", "proto", schedule}, "applications are tested with it: it sees of the server what they see, and the engine of schedules"},
 		{sdkTracing, []string{"executor-sdk"}, "a module of its own for those who want its library: it sees of the SDK what users see"},
 
 		{simulate, []string{"executor-sdk"}, "a module of its own, so that nobody inherits it: it hands out the SDK's machine, and nothing but that"},
 
 		{domain, nil, whyPure},
-		{schedule, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, []string{rescue}, whyPure},
 		{rescue, nil, whyPure},
@@ -167,7 +169,7 @@ func libraries() []Library {
 		{"modernc.org/sqlite", []string{gormstore, database, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom, faults + "/hostile"}, "the wire belongs to the gateway and the SDK; bench measures it alone, and faults floods it"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
-		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires"},
+		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires, of the server and of tests"},
 		{"github.com/teambition/rrule-go", []string{ical}, "recurring events are written out when they are read"},
 		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
 		{"go.opentelemetry.io/otel", []string{tracing, sdkTracing}, "traces belong to tracing, and to the SDK's module for them"},
@@ -186,11 +188,14 @@ func libraries() []Library {
 func closed() []Closed {
 	const why = "whoever embeds the SDK inherits it; yamux and protobuf are the promise"
 	inherited := []string{"github.com/hashicorp/yamux", "google.golang.org/protobuf"}
+	cron := []string{"github.com/robfig/cron"}
 	return []Closed{
 		{"executor-sdk", inherited, why},
 		{sdkTracing, append([]string{
 			"go.opentelemetry.io", "github.com/go-logr", "github.com/cespare/xxhash",
 		}, inherited...), "whoever asks for traces inherits OpenTelemetry's API, and no exporter"},
 		{"proto", inherited[1:], why},
+		{schedule, cron, "the engine of schedules, for the server and for tests of applications: no application is linked with it"},
+		{executortest, append(cron, inherited...), "tests of applications are linked with it"},
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/ical"
 	"github.com/carillon-sched/carillon/admin/internal/store"
-	"github.com/carillon-sched/carillon/admin/schedule"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 type writeCalendarInput struct {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
-	"github.com/carillon-sched/carillon/admin/schedule"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // compile asks the engine about a schedule; what is wrong is collected in r,

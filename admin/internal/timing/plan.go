@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/schedule"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // Fire is one planned fire time.

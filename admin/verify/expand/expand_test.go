@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/carillon-sched/carillon/admin/schedule"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 func instant(t *testing.T, text string) time.Time {

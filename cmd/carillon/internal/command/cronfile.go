@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/schedule"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // vector is one line of a file of expected fire times.

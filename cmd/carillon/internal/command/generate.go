@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/carillon-sched/carillon/admin/schedule"
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 func (a *App) generateCommand() *cobra.Command {

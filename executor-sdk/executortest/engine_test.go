@@ -1,4 +1,4 @@
-package schedule_test
+package executortest_test
 
 import (
 	"context"
@@ -8,13 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/schedule"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/executortest"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
-// Users test their schedules with executortest, which cannot import this
-// package: it has to fire when this package says.
+// Declared jobs fire in tests when the engine says, as they do with an admin.
 func TestExecutortestFiresAsTheEngine(t *testing.T) {
 	crons := []string{
 		"0 2 * * *", "30 2 * * *", "*/7 1-3 * * *", "0 * * * *", "*/15 2 * * *", "0 0 13 * 5", "0 0 */2 * 1", "5/20 22-2 * 3,10 *",

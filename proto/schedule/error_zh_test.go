@@ -34,8 +34,8 @@ func TestMistakesInChinese(t *testing.T) {
 			dialect = DialectAuto
 		}
 		_, err := Parse(r.expr, dialect)
-		e, ok := errors.AsType[*ParseError](err)
-		if !ok {
+		var e *ParseError
+		if !errors.As(err, &e) {
 			t.Errorf("%q: %v", r.expr, err)
 			continue
 		}
