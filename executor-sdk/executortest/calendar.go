@@ -2,48 +2,34 @@ package executortest
 
 import (
 	"fmt"
-	"hash/fnv"
-	"slices"
+	"strings"
 	"time"
 
-	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // Calendar is what people keep under a name in the admin, for jobs that name it
-// (executor.Calendars). Days are dates as "2006-01-02".
-type Calendar struct {
-	Zone       string         // IANA name of the zone whose days are meant; "" = the job's
-	Weekend    []time.Weekday // days without work; nil = Saturday and Sunday
-	Holidays   []string
-	MakeUpDays []string // days of work although weekend or holiday
-	Blackouts  []Blackout
-}
+// (executor.Calendars).
+type Calendar = schedule.CalendarSpec
 
 // Blackout is a time in which nothing fires: From ≤ fire < To.
-type Blackout struct{ From, To time.Time }
+type Blackout = schedule.Blackout
 
 // Calendar makes a calendar, or replaces it. A fire that it excludes is in Runs as
 // excluded, with the kind "calendar". A job that comes to fire while a calendar that
 // it names has not been made fails the test.
 func (a *Admin) Calendar(name string, c Calendar) {
 	a.t.Helper()
-	for _, day := range append(slices.Clone(c.Holidays), c.MakeUpDays...) {
-		if _, err := time.Parse(time.DateOnly, day); err != nil {
-			a.t.Fatalf("executortest: calendar %q: %q is no date such as 2026-10-01", name, day)
-		}
-	}
-	if _, err := time.LoadLocation(c.Zone); err != nil {
+	compiled, err := schedule.CompileCalendar(c)
+	if err != nil {
 		a.t.Fatalf("executortest: calendar %q: %v", name, err)
-	}
-	if c.Weekend == nil {
-		c.Weekend = []time.Weekday{time.Saturday, time.Sunday}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.calendars == nil {
-		a.calendars = map[string]Calendar{}
+		a.calendars = map[string]*schedule.Calendar{}
 	}
-	a.calendars[name] = c
+	a.calendars[name] = compiled
 }
 
 // Fires lists the next fires of a declared job after an instant, at most n of
@@ -60,8 +46,9 @@ func (a *Admin) Fires(job string, after time.Time, n int) []time.Time {
 		return nil
 	}
 	var out []time.Time
-	for excluded := 0; j.next != nil && len(out) < n && excluded < 10_000; {
-		if after = j.next(after); after.IsZero() {
+	for excluded := 0; j.when != nil && len(out) < n && excluded < 10_000; {
+		var ok bool
+		if after, ok = j.when.Next(after); !ok {
 			break
 		}
 		if why, _, known := j.excluded(after); !known {
@@ -84,48 +71,9 @@ func (j *job) excluded(at time.Time) (why string, until time.Time, known bool) {
 			return fmt.Sprintf("job %q fires at %s if the calendar %q lets it, which the test has not made (Admin.Calendar)",
 				j.name, at.Format(time.RFC3339), name), at, false
 		}
-		zone := c.Zone
-		if zone == "" {
-			zone = j.decl.GetZone()
-		}
-		loc, err := time.LoadLocation(zone)
-		if err != nil {
-			return err.Error(), at, false // the job was refused for it before
-		}
-		if why, until := c.excludes(at.In(loc), executor.CalendarDays(j.decl.GetCalendarDays())); why != "" {
-			return why + " in the calendar " + name, until, true
+		if e, ok := c.Excludes(at, j.when.Zone(), schedule.DayRule(j.decl.GetCalendarDays())); ok {
+			return strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Date)) + " in the calendar " + name, e.To, true
 		}
 	}
 	return "", time.Time{}, true
-}
-
-func (c Calendar) excludes(at time.Time, rule executor.CalendarDays) (why string, until time.Time) {
-	for _, b := range c.Blackouts {
-		if !at.Before(b.From) && at.Before(b.To) {
-			return "blackout", b.To
-		}
-	}
-	day := at.Format(time.DateOnly)
-	tomorrow := time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, at.Location())
-	switch {
-	case rule == executor.AllDays, slices.Contains(c.MakeUpDays, day):
-		return "", time.Time{}
-	case slices.Contains(c.Holidays, day):
-		return "holiday " + day, tomorrow
-	case rule == executor.Workdays && slices.Contains(c.Weekend, at.Weekday()):
-		return "weekend " + day, tomorrow
-	}
-	return "", time.Time{}
-}
-
-// jitter is how much later than its fire time a run starts. As with the admin it
-// depends on the job and the fire time only, and is another number.
-func (j *job) jitter(at time.Time) time.Duration {
-	most := j.decl.GetJitterMs()
-	if most == 0 {
-		return 0
-	}
-	h := fnv.New64a()
-	fmt.Fprint(h, j.name, at.UnixMilli())
-	return time.Duration(h.Sum64()%uint64(most+1)) * time.Millisecond
 }

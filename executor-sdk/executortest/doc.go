@@ -32,12 +32,10 @@
 // It keeps its state in memory. Runs of jobs wait for an instance as long as the test does:
 // DispatchTimeout is not looked at.
 //
-// Schedules fire as with the admin: all dialects of cron with L, W, # and years, zones and
-// changes of the clock, fixed rates and delays, instants, windows; calendars that the test
-// makes (Admin.Calendar); jitter, of another length. Fires tells when a job would fire. What is
-// not known (two oddities of Quartz: lists with W or #, steps behind a name; a calendar that was not
-// made) fails the test instead of firing at
-// another time than in production. Such jobs run by Call and Fire.
+// Schedules fire as with the admin, by the same engine (proto/schedule), and what the admin
+// would refuse fails the test. Calendars are those that the test makes (Admin.Calendar): a job
+// that comes to fire by another one fails it too, instead of firing at another time than in
+// production. Jitter has another length. Fires tells when a job would fire.
 //
 // It is never down, so nothing misfires. Of several instances it takes the one that had the
 // fewest runs: routing, priorities and limits are not looked at, since they

@@ -1,7 +1,6 @@
 package executortest_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -13,53 +12,53 @@ import (
 	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
-// Declared jobs fire in tests when the engine says, as they do with an admin.
-func TestExecutortestFiresAsTheEngine(t *testing.T) {
-	crons := []string{
-		"0 2 * * *", "30 2 * * *", "*/7 1-3 * * *", "0 * * * *", "*/15 2 * * *", "0 0 13 * 5", "0 0 */2 * 1", "5/20 22-2 * 3,10 *",
-		"0 0 * * FRI-MON", "0 0 * * 5-7", "0 0 * * 6-1", "@daily", "@weekly", "@every 1h30m", "15 30 1,2,3 * * *", "0 0 9 * * 2",
-		"0 0 9 ? * 2", "0 0 9 ? * 6#3", "0 0 9 ? * 6L", "0 0 9 L * ?", "0 30 2 LW * ?", "0 0 9 L-3W 2,10 ?", "0 0 1 15W * ?",
-		"0 0 0 31W * ?", "0 0 12 1 1 ? 2001-2003/2", "0 30 2 ? 3 1L", "0 0/30 1-2 ? 10 SUN", "* * 2 ? 3 SUN",
-	}
-	after := []time.Time{
-		time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2000, 3, 25, 12, 0, 0, 0, time.UTC),
-		time.Date(2000, 10, 28, 20, 0, 0, 0, time.UTC), time.Date(2001, 3, 31, 9, 0, 0, 0, time.UTC), time.Date(2001, 10, 27, 9, 0, 0, 0, time.UTC),
-	}
-	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
-		ex := admin.Executor()
-		specs := map[string]schedule.Spec{}
-		declare := func(spec schedule.Spec, options ...executor.JobOption) {
-			name := fmt.Sprint("job-", len(specs))
-			options = append(options, executor.Zone(spec.Zone), executor.ClockChanges(executor.GapPolicy(spec.DST.Gap), executor.OverlapPolicy(spec.DST.Overlap)))
-			executor.HandleFunc(ex, name, func(context.Context) error { return nil }, executor.Job(name, options...))
-			specs[name] = spec
-		}
-		for _, zone := range []string{"UTC", "Asia/Shanghai", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
-			for _, dst := range []schedule.DST{{Gap: "run_at_gap_end", Overlap: "once"}, {Gap: "skip", Overlap: "both"}} {
-				for _, expr := range crons {
-					declare(schedule.Spec{Kind: schedule.KindCron, Expr: expr, Zone: zone, DST: dst}, executor.Cron(expr))
-				}
-				for _, w := range [][2]string{{"01:30", "03:10"}, {"22:00", "02:30"}, {"00:00", "24:00"}, {"02:10", "02:20"}} {
-					declare(schedule.Spec{Kind: schedule.KindDailyWindow, Every: 17 * time.Minute, WindowFrom: w[0], WindowTo: w[1], Zone: zone, DST: dst},
-						executor.Every(17*time.Minute), executor.Window(w[0], w[1]))
-				}
-			}
-		}
-		for name, spec := range specs {
-			engine, err := schedule.Compile(spec)
+// All that a job can declare about its schedule reaches the engine.
+func TestDeclaredJobsFireAsTheEngineSays(t *testing.T) {
+	start, end := day(20).Add(90*time.Second), day(200)
+	both := executor.ClockChanges(executor.SkipGap, executor.OverlapBoth)
+	dst := schedule.DST{Gap: schedule.GapSkip, Overlap: schedule.OverlapBoth}
+	for name, c := range map[string]struct {
+		options []executor.JobOption
+		means   schedule.Spec
+	}{
+		"standard": {[]executor.JobOption{executor.Cron("5/20 22-2 * 3,10 *")}, schedule.Spec{Kind: schedule.KindCron, Expr: "5/20 22-2 * 3,10 *"}},
+		"dialect": {[]executor.JobOption{executor.Cron("0 0 9 * * 2"), executor.Dialect(executor.DialectSeconds)},
+			schedule.Spec{Kind: schedule.KindCron, Expr: "0 0 9 * * TUE"}},
+		"lists of quartz": {[]executor.JobOption{executor.Cron("0 0 0 ? * 2#1,3")}, schedule.Spec{Kind: schedule.KindCron, Expr: "0 0 0 ? * 2#1,3"}},
+		"@every":          {[]executor.JobOption{executor.Cron("@every 5h")}, schedule.Spec{Kind: schedule.KindFixedRate, Every: 5 * time.Hour}},
+		"zone": {[]executor.JobOption{executor.Cron("*/7 1-3 * * *"), executor.Zone("Europe/Berlin")},
+			schedule.Spec{Kind: schedule.KindCron, Expr: "*/7 1-3 * * *", Zone: "Europe/Berlin"}},
+		"changes of the clock": {[]executor.JobOption{executor.Cron("30 2 * * *"), executor.Zone("Europe/Berlin"), both},
+			schedule.Spec{Kind: schedule.KindCron, Expr: "30 2 * * *", Zone: "Europe/Berlin", DST: dst}},
+		"rate": {[]executor.JobOption{executor.Every(17 * time.Minute)}, schedule.Spec{Kind: schedule.KindFixedRate, Every: 17 * time.Minute, Anchor: day(1)}},
+		"rate from a start": {[]executor.JobOption{executor.Every(7 * time.Hour), executor.Between(start, end)},
+			schedule.Spec{Kind: schedule.KindFixedRate, Every: 7 * time.Hour, StartAt: start, EndAt: end}},
+		"delay": {[]executor.JobOption{executor.Delay(time.Hour), executor.Between(start, end)},
+			schedule.Spec{Kind: schedule.KindFixedDelay, Every: time.Hour, StartAt: start, EndAt: end}},
+		"once":     {[]executor.JobOption{executor.At(start)}, schedule.Spec{Kind: schedule.KindOnce, At: start}},
+		"instants": {[]executor.JobOption{executor.Instants(end, start)}, schedule.Spec{Kind: schedule.KindInstants, Instants: []time.Time{start, end}}},
+		"window": {[]executor.JobOption{executor.Every(17 * time.Minute), executor.Window("22:00", "02:30"), executor.Zone("Australia/Lord_Howe")},
+			schedule.Spec{Kind: schedule.KindDailyWindow, Every: 17 * time.Minute, WindowFrom: "22:00", WindowTo: "02:30", Zone: "Australia/Lord_Howe"}},
+		"none": {nil, schedule.Spec{Kind: schedule.KindNone}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine, err := schedule.Compile(c.means)
 			require.NoError(t, err)
-			for _, from := range after {
-				var want []int64
-				for at, ok := engine.Next(from); ok && len(want) < 20; at, ok = engine.Next(at) {
-					want = append(want, at.UnixMilli())
+			executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+				executor.HandleFunc(admin.Executor(), "work", nothing, executor.Job("job", c.options...))
+				for _, from := range []time.Time{day(1), day(86), day(201), day(302)} { // two changes of Berlin's clocks
+					var want []string
+					for _, at := range engine.NextN(from, 20) {
+						want = append(want, fmt.Sprint(at))
+					}
+					var got []string
+					for _, at := range admin.Fires("job", from, 20) {
+						got = append(got, fmt.Sprint(at))
+					}
+					require.Equal(t, want, got, "after %s", from)
 				}
-				var got []int64
-				for _, fire := range admin.Fires(name, from, 20) {
-					got = append(got, fire.UnixMilli())
-				}
-				require.Equal(t, want, got, "%+v after %s", spec, from)
-			}
-		}
-		admin.Stop() // the clock of the test stays where it is
-	})
+				admin.Stop() // the clock of the test stays where it is
+			})
+		})
+	}
 }

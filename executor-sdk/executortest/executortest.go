@@ -11,6 +11,7 @@ import (
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/bridge"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // Admin is the admin of one test. Its methods are for the test's goroutine and
@@ -21,7 +22,7 @@ type Admin struct {
 	mu        sync.Mutex // guards what follows, and the Runs
 	instances []*instance
 	jobs      map[string]*job
-	calendars map[string]Calendar
+	calendars map[string]*schedule.Calendar
 	runs      []*Run
 	calls     map[string]call // by handler and idempotency key
 	called    map[string]*job // what calls of a handler belong to, by its name

@@ -3,11 +3,13 @@ package executortest
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"maps"
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/proto"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // job is a declared job, or a handler that is called without one.
@@ -16,10 +18,10 @@ type job struct {
 	name    string
 	handler string
 	decl    *proto.JobDeclaration
-	next    nextFunc    // nil: no schedule
-	timer   *time.Timer // to the next fire; guarded by admin.mu
-	told    bool        // that labels are not judged; guarded by admin.mu
-	callers bool        // its callers say how often a run may be tried
+	when    *schedule.Schedule // nil: never by itself
+	timer   *time.Timer        // to the next fire; guarded by admin.mu
+	told    bool               // that labels are not judged; guarded by admin.mu
+	callers bool               // its callers say how often a run may be tried
 	// doublesTo: the delay of retries doubles until it is so long; 0 = it does not.
 	doublesTo time.Duration
 	shown     string // its name as handlers see it; empty = name
@@ -36,7 +38,11 @@ func (a *Admin) declare(h *proto.Handler, d *proto.JobDeclaration) {
 	j := &job{admin: a, name: d.GetName(), handler: h.GetName(), decl: d}
 	a.jobs[j.name] = j
 	var err error
-	if j.next, err = schedule(d, time.Now()); err != nil {
+	if j.when, err = scheduleOf(d, time.Now()); err != nil {
+		var fault *schedule.ParseError
+		if errors.As(err, &fault) {
+			err = errors.New(fault.Detail())
+		}
 		a.t.Errorf("executortest: job %q: %v", j.name, err)
 		return
 	}
@@ -45,10 +51,10 @@ func (a *Admin) declare(h *proto.Handler, d *proto.JobDeclaration) {
 
 // plan sets the timer to the first fire after t. mu is held.
 func (j *job) plan(t time.Time) {
-	if j.next == nil || j.admin.stopped {
+	if j.when == nil || j.admin.stopped {
 		return
 	}
-	if at := j.next(t); !at.IsZero() {
+	if at, ok := j.when.Next(t); ok {
 		j.planAt(at)
 	}
 }
@@ -90,7 +96,7 @@ func (j *job) fire(at time.Time) {
 
 // addLater makes the run of a fire time, which starts after its jitter. mu is held.
 func (a *Admin) addLater(j *job, at time.Time) {
-	wait := j.jitter(at)
+	wait := j.when.RunAt(at).Sub(at)
 	if wait == 0 {
 		a.add(j, at, "schedule", "", nil)
 		return

@@ -26,8 +26,9 @@ func (r *recorder) Errorf(format string, args ...any) {
 func TestWhatIsNotKnownFailsTheTest(t *testing.T) {
 	for want, option := range map[string]executor.JobOption{
 		`calendar "cn" lets it, which the test has not made`: executor.Calendars("cn"),
-		`a list with L, W or # is not known to tests`:        executor.Cron("0 0 0 ? * 2#1,3"),
-		`quartz ignores the step of "MON/2"`:                 executor.Cron("0 0 0 ? * MON/2"),
+		"hour: 25 is outside 0-23":                           executor.Cron("0 25 * * *"),
+		"jitter_max: 25h0m0s must be":                        executor.Jitter(25 * time.Hour),
+		`"Mars/Olympus" is no time zone`:                     executor.Zone("Mars/Olympus"),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			told := &recorder{TB: t}

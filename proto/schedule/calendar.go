@@ -163,8 +163,9 @@ type Exclusion struct {
 	From, To time.Time
 }
 
-// excludes looks at one instant; loc is the schedule's zone.
-func (c *Calendar) excludes(at time.Time, loc *time.Location, rule DayRule) (Exclusion, bool) {
+// Excludes reports whether the calendar excludes a fire at one instant of a
+// schedule; loc is the schedule's zone. Exclusion.Calendar is 0.
+func (c *Calendar) Excludes(at time.Time, loc *time.Location, rule DayRule) (Exclusion, bool) {
 	i, _ := slices.BinarySearchFunc(c.blackouts, at, func(b Blackout, t time.Time) int {
 		if b.To.After(t) {
 			return 1
@@ -236,7 +237,7 @@ func dayBounds(at time.Time, year int, month time.Month, day int, loc *time.Loca
 // Excluded reports whether a calendar excludes a fire at the given instant.
 func (s *Schedule) Excluded(at time.Time) (Exclusion, bool) {
 	for i, c := range s.calendars {
-		if e, ok := c.excludes(at, s.loc, s.days); ok {
+		if e, ok := c.Excludes(at, s.loc, s.days); ok {
 			e.Calendar = i
 			return e, true
 		}
