@@ -31,7 +31,7 @@ type Cron struct {
 // Cron takes the place of robfig's own schedules wherever those are used.
 var _ cron.Schedule = (*Cron)(nil)
 
-// newCron turns read fields into bits.
+// newCron turns what our own parser read into bits.
 func newCron(expr string, dialect Dialect, auto bool, f *fieldSet) *Cron {
 	c := &Cron{expr: expr, dialect: dialect, second: 1}
 	if f.rule[FieldSecond] != nil {
@@ -44,16 +44,27 @@ func newCron(expr string, dialect Dialect, auto bool, f *fieldSet) *Cron {
 		c.years = newYearSet(f)
 	}
 	c.days = newDays(dialect, f)
+	return c.complete(f.writing(auto && dialect == DialectSeconds))
+}
+
+// complete fills in what follows from the fields and from how they are written.
+func (c *Cron) complete(w writing) *Cron {
 	c.days.january = c.month>>time.January&1 == 1
 	c.hourly = c.hour == 1<<24-1
-	c.repeats = c.hourly
-	for _, it := range f.items[FieldMinute] {
-		c.repeats = c.repeats || it.even(f.rule[FieldMinute])
-	}
+	c.repeats = c.hourly || w.evenMinutes
 	_, fires := c.nextWall(0)
 	c.never = !fires
-	c.warnings = findWarnings(c, auto, f)
+	c.warnings = findWarnings(c, w)
 	return c
+}
+
+// writing is what matters of an expression's text besides the values.
+type writing struct {
+	evenMinutes bool // a part of the minutes repeats through the whole hour
+	uneven      bool // */7: a step through seconds, minutes or hours that is no divisor
+	dayNumbers  bool // days are numbers, in a dialect that was guessed
+	ignoredStep bool // quartz: MAR/3
+	ignoredDays bool // quartz: 1W,15W
 }
 
 // bits collects a field whose values fit 0-63.

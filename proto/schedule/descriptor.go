@@ -4,21 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
-// descriptors are the words that stand for a whole expression, as crontab(5)
-// lists them. @reboot is missing on purpose: a job has no machine that boots.
-var descriptors = map[string]string{
-	"@yearly":   "0 0 1 1 *",
-	"@annually": "0 0 1 1 *",
-	"@monthly":  "0 0 1 * *",
-	"@weekly":   "0 0 * * 0",
-	"@daily":    "0 0 * * *",
-	"@midnight": "0 0 * * *",
-	"@hourly":   "0 * * * *",
-}
-
-// descriptor reads @daily and "@every 90s".
+// descriptor reads @daily by robfig's parser, and "@every 90s". @reboot is missing
+// on purpose: a job has no machine that boots.
 func (p *parser) descriptor() (*Cron, *ParseError) {
 	t := p.tokens[0]
 	word := strings.ToLower(t.text)
@@ -29,8 +20,8 @@ func (p *parser) descriptor() (*Cron, *ParseError) {
 	if word == "@every" {
 		return p.every()
 	}
-	plain, ok := descriptors[word]
-	if !ok {
+	read, err := robfig.Parse(word)
+	if err != nil {
 		hint := "known are @yearly @monthly @weekly @daily @hourly and @every 1h30m"
 		if word == "@reboot" {
 			hint = "a job is not bound to one machine; use a one-shot schedule"
@@ -42,15 +33,11 @@ func (p *parser) descriptor() (*Cron, *ParseError) {
 		return nil, p.fail(extra.pos, end.pos+len(end.text)-extra.pos, FieldNone, CodeFieldCount,
 			"nothing may follow "+word, "")
 	}
-	c, err := (&parser{expr: plain, tokens: split(plain)}).parse(DialectStandard)
-	if err != nil {
-		return nil, err
-	}
-	c.expr = p.expr
-	return c, nil
+	p.dialect = DialectStandard
+	return p.fromRobfig(read.(*cron.SpecSchedule), true).complete(writing{}), nil
 }
 
-// every reads the interval of @every.
+// every reads the interval of @every. robfig's parser would round it to seconds.
 func (p *parser) every() (*Cron, *ParseError) {
 	const hint = "for example @every 90s or @every 1h30m"
 	if len(p.tokens) == 1 {

@@ -18,6 +18,9 @@ func FuzzParse(f *testing.F) {
 	}
 	zone := mustZone(f, "America/New_York")
 	f.Fuzz(func(t *testing.T, expr string, sec int64) {
+		if len(split(expr)) > 0 {
+			checkParsersAgree(t, expr)
+		}
 		for _, d := range []Dialect{DialectAuto, DialectStandard, DialectSeconds, DialectQuartz} {
 			c, err := Parse(expr, d)
 			if err != nil {

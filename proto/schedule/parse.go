@@ -43,12 +43,22 @@ func (p *parser) parse(dialect Dialect) (*Cron, *ParseError) {
 	if p.tokens[0].text[0] == '@' {
 		return p.descriptor()
 	}
+	if dialect == DialectStandard {
+		if c := p.standard(); c != nil {
+			return c, nil
+		}
+	}
+	return p.own(auto)
+}
+
+// own reads fields of all dialects by our parser.
+func (p *parser) own(auto bool) (*Cron, *ParseError) {
 	if err := p.countFields(auto); err != nil {
 		return nil, err
 	}
 	var fields fieldSet
 	for i, t := range p.tokens {
-		rule := rules[dialect][i]
+		rule := rules[p.dialect][i]
 		items, err := p.field(rule, t)
 		if err != nil {
 			return nil, err
@@ -58,7 +68,7 @@ func (p *parser) parse(dialect Dialect) (*Cron, *ParseError) {
 	if err := p.checkDays(&fields); err != nil {
 		return nil, err
 	}
-	return newCron(p.expr, dialect, auto, &fields), nil
+	return newCron(p.expr, p.dialect, auto, &fields), nil
 }
 
 // check refuses what no dialect reads.

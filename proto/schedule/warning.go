@@ -54,8 +54,8 @@ func (w WarningCode) Text(lang string) string { return warningTexts[w][language(
 // empty for most. The slice belongs to the caller.
 func (c *Cron) Warnings() []WarningCode { return append([]WarningCode(nil), c.warnings...) }
 
-// findWarnings looks at a read expression. auto says that its dialect was guessed.
-func findWarnings(c *Cron, auto bool, f *fieldSet) []WarningCode {
+// findWarnings looks at a read expression.
+func findWarnings(c *Cron, w writing) []WarningCode {
 	var found []WarningCode
 	add := func(w WarningCode, when bool) {
 		if when {
@@ -64,13 +64,25 @@ func findWarnings(c *Cron, auto bool, f *fieldSet) []WarningCode {
 	}
 	add(WarnNever, c.never)
 	add(WarnEitherDay, c.days.mode == dayEither)
-	add(WarnDayNumbers, auto && c.dialect == DialectSeconds && anyItem(f.items[FieldDayOfWeek], func(it item) bool { return it.number }))
-	add(WarnIgnoredStep, f.any(func(it item) bool { return it.ignored }))
-	add(WarnIgnoredDays, f.ignoredDays())
-	add(WarnUnevenStep, f.uneven(FieldSecond) || f.uneven(FieldMinute) || f.uneven(FieldHour))
+	add(WarnDayNumbers, w.dayNumbers)
+	add(WarnIgnoredStep, w.ignoredStep)
+	add(WarnIgnoredDays, w.ignoredDays)
+	add(WarnUnevenStep, w.uneven)
 	const late = 1<<29 | 1<<30 | 1<<31
 	add(WarnShortMonths, !c.never && c.days.mode != dayOfWeek && c.days.mode != dayEither && !c.days.last && c.days.dom&^late == 0)
 	return found
+}
+
+// writing looks at the items; guessed says that a number for a day may be
+// another day than its author meant.
+func (f *fieldSet) writing(guessed bool) writing {
+	return writing{
+		evenMinutes: anyItem(f.items[FieldMinute], func(it item) bool { return it.even(f.rule[FieldMinute]) }),
+		uneven:      f.uneven(FieldSecond) || f.uneven(FieldMinute) || f.uneven(FieldHour),
+		dayNumbers:  guessed && anyItem(f.items[FieldDayOfWeek], func(it item) bool { return it.number }),
+		ignoredStep: f.any(func(it item) bool { return it.ignored }),
+		ignoredDays: f.ignoredDays(),
+	}
 }
 
 // anyItem reports whether an item has a property.
