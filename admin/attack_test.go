@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -144,29 +144,23 @@ func (v *victim) startShop() {
 	case <-time.After(30 * time.Second):
 		v.t.Fatal("the executor did not register")
 	}
-	var list struct{ Items []struct{ ID, Name string } }
-	require.NoError(v.t, v.api.Call(v.t.Context(), http.MethodGet, "/api/v1/executors", nil, &list))
-	for _, e := range list.Items {
-		if e.Name == "shop" {
-			v.job, err = v.api.CreateJob(v.t.Context(), map[string]any{
-				"name": "sell", "executor": map[string]string{"id": e.ID}, "handler": "sell",
-				"schedule": map[string]any{"kind": "none", "zone": "UTC"},
-			})
-			require.NoError(v.t, err)
-		}
-	}
+	v.job, err = v.api.MakeJob(v.t.Context(), apiclient.JobWrite{
+		Name: "sell", Executor: apiclient.ExecutorChoice{Name: "shop"}, Handler: "sell",
+		Schedule: apiclient.ScheduleWrite{Kind: "none", Zone: "UTC"},
+	})
+	require.NoError(v.t, err)
 }
 
 // sell runs the job once and waits for its success.
 func (v *victim) sell(ctx context.Context) error {
-	var r struct{ ID, State string }
-	if err := v.api.Call(ctx, http.MethodPost, "/api/v1/jobs/"+v.job+"/run", map[string]any{}, &r); err != nil {
+	id, err := v.api.RunNow(ctx, v.job)
+	if err != nil {
 		return err
 	}
-	return lab.Until(ctx, time.Minute, "run "+r.ID, func(ctx context.Context) error {
-		err := v.api.Call(ctx, http.MethodGet, "/api/v1/runs/"+r.ID, nil, &r)
-		if err == nil && r.State != "succeeded" {
-			err = fmt.Errorf("it is %s", r.State)
+	return lab.Until(ctx, time.Minute, "run "+id, func(ctx context.Context) error {
+		r, err := v.api.GetRun(ctx, id)
+		if err == nil && r.Value.State != "succeeded" {
+			err = fmt.Errorf("it is %s", r.Value.State)
 		}
 		return err
 	})

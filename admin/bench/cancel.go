@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -30,46 +30,34 @@ const (
 // what makes it stop.
 type stopping struct {
 	variant, state, reason string
-	job                    map[string]any
+	job                    apiclient.JobWrite
 	// stop asks for the end, and returns since when it was due; nil: the end is
 	// due cancelTimeout after the start.
-	stop func(ctx context.Context, api *lab.API, job string, r *stoppedRun) (time.Time, error)
+	stop func(ctx context.Context, api *lab.API, job string, r *apiclient.RunDetail) (time.Time, error)
 	// again says that another run of the job is there, which has to be killed.
 	again bool
 }
 
-// stoppedRun is what the API tells of a run.
-type stoppedRun struct {
-	ID, State, Reason     string
-	StartedAt, FinishedAt *time.Time
-	Lingers               bool
-}
-
 var stoppings = []stopping{
-	{variant: "kill", state: "cancelled", reason: "killed", job: map[string]any{"blocking": "parallel"}, stop: killRun},
+	{variant: "kill", state: "cancelled", reason: "killed", job: apiclient.JobWrite{Blocking: "parallel"}, stop: killRun},
 	{
-		variant: "timeout", state: "timed_out", reason: "timeout", job: map[string]any{"blocking": "parallel", "timeout": cancelTimeout.String()},
+		variant: "timeout", state: "timed_out", reason: "timeout", job: apiclient.JobWrite{Blocking: "parallel", Timeout: cancelTimeout.String()},
 	},
 	{
-		variant: "cover early", state: "cancelled", reason: "covered", job: map[string]any{"blocking": "cover_early"}, again: true,
-		stop: func(ctx context.Context, api *lab.API, job string, r *stoppedRun) (began time.Time, err error) {
+		variant: "cover early", state: "cancelled", reason: "covered", job: apiclient.JobWrite{Blocking: "cover_early"}, again: true,
+		stop: func(ctx context.Context, api *lab.API, job string, r *apiclient.RunDetail) (began time.Time, err error) {
 			began = time.Now()
-			next, err := startRun(ctx, api, job)
+			next, err := api.RunNow(ctx, job)
 			r.ID = next
 			return began, err
 		},
 	},
 }
 
-func killRun(ctx context.Context, api *lab.API, _ string, r *stoppedRun) (time.Time, error) {
+func killRun(ctx context.Context, api *lab.API, _ string, r *apiclient.RunDetail) (time.Time, error) {
 	began := time.Now()
-	return began, api.Call(ctx, http.MethodPost, "/api/v1/runs/"+r.ID+"/cancel", map[string]string{"reason": "bench"}, nil)
-}
-
-func startRun(ctx context.Context, api *lab.API, job string) (string, error) {
-	var r stoppedRun
-	err := api.Call(ctx, http.MethodPost, "/api/v1/jobs/"+job+"/run", map[string]any{}, &r)
-	return r.ID, err
+	_, err := api.CancelRun(ctx, r.ID, apiclient.CancelRunInputBody{Reason: "bench"})
+	return began, err
 }
 
 // cancel measures how long it takes from the wish that a handler ends until the
@@ -131,24 +119,20 @@ func (f *fleet) cancel(ctx context.Context, s stopping, r *Result) error {
 }
 
 func (f *fleet) stoppedJob(ctx context.Context, api *lab.API, s stopping, worker int) (string, error) {
-	job := map[string]any{
-		"name": fmt.Sprintf("%s %d", s.variant, worker), "executor": map[string]string{"id": f.executor.String()}, "handler": handlerListens,
-		"schedule": map[string]any{"kind": "none", "zone": "UTC"},
-	}
-	for k, v := range s.job {
-		job[k] = v
-	}
-	return api.CreateJob(ctx, job)
+	job := s.job
+	job.Name, job.Handler = fmt.Sprintf("%s %d", s.variant, worker), handlerListens
+	job.Executor.ID, job.Schedule = f.executor.String(), apiclient.ScheduleWrite{Kind: "none", Zone: "UTC"}
+	return api.MakeJob(ctx, job)
 }
 
 // trial starts a run, has it stopped once its handler runs, and returns after
 // how many milliseconds the row said so.
 func (s *stopping) trial(ctx context.Context, api *lab.API, job string) (float64, error) {
-	id, err := startRun(ctx, api, job)
+	id, err := api.RunNow(ctx, job)
 	if err != nil {
 		return 0, err
 	}
-	r, err := awaitRun(ctx, api, id, func(r *stoppedRun) bool { return r.State == "running" })
+	r, err := awaitRun(ctx, api, id, func(r *apiclient.RunDetail) bool { return r.State == "running" })
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +142,7 @@ func (s *stopping) trial(ctx context.Context, api *lab.API, job string) (float64
 			return 0, err
 		}
 	}
-	ended, err := awaitRun(ctx, api, id, func(r *stoppedRun) bool { return r.FinishedAt != nil })
+	ended, err := awaitRun(ctx, api, id, func(r *apiclient.RunDetail) bool { return r.FinishedAt != nil })
 	if err != nil {
 		return 0, err
 	}
@@ -172,7 +156,7 @@ func (s *stopping) trial(ctx context.Context, api *lab.API, job string) (float64
 		if _, err := killRun(ctx, api, job, &r); err != nil {
 			return 0, err
 		}
-		if _, err := awaitRun(ctx, api, r.ID, func(r *stoppedRun) bool { return r.FinishedAt != nil }); err != nil {
+		if _, err := awaitRun(ctx, api, r.ID, func(r *apiclient.RunDetail) bool { return r.FinishedAt != nil }); err != nil {
 			return 0, err
 		}
 	}
@@ -180,15 +164,15 @@ func (s *stopping) trial(ctx context.Context, api *lab.API, job string) (float64
 }
 
 // awaitRun polls a run until it is as wanted.
-func awaitRun(ctx context.Context, api *lab.API, id string, as func(*stoppedRun) bool) (r stoppedRun, err error) {
+func awaitRun(ctx context.Context, api *lab.API, id string, as func(*apiclient.RunDetail) bool) (r apiclient.RunDetail, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cancelWithin, fmt.Errorf("run %s has not moved for %s", id, cancelWithin))
 	defer cancel()
 	for {
-		r = stoppedRun{}
-		if err := api.Call(ctx, http.MethodGet, "/api/v1/runs/"+id, nil, &r); err != nil {
+		d, err := api.GetRun(ctx, id)
+		if err != nil {
 			return r, err
 		}
-		if as(&r) {
+		if r = d.Value; as(&r) {
 			return r, nil
 		}
 		if err := pause(ctx, cancelPoll); err != nil {

@@ -117,7 +117,7 @@ func (f *fleet) startAdmins(ctx context.Context, n int) (err error) {
 
 func (f *fleet) startExecutors(ctx context.Context, slots int) error {
 	api := f.lab.Admins[0].API
-	id, token, err := api.CreateExecutor(ctx, "bench")
+	id, token, err := api.MakeExecutor(ctx, "bench")
 	if err != nil {
 		return err
 	}

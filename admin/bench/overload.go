@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -260,7 +260,7 @@ func (f *fleet) pauseSome(ctx context.Context, jobs []domain.JobID, until time.T
 		group.Go(func() error {
 			asked := time.Now()
 			api := f.lab.Admins[i%len(f.lab.Admins)].API
-			if api.Call(ctx, http.MethodPost, "/api/v1/jobs/"+id.String()+"/pause", nil, nil) == nil {
+			if _, err := api.PauseJob(ctx, id.String(), apiclient.PauseInputBody{}); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				took = append(took, ms(time.Since(asked)))

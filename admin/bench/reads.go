@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/url"
 	"time"
 
-	"github.com/carillon-sched/carillon/internal/lab"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 const (
@@ -21,36 +20,56 @@ const (
 
 // list is one way to ask for a list.
 type list struct {
-	what, path string
-	// filter of the next question; nil: the pages are turned, from the first on.
-	filter func() url.Values
+	what string
+	jobs bool // else runs
+	// page asks; without another filter the pages are turned, from the first on.
+	page     func(ctx context.Context, cursor string) (ids []string, next *string, err error)
+	filtered bool
 }
 
 // reads measures pages of lists through the API, asked for one after the other,
 // while nothing else goes on: two results. r tells what was filled in before.
 func (f *fleet) reads(ctx context.Context, r *Result) error {
-	const jobs, runs = "/api/v1/jobs", "/api/v1/runs"
 	api, random := f.lab.Admins[0].API, rand.New(rand.NewPCG(1, 1)) // the same questions in each run
 	var ids []string
-	of := func(name string, value func() string) func() url.Values {
-		return func() url.Values { return url.Values{name: {value()}} }
+	jobs := func(what string, filter func(*apiclient.ListJobsParams)) list {
+		return list{what, true, func(ctx context.Context, cursor string) ([]string, *string, error) {
+			params := apiclient.ListJobsParams{Limit: readSize, Cursor: cursor}
+			if filter != nil {
+				filter(&params)
+			}
+			d, err := api.ListJobs(ctx, params)
+			return idsOf(d.Value.Items, func(j apiclient.Job) string { return j.ID }), d.Value.NextCursor, err
+		}, filter != nil}
+	}
+	runs := func(what string, filter func(*apiclient.ListRunsParams)) list {
+		return list{what, false, func(ctx context.Context, cursor string) ([]string, *string, error) {
+			params := apiclient.ListRunsParams{Limit: readSize, Cursor: cursor}
+			if filter != nil {
+				filter(&params)
+			}
+			d, err := api.ListRuns(ctx, params)
+			return idsOf(d.Value.Items, func(r apiclient.Run) string { return r.ID }), d.Value.NextCursor, err
+		}, filter != nil}
 	}
 	groups := []struct {
 		what  string
 		lists []list
 	}{
 		{fmt.Sprintf("%d of %d jobs", readSize, r.Jobs), []list{
-			{"page by page", jobs, nil},
-			{"by a part of the name", jobs, of("q", func() string { return fmt.Sprintf("ive-%05d", random.IntN(max(1, r.Jobs/100))) })},
-			{"in another order", jobs, of("sort", func() string { return []string{"nextFireAt", "updatedAt"}[random.IntN(2)] })},
+			jobs("page by page", nil),
+			jobs("by a part of the name", func(p *apiclient.ListJobsParams) { p.Q = fmt.Sprintf("ive-%05d", random.IntN(max(1, r.Jobs/100))) }),
+			jobs("in another order", func(p *apiclient.ListJobsParams) { p.Sort = []string{"nextFireAt", "updatedAt"}[random.IntN(2)] }),
 		}},
 		{fmt.Sprintf("%d of %d runs", readSize, r.Rows), []list{
-			{"page by page", runs, nil},
-			{"of a job", runs, of("jobId", func() string { return ids[random.IntN(len(ids))] })},
-			{"in a state", runs, of("state", func() string { return []string{"failed", "succeeded", "failed,lost,timed_out"}[random.IntN(3)] })},
-			{"before a time", runs, of("to", func() string {
-				return time.Now().Add(-time.Duration(random.Int64N(int64(archiveSpan)))).Format(time.RFC3339)
-			})},
+			runs("page by page", nil),
+			runs("of a job", func(p *apiclient.ListRunsParams) { p.JobID = ids[random.IntN(len(ids))] }),
+			runs("in a state", func(p *apiclient.ListRunsParams) {
+				p.State = []string{"failed", "succeeded", "failed,lost,timed_out"}[random.IntN(3)]
+			}),
+			runs("before a time", func(p *apiclient.ListRunsParams) {
+				p.To = time.Now().Add(-time.Duration(random.Int64N(int64(archiveSpan)))).Format(time.RFC3339)
+			}),
 		}},
 	}
 	for _, g := range groups {
@@ -61,11 +80,11 @@ func (f *fleet) reads(ctx context.Context, r *Result) error {
 		began := time.Now()
 		var all []float64
 		for _, l := range g.lists {
-			took, seen, err := f.read(ctx, api, l)
+			took, seen, err := f.read(ctx, l)
 			if err != nil {
-				return fmt.Errorf("read %s: %w", l.path, err)
+				return fmt.Errorf("read %s, %s: %w", g.what, l.what, err)
 			}
-			if l.path == jobs {
+			if l.jobs {
 				ids = append(ids, seen...)
 			}
 			all = append(all, took...)
@@ -79,34 +98,31 @@ func (f *fleet) reads(ctx context.Context, r *Result) error {
 
 // read asks for pages, and returns how many milliseconds each took, and what
 // stood on them.
-func (f *fleet) read(ctx context.Context, api *lab.API, l list) (took []float64, ids []string, err error) {
+func (f *fleet) read(ctx context.Context, l list) (took []float64, ids []string, err error) {
 	cursor := ""
 	for range f.b.readsEach() {
-		values := url.Values{}
-		if l.filter != nil {
-			values = l.filter()
-		} else if cursor != "" {
-			values.Set("cursor", cursor)
-		}
-		values.Set("limit", fmt.Sprint(readSize))
-		var page struct {
-			Items      []struct{ ID string }
-			NextCursor string
-		}
 		began := time.Now()
-		if err := api.Call(ctx, http.MethodGet, l.path+"?"+values.Encode(), nil, &page); err != nil {
+		seen, next, err := l.page(ctx, cursor)
+		if err != nil {
 			return nil, nil, err
 		}
 		took = append(took, millisOf(time.Since(began)))
-		if len(page.Items) == 0 {
-			return nil, nil, fmt.Errorf("nothing is found by %s", values.Encode())
+		if len(seen) == 0 {
+			return nil, nil, errors.New("nothing is found")
 		}
-		for _, i := range page.Items {
-			ids = append(ids, i.ID)
+		ids = append(ids, seen...)
+		if cursor = ""; next != nil && !l.filtered {
+			cursor = *next
 		}
-		cursor = page.NextCursor
 	}
 	return took, ids, nil
+}
+
+func idsOf[T any](items []T, id func(T) string) (ids []string) {
+	for _, i := range items {
+		ids = append(ids, id(i))
+	}
+	return ids
 }
 
 func (b *bench) readsEach() int {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -41,14 +41,14 @@ func (b *bench) tail() (parts []part) {
 // tail follows the log of one run, and then kills it.
 func (f *fleet) tail(ctx context.Context, r *Result) error {
 	api := f.lab.Admins[len(f.lab.Admins)-1].API
-	job, err := api.CreateJob(ctx, map[string]any{
-		"name": "tail", "executor": map[string]string{"id": f.executor.String()}, "handler": handlerTalks, "blocking": "parallel",
-		"schedule": map[string]any{"kind": "none", "zone": "UTC"},
+	job, err := api.MakeJob(ctx, apiclient.JobWrite{
+		Name: "tail", Executor: apiclient.ExecutorChoice{ID: f.executor.String()}, Handler: handlerTalks, Blocking: "parallel",
+		Schedule: apiclient.ScheduleWrite{Kind: "none", Zone: "UTC"},
 	})
 	if err != nil {
 		return err
 	}
-	id, err := startRun(ctx, api, job)
+	id, err := api.RunNow(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (f *fleet) tail(ctx context.Context, r *Result) error {
 	if err != nil {
 		return err
 	}
-	_, err = killRun(ctx, api, job, &stoppedRun{ID: id})
+	_, err = killRun(ctx, api, job, &apiclient.RunDetail{ID: id})
 	return err
 }
 
@@ -70,26 +70,19 @@ func (f *fleet) tail(ctx context.Context, r *Result) error {
 func follow(ctx context.Context, api *lab.API, run string, lines int) (took []float64, err error) {
 	after := int64(0)
 	for len(took) < lines {
-		var page struct {
-			Lines []struct {
-				N  int64
-				At time.Time
-			}
-			Next     int64
-			Complete bool
-		}
-		if err := api.Call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/runs/%s/log?after=%d&wait=10s", run, after), nil, &page); err != nil {
+		page, err := api.GetRunLog(ctx, run, apiclient.GetRunLogParams{After: after, Wait: "10s"})
+		if err != nil {
 			return took, err
 		}
 		now := time.Now()
-		for _, l := range page.Lines {
+		for _, l := range page.Value.Lines {
 			if after++; l.N != after {
 				return took, fmt.Errorf("line %d came where %d was expected", l.N, after)
 			}
 			took = append(took, millisOf(now.Sub(l.At)))
 		}
-		after = page.Next
-		if page.Complete {
+		after = page.Value.Next
+		if page.Value.Complete {
 			return took, errors.New("the log has ended")
 		}
 	}

@@ -134,7 +134,7 @@ func rooms() []Room {
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{benchRoom, []string{
 			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
-			gateway, verify, lab, "admin", "executor-sdk", "proto",
+			gateway, verify, lab, apiclient, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
 		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent, apiclient}, whyCmd},
@@ -147,11 +147,11 @@ func rooms() []Room {
 		{"internal/docs", nil, "it reads documents as files; what they say is not for it to know"},
 		{apiclient, nil, "it knows the API's document and nothing of the server"},
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
-		{lab, []string{verify}, "it drives real processes from outside: it may know no more than a user"},
+		{lab, []string{verify, apiclient}, "it drives real processes from outside: it may know no more than a user"},
 		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
 		{faults + "/hostile", []string{"proto"}, "an attacker knows what the specification says, and a token"},
-		{faults, []string{"executor-sdk", testenv, lab, verify, expand, faults + "/proxy", faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
+		{faults, []string{"executor-sdk", testenv, apiclient, lab, verify, expand, faults + "/proxy", faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 		{"internal/mutants", nil, "it changes the text of rooms and runs their tests: it may believe none of them"},
 	}

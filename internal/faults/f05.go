@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -190,21 +189,16 @@ func (u *upgrade) works(ctx context.Context, a *lab.Admin) error {
 
 // says checks that the node is of that version: else nothing was replaced.
 func (u *upgrade) says(ctx context.Context, a *lab.Admin, version string) error {
-	var cluster struct {
-		Nodes []struct {
-			Current bool
-			Version string
-		}
-	}
-	if err := a.API.Call(ctx, http.MethodGet, "/api/v1/cluster", nil, &cluster); err != nil {
+	cluster, err := a.API.GetCluster(ctx)
+	if err != nil {
 		return err
 	}
-	for _, n := range cluster.Nodes {
+	for _, n := range cluster.Value.Nodes {
 		if n.Current && n.Version == version {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s does not say that it is of version %q: %+v", a.Name, version, cluster.Nodes)
+	return fmt.Errorf("%s does not say that it is of version %q: %+v", a.Name, version, cluster.Value.Nodes)
 }
 
 // migrations returns how many files the schema was made of.

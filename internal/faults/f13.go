@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/faults/netns"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
@@ -119,15 +119,12 @@ func (s *stage) silent(ctx context.Context, kinds ...silence) error {
 // untilOffline waits until the instance is no longer said to be online.
 func (s *stage) untilOffline(ctx context.Context, name string) (time.Duration, error) {
 	began := time.Now()
-	path := "/api/v1/executors/" + s.tenant.executorID + "/instances"
 	err := lab.Until(ctx, 35*time.Second, name+" noticed", func(ctx context.Context) error {
-		var list struct {
-			Items []struct{ Name, State string }
-		}
-		if err := s.fleet.Admins[0].API.Call(ctx, http.MethodGet, path, nil, &list); err != nil {
+		list, err := s.fleet.Admins[0].API.ListInstances(ctx, s.tenant.executorID, apiclient.ListInstancesParams{})
+		if err != nil {
 			return err
 		}
-		for _, one := range list.Items {
+		for _, one := range list.Value.Items {
 			if one.Name == name && one.State == "online" {
 				return fmt.Errorf("it is %s", one.State)
 			}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -98,7 +98,7 @@ func (s *stage) judgeFlood(ctx context.Context, j *judged, flood string, sayers 
 		if !heard[r.Job] || !within(r.FireAt, []cut{f.flooded}) {
 			continue
 		}
-		page, err := s.readLog(ctx, r.Key, "")
+		page, err := s.readLog(ctx, r.Key, apiclient.GetRunLogParams{})
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (s *stage) floodLog(ctx context.Context, j *judged, flood string) (handed, 
 	}
 	var dropped int64
 	for after := int64(0); ; {
-		page, err := s.readLog(ctx, key, fmt.Sprintf("?limit=5000&after=%d", after))
+		page, err := s.readLog(ctx, key, apiclient.GetRunLogParams{Limit: 5000, After: after})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -170,22 +170,24 @@ func (s *stage) floodLog(ctx context.Context, j *judged, flood string) (handed, 
 	}
 }
 
+// logPage is a piece of a log with the attributes that witnesses write.
 type logPage struct {
+	apiclient.LogPage
 	Lines []struct {
-		N     int64
-		At    time.Time
 		Attrs struct {
 			Key     string
 			Dropped int64
 		}
 	}
-	Next, LastLine      int64
-	Complete, Truncated bool
 }
 
-func (s *stage) readLog(ctx context.Context, run, query string) (page logPage, err error) {
-	err = s.tenant.api(0).Call(ctx, http.MethodGet, "/api/v1/runs/"+run+"/log"+query, nil, &page)
-	return page, err
+func (s *stage) readLog(ctx context.Context, run string, params apiclient.GetRunLogParams) (logPage, error) {
+	d, err := s.tenant.api(0).GetRunLog(ctx, run, params)
+	if err != nil {
+		return logPage{}, err
+	}
+	page, err := apiclient.As[logPage](d)
+	return page.Value, err
 }
 
 // logWatch is what was seen of the executor.
@@ -207,14 +209,14 @@ func (s *stage) watchLogs(ctx context.Context, jobID string, length time.Duratio
 		if err != nil {
 			return lateness{}, w, err
 		}
-		var page logPage
-		if err := s.tenant.api(i+1).Call(ctx, http.MethodGet, "/api/v1/runs/"+run+"/log?wait=20s", nil, &page); err != nil {
+		page, err := s.tenant.api(i+1).GetRunLog(ctx, run, apiclient.GetRunLogParams{Wait: "20s"})
+		if err != nil {
 			return lateness{}, w, err
 		}
-		if len(page.Lines) == 0 {
+		if len(page.Value.Lines) == 0 {
 			return lateness{}, w, fmt.Errorf("no line of run %s within 20 s", run)
 		}
-		ms = append(ms, float64(time.Since(page.Lines[0].At).Microseconds())/1000)
+		ms = append(ms, float64(time.Since(page.Value.Lines[0].At).Microseconds())/1000)
 		if err := wait(ctx, 100*time.Millisecond); err != nil {
 			return lateness{}, w, err
 		}
@@ -223,17 +225,12 @@ func (s *stage) watchLogs(ctx context.Context, jobID string, length time.Duratio
 }
 
 func (w *logWatch) look(ctx context.Context, s *stage) error {
-	var list struct {
-		Items []struct {
-			State           string
-			LastHeartbeatAt time.Time
-		}
-	}
-	if err := s.tenant.api(0).Call(ctx, http.MethodGet, "/api/v1/executors/"+s.tenant.executorID+"/instances", nil, &list); err != nil {
+	list, err := s.tenant.api(0).ListInstances(ctx, s.tenant.executorID, apiclient.ListInstancesParams{})
+	if err != nil {
 		return err
 	}
 	w.looks++
-	for _, one := range list.Items {
+	for _, one := range list.Value.Items {
 		w.heartbeat = max(w.heartbeat, time.Since(one.LastHeartbeatAt))
 		if one.State != "online" {
 			w.offline++
@@ -245,12 +242,11 @@ func (w *logWatch) look(ctx context.Context, s *stage) error {
 // runNow starts a job and returns the run's id.
 func (s *stage) runNow(ctx context.Context, api *lab.API, jobID string) (string, error) {
 	call := &verify.Call{Op: verify.OpTrigger, Tenant: s.tenant.id, Job: jobID, Invoke: verify.At(time.Now())}
-	var run struct{ ID string }
-	err := api.Call(ctx, http.MethodPost, "/api/v1/jobs/"+jobID+"/run", map[string]any{}, &run)
+	run, err := api.RunNow(ctx, jobID)
 	if err == nil {
-		call.Key, call.Ack = run.ID, verify.At(time.Now())
+		call.Key, call.Ack = run, verify.At(time.Now())
 	}
-	return run.ID, errors.Join(err, s.history.Append(call))
+	return run, errors.Join(err, s.history.Append(call))
 }
 
 // footprint is what processes have in memory, in bytes.

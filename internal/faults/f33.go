@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -160,22 +160,20 @@ func (j *judged) stagesOf(tenant string, cuts ...cut) map[string]lateness {
 // addTenant makes a second tenant with an executor process of its own.
 func (s *stage) addTenant(ctx context.Context, name string) (*tenant, error) {
 	root := s.fleet.Admins[0].API.As("")
-	var session struct{ AccessToken string }
-	login := map[string]string{"username": "admin", "password": s.fleet.Password}
-	if err := root.Call(ctx, http.MethodPost, "/api/v1/auth/login", login, &session); err != nil {
+	session, err := root.Login(ctx, apiclient.LoginInputBody{Username: "admin", Password: s.fleet.Password})
+	if err != nil {
 		return nil, err
 	}
-	root.Token = session.AccessToken
-	var made struct{ ID string }
-	if err := root.Call(ctx, http.MethodPost, "/api/v1/tenants", map[string]string{"name": name}, &made); err != nil {
+	root.Token = session.Value.AccessToken
+	made, err := root.CreateTenant(ctx, apiclient.CreateTenantInputBody{Name: name})
+	if err != nil {
 		return nil, err
 	}
 	if err := root.SignIn(ctx, "admin", s.fleet.Password, name); err != nil {
 		return nil, err
 	}
-	t := &tenant{id: made.ID, api: func(i int) *lab.API { return s.fleet.Admins[i%len(s.fleet.Admins)].API.As(root.Token) }}
-	var err error
-	if t.executorID, t.token, err = root.CreateExecutor(ctx, "witness"); err != nil {
+	t := &tenant{id: made.Value.ID, api: func(i int) *lab.API { return s.fleet.Admins[i%len(s.fleet.Admins)].API.As(root.Token) }}
+	if t.executorID, t.token, err = root.MakeExecutor(ctx, "witness"); err != nil {
 		return nil, err
 	}
 	w, err := s.startWitness("executor-of-"+name, t, nil)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // trial is one change that ought to keep a job from starting.
@@ -165,16 +165,18 @@ func (c *changer) far() job {
 // change asks for one change and writes the call down.
 func (c *changer) change(ctx context.Context, op verify.Op, to job) (ack verify.Time, err error) {
 	call := &verify.Call{Op: op, Tenant: c.s.tenant.id, Job: c.id, Invoke: verify.At(time.Now())}
-	api, path := c.s.tenant.api(c.i+c.made), "/api/v1/jobs/"+c.id
+	api := c.s.tenant.api(c.i + c.made)
 	switch op {
 	case verify.OpEdit:
 		c.revision++
 		call.Spec, call.Revision = to.spec(), c.revision
-		err = api.Call(ctx, http.MethodPut, path, to.body(c.s.tenant.executorID), nil, "If-Match", "*")
+		_, err = api.UpdateJob(ctx, c.id, apiclient.UpdateJobParams{IfMatch: "*"}, to.body(c.s.tenant.executorID))
 	case verify.OpDelete:
-		err = api.Call(ctx, http.MethodDelete, path, nil, nil)
+		_, err = api.DeleteJob(ctx, c.id)
+	case verify.OpPause:
+		_, err = api.PauseJob(ctx, c.id, apiclient.PauseInputBody{})
 	default:
-		err = api.Call(ctx, http.MethodPost, path+"/"+string(op), nil, nil)
+		_, err = api.ResumeJob(ctx, c.id)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s job %s: %w", op, c.id, err)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"syscall"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/faults/hostile"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
@@ -119,10 +119,10 @@ func (s *stage) beside(ctx context.Context, jobID string, length time.Duration) 
 }
 
 func (s *stage) signIns(ctx context.Context, end time.Time) (ms []float64, err error) {
-	in := map[string]string{"username": "admin", "password": s.fleet.Password}
+	who := apiclient.LoginInputBody{Username: "admin", Password: s.fleet.Password}
 	for time.Now().Before(end) {
 		began := time.Now()
-		if err := s.fleet.Admins[0].API.As("").Call(ctx, http.MethodPost, "/api/v1/auth/login", in, nil); err != nil {
+		if _, err := s.fleet.Admins[0].API.As("").Login(ctx, who); err != nil {
 			return ms, fmt.Errorf("log in: %w", err)
 		}
 		ms = append(ms, float64(time.Since(began).Microseconds())/1000)

@@ -5,12 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -130,13 +130,13 @@ func (s *stage) makeVictims(ctx context.Context, all []*victim) error {
 		body := j.withDefaults().body(s.tenant.executorID)
 		if v.calendar {
 			calendar := fmt.Sprintf("calendar-%d", i)
-			if err := api.Call(ctx, http.MethodPost, "/api/v1/calendars", map[string]any{"name": calendar}, nil); err != nil {
+			if _, err := api.CreateCalendar(ctx, apiclient.CalendarSpec{Name: calendar}); err != nil {
 				return err
 			}
-			body["schedule"].(map[string]any)["calendars"] = []map[string]string{{"name": calendar}}
+			body.Schedule.Calendars = []apiclient.CalendarChoice{{Name: calendar}}
 		}
 		var err error
-		if v.id, err = api.CreateJob(ctx, body); err != nil {
+		if v.id, err = api.MakeJob(ctx, body); err != nil {
 			return fmt.Errorf("%s: %w", v.kind, err)
 		}
 		s.unjudged[v.id] = true

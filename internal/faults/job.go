@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -46,33 +46,33 @@ const (
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // body is the job as the API takes it.
-func (j job) body(executorID string) map[string]any {
-	schedule := map[string]any{"kind": j.kind}
+func (j job) body(executorID string) apiclient.JobWrite {
+	schedule := apiclient.ScheduleWrite{Kind: j.kind}
 	switch j.kind {
 	case "cron":
-		schedule["expr"], schedule["dialect"], schedule["zone"] = j.expr, "seconds", "UTC"
+		schedule.Expr, schedule.Dialect, schedule.Zone = j.expr, "seconds", "UTC"
 	case "fixed_rate":
-		schedule["every"] = j.every.String()
+		schedule.Every = j.every.String()
 	case "once":
-		schedule["at"] = stamp(j.at)
+		schedule.At = stamp(j.at)
 	}
 	if !j.startAt.IsZero() {
-		schedule["startAt"] = stamp(j.startAt)
+		schedule.StartAt = stamp(j.startAt)
 	}
 	if !j.endAt.IsZero() {
-		schedule["endAt"] = stamp(j.endAt)
+		schedule.EndAt = stamp(j.endAt)
 	}
-	body := map[string]any{
-		"name": j.name, "executor": map[string]string{"id": executorID}, "handler": j.handler, "schedule": schedule,
-		"misfire": map[string]string{"policy": j.misfire, "threshold": j.threshold.String()}, "blocking": j.blocking,
-		"onLost": j.onLost, "retry": map[string]any{"maxAttempts": max(1, j.maxAttempts), "delay": "100ms"},
-		"timeout": j.timeout.String(), "dispatchTimeout": j.wait.String(),
+	body := apiclient.JobWrite{
+		Name: j.name, Executor: apiclient.ExecutorChoice{ID: executorID}, Handler: j.handler, Schedule: schedule,
+		Misfire: &apiclient.MisfireWrite{Policy: j.misfire, Threshold: j.threshold.String()}, Blocking: j.blocking,
+		OnLost: j.onLost, Retry: &apiclient.RetryWrite{MaxAttempts: int64(max(1, j.maxAttempts)), Delay: "100ms"},
+		Timeout: j.timeout.String(), DispatchTimeout: j.wait.String(),
 	}
 	if j.shards > 0 {
-		body["sharding"] = map[string]any{"mode": "fixed", "shards": j.shards}
+		body.Sharding = &apiclient.Sharding{Mode: "fixed", Shards: int64(j.shards)}
 	}
 	if j.input != nil {
-		body["input"] = j.input
+		body.Input = lab.JSON(j.input)
 	}
 	return body
 }
@@ -133,7 +133,7 @@ func (s *stage) create(ctx context.Context, t *tenant, jobs []job) ([]string, er
 		group.Go(func() error {
 			j = j.withDefaults()
 			invoke := time.Now()
-			id, err := t.api(i).CreateJob(ctx, j.body(t.executorID))
+			id, err := t.api(i).MakeJob(ctx, j.body(t.executorID))
 			if err != nil {
 				return fmt.Errorf("create job %s: %w", j.name, err)
 			}
@@ -164,7 +164,8 @@ func (s *stage) pauseAll(ctx context.Context) error {
 			call := &verify.Call{Op: verify.OpPause, Tenant: t.id, Job: jobID, Invoke: verify.At(time.Now())}
 			err := lab.Until(ctx, time.Minute, "pause job "+jobID, func(ctx context.Context) error {
 				// Under more load than can be carried a node says to try again.
-				return t.api(n).Call(ctx, http.MethodPost, "/api/v1/jobs/"+jobID+"/pause", nil, nil)
+				_, err := t.api(n).PauseJob(ctx, jobID, apiclient.PauseInputBody{})
+				return err
 			})
 			if err != nil {
 				return err
@@ -180,16 +181,14 @@ func (s *stage) pauseAll(ctx context.Context) error {
 // trigger runs a job now and waits for its end at most wait; it returns the
 // run's state.
 func (s *stage) trigger(ctx context.Context, api *lab.API, t *tenant, jobID string, wait time.Duration) (state string, err error) {
-	var run struct{ ID, State string }
 	invoke := time.Now()
-	path := fmt.Sprintf("/api/v1/jobs/%s/run?wait=%s", jobID, wait)
-	err = api.Call(ctx, http.MethodPost, path, map[string]any{}, &run)
-	call := &verify.Call{Op: verify.OpTrigger, Tenant: t.id, Job: jobID, Invoke: verify.At(invoke), Key: run.ID}
+	run, err := api.RunJob(ctx, jobID, apiclient.RunJobParams{Wait: wait.String()}, apiclient.RunRequest{})
+	call := &verify.Call{Op: verify.OpTrigger, Tenant: t.id, Job: jobID, Invoke: verify.At(invoke), Key: run.Value.ID}
 	if err == nil {
 		call.Ack = verify.At(time.Now())
 	}
 	if werr := s.history.Append(call); werr != nil {
 		return "", werr
 	}
-	return run.State, err
+	return run.Value.State, err
 }

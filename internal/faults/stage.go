@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -141,13 +140,12 @@ func (s *stage) dsn(ctx context.Context, i int) (string, error) {
 // enter makes the tenant's executor and the canary.
 func (s *stage) enter(ctx context.Context) error {
 	first := s.fleet.Admins[0].API
-	var me struct{ Tenant struct{ ID string } }
-	if err := first.Call(ctx, http.MethodGet, "/api/v1/me", nil, &me); err != nil {
+	me, err := first.Me(ctx)
+	if err != nil {
 		return err
 	}
-	s.tenant = &tenant{id: me.Tenant.ID, api: func(i int) *lab.API { return s.fleet.Admins[i%len(s.fleet.Admins)].API }}
-	var err error
-	if s.tenant.executorID, s.tenant.token, err = first.CreateExecutor(ctx, "witness"); err != nil {
+	s.tenant = &tenant{id: me.Value.Tenant.ID, api: func(i int) *lab.API { return s.fleet.Admins[i%len(s.fleet.Admins)].API }}
+	if s.tenant.executorID, s.tenant.token, err = first.MakeExecutor(ctx, "witness"); err != nil {
 		return err
 	}
 	ids, err := s.create(ctx, s.tenant, []job{{name: "canary", handler: handlerTickIdem, onLost: "retry", maxAttempts: 3}})

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -83,26 +83,17 @@ func (s *stage) stopSome(ctx context.Context, how string, n int) ([]stopped, err
 
 // ask asks for a run of the job through admin i and does not wait for it.
 func (s *stage) ask(ctx context.Context, i int, job string) (key string, err error) {
-	var run struct{ ID string }
 	call := &verify.Call{Op: verify.OpTrigger, Tenant: s.tenant.id, Job: job, Invoke: verify.At(time.Now())}
-	if err = s.tenant.api(i).Call(ctx, http.MethodPost, "/api/v1/jobs/"+job+"/run", map[string]any{}, &run); err != nil {
+	if key, err = s.tenant.api(i).RunNow(ctx, job); err != nil {
 		return "", err
 	}
-	call.Key, call.Ack = run.ID, verify.At(time.Now())
-	return run.ID, s.history.Append(call)
+	call.Key, call.Ack = key, verify.At(time.Now())
+	return key, s.history.Append(call)
 }
 
-// runState is what the rows ask of a run.
-type runState struct {
-	State      string
-	StartedAt  *time.Time
-	Lingers    bool
-	ReturnedAt *time.Time
-}
-
-func (s *stage) runState(ctx context.Context, i int, key string) (r runState, err error) {
-	err = s.tenant.api(i).Call(ctx, http.MethodGet, "/api/v1/runs/"+key, nil, &r)
-	return r, err
+func (s *stage) runState(ctx context.Context, i int, key string) (apiclient.RunDetail, error) {
+	d, err := s.tenant.api(i).GetRun(ctx, key)
+	return d.Value, err
 }
 
 // began waits until the handler of a run is known to run.
@@ -154,7 +145,8 @@ func (s *stage) stopOne(ctx context.Context, how string, i int) (stopped, error)
 }
 
 func (s *stage) kill(ctx context.Context, i int, key string) error {
-	return s.tenant.api(i).Call(ctx, http.MethodPost, "/api/v1/runs/"+key+"/cancel", map[string]any{}, nil)
+	_, err := s.tenant.api(i).CancelRun(ctx, key, apiclient.CancelRunInputBody{})
+	return err
 }
 
 // over waits until the run has ended.

@@ -12,15 +12,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 // API speaks to one admin node as any client would. It is safe for concurrent
 // use once Token is set.
 type API struct {
+	*apiclient.Client
 	Base  string // http://host:port
 	Token string // API key or access token
 
-	client *http.Client
+	http *http.Client
 }
 
 // callLimit bounds one request; long polls are shorter.
@@ -28,68 +31,49 @@ const callLimit = 60 * time.Second
 
 // NewAPI returns a client of its own connections for the node at base.
 func NewAPI(base string) *API {
-	return &API{Base: base, client: &http.Client{
-		Timeout:   callLimit,
-		Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 10 * time.Second},
-	}}
+	return newAPI(base, "", &http.Client{
+		Timeout:       callLimit,
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 10 * time.Second},
+		CheckRedirect: apiclient.KeepRedirects,
+	})
 }
 
 // As returns a client for the same node with another identity.
-func (a *API) As(token string) *API { return &API{Base: a.Base, Token: token, client: a.client} }
+func (a *API) As(token string) *API { return newAPI(a.Base, token, a.http) }
 
-// StatusError is an answer that is no success.
-type StatusError struct {
-	Status int
-	Text   string
+func newAPI(base, token string, connections *http.Client) *API {
+	a := &API{Base: base, Token: token, http: connections}
+	var err error
+	if a.Client, err = apiclient.New(base, a); err != nil {
+		panic(err) // addresses are made here, not read
+	}
+	return a
 }
 
-func (e *StatusError) Error() string { return e.Text }
-
-// Call sends in as JSON and reads the answer into out; both may be nil.
-// headers are pairs of name and value.
-func (a *API) Call(ctx context.Context, method, path string, in, out any, headers ...string) error {
-	raw, err := a.do(ctx, method, path, in, headers)
-	if err != nil || out == nil {
-		return err
-	}
-	return json.Unmarshal(raw, out)
-}
-
-func (a *API) do(ctx context.Context, method, path string, in any, headers []string) ([]byte, error) {
-	var body io.Reader
-	if in != nil {
-		raw, err := json.Marshal(in)
-		if err != nil {
-			return nil, err
-		}
-		body = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, a.Base+path, body)
-	if err != nil {
-		return nil, err
-	}
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
+// Do sends a request with the client's identity.
+func (a *API) Do(request *http.Request) (*http.Response, error) {
 	if a.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+a.Token)
+		request.Header.Set("Authorization", "Bearer "+a.Token)
 	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := a.client.Do(req)
+	return a.http.Do(request)
+}
+
+// get reads what is not of the API's document.
+func (a *API) get(ctx context.Context, path string) (http.Header, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Base+path, http.NoBody)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
+	response, err := a.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if res.StatusCode >= 300 {
-		return nil, &StatusError{res.StatusCode, fmt.Sprintf("%s %s: %s: %s", method, path, res.Status, raw)}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= 300 {
+		err = fmt.Errorf("%s: %s: %s", path, response.Status, raw)
 	}
-	return raw, nil
+	return response.Header, raw, err
 }
 
 // Ready waits until the node serves, a minute at most.
@@ -97,7 +81,8 @@ func (a *API) Ready(ctx context.Context) error {
 	return Until(ctx, time.Minute, a.Base+" ready", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return a.Call(ctx, http.MethodGet, "/readyz", nil, nil)
+		_, _, err := a.get(ctx, "/readyz")
+		return err
 	})
 }
 
@@ -106,73 +91,56 @@ func (a *API) Ready(ctx context.Context) error {
 // may have as many jobs, fires and calls as it likes: quotas are not what is
 // measured.
 func (a *API) SignIn(ctx context.Context, user, password, tenant string) error {
-	var session struct {
-		AccessToken string
-		Tenant      struct{ ID string }
-	}
-	in := map[string]string{"username": user, "password": password}
-	if tenant != "" {
-		in["tenant"] = tenant
-	}
-	if err := a.Call(ctx, http.MethodPost, "/api/v1/auth/login", in, &session); err != nil {
+	session, err := a.Login(ctx, apiclient.LoginInputBody{Username: user, Password: password, Tenant: tenant})
+	if err != nil {
 		return err
 	}
-	a.Token = session.AccessToken
-	if err := a.liftQuotas(ctx, session.Tenant.ID); err != nil {
+	a.Token = session.Value.AccessToken
+	_, err = a.SetTenantQuotas(ctx, session.Value.Tenant.ID, apiclient.SetQuotasInputBody{
+		Items: []apiclient.QuotaWrite{{Kind: "jobs"}, {Kind: "fires_per_minute"}, {Kind: "api_calls_per_second"}},
+	})
+	if p, ok := errors.AsType[*apiclient.Problem](err); err != nil && (!ok || p.Status != http.StatusNotFound) { // 404: a version that has none
 		return err
 	}
-	var key struct{ Secret string }
-	if err := a.Call(ctx, http.MethodPost, "/api/v1/api-keys", map[string]string{"name": "lab", "role": "admin"}, &key); err != nil {
+	key, err := a.CreateAPIKey(ctx, apiclient.CreateAPIKeyInputBody{Name: "lab", Role: "admin"})
+	if err != nil {
 		return err
 	}
-	a.Token = key.Secret
+	a.Token = key.Value.Secret
 	return nil
 }
 
-func (a *API) liftQuotas(ctx context.Context, tenant string) error {
-	type quota struct {
-		Kind  string `json:"kind"`
-		Limit int64  `json:"limit"`
-	}
-	body := map[string][]quota{"items": {{Kind: "jobs"}, {Kind: "fires_per_minute"}, {Kind: "api_calls_per_second"}}}
-	err := a.Call(ctx, http.MethodPut, "/api/v1/tenants/"+tenant+"/quotas", body, nil)
-	var refused *StatusError
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		return nil // a version that has none
-	}
-	return err
-}
-
-// CreateExecutor makes an executor and a join token for it.
-func (a *API) CreateExecutor(ctx context.Context, name string) (id, joinToken string, err error) {
-	var made struct{ ID string }
-	if err := a.Call(ctx, http.MethodPost, "/api/v1/executors", map[string]string{"name": name}, &made); err != nil {
+// MakeExecutor makes an executor and a join token for it.
+func (a *API) MakeExecutor(ctx context.Context, name string) (id, joinToken string, err error) {
+	made, err := a.CreateExecutor(ctx, apiclient.CreateExecutorInputBody{Name: name})
+	if err != nil {
 		return "", "", err
 	}
-	var token struct{ Secret string }
-	err = a.Call(ctx, http.MethodPost, "/api/v1/executors/"+made.ID+"/join-tokens", map[string]string{"name": "lab"}, &token)
-	return made.ID, token.Secret, err
+	token, err := a.CreateJoinToken(ctx, made.Value.ID, apiclient.CreateJoinTokenInputBody{Name: "lab"})
+	return made.Value.ID, token.Value.Secret, err
 }
 
-// CreateJob makes a job and returns its id.
-func (a *API) CreateJob(ctx context.Context, job map[string]any) (string, error) {
-	var made struct{ ID string }
-	err := a.Call(ctx, http.MethodPost, "/api/v1/jobs", job, &made)
-	return made.ID, err
+// MakeJob makes a job and returns its id.
+func (a *API) MakeJob(ctx context.Context, job apiclient.JobWrite) (string, error) {
+	made, err := a.CreateJob(ctx, apiclient.CreateJobParams{}, job)
+	return made.Value.ID, err
+}
+
+// RunNow asks for a run of a job and returns its id.
+func (a *API) RunNow(ctx context.Context, job string) (string, error) {
+	run, err := a.RunJob(ctx, job, apiclient.RunJobParams{}, apiclient.RunRequest{})
+	return run.Value.ID, err
 }
 
 // Online waits until exactly n instances of the executor are there, for limit
 // at most.
 func (a *API) Online(ctx context.Context, executorID string, n int, limit time.Duration) error {
 	return Until(ctx, limit, fmt.Sprintf("%d instances online", n), func(ctx context.Context) error {
-		var e struct{ InstancesOnline int }
-		if err := a.Call(ctx, http.MethodGet, "/api/v1/executors/"+executorID, nil, &e); err != nil {
-			return err
+		e, err := a.GetExecutor(ctx, executorID)
+		if err == nil && e.Value.InstancesOnline != int64(n) {
+			err = fmt.Errorf("%d are", e.Value.InstancesOnline)
 		}
-		if e.InstancesOnline != n {
-			return fmt.Errorf("%d are", e.InstancesOnline)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -197,7 +165,7 @@ func (a *API) MetricBy(ctx context.Context, metric, label string) (map[string]fl
 func (a *API) eachMetric(ctx context.Context, seen func(name, labels string, value float64)) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	raw, err := a.do(ctx, http.MethodGet, "/metrics", nil, nil)
+	_, raw, err := a.get(ctx, "/metrics")
 	if err != nil {
 		return err
 	}
@@ -220,16 +188,11 @@ func (a *API) eachMetric(ctx context.Context, seen func(name, labels string, val
 
 // Date returns the node's own clock as its answers tell it, to the second.
 func (a *API) Date(ctx context.Context) (time.Time, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.Base+"/healthz", nil)
-	if err != nil {
+	header, _, err := a.get(ctx, "/healthz")
+	if header == nil {
 		return time.Time{}, err
 	}
-	res, err := a.client.Do(req)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer res.Body.Close()
-	return http.ParseTime(res.Header.Get("Date"))
+	return http.ParseTime(header.Get("Date"))
 }
 
 // Until tries every 50 ms until try succeeds, for limit at most; the error
@@ -248,4 +211,13 @@ func Until(ctx context.Context, limit time.Duration, what string, try func(ctx c
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// JSON writes a value that a job takes as its input.
+func JSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // inputs are structs and maps of plain values
+	}
+	return raw
 }

@@ -57,8 +57,6 @@ func TestMetricsAreSummedOverTheirLabels(t *testing.T) {
 func TestAnAnswerThatIsNoSuccessIsAnError(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
-	err := NewAPI(server.URL).Call(t.Context(), http.MethodGet, "/api/v1/jobs/1", nil, nil)
-	var status *StatusError
-	require.ErrorAs(t, err, &status)
-	require.Equal(t, http.StatusNotFound, status.Status)
+	_, err := NewAPI(server.URL).Metrics(t.Context())
+	require.ErrorContains(t, err, "404")
 }

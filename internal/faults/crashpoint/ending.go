@@ -2,9 +2,13 @@ package crashpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 // playRunning: a node dies while the handler runs, or when its result comes.
@@ -33,8 +37,8 @@ func playRunning(ctx context.Context, p *play) error {
 
 // playAlert: the owner is told of a failed run though the node dies that knew.
 func playAlert(ctx context.Context, p *play) error {
-	err := p.newJob(ctx, map[string]any{
-		"retry": map[string]any{"maxAttempts": 1}, "alert": p.alert(),
+	err := p.newJob(ctx, func(j *apiclient.JobWrite) {
+		j.Retry, j.Alert = &apiclient.RetryWrite{MaxAttempts: 1}, p.alert()
 	})
 	if err != nil {
 		return err
@@ -61,11 +65,11 @@ func playAlert(ctx context.Context, p *play) error {
 	return err
 }
 
-func (p *play) alert() map[string]any {
+func (p *play) alert() *apiclient.AlertWrite {
 	p.stage.mu.Lock()
 	clear(p.told)
 	p.stage.mu.Unlock()
-	return map[string]any{"onFailure": true, "webhookUrl": p.hook.URL, "webhookSecret": "whsec-0123456789abcdef"}
+	return &apiclient.AlertWrite{OnFailure: true, WebhookURL: p.hook.URL, WebhookSecret: "whsec-0123456789abcdef"}
 }
 
 // toldOnce waits for a webhook; a second one with another key is an error.
@@ -93,7 +97,7 @@ func (p *play) toldOnce(ctx context.Context) (at time.Time, err error) {
 
 // playLost: the executor dies in the handler and never comes back.
 func playLost(ctx context.Context, p *play) error {
-	if err := p.newJob(ctx, map[string]any{"alert": p.alert()}); err != nil {
+	if err := p.newJob(ctx, func(j *apiclient.JobWrite) { j.Alert = p.alert() }); err != nil {
 		return err
 	}
 	id, err := p.trigger(ctx, input{Ms: 50, First: 60_000})
@@ -242,7 +246,14 @@ func playCancel(ctx context.Context, p *play) error {
 		return err
 	}
 	asked := time.Now()
-	if err := p.call(ctx, http.MethodPost, "/api/v1/runs/"+id+"/cancel", map[string]any{}, nil); err != nil {
+	_, err = ask(ctx, p.stage, "cancel run "+id, func(ctx context.Context, api *lab.API) (apiclient.Doc[apiclient.Run], error) {
+		d, err := api.CancelRun(ctx, id, apiclient.CancelRunInputBody{})
+		if problem, ok := errors.AsType[*apiclient.Problem](err); ok && problem.Status == http.StatusConflict {
+			err = nil // the cancel before, whose answer was lost, has ended it
+		}
+		return d, err
+	})
+	if err != nil {
 		return err
 	}
 	if _, err := p.fall(ctx, 1); err != nil {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -178,29 +178,31 @@ func (p *play) first(setting string) error {
 }
 
 // newJob creates the cell's job. change may be nil.
-func (p *play) newJob(ctx context.Context, change map[string]any) error {
+func (p *play) newJob(ctx context.Context, change func(*apiclient.JobWrite)) error {
 	p.jobs++
-	job := map[string]any{
-		"name": fmt.Sprintf("%s %d", p.database, p.jobs), "executor": map[string]string{"id": p.executor}, "handler": p.mode.handler,
-		"schedule": map[string]any{"kind": "none", "zone": "UTC"}, "onLost": p.mode.onLost, "blocking": "parallel",
-		"retry": map[string]any{"maxAttempts": maxAttempts, "delay": "100ms"},
+	job := apiclient.JobWrite{
+		Name: fmt.Sprintf("%s %d", p.database, p.jobs), Executor: apiclient.ExecutorChoice{ID: p.executor}, Handler: p.mode.handler,
+		Schedule: apiclient.ScheduleWrite{Kind: "none", Zone: "UTC"}, OnLost: p.mode.onLost, Blocking: "parallel",
+		Retry: &apiclient.RetryWrite{MaxAttempts: maxAttempts, Delay: "100ms"},
 	}
-	for k, v := range change {
-		job[k] = v
+	if change != nil {
+		change(&job)
 	}
-	var made struct{ ID string }
-	err := p.call(ctx, http.MethodPost, "/api/v1/jobs", job, &made)
-	p.job = made.ID
+	made, err := ask(ctx, p.stage, "create job "+job.Name, func(ctx context.Context, api *lab.API) (apiclient.Doc[apiclient.Job], error) {
+		return api.CreateJob(ctx, apiclient.CreateJobParams{}, job)
+	})
+	p.job = made.Value.ID
 	return err
 }
 
 // trigger asks for a run until a node has answered.
 func (p *play) trigger(ctx context.Context, in input) (string, error) {
-	var r run
-	key := fmt.Sprintf("%s-%d", p.job, time.Now().UnixNano())
-	err := p.call(ctx, http.MethodPost, "/api/v1/jobs/"+p.job+"/run", map[string]any{"input": in}, &r, "Idempotency-Key", key)
+	params := apiclient.RunJobParams{IdempotencyKey: fmt.Sprintf("%s-%d", p.job, time.Now().UnixNano())}
+	r, err := ask(ctx, p.stage, "run job "+p.job, func(ctx context.Context, api *lab.API) (apiclient.Doc[apiclient.StartedRun], error) {
+		return api.RunJob(ctx, p.job, params, apiclient.RunRequest{Input: lab.JSON(in)})
+	})
 	p.cell.Targets++
-	return r.ID, err
+	return r.Value.ID, err
 }
 
 // begin makes the job and a run of it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -71,8 +72,8 @@ func playPlanned(ctx context.Context, p *play) error {
 	}
 	at := time.Now().Add(3500 * time.Millisecond).UTC().Truncate(time.Millisecond)
 	p.cell.Targets++
-	err := p.newJob(ctx, map[string]any{
-		"schedule": map[string]any{"kind": "once", "zone": "UTC", "at": at.Format(time.RFC3339Nano)}, "input": input{Ms: 50},
+	err := p.newJob(ctx, func(j *apiclient.JobWrite) {
+		j.Schedule.Kind, j.Schedule.At, j.Input = "once", at.Format(time.RFC3339Nano), lab.JSON(input{Ms: 50})
 	})
 	if err != nil {
 		return err
@@ -148,12 +149,12 @@ func playOffer(ctx context.Context, p *play) error {
 func playMissed(ctx context.Context, p *play) error {
 	const fires = 8
 	from := time.Now().Add(2 * time.Second).Truncate(time.Second)
-	err := p.newJob(ctx, map[string]any{
-		"schedule": map[string]any{
-			"kind": "cron", "expr": "* * * * * *", "dialect": "seconds", "zone": "UTC",
-			"startAt": from.UTC().Format(time.RFC3339Nano), "endAt": from.Add((fires - 1) * time.Second).UTC().Format(time.RFC3339Nano),
-		},
-		"misfire": map[string]any{"policy": "skip", "threshold": "1s"}, "input": input{Ms: 10},
+	err := p.newJob(ctx, func(j *apiclient.JobWrite) {
+		j.Schedule = apiclient.ScheduleWrite{
+			Kind: "cron", Expr: "* * * * * *", Dialect: "seconds", Zone: "UTC",
+			StartAt: from.UTC().Format(time.RFC3339Nano), EndAt: from.Add((fires - 1) * time.Second).UTC().Format(time.RFC3339Nano),
+		}
+		j.Misfire, j.Input = &apiclient.MisfireWrite{Policy: "skip", Threshold: "1s"}, lab.JSON(input{Ms: 10})
 	})
 	if err != nil {
 		return err
@@ -234,7 +235,7 @@ func (p *play) setDead(dead bool) {
 
 // playDiscarded: a run that is dropped because the one before has not ended.
 func playDiscarded(ctx context.Context, p *play) error {
-	if err := p.newJob(ctx, map[string]any{"blocking": "discard_later"}); err != nil {
+	if err := p.newJob(ctx, func(j *apiclient.JobWrite) { j.Blocking = "discard_later" }); err != nil {
 		return err
 	}
 	first, err := p.trigger(ctx, input{Ms: 8000})

@@ -3,15 +3,18 @@ package crashpoint
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/lab"
 )
 
 // partsOf lists the parts of a run.
 func (s *stage) partsOf(ctx context.Context, id string) ([]run, error) {
-	var list struct{ Items []run }
-	err := s.call(ctx, http.MethodGet, "/api/v1/runs/"+id+"/parts", nil, &list)
-	return list.Items, err
+	list, err := ask(ctx, s, "parts of run "+id, func(ctx context.Context, api *lab.API) (apiclient.Doc[apiclient.RunParts], error) {
+		return api.ListRunParts(ctx, id, apiclient.ListRunPartsParams{})
+	})
+	return runsIn(list, err)
 }
 
 // shards is how many shards a fire of these cells has.
@@ -19,7 +22,9 @@ const shards = 3
 
 // spreadJob makes the cell's job.
 func (p *play) spreadJob(ctx context.Context) error {
-	return p.newJob(ctx, map[string]any{"sharding": map[string]any{"mode": "fixed", "shards": shards}, "blocking": "serial"})
+	return p.newJob(ctx, func(j *apiclient.JobWrite) {
+		j.Sharding, j.Blocking = &apiclient.Sharding{Mode: "fixed", Shards: shards}, "serial"
+	})
 }
 
 // playSpread: the node dies while it cuts a run into shards.

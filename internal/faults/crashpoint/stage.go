@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -77,7 +78,7 @@ func openStage(ctx context.Context, setup stageSetup) (s *stage, err error) {
 			return s, err
 		}
 	}
-	if s.executor, s.token, err = s.fleet.Admins[0].API.CreateExecutor(ctx, "worker"); err != nil {
+	if s.executor, s.token, err = s.fleet.Admins[0].API.MakeExecutor(ctx, "worker"); err != nil {
 		return s, err
 	}
 	return s, s.startWorker(ctx, true)
@@ -158,20 +159,17 @@ func (s *stage) living() (out []*lab.Admin) {
 	return out
 }
 
-// call asks a living node; what fails because a node dies is asked again.
-func (s *stage) call(ctx context.Context, method, path string, in, out any, headers ...string) error {
-	return lab.Until(ctx, 30*time.Second, method+" "+path, func(ctx context.Context) error {
+// ask asks a living node; what fails because a node dies is asked again.
+func ask[T any](ctx context.Context, s *stage, what string, one func(context.Context, *lab.API) (apiclient.Doc[T], error)) (answer apiclient.Doc[T], err error) {
+	err = lab.Until(ctx, 30*time.Second, what, func(ctx context.Context) (err error) {
 		nodes := s.living()
 		if len(nodes) == 0 {
 			return errors.New("no admin node is up")
 		}
-		err := nodes[0].API.Call(ctx, method, path, in, out, headers...)
-		var refused *lab.StatusError
-		if errors.As(err, &refused) && refused.Status == http.StatusConflict && strings.HasSuffix(path, "/cancel") {
-			return nil // the cancel before, whose answer was lost, has ended it
-		}
+		answer, err = one(ctx, nodes[0].API)
 		return err
 	})
+	return answer, err
 }
 
 func (s *stage) webhook(w http.ResponseWriter, r *http.Request) {
@@ -196,15 +194,31 @@ type run struct {
 	}
 }
 
-func (s *stage) find(ctx context.Context, id string) (r run, err error) {
-	err = s.call(ctx, http.MethodGet, "/api/v1/runs/"+id, nil, &r)
-	return r, err
+func (s *stage) find(ctx context.Context, id string) (run, error) {
+	answer, err := ask(ctx, s, "run "+id, func(ctx context.Context, api *lab.API) (apiclient.Doc[apiclient.RunDetail], error) {
+		return api.GetRun(ctx, id)
+	})
+	if err != nil {
+		return run{}, err
+	}
+	r, err := apiclient.As[run](answer)
+	return r.Value, err
 }
 
 func (s *stage) runsOf(ctx context.Context, job string) ([]run, error) {
-	var list struct{ Items []run }
-	err := s.call(ctx, http.MethodGet, "/api/v1/runs?limit=100&jobId="+job, nil, &list)
-	return list.Items, err
+	list, err := ask(ctx, s, "runs of job "+job, func(ctx context.Context, api *lab.API) (apiclient.Doc[apiclient.PageRun], error) {
+		return api.ListRuns(ctx, apiclient.ListRunsParams{Limit: 100, JobID: job})
+	})
+	return runsIn(list, err)
+}
+
+// runsIn reads the items of an answer.
+func runsIn[T any](answer apiclient.Doc[T], err error) ([]run, error) {
+	if err != nil {
+		return nil, err
+	}
+	list, err := apiclient.As[struct{ Items []run }](answer)
+	return list.Value.Items, err
 }
 
 func terminal(state string) bool {
