@@ -88,7 +88,7 @@ test_go() {
   # killed. A server that was lent has had its turn. Go's code has been watched
   # by the race detector above, and SQLite has been tested.
   parts=(env -u CARILLON_TEST_MYSQL_DSN .cache/bin/withparts -product mysql --)
-  test_packages mysql . -skip '^TestSQLite|/^sqlite$' -- ./admin/internal/store/gormstore ./internal/testenv ./internal/testenv/cmd/withparts
+  test_packages mysql . -skip '^TestSQLite|/^sqlite$' -- ./admin/internal/store/gormstore/... ./internal/testenv ./internal/testenv/cmd/withparts
   test_packages mysql-path . -skip '/^sqlite$' -run "$mysql_paths" -- ./admin
 }
 

@@ -30,6 +30,9 @@ const (
 	gateway        = "admin/internal/gateway"
 	gormstore      = store + "/gormstore"
 	database       = gormstore + "/db"
+	record         = gormstore + "/record"
+	storeEngine    = gormstore + "/engine"
+	storeConsole   = gormstore + "/console"
 	runRoom        = "admin/internal/run"
 	storetest      = store + "/storetest"
 	logchunk       = store + "/logchunk"
@@ -98,7 +101,10 @@ func rooms() []Room {
 		{runRoom, []string{domain, store}, "it decides on rows that were loaded: storage and simulator load them, each in its way"},
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
 		{database, []string{store, domain, rescue, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
-		{gormstore, []string{store, runRoom, logchunk, domain, rescue, database}, "storage knows tables and nouns, and none who use it"},
+		{record, []string{store, domain, database}, "it knows rows and what they mean, and not what becomes of them"},
+		{storeEngine, []string{store, runRoom, logchunk, domain, rescue, database, record}, "it moves runs, and does not know who looks at them"},
+		{storeConsole, []string{store, runRoom, logchunk, domain, rescue, database, record, storeEngine}, "it shows and edits nouns; what that does to runs is the engine's"},
+		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
@@ -163,10 +169,10 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{api}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database}, "SQL belongs to gormstore"},
+		{"gorm.io", []string{gormstore, database, record, storeEngine, storeConsole}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
-		{"github.com/go-sql-driver/mysql", []string{gormstore, database, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
-		{"modernc.org/sqlite", []string{gormstore, database, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
+		{"modernc.org/sqlite", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom, faults + "/hostile"}, "the wire belongs to the gateway and the SDK; bench measures it alone, and faults floods it"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires, of the server and of tests"},

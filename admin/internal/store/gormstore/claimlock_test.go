@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
@@ -51,7 +52,7 @@ func TestNobodyTakesOverBetweenTheFenceAndTheCommit(t *testing.T) {
 	first := take(one, "one", 2*time.Second, seen) // its old lease lasts longer than any may
 	require.Len(t, first, 1)
 	require.NoError(t, one.Run(t.Context(), "test", func(x *db.Tx) error {
-		if err := verifyTerms(x, storetest.TermsOf(first)); err != nil {
+		if err := engine.VerifyTerms(x, storetest.TermsOf(first)); err != nil {
 			return err
 		}
 		for {

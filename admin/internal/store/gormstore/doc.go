@@ -1,12 +1,20 @@
 // Package gormstore answers: how is the store's contract kept in MySQL and in
 // SQLite?
 //
+// It opens a store, and fills tables for measurements. The work is done by four
+// packages below it, each of which may import those before it:
+//
+//	db       how is one database spoken to?
+//	record   which rows do both faces know?
+//	engine   store.Engine: what moves runs
+//	console  store.Console: what people and applications see and edit
+//
 // # One path for both databases
 //
 // Every method is one short transaction (db.Tx). The moves of executions go
-// through a batch (batch.go): it locks rows, lets package domain decide, and
-// writes whatever came out in a few multi-row statements. What differs between
-// the databases stands behind the small interface dialect: on MySQL rows are
+// through engine.Batch: it locks rows, lets package run decide, and writes
+// whatever came out in a few multi-row statements. What differs between the
+// databases stands behind the small interface db.Dialect: on MySQL rows are
 // locked with FOR UPDATE and changed with one UPDATE joined to a JSON_TABLE;
 // on SQLite a transaction is the only writer there is, and a loop of one
 // prepared statement is the fastest way to change rows.
@@ -24,10 +32,10 @@
 //
 // Slots come before executions because whoever ends a run has to wake the next
 // one of the same job. An execution's job is known before its row is locked,
-// from a cache of facts that never change. slot_waiters has no order
-// of its own: it is touched under the lock of the job's slot row only.
-// Transactions that the database breaks off all the same (deadlock, lock wait
-// timeout, lost connection) are repeated as a whole.
+// from a cache of facts that never change (engine/row_cache.go). slot_waiters
+// has no order of its own: it is touched under the lock of the job's slot row
+// only. Transactions that the database breaks off all the same (deadlock, lock
+// wait timeout, lost connection) are repeated as a whole.
 //
 // # Time
 //

@@ -15,7 +15,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/console"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
@@ -141,7 +144,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.FindChoice(ctx, store.FindChoiceParams{Tenant: w.tenant, Job: w.jobs[0], Executor: w.executor, Run: w.last, At: time.Now()})
 			require.NoError(t, err)
-			_, err = s.firstStarts(ctx, e, []*executionRow{{id: int64(w.last), tenantID: int64(w.tenant), fence: 2}, {id: 1, fence: 3}})
+			_, err = s.FirstStarts(ctx, e, []*record.ExecutionRow{{ID: int64(w.last), TenantID: int64(w.tenant), Fence: 2}, {ID: 1, Fence: 3}})
 			require.NoError(t, err)
 			_, err = s.ListSlotHolders(ctx, w.tenant, w.jobs[0])
 			require.NoError(t, err)
@@ -154,9 +157,9 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			parent, err := s.FindExecution(ctx, w.tenant, w.last)
 			require.NoError(t, err)
-			_, err = s.livingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
+			_, err = s.LivingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
 			require.NoError(t, err)
-			b := s.makeBatch(&db.Tx{Ctx: ctx, DB: s.DB, Dialect: s.Dialect, Conn: reads{e}}, 0, loadOptions{})
+			b := s.MakeBatch(&db.Tx{Ctx: ctx, DB: s.DB, Dialect: s.Dialect, Conn: reads{e}}, 0, engine.LoadOptions{})
 			_, err = b.Family(&run.Move{E: parent.Execution})
 			require.NoError(t, err)
 			_, err = b.Results(&run.Move{E: parent.Execution}, domain.Family{})
@@ -171,7 +174,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, s.SetClusterValue(ctx, domain.HistoryAcceptedValue, "99999999999999"))
 			_, err = s.EndUnheld(ctx, store.EndUnheldParams{Tenant: w.tenant, Executor: w.executor, Instance: w.instance, Since: time.Now(), Taken: time.UnixMilli(99999999999999)})
 			require.NoError(t, err)
-			ledger := &ledgerReader{q: e, d: s.Dialect}
+			ledger := &console.LedgerReader{Q: e, D: s.Dialect}
 			jobs, err := ledger.Jobs(ctx, 0, 10)
 			require.NoError(t, err)
 			require.Len(t, jobs, 10)
@@ -204,10 +207,10 @@ func TestRetentionUsesIndexes(t *testing.T) {
 				require.NoError(t, err)
 			}
 			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true, "refresh_tokens": true}, few: 10}
-			e.explain(t.Context(), oldBoots(s.Dialect), 5, 10)
+			e.explain(t.Context(), console.OldBoots(s.Dialect), 5, 10)
 			e.explain(t.Context(), "SELECT * FROM refusals WHERE last_at < ? LIMIT 10", 1)
 			e.tables["executions"], e.tables["e"] = true, true
-			e.explain(t.Context(), oldJobs(s.Dialect), 5, 10)
+			e.explain(t.Context(), console.OldJobs(s.Dialect), 5, 10)
 			e.explain(t.Context(), "SELECT * FROM refresh_tokens WHERE expires_at < ? LIMIT 10", 1)
 			e.explain(t.Context(), "SELECT subject FROM refusals WHERE last_at > 0 ORDER BY last_at LIMIT 10")
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 )
 
 // BenchmarkFence measures what a claim pays for its fence: one statement over
@@ -24,7 +25,7 @@ func BenchmarkFence(b *testing.B) {
 						if _, err := t.Clock(); err != nil || !fence {
 							return err
 						}
-						return verifyTerms(t, w.held)
+						return engine.VerifyTerms(t, w.held)
 					}))
 				}
 			})

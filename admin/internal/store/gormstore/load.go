@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
 // What is in this file and in measure.go is for measurements and tests. They are
@@ -45,30 +46,30 @@ func loadJobs(s *Store, t *db.Tx, jobs []domain.Job, next func(i int) time.Time)
 	if err != nil {
 		return err
 	}
-	rows := make([]jobRow, len(jobs))
-	revisions := make([]revisionRow, len(jobs))
-	triggers := make([]*triggerRow, len(jobs))
-	slots := make([]*slotRow, len(jobs))
+	rows := make([]record.JobRow, len(jobs))
+	revisions := make([]record.RevisionRow, len(jobs))
+	triggers := make([]*record.TriggerRow, len(jobs))
+	slots := make([]*record.SlotRow, len(jobs))
 	for i := range jobs {
 		j := &jobs[i]
-		rows[i] = jobRow{
+		rows[i] = record.JobRow{
 			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: s.Jobs.rate(now, &j.Spec),
+			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: s.Jobs.Rate(now, &j.Spec),
 			CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 		}
-		rows[i].setSpec(&j.Spec)
-		text, err := encodeSpec(&j.Spec)
+		rows[i].SetSpec(&j.Spec)
+		text, err := record.EncodeSpec(&j.Spec)
 		if err != nil {
 			return err
 		}
-		revisions[i] = revisionRow{
+		revisions[i] = record.RevisionRow{
 			JobID: rows[i].ID, Revision: 1, TenantID: rows[i].TenantID, Spec: text, CreatedAt: db.Millis(now), CreatedBy: j.CreatedBy,
 		}
-		triggers[i] = &triggerRow{
-			jobID: rows[i].ID, tenantID: rows[i].TenantID, part: rows[i].Part, executorID: rows[i].ExecutorID,
-			revision: 1, nextFireAt: db.Millis(next(i)),
+		triggers[i] = &record.TriggerRow{
+			JobID: rows[i].ID, TenantID: rows[i].TenantID, Part: rows[i].Part, ExecutorID: rows[i].ExecutorID,
+			Revision: 1, NextFireAt: db.Millis(next(i)),
 		}
-		slots[i] = &slotRow{jobID: rows[i].ID, tenantID: rows[i].TenantID}
+		slots[i] = &record.SlotRow{JobID: rows[i].ID, TenantID: rows[i].TenantID}
 	}
 	if err := t.Gorm.CreateInBatches(rows, 250).Error; err != nil { // below SQLite's 32,766 parameters
 		return err
@@ -80,10 +81,10 @@ func loadJobs(s *Store, t *db.Tx, jobs []domain.Job, next func(i int) time.Time)
 	if _, err := t.Exec(t.Ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT id, 1, tenant_id, state, created_at, created_by FROM jobs WHERE id IN ("+db.IDList(ids)+")"); err != nil {
 		return err
 	}
-	if err := triggerTable.Insert(t, triggers); err != nil {
+	if err := record.TriggerTable.Insert(t, triggers); err != nil {
 		return err
 	}
-	return slotTable.Insert(t, slots)
+	return record.SlotTable.Insert(t, slots)
 }
 
 // LoadExecutions writes rows as they are, whatever their state, a thousand per
@@ -91,11 +92,11 @@ func loadJobs(s *Store, t *db.Tx, jobs []domain.Job, next func(i int) time.Time)
 // could have come about.
 func LoadExecutions(ctx context.Context, s *Store, executions []domain.Execution) error {
 	for chunk := range slices.Chunk(executions, loadChunk) {
-		rows := make([]*executionRow, len(chunk))
+		rows := make([]*record.ExecutionRow, len(chunk))
 		for i := range chunk {
-			rows[i] = toExecutionRow(&chunk[i])
+			rows[i] = record.ToExecutionRow(&chunk[i])
 		}
-		if err := s.Run(ctx, "load executions", func(t *db.Tx) error { return executionTable.Insert(t, rows) }); err != nil {
+		if err := s.Run(ctx, "load executions", func(t *db.Tx) error { return record.ExecutionTable.Insert(t, rows) }); err != nil {
 			return err
 		}
 	}
@@ -161,18 +162,18 @@ func withTrigger(ctx context.Context, s *Store, tenant domain.TenantID, jobs []d
 func setUnlocked(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
 	err = s.Run(ctx, "set next fires", func(t *db.Tx) error {
 		done = make(map[int64]bool, len(jobs))
-		triggers, err := triggerTable.SelectRows(t, "SELECT "+triggerColumns+" FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.Dialect.ForUpdateSkip(), int64(tenant))
+		triggers, err := record.TriggerTable.SelectRows(t, "SELECT "+record.TriggerColumns+" FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.Dialect.ForUpdateSkip(), int64(tenant))
 		if err != nil {
 			return err
 		}
-		changes := make([]db.Change[triggerRow], 0, len(triggers))
+		changes := make([]db.Change[record.TriggerRow], 0, len(triggers))
 		for _, before := range triggers {
 			after := *before
-			after.nextFireAt = db.Millis(at(before.jobID))
-			done[before.jobID] = true
-			changes = append(changes, db.Change[triggerRow]{Before: before, After: &after})
+			after.NextFireAt = db.Millis(at(before.JobID))
+			done[before.JobID] = true
+			changes = append(changes, db.Change[record.TriggerRow]{Before: before, After: &after})
 		}
-		return triggerTable.Update(t, changes)
+		return record.TriggerTable.Update(t, changes)
 	})
 	return done, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/logchunk"
 )
 
@@ -106,7 +107,7 @@ func TestLogLimitOfARun(t *testing.T) {
 			counts, err = w.s.CountLog(t.Context(), w.tenant+1, w.run.ID)
 			require.NoError(t, err)
 			require.Empty(t, counts)
-			lines, _ := w.usage(dayOf(time.Now()))
+			lines, _ := w.usage(engine.DayOf(time.Now()))
 			require.EqualValues(t, 10, lines)
 			_, bytes := w.usage(0)
 			require.Equal(t, w.stored(), bytes)

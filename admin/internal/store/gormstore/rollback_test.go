@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
@@ -102,7 +103,7 @@ func TestARestoredMySQLIsNoticed(t *testing.T) {
 	require.NoError(t, a.DoubtHistory(t.Context(), r, alert))
 	require.NoError(t, a.DoubtHistory(t.Context(), r, alert))
 	var events int64
-	require.NoError(t, a.Reader.Model(&alertEventRow{}).Where("kind = ?", string(domain.AlertRollback)).Count(&events).Error)
+	require.NoError(t, a.Reader.Model(&record.AlertEventRow{}).Where("kind = ?", string(domain.AlertRollback)).Count(&events).Error)
 	require.EqualValues(t, 1, events)
 
 	later := openStore(t, o) // knows nothing

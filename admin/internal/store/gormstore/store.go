@@ -9,7 +9,10 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/console"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
 // Options say which database, and how to use it.
@@ -65,8 +68,8 @@ func (o Options) connection() db.Options {
 // Store is store.Store on one database. It is safe for concurrent use.
 type Store struct {
 	*db.DB
-	*Engine
-	*Console
+	*engine.Engine
+	*console.Console
 }
 
 var _ store.Store = (*Store)(nil)
@@ -91,9 +94,9 @@ func OpenReader(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	specs := newSpecCache(db.OrDefault(o.MaxSpecs, 32768))
-	engine := newEngine(database, specs, Rules{NextFire: o.NextFire, Misfire: o.Misfire, LogLimits: o.LogLimits})
-	return &Store{database, engine, newConsole(database, specs, engine, o.FiresPerMinute)}, nil
+	specs := record.NewSpecCache(db.OrDefault(o.MaxSpecs, 32768))
+	e := engine.New(database, specs, engine.Rules{NextFire: o.NextFire, Misfire: o.Misfire, LogLimits: o.LogLimits})
+	return &Store{database, e, console.New(database, specs, e, o.FiresPerMinute)}, nil
 }
 
 // Migrate brings the schema up to date. Several nodes may do it at once.

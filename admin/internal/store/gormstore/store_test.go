@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
@@ -84,7 +85,7 @@ func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Dur
 
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 	return a.Run(ctx, "forget holders", func(t *db.Tx) error {
-		subject, kind := subjectOf(k)
+		subject, kind := engine.SubjectOf(k)
 		_, err := t.Exec(ctx, "DELETE FROM limit_holders WHERE subject_id = ? AND kind = ?", subject, kind)
 		return err
 	})

@@ -115,7 +115,7 @@ func live(t *testing.T, w *world) {
 	for _, believed := range []bool{true, false} {
 		planned := w.plan(1)
 		if !believed {
-			w.s.flights.entries.Purge()
+			w.s.Rows.Entries.Purge()
 		}
 		offered, err := w.s.OfferExecutions(ctx, w.offers(planned))
 		require.NoError(t, err)

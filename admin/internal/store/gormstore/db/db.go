@@ -39,7 +39,7 @@ type DB struct {
 	// Fixed after construction.
 	Dialect      Dialect
 	Write, Read  *sql.DB             // the same pool on MySQL
-	Transactions *sql.DB             // for transactions alone on MySQL (autocommit.go), write on SQLite
+	Transactions *sql.DB             // for transactions only, on MySQL (autocommit.go), write on SQLite
 	Leases       *sql.DB             // one connection of its own on MySQL, write on SQLite
 	turn         *semaphore.Weighted // of the only writer, in the order of coming; nil on MySQL
 	Gorm         *gorm.DB            // on txs

@@ -11,7 +11,7 @@ import (
 )
 
 // A node that is frozen inside a transaction must not keep its row locks.
-// MariaDB has a timeout for transactions alone. MySQL has one
+// MariaDB has a timeout for transactions only. MySQL has one
 // for every silent connection, wait_timeout, which is therefore short only
 // where a transaction may be: on the pool of transactions and on the lease
 // connection for good, on the main pool from the beginning of an explicit

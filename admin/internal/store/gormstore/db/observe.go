@@ -10,7 +10,7 @@ type Transaction struct {
 	Step string // what it was for, such as "offer executions"; one of a fixed set
 	Took time.Duration
 	// Repeats is how often it was tried again: broken off by the database, or
-	// begun with a belief that was wrong.
+	// begun with cached rows that were stale.
 	Repeats int
 	Err     error // as the caller got it
 }

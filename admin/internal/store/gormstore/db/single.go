@@ -8,7 +8,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// One execution that moves on belief alone needs no transaction: one statement
+// One execution that moves from the cache needs no transaction: one statement
 // writes it, and its job's slot with it, all or nothing. A round trip instead
 // of four is what counts when nothing piles up: at 1,000 runs a second most
 // batches are of one run (measured, docs/adr/0010).

@@ -170,7 +170,7 @@ func (tb *Table[R]) insertStatement(used []Column[R], rows int) string {
 type Change[R any] struct{ Before, After *R }
 
 // ErrStale is the answer to an update of rows that are not locked: not all of
-// them are as they were believed to be.
+// them are as they were cached.
 var ErrStale = errors.New("rows have changed since they were read")
 
 // Update writes what differs. Every row must still be there as it was before:

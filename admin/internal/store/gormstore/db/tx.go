@@ -143,7 +143,7 @@ func (s *DB) try(ctx context.Context, step string, landed func(context.Context) 
 				return nil
 			}
 		} else if errors.Is(err, ErrStale) {
-			try-- // fn does not rely on the same belief again
+			try-- // fn does not rely on the same cached rows again
 			continue
 		} else if !IsTransient(err) {
 			return Translate(step, err)

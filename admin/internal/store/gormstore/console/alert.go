@@ -1,0 +1,281 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+type deliveryRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	EventID     int64  `gorm:"column:event_id"`
+	JobID       int64  `gorm:"column:job_id"`
+	Channel     string `gorm:"column:channel"`
+	Target      string `gorm:"column:target"`
+	State       int64  `gorm:"column:state"`
+	Attempts    int64  `gorm:"column:attempts"`
+	NextAt      int64  `gorm:"column:next_at"`
+	LastError   string `gorm:"column:last_error"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+	DeliveredAt int64  `gorm:"column:delivered_at"`
+	ClaimedBy   string `gorm:"column:claimed_by"`
+}
+
+func (deliveryRow) TableName() string { return "deliveries" }
+
+func (r deliveryRow) delivery(event domain.AlertEvent) domain.Delivery {
+	return domain.Delivery{
+		ID: r.ID, TenantID: domain.TenantID(r.TenantID), EventID: r.EventID, Event: event, Channel: r.Channel, Target: r.Target,
+		State: domain.DeliveryState(r.State), Attempts: int(r.Attempts), NextAt: db.Instant(r.NextAt), LastError: r.LastError,
+		CreatedAt: db.Instant(r.CreatedAt), DeliveredAt: db.Instant(r.DeliveredAt),
+	}
+}
+
+// ExpandAlertEvents marks an event done also when nobody is to be told.
+func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(store.AlertContext) []domain.Delivery) (n int, err error) {
+	err = s.RunRepeatable(ctx, "expand alert events", func(t *db.Tx) error {
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		var rows []record.AlertEventRow
+		err = t.Gorm.Clauses(t.SkipLocked()...).Where("expanded_at = 0 AND tell_at <= ?", db.Millis(now)).
+			Order("tell_at").Order("id").Limit(record.PageSize(limit)).Find(&rows).Error
+		if n = len(rows); err != nil || n == 0 {
+			return err
+		}
+		if rows, err = engine.CloseMissed(t, rows, now); err != nil || len(rows) == 0 {
+			return err
+		}
+		contexts, err := s.alertContexts(t.Ctx, t.Conn, t.Gorm, rows)
+		if err != nil {
+			return err
+		}
+		var deliveries []deliveryRow
+		ids := make([]int64, len(rows))
+		for i, r := range rows {
+			ids[i] = r.ID
+			var told []domain.Delivery
+			err := rescue.Call(func() error { told = expand(contexts[i]); return nil })
+			if err != nil { // it is told to nobody, and keeps no other from being told
+				s.Logger.Error("an alert cannot be told", "event", r.ID, "kind", r.Kind, "err", err, "stack", rescue.Stack(err))
+			}
+			for _, d := range told {
+				row, err := s.newDelivery(r, d, now)
+				if err != nil {
+					return err
+				}
+				deliveries = append(deliveries, row)
+			}
+		}
+		if len(deliveries) > 0 {
+			if err := t.Gorm.CreateInBatches(deliveries, 200).Error; err != nil {
+				return err
+			}
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE alert_events SET expanded_at = ? WHERE id IN ("+db.IDList(ids)+")", db.Millis(now))
+		return err
+	})
+	return n, err
+}
+
+func (s *Alerts) newDelivery(event record.AlertEventRow, d domain.Delivery, now time.Time) (row deliveryRow, err error) {
+	row = deliveryRow{
+		ID: d.ID, TenantID: event.TenantID, EventID: event.ID, JobID: event.JobID, Channel: d.Channel, Target: record.Clip(d.Target, 2048),
+		State: int64(d.State), Attempts: int64(d.Attempts), NextAt: db.Millis(d.NextAt), LastError: record.Clip(d.LastError, record.MessageSize), CreatedAt: db.Millis(now),
+	}
+	if row.State == 0 {
+		row.State = int64(domain.DeliveryPending)
+	}
+	if row.NextAt == 0 {
+		row.NextAt = db.Millis(now)
+	}
+	if row.ID == 0 {
+		row.ID, err = s.NewID()
+	}
+	return row, err
+}
+
+// ClaimDueDeliveries hides what it returns: a node that dies while delivering
+// delays the next attempt until its death is known, and loses nothing.
+func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) (out []store.DueDelivery, err error) {
+	err = s.RunRepeatable(ctx, "claim deliveries", func(t *db.Tx) error {
+		out = nil
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		if err := freeClaims(t, now, p.Living); err != nil {
+			return err
+		}
+		var rows []deliveryRow
+		err = t.Gorm.Clauses(t.SkipLocked()...).Where("state = ? AND next_at <= ?", int64(domain.DeliveryPending), db.Millis(now)).
+			Order("next_at").Limit(record.PageSize(p.Limit)).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids, events := make([]int64, len(rows)), make([]int64, len(rows))
+		for i := range rows {
+			rows[i].Attempts++
+			rows[i].NextAt = db.Millis(now.Add(p.Hold))
+			ids[i], events[i] = rows[i].ID, rows[i].EventID
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE deliveries SET attempts = attempts + 1, next_at = ?, claimed_by = ? WHERE id IN ("+db.IDList(ids)+")",
+			db.Millis(now.Add(p.Hold)), p.Boot)
+		if err != nil {
+			return err
+		}
+		contexts, err := s.contextsByEvent(t.Ctx, t.Conn, t.Gorm, events)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			c := contexts[r.EventID]
+			out = append(out, store.DueDelivery{Delivery: r.delivery(c.Event), Context: c})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// freeLimit bounds the claims that one call frees.
+const freeLimit = 1000
+
+// freeClaims makes due what nodes had claimed that are not among the living.
+// It reads without locks first: there is hardly ever anything.
+func freeClaims(t *db.Tx, now time.Time, living []string) error {
+	if len(living) == 0 {
+		return nil
+	}
+	var ids []int64
+	err := t.Gorm.Model(&deliveryRow{}).Where("claimed_by > '' AND claimed_by NOT IN ? AND state = ?", living, int64(domain.DeliveryPending)).
+		Limit(freeLimit).Pluck("id", &ids).Error
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return t.Gorm.Model(&deliveryRow{}).Where("id IN ? AND claimed_by NOT IN ? AND state = ?", ids, living, int64(domain.DeliveryPending)).
+		Updates(map[string]any{"next_at": db.Millis(now), "claimed_by": ""}).Error
+}
+
+func (s *Alerts) ReleaseDeliveries(ctx context.Context, boot string, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.RunRepeatable(ctx, "release deliveries", func(t *db.Tx) error {
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE deliveries SET next_at = ?, claimed_by = '' WHERE id IN ("+db.IDList(ids)+") AND claimed_by = ? AND state = ?",
+			db.Millis(now), boot, int64(domain.DeliveryPending))
+		return err
+	})
+}
+
+// FinishDelivery leaves a delivery alone that another node has settled.
+func (s *Alerts) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
+	return s.RunRepeatable(ctx, "finish delivery", func(t *db.Tx) error {
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		deliveredAt, nextAt := int64(0), db.Millis(now)
+		switch state {
+		case domain.DeliveryDelivered:
+			deliveredAt = db.Millis(now)
+		case domain.DeliveryPending:
+			nextAt = db.Millis(now.Add(retryIn))
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE deliveries SET state = ?, next_at = ?, delivered_at = ?, last_error = ?, claimed_by = '' WHERE id = ? AND state = ?",
+			int64(state), nextAt, deliveredAt, record.Clip(lastError, record.MessageSize), id, int64(domain.DeliveryPending))
+		return err
+	})
+}
+
+func (s *Alerts) ListDeliveries(ctx context.Context, p store.ListDeliveriesParams) (out []domain.Delivery, err error) {
+	err = s.Look(ctx, "list deliveries", func(ctx context.Context, _ db.Querier, g *gorm.DB) error {
+		q := g.Where("tenant_id = ?", int64(p.Tenant))
+		if p.Job != 0 {
+			q = q.Where("job_id = ?", int64(p.Job))
+		}
+		if p.State != 0 {
+			q = q.Where("state = ?", int64(p.State))
+		}
+		if p.Before != 0 {
+			q = q.Where("id < ?", p.Before)
+		}
+		var rows []deliveryRow
+		if err := q.Order("id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]int64, len(rows))
+		for i, r := range rows {
+			ids[i] = r.EventID
+		}
+		var events []record.AlertEventRow
+		if err := s.Reader.WithContext(ctx).Where("id IN ?", ids).Find(&events).Error; err != nil {
+			return err
+		}
+		byID := map[int64]domain.AlertEvent{}
+		for _, e := range events {
+			byID[e.ID] = e.Event()
+		}
+		out = make([]domain.Delivery, len(rows))
+		for i, r := range rows {
+			out[i] = r.delivery(byID[r.EventID])
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Alerts) contextsByEvent(ctx context.Context, q db.Querier, g *gorm.DB, ids []int64) (map[int64]store.AlertContext, error) {
+	var rows []record.AlertEventRow
+	if err := g.Where("id IN ?", ids).Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("load events: %w", err)
+	}
+	contexts, err := s.alertContexts(ctx, q, g, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int64]store.AlertContext, len(rows))
+	for i, r := range rows {
+		out[r.ID] = contexts[i]
+	}
+	return out, nil
+}
+
+// OutboxLag looks at one row of each index: events that nobody has expanded,
+// by id, and deliveries that are pending, by their time.
+func (s *Alerts) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
+	err = s.Look(ctx, "read outbox lag", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var now, event, delivery int64
+			if err := rows.Scan(&now, &event, &delivery); err != nil {
+				return err
+			}
+			oldest := now
+			for _, since := range [...]int64{event, delivery} {
+				if since > 0 {
+					oldest = min(oldest, since)
+				}
+			}
+			lag = time.Duration(now-oldest) * time.Millisecond
+			return nil
+		}, "SELECT "+s.Dialect.Clock()+","+
+			" COALESCE((SELECT CASE WHEN tell_at = 0 THEN created_at ELSE tell_at END FROM alert_events WHERE expanded_at = 0 ORDER BY tell_at, id LIMIT 1), 0),"+
+			" COALESCE((SELECT next_at FROM deliveries WHERE state = ? ORDER BY next_at LIMIT 1), 0)", int64(domain.DeliveryPending))
+	})
+	return lag, err
+}

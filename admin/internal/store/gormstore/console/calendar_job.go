@@ -1,0 +1,126 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+type jobCalendarRow struct {
+	JobID      int64 `gorm:"column:job_id;primaryKey;autoIncrement:false"`
+	CalendarID int64 `gorm:"column:calendar_id;primaryKey;autoIncrement:false"`
+	TenantID   int64 `gorm:"column:tenant_id"`
+	Version    int64 `gorm:"column:version"`
+}
+
+func (jobCalendarRow) TableName() string { return "job_calendars" }
+
+// linkCalendars notes which versions a job's next revision names. A calendar
+// that is being deleted either is gone, or sees the job.
+func linkCalendars(t *db.Tx, job *record.JobRow, spec *domain.JobSpec) error {
+	uses := slices.Clone(spec.Schedule.Calendars)
+	// In the order of their ids: two jobs lock the same calendars.
+	slices.SortFunc(uses, func(a, b domain.CalendarUse) int { return int(a.ID - b.ID) })
+	for _, u := range uses {
+		row, _, err := lockCalendar(t, domain.TenantID(job.TenantID), u.ID, t.Dialect.ForShare())
+		if domain.Is(err, domain.CodeNotFound) || err == nil && u.Version > row.Version {
+			return domain.Invalid("body.schedule.calendars", "there is no calendar %s with a version %d", u.ID, u.Version)
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := unlinkCalendars(t, job); err != nil || len(uses) == 0 {
+		return err
+	}
+	rows := make([]jobCalendarRow, len(uses))
+	for i, u := range uses {
+		rows[i] = jobCalendarRow{JobID: job.ID, CalendarID: int64(u.ID), TenantID: job.TenantID, Version: u.Version}
+	}
+	if err := t.Gorm.Create(&rows).Error; err != nil {
+		return fmt.Errorf("link calendars: %w", err)
+	}
+	return nil
+}
+
+func unlinkCalendars(t *db.Tx, job *record.JobRow) error {
+	if _, err := t.Exec(t.Ctx, "DELETE FROM job_calendars WHERE job_id = ? AND tenant_id = ?", job.ID, job.TenantID); err != nil {
+		return fmt.Errorf("unlink calendars: %w", err)
+	}
+	return nil
+}
+
+// ListJobsBehind goes from the calendars, which are few, through an index to
+// the jobs with an older version: mostly none.
+func (s *Calendars) ListJobsBehind(ctx context.Context, calendar domain.CalendarID, limit int) (out []store.JobRef, err error) {
+	err = s.Look(ctx, "list jobs behind their calendars", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		out = out[:0]
+		one := ""
+		if calendar != 0 {
+			one = fmt.Sprintf(" WHERE c.id = %d", calendar)
+		}
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var j store.JobRef
+			err := rows.Scan(&j.Tenant, &j.ID)
+			out = append(out, j)
+			return err
+		}, fmt.Sprintf("SELECT j.tenant_id, j.job_id FROM calendars AS c JOIN job_calendars AS j ON j.calendar_id = c.id AND j.version < c.version%s LIMIT %d", one, limit))
+	})
+	return out, err
+}
+
+func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendarsParams) (bool, error) {
+	followed := false
+	err := s.RunRepeatable(ctx, "follow calendars", func(t *db.Tx) error {
+		followed = false
+		trigger, job, now, err := lockJob(t, p.Tenant, p.Job)
+		if err != nil {
+			return err
+		}
+		old, err := s.specs.OfJob(t, &job)
+		if err != nil {
+			return err
+		}
+		spec := *old
+		spec.Schedule.Calendars = slices.Clone(old.Schedule.Calendars)
+		behind := false
+		for i, u := range spec.Schedule.Calendars {
+			version, err := calendarVersion(t, p.Tenant, u.ID)
+			if err != nil {
+				return err
+			}
+			if version > u.Version {
+				spec.Schedule.Calendars[i] = domain.CalendarUse{ID: u.ID, Version: version}
+				behind = true
+			}
+		}
+		if !behind {
+			return nil
+		}
+		if err := record.FillCalendars(t.Ctx, t.Conn, []record.CachedSpec{{Tenant: p.Tenant, Spec: &spec}}); err != nil {
+			return err
+		}
+		followed = true
+		return s.revise(t, trigger, &job, now, revision{spec: &spec, by: p.By, next: p.Next, plan: p.Plan})
+	})
+	if domain.Is(err, domain.CodeNotFound) {
+		return false, nil // deleted meanwhile
+	}
+	return followed, err
+}
+
+func calendarVersion(t *db.Tx, tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
+	err = t.SQL.QueryRowContext(t.Ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return version, err
+}

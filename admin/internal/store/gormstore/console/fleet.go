@@ -1,0 +1,160 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error {
+	return s.Run(ctx, "create executor", func(t *db.Tx) error {
+		row := record.ExecutorRow{
+			ID: int64(e.ID), TenantID: int64(e.TenantID), Name: e.Name, Description: record.Clip(e.Description, record.MessageSize), CreatedAt: db.Millis(e.CreatedAt),
+		}
+		if row.CreatedAt == 0 {
+			now, err := t.Clock()
+			if err != nil {
+				return err
+			}
+			row.CreatedAt = db.Millis(now)
+		}
+		if err := record.Grow(t, e.TenantID, record.Growth{Kind: domain.QuotaExecutors, By: 1}); err != nil {
+			return err
+		}
+		return taken(t.Gorm.Create(&row).Error, "executor", e.Name)
+	})
+}
+
+func (s *Executors) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
+	row, err := db.FindOne[record.ExecutorRow](ctx, s.DB, "find executor", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	return row.Executor(), err
+}
+
+func (s *Executors) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
+	row, err := db.FindOne[record.ExecutorRow](ctx, s.DB, "find executor", "tenant_id = ? AND name = ?", int64(tenant), name)
+	return row.Executor(), err
+}
+
+func (s *Executors) ListExecutors(ctx context.Context, p store.ListExecutorsParams) (out []store.ExecutorSummary, err error) {
+	err = s.Look(ctx, "list executors", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		g = g.Where("tenant_id = ?", int64(p.Tenant))
+		if p.Query != "" {
+			g = g.Where("LOWER(name) LIKE ? ESCAPE '!'", contains(strings.ToLower(p.Query)))
+		}
+		if p.After != "" {
+			g = g.Where("name > ?", p.After)
+		}
+		var rows []record.ExecutorRow
+		if err := g.Order("name").Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil || len(rows) == 0 {
+			return err
+		}
+		out = make([]store.ExecutorSummary, len(rows))
+		byID := map[int64]*store.ExecutorSummary{}
+		ids := make([]int64, len(rows))
+		for i, r := range rows {
+			out[i] = store.ExecutorSummary{Executor: r.Executor()}
+			byID[r.ID], ids[i] = &out[i], r.ID
+		}
+		return s.countFleet(ctx, q, p.Tenant, ids, byID)
+	})
+	return out, err
+}
+
+func (s *Executors) countFleet(ctx context.Context, q db.Querier, tenant domain.TenantID, ids []int64, into map[int64]*store.ExecutorSummary) error {
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var total, online int
+		err := rows.Scan(&id, &total, &online)
+		into[id].Total, into[id].Online = total, online
+		return err
+	}, "SELECT executor_id, COUNT(*), SUM(CASE WHEN "+s.heard()+" THEN 1 ELSE 0 END) FROM instances"+
+		" WHERE tenant_id = ? AND executor_id IN ("+db.IDList(ids)+") AND gone_at = 0 GROUP BY executor_id", int64(tenant))
+	if err != nil {
+		return err
+	}
+	return db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var n int
+		err := rows.Scan(&id, &n)
+		into[id].Handlers = n
+		return err
+	}, "SELECT executor_id, COUNT(*) FROM handlers WHERE tenant_id = ? AND executor_id IN ("+db.IDList(ids)+") GROUP BY executor_id", int64(tenant))
+}
+
+func (s *Executors) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
+	rows, err := db.FindAll[record.HandlerRow](ctx, s.DB, "list handlers", "name", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]domain.Handler, len(rows))
+	for i, r := range rows {
+		if out[i], err = r.Handler(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Executors) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {
+	row, err := db.FindOne[record.HandlerRow](ctx, s.DB, "find handler", "tenant_id = ? AND executor_id = ? AND name = ?", int64(tenant), int64(executor), name)
+	if domain.Is(err, domain.CodeNotFound) {
+		err = domain.Errorf(domain.CodeNotFound, "the executor has no handler %q", name)
+	}
+	if err != nil {
+		return domain.Handler{}, err
+	}
+	return row.Handler()
+}
+
+func (s *Executors) FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error) {
+	row, err := db.FindOne[record.InstanceRow](ctx, s.DB, "find instance", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	if err != nil {
+		return domain.Instance{}, err
+	}
+	return row.Instance(), nil
+}
+
+// ListInstances lists the living first, each group newest first.
+func (s *Executors) ListInstances(ctx context.Context, p store.ListInstancesParams) ([]domain.Instance, error) {
+	var out []domain.Instance
+	err := s.Look(ctx, "list instances", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		g = g.Where("tenant_id = ?", int64(p.Tenant))
+		if p.Executor != 0 {
+			g = g.Where("executor_id = ?", int64(p.Executor))
+		}
+		if !p.IncludeGone {
+			g = g.Where("gone_at = 0")
+		}
+		var rows []record.InstanceRow
+		err := g.Order("CASE WHEN gone_at = 0 THEN 0 ELSE 1 END, gone_at DESC, id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		out = engine.ToInstances(rows)
+		return nil
+	})
+	return out, err
+}
+
+// heard is the condition for an instance that has not gone and is not Silent.
+func (s *shared) heard() string {
+	return fmt.Sprintf("lease_until > %[1]s AND (lease_until >= %[1]s + %[2]d OR last_seen_at >= %[1]s - %[3]d)",
+		s.Dialect.ClockNow(), (domain.LeaseTTL - domain.SilentAfter).Milliseconds(), domain.SilentAfter.Milliseconds())
+}
+
+func (s *Executors) CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
+	err = s.Look(ctx, "count heard instances", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) },
+			"SELECT COUNT(*) FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND "+s.heard(), int64(tenant), int64(executor))
+	})
+	return n, err
+}

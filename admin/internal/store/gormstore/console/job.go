@@ -1,0 +1,172 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// lockJob locks the job's trigger, which stands for all of the job, and reads
+// the job. A deleted job is not found.
+func lockJob(t *db.Tx, tenant domain.TenantID, id domain.JobID) (trigger *record.TriggerRow, job record.JobRow, now time.Time, err error) {
+	var at int64
+	trigger = &record.TriggerRow{}
+	err = t.SQL.QueryRowContext(t.Ctx, "SELECT "+t.Dialect.Clock()+", "+record.TriggerColumns+" FROM triggers WHERE job_id = ? AND tenant_id = ?"+t.Dialect.ForUpdate(),
+		int64(id), int64(tenant)).Scan(record.TriggerTable.Targets(trigger, &at)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, job, now, db.NotFound("job", id)
+	} else if err != nil {
+		return nil, job, now, fmt.Errorf("lock trigger: %w", err)
+	}
+	err = t.Gorm.Where("id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted)).Take(&job).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = db.NotFound("job", id)
+	}
+	return trigger, job, db.Instant(at), err
+}
+
+// UpdateJob writes a new revision; see revise.
+func (s *Jobs) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
+	err := s.Run(ctx, "update job", func(t *db.Tx) error {
+		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		if p.IfRevision != 0 && p.IfRevision != job.Revision {
+			return domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
+		}
+		if p.Executor != 0 && int64(p.Executor) != job.ExecutorID {
+			if _, err := record.ExecutorName(t, p.Tenant, p.Executor); err != nil {
+				return err
+			}
+			job.ExecutorID = int64(p.Executor)
+		}
+		if err := allowFires(t, &job, s.Rate(now, &p.Spec)); err != nil {
+			return err
+		}
+		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
+		job.SetDeclared(p.Declared)
+		return s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan})
+	})
+	if err != nil {
+		return store.JobView{}, err
+	}
+	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+// revision is what a new revision of a job is made of.
+type revision struct {
+	spec *domain.JobSpec
+	by   string
+	next store.NextFireFunc
+	plan store.PlanFunc
+}
+
+// revise ends the plan of the old revision and starts anew with the next one.
+// The trigger is locked.
+func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow, now time.Time, r revision) error {
+	now, err := s.engine.EndPlan(t, trigger, now, r.plan, domain.JobEnabled)
+	if err != nil {
+		return err
+	}
+	job.Revision++
+	job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), r.by
+	job.SetSpec(r.spec)
+	job.FiresPerMinute = s.Rate(now, r.spec)
+	if err := linkCalendars(t, job, r.spec); err != nil {
+		return err
+	}
+	if err := linkScript(t, job, r.spec); err != nil {
+		return err
+	}
+	if err := insertRevision(t, job, r.spec); err != nil {
+		return err
+	}
+	at := domain.Never
+	if domain.JobState(job.State) == domain.JobEnabled {
+		if at, err = engine.FirstFire(t, job, r.spec, r.next(now, r.spec)); err != nil {
+			return err
+		}
+	}
+	return saveJob(t, job, at)
+}
+
+// saveJob writes the job and its trigger.
+func saveJob(t *db.Tx, job *record.JobRow, next time.Time) error {
+	result := t.Gorm.Model(&record.JobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "kind", "created_at", "created_by").Updates(job)
+	if result.Error != nil {
+		return nameTaken(result.Error, job.Name)
+	}
+	_, err := t.Exec(t.Ctx, "UPDATE triggers SET executor_id = ?, revision = ?, next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
+		job.ExecutorID, job.Revision, db.Millis(next), job.ID, job.TenantID)
+	return err
+}
+
+// SetJobState holds the trigger's lock while it ends what waits: a claim sees
+// the job before or after, never in between.
+func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
+	var view store.JobView
+	err := s.Run(ctx, "set job state", func(t *db.Tx) error {
+		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		spec, err := s.specs.OfJob(t, &job)
+		if err != nil {
+			return err
+		}
+		next := domain.Never
+		switch {
+		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
+			next = db.Instant(trigger.NextFireAt) // nothing changes but the note
+		case p.State == domain.JobEnabled:
+			job.FiresPerMinute = s.Rate(now, spec)
+			if err := record.Grow(t, p.Tenant, record.Growth{Kind: domain.QuotaFires, By: job.FiresPerMinute}); err != nil {
+				return err
+			}
+			if next, err = engine.FirstFire(t, &job, spec, p.Next(now, spec)); err != nil {
+				return err
+			}
+		default:
+			if now, err = s.engine.EndPlan(t, trigger, now, p.Plan, p.State); err != nil {
+				return err
+			}
+			if p.State == domain.JobDeleted {
+				if err := unlinkCalendars(t, &job); err != nil {
+					return err
+				}
+				if err := linkScript(t, &job, &domain.JobSpec{}); err != nil {
+					return err
+				}
+			}
+		}
+		job.SetDeclared(p.Declared)
+		changed := job.State != int64(p.State)
+		job.State, job.PauseNote = int64(p.State), record.Clip(p.Note, record.MessageSize)
+		job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), p.By
+		if changed {
+			if err := insertJobEvent(t, &job); err != nil {
+				return err
+			}
+		}
+		view = store.JobView{Job: job.Job(spec), NextFireAt: next}
+		return saveJob(t, &job, next)
+	})
+	if err != nil {
+		return store.JobView{}, err
+	}
+	if p.State == domain.JobDeleted {
+		return view, nil // no list shows it any more
+	}
+	return s.FindJob(ctx, p.Tenant, p.ID)
+}

@@ -1,0 +1,285 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// likeEscaper makes user input literal inside a LIKE pattern with ESCAPE '!'.
+var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+// contains is a LIKE pattern for "has this text somewhere in it".
+func contains(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
+
+func (s *Jobs) FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error) {
+	return s.findJob(ctx, "find job", "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted))
+}
+
+func (s *Jobs) FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (store.JobView, error) {
+	return s.findJob(ctx, "find job", "tenant_id = ? AND name = ? AND state <> ?", int64(tenant), name, int64(domain.JobDeleted))
+}
+
+func (s *Jobs) findJob(ctx context.Context, step, where string, args ...any) (view store.JobView, err error) {
+	err = s.Look(ctx, step, func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		var row record.JobRow
+		if err := g.Where(where, args...).Take(&row).Error; err != nil {
+			return err
+		}
+		views, err := s.jobViews(ctx, q, g, []record.JobRow{row})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
+// jobOrder is how a sort order reads its index; the condition continues after
+// the cursor (value, value, id).
+type jobOrder struct{ condition, by string }
+
+var jobOrders = map[store.JobSort]jobOrder{
+	store.SortByName:     {"j.name >= ? AND (j.name > ? OR j.id > ?)", "j.name, j.id"},
+	store.SortByNextFire: {"t.next_fire_at >= ? AND (t.next_fire_at > ? OR t.job_id > ?)", "t.next_fire_at, t.job_id"},
+	store.SortByUpdated:  {"j.updated_at <= ? AND (j.updated_at < ? OR j.id < ?)", "j.updated_at DESC, j.id DESC"},
+}
+
+func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []store.JobView, err error) {
+	sortBy := p.Sort
+	if sortBy == "" {
+		sortBy = store.SortByName
+	}
+	order, ok := jobOrders[sortBy]
+	if !ok {
+		return nil, domain.Invalid("sort", "unknown order %q", p.Sort)
+	}
+	err = s.Look(ctx, "list jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		g = filterJobs(g.Table("jobs AS j").Select("j.*"), p)
+		if sortBy == store.SortByNextFire || p.NeverFires {
+			g = g.Joins("JOIN triggers AS t ON t.job_id = j.id").Where("t.tenant_id = ?", int64(p.Tenant))
+		}
+		if p.Cursor.ID != 0 {
+			var after any = db.Millis(p.Cursor.At)
+			if sortBy == store.SortByName {
+				after = p.Cursor.Name
+			}
+			g = g.Where(order.condition, after, after, int64(p.Cursor.ID))
+		}
+		var rows []record.JobRow
+		if err := g.Order(order.by).Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil {
+			return err
+		}
+		views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
+		return err
+	})
+	return views, err
+}
+
+func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
+	g = g.Where("j.tenant_id = ?", int64(p.Tenant))
+	if !p.AllKinds {
+		g = g.Where("j.kind = ?", int64(p.Kind))
+	}
+	if p.NeverFires {
+		// What nobody plans, by ix_triggers_next, less what was not to be planned.
+		g = g.Where("t.next_fire_at >= ? AND j.state = ?", db.Millis(domain.Never), int64(domain.JobEnabled)).
+			Where("NOT EXISTS (SELECT 1 FROM trigger_waits AS w WHERE w.job_id = j.id)").
+			Where("NOT EXISTS (SELECT 1 FROM job_revisions AS r WHERE r.job_id = j.id AND r.revision = j.revision AND r.spec LIKE ? ESCAPE '!')",
+				contains(`"schedule":{"kind":"none"`))
+	}
+	if p.State != 0 {
+		g = g.Where("j.state = ?", int64(p.State))
+	} else {
+		g = g.Where("j.state <> ?", int64(domain.JobDeleted))
+	}
+	if p.Query != "" {
+		pattern := contains(strings.ToLower(p.Query))
+		g = g.Where("(LOWER(j.name) LIKE ? ESCAPE '!' OR LOWER(j.description) LIKE ? ESCAPE '!')", pattern, pattern)
+	}
+	if p.Executor != 0 {
+		g = g.Where("j.executor_id = ?", int64(p.Executor))
+	}
+	if p.Handler != "" {
+		g = g.Where("j.handler = ?", p.Handler)
+	}
+	if p.Label != "" {
+		key, value, exact := strings.Cut(p.Label, "=")
+		text := "\n" + key + "="
+		if exact {
+			text += value + "\n"
+		}
+		g = g.Where("j.labels LIKE ? ESCAPE '!'", contains(text))
+	}
+	if p.Owner != "" {
+		g = g.Where("LOWER(j.owner) LIKE ? ESCAPE '!'", contains(strings.ToLower(p.Owner)))
+	}
+	return g
+}
+
+// jobViews adds to jobs what stands in other tables, one query per table.
+func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []record.JobRow) ([]store.JobView, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	keys := make([]record.RevisionKey, len(rows))
+	ids := make([]int64, len(rows))
+	executors := make([]int64, len(rows))
+	for i, r := range rows {
+		keys[i], ids[i], executors[i] = record.RevisionKey{Job: domain.JobID(r.ID), Revision: r.Revision}, r.ID, r.ExecutorID
+	}
+	specs, err := s.specs.Load(ctx, q, keys)
+	if err != nil {
+		return nil, err
+	}
+	names, err := executorNames(ctx, q, executors)
+	if err != nil {
+		return nil, err
+	}
+	next := map[int64]int64{}
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id, at int64
+		err := rows.Scan(&id, &at)
+		next[id] = at
+		return err
+	}, "SELECT job_id, next_fire_at FROM triggers"+s.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(ids)+")")
+	if err != nil {
+		return nil, err
+	}
+	awaits, err := engine.AwaitedRuns(ctx, q, specs, next, ids)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.lastRuns(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]store.JobView, len(rows))
+	for i, r := range rows {
+		spec := specs[keys[i]].Spec
+		if spec == nil {
+			spec = r.Unreadable(s.specs.Why(keys[i]))
+		}
+		views[i] = store.JobView{
+			Job: r.Job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], LastRun: last[r.ID],
+		}
+	}
+	return views, nil
+}
+
+// lastRuns finds each job's newest run whose fire time has come: one step in
+// the unique index per job.
+func (s *shared) lastRuns(ctx context.Context, q db.Querier, jobs []int64) (map[int64]*store.LastRun, error) {
+	out := map[int64]*store.LastRun{}
+	for part := range slices.Chunk(jobs, 200) {
+		var terms []string
+		for _, id := range part {
+			terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
+				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s AND parent_id = 0 ORDER BY fire_at DESC LIMIT 1",
+				s.Dialect.ByIndex("uq_executions_occurrence"), id, s.Dialect.ClockNow())))
+		}
+		err := db.Query(ctx, q, func(rows *sql.Rows) error {
+			var job, id, state, fireAt, finishedAt int64
+			err := rows.Scan(&job, &id, &state, &fireAt, &finishedAt)
+			out[job] = &store.LastRun{
+				ID: domain.ExecutionID(id), State: domain.State(state), FireAt: db.Instant(fireAt), FinishedAt: db.Instant(finishedAt),
+			}
+			return err
+		}, strings.Join(terms, " UNION ALL "))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Jobs) ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.Revision, err error) {
+	err = s.Look(ctx, "list revisions", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		var rows []record.RevisionRow
+		err := g.Where("job_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("revision DESC").Limit(record.PageSize(limit)).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return db.NotFound("job", id)
+		}
+		out = make([]store.Revision, len(rows))
+		for i, r := range rows {
+			spec, err := record.DecodeSpec([]byte(r.Spec))
+			if err != nil {
+				spec = &domain.JobSpec{Description: "This revision cannot be read: " + err.Error(), Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}}
+			}
+			if err := record.FillCalendars(ctx, q, []record.CachedSpec{{Tenant: tenant, Spec: spec}}); err != nil {
+				return err
+			}
+			out[i] = store.Revision{JobID: id, Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error) {
+	err = s.Look(ctx, "count jobs", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var state, n int
+			err := rows.Scan(&state, &n)
+			switch domain.JobState(state) {
+			case domain.JobEnabled:
+				enabled = n
+			case domain.JobPaused:
+				paused = n
+			}
+			return err
+		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? AND kind = ? GROUP BY state", int64(tenant), int64(domain.JobPlain))
+	})
+	return enabled, paused, err
+}
+
+func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) (views []store.JobView, err error) {
+	err = s.Look(ctx, "list next fires", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		var rows []record.JobRow
+		err := g.Table("triggers AS t").Select("j.*").Joins("JOIN jobs AS j ON j.id = t.job_id").
+			Where("t.tenant_id = ? AND t.next_fire_at < ?", int64(tenant), db.Millis(domain.Never)).
+			Order("t.next_fire_at, t.job_id").Limit(record.PageSize(limit)).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
+		return err
+	})
+	return views, err
+}
+
+// executorNames maps ids to names; the ids come from rows of the tenant.
+func executorNames(ctx context.Context, q db.Querier, ids []int64) (map[int64]string, error) {
+	return namesOf(ctx, q, "executors", ids)
+}
+
+func namesOf(ctx context.Context, q db.Querier, table string, ids []int64) (map[int64]string, error) {
+	out := map[int64]string{}
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) == 0 {
+		return out, nil
+	}
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var name string
+		err := rows.Scan(&id, &name)
+		out[id] = name
+		return err
+	}, "SELECT id, name FROM "+table+" WHERE id IN ("+db.IDList(ids)+")")
+	return out, err
+}

@@ -1,0 +1,110 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// allowJobs lets new jobs in, all of one tenant. Those that calls and callbacks
+// belong to come with their handlers and count as none.
+func allowJobs(t *db.Tx, rows []record.JobRow) error {
+	fires, plain := int64(0), int64(0)
+	for i := range rows {
+		if domain.JobKind(rows[i].Kind) != domain.JobPlain {
+			continue
+		}
+		plain++
+		if domain.JobState(rows[i].State) == domain.JobEnabled {
+			fires += rows[i].FiresPerMinute
+		}
+	}
+	return record.Grow(t, domain.TenantID(rows[0].TenantID), record.Growth{Kind: domain.QuotaJobs, By: plain}, record.Growth{Kind: domain.QuotaFires, By: fires})
+}
+
+// allowFires lets a job have another schedule.
+func allowFires(t *db.Tx, job *record.JobRow, fires int64) error {
+	if domain.JobState(job.State) != domain.JobEnabled {
+		return nil
+	}
+	return record.Grow(t, domain.TenantID(job.TenantID), record.Growth{Kind: domain.QuotaFires, By: fires - job.FiresPerMinute})
+}
+
+// Rate is the most that a schedule fires in a minute.
+func (s *shared) Rate(now time.Time, spec *domain.JobSpec) int64 {
+	return int64(s.firesPerMinute(now, spec))
+}
+
+// MaxOf reads the quotas anew.
+func (s *Quotas) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.QuotaKind) (limit int64, err error) {
+	err = s.Look(ctx, "read quotas", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		quotas, err := record.ReadQuotas(ctx, q, tenant)
+		limit = quotas[kind].Max
+		return err
+	})
+	return limit, err
+}
+
+// ListQuotas returns a tenant's quotas with what is used of each.
+func (s *Quotas) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []domain.Quota, err error) {
+	if _, err := db.FindOne[tenantRow](ctx, s.DB, "find tenant", "id = ?", int64(tenant)); err != nil {
+		return nil, err
+	}
+	err = s.Look(ctx, "list quotas", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		out = nil
+		quotas, err := record.ReadQuotas(ctx, q, tenant)
+		if err != nil {
+			return err
+		}
+		for _, k := range domain.QuotaKinds {
+			one := quotas[k]
+			if one.Used, err = record.CountQuota(ctx, q, s.Dialect, tenant, k); err != nil {
+				return err
+			}
+			out = append(out, one)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// SetQuotas writes each of the kinds for itself: a repetition changes nothing.
+func (s *Quotas) SetQuotas(ctx context.Context, p store.SetQuotasParams) error {
+	defer s.engine.ForgetCount(p.Tenant)
+	return s.RunRepeatable(ctx, "set quotas", func(t *db.Tx) error {
+		found, err := record.TenantExists(t, p.Tenant, t.Dialect.ForUpdate())
+		if err != nil {
+			return err
+		}
+		if !found {
+			return db.NotFound("tenant", p.Tenant)
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		for _, k := range domain.QuotaKinds {
+			limit, named := p.Max[k]
+			if !named {
+				continue
+			}
+			if _, err := t.Exec(t.Ctx, "DELETE FROM quotas WHERE tenant_id = ? AND kind = ?", int64(p.Tenant), string(k)); err != nil {
+				return err
+			}
+			if limit < 0 {
+				continue
+			}
+			row := record.QuotaRow{TenantID: int64(p.Tenant), Kind: string(k), Capacity: min(limit, domain.MaxQuota), ChangedAt: db.Millis(now), ChangedBy: p.By}
+			if err := t.Gorm.Create(&row).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

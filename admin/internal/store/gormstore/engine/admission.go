@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+)
+
+// admitLimits bounds how many limits one transaction holds.
+const admitLimits = 8
+
+// AdmitWaiting is the only place where waiting under a limit ends well. It is
+// not part of what ends runs: those transactions stay as they are, limits or
+// not.
+func (s *Admission) AdmitWaiting(ctx context.Context, keys []domain.LimitKey) ([]domain.Execution, error) {
+	ctx, cancel := db.WithDeadline(ctx)
+	defer cancel()
+	all := keys == nil
+	if all {
+		var err error
+		if keys, err = s.limitsToLook(ctx); err != nil {
+			return nil, err
+		}
+	}
+	keys = slices.Clone(keys)
+	slices.SortFunc(keys, compareKeys)
+	var woken []domain.Execution
+	for part := range slices.Chunk(slices.Compact(keys), admitLimits) {
+		for more := true; more; {
+			some, again, err := s.admit(ctx, part, all)
+			if err != nil {
+				return woken, err
+			}
+			woken, more = append(woken, some...), again
+		}
+	}
+	return woken, nil
+}
+
+func compareKeys(a, b domain.LimitKey) int {
+	as, ak := SubjectOf(a)
+	bs, bk := SubjectOf(b)
+	return cmp.Or(cmp.Compare(as, bs), cmp.Compare(ak, bk))
+}
+
+// admit is AdmitWaiting in one transaction; again: the places at the head of a
+// queue were given up, so others stand there now.
+func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bool) (woken []domain.Execution, again bool, err error) {
+	var b *Batch
+	err = s.RunChecked(ctx, "admit waiting executions", s.landed(&b), func(t *db.Tx) error {
+		b, woken, again = nil, nil, false
+		if err := t.Guard(); err != nil {
+			return err
+		}
+		limits, err := LockLimits(t, keys, skipLocked)
+		if err != nil || len(limits) == 0 {
+			return err
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		var ids []domain.ExecutionID
+		for _, l := range limits {
+			if l.Unsettled(now) {
+				if err := Adopt(t, l); err != nil {
+					return err
+				}
+			}
+			if err := LoadPlaces(t, l, min(l.Room(), run.AdmitBatch)); err != nil {
+				return fmt.Errorf("load queue: %w", err)
+			}
+			for _, p := range l.Queue {
+				l.Waiting[p.ID] = p
+				ids = append(ids, p.ID)
+			}
+		}
+		// A waiter that another transaction works on is left to the next look.
+		if b, err = s.newBatch(t, ids, LoadOptions{skipLocked: true}); err != nil {
+			return err
+		}
+		var moved []*run.Move
+		for _, l := range limits {
+			some, absent, err := b.Admit(l)
+			if err == nil {
+				err = dropDeleted(t, l, absent)
+			}
+			if err != nil {
+				return err
+			}
+			moved = append(moved, some...)
+		}
+		if err := b.Save(); err != nil {
+			return err
+		}
+		if err := SaveLimits(t, limits); err != nil {
+			return fmt.Errorf("save limits: %w", err)
+		}
+		for _, l := range limits {
+			again = again || len(l.Leave) > 0
+			if err := removeIfDone(t, l); err != nil {
+				return err
+			}
+		}
+		for _, m := range moved {
+			woken = append(woken, m.E)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return woken, again, nil
+}
+
+// dropDeleted gives up the places of runs whose rows are gone; those that are
+// there are locked by another transaction.
+func dropDeleted(t *db.Tx, l *run.Limit, absent []domain.ExecutionID) error {
+	if len(absent) == 0 {
+		return nil
+	}
+	there := map[domain.ExecutionID]bool{}
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		var id domain.ExecutionID
+		err := rows.Scan(&id)
+		there[id] = true
+		return err
+	}, "SELECT id FROM executions WHERE id IN ("+db.IDList(absent)+")")
+	for _, id := range absent {
+		if !there[id] && err == nil {
+			l.Dequeue(id)
+		}
+	}
+	return err
+}
+
+// removeIfDone ends a limit that was taken away once nobody waits under it.
+func removeIfDone(t *db.Tx, l *run.Limit) error {
+	if l.Capacity > 0 {
+		return nil
+	}
+	if err := LoadPlaces(t, l, 1); err != nil || len(l.Queue) > 0 {
+		return err
+	}
+	return RemoveLimit(t, l)
+}

@@ -1,0 +1,398 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/run"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// Batch moves many executions in one transaction: load, apply moves, save.
+//
+// Executions and slots that are in the row cache are not read at all:
+// the moves are decided on what it knows, and the statements that write them
+// find only rows of the versions that it has (ErrStale otherwise, see RunBatch).
+type Batch struct {
+	run.Batch // the rules, and what they decide on
+	s         *core
+	Tx        *db.Tx
+	fromCache bool // some rows are of the cache, not locked
+	// invalidated: it is known which cached rows were stale, and they are dropped.
+	invalidated bool
+
+	known map[domain.ExecutionID]cachedRun
+	specs map[record.RevisionKey]record.CachedSpec
+	// covers are the jobs with slots whose runs cover earlier ones.
+	covers map[domain.JobID]bool
+	rows   map[domain.ExecutionID]*stored
+	born   []*record.ExecutionRow // of Born, as they were inserted
+	// bad are those that are left out because they cannot be read, with the
+	// reason.
+	bad map[domain.ExecutionID]error
+}
+
+// stored is one execution as it is stored: save compares it with what became of
+// it, and sets after.
+type stored struct {
+	move          run.Move
+	before, after *record.ExecutionRow
+	cached        bool // before was not read in this transaction
+}
+
+// RunBatch runs one batch in a transaction of its own. move decides and saves;
+// it is called again when the transaction is repeated, and once or twice more
+// when cached rows turn out to be stale: first with those rows locked and
+// read which have changed, then with all of them. It is also called again without
+// executions that cannot be moved; they are set aside when the others have moved.
+func (s *core) RunBatch(ctx context.Context, step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) error {
+	o.without = map[domain.ExecutionID]error{}
+	mended, again := false, false
+	for {
+		b, err := s.runWithout(ctx, step, ids, o, move)
+		var lacking *noSlotsError
+		switch {
+		case err == nil:
+			if b != nil {
+				maps.Copy(o.without, b.bad)
+			}
+			if len(o.without) == 0 {
+				return nil
+			}
+			if err := s.SetAside(ctx, o.without); err != nil {
+				s.Logger.Error("executions cannot be set aside", "step", step, "err", err)
+			}
+			return nil
+		case errors.As(err, &lacking) && !mended:
+			mended = true
+			if err := s.mendSlots(ctx, lacking.jobs); err != nil {
+				return err
+			}
+			continue
+		case len(o.without) == maxSetAside:
+			return err
+		}
+		bad := b.culprit(err)
+		if bad == 0 && isRowError(err) {
+			bad = s.bisect(ctx, b.suspects(), func(only []domain.ExecutionID) bool {
+				return isRowError(s.tryOnly(ctx, ids, o, b.suspects(), only, move))
+			})
+		}
+		if bad == 0 && isRowError(err) && !again {
+			again = true // no single one fails by itself: perhaps none does any more
+			continue
+		}
+		if _, known := o.without[bad]; bad == 0 || known {
+			return err
+		}
+		o.without[bad] = err
+	}
+}
+
+// suspects are the executions that may have kept the batch from being moved.
+func (b *Batch) suspects() []domain.ExecutionID {
+	if b == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(b.known))
+}
+
+// tryOnly runs a batch of some of the suspects, and undoes it.
+func (s *core) tryOnly(ctx context.Context, ids []domain.ExecutionID, o LoadOptions, suspects, only []domain.ExecutionID, move func(*Batch) error) error {
+	o.fromCache, o.without = false, maps.Clone(o.without)
+	for _, id := range suspects {
+		if !slices.Contains(only, id) {
+			o.without[id] = errTrial
+		}
+	}
+	err := s.TryOnce(ctx, "try", func(t *db.Tx) error {
+		if _, err := s.moveBatch(t, ids, o, move); err != nil {
+			return err
+		}
+		return errTrial
+	})
+	if errors.Is(err, errTrial) {
+		return nil
+	}
+	return err
+}
+
+// moveBatch is one try of a batch inside a transaction. The batch is there with
+// an error too, as far as it has come.
+func (s *core) moveBatch(t *db.Tx, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) (b *Batch, err error) {
+	t.Ctx = db.Unwatched(t.Ctx)
+	if err := t.Guard(); err != nil {
+		return nil, err
+	}
+	b = s.MakeBatch(t, len(ids), o)
+	return b, rescue.Call(func() error {
+		if err := b.loadAll(ids, o); err != nil {
+			return err
+		}
+		return move(b)
+	})
+}
+
+// runWithout is RunBatch without the executions that o names.
+func (s *core) runWithout(ctx context.Context, step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) (b *Batch, err error) {
+	o.fromCache = !o.skipLocked
+	wrong := 0 // how often
+	once := func(t *db.Tx) (err error) {
+		b, err = s.moveBatch(t, ids, o, move)
+		return err
+	}
+	err = s.Repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
+		err := db.ErrNeedsTransaction
+		if o.fromCache && len(ids) == 1 && s.Dialect.Singly() > 0 {
+			err = s.TrySingle(ctx, step, once)
+		}
+		if errors.Is(err, db.ErrNeedsTransaction) {
+			err = s.TryOnce(ctx, step, once)
+		}
+		if errors.Is(err, db.ErrStale) {
+			wrong++
+			o.fromCache = wrong == 1 && (b.invalidated || s.invalidateChanged(ctx, ids))
+			s.Rows.Stale.Add(1)
+			s.Clock.Forget() // or it was the clock
+		}
+		return err
+	})
+	if err != nil || b == nil {
+		s.Rows.invalidate(ids)
+		return b, err
+	}
+	if b.fromCache {
+		s.Rows.Hits.Add(1)
+	}
+	for id := range b.Moves {
+		r := b.rows[id]
+		s.Rows.remember(cmp.Or(r.after, r.before))
+	}
+	for _, r := range b.born {
+		s.Rows.remember(r)
+	}
+	for _, r := range b.rows {
+		if r.proves() && s.Rollbacks.Note(r.move.E.ID, r.after.Version) {
+			break // one is enough
+		}
+	}
+	return b, nil
+}
+
+// proves: whoever looks for what was written finds it, unless the commit is
+// lost. An edit of its job may delete an execution that was not offered, or only
+// ahead of its time.
+func (r *stored) proves() bool {
+	a := r.after
+	return a != nil && a.Fence > 0 && (a.Attempt > 0 || a.OfferedAt >= a.FireAt)
+}
+
+// leaveStuck takes jobs out of the batch whose next waiter is locked by another
+// transaction: it could not be woken if this one freed the slot, so all of the
+// job is left to the next sweep.
+func (b *Batch) leaveStuck() {
+	stuck := map[domain.JobID]bool{}
+	for job, s := range b.Slots {
+		if len(s.Queue) > 0 && b.Moves[s.Queue[0].ID] == nil {
+			stuck[job] = true
+		}
+	}
+	if len(stuck) == 0 {
+		return
+	}
+	for id, m := range b.Moves {
+		if stuck[m.E.JobID] {
+			delete(b.Moves, id)
+		}
+	}
+}
+
+// Save writes everything that changed.
+func (b *Batch) Save() error {
+	changes := make([]db.Change[record.ExecutionRow], 0, len(b.Moves))
+	var refused []domain.ExecutionID
+	for id, m := range b.Moves {
+		b.Deciding = id
+		r := b.rows[id]
+		after := r.before.Next(&m.E)
+		if after == r.before && r.cached {
+			refused = append(refused, id)
+		}
+		if after == r.before {
+			continue
+		}
+		changes = append(changes, db.Change[record.ExecutionRow]{Before: r.before, After: after})
+		r.after, m.E = after, after.Execution() // what callers get is what is stored
+	}
+	b.Deciding = 0
+	if len(refused) > 0 { // no statement would tell whether that is right
+		b.s.Rows.invalidate(refused)
+		b.invalidated = true
+		return db.ErrStale
+	}
+	for _, job := range b.Crowded {
+		b.s.Rows.noteContended(job)
+	}
+	if b.Tx.Single != nil {
+		return b.saveSingle(changes)
+	}
+	slices.SortFunc(changes, func(a, b db.Change[record.ExecutionRow]) int { return cmp.Compare(a.After.ID, b.After.ID) })
+	if err := saveSlots(b.Tx, b.Slots); err != nil {
+		return fmt.Errorf("save slots: %w", err)
+	}
+	if err := SaveLimits(b.Tx, b.Limits); err != nil {
+		return fmt.Errorf("save limits: %w", err)
+	}
+	if err := b.saveExecutions(changes); err != nil {
+		return fmt.Errorf("save executions: %w", err)
+	}
+	return b.saveRest()
+}
+
+// saveRest writes what comes of the moves beside executions, slots and limits.
+// Whatever it writes, the batch needs a transaction for it (saveSingle).
+func (b *Batch) saveRest() error {
+	b.born = domain.Collect(b.Born, record.ToExecutionRow)
+	if err := record.ExecutionTable.Insert(b.Tx, b.born); err != nil {
+		return fmt.Errorf("insert parts: %w", err)
+	}
+	if err := b.saveAttempts(); err != nil {
+		return err
+	}
+	if err := b.rearm(); err != nil {
+		return err
+	}
+	if err := insertCallbacks(b.Tx, b.callbacks()); err != nil {
+		return err
+	}
+	var missed missedRuns
+	for i := range b.Missed {
+		missed.add(&b.Missed[i])
+	}
+	if err := missed.insert(b.Tx, b.Now); err != nil {
+		return err
+	}
+	return b.insertAlerts()
+}
+
+func (b *Batch) callbacks() (rows []record.CallbackRow) {
+	for _, c := range b.Callbacks {
+		rows = append(rows, record.CallbackRow{ExecutionID: int64(c.ID), Success: db.Flag(c.Succeeded), TenantID: int64(c.Tenant), CreatedAt: db.Millis(b.Now)})
+	}
+	return rows
+}
+
+func (b *Batch) insertAlerts() error {
+	var rows []record.AlertEventRow
+	for i := range b.Alerts {
+		id, err := b.Tx.DB.NewID()
+		if err != nil {
+			return err
+		}
+		e := &b.Alerts[i]
+		rows = append(rows, record.AlertEventRow{
+			ID: id, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
+			ExecutionID: int64(e.ExecutionID), CreatedAt: db.Millis(e.CreatedAt), DedupeKey: e.DedupeKey,
+		})
+	}
+	return record.InsertAlerts(b.Tx, rows)
+}
+
+// saveAttempts writes results that came too late to the archive, and what is
+// archived now.
+func (b *Batch) saveAttempts() error {
+	for _, l := range b.Late {
+		r := &l.Report
+		_, err := b.Tx.Exec(b.Tx.Ctx, "UPDATE attempts SET state = ?, output = ?, error_kind = ?, error = ?, stack = ?, log_lines = ?, finished_at = ?"+
+			" WHERE execution_id = ? AND fence = ? AND tenant_id = ? AND state = ?",
+			int64(l.State), r.Output, record.Clip(r.ErrorKind, record.ErrorKindSize), record.Valid(r.Error), record.Valid(r.Stack), r.LogLines, db.Millis(b.Now),
+			int64(l.ID), l.Fence, int64(l.Tenant), int64(domain.Lost))
+		if err != nil {
+			return fmt.Errorf("store late result: %w", err)
+		}
+	}
+	archived := make([]*record.AttemptRow, len(b.Archived))
+	for i, a := range b.Archived {
+		archived[i] = record.ToAttemptRow(a)
+	}
+	if err := b.deleteAttempts(archived); err != nil {
+		return fmt.Errorf("replace attempts: %w", err)
+	}
+	if err := record.AttemptTable.Insert(b.Tx, archived); err != nil {
+		return fmt.Errorf("archive attempts: %w", err)
+	}
+	return nil
+}
+
+// deleteAttempts makes room for what is archived, and forgets what a late result
+// has settled: along the primary key, in one statement as a rule.
+func (b *Batch) deleteAttempts(archived []*record.AttemptRow) error {
+	byKey := func(x, y *record.AttemptRow) int {
+		return cmp.Or(cmp.Compare(x.ExecutionID, y.ExecutionID), cmp.Compare(x.Fence, y.Fence))
+	}
+	slices.SortFunc(archived, byKey)
+	old := slices.Clone(archived)
+	for _, k := range b.Unarchive {
+		old = append(old, &record.AttemptRow{ExecutionID: int64(k.ID), Fence: k.Fence, TenantID: int64(k.Tenant)})
+	}
+	slices.SortFunc(old, byKey)
+	for part := range slices.Chunk(old, 200) {
+		terms := make([]string, len(part))
+		for i, a := range part {
+			terms[i] = fmt.Sprintf("(execution_id = %d AND fence = %d AND tenant_id = %d)", a.ExecutionID, a.Fence, a.TenantID)
+		}
+		if _, err := b.Tx.Exec(b.Tx.Ctx, "DELETE FROM attempts WHERE "+strings.Join(terms, " OR ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) saveExecutions(changes []db.Change[record.ExecutionRow]) error {
+	if b.fromCache {
+		return record.ExecutionTable.UpdateGuarded(b.Tx, changes, b.Tx.Dialect.Fresh(db.Millis(b.Now)))
+	}
+	// Until the commit is known.
+	b.s.Rows.invalidate(domain.Collect(changes, func(c *db.Change[record.ExecutionRow]) domain.ExecutionID { return domain.ExecutionID(c.After.ID) }))
+	return record.ExecutionTable.Update(b.Tx, changes)
+}
+
+// landed looks whether an execution is in the state that a transaction with
+// lost commit left it in. One is enough: the transaction is all or nothing.
+// Executions that somebody has moved on since prove nothing; when all have,
+// the repetition finds nothing to do.
+func (s *core) landed(b **Batch) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		if *b == nil {
+			return false, nil
+		}
+		var ids []domain.ExecutionID
+		for id, r := range (*b).rows {
+			if r.after != nil {
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) == 0 {
+			return true, nil // nothing was to be written
+		}
+		found := false
+		err := db.Query(ctx, s.Read, func(rows *sql.Rows) error {
+			row := &record.ExecutionRow{}
+			if err := rows.Scan(record.ExecutionTable.Targets(row)...); err != nil {
+				return err
+			}
+			found = found || *row == *(*b).rows[domain.ExecutionID(row.ID)].after
+			return nil
+		}, "SELECT "+record.ExecutionColumns+" FROM executions WHERE id IN ("+db.IDList(ids)+")")
+		return found, err
+	}
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+)
+
+// foundDue is what one search for due triggers found beyond the claim it was
+// made for: with thousands due at once, searching again for each claim would
+// read all of them each time. The claim judges every trigger again under its
+// lock, so what became of them meanwhile does no harm.
+type foundDue struct {
+	mu    sync.Mutex
+	key   dueKey                 // guarded by mu
+	parts []domain.PartitionTerm // guarded by mu
+	but   []domain.TenantID      // guarded by mu: whose triggers were left out
+	ids   []domain.JobID         // guarded by mu: oldest first
+	full  bool                   // guarded by mu: the search was bounded, there may be more
+}
+
+// dueKey tells for which search, and when, the ids were found.
+type dueKey struct {
+	at      time.Time // local clock; zero = nothing is kept
+	horizon time.Duration
+}
+
+// maxDueAge is how long a search serves the claims after it: a tick of the
+// planner. Triggers that became due meanwhile wait for the next one.
+const maxDueAge = 500 * time.Millisecond
+
+// dueBatches is how many claims one search may serve.
+const dueBatches = 16
+
+// take returns up to limit ids of an earlier search, how many it has left, and
+// whether there may be more.
+func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, left int, more bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fresh := f.key.horizon == p.Horizon && time.Since(f.key.at) < maxDueAge && slices.Equal(f.parts, p.Partitions) && slices.Equal(f.but, p.Except)
+	if !fresh {
+		f.ids = nil
+	}
+	n := min(len(f.ids), p.Limit)
+	ids, f.ids = f.ids[:n:n], f.ids[n:]
+	return ids, len(f.ids), len(f.ids) > 0 || n > 0 && f.full
+}
+
+// put keeps what a search at the instant at found beyond its own claim.
+func (f *foundDue) put(p store.ClaimDueTriggersParams, at time.Time, ids []domain.JobID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.key, f.parts, f.but, f.ids, f.full = dueKey{at, p.Horizon}, slices.Clone(p.Partitions), slices.Clone(p.Except), ids, len(ids) > 0
+}
+
+// oldest joins bounded searches, each of ids with the instants that they are
+// ordered by, and returns at most limit ids, the oldest first. The first search
+// gives the clock instead, under the id 0.
+func oldest[T ~int64](ctx context.Context, q db.Querier, searches []string, limit int) (now time.Time, ids []T, err error) {
+	type found struct {
+		id T
+		at int64
+	}
+	var all []found
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
+		var f found
+		if err := rows.Scan(&f.id, &f.at); err != nil {
+			return err
+		}
+		if f.id == 0 {
+			now = db.Instant(f.at)
+		} else {
+			all = append(all, f)
+		}
+		return nil
+	}, strings.Join(searches, " UNION ALL "))
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	for _, f := range all[:min(len(all), limit)] {
+		ids = append(ids, f.id)
+	}
+	return now, ids, err
+}

@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+func ToInstances(rows []record.InstanceRow) []domain.Instance {
+	out := domain.Collect(rows, (*record.InstanceRow).Instance)
+	return out
+}
+
+func (s *Instances) CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (n int, err error) {
+	err = s.Look(ctx, "count online instances", func(ctx context.Context, _ db.Querier, _ *gorm.DB) error {
+		return s.Read.QueryRowContext(ctx, "SELECT COUNT(*) FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > "+
+			s.Dialect.ClockNow(), int64(tenant), int64(executor)).Scan(&n)
+	})
+	return n, err
+}
+
+// ListHeld asks by primary key. An instance's slots bound how many it asks.
+func (s *Instances) ListHeld(ctx context.Context, tenant domain.TenantID, instance domain.InstanceID, attempts []domain.Held) (held []domain.Held, err error) {
+	if len(attempts) == 0 {
+		return nil, nil
+	}
+	asked := make(map[domain.Held]bool, len(attempts))
+	ids := make([]domain.ExecutionID, len(attempts))
+	for i, a := range attempts {
+		asked[domain.Held{ID: a.ID, Fence: a.Fence}] = true
+		ids[i] = a.ID
+	}
+	err = s.Look(ctx, "list held attempts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		held = nil
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var h domain.Held
+			err := rows.Scan(&h.ID, &h.Fence)
+			if asked[h] {
+				held = append(held, h)
+			}
+			return err
+		}, "SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") AND tenant_id = ? AND instance_id = ? AND (lingers = 1 OR state IN ("+record.OnInstance+"))",
+			int64(tenant), int64(instance))
+	})
+	return held, err
+}
+
+func toInstanceRow(i domain.Instance) (*record.InstanceRow, error) {
+	labels, err := json.Marshal(i.Labels)
+	if err != nil {
+		return nil, fmt.Errorf("encode labels: %w", err)
+	}
+	handlers, err := json.Marshal(i.Handlers)
+	if err != nil {
+		return nil, fmt.Errorf("encode handlers: %w", err)
+	}
+	return &record.InstanceRow{
+		ID: int64(i.ID), TenantID: int64(i.TenantID), ExecutorID: int64(i.Executor), BootID: i.BootID,
+		Name: record.Clip(i.Name, record.NameSize), Host: record.Clip(i.Host, 255), PID: int64(i.PID),
+		AppVersion: record.Clip(i.AppVersion, record.NameSize), Build: i.Build, Client: record.Clip(i.Client, record.NameSize), Labels: string(labels), Handlers: string(handlers),
+		Slots: int64(i.Slots), Running: int64(i.Running), Draining: db.Flag(i.Draining), StartedAt: db.Millis(i.StartedAt),
+	}, nil
+}
+
+// leaseRow is the part of an instance that heartbeats change.
+type leaseRow struct {
+	id, tenantID, running, slots, draining, lastSeenAt, leaseUntil, goneAt, parked, wantedAt, drainingAt, refusing int64
+}
+
+var leaseTable = db.Table[leaseRow]{
+	Name: "instances", Keys: 2, Required: 2,
+	Columns: []db.Column[leaseRow]{
+		db.IntColumn("id", func(r *leaseRow) *int64 { return &r.id }),
+		db.IntColumn("tenant_id", func(r *leaseRow) *int64 { return &r.tenantID }),
+		db.IntColumn("running", func(r *leaseRow) *int64 { return &r.running }),
+		db.IntColumn("slots", func(r *leaseRow) *int64 { return &r.slots }),
+		db.IntColumn("draining", func(r *leaseRow) *int64 { return &r.draining }),
+		db.IntColumn("last_seen_at", func(r *leaseRow) *int64 { return &r.lastSeenAt }),
+		db.IntColumn("lease_until", func(r *leaseRow) *int64 { return &r.leaseUntil }),
+		db.IntColumn("gone_at", func(r *leaseRow) *int64 { return &r.goneAt }),
+		db.IntColumn("parked", func(r *leaseRow) *int64 { return &r.parked }),
+		db.IntColumn("wanted_at", func(r *leaseRow) *int64 { return &r.wantedAt }),
+		db.IntColumn("draining_at", func(r *leaseRow) *int64 { return &r.drainingAt }),
+		db.IntColumn("refusing", func(r *leaseRow) *int64 { return &r.refusing }),
+	},
+}
+
+// drainingSince keeps the earliest instant that anybody heard of.
+func drainingSince(known int64, drains bool, at int64) int64 {
+	switch {
+	case !drains:
+		return 0
+	case known == 0:
+		return at
+	}
+	return min(known, at)
+}
+
+// RenewInstances never shortens a lease.
+func (s *Instances) RenewInstances(ctx context.Context, renewals []store.InstanceRenewal, ttl time.Duration) (now time.Time, renewed []domain.InstanceID, err error) {
+	if len(renewals) == 0 {
+		now, err = s.Now(ctx)
+		return now, nil, err
+	}
+	loads := make(map[int64]store.InstanceRenewal, len(renewals))
+	ids := make([]int64, 0, len(renewals))
+	for _, r := range renewals {
+		loads[int64(r.ID)] = r
+		ids = append(ids, int64(r.ID))
+	}
+	slices.Sort(ids)
+	err = s.RunRepeatable(ctx, "renew instances", func(t *db.Tx) error {
+		renewed = nil
+		var changes []db.Change[leaseRow]
+		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+			before := &leaseRow{}
+			var at int64
+			if err := rows.Scan(leaseTable.Targets(before, &at)...); err != nil {
+				return err
+			}
+			now = db.Instant(max(at, db.Millis(now)))
+			after, load := *before, loads[before.id]
+			after.running, after.slots, after.draining = int64(load.Running), int64(load.Slots), db.Flag(load.Draining)
+			after.drainingAt = drainingSince(before.drainingAt, load.Draining, at-load.DrainingFor.Milliseconds())
+			if after.parked = db.Flag(load.Parked); !load.Parked {
+				after.wantedAt = 0
+			}
+			after.refusing, after.lastSeenAt = db.Flag(load.Refusing), at
+			after.leaseUntil = max(after.leaseUntil, at+(ttl+load.Quiet).Milliseconds())
+			changes = append(changes, db.Change[leaseRow]{Before: before, After: &after})
+			renewed = append(renewed, domain.InstanceID(before.id))
+			return nil
+		}, "SELECT "+t.Dialect.Clock()+", "+leaseTable.List("")+" FROM instances"+t.Dialect.ByPrimary()+
+			" WHERE id IN ("+db.IDList(ids)+") AND gone_at = 0 ORDER BY id"+t.Dialect.ForUpdate())
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			now, err = t.Clock()
+			return err
+		}
+		return leaseTable.Update(t, changes)
+	})
+	return now, renewed, err
+}
+
+func (s *Instances) WakeInstances(ctx context.Context, executors []domain.ExecutorID) error {
+	if len(executors) == 0 {
+		return nil
+	}
+	return s.RunRepeatable(ctx, "wake instances", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, "UPDATE instances SET wanted_at = "+t.Dialect.Clock()+" WHERE parked = 1 AND executor_id IN ("+db.IDList(executors)+") AND gone_at = 0 AND wanted_at = 0")
+		return err
+	})
+}
+
+func (s *Instances) ListWanted(ctx context.Context, ids []domain.InstanceID) (out []domain.InstanceID, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = s.Look(ctx, "list wanted instances", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		out = nil
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var id domain.InstanceID
+			err := rows.Scan(&id)
+			out = append(out, id)
+			return err
+		}, "SELECT id FROM instances WHERE id IN ("+db.IDList(ids)+") AND parked = 1 AND wanted_at > 0")
+	})
+	return out, err
+}
+
+// ExpireInstances waits as long after a lease's end as the sweep does.
+func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) (out []domain.Instance, err error) {
+	err = s.RunRepeatable(ctx, "expire instances", func(t *db.Tx) error {
+		if err := t.Guard(); err != nil {
+			return err
+		}
+		now, err := t.Clock()
+		if err == nil {
+			err = checkClock(now, latest)
+		}
+		if err != nil {
+			return err
+		}
+		var rows []record.InstanceRow
+		err = t.Gorm.Clauses(t.SkipLocked()...).Where("gone_at = 0 AND lease_until < ?", db.Millis(now.Add(-domain.LeaseMargin))).
+			Order("lease_until").Limit(record.PageSize(limit)).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			out = nil
+			return err
+		}
+		ids := make([]int64, len(rows))
+		for i := range rows {
+			rows[i].GoneAt, rows[i].GoneReason, rows[i].Running = db.Millis(now), "its lease ran out", 0
+			ids[i] = rows[i].ID
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE instances SET gone_at = ?, gone_reason = ?, running = 0 WHERE id IN ("+db.IDList(ids)+")", db.Millis(now), rows[0].GoneReason)
+		if err != nil {
+			return err
+		}
+		out = ToInstances(rows)
+		return nil
+	})
+	return out, err
+}

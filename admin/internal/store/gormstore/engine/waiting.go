@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// stillDue are the states of what waits to be offered.
+var stillDue = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
+
+func (s *Sweeps) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found := make(map[domain.ExecutionID]int64, len(ids))
+	err := s.Look(ctx, "look at waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var id domain.ExecutionID
+			var fence int64
+			err := rows.Scan(&id, &fence)
+			found[id] = fence
+			return err
+		}, "SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(slices.Clone(ids))+") AND "+stillDue)
+	})
+	return found, err
+}
+
+// ListWaiting reads along the index of what the sweep looks at. Where much else
+// is to be looked at later, such as attempts that run, it reads over that.
+func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out []domain.Execution, err error) {
+	if len(p.Partitions) == 0 || p.Limit <= 0 {
+		return nil, nil
+	}
+	where := fmt.Sprintf("wake_at > %s AND reason = '%s' AND %s", s.Dialect.ClockNow(), domain.ReasonWaitInstance, stillDue)
+	if len(p.Executors) > 0 {
+		where += " AND executor_id IN (" + db.IDList(slices.Clone(p.Executors)) + ")"
+	}
+	_, ids, err := s.findByWake(ctx, "find waiting executions", byWake{p.Partitions, where, p.Limit, p.Unattended})
+	if err != nil {
+		return nil, err
+	}
+	for part := range slices.Chunk(ids, 500) {
+		err := s.Look(ctx, "read waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+			return db.Query(ctx, q, func(rows *sql.Rows) error {
+				r := &record.ExecutionRow{}
+				err := rows.Scan(record.ExecutionTable.Targets(r)...)
+				out = append(out, r.Execution())
+				return err
+			}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(part)+") AND "+stillDue)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b domain.Execution) int {
+		return cmp.Or(a.WakeAt.Compare(b.WakeAt), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// waitingJobsRead bounds the rows that are looked through for the jobs of an
+// executor.
+const waitingJobsRead = 5_000
+
+func (s *Sweeps) ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []store.WaitingJob, err error) {
+	err = s.Look(ctx, "list waiting jobs", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		out = nil
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var j store.WaitingJob
+			err := rows.Scan(&j.Job, &j.Revision)
+			out = append(out, j)
+			return err
+		}, fmt.Sprintf("SELECT job_id, MAX(revision) FROM (SELECT job_id, revision FROM executions%s"+
+			" WHERE tenant_id = %d AND phase = %d AND executor_id = %d AND %s ORDER BY id LIMIT %d) AS alive GROUP BY job_id ORDER BY job_id",
+			s.Dialect.ByIndex("ix_executions_phase"), tenant, record.PhaseAlive, executor, stillDue, waitingJobsRead))
+	})
+	return out, err
+}

@@ -1,0 +1,44 @@
+package record
+
+import (
+	"fmt"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+)
+
+type AlertEventRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	Kind        string `gorm:"column:kind"`
+	JobID       int64  `gorm:"column:job_id"`
+	Revision    int64  `gorm:"column:revision"`
+	ExecutionID int64  `gorm:"column:execution_id"`
+	DedupeKey   string `gorm:"column:dedupe_key"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+	ExpandedAt  int64  `gorm:"column:expanded_at"`
+	Detail      string `gorm:"column:detail"`
+	Missed      int64  `gorm:"column:missed"`
+	TellAt      int64  `gorm:"column:tell_at"`
+}
+
+func (AlertEventRow) TableName() string { return "alert_events" }
+
+func (r AlertEventRow) Event() domain.AlertEvent {
+	return domain.AlertEvent{
+		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
+		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, Missed: int(r.Missed), CreatedAt: db.Instant(r.CreatedAt),
+	}
+}
+
+func InsertAlerts(t *db.Tx, events []AlertEventRow) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(events, 200).Error; err != nil {
+		return fmt.Errorf("write alert events: %w", err)
+	}
+	return nil
+}

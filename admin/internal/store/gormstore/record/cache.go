@@ -1,0 +1,13 @@
+package record
+
+import (
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+func NewCache[K comparable, V any](size int) *lru.Cache[K, V] {
+	cache, err := lru.New[K, V](size)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return cache
+}

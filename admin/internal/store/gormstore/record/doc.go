@@ -1,0 +1,7 @@
+// Package record answers: which rows do both faces of the store know?
+//
+// It has the rows of tables that the engine moves and the console shows, with
+// their mapping to package domain, the documents in their columns (specs of jobs,
+// calendars) with the cache of revisions, and the counts that quotas bound.
+// A row that only one face knows stands there.
+package record

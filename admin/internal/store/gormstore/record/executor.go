@@ -1,0 +1,68 @@
+package record
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+)
+
+type ExecutorRow struct {
+	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID    int64  `gorm:"column:tenant_id"`
+	Name        string `gorm:"column:name"`
+	Description string `gorm:"column:description"`
+	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (ExecutorRow) TableName() string { return "executors" }
+
+func (r ExecutorRow) Executor() domain.Executor {
+	return domain.Executor{
+		ID: domain.ExecutorID(r.ID), TenantID: domain.TenantID(r.TenantID), Name: r.Name,
+		Description: r.Description, CreatedAt: db.Instant(r.CreatedAt),
+	}
+}
+
+// ExecutorName checks that an executor exists in the tenant.
+func ExecutorName(t *db.Tx, tenant domain.TenantID, id domain.ExecutorID) (string, error) {
+	var name string
+	err := t.SQL.QueryRowContext(t.Ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = db.NotFound("executor", id)
+	}
+	return name, err
+}
+
+type HandlerRow struct {
+	TenantID     int64   `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	ExecutorID   int64   `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
+	Name         string  `gorm:"column:name;primaryKey"`
+	Description  string  `gorm:"column:description"`
+	InputSchema  []byte  `gorm:"column:input_schema"`
+	OutputSchema []byte  `gorm:"column:output_schema"`
+	Idempotent   bool    `gorm:"column:idempotent"`
+	Calls        *string `gorm:"column:calls"`
+	FirstSeenAt  int64   `gorm:"column:first_seen_at"`
+	LastSeenAt   int64   `gorm:"column:last_seen_at"`
+}
+
+func (HandlerRow) TableName() string { return "handlers" }
+
+func (r HandlerRow) Handler() (domain.Handler, error) {
+	h := domain.Handler{
+		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name, Description: r.Description,
+		InputSchema: r.InputSchema, OutputSchema: r.OutputSchema, Idempotent: r.Idempotent,
+		FirstSeenAt: db.Instant(r.FirstSeenAt), LastSeenAt: db.Instant(r.LastSeenAt),
+	}
+	if r.Calls == nil {
+		return h, nil
+	}
+	var err error
+	if h.Calls, err = DecodeSpec([]byte(*r.Calls)); err != nil {
+		return h, fmt.Errorf("calls of handler %q: %w", r.Name, err)
+	}
+	return h, nil
+}

@@ -1,0 +1,126 @@
+package record
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+)
+
+// Values of jobs.undeclared.
+const (
+	undeclaredGone   = 1
+	undeclaredPaused = 2
+)
+
+func (r *JobRow) declared() domain.Declared {
+	return domain.Declared{
+		By: domain.ExecutorID(r.DeclaredBy), Ownership: domain.Ownership(r.Ownership), Removal: domain.Removal(r.Removal),
+		Build: r.DeclaredBuild, Version: r.DeclaredVersion,
+		Gone: r.Undeclared != 0, PausedGone: r.Undeclared == undeclaredPaused,
+	}
+}
+
+// SetDeclared replaces what the job notes about its declaration; nil keeps it.
+func (r *JobRow) SetDeclared(d *domain.Declared) {
+	if d == nil {
+		return
+	}
+	r.DeclaredBy, r.Ownership, r.Removal = int64(d.By), string(d.Ownership), string(d.Removal)
+	r.DeclaredBuild, r.DeclaredVersion, r.Undeclared = d.Build, Clip(d.Version, NameSize), 0
+	switch {
+	case d.PausedGone:
+		r.Undeclared = undeclaredPaused
+	case d.Gone:
+		r.Undeclared = undeclaredGone
+	}
+}
+
+type JobRow struct {
+	ID              int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID        int64  `gorm:"column:tenant_id"`
+	ExecutorID      int64  `gorm:"column:executor_id"`
+	Part            int64  `gorm:"column:part"`
+	State           int64  `gorm:"column:state"`
+	Kind            int64  `gorm:"column:kind"`
+	Name            string `gorm:"column:name"`
+	Handler         string `gorm:"column:handler"`
+	Description     string `gorm:"column:description"`
+	Labels          string `gorm:"column:labels"`
+	Owner           string `gorm:"column:owner"`
+	PauseNote       string `gorm:"column:pause_note"`
+	Source          string `gorm:"column:source"`
+	DeclarationHash string `gorm:"column:declaration_hash"`
+	DeclaredBy      int64  `gorm:"column:declared_by"`
+	Ownership       string `gorm:"column:ownership"`
+	Removal         string `gorm:"column:removal"`
+	DeclaredBuild   string `gorm:"column:declared_build"`
+	DeclaredVersion string `gorm:"column:declared_version"`
+	Undeclared      int64  `gorm:"column:undeclared"`
+	Revision        int64  `gorm:"column:revision"`
+	FiresPerMinute  int64  `gorm:"column:fires_per_minute"`
+	CreatedAt       int64  `gorm:"column:created_at;autoCreateTime:false"`
+	UpdatedAt       int64  `gorm:"column:updated_at;autoUpdateTime:false"`
+	CreatedBy       string `gorm:"column:created_by"`
+	UpdatedBy       string `gorm:"column:updated_by"`
+}
+
+func (JobRow) TableName() string { return "jobs" }
+
+type RevisionRow struct {
+	JobID     int64  `gorm:"column:job_id;primaryKey;autoIncrement:false"`
+	Revision  int64  `gorm:"column:revision;primaryKey;autoIncrement:false"`
+	TenantID  int64  `gorm:"column:tenant_id"`
+	Spec      string `gorm:"column:spec"`
+	CreatedAt int64  `gorm:"column:created_at;autoCreateTime:false"`
+	CreatedBy string `gorm:"column:created_by"`
+}
+
+func (RevisionRow) TableName() string { return "job_revisions" }
+
+// SetSpec copies what lists filter and sort by.
+func (r *JobRow) SetSpec(spec *domain.JobSpec) {
+	r.Name, r.Handler, r.Description = spec.Name, spec.Handler, spec.Description
+	r.Owner = Clip(strings.TrimSpace(spec.Owner.Name+" "+spec.Owner.Email), 512)
+	keys := make([]string, 0, len(spec.Labels))
+	for k := range spec.Labels {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteString("\n" + k + "=" + spec.Labels[k] + "\n")
+	}
+	r.Labels = b.String()
+}
+
+func (r *JobRow) Job(spec *domain.JobSpec) domain.Job {
+	return domain.Job{
+		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
+		State: domain.JobState(r.State), Kind: domain.JobKind(r.Kind), PauseNote: r.PauseNote, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
+		Declared: r.declared(), Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt),
+		CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+	}
+}
+
+func (c *SpecCache) OfJob(t *db.Tx, job *JobRow) (*domain.JobSpec, error) {
+	key := RevisionKey{domain.JobID(job.ID), job.Revision}
+	specs, err := c.Load(t.Ctx, t.Conn, []RevisionKey{key})
+	if err != nil {
+		return nil, err
+	}
+	if specs[key].Spec == nil {
+		return job.Unreadable(c.Why(key)), nil
+	}
+	return specs[key].Spec, nil
+}
+
+// Unreadable stands for a revision that cannot be read, so that the job can be
+// seen, paused, deleted and saved anew.
+func (r *JobRow) Unreadable(why error) *domain.JobSpec {
+	return &domain.JobSpec{
+		Name: r.Name, Handler: r.Handler, Description: "This job cannot be run: " + why.Error() + ". Save it anew.",
+		Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone},
+	}
+}
