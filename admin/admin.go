@@ -26,6 +26,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -43,6 +44,7 @@ type Admin struct {
 	store      *gormstore.Store
 	ids        *domain.IDSource
 	clock      *scheduler.Clock
+	runs       *runtable.Table
 	timer      *scheduler.Timer
 	schedules  *timing.Cache
 	planner    *scheduler.Planner
@@ -245,11 +247,12 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
-	a.timer = scheduler.NewTimer(a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
+	a.runs = new(runtable.Table)
+	a.timer = scheduler.NewTimer(a.runs, a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: a.schedules.Plan,
-		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.waiting,
+		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.runs.Pending,
 	})
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	backlog := batch.NewBacklog(maxResults)
@@ -273,7 +276,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Later: a.timer.Add, Punctual: a.timer.AddPunctual,
+		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, Punctual: a.timer.AddPunctual,
 		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Backlog: backlog, Singly: a.store.Singly(), Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
@@ -296,14 +299,6 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	return nil
 }
 
-// waiting counts what is in memory and not on its way, by tenant.
-func (a *Admin) waiting() map[domain.TenantID]int {
-	n := map[domain.TenantID]int{}
-	a.timer.Waiting(n)
-	a.dispatcher.Waiting(n)
-	return n
-}
-
 // maxResults is how many results of a tenant may wait before no more of his runs
 // are offered: about half a second of them, so that a job which fires every
 // second finds its slot free.
@@ -311,7 +306,7 @@ const maxResults = 16 * completer.ResultBatch
 
 // unattended leaves out what waits in memory.
 func (a *Admin) unattended(ids []domain.ExecutionID) []domain.ExecutionID {
-	return a.completer.Unattended(a.dispatcher.Unattended(a.timer.Unattended(ids)))
+	return a.completer.Unattended(a.dispatcher.Unattended(ids))
 }
 
 // ended hears of every execution that left an attempt on this node.

@@ -21,7 +21,7 @@ func (a *Admin) exportGauges() {
 	m.state("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory.", a.planner.HeldBack)
 	m.state("carillon_draining", "1 while this node stops: it begins nothing new and finishes what is under way.", a.draining.Load)
 	m.number("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", func() (n int) {
-		for _, of := range a.waiting() {
+		for _, of := range a.runs.Pending() {
 			n += of
 		}
 		return n

@@ -43,6 +43,7 @@ const (
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
 	timerheap      = "admin/internal/timerheap"
+	runtable       = "admin/internal/runtable"
 	tracing        = "admin/internal/tracing"
 	sdkTracing     = "executor-sdk/tracing"
 	executortest   = "executor-sdk/executortest"
@@ -110,8 +111,9 @@ func rooms() []Room {
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{timerheap, nil, whyPure},
-		{"admin/internal/scheduler", []string{domain, store, timing, rescue, timerheap}, whySide},
-		{"admin/internal/dispatch", []string{domain, store, batch, timerheap}, whySide},
+		{runtable, []string{domain}, "it says where runs are; what becomes of them is for the rooms that hold them to decide"},
+		{"admin/internal/scheduler", []string{domain, store, timing, rescue, timerheap, runtable}, whySide},
+		{"admin/internal/dispatch", []string{domain, store, batch, timerheap, runtable}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, rescue, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
@@ -130,12 +132,12 @@ func rooms() []Room {
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
-			"admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch", gateway,
+			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calljob",
 			alerting, mailChannel, webhookChannel, auth, api, httpconn, verify, accounts, tracing,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
-			domain, store, runRoom, timing, batch, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
+			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
 			"admin/internal/completer", "admin/internal/maintenance", gateway, simulate, "proto",
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{benchRoom, []string{

@@ -78,7 +78,7 @@ func (x *expected) soon() (time.Duration, bool) {
 
 // Answered takes answers. It never blocks.
 func (d *Dispatcher) Answered(answers ...Answer) {
-	answers, inTime := d.ahead.hold(answers)
+	answers, inTime := d.early.hold(answers)
 	d.expected.came(inTime)
 	accepted := make([]Answer, 0, len(answers))
 	for _, a := range answers {

@@ -53,34 +53,11 @@ type waitingFor struct {
 // to be done about the rest. It goes by lists, not by maps: the order decides who
 // comes first.
 func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(r.executors)) {
-		at := r.executors[id]
-		all := maps.Clone(at.open)
-		for _, of := range at.bound {
-			maps.Copy(all, of)
-		}
-		queues := slices.SortedFunc(maps.Values(all), func(a, b *queue) int { return compare(a.old[0], b.old[0]) })
-		found := waitingFor{tenant: at.tenant, executor: id, hungry: at.spilled}
-		for _, q := range queues {
-			found.hungry = found.hungry && len(q.old) < maxWaiting/2
-			for _, w := range slices.Clone(q.old) {
-				if w.execution.Expired(now) || !w.polled && !held(w.execution.Partition) || w.polled && now.Sub(w.known) > waitBusy {
-					r.removeLocked(w)
-					continue
-				}
-				if since := w.since(); found.since.IsZero() || since.Before(found.since) {
-					found.since = since
-				}
-				found.runs = append(found.runs, w)
-				if !w.polled && !w.recorded && len(out.record) < recordMost && now.Sub(w.execution.NotBefore) >= recordAfter {
-					out.record = append(out.record, w)
-				}
-				if !w.polled && now.Sub(w.known) >= checkEvery && len(out.check) < checkMost {
-					out.check = append(out.check, w)
-				}
-			}
+	for _, found := range r.all() {
+		runs := found.runs
+		found.runs = nil
+		for part := range slices.Chunk(runs, surveyMost) {
+			r.surveyRuns(part, &found, &out, now, held)
 		}
 		if found.hungry || len(found.runs) > 0 {
 			out.executors = append(out.executors, found)
@@ -89,10 +66,58 @@ func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) 
 	return out
 }
 
+// surveyMost bounds how many runs are looked at while nobody else has the lock.
+const surveyMost = 200
+
+// all returns who waits for each executor, by line.
+func (r *waitingRoom) all() (list []waitingFor) {
+	r.table.Lock()
+	defer r.table.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(r.executors)) {
+		at := r.executors[id]
+		queues := slices.Collect(maps.Values(at.open))
+		for _, of := range at.bound {
+			queues = slices.AppendSeq(queues, maps.Values(of))
+		}
+		slices.SortFunc(queues, func(a, b *queue) int { return compare(a.old[0], b.old[0]) })
+		found := waitingFor{tenant: at.tenant, executor: id, hungry: at.spilled}
+		for _, q := range queues {
+			found.hungry = found.hungry && len(q.old) < maxWaiting/2
+			found.runs = append(found.runs, q.old...)
+		}
+		list = append(list, found)
+	}
+	return list
+}
+
+func (r *waitingRoom) surveyRuns(runs []*waiting, found *waitingFor, out *surveyed, now time.Time, held func(int) bool) {
+	r.table.Lock()
+	defer r.table.Unlock()
+	for _, w := range runs {
+		if r.table.At(w.execution.ID) != w {
+			continue // it has left meanwhile
+		}
+		if w.execution.Expired(now) || !w.polled && !held(w.execution.Partition) || w.polled && now.Sub(w.known) > waitBusy {
+			r.leave(w)
+			continue
+		}
+		if since := w.since(); found.since.IsZero() || since.Before(found.since) {
+			found.since = since
+		}
+		found.runs = append(found.runs, w)
+		if !w.polled && !w.recorded && len(out.record) < recordMost && now.Sub(w.execution.NotBefore) >= recordAfter {
+			out.record = append(out.record, w)
+		}
+		if !w.polled && now.Sub(w.known) >= checkEvery && len(out.check) < checkMost {
+			out.check = append(out.check, w)
+		}
+	}
+}
+
 // filled tells that what waited in the database alone has been loaded.
 func (r *waitingRoom) filled(executor domain.ExecutorID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	at := r.executors[executor]
 	if at == nil {
 		return
@@ -205,8 +230,8 @@ func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 
 // waits are what the rows of runs are to say.
 func (r *waitingRoom) waits(list []*waiting, now time.Time) []store.Wait {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	out := make([]store.Wait, len(list))
 	for i, w := range list {
 		out[i] = w.wait(now)
@@ -214,7 +239,7 @@ func (r *waitingRoom) waits(list []*waiting, now time.Time) []store.Wait {
 	return out
 }
 
-// wait is called with the room's mu held.
+// wait is called with the lock held.
 func (w *waiting) wait(now time.Time) store.Wait {
 	out := store.Wait{
 		Tenant: w.execution.TenantID, ID: w.execution.ID, Reason: domain.ReasonWaitInstance, Message: w.message, Full: w.online > 0, Since: waitsSince(&w.execution),
@@ -235,8 +260,8 @@ func (w *waiting) wait(now time.Time) store.Wait {
 }
 
 func (r *waitingRoom) recorded(list []*waiting) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	for _, w := range list {
 		w.recorded = true
 	}
@@ -259,13 +284,13 @@ func (d *Dispatcher) check(ctx context.Context, list []*waiting) error {
 }
 
 func (r *waitingRoom) checked(list []*waiting, fences map[domain.ExecutionID]int64, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	for _, w := range list {
 		if fence, due := fences[w.execution.ID]; due && fence == w.execution.Fence {
 			w.known = now
-		} else if r.runs[w.execution.ID] == w {
-			r.removeLocked(w)
+		} else {
+			r.leave(w)
 		}
 	}
 }
@@ -291,8 +316,8 @@ func (d *Dispatcher) lookForInstances(ctx context.Context, x waitingFor, now tim
 // hand lets other nodes take up to limit runs that are this node's alone, the last
 // of the list first, and returns these.
 func (r *waitingRoom) hand(list []*waiting, limit int, now time.Time) (handed []*waiting) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	for _, w := range slices.Backward(list) {
 		if !w.polled && len(handed) < limit {
 			w.polled, w.handed = true, now
@@ -340,8 +365,8 @@ func (d *Dispatcher) load(ctx context.Context, partitions []int, executors []dom
 
 // spilledOf notes that runs of an executor wait in the database alone.
 func (r *waitingRoom) spilledOf(e *domain.Execution) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	r.linesOf(e.TenantID, e.Executor).spilled = true
 }
 

@@ -98,7 +98,7 @@ func benchmarkOffer(b *testing.B, routing domain.Routing, instances int) {
 		for i := range batch {
 			batch[i] = &domain.Execution{ID: domain.ExecutionID(i + 1), JobID: domain.JobID(i + 1), TenantID: 1, Executor: 1, Cause: domain.CauseSchedule}
 		}
-		d.offer(ctx, d.queued.enter(batch)[0])
+		d.offer(ctx, d.due.enter(batch, nil)[0])
 	}
 	round()
 	b.ReportAllocs()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -72,6 +73,8 @@ type Options struct {
 	Node  domain.NodeID
 	Store Store
 	Fleet Fleet
+	// Table is this node's, for its timer too; nil: one for dispatch alone.
+	Table *runtable.Table
 	// Later takes executions to try again at their NotBefore (the timer), or
 	// up to domain.OfferAhead before it; Punctual takes those that have to wait
 	// for their time.
@@ -103,21 +106,21 @@ type Dispatcher struct {
 	// fixed after construction
 	opt Options
 	log *slog.Logger
-	// due has a queue per worker.
-	due      [offerWorkers]*batch.Queue[*domain.Execution]
-	queued   queued
-	answers  *batch.Queue[Answer]
-	backs    *batch.Queue[store.GiveBack]
-	admits   *batch.Queue[domain.LimitKey]
-	cancels  *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
-	uses     uses
-	expected expected
-	ahead    ahead
-	waiting  waitingRoom
-	saved    saved
-	owed     owed
-	seen     seen
-	heldAt   atomic.Pointer[[domain.Partitions]time.Time] // held, for everybody
+	// dueQueues has one for each worker.
+	dueQueues [offerWorkers]*batch.Queue[*domain.Execution]
+	due       dueRuns
+	answers   *batch.Queue[Answer]
+	backs     *batch.Queue[store.GiveBack]
+	admits    *batch.Queue[domain.LimitKey]
+	cancels   *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
+	uses      uses
+	expected  expected
+	early     earlyOffers
+	waiting   waitingRoom
+	saved     saved
+	owed      owed
+	seen      seen
+	heldAt    atomic.Pointer[[domain.Partitions]time.Time] // held, for everybody
 	// owned by LookAfterWaiting
 	held    map[int]time.Time // when each partition was held last
 	outages outages
@@ -142,17 +145,20 @@ func New(opt Options) *Dispatcher {
 	if opt.Ended == nil {
 		opt.Ended = func([]domain.Execution) {}
 	}
+	if opt.Table == nil {
+		opt.Table = new(runtable.Table)
+	}
 	if opt.Random == nil {
 		opt.Random = rand.Uint64
 	}
 	d := &Dispatcher{
-		opt: opt, log: opt.Logger.With("component", "dispatch"), ahead: newAhead(),
+		opt: opt, log: opt.Logger.With("component", "dispatch"), due: newDueRuns(opt.Table), early: newEarlyOffers(opt.Table), waiting: newWaitingRoom(opt.Table),
 		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
 		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
 		noSpread: trouble{step: "spread executions"}, noWaits: trouble{step: "record waits"}, outages: outages{}, held: map[int]time.Time{},
 	}
-	for i := range d.due {
-		d.due[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)
+	for i := range d.dueQueues {
+		d.dueQueues[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)
 	}
 	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
@@ -161,14 +167,14 @@ func New(opt Options) *Dispatcher {
 	d.answers.Singly(opt.Singly)
 	d.answers.Pace(answerPace)
 	d.answers.Expects(d.expected.soon)
-	for _, q := range d.due {
+	for _, q := range d.dueQueues {
 		q.Singly(opt.Singly)
-		q.Drops(func(e **domain.Execution) bool { return (*e).Expired(opt.Now()) }, func(gone []*domain.Execution) { d.queued.leave(gone)() })
+		q.Drops(func(e **domain.Execution) bool { return (*e).Expired(opt.Now()) }, func(gone []*domain.Execution) { d.due.begin(gone).end() })
 		if opt.Backlog != nil {
 			q.Heeds(opt.Backlog)
 		}
 	}
-	for _, q := range d.due {
+	for _, q := range d.dueQueues {
 		q.Guards(func(e *domain.Execution, err error) { d.setAside(e.ID, err) })
 	}
 	d.answers.Guards(func(a Answer, err error) { d.setAside(a.ID, err) })
@@ -179,7 +185,7 @@ func New(opt Options) *Dispatcher {
 	})
 	if opt.Floods != nil {
 		d.answers.Bound(opt.Floods)
-		for _, q := range d.due {
+		for _, q := range d.dueQueues {
 			q.Bound(opt.Floods)
 		}
 	}
@@ -214,7 +220,7 @@ const setAsideTime = 5 * time.Second
 
 // Queues are all that Run works off.
 func (d *Dispatcher) Queues() []batch.Worker {
-	return append(workers(d.due[:]), d.answers, d.backs, d.admits, d.cancels)
+	return append(workers(d.dueQueues[:]), d.answers, d.backs, d.admits, d.cancels)
 }
 
 func workers(queues []*batch.Queue[*domain.Execution]) (out []batch.Worker) {
@@ -225,15 +231,17 @@ func workers(queues []*batch.Queue[*domain.Execution]) (out []batch.Worker) {
 }
 
 // Fire takes executions that are due. It never blocks.
-func (d *Dispatcher) Fire(due []*domain.Execution) {
+func (d *Dispatcher) Fire(due []*domain.Execution) { d.enqueue(due, nil) }
+
+func (d *Dispatcher) enqueue(due []*domain.Execution, turns map[domain.ExecutionID]int64) {
 	var parts [offerWorkers][]*domain.Execution
 	for few := range slices.Chunk(due, offerBatch) { // others enter and leave between them
-		for i, part := range d.queued.enter(few) {
+		for i, part := range d.due.enter(few, turns) {
 			parts[i] = append(parts[i], part...)
 		}
 	}
 	for i, part := range parts {
-		d.due[i].Add(part...) // all at once: the best go first
+		d.dueQueues[i].Add(part...) // all at once: the best go first
 	}
 }
 
@@ -259,7 +267,7 @@ type choice struct {
 
 // offer is the flush of the due queue.
 func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
-	defer d.queued.leave(batch)()
+	defer d.due.begin(batch).end()
 	select {
 	case <-d.stop: // ctx cannot tell: the last batch gets one that has not ended
 		return // other nodes take them
@@ -287,7 +295,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 			continue
 		}
 		targets := here.targets(e.TenantID, e.Executor, spec.Handler)
-		if early && (first != nil || !maybeAhead(spec, targets) || spec.SlotLimit() > 0 && hasJob(punctual, e.JobID)) {
+		if early && (first != nil || !mayOfferEarly(spec, targets) || spec.SlotLimit() > 0 && hasJob(punctual, e.JobID)) {
 			punctual = append(punctual, e)
 			continue
 		}
@@ -472,7 +480,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		switch {
 		case c.offer.Granted:
 		case r.Execution.NotBefore.After(d.opt.Now()):
-			d.ahead.offered(&r.Execution)
+			d.early.offered(&r.Execution)
 		default:
 			answers++
 		}

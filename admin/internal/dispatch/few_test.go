@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -56,7 +57,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	source := rand.New(rand.NewPCG(seed, 0))
-	var q queued
+	q := newDueRuns(new(runtable.Table))
 	type batch struct {
 		worker int
 		runs   []*domain.Execution
@@ -68,7 +69,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 		if len(there) > 0 && source.IntN(5) > 0 {
 			at := source.IntN(len(there))
 			if b := &there[at]; b.over == nil {
-				b.over = q.leave(b.runs)
+				b.over = q.begin(b.runs).end
 			} else {
 				b.over()
 				there = append(there[:at], there[at+1:]...)
@@ -82,7 +83,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 			due[i] = &domain.Execution{ID: next, JobID: job, Partition: int(job) % domain.Partitions}
 		}
 		before := q.load
-		parts := q.enter(due)
+		parts := q.enter(due, nil)
 		total := 0
 		for worker, runs := range parts {
 			total += len(runs)
@@ -114,7 +115,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 	require.Zero(t, apart, "at most 40 at once are few")
 	for _, b := range there {
 		if b.over == nil {
-			b.over = q.leave(b.runs)
+			b.over = q.begin(b.runs).end
 		}
 		b.over()
 	}
@@ -124,7 +125,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 	for i := range many {
 		many[i] = &domain.Execution{ID: domain.ExecutionID(i + 1), JobID: domain.JobID(i + 1), Partition: i % domain.Partitions}
 	}
-	for _, part := range q.enter(many) {
+	for _, part := range q.enter(many, nil) {
 		require.NotEmpty(t, part)
 	}
 }

@@ -2,12 +2,12 @@ package dispatch
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -19,7 +19,7 @@ import (
 func (d *Dispatcher) dueInTurn(e **domain.Execution) batch.Place {
 	spec := d.opt.Store.KnownSpec((*e).JobID, (*e).Revision)
 	return batch.Place{
-		Owner: int64((*e).TenantID), Rank: d.queued.rank(*e),
+		Owner: int64((*e).TenantID), Rank: d.due.rank(*e),
 		Newest: spec != nil && spec.SlotLimit() == 0, FreshRank: -freshness(*e).UnixMilli(),
 	}
 }
@@ -27,51 +27,71 @@ func (d *Dispatcher) dueInTurn(e **domain.Execution) batch.Place {
 func answersInTurn(a *Answer) batch.Place       { return batch.Place{Owner: int64(a.Tenant)} }
 func backsInTurn(g *store.GiveBack) batch.Place { return batch.Place{Owner: int64(g.Tenant)} }
 
-// queued are the executions in the due queues. A burst that takes longer than
+// queued is the place of a run in a due queue. A burst that takes longer than
 // domain.PickupGrace is found by the sweep while it still waits here; the second
 // copies would cost as much as the first, and rewriting their rows more
 // (docs/adr/0035).
 type queued struct {
-	mu sync.Mutex
-	// ids names for each when its wait for an instance ends, in Unix ms; 0: never.
-	ids map[domain.ExecutionID]int64 // guarded by mu
-	// tenants counts them.
-	tenants map[domain.TenantID]int // guarded by mu
-	// offering are in a batch that is under way; they name the last one.
-	offering map[domain.ExecutionID]int // guarded by mu
-	batches  int                        // guarded by mu: how many have begun
-	// turns are the ranks of those whose turn came before their time.
-	turns map[domain.ExecutionID]int64 // guarded by mu
+	run    *domain.Execution
+	rank   int64 // where it stands among its tenant's: lower ones go first
+	worker int
+	of     *dueRuns
+}
+
+// Stage implements runtable.Place, as the following methods do.
+func (p *queued) Stage() runtable.Stage { return runtable.Queued }
+
+func (p *queued) Removed() { p.of.release(p.run.JobID) }
+
+// Yields: only a batch takes what is in a queue, until it is out of date.
+func (p *queued) Yields(to *domain.Execution) bool { return to.Fence > p.run.Fence }
+
+// Attended: it may still wait.
+func (p *queued) Attended(now time.Time) bool {
+	return p.run.ExpireAt.IsZero() || now.Before(p.run.ExpireAt)
+}
+
+// offering is the place of runs whose offers are being made: a batch that is under
+// way.
+type offering struct {
+	runs []*domain.Execution
+	of   *dueRuns
+}
+
+// Stage implements runtable.Place, as the following methods do.
+func (*offering) Stage() runtable.Stage { return runtable.Offering }
+
+func (*offering) Removed() {}
+
+// Yields: its own batch sends a run on, and what comes of an offer may be quicker
+// than the rest of the batch.
+func (*offering) Yields(*domain.Execution) bool { return true }
+
+func (*offering) Attended(time.Time) bool { return true }
+
+// dueRuns are those in the due queues, and in batches.
+type dueRuns struct {
+	table *runtable.Table // its lock guards what follows
 	// jobs are those of all of them, and load is how many each worker has.
-	jobs map[domain.JobID]lane // guarded by mu
-	load [offerWorkers]int     // guarded by mu
+	jobs map[domain.JobID]lane
+	load [offerWorkers]int
+}
+
+func newDueRuns(table *runtable.Table) dueRuns {
+	return dueRuns{table: table, jobs: map[domain.JobID]lane{}}
 }
 
 // rankOf is where a run stands among its tenant's: lower ones go first.
 func rankOf(e *domain.Execution) int64 { return e.Precedence().UnixMilli() }
 
-// rank is rankOf, or that of the run that e takes turns with: so it keeps its
-// turn on the way to an instance, which takes what comes first.
-func (q *queued) rank(e *domain.Execution) int64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if rank, turn := q.turns[e.ID]; turn {
-		return rank
+// rank is where a run stands that is in a queue.
+func (q *dueRuns) rank(e *domain.Execution) int64 {
+	q.table.Lock()
+	defer q.table.Unlock()
+	if p, is := q.table.At(e.ID).(*queued); is {
+		return p.rank
 	}
 	return rankOf(e)
-}
-
-// promote notes the ranks of runs that are about to enter.
-func (q *queued) promote(turns map[domain.ExecutionID]int64) {
-	if len(turns) == 0 {
-		return
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.turns == nil {
-		q.turns = map[domain.ExecutionID]int64{}
-	}
-	maps.Copy(q.turns, turns)
 }
 
 // lane is the worker that a job's runs wait for, while there are any.
@@ -81,16 +101,14 @@ type lane struct{ worker, runs int }
 // would cost more than one.
 const offerFew = offerBatch / 4
 
-// enter keeps those that were not there, and returns them by worker. Runs of one
-// job are offered in order, so they go to the worker that has some of it; apart
-// from that, few go together to the one that has less to do, and many to both.
-func (q *queued) enter(due []*domain.Execution) (parts [offerWorkers][]*domain.Execution) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ids == nil {
-		q.ids, q.tenants = map[domain.ExecutionID]int64{}, map[domain.TenantID]int{}
-		q.offering, q.jobs = map[domain.ExecutionID]int{}, map[domain.JobID]lane{}
-	}
+// enter takes those to the queues that were not there, and returns them by worker.
+// Runs of one job are offered in order, so they go to the worker that has some of
+// it; apart from that, few go together to the one that has less to do, and many to
+// both. turns has the ranks of those that take turns with a run before them: so
+// they keep their turn on the way to an instance, which takes what comes first.
+func (q *dueRuns) enter(due []*domain.Execution, turns map[domain.ExecutionID]int64) (parts [offerWorkers][]*domain.Execution) {
+	q.table.Lock()
+	defer q.table.Unlock()
 	idlest, all := 0, len(due)
 	for worker, runs := range q.load {
 		all += runs
@@ -99,105 +117,72 @@ func (q *queued) enter(due []*domain.Execution) (parts [offerWorkers][]*domain.E
 		}
 	}
 	for _, e := range due {
-		if _, there := q.ids[e.ID]; there {
-			continue
+		rank, turn := turns[e.ID]
+		if !turn {
+			rank = rankOf(e)
 		}
-		at, has := q.jobs[e.JobID]
-		switch {
-		case has:
-		case all <= offerFew:
-			at.worker = idlest
-		default:
-			at.worker = e.Partition % offerWorkers
+		worker := e.Partition % offerWorkers
+		if at, has := q.jobs[e.JobID]; has {
+			worker = at.worker
+		} else if all <= offerFew {
+			worker = idlest
 		}
-		at.runs++
-		q.jobs[e.JobID] = at
-		q.load[at.worker]++
-		q.ids[e.ID] = waitEnd(e)
-		q.tenants[e.TenantID]++
-		parts[at.worker] = append(parts[at.worker], e)
+		if q.table.Move(e, &queued{e, rank, worker, q}) {
+			q.hold(e.JobID, worker)
+			parts[worker] = append(parts[worker], e)
+		}
 	}
 	return parts
 }
 
-// leave takes out what is in a batch now; it may enter again from then on.
-// offered is to be called when the batch is over.
-func (q *queued) leave(due []*domain.Execution) (offered func()) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	type run struct {
-		id  domain.ExecutionID
-		job domain.JobID
-	}
-	batch := make([]run, 0, len(due))
-	q.batches++
-	number := q.batches
-	for i := range due {
-		if _, here := q.ids[due[i].ID]; !here {
-			continue // a flush that panicked is repeated
-		}
-		batch = append(batch, run{due[i].ID, due[i].JobID})
-		q.offering[due[i].ID] = number
-		delete(q.ids, due[i].ID)
-		delete(q.turns, due[i].ID)
-		if q.tenants[due[i].TenantID]--; q.tenants[due[i].TenantID] == 0 {
-			delete(q.tenants, due[i].TenantID)
-		}
-	}
-	return func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		for _, r := range batch {
-			if q.offering[r.id] == number { // it may be in a later batch already
-				delete(q.offering, r.id)
-			}
-			at := q.jobs[r.job]
-			q.load[at.worker]--
-			if at.runs--; at.runs == 0 {
-				delete(q.jobs, r.job)
-			} else {
-				q.jobs[r.job] = at
-			}
-		}
+// hold counts a run of a job whose runs go to a worker, until release. The lock is
+// held.
+func (q *dueRuns) hold(job domain.JobID, worker int) {
+	q.jobs[job] = lane{worker, q.jobs[job].runs + 1}
+	q.load[worker]++
+}
+
+func (q *dueRuns) release(job domain.JobID) {
+	at := q.jobs[job]
+	q.load[at.worker]--
+	if at.runs--; at.runs == 0 {
+		delete(q.jobs, job)
+	} else {
+		q.jobs[job] = at
 	}
 }
 
-// without returns those of ids that neither wait here, until their wait for an
-// instance ends, nor are in a batch.
-func (q *queued) without(ids []domain.ExecutionID, now int64) []domain.ExecutionID {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
-		if _, is := q.offering[id]; is {
-			return true
+// begin takes runs out of the queues into a batch; they may enter again from then
+// on.
+func (q *dueRuns) begin(due []*domain.Execution) *offering {
+	q.table.Lock()
+	defer q.table.Unlock()
+	batch := &offering{make([]*domain.Execution, 0, len(due)), q}
+	for _, e := range due {
+		p, is := q.table.At(e.ID).(*queued)
+		if is && p.run == e && q.table.Pass(e.ID, p, batch) { // a flush that panicked is repeated
+			q.hold(e.JobID, p.worker)
+			batch.runs = append(batch.runs, e)
 		}
-		end, there := q.ids[id]
-		return there && (end == 0 || end > now)
-	})
-}
-
-func waitEnd(e *domain.Execution) int64 {
-	if e.ExpireAt.IsZero() {
-		return 0
 	}
-	return e.ExpireAt.UnixMilli()
+	return batch
 }
 
-// Unattended leaves out what is in a due queue or the waiting room and may still
-// wait, or is being offered, and returns the rest in its order.
+// end is the end of a batch: what it has sent nowhere else leaves this node.
+func (b *offering) end() {
+	q := b.of
+	q.table.Lock()
+	defer q.table.Unlock()
+	for _, e := range b.runs {
+		q.table.Pass(e.ID, b, nil)
+		q.release(e.JobID)
+	}
+}
+
+// Unattended leaves out what waits here and may still wait, or is being offered,
+// and returns the rest in its order.
 func (d *Dispatcher) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
-	now := d.opt.Now()
-	return d.waiting.without(d.queued.without(ids, now.UnixMilli()), now)
-}
-
-// Waiting adds how many executions of each tenant are due here and not in a
-// batch yet.
-func (d *Dispatcher) Waiting(into map[domain.TenantID]int) {
-	d.queued.mu.Lock()
-	defer d.queued.mu.Unlock()
-	for tenant, n := range d.queued.tenants {
-		into[tenant] += n
-	}
+	return d.opt.Table.Unattended(ids, d.opt.Now())
 }
 
 // trouble tells of a step that fails again and again only when that begins and

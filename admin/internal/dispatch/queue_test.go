@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
@@ -164,7 +165,7 @@ func TestACopyOfAQueuedRunIsNotOfferedTwice(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		require.Equal(t, map[string]int{"OfferExecutions": 2, "JobSpec": 2}, asked)
-		require.Empty(t, r.d.queued.ids)
+		require.Zero(t, r.d.opt.Table.Len())
 	})
 }
 
@@ -202,17 +203,18 @@ func TestWhatWaitsHereIsAttendedTo(t *testing.T) {
 // TestABatchEndsOnlyItsOwnOffers: a run that is in a second batch already is still
 // being offered when the first one is over.
 func TestABatchEndsOnlyItsOwnOffers(t *testing.T) {
-	var q queued
+	var table runtable.Table
+	q := newDueRuns(&table)
 	run := []*domain.Execution{{ID: 1}}
-	attended := func() bool { return len(q.without([]domain.ExecutionID{1}, 0)) == 0 }
-	q.enter(run)
-	first := q.leave(run)
-	q.enter(run)
-	second := q.leave(run)
-	first()
-	require.True(t, attended())
-	second()
-	require.False(t, attended())
+	q.enter(run, nil)
+	first := q.begin(run)
+	q.enter(run, nil)
+	second := q.begin(run)
+	first.end()
+	require.Equal(t, 1, table.Len())
+	second.end()
+	require.Zero(t, table.Len())
+	require.Empty(t, table.Pending())
 	require.Empty(t, q.jobs)
 }
 

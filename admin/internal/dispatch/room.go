@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 )
 
 // waitingRoom holds the runs for which no instance has room, each once, by the
@@ -18,10 +18,14 @@ import (
 // more (drop), or its line is too long (add): then it waits in the database alone
 // and is loaded again when the line is short.
 type waitingRoom struct {
-	mu        sync.Mutex
-	executors map[domain.ExecutorID]*executorLines // guarded by mu
-	runs      map[domain.ExecutionID]*waiting      // guarded by mu: all of them
-	count     int                                  // guarded by mu: of lines
+	table     *runtable.Table // its lock guards what follows
+	executors map[domain.ExecutorID]*executorLines
+	lines     int // how many there are
+	runs      int // in all of them
+}
+
+func newWaitingRoom(table *runtable.Table) waitingRoom {
+	return waitingRoom{table: table, executors: map[domain.ExecutorID]*executorLines{}}
 }
 
 // executorLines are the lines of one executor.
@@ -50,13 +54,14 @@ type line struct {
 	bound  domain.InstanceID // of a broadcast's shards; 0 = any instance
 }
 
-// waiting is a run that waits.
+// waiting is the place of a run that waits.
 type waiting struct {
 	execution domain.Execution
 	spec      *domain.JobSpec
 	line      line
+	room      *waitingRoom
 
-	// guarded by the room's mu
+	// guarded by the table's lock
 	// polled: other nodes may take the run too, and the sweep looks at it from
 	// time to time. All others are this node's until their wait is over.
 	polled   bool
@@ -65,6 +70,18 @@ type waiting struct {
 	message  string    // why it waits, in words
 	known    time.Time // when it was last known to wait
 	recorded bool      // its row says why it waits
+}
+
+// Stage implements runtable.Place, as the following methods do.
+func (w *waiting) Stage() runtable.Stage { return runtable.Waiting }
+
+func (w *waiting) Removed() { w.room.remove(w) }
+
+func (w *waiting) Yields(to *domain.Execution) bool { return to.Fence >= w.execution.Fence }
+
+// Attended: other nodes do not look at it, or not yet.
+func (w *waiting) Attended(now time.Time) bool {
+	return (!w.polled || now.Sub(w.handed) < handedFor) && !w.execution.Expired(now)
 }
 
 func compare(a, b *waiting) int { return domain.ComparePrecedence(&a.execution, &b.execution) }
@@ -100,11 +117,8 @@ const (
 	handedFor = 5 * time.Second
 )
 
-// linesOf is called with mu held.
+// linesOf is called with the lock held.
 func (r *waitingRoom) linesOf(tenant domain.TenantID, executor domain.ExecutorID) *executorLines {
-	if r.executors == nil {
-		r.executors, r.runs = map[domain.ExecutorID]*executorLines{}, map[domain.ExecutionID]*waiting{}
-	}
 	at := r.executors[executor]
 	if at == nil {
 		at = &executorLines{tenant: tenant, open: map[line]*queue{}, bound: map[domain.InstanceID]map[line]*queue{}}
@@ -113,7 +127,7 @@ func (r *waitingRoom) linesOf(tenant domain.TenantID, executor domain.ExecutorID
 	return at
 }
 
-// lineOf is called with mu held.
+// lineOf is called with the lock held.
 func (r *waitingRoom) lineOf(l line, create bool) *queue {
 	if r.executors[l.executor] == nil && !create {
 		return nil
@@ -130,37 +144,34 @@ func (r *waitingRoom) lineOf(l line, create bool) *queue {
 	if q == nil && create {
 		q = &queue{}
 		of[l] = q
-		r.count++
+		r.lines++
 	}
 	return q
 }
 
-// add lets a run wait, which may wait already. It returns those whose rows have
-// to say so now: the run if the database keeps its order (ordered), or if others
-// look after it as well; and what had to leave for it, which may be the run
-// itself.
+// add lets a run wait, unless a copy of it is on its way again already. It returns
+// those whose rows have to say so now: the run if the database keeps its order
+// (ordered), or if others look after it as well; and what had to leave for it,
+// which may be the run itself.
 func (r *waitingRoom) add(w *waiting, ordered bool) (record []*waiting) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if old := r.runs[w.execution.ID]; old != nil {
-		if old.execution.Fence == w.execution.Fence && old.line == w.line {
-			old.online, old.message, old.known, old.polled, old.handed = w.online, w.message, w.known, w.polled, w.handed
-			return old.toRecord(ordered, nil)
-		}
-		r.removeLocked(old)
+	r.table.Lock()
+	defer r.table.Unlock()
+	w.room = r
+	if !r.table.Move(&w.execution, w) {
+		return nil
 	}
 	q := r.lineOf(w.line, true)
-	r.runs[w.execution.ID] = w
+	r.runs++
 	q.old, q.fresh = insert(q.old, w, compare), insert(q.fresh, w, compareFresh)
 	limit := maxWaiting
-	if len(r.runs) > maxWaitingAll {
-		limit = max(maxWaitingAll/r.count, 1)
+	if r.runs > maxWaitingAll {
+		limit = max(maxWaitingAll/r.lines, 1)
 	}
 	record = w.toRecord(ordered, nil)
 	if len(q.old) > limit {
 		spilled := q.fresh[0]
 		r.linesOf(w.line.tenant, w.line.executor).spilled = true
-		r.removeLocked(spilled)
+		r.leave(spilled)
 		if spilled != w || len(record) == 0 {
 			record = spilled.toRecord(true, record)
 		}
@@ -184,8 +195,8 @@ func insert(list []*waiting, w *waiting, order func(a, b *waiting) int) []*waiti
 	return slices.Insert(list, at, w)
 }
 
-// remove takes w out of a sorted list. The first one costs nothing.
-func remove(list []*waiting, w *waiting, order func(a, b *waiting) int) []*waiting {
+// removeFrom takes w out of a sorted list. The first one costs nothing.
+func removeFrom(list []*waiting, w *waiting, order func(a, b *waiting) int) []*waiting {
 	at, found := slices.BinarySearchFunc(list, w, order)
 	switch {
 	case !found:
@@ -197,18 +208,19 @@ func remove(list []*waiting, w *waiting, order func(a, b *waiting) int) []*waiti
 	return slices.Delete(list, at, at+1)
 }
 
-func (r *waitingRoom) removeLocked(w *waiting) {
-	delete(r.runs, w.execution.ID)
+// leave takes a run out of the room and off this node. The lock is held.
+func (r *waitingRoom) leave(w *waiting) { r.table.Pass(w.execution.ID, w, nil) }
+
+// remove takes a run out of its line. The lock is held.
+func (r *waitingRoom) remove(w *waiting) {
+	r.runs--
 	q := r.lineOf(w.line, false)
-	if q == nil {
-		return
-	}
-	q.old, q.fresh = remove(q.old, w, compare), remove(q.fresh, w, compareFresh)
+	q.old, q.fresh = removeFrom(q.old, w, compare), removeFrom(q.fresh, w, compareFresh)
 	if len(q.old) > 0 {
 		return
 	}
 	at := r.executors[w.line.executor]
-	r.count--
+	r.lines--
 	if w.line.bound == 0 {
 		delete(at.open, w.line)
 	} else if delete(at.bound[w.line.bound], w.line); len(at.bound[w.line.bound]) == 0 {
@@ -221,11 +233,11 @@ func (r *waitingRoom) removeLocked(w *waiting) {
 
 // drop takes runs out that do not wait any more.
 func (r *waitingRoom) drop(ids ...domain.ExecutionID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	for _, id := range ids {
-		if w := r.runs[id]; w != nil {
-			r.removeLocked(w)
+		if w, is := r.table.At(id).(*waiting); is {
+			r.leave(w)
 		}
 	}
 }
@@ -236,8 +248,8 @@ func (r *waitingRoom) drop(ids ...domain.ExecutionID) {
 // served longest ago: the first of a line with much patience, or of one that is
 // not full, stays older than all others for as long as the overload lasts.
 func (r *waitingRoom) of(executor domain.ExecutorID, instance domain.InstanceID, now time.Time) []line {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	at := r.executors[executor]
 	if at == nil {
 		return nil
@@ -264,7 +276,7 @@ func (r *waitingRoom) of(executor domain.ExecutorID, instance domain.InstanceID,
 	return list
 }
 
-// serve notes that runs are taken from a line; it is called with mu held.
+// serve notes that runs are taken from a line; it is called with the lock held.
 func (r *waitingRoom) serve(l line, q *queue) {
 	at := r.linesOf(l.tenant, l.executor)
 	at.served++
@@ -274,8 +286,8 @@ func (r *waitingRoom) serve(l line, q *queue) {
 // first returns who comes first in a line by precedence, and when it was last
 // known to wait; nil: nobody waits.
 func (r *waitingRoom) first(of line) (*domain.Execution, time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	q := r.lineOf(of, false)
 	if q == nil {
 		return nil, time.Time{}
@@ -290,8 +302,8 @@ func (r *waitingRoom) first(of line) (*domain.Execution, time.Time) {
 // turns has the rank of those that go before their time, which is that of the
 // run that let them.
 func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain.Execution, turns map[domain.ExecutionID]int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.table.Lock()
+	defer r.table.Unlock()
 	for len(out) < n {
 		w, rank := r.nextLocked(from, now)
 		if w == nil {
@@ -306,7 +318,7 @@ func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain
 			}
 			turns[w.execution.ID] = rank
 		}
-		r.removeLocked(w)
+		r.leave(w)
 		out = append(out, w.execution)
 		if bytes -= len(w.spec.InputOf(&w.execution)); bytes < 0 {
 			return out, turns
@@ -315,8 +327,8 @@ func (r *waitingRoom) take(from line, n, bytes int, now time.Time) (out []domain
 	return out, turns
 }
 
-// nextLocked is whose turn it is, and the rank of the line's first: the first by precedence, or while that one is
-// late, by turns, the freshest. Runs of a job with a limit on its runs keep
+// nextLocked is whose turn it is, and the rank of the line's first: the first by
+// precedence, or while that one is late, by turns, the freshest. Runs of a job with a limit on its runs keep
 // their order: the first of the job takes the turn of its freshest. Who has waited
 // for too long leaves: the sweep ends those.
 func (r *waitingRoom) nextLocked(from line, now time.Time) (next *waiting, rank int64) {
@@ -327,7 +339,7 @@ func (r *waitingRoom) nextLocked(from line, now time.Time) (next *waiting, rank 
 			w = q.freshest()
 		}
 		if w.execution.Expired(now) {
-			r.removeLocked(w)
+			r.leave(w)
 			continue
 		}
 		q.turn = !q.turn
@@ -342,17 +354,4 @@ func (q *queue) freshest() *waiting {
 		return w
 	}
 	return q.old[slices.IndexFunc(q.old, func(o *waiting) bool { return o.execution.JobID == w.execution.JobID })]
-}
-
-// without returns those of ids that do not wait here, or only until others look.
-func (r *waitingRoom) without(ids []domain.ExecutionID, now time.Time) []domain.ExecutionID {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.runs) == 0 {
-		return ids
-	}
-	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
-		w := r.runs[id]
-		return w != nil && (!w.polled || now.Sub(w.handed) < handedFor) && !w.execution.Expired(now)
-	})
 }

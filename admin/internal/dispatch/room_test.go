@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -33,7 +34,7 @@ func runIDs(list []domain.Execution) (out []domain.ExecutionID) {
 // TestWhoLeavesAFullLine: the run that has waited longest waits in the database
 // alone from then on.
 func TestWhoLeavesAFullLine(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	var spilled []*waiting
 	for i := range domain.ExecutionID(maxWaiting + 5) {
@@ -41,12 +42,12 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 	}
 	require.Len(t, spilled, 5)
 	require.Equal(t, domain.ExecutionID(1), spilled[0].execution.ID)
-	require.Len(t, room.runs, maxWaiting)
+	require.Equal(t, maxWaiting, room.runs)
 	l := room.of(1, 0, now)[0]
 	require.Len(t, taken(room.take(l, 2*maxWaiting, 1<<30, now)), maxWaiting)
 	require.Empty(t, room.of(1, 0, now))
-	require.Empty(t, room.runs)
-	require.Zero(t, room.count)
+	require.Zero(t, room.runs)
+	require.Zero(t, room.lines)
 	require.True(t, room.executors[1].spilled)
 	room.filled(1)
 	require.Empty(t, room.executors)
@@ -54,7 +55,7 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 
 // TestAllLinesTogetherAreBounded: more lines have shorter ones.
 func TestAllLinesTogetherAreBounded(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	id := domain.ExecutionID(0)
 	for executor := range domain.ExecutorID(15) {
@@ -63,11 +64,12 @@ func TestAllLinesTogetherAreBounded(t *testing.T) {
 			room.add(inRoom(id, now, func(w *waiting) { w.execution.Executor = executor + 1 }), false)
 		}
 	}
-	require.Less(t, len(room.runs), 3*maxWaitingAll/2)
+	require.Less(t, room.runs, 3*maxWaitingAll/2)
+	require.Equal(t, room.runs, room.table.Len())
 }
 
 func TestInputsOnTheirWayBoundWhatIsTaken(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	spec := *roomSpec
 	spec.Input = []byte("1234567890")
@@ -83,7 +85,7 @@ func TestInputsOnTheirWayBoundWhatIsTaken(t *testing.T) {
 // TestALateLineTakesTurns: the oldest that still may wait and the freshest, by
 // turns; what is past its deadline leaves by itself.
 func TestALateLineTakesTurns(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	for i := range domain.ExecutionID(8) {
 		room.add(inRoom(i+1, now.Add(time.Duration(i-20)*time.Second), func(w *waiting) {
@@ -104,7 +106,7 @@ func TestALateLineTakesTurns(t *testing.T) {
 // TestLateLinesTakeTurns: of three lines one has the oldest runs all the time, and
 // one has but few. Each gets its places, and the fresh ones of each get theirs.
 func TestLateLinesTakeTurns(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	id := domain.ExecutionID(0)
 	add := func(handler string, age time.Duration) {
@@ -135,7 +137,7 @@ func TestLateLinesTakeTurns(t *testing.T) {
 
 // TestRunsOfASerialJobKeepTheirOrder: the job's first run has the turn of its freshest.
 func TestRunsOfASerialJobKeepTheirOrder(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	spec := *roomSpec
 	spec.Blocking = domain.BlockSerial
@@ -150,7 +152,7 @@ func TestRunsOfASerialJobKeepTheirOrder(t *testing.T) {
 
 // TestPriorityCountsAmongTheFreshest.
 func TestPriorityCountsAmongTheFreshest(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	for i := range domain.ExecutionID(5) {
 		room.add(inRoom(i+1, now.Add(-10*time.Second), func(w *waiting) { w.execution.Priority = int(i) }), false)
@@ -163,7 +165,7 @@ func TestPriorityCountsAmongTheFreshest(t *testing.T) {
 // hold the same runs.
 func TestTheRoomAgainstAModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	there := map[domain.ExecutionID]bool{}
 	for range 20_000 {
@@ -186,7 +188,8 @@ func TestTheRoomAgainstAModel(t *testing.T) {
 				}
 			}
 		}
-		require.Len(t, room.runs, len(there))
+		require.Equal(t, len(there), room.runs)
+		require.Equal(t, len(there), room.table.Len())
 		queues, runs := 0, 0
 		for _, at := range room.executors {
 			all := []map[line]*queue{at.open}
@@ -202,7 +205,7 @@ func TestTheRoomAgainstAModel(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, room.count, queues)
+		require.Equal(t, room.lines, queues)
 		require.Equal(t, len(there), runs)
 	}
 }
@@ -217,25 +220,25 @@ func TestWhatDoesNotWaitAnyMoreLeaves(t *testing.T) {
 		shard := r.Run(job, time.Now())
 		shard.Bound = 4711
 		r.fire(cancelled, stays, shard)
-		require.Len(t, r.d.waiting.runs, 3)
+		require.Equal(t, 3, r.d.waiting.runs)
 		_, err := r.S.RequestCancel(t.Context(), r.Tenant, cancelled.ID, domain.ReasonKilled, "")
 		require.NoError(t, err)
 		for range 12 {
 			time.Sleep(time.Second)
 			r.look()
 		}
-		require.Len(t, r.d.waiting.runs, 1)
-		require.Contains(t, r.d.waiting.runs, stays.ID)
+		require.Equal(t, 1, r.d.waiting.runs)
+		require.Empty(t, r.d.Unattended([]domain.ExecutionID{stays.ID}))
 		time.Sleep(time.Until(stays.ExpireAt))
 		r.look()
-		require.Empty(t, r.d.waiting.runs, "its wait is over")
+		require.Zero(t, r.d.opt.Table.Len(), "its wait is over")
 		require.Len(t, r.d.Unattended([]domain.ExecutionID{stays.ID}), 1, "the sweep may end it")
 	})
 }
 
 // TestAFreedSlotAsksNobodyElsesShards: lines for other instances are not looked at.
 func TestAFreedSlotAsksNobodyElsesShards(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	for i := range domain.ExecutionID(1000) {
 		room.add(inRoom(i+1, now, func(w *waiting) { w.execution.Bound = domain.InstanceID(i + 1) }), false)
@@ -261,7 +264,7 @@ func TestDeadRunsCostNothing(t *testing.T) {
 		r.store.fail(func(string) error { calls++; return nil }, nil)
 		r.fire(append(dead, live)...)
 		require.Equal(t, live.ID, one(t, to.sent()).Execution.ID)
-		require.Empty(t, r.d.waiting.runs)
+		require.Zero(t, r.d.waiting.runs)
 		r.store.heal()
 		require.Equal(t, int64(0), r.Find(dead[0].ID).Fence)
 		require.LessOrEqual(t, calls, 3)
@@ -366,7 +369,7 @@ func TestWhoGetsTooFewSlotsHandsOver(t *testing.T) {
 // TestARefusalDoesNotMakeALineEarly: a run that a full instance has refused comes
 // back to the head of its line. It is as late as before.
 func TestARefusalDoesNotMakeALineEarly(t *testing.T) {
-	var room waitingRoom
+	room := newWaitingRoom(new(runtable.Table))
 	now := time.Now()
 	for i := range domain.ExecutionID(4) {
 		room.add(inRoom(i+1, now.Add(time.Duration(i-20)*time.Second), func(w *waiting) {
@@ -403,6 +406,5 @@ func TestAFreshRunKeepsItsTurn(t *testing.T) {
 		}
 		require.Len(t, at, 1, "it has its turn")
 		require.Less(t, at[0], 3, "and is not the last of those that are sent together")
-		require.Empty(t, r.d.queued.turns)
 	})
 }

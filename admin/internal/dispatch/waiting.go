@@ -236,8 +236,7 @@ func (d *Dispatcher) release(l line, n, let int) (slots int) {
 	}
 	free := d.room(l, head, seen.Add(savedFor), targets, let)
 	due, turns := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets), d.opt.Now())
-	d.queued.promote(turns)
-	d.fire(due)
+	d.enqueue(pointers(due), turns)
 	return len(due) * weight
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -223,7 +224,7 @@ func TestTheTimerStandsWithTheClock(t *testing.T) {
 	withClock(t, 0, func(r *clockRig) {
 		var mu sync.Mutex
 		var fired []time.Time
-		timer := NewTimer(r.clock.Now, 0, func([]*domain.Execution) {
+		timer := NewTimer(new(runtable.Table), r.clock.Now, 0, func([]*domain.Execution) {
 			mu.Lock()
 			defer mu.Unlock()
 			fired = append(fired, time.Now())

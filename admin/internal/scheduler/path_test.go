@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
@@ -99,7 +100,7 @@ func TestTwoNodesFireEachTimeOnceToTheMillisecond(t *testing.T) {
 		schedules, err := timing.NewCache(100)
 		require.NoError(t, err)
 		for _, mine := range stores {
-			timer := NewTimer(time.Now, 0, func(due []*domain.Execution) {
+			timer := NewTimer(new(runtable.Table), time.Now, 0, func(due []*domain.Execution) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, e := range due {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
@@ -73,10 +74,12 @@ type sender struct {
 }
 
 func (s *sender) waiting(timer *Timer) map[domain.TenantID]int {
-	n := map[domain.TenantID]int{}
-	timer.Waiting(n)
+	n := timer.table.Pending()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if n == nil {
+		n = map[domain.TenantID]int{}
+	}
 	for i := range s.line {
 		n[s.line[i].TenantID]++
 	}
@@ -150,7 +153,7 @@ func TestOverloadWaitsInTheDatabase(t *testing.T) {
 		add(quiet, 1, 5)
 
 		out := &sender{each: 100 * time.Millisecond, sent: map[domain.ExecutionID]int{}, peaks: map[domain.TenantID]int{}, late: map[domain.TenantID]time.Duration{}}
-		timer := NewTimer(time.Now, 0, out.take)
+		timer := NewTimer(new(runtable.Table), time.Now, 0, out.take)
 		schedules, err := timing.NewCache(100)
 		require.NoError(t, err)
 		var log bytes.Buffer

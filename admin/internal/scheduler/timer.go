@@ -2,11 +2,10 @@ package scheduler
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/timerheap"
 )
 
@@ -19,12 +18,10 @@ type Timer struct {
 	now   func() time.Time // the database's clock
 	ahead time.Duration
 	fire  func([]*domain.Execution)
+	wake  chan struct{}
 
-	mu      sync.Mutex
-	pending timerheap.Heap[*domain.Execution] // guarded by mu
-	held    map[domain.ExecutionID]entry      // guarded by mu: what is pending
-	tenants map[domain.TenantID]int           // guarded by mu: how many of whom
-	wake    chan struct{}
+	table   *runtable.Table // its lock guards what follows
+	pending timerheap.Heap[*timed]
 }
 
 // A run that is offered ahead of its time leaves the timer up to Lead+leadStep
@@ -35,25 +32,34 @@ const (
 	leadStep = 15 * time.Millisecond
 )
 
-// entry is an execution's place in the heap.
-type entry struct {
-	item  *timerheap.Item[*domain.Execution]
+// timed is the place of a run that waits for its time.
+type timed struct {
+	run   *domain.Execution
 	at    time.Time
-	bound bool // to one instance
+	timer *Timer
+	item  *timerheap.Item[*timed]
 }
+
+// Stage implements runtable.Place, as the following methods do.
+func (p *timed) Stage() runtable.Stage { return runtable.Timed }
+
+func (p *timed) Removed() { p.timer.pending.Remove(p.item) }
+
+func (p *timed) Yields(to *domain.Execution) bool { return to.Fence >= p.run.Fence }
+
+// Attended: what is for one instance alone is to be looked at: that may go.
+func (p *timed) Attended(time.Time) bool { return p.run.Bound == 0 }
 
 // NewTimer returns a Timer that fires at least so long ahead of what Add is given;
 // 0: not before its time. fire must return quickly.
-func NewTimer(now func() time.Time, ahead time.Duration, fire func([]*domain.Execution)) *Timer {
-	return &Timer{
-		now: now, ahead: ahead, fire: fire,
-		held: map[domain.ExecutionID]entry{}, tenants: map[domain.TenantID]int{}, wake: make(chan struct{}, 1),
-	}
+func NewTimer(table *runtable.Table, now func() time.Time, ahead time.Duration, fire func([]*domain.Execution)) *Timer {
+	return &Timer{table: table, now: now, ahead: ahead, fire: fire, wake: make(chan struct{}, 1)}
 }
 
 // Add takes executions to fire ahead of their NotBefore; past ones fire at once.
 // Of an execution that is held already the copy for the earlier instant stays,
-// of two for the same instant the first.
+// of two for the same instant the first. One that is further on its way than here
+// comes back only if its place yields it.
 func (t *Timer) Add(executions ...domain.Execution) { t.add(t.ahead, executions) }
 
 // AddPunctual is Add for executions to fire at their NotBefore.
@@ -63,25 +69,23 @@ func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 	if len(executions) == 0 {
 		return
 	}
-	t.mu.Lock()
-	before, had := t.pending.Next()
+	t.table.Lock()
+	before, _, had := t.pending.First()
 	for _, e := range executions {
 		at := e.NotBefore
 		if ahead > 0 {
 			at = at.Add(-ahead).Truncate(leadStep)
 		}
-		if held, ok := t.held[e.ID]; ok {
-			if !at.Before(held.at) {
-				continue
-			}
-			t.pending.Remove(held.item)
-		} else {
-			t.tenants[e.TenantID]++
+		if held, is := t.table.At(e.ID).(*timed); is && !at.Before(held.at) {
+			continue
 		}
-		t.held[e.ID] = entry{t.pending.Add(at.UnixNano(), &e), at, e.Bound != 0}
+		p := &timed{run: &e, at: at, timer: t}
+		if t.table.Move(&e, p) {
+			p.item = t.pending.Add(at.UnixNano(), p)
+		}
 	}
-	after, has := t.pending.Next()
-	t.mu.Unlock()
+	after, _, has := t.pending.First()
+	t.table.Unlock()
 	if has && (!had || after < before) {
 		select {
 		case t.wake <- struct{}{}:
@@ -92,29 +96,9 @@ func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 
 // Len returns the number of executions held.
 func (t *Timer) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.table.Lock()
+	defer t.table.Unlock()
 	return t.pending.Len()
-}
-
-// Waiting adds how many executions of each tenant are held.
-func (t *Timer) Waiting(into map[domain.TenantID]int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for tenant, n := range t.tenants {
-		into[tenant] += n
-	}
-}
-
-// Unattended leaves out what is held here, and returns the rest in its order.
-// What is for one instance alone is held, and yet to be looked at: that may go.
-func (t *Timer) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
-		e, held := t.held[id]
-		return held && !e.bound
-	})
 }
 
 // pace is the least time between two calls of fire. What comes due alone is
@@ -142,21 +126,20 @@ func (t *Timer) Round() (fired bool, wait time.Duration) {
 const maxSleep = time.Second
 
 func (t *Timer) due() (due []*domain.Execution, wait time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.table.Lock()
+	defer t.table.Unlock()
 	now := t.now().UnixNano()
-	due = t.pending.PopDue(now, nil)
-	for i := range due {
-		delete(t.held, due[i].ID)
-		if t.tenants[due[i].TenantID]--; t.tenants[due[i].TenantID] == 0 {
-			delete(t.tenants, due[i].TenantID)
+	for {
+		at, first, ok := t.pending.First()
+		switch {
+		case !ok:
+			return due, maxSleep
+		case at > now:
+			return due, min(time.Duration(at-now), maxSleep)
 		}
+		t.table.Pass(first.run.ID, first, nil)
+		due = append(due, first.run)
 	}
-	at, ok := t.pending.Next()
-	if !ok {
-		return due, maxSleep
-	}
-	return due, min(max(0, time.Duration(at-now)), maxSleep)
 }
 
 // many is from how many runs on a tenant's are handed over by themselves, after

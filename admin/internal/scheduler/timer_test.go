@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 )
 
 type fired struct {
@@ -23,7 +24,7 @@ func inTimer(t *testing.T, f func(timer *Timer, fires func() []fired)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var got []fired
-		timer := NewTimer(time.Now, 0, func(due []*domain.Execution) {
+		timer := NewTimer(new(runtable.Table), time.Now, 0, func(due []*domain.Execution) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, e := range due {
@@ -85,7 +86,9 @@ func TestTimerHoldsAnExecutionOnce(t *testing.T) {
 func TestWhatTheTimerHoldsIsAttendedTo(t *testing.T) {
 	inTimer(t, func(timer *Timer, _ func() []fired) {
 		timer.Add(run(1, time.Now().Add(time.Second)), run(3, time.Now().Add(time.Minute)))
-		unattended := func() []domain.ExecutionID { return timer.Unattended([]domain.ExecutionID{1, 2, 3, 4}) }
+		unattended := func() []domain.ExecutionID {
+			return timer.table.Unattended([]domain.ExecutionID{1, 2, 3, 4}, time.Now())
+		}
 		require.Equal(t, []domain.ExecutionID{2, 4}, unattended())
 		shard := run(4, time.Now().Add(time.Minute))
 		shard.Bound = 9
@@ -153,7 +156,7 @@ func TestTimerFiresAheadByTheStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		got := map[domain.ExecutionID]time.Duration{}
-		timer := NewTimer(time.Now, Lead, func(due []*domain.Execution) {
+		timer := NewTimer(new(runtable.Table), time.Now, Lead, func(due []*domain.Execution) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, e := range due {
@@ -193,7 +196,7 @@ func TestTimerFiresAheadByTheStep(t *testing.T) {
 func TestABurstIsHandedOverLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]domain.TenantID
-		timer := NewTimer(time.Now, 0, func(due []*domain.Execution) {
+		timer := NewTimer(new(runtable.Table), time.Now, 0, func(due []*domain.Execution) {
 			var of []domain.TenantID
 			for _, e := range due {
 				of = append(of, e.TenantID)

@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -90,7 +91,8 @@ func (n *node) build() {
 		Gained: func() {}, ClockHeld: n.clockHeld, Logger: log, Elapsed: n.elapsed,
 		Beside: func(f func()) { n.w.after(&n.actor, 0, func() { n.flow(f) }) },
 	})
-	n.timer = scheduler.NewTimer(n.clock.Now, scheduler.Lead, func(due []*domain.Execution) { n.dispatch.Fire(due) })
+	table := new(runtable.Table)
+	n.timer = scheduler.NewTimer(table, n.clock.Now, scheduler.Lead, func(due []*domain.Execution) { n.dispatch.Fire(due) })
 	n.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: n.store, Held: n.partitions, Refused: func() { n.leaseEvent(lease.Refused{}) }, Latest: n.clock.Latest,
 		NewID: n.w.newID, Plan: n.w.plans.Plan, Out: func(e []domain.Execution) { later(e...) }, Logger: log,
@@ -105,7 +107,7 @@ func (n *node) build() {
 		now = func() time.Time { return n.clock.Now().Add(domain.OfferAhead) }
 	}
 	n.dispatch = dispatch.New(dispatch.Options{
-		Node: n.id, Store: n.store, Fleet: n, Later: later, Now: now, Held: n.partitions,
+		Node: n.id, Store: n.store, Fleet: n, Table: table, Later: later, Now: now, Held: n.partitions,
 		Punctual: func(list ...domain.Execution) { n.timer.AddPunctual(list...); n.lookAtTimer(0) },
 		NewID:    n.w.newID, Logger: log,
 		Ended: n.completer.Ended, Random: n.w.faults.chance("dispatch " + n.name).Uint64,
@@ -115,7 +117,7 @@ func (n *node) build() {
 		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
 		Ownerless: n.leases.Ownerless,
 		Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
-			return n.completer.Unattended(n.dispatch.Unattended(n.timer.Unattended(ids)))
+			return n.completer.Unattended(n.dispatch.Unattended(ids))
 		},
 		Chores: []maintenance.Chore{{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: n.dispatch.LookAfterWaiting}},
 	})

@@ -59,23 +59,12 @@ func (h *Heap[T]) Remove(item *Item[T]) {
 	}
 }
 
-// PopDue appends the values whose instant is not after now to out. now may step
-// back between calls.
-func (h *Heap[T]) PopDue(now int64, out []T) []T {
-	for len(h.slots) > 0 && h.slots[0].at <= now {
-		item := h.slots[0].item
-		out = append(out, item.Value)
-		h.Remove(item)
-	}
-	return out
-}
-
-// Next returns the first instant; false: the heap is empty.
-func (h *Heap[T]) Next() (at int64, ok bool) {
+// First returns the first value and its instant; false: the heap is empty.
+func (h *Heap[T]) First() (at int64, value T, ok bool) {
 	if len(h.slots) == 0 {
-		return 0, false
+		return 0, value, false
 	}
-	return h.slots[0].at, true
+	return h.slots[0].at, h.slots[0].item.Value, true
 }
 
 // Len is the number of values held.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
@@ -50,7 +51,7 @@ func TestAnAnswerThatComesAfterTheTimeIsGrantedAtOnce(t *testing.T) {
 		require.Empty(t, i.told())
 		r.accept(i, o)
 		require.True(t, one(t, i.told()).Granted)
-		require.Empty(t, r.d.ahead.offers)
+		require.Zero(t, r.d.opt.Table.Len())
 	})
 }
 
@@ -58,7 +59,7 @@ func TestAnAnswerThatComesAfterTheTimeIsGrantedAtOnce(t *testing.T) {
 // place, nor what another instance or another tenant says of the same id.
 func TestOnlyItsOwnAnswerIsKeptForItsTime(t *testing.T) {
 	now := time.Now()
-	a := newAhead()
+	a := newEarlyOffers(new(runtable.Table))
 	a.offered(&domain.Execution{ID: 1, TenantID: 7, Instance: 8, Fence: 2, NotBefore: now.Add(30 * time.Millisecond)})
 	own := Answer{ID: 1, Tenant: 7, From: &instance{id: 8}, Fence: 2, Accepted: true}
 	older, stranger, foreign := own, own, own
@@ -68,6 +69,31 @@ func TestOnlyItsOwnAnswerIsKeptForItsTime(t *testing.T) {
 	require.Equal(t, 3, inTime)
 	answers, _ := a.due(now.Add(time.Second).UnixNano())
 	require.Equal(t, []Answer{own}, answers)
+}
+
+// TestAnOlderCopyOfARunLeavesItsEarlyOffer: it was read before the offer, and comes
+// to this node late. What was given back since is newer.
+func TestAnOlderCopyOfARunLeavesItsEarlyOffer(t *testing.T) {
+	now := time.Now()
+	a := newEarlyOffers(new(runtable.Table))
+	q := newDueRuns(a.table)
+	e := domain.Execution{ID: 1, TenantID: 7, Instance: 8, Fence: 2, NotBefore: now.Add(30 * time.Millisecond)}
+	a.offered(&e)
+	older, newer := e, e
+	older.Fence--
+	count := func(parts [offerWorkers][]*domain.Execution) int { return len(parts[0]) + len(parts[1]) }
+	require.Zero(t, count(q.enter([]*domain.Execution{&older}, nil)))
+	own := Answer{ID: 1, Tenant: 7, From: &instance{id: 8}, Fence: 2, Accepted: true}
+	a.hold([]Answer{own})
+	answers, _ := a.due(e.NotBefore.UnixNano())
+	require.Equal(t, []Answer{own}, answers)
+
+	a.offered(&e)
+	require.Equal(t, 1, count(q.enter([]*domain.Execution{&newer}, nil)))
+	_, wait := a.due(e.NotBefore.UnixNano())
+	require.Equal(t, longestWait, wait)
+	q.begin([]*domain.Execution{&newer}).end()
+	require.Zero(t, a.table.Len())
 }
 
 // TestWhatIsDecidedAtItsTimeIsNotOfferedAhead: it is offered when it is due.
@@ -109,7 +135,7 @@ func TestWhatIsDecidedAtItsTimeIsNotOfferedAhead(t *testing.T) {
 				time.Sleep(ahead)
 				synctest.Wait()
 				require.False(t, one(t, i.sent()).Execution.OfferedAt.Before(e.NotBefore))
-				require.Empty(t, r.d.ahead.offers)
+				require.Zero(t, r.d.opt.Table.Len())
 			})
 		})
 	}

@@ -1,0 +1,135 @@
+// Package runtable answers: which runs does this node hold in memory, and where?
+//
+// A run has one place at a time, however often it is read from the database or
+// handed on. A place decides whether it gives the run away; what it consists of
+// is its room's, and is guarded by the table's lock. Nothing else is decided here.
+package runtable
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Stage is how far a run is on its way.
+type Stage int
+
+const (
+	// Timed: in the timer, until it is handed to dispatch.
+	Timed Stage = iota
+	// Queued: in a due queue, until a batch takes it, or it is over.
+	Queued
+	// Offering: in a batch of offers, until the batch is over or sends it on.
+	Offering
+	// Waiting: in a line, until an instance has room or it waits no more.
+	Waiting
+	// Early: offered before its time, until then.
+	Early
+)
+
+// Place is where a run is. Its methods are called with the table's lock held.
+type Place interface {
+	Stage() Stage
+	// Removed takes the run out of what the place consists of: it moves on, or
+	// leaves this node.
+	Removed()
+	// Yields reports whether a copy of the run may take it to another place.
+	Yields(to *domain.Execution) bool
+	// Attended reports whether the run is looked after here, so that the sweep can
+	// leave it alone.
+	Attended(now time.Time) bool
+}
+
+// Table has the place of each run. The zero Table is ready for use. Its lock is
+// held for some 100 runs at a time; no other is taken meanwhile.
+type Table struct {
+	sync.Mutex
+	runs    map[domain.ExecutionID]entry // guarded by the Mutex
+	pending map[domain.TenantID]int      // guarded by the Mutex; see Pending
+}
+
+type entry struct {
+	place  Place
+	tenant domain.TenantID
+}
+
+// At returns where a run is; nil: it is not here. The lock is held.
+func (t *Table) At(id domain.ExecutionID) Place { return t.runs[id].place }
+
+// Move takes a run to a place, from where it is or from outside; false: it stays
+// where it is. The lock is held.
+func (t *Table) Move(run *domain.Execution, to Place) bool {
+	if from := t.At(run.ID); from != nil {
+		if !from.Yields(run) {
+			return false
+		}
+		t.leave(run.ID)
+	}
+	t.enter(run.ID, entry{to, run.TenantID})
+	return true
+}
+
+// Pass hands a run on from the place that it is in to another; nil: it leaves this
+// node. false: it is not there any more. The lock is held.
+func (t *Table) Pass(id domain.ExecutionID, from, to Place) bool {
+	e := t.runs[id]
+	if e.place != from {
+		return false
+	}
+	t.leave(id)
+	if to != nil {
+		t.enter(id, entry{to, e.tenant})
+	}
+	return true
+}
+
+func (t *Table) enter(id domain.ExecutionID, e entry) {
+	if t.runs == nil {
+		t.runs, t.pending = map[domain.ExecutionID]entry{}, map[domain.TenantID]int{}
+	}
+	t.runs[id] = e
+	if e.place.Stage() <= Queued {
+		t.pending[e.tenant]++
+	}
+}
+
+// leave is the only way out of a place.
+func (t *Table) leave(id domain.ExecutionID) {
+	e := t.runs[id]
+	e.place.Removed()
+	delete(t.runs, id)
+	if e.place.Stage() > Queued {
+		return
+	}
+	if t.pending[e.tenant]--; t.pending[e.tenant] == 0 {
+		delete(t.pending, e.tenant)
+	}
+}
+
+// Pending counts the runs of each tenant that wait for their time or for a batch.
+func (t *Table) Pending() map[domain.TenantID]int {
+	t.Lock()
+	defer t.Unlock()
+	return maps.Clone(t.pending)
+}
+
+// Unattended leaves out the runs that are looked after here, and returns the rest
+// in its order.
+func (t *Table) Unattended(ids []domain.ExecutionID, now time.Time) []domain.ExecutionID {
+	t.Lock()
+	defer t.Unlock()
+	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool {
+		at := t.At(id)
+		return at != nil && at.Attended(now)
+	})
+}
+
+// Len returns how many runs are here.
+func (t *Table) Len() int {
+	t.Lock()
+	defer t.Unlock()
+	return len(t.runs)
+}
