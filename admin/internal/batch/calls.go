@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 )
 
 // Calls makes few questions about many of many questions about one: whatever is
@@ -31,7 +33,8 @@ type call[Q, A any] struct {
 
 // NewCalls returns Calls that ask for at most max at once, one after the other,
 // for at most timeout each. ask answers in the order of the list, or with an
-// error that is everybody's; it may keep neither.
+// error that is everybody's; it may keep neither. A panic is the error of the
+// question that causes it.
 func NewCalls[Q, A any](max int, timeout time.Duration, ask func(ctx context.Context, list []Q) ([]A, error)) *Calls[Q, A] {
 	return &Calls[Q, A]{max: max, timeout: timeout, ask: ask}
 }
@@ -76,22 +79,34 @@ func (c *Calls[Q, A]) next(ctx context.Context) {
 	c.waiting = c.waiting[n:]
 	c.mu.Unlock()
 
-	list := make([]Q, n)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	defer cancel()
+	c.answer(ctx, asked)
+	c.mu.Lock()
+	c.passLocked()
+	c.mu.Unlock()
+}
+
+// answer asks for some. When ask panics, each half of them is asked for by itself,
+// so that only the question at fault fails.
+func (c *Calls[Q, A]) answer(ctx context.Context, asked []*call[Q, A]) {
+	list := make([]Q, len(asked))
 	for i, one := range asked {
 		list[i] = one.question
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
-	defer cancel()
-	answers, err := c.ask(ctx, list)
+	var answers []A
+	err := rescue.Call(func() (err error) { answers, err = c.ask(ctx, list); return err })
+	if half := len(asked) / 2; half > 0 && rescue.Stack(err) != "" {
+		c.answer(ctx, asked[:half])
+		c.answer(ctx, asked[half:])
+		return
+	}
 	for i, one := range asked {
 		if one.err = err; err == nil {
 			one.answer = answers[i]
 		}
 		close(one.done)
 	}
-	c.mu.Lock()
-	c.passLocked()
-	c.mu.Unlock()
 }
 
 // passLocked lets the next one ask, if somebody waits.

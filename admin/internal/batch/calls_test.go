@@ -3,14 +3,17 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 )
 
 // slow answers with the double after a second and keeps how many it was asked.
@@ -91,6 +94,34 @@ func TestAnErrorIsEverybodys(t *testing.T) {
 		short := batch.NewCalls(100, time.Millisecond, s.ask)
 		_, err := short.Do(t.Context(), 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// TestAPanicIsTheErrorOfItsQuestion, and whoever asks later is answered.
+func TestAPanicIsTheErrorOfItsQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := batch.NewCalls(100, time.Minute, func(_ context.Context, list []int) ([]int, error) {
+			time.Sleep(time.Second)
+			if slices.Contains(list, 7) {
+				panic("seven")
+			}
+			return list, nil
+		})
+		for range 2 {
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() {
+					got, err := calls.Do(t.Context(), i)
+					if i == 7 {
+						assert.ErrorContains(t, err, "seven")
+						assert.NotEmpty(t, rescue.Stack(err))
+					} else if assert.NoError(t, err) {
+						assert.Equal(t, i, got)
+					}
+				})
+			}
+			all.Wait()
+		}
 	})
 }
 

@@ -90,13 +90,15 @@ type candidate struct {
 	entry[*candidate]
 	conn  io.Closer // fixed
 	from  *address  // fixed
-	ended bool      // it has no place any more
+	stage int
 }
 
-// The ranks of a candidate whose hello is not here.
+// The stages of a candidate; the first two are its ranks among those that wait.
 const (
-	silent = iota // it has said nothing
-	begun         // its first byte is here
+	silent  = iota // it has said nothing
+	begun          // its first byte is here
+	judging        // its hello is here: it is not closed for others, what was asked about it would be wasted
+	judged         // it has authenticated, was refused, or has ended: it has no place any more
 )
 
 // address is all that comes from one address. It is guarded by admission.mu.
@@ -131,7 +133,7 @@ func (a *admission) connect(ip netip.Addr, conn io.Closer) *candidate {
 	}
 	gone, ok := a.placeOfLocked(n)
 	if gone != nil {
-		a.endLocked(gone)
+		a.advanceLocked(gone, judged)
 		a.closeUnheardLocked()
 	}
 	var c *candidate
@@ -180,49 +182,38 @@ func (a *admission) placeOfLocked(n *address) (gone *candidate, ok bool) {
 	return from.oldest().value, true
 }
 
-// spoke is the event that the first byte of a candidate is here.
-func (a *admission) spoke(c *candidate) {
+// advance moves a candidate to a later stage; to one that it has left it does
+// nothing.
+func (a *admission) advance(c *candidate, stage int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c.place != nil && c.rank == silent {
-		a.pending[kind(c.from.known)].waiting.put(&c.entry, begun)
+	a.advanceLocked(c, stage)
+}
+
+func (a *admission) advanceLocked(c *candidate, stage int) {
+	if stage <= c.stage {
+		return
 	}
-}
-
-// judging is the event that its hello is here. It is not closed any more for
-// others: what was asked about it would be wasted.
-func (a *admission) judging(c *candidate) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.pending[kind(c.from.known)].waiting.remove(&c.entry)
-}
-
-// judged is the event that it has authenticated, or was refused, or has ended.
-func (a *admission) judged(c *candidate) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.endLocked(c)
+	c.stage = stage
+	p := &a.pending[kind(c.from.known)]
+	if stage == begun {
+		p.waiting.put(&c.entry, begun)
+		return
+	}
+	p.waiting.remove(&c.entry)
+	if stage == judged {
+		p.count--
+		c.from.pending--
+	}
 }
 
 // disconnect forgets a connection.
 func (a *admission) disconnect(c *candidate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.endLocked(c)
+	a.advanceLocked(c, judged)
 	c.from.open--
 	a.tidyLocked(c.from)
-}
-
-// endLocked takes a candidate's place away; a second call does nothing.
-func (a *admission) endLocked(c *candidate) {
-	if c.ended {
-		return
-	}
-	c.ended = true
-	p := &a.pending[kind(c.from.known)]
-	p.waiting.remove(&c.entry)
-	p.count--
-	c.from.pending--
 }
 
 func (a *admission) tidyLocked(n *address) {

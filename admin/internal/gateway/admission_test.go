@@ -38,7 +38,7 @@ func TestWhoSaysNothingGoesFirst(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	d := newAdmission(Limits{Pending: 100, PendingPerAddress: 3, PerAddress: 100}, "")
 	talks, first, second := comes(d, a), comes(d, a), comes(d, a)
-	d.spoke(talks.candidate)
+	d.advance(talks.candidate, begun)
 	alone := comes(d, b)
 	third := comes(d, a)
 	require.True(t, first.conn.closed, "the silent one that has waited longest")
@@ -46,13 +46,13 @@ func TestWhoSaysNothingGoesFirst(t *testing.T) {
 		require.NotNil(t, c.candidate)
 		require.False(t, c.conn.closed)
 	}
-	d.judging(talks.candidate) // its hello is here
-	d.spoke(second.candidate)
-	d.spoke(third.candidate)
+	d.advance(talks.candidate, judging) // its hello is here
+	d.advance(second.candidate, begun)
+	d.advance(third.candidate, begun)
 	fourth := comes(d, a)
 	require.True(t, second.conn.closed, "of those that have begun the one that did so first")
-	d.judging(third.candidate)
-	d.judging(fourth.candidate)
+	d.advance(third.candidate, judging)
+	d.advance(fourth.candidate, judging)
 	require.Nil(t, comes(d, a).candidate, "nobody is closed whose hello is judged")
 	require.False(t, talks.conn.closed || third.conn.closed || fourth.conn.closed || alone.conn.closed)
 	require.EqualValues(t, 3, d.unheard)
@@ -210,7 +210,7 @@ func TestDoor(t *testing.T) {
 	asking := func(from netip.Addr) *candidate { // nobody makes room for others
 		s := d.connect(from, &closer{})
 		if s != nil {
-			d.judging(s)
+			d.advance(s, judging)
 		}
 		return s
 	}
@@ -218,15 +218,15 @@ func TestDoor(t *testing.T) {
 	require.Nil(t, asking(a), "two strangers of one address")
 	b1 := asking(b)
 	require.Nil(t, asking(b), "three in all whose address is not known")
-	d.judged(a1)
+	d.advance(a1, judged)
 	b2 := asking(b)
-	d.judged(a2)
+	d.advance(a2, judged)
 	a3 := asking(a)
-	d.judged(a3)
+	d.advance(a3, judged)
 	require.Nil(t, asking(a), "three connections of one address")
 	require.EqualValues(t, 3, d.unheard)
 	for _, s := range []*candidate{a1, a2, a3, b1, b2} {
-		d.judged(s)
+		d.advance(s, judged)
 		d.disconnect(s)
 	}
 	require.Empty(t, d.addresses)

@@ -50,5 +50,6 @@ func (g *Gateway) openBatches() {
 	g.leaves = batch.NewCalls(maxEnded, batchTimeout, func(ctx context.Context, list []store.InstanceLeave) ([]error, error) {
 		return g.opt.Fleet.LeaveInstances(ctx, list), nil
 	})
+	g.logWrites = batch.NewCalls(logFrames, logStoreTime, g.storeLogs)
 	g.lookups, g.unheldLookups = semaphore.NewWeighted(maxLookups), semaphore.NewWeighted(maxUnheld)
 }

@@ -114,8 +114,8 @@ type Gateway struct {
 	lookups         *semaphore.Weighted // one per executor
 	unheldLookups   *semaphore.Weighted // one per look for what an instance does not have
 
-	logFrames chan struct{}           // one token per log batch in memory
-	logWrites *batch.Queue[*logWrite] // batches to be stored
+	logFrames chan struct{} // one token per log batch in memory
+	logWrites *batch.Calls[store.LogAppend, struct{}]
 
 	began time.Time    // fixed after construction
 	epoch atomic.Int64 // how often the sessions were renewed
@@ -140,13 +140,6 @@ func New(opt Options) *Gateway {
 		admission: newAdmission(opt.Limits, opt.NodeID), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
-	g.logWrites = batch.New(1, logFrames, g.flushLogs)
-	g.logWrites.Guards(func(w *logWrite, err error) {
-		select {
-		case w.done <- err:
-		default: // it was told before the panic
-		}
-	})
 	g.openBatches()
 	return g
 }
@@ -161,7 +154,6 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	renewer.Go(func() { g.runRenewals(renewCtx) })
 	renewer.Go(func() { g.runWakes(renewCtx) })
 	renewer.Go(func() { g.runRefusals(renewCtx) })
-	renewer.Go(func() { g.logWrites.Run(renewCtx) })
 
 	err := g.acceptLoop(ctx, l)
 	g.registry.closeAll(errGatewayStopped)
@@ -172,8 +164,8 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // every calls f again and again until ctx ends, and at once when now asks for it.
-// That it fails, and works again, is told when it changes.
-func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{}, broken, mended string, f func() error) {
+// That it fails, and that it works again, is told once each.
+func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{}, task string, f func() error) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	failing := false
@@ -187,9 +179,9 @@ func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{
 		err := f()
 		switch was := failing; {
 		case err != nil && !was:
-			g.log.Warn(broken, "err", err)
+			g.log.Warn("a recurring task fails", "task", task, "err", err)
 		case err == nil && was:
-			g.log.Info(mended)
+			g.log.Info("a recurring task works again", "task", task)
 		}
 		failing = err != nil
 	}
@@ -223,10 +215,15 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		g.conns.Go(func() {
-			if err := rescue.Call(func() error { g.serveConn(ctx, conn, who); return nil }); err != nil {
-				g.log.Error("a connection has ended by a fault of this node", "remote", from, "err", err, "stack", rescue.Stack(err))
-			}
+			g.tellFault(rescue.Call(func() error { return g.serveConn(ctx, conn, who) }))
 		})
+	}
+}
+
+// tellFault tells of a panic.
+func (g *Gateway) tellFault(err error) {
+	if stack := rescue.Stack(err); stack != "" {
+		g.log.Error("a fault of this node has ended a connection, or what it asked for", "err", err, "stack", stack)
 	}
 }
 

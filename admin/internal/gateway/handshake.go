@@ -42,8 +42,8 @@ func (p *peer) leave() {
 	}
 }
 
-// serveConn owns one connection from accept to close.
-func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) {
+// serveConn owns one connection from accept to close, and returns why it ended.
+func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) error {
 	from := who.from.ip
 	defer g.admission.disconnect(who)
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
@@ -52,16 +52,15 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) {
 	tune(raw)
 
 	p, conn, err := g.greet(ctx, direct.Conn(raw), who)
-	g.admission.judged(who)
+	g.admission.advance(who, judged)
 	if err != nil {
 		g.refused(from, err)
-		return
+		return err
 	}
 	defer p.leave()
 	conn = g.tally.count(conn, p.hello.Purpose)
 	switch p.hello.Purpose {
 	case proto.Purpose_PURPOSE_ENROLL: // it has its answer
-		return
 	case proto.Purpose_PURPOSE_LOGS:
 		err = g.serveLogs(ctx, conn, p)
 	default:
@@ -70,6 +69,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) {
 	if err != nil && ctx.Err() == nil {
 		g.log.Info("session ended", "remote", raw.RemoteAddr().String(), "executor", p.name, "session", p.session, "err", err)
 	}
+	return err
 }
 
 // greet does everything that happens before the multiplexer, within
@@ -82,7 +82,7 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*pe
 	}
 	raw := conn
 	conn = &firstByte{conn, func() {
-		g.admission.spoke(who)
+		g.admission.advance(who, begun)
 		_ = raw.SetDeadline(began.Add(proto.HelloTimeout)) // of a connection that was closed
 	}}
 	var shown *x509.Certificate
@@ -111,8 +111,8 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*pe
 	if g.opt.TLS == nil {
 		conn = raw
 	}
-	g.admission.judging(who)
-	p, answer, err := g.admit(ctx, &hello, shown, func() { g.admission.judged(who) })
+	g.admission.advance(who, judging)
+	p, answer, err := g.admit(ctx, &hello, shown, func() { g.admission.advance(who, judged) })
 	if err != nil {
 		code, retry := helloCode(err)
 		g.refuse(conn, code, err.Error(), retry)

@@ -45,6 +45,7 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 	}
 	if err != nil {
 		g.log.Warn("an inventory could not be settled", "instance_id", s.Instance, "count", len(held), "err", err)
+		g.tellFault(err)
 		return nil
 	}
 	out := make([]*proto.InventoryVerdict, len(settled.Verdicts))

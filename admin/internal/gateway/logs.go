@@ -36,12 +36,6 @@ const (
 	lineCost = 64
 )
 
-// logWrite is a batch that waits to be stored, and who waits for that.
-type logWrite struct {
-	store.LogAppend
-	done chan error // capacity 1
-}
-
 // serveLogs reads log batches, stores each, and acknowledges it. One batch of a
 // connection at a time: a handler that floods its log slows its own log down.
 // What several connections have is stored together, in one transaction at a
@@ -120,10 +114,14 @@ func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, a *account, p *p
 	}
 	ack := &proto.LogAck{Seq: batch.Seq}
 	chunks, size := logChunks(p, &batch)
-	if err := g.storeLogs(ctx, p, chunks); err != nil {
+	if len(chunks) > 0 {
+		_, err = g.logWrites.Do(ctx, store.LogAppend{Tenant: p.tenant, Executor: p.executor, Chunks: chunks})
+	}
+	if err != nil {
 		ack.Seq-- // of the last one that was stored
 		ack.Error = &proto.Error{Code: "unavailable", Message: "the log could not be stored now", RetryAfterMs: 1000}
 		g.log.Warn("log lines could not be stored", "executor", p.name, "err", err)
+		g.tellFault(err)
 	}
 	return ack, size, nil
 }
@@ -158,34 +156,11 @@ func traceID(id string) string {
 	return id
 }
 
-// storeLogs returns when the chunks are stored.
-func (g *Gateway) storeLogs(ctx context.Context, p *peer, chunks []domain.LogChunk) error {
-	if len(chunks) == 0 {
-		return nil
-	}
-	w := &logWrite{store.LogAppend{Tenant: p.tenant, Executor: p.executor, Chunks: chunks}, make(chan error, 1)}
-	g.logWrites.Add(w)
-	select {
-	case err := <-w.done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// flushLogs stores what several connections have in one transaction.
-func (g *Gateway) flushLogs(ctx context.Context, list []*logWrite) {
-	ctx, cancel := context.WithTimeout(ctx, logStoreTime)
-	defer cancel()
-	all := make([]store.LogAppend, len(list))
-	for i, w := range list {
-		all[i] = w.LogAppend
-	}
-	dropped, err := g.opt.Logs.AppendLogs(ctx, all)
+// storeLogs stores what several connections have in one transaction.
+func (g *Gateway) storeLogs(ctx context.Context, list []store.LogAppend) ([]struct{}, error) {
+	dropped, err := g.opt.Logs.AppendLogs(ctx, list)
 	if dropped > 0 {
 		g.log.Warn("log chunks of unknown executions dropped", "chunks", dropped)
 	}
-	for _, w := range list {
-		w.done <- err
-	}
+	return make([]struct{}, len(list)), err
 }

@@ -172,7 +172,7 @@ func (g *Gateway) runRefusals(ctx context.Context) {
 		return
 	}
 	write := func() error { return g.writeRefusals(context.WithoutCancel(ctx)) }
-	g.every(ctx, noteEvery, nil, "refused connections cannot be written down", "refused connections are written down again", write)
+	g.every(ctx, noteEvery, nil, "write down refused connections", write)
 	if err := write(); err != nil {
 		g.log.Warn("refused connections are lost", "err", err)
 	}

@@ -70,7 +70,7 @@ func (r *renewals) take() map[domain.InstanceID]heard {
 }
 
 func (g *Gateway) runRenewals(ctx context.Context) {
-	g.every(ctx, renewEvery, nil, "instance leases cannot be renewed", "instance leases are renewed again", func() error { return g.renew(ctx, g.renewals.take()) })
+	g.every(ctx, renewEvery, nil, "renew instance leases", func() error { return g.renew(ctx, g.renewals.take()) })
 }
 
 func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) error {

@@ -309,6 +309,7 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 	if err != nil {
 		// Their leases run out by themselves; this was only quicker.
 		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)
+		g.tellFault(err)
 		return
 	}
 	for _, id := range superseded.Ended {
@@ -353,9 +354,9 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 
 	var commands sync.WaitGroup
 	commands.Go(func() {
-		s.dismiss(fmt.Errorf("read commands: %w", g.guarded(func() error { return g.readCommands(s, io.command) })))
+		s.dismiss(fmt.Errorf("read commands: %w", rescue.Call(func() error { return g.readCommands(s, io.command) })))
 	})
-	s.dismiss(fmt.Errorf("read control: %w", g.guarded(func() error { return g.readControl(ctx, s, io) })))
+	s.dismiss(fmt.Errorf("read control: %w", rescue.Call(func() error { return g.readControl(ctx, s, io) })))
 
 	_ = s.mux.Close()
 	s.watch.stop()
@@ -368,15 +369,6 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	g.conns.Go(func() { g.reclaimEnded(ctx, s) }) // outlasts the session by a second or so
 	g.calmer()
 	return s.err()
-}
-
-// guarded lets a frame that this node cannot handle cost its session alone.
-func (g *Gateway) guarded(read func() error) error {
-	err := rescue.Call(read)
-	if stack := rescue.Stack(err); stack != "" {
-		g.log.Error("a session ends by a fault of this node", "err", err, "stack", stack)
-	}
-	return err
 }
 
 // close ends the session; only the first cause is kept. It does not wait.

@@ -210,6 +210,7 @@ func (g *Gateway) leave(ctx context.Context, s *Session) {
 	}
 	if err != nil {
 		g.log.Warn("an instance that stopped could not be taken off the list; its lease runs out", "instance_id", s.Instance, "err", err)
+		g.tellFault(err)
 	}
 }
 

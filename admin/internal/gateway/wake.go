@@ -70,7 +70,7 @@ func (w *wakeRequests) open(now time.Time) []domain.ExecutorID {
 }
 
 func (g *Gateway) runWakes(ctx context.Context) {
-	g.every(ctx, wakeEvery, g.wakes.now, "parked instances cannot be asked for", "parked instances are asked for again", func() error {
+	g.every(ctx, wakeEvery, g.wakes.now, "ask for parked instances", func() error {
 		for list := range slices.Chunk(g.wakes.open(time.Now()), 500) {
 			if err := g.opt.Fleet.WakeInstances(ctx, list); err != nil {
 				return err
