@@ -62,7 +62,7 @@ type admission struct {
 	lines                     allowance // guarded by mu: of the log about refused connections
 	untold                    int       // guarded by mu: refused since the last of them
 
-	// See registering.go.
+	// See seat.go.
 	sessions    int              // guarded by mu
 	registering int              // guarded by mu: sessions
 	queue       []*seat          // guarded by mu: those that wait for that, in the order in which they came

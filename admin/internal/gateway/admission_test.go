@@ -187,9 +187,9 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 		b.joinOver(conn, answer, &proto.Register{InstanceName: fmt.Sprint("i", i), Slots: 1, Handlers: []*proto.Handler{{Name: "close-day"}}})
 		get(t, b.rec.joined)
 	}
+	require.NoError(t, s.err())
 	in.send(in.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: &proto.Heartbeat{Seq: 1}}})
 	require.EqualValues(t, 1, in.nextControl().GetHeartbeatAck().GetSeq())
-	require.NoError(t, s.err())
 	require.Equal(t, 4, b.gate.Count())
 	stop()
 	attackers.Wait()
