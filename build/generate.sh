@@ -5,7 +5,7 @@
 #   build/generate.sh --check   and fail if that changed any
 #
 # First whatever the Go packages ask for with //go:generate lines (proto asks
-# for protoc, internal/apiclient for oapi-codegen after admin/internal/api has
+# for protoc, internal/apiclient for oapi-codegen, after admin/internal/api has
 # written the API's description), then the web UI's types from that description.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
 )
 
@@ -42,7 +43,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	} else {
 		id, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		if run = a.byID(id); run == nil {
-			return answer(r, http.StatusNotFound, map[string]string{"code": "not_found", "detail": "there is no call " + id}), nil
+			return refuse(r, http.StatusNotFound, callapi.ProblemCodeNotFound, "there is no call "+id), nil
 		}
 		if rest == "cancel" {
 			run.Cancel()
@@ -64,14 +65,14 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // accept makes the run of a new call, or finds that of its key.
 func (a *Admin) accept(r *http.Request) (*Run, *http.Response) {
 	raw, err := io.ReadAll(r.Body)
-	var body callBody
+	var body callapi.CallRequest
 	if err == nil {
 		err = json.Unmarshal(raw, &body)
 	}
 	timeout, err1 := readDuration(body.Timeout, 0)
 	within, err2 := readDuration(body.StartWithin, defaultStartWithin)
 	if err := errors.Join(err, err1, err2); err != nil {
-		return nil, answer(r, http.StatusUnprocessableEntity, map[string]string{"code": "validation_failed", "detail": err.Error()})
+		return nil, refuse(r, http.StatusUnprocessableEntity, callapi.ProblemCodeValidationFailed, err.Error())
 	}
 	a.Start()
 	a.mu.Lock()
@@ -79,9 +80,7 @@ func (a *Admin) accept(r *http.Request) (*Run, *http.Response) {
 	key := body.Handler + "\x00" + r.Header.Get("Idempotency-Key")
 	if known, ok := a.calls[key]; ok {
 		if known.body != string(raw) {
-			return nil, answer(r, http.StatusUnprocessableEntity, map[string]string{
-				"code": "idempotency_key_reused", "detail": "the key was used for another call",
-			})
+			return nil, refuse(r, http.StatusUnprocessableEntity, callapi.ProblemCodeIdempotencyKeyReused, "the key was used for another call")
 		}
 		return known.run, nil
 	}
@@ -90,24 +89,14 @@ func (a *Admin) accept(r *http.Request) (*Run, *http.Response) {
 			a.calls = map[string]call{}
 		}
 		run := a.newRun(a.callJob(h), time.Now(), "api", "key:test", body.Input)
-		run.timeout, run.maxAttempts = timeout, body.MaxAttempts
+		run.timeout, run.maxAttempts = timeout, int(body.MaxAttempts)
 		a.calls[key] = call{run, string(raw)}
 		a.enter(run)
 		run.expireIn(within)
 		return run, nil
 	}
-	return nil, answer(r, http.StatusUnprocessableEntity, map[string]string{
-		"code": "unknown_handler", "detail": "no instance has registered a handler " + strconv.Quote(body.Handler),
-	})
-}
-
-// callBody is the API's CallRequest.
-type callBody struct {
-	Handler     string          `json:"handler"`
-	Input       json.RawMessage `json:"input"`
-	MaxAttempts int             `json:"maxAttempts"`
-	Timeout     string          `json:"timeout"`
-	StartWithin string          `json:"startWithin"`
+	return nil, refuse(r, http.StatusUnprocessableEntity, callapi.ProblemCodeUnknownHandler,
+		"no instance has registered a handler "+strconv.Quote(body.Handler))
 }
 
 // call is a run with the request that asked for it.
@@ -153,23 +142,27 @@ func (a *Admin) byID(id string) *Run {
 }
 
 // call is the run as the API shows a call.
-func (r *Run) call() map[string]any {
+func (r *Run) call() callapi.Call {
 	r.admin.mu.Lock()
 	defer r.admin.mu.Unlock()
-	out := map[string]any{
-		"id": strconv.FormatInt(r.id, 10), "executor": "test", "handler": r.job.handler, "state": r.state, "done": r.state.Ended(),
-		"attempt": r.attempt, "errorKind": r.result.GetErrorKind(), "error": r.result.GetError(), "maxAttempts": r.mayTry(),
+	out := callapi.Call{
+		ID: strconv.FormatInt(r.id, 10), Executor: "test", Handler: r.job.handler, State: string(r.state), Done: r.state.Ended(),
+		Attempt: int64(r.attempt), ErrorKind: r.result.GetErrorKind(), Error: r.result.GetError(), MaxAttempts: int64(r.mayTry()),
 	}
 	if d := r.attemptTimeout(); d > 0 {
-		out["timeout"] = d.String()
+		out.Timeout = d.String()
 	}
 	if output := r.result.GetOutput(); len(output) > 0 {
-		out["output"] = json.RawMessage(output)
+		out.Output = output
 	}
 	if r.progress != nil {
-		out["progress"] = map[string]any{"percent": float64(r.progress.GetPermille()) / 10, "message": r.progress.GetMessage()}
+		out.Progress = &callapi.Progress{Percent: float64(r.progress.GetPermille()) / 10, Message: r.progress.GetMessage()}
 	}
 	return out
+}
+
+func refuse(r *http.Request, status int, code callapi.ProblemCode, detail string) *http.Response {
+	return answer(r, status, callapi.Problem{Status: int64(status), Code: code, Detail: detail})
 }
 
 func answer(r *http.Request, status int, body any) *http.Response {

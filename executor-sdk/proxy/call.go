@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
 )
 
 // Option shapes one call.
@@ -22,7 +24,7 @@ func Key(key string) Option { return func(r *request) { r.key = key } }
 // Attempts lets the run be tried up to n times when it fails. Where the handler
 // declares how often (executor.Retries), n may be less and is bounded by it, and
 // the default is what it declares. Elsewhere the default is 1.
-func Attempts(n int) Option { return func(r *request) { r.MaxAttempts = n } }
+func Attempts(n int) Option { return func(r *request) { r.MaxAttempts = int64(n) } }
 
 // Timeout bounds each attempt: the handler is cancelled with executor.ErrTimeout
 // when it runs longer than d, which is at least 1 ms. Where the handler declares a
@@ -48,16 +50,9 @@ func Note(text string) Option { return func(r *request) { r.Note = text } }
 // KeepRunning lets the run go on when the context of Call ends.
 func KeepRunning() Option { return func(r *request) { r.keep = true } }
 
-// request is the API's CallRequest.
+// request is what is asked, and how.
 type request struct {
-	Executor    string          `json:"executor"`
-	Handler     string          `json:"handler"`
-	Input       json.RawMessage `json:"input,omitempty"`
-	MaxAttempts int             `json:"maxAttempts,omitempty"`
-	Timeout     string          `json:"timeout,omitempty"`
-	StartWithin string          `json:"startWithin,omitempty"`
-	Note        string          `json:"note,omitempty"`
-
+	callapi.CallRequest
 	key    string
 	keep   bool
 	within time.Duration // StartWithin; 0 = the default
@@ -110,7 +105,7 @@ var (
 )
 
 func start[Out any](ctx context.Context, c *Client, executor, handler string, in any, opts []Option) (_ *Run[Out], keep bool, err error) {
-	r := request{Executor: executor, Handler: handler, key: rand.Text()}
+	r := request{CallRequest: callapi.CallRequest{Executor: executor, Handler: handler}, key: rand.Text()}
 	for _, o := range opts {
 		o(&r)
 	}
@@ -119,7 +114,7 @@ func start[Out any](ctx context.Context, c *Client, executor, handler string, in
 			return nil, false, fmt.Errorf("call %s/%s: encode input: %w", executor, handler, err)
 		}
 	}
-	body, err := json.Marshal(r)
+	body, err := json.Marshal(r.CallRequest)
 	if err != nil {
 		return nil, false, fmt.Errorf("call %s/%s: encode input: %w", executor, handler, err)
 	}
@@ -167,7 +162,7 @@ const leastPoll = 500 * time.Millisecond
 // node answers for a minute and ctx has no deadline, or none says that the run has
 // started when it was to (StartWithin), the error is an *UnconfirmedError.
 func (r *Run[Out]) Wait(ctx context.Context) (out Out, err error) {
-	var a *answer
+	var a *callapi.Call
 	started, lastWord := r.startBy.IsZero(), later(r.startBy, time.Now()).Add(startGrace)
 	for a == nil || !a.Done {
 		asked := time.Now()
@@ -177,7 +172,7 @@ func (r *Run[Out]) Wait(ctx context.Context) (out Out, err error) {
 		if a, err = r.poll(ctx, started, lastWord); err != nil {
 			return out, err
 		}
-		started = started || a.started()
+		started = started || hasStarted(a)
 		if rest := leastPoll - time.Since(asked); !a.Done && rest > 0 { // a node that does not wait
 			select {
 			case <-ctx.Done():
@@ -191,7 +186,7 @@ func (r *Run[Out]) Wait(ctx context.Context) (out Out, err error) {
 
 // poll asks for the run, and has the admin wait for its end; while it is not known
 // to have started, only until that was to be, and for the admin's word only until lastWord.
-func (r *Run[Out]) poll(ctx context.Context, started bool, lastWord time.Time) (*answer, error) {
+func (r *Run[Out]) poll(ctx context.Context, started bool, lastWord time.Time) (*callapi.Call, error) {
 	wait, polling := longPoll, ctx
 	if !started {
 		by := r.startBy
@@ -224,12 +219,12 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// started reports whether the run has begun for the first time.
-func (a *answer) started() bool {
+// hasStarted reports whether the run has begun for the first time.
+func hasStarted(a *callapi.Call) bool {
 	return a.Done || a.Attempt > 1 || a.Attempt == 1 && a.State != "offered"
 }
 
-func decode[Out any](a *answer) (out Out, err error) {
+func decode[Out any](a *callapi.Call) (out Out, err error) {
 	if a.State != "succeeded" {
 		return out, &RunError{Run: a.ID, Executor: a.Executor, Handler: a.Handler, State: a.State, Reason: a.Reason, Kind: a.ErrorKind, Message: a.Error}
 	}
@@ -259,7 +254,7 @@ func (r *Run[Out]) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("status of run %s: %w", r.id, err)
 	}
-	s := Status{State: a.State, Done: a.Done, Attempt: a.Attempt}
+	s := Status{State: a.State, Done: a.Done, Attempt: int(a.Attempt)}
 	if a.Progress != nil {
 		s.Percent, s.Message = a.Progress.Percent, a.Progress.Message
 	}
@@ -271,7 +266,7 @@ func (r *Run[Out]) Status(ctx context.Context) (Status, error) {
 func (r *Run[Out]) Cancel(ctx context.Context) error {
 	_, _, err := r.client.do(ctx, ask{method: http.MethodPost, path: "/calls/" + url.PathEscape(r.id) + "/cancel"})
 	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Code == "already_finished" {
+	if errors.As(err, &refused) && refused.Code == string(callapi.ProblemCodeAlreadyFinished) {
 		return nil
 	}
 	if err != nil {

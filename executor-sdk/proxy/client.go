@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
 )
 
 // Config says where the admin is and who asks. Zero fields are taken from the
@@ -82,24 +84,6 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// answer is the API's Call.
-type answer struct {
-	ID        string          `json:"id"`
-	Executor  string          `json:"executor"`
-	Handler   string          `json:"handler"`
-	State     string          `json:"state"`
-	Done      bool            `json:"done"`
-	Reason    string          `json:"reason"`
-	ErrorKind string          `json:"errorKind"`
-	Error     string          `json:"error"`
-	Output    json.RawMessage `json:"output"`
-	Attempt   int             `json:"attempt"`
-	Progress  *struct {
-		Percent float64 `json:"percent"`
-		Message string  `json:"message"`
-	} `json:"progress"`
-}
-
 // How long and how often a request is tried.
 const (
 	maxAnswer  = 2 << 20 // bytes
@@ -143,7 +127,7 @@ type ask struct {
 
 // do sends a request until it is answered. When ctx ends before, or nobody has
 // answered for giveUp, the error is an *unanswered. reached: a node may have acted upon it, whatever the error says.
-func (c *Client) do(ctx context.Context, a ask) (_ *answer, reached bool, err error) {
+func (c *Client) do(ctx context.Context, a ask) (_ *callapi.Call, reached bool, err error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, a.wait+giveUp, errNobody)
@@ -174,7 +158,7 @@ func (c *Client) do(ctx context.Context, a ask) (_ *answer, reached bool, err er
 
 // once sends one request. again is negative when trying again makes no sense,
 // else the least time to wait before. sent: some of it may have arrived.
-func (c *Client) once(ctx context.Context, base string, a ask) (_ *answer, again time.Duration, sent bool, err error) {
+func (c *Client) once(ctx context.Context, base string, a ask) (_ *callapi.Call, again time.Duration, sent bool, err error) {
 	var asked, got atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) },
@@ -207,7 +191,7 @@ func (c *Client) once(ctx context.Context, base string, a ask) (_ *answer, again
 	if response.StatusCode >= 300 {
 		return nil, retryIn(response), true, refusalOf(response, text)
 	}
-	var out answer
+	var out callapi.Call
 	if len(text) > maxAnswer {
 		return nil, -1, true, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 	}
@@ -240,9 +224,9 @@ func (e *RefusedError) Error() string {
 
 func refusalOf(r *http.Response, text []byte) error {
 	e := &RefusedError{Status: r.StatusCode}
-	var problem struct{ Code, Detail string }
+	var problem callapi.Problem
 	if json.Unmarshal(text, &problem) == nil {
-		e.Code, e.Detail = problem.Code, problem.Detail
+		e.Code, e.Detail = string(problem.Code), problem.Detail
 	} else {
 		e.Detail = http.StatusText(r.StatusCode)
 	}

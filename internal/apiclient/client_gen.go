@@ -2134,7 +2134,9 @@ type PreviewInputBody struct {
 // Problem defines model for Problem.
 type Problem struct {
 	// Code What is wrong, for machines; never changes its meaning
-	Code    ProblemCode     `json:"code"`
+	Code ProblemCode `json:"code"`
+
+	// Current With revision_mismatch: the object as it is now
 	Current json.RawMessage `json:"current,omitempty"`
 
 	// Detail What is wrong, for people
