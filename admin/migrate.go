@@ -50,7 +50,7 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := gormstore.Reach(ctx, options); err != nil {
+	if err := gormstore.Probe(ctx, options); err != nil {
 		return err
 	}
 	if err := gormstore.Migrate(ctx, options); err != nil {

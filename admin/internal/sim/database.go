@@ -225,7 +225,7 @@ func (d *database) planOne(now time.Time, j *jobRow, plan store.PlanFunc) (inser
 		j.awaits = planned.Awaits
 	}
 	j.trigger.NextFireAt, j.trigger.LastFireAt = planned.NextFireAt, planned.LastFireAt
-	if taken != nil { // gormstore.passTaken
+	if taken != nil { // as passTaken of gormstore/engine
 		if taken.FireAt.After(now) {
 			now = taken.FireAt
 		}

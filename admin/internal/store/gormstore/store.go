@@ -108,9 +108,9 @@ func PendingSQL(ctx context.Context, o Options) (text string, err error) {
 	return db.PendingSQL(ctx, o.connection())
 }
 
-// Reach looks whether the database can be used at all, before anything is asked
+// Probe looks whether the database can be used at all, before anything is asked
 // of it. Unreachable tells from the error whether it may come by itself.
-func Reach(ctx context.Context, o Options) error { return db.Reach(ctx, o.connection()) }
+func Probe(ctx context.Context, o Options) error { return db.Probe(ctx, o.connection()) }
 
 // Unreachable says in a few words, which stay the same as long as the cause
 // does, why the database cannot be used now. It returns "" when err is none

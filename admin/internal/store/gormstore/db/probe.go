@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// reachTimeout bounds one look whether the database answers.
-	reachTimeout = 5 * time.Second
-	// reachBusy is how long that look waits for another process's lock on SQLite.
-	reachBusy = time.Second
+	// probeTimeout bounds one probe.
+	probeTimeout = 5 * time.Second
+	// probeBusy is how long that probe waits for another process's lock on SQLite.
+	probeBusy = time.Second
 )
 
-// Reach looks whether the database can be used at all, before anything is asked
+// Probe looks whether the database can be used at all, before anything is asked
 // of it. Unreachable tells from the error whether it may come by itself.
-func Reach(ctx context.Context, o Options) (err error) {
-	o.busy = reachBusy
+func Probe(ctx context.Context, o Options) (err error) {
+	o.busy = probeBusy
 	s, err := Open(o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	tx, err := s.Write.BeginTx(ctx, nil) // on SQLite it takes the file's write lock
 	if err != nil {

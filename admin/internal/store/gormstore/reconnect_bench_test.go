@@ -12,27 +12,27 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// BenchmarkCrowd measures what 2,000 instances with a run each cost the database
+// BenchmarkReconnect measures what 2,000 instances with a run each cost the database
 // when they come back from a node that is gone, and when they leave: in
 // transactions of one, four at once, and together. Figures are ms until the last
 // one has its answer.
-func BenchmarkCrowd(b *testing.B) {
+func BenchmarkReconnect(b *testing.B) {
 	for name, options := range bothDatabases {
 		for _, together := range []int{1, 200} {
 			b.Run(fmt.Sprintf("%s/%d", name, together), func(b *testing.B) {
 				for range b.N {
-					benchmarkCrowd(b, openStore(b, options(b)), together)
+					benchmarkReconnect(b, openStore(b, options(b)), together)
 				}
 			})
 		}
 	}
 }
 
-func benchmarkCrowd(b *testing.B, s *Store, together int) {
-	const crowd = 2000
-	w := newWorld(b, s, crowd, domain.BlockParallel)
+func benchmarkReconnect(b *testing.B, s *Store, together int) {
+	const instances = 2000
+	w := newWorld(b, s, instances, domain.BlockParallel)
 	var register []store.RegisterInstanceParams
-	for i := range crowd {
+	for i := range instances {
 		register = append(register, store.RegisterInstanceParams{Instance: domain.Instance{
 			ID: domain.InstanceID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, BootID: fmt.Sprint("boot ", i),
 		}, TTL: time.Hour})
@@ -54,7 +54,7 @@ func benchmarkCrowd(b *testing.B, s *Store, together int) {
 		})
 		leaves = append(leaves, store.InstanceLeave{Tenant: w.tenant, ID: registered[i].Instance.ID, Reason: "stopped"})
 	}
-	require.Len(b, inventories, crowd)
+	require.Len(b, inventories, instances)
 	b.ReportMetric(parallel(inventories, together, func(list []store.SettleInventoryParams) {
 		for _, one := range s.SettleInventories(b.Context(), list) {
 			require.NoError(b, one.Err)
