@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/trustelem/zxcvbn"
@@ -44,11 +45,11 @@ const (
 	// leastStrength is zxcvbn's "safely unguessable": 10⁸ guesses or more, with
 	// common passwords, names, words, dates and rows of the keyboard tried first.
 	leastStrength = 3
-	// weighed is how many bytes of a password are weighed: its estimate takes
+	// weighed is how many characters of a password are weighed: its estimate takes
 	// time that grows faster than the length. What follows makes none weaker.
 	weighed = 64
-	// leastDifferent is how many different characters a password outside of ASCII
-	// has at least.
+	// leastDifferent is how many different characters a password has at least that
+	// holds one outside of ASCII: of those, zxcvbn knows no words.
 	leastDifferent = 6
 )
 
@@ -156,17 +157,33 @@ func CheckPassword(location, username, password string) error {
 }
 
 // easy reports whether a password is among the first that somebody would try.
-// zxcvbn knows words and keyboards of ASCII and goes by bytes; other passwords need
-// some different characters.
 func easy(username, password string) bool {
 	different := map[rune]bool{}
+	foreign := false
 	for _, r := range password {
 		different[r] = true
+		foreign = foreign || r >= utf8.RuneSelf
 	}
-	if strings.ContainsFunc(password, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return len(different) < leastDifferent
+	if foreign && len(different) < leastDifferent {
+		return true
 	}
-	return zxcvbn.PasswordStrength(password[:min(len(password), weighed)], []string{username, "carillon"}).Score < leastStrength
+	weigh := []rune(password)
+	weigh = weigh[:min(len(weigh), weighed)]
+	return zxcvbn.PasswordStrength(oneByteEach(string(weigh)), []string{oneByteEach(username), "carillon"}).Score < leastStrength
+}
+
+// oneByteEach replaces characters outside of ASCII by control characters. zxcvbn
+// looks for repeats and sequences byte by byte, and takes each byte of a longer
+// character for one of its own. Neighbours in Unicode stay neighbours, and
+// capitals become small letters; 20 control characters are enough for a pattern
+// to show, and line feed, over which it sees none, is not among them.
+func oneByteEach(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf {
+			return r
+		}
+		return 0x0b + unicode.ToLower(r)%20
+	}, text)
 }
 
 // passwordAlphabet leaves out characters that look alike; 55 of them.
