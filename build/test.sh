@@ -69,13 +69,16 @@ test_packages() {
 }
 
 test_go() {
-  local module parts=() slow=(./admin ./admin/internal/store/gormstore) rest
+  local module parts=() slow=(./admin ./admin/internal/store/gormstore) rest wire
   mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" "${arithmetic[@]}")")
   test_packages plain . -- "$sim" "${arithmetic[@]}"
-  # With the race detector its system calls are others.
+  # With the race detector the system calls of direct are others, and schedule is
+  # arithmetic.
   test_packages proto-plain proto -- ./direct ./schedule
+  mapfile -t wire < <(go -C proto list ./... | grep -v '/schedule$')
+  test_packages proto proto "${race[@]}" -- "${wire[@]}"
   test_packages sim-race . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 6
-  for module in proto executor-sdk executor-sdk/tracing; do
+  for module in executor-sdk executor-sdk/tracing; do
     test_packages "${module//\//-}" "$module" "${race[@]}" -- ./...
   done
   # go starts packages in the order of its arguments: the slowest first, or
