@@ -80,13 +80,6 @@ func (q *Queue[T]) Pace(d time.Duration) { q.pace = d }
 // called under the queue's lock. Call it once, before Run.
 func (q *Queue[T]) Expects(soon func() (left time.Duration, all bool)) { q.soon = soon }
 
-// Singly makes the queue hand over one item at a time while at most n wait: as
-// many small flushes are cheaper then than one that needs a transaction. Call
-// it once, before Run, for queues made by NewFair or NewOrdered.
-func (q *Queue[T]) Singly(n int) {
-	q.items.(*fair[T]).singly = n
-}
-
 // Drops makes the queue leave out items that are of no use any more, without a
 // flush, and tell dropped of them. Both are called under the queue's lock. Call
 // it once, before Run, for queues made by NewFair or NewOrdered.

@@ -42,7 +42,6 @@ type fair[T any] struct {
 	workers int
 	ordered bool // an owner's items are in one flush at a time
 	bound   *flooded
-	singly  int // up to so many items are flushed one by one
 	fills   *Backlog
 	heeds   *Backlog
 	now     func() time.Time
@@ -224,9 +223,6 @@ func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bo
 	}
 	if len(turn) == 0 {
 		return nil, nil
-	}
-	if f.size <= f.singly {
-		limit = 1
 	}
 	var ids []int64
 	if f.ordered {

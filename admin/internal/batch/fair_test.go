@@ -69,11 +69,7 @@ func (m *fairModel) take(t *rapid.T) {
 		}
 	}
 	mixed := len(before) > 1 || time.Now().Before(m.f.mixedTil)
-	few := m.size() <= m.f.singly
 	got, done := m.f.take(limit)
-	if few && len(got) > 1 {
-		t.Fatalf("%d of a few were taken together", len(got))
-	}
 	if len(got) == 0 {
 		if len(before) > 0 && len(m.dones) == 0 {
 			t.Fatalf("%d wait, nothing is under way and nothing is taken", m.size())
@@ -95,7 +91,7 @@ func (m *fairModel) take(t *rapid.T) {
 	if len(m.dones) > 2*m.f.workers {
 		t.Fatalf("%d flushes under way", len(m.dones))
 	}
-	if mixed && !few {
+	if mixed {
 		m.fairShares(t, limit, len(got), before, share)
 	}
 }
@@ -170,7 +166,6 @@ func TestFairQueueProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &fairModel{f: newFair(rapid.IntRange(1, 3).Draw(t, "workers"), placeOf), waiting: map[int64][]item{}, missed: map[int64]int{}}
 		m.f.ordered = rapid.Bool().Draw(t, "ordered")
-		m.f.singly = rapid.IntRange(0, 3).Draw(t, "singly")
 		floods := NewFloods(1)
 		floods.after = func(_ time.Duration, do func()) { do() } // nobody waits here
 		m.f.bound = floods.join(func() {})

@@ -136,18 +136,3 @@ func TestWhatIsExpectedIsWaitedFor(t *testing.T) {
 		require.Equal(t, map[time.Duration]int{12 * ms: 2, 13 * ms: 1, 30 * ms: 1, 40 * ms: 1}, sizes)
 	})
 }
-
-// TestFewItemsGoSingly while a batch of them would cost more.
-func TestFewItemsGoSingly(t *testing.T) {
-	var sizes []int
-	q := batch.NewFair(1, 100, func(*int) batch.Place { return batch.Place{} }, func(_ context.Context, items []int) {
-		sizes = append(sizes, len(items))
-	})
-	q.Singly(2)
-	q.Add(1, 2)
-	q.Flush(t.Context())
-	require.Equal(t, []int{1, 1}, sizes)
-	q.Add(1, 2, 3)
-	q.Flush(t.Context())
-	require.Equal(t, []int{1, 1, 3}, sizes)
-}

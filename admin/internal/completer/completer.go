@@ -56,9 +56,6 @@ type Options struct {
 	Floods *batch.Floods
 	// Backlog counts the results that wait; may be nil.
 	Backlog *batch.Backlog
-	// Singly is up to how many results cost the store less one by one than in
-	// a transaction; 0: none.
-	Singly int
 	// Ended is called for executions that a report moved on; may be nil.
 	Ended func([]domain.Execution)
 	// Returned is called for executions that had ended before, and whose handler
@@ -99,7 +96,6 @@ func New(opt Options) *Completer {
 	c := &Completer{opt: opt, log: opt.Logger.With("component", "completer")}
 	c.results = batch.NewFair(ResultWorkers, ResultBatch, inTurn, c.finish)
 	c.steps = batch.NewFair(1, StepBatch, func(s *Step) batch.Place { return batch.Place{Owner: int64(s.Tenant)} }, c.answer)
-	c.results.Singly(opt.Singly)
 	c.results.Pace(resultPace)
 	c.results.Guards(func(r Result, err error) {
 		c.setAside(r.Report.ExecutionID, err)

@@ -91,9 +91,6 @@ type Options struct {
 	// Backlog counts the results that wait: while a tenant has too many of them,
 	// nothing more of his is offered; may be nil.
 	Backlog *batch.Backlog
-	// Singly is up to how many moves cost the store less one by one than in a
-	// transaction; 0: none.
-	Singly int
 	// Ended is called for executions that an offer ended (discarded); may be nil.
 	Ended func([]domain.Execution)
 	// Random is a source of random numbers, safe for concurrent use; nil: the
@@ -135,11 +132,6 @@ const (
 	offerWorkers = 2
 )
 
-// answerPace is how far apart grants are written while many answers come: an
-// attempt waits for it half of that on average, and costs a third less
-// (docs/adr/0031).
-const answerPace = 2 * time.Millisecond
-
 // New returns a Dispatcher; it starts nothing.
 func New(opt Options) *Dispatcher {
 	if opt.Ended == nil {
@@ -164,11 +156,8 @@ func New(opt Options) *Dispatcher {
 	d.backs = batch.NewFair(1, offerBatch, backsInTurn, d.giveBack)
 	d.admits = batch.New(1, offerBatch, d.admit)
 	d.cancels = batch.New(1, offerBatch, d.cancelParts)
-	d.answers.Singly(opt.Singly)
-	d.answers.Pace(answerPace)
 	d.answers.Expects(d.expected.soon)
 	for _, q := range d.dueQueues {
-		q.Singly(opt.Singly)
 		q.Drops(func(e **domain.Execution) bool { return (*e).Expired(opt.Now()) }, func(gone []*domain.Execution) { d.due.begin(gone).end() })
 		if opt.Backlog != nil {
 			q.Heeds(opt.Backlog)

@@ -114,20 +114,15 @@ const longestWait = time.Second
 
 // GrantDue is one round of what Run does with answers to early offers; it says how
 // long to wait for the next one.
-func (d *Dispatcher) GrantDue() (granted bool, wait time.Duration) {
+func (d *Dispatcher) GrantDue() (wait time.Duration) {
 	answers, wait := d.early.due(d.opt.Now().UnixNano())
 	d.answers.Add(answers...)
-	return len(answers) > 0, wait
+	return wait
 }
-
-// grantPace is the least time between two rounds of grants that came due: what
-// comes due alone is granted at once, and each in a thousand a second waits half
-// of that (docs/adr/0045).
-const grantPace = 4 * time.Millisecond
 
 // grantInTime grants what was offered early until ctx ends.
 func (d *Dispatcher) grantInTime(ctx context.Context) {
-	timerheap.Loop(ctx, d.early.wake, grantPace, d.GrantDue)
+	timerheap.Loop(ctx, d.early.wake, d.GrantDue)
 }
 
 // mayOfferEarly reports whether an execution whose time is still to come may be

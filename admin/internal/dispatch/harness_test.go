@@ -451,10 +451,9 @@ func (r *rig) look() {
 	synctest.Wait()
 }
 
-// accept answers an offer, and waits for the pace of grants.
+// accept answers an offer.
 func (r *rig) accept(from *instance, o store.OfferResult) {
 	r.d.Answered(Answer{Tenant: r.Tenant, From: from, ID: o.Execution.ID, Fence: o.Execution.Fence, Accepted: true})
-	time.Sleep(answerPace)
 	synctest.Wait()
 }
 

@@ -47,7 +47,6 @@ type outbox struct {
 	size    int      // guarded by mu: bytes of bulk
 	points  []string // guarded by mu: failpoints of what is in buf; empty in a release
 	writing bool     // guarded by mu: the goroutine runs
-	later   bool     // guarded by mu: a timer will look for what putLater left
 	then    func()   // guarded by mu: called by the writer when nothing is left
 	stopped bool     // guarded by mu: nothing is written any more
 }
@@ -107,27 +106,6 @@ func (o *outbox) last(m gproto.Message, then func()) error {
 	o.then = then
 	o.mu.Unlock()
 	return o.put(m)
-}
-
-// laterBy is how long a frame that nobody waits for may wait for company.
-const laterBy = 10 * time.Millisecond
-
-// putLater is put for a frame that goes with the next one, or alone after
-// laterBy: a write and a wake-up at both ends cost more than most frames.
-func (o *outbox) putLater(m gproto.Message) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := o.add(m)
-	if len(o.buf) > 0 && !o.writing && !o.later {
-		o.later = true
-		time.AfterFunc(laterBy, func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.later = false
-			o.begin()
-		})
-	}
-	return err
 }
 
 // put queues one frame; it returns an error if the frame itself is at fault,

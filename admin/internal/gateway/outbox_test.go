@@ -33,45 +33,6 @@ func (w *writes) Write(p []byte) (int, error) {
 
 func (*writes) SetWriteDeadline(time.Time) error { return nil }
 
-// What is not urgent goes with the next frame, or by itself after a while; an
-// outbox that holds some is not empty.
-func TestFramesThatAreNotUrgentWaitForCompany(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &writes{start: time.Now()}
-		var o outbox
-		o.init(w, func(err error) { t.Error(err) }, func() {})
-		frame := &proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{}}}
-		size := func() int {
-			data, err := proto.AppendFrame(nil, frame, proto.MaxFrame)
-			require.NoError(t, err)
-			return len(data)
-		}()
-		require.NoError(t, o.putLater(frame))
-		require.NoError(t, o.putLater(frame))
-		synctest.Wait()
-		require.Empty(t, w.at)
-		require.False(t, o.empty(), "whoever waits for the last word waits for these")
-		time.Sleep(3 * time.Millisecond)
-		require.NoError(t, o.put(frame))
-		synctest.Wait()
-		require.Equal(t, []time.Duration{3 * time.Millisecond}, w.at)
-		require.Equal(t, 3*size, w.bytes)
-		require.True(t, o.empty())
-
-		time.Sleep(97 * time.Millisecond)
-		require.NoError(t, o.putLater(frame))
-		time.Sleep(laterBy)
-		synctest.Wait()
-		require.Equal(t, []time.Duration{3 * time.Millisecond, 100*time.Millisecond + laterBy}, w.at)
-
-		require.NoError(t, o.putLater(frame))
-		o.stop()
-		time.Sleep(laterBy)
-		synctest.Wait()
-		require.Len(t, w.at, 2, "nothing after the end")
-	})
-}
-
 // parcels is a stream that holds each frame until it is let through, and keeps
 // what they were.
 type parcels struct {

@@ -90,7 +90,7 @@ func (s *Session) SendGrants(grants []*proto.Grant) {
 // the executor keeps them in its journal.
 func (s *Session) SendAcks(acks []*proto.ResultAck) {
 	defer s.calmDown(func() { s.pay(&s.owed, len(acks)) })
-	err := s.command.putLater(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
+	err := s.command.put(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
 	if err != nil {
 		s.close(err)
 	}

@@ -101,24 +101,19 @@ func (t *Timer) Len() int {
 	return t.pending.Len()
 }
 
-// pace is the least time between two calls of fire. What comes due alone is
-// fired at once; from some hundred a second on, what comes due in the meantime
-// is fired together, which costs everybody on its way less (docs/adr/0031).
-const pace = 5 * time.Millisecond
-
 // Run fires until ctx ends. What is still held then is left to other nodes.
 func (t *Timer) Run(ctx context.Context) {
-	timerheap.Loop(ctx, t.wake, pace, t.Round)
+	timerheap.Loop(ctx, t.wake, t.Round)
 }
 
 // Round is one round of Run: it fires what has come due, and says how long it is
 // until the next of it.
-func (t *Timer) Round() (fired bool, wait time.Duration) {
+func (t *Timer) Round() (wait time.Duration) {
 	due, wait := t.due()
 	for _, part := range apart(due) {
 		t.fire(part)
 	}
-	return len(due) > 0, wait
+	return wait
 }
 
 // maxSleep bounds the sleep, so that a database clock that was set forward is

@@ -130,25 +130,6 @@ func TestClockFollowsADatabaseThatWasSetBack(t *testing.T) {
 	})
 }
 
-// TestTimerFiresTogetherWhatComesInQuickSuccession: fires lie at least the pace
-// apart, and nothing waits longer than that.
-func TestTimerFiresTogetherWhatComesInQuickSuccession(t *testing.T) {
-	inTimer(t, func(timer *Timer, fires func() []fired) {
-		start := time.Now()
-		for i := range int64(10) {
-			timer.Add(run(i+1, start.Add(time.Second+time.Duration(i)*time.Millisecond)))
-		}
-		timer.Add(run(99, start.Add(3*time.Second)))
-		time.Sleep(5 * time.Second)
-		var at []time.Duration
-		for _, f := range fires() {
-			at = append(at, f.at.Sub(start.Add(time.Second)))
-		}
-		ms := time.Millisecond
-		require.Equal(t, []time.Duration{0, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 5 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms, 2 * time.Second}, at)
-	})
-}
-
 // TestTimerFiresAheadByTheStep: what is offered ahead of its time leaves together,
 // what has to wait for its time does not.
 func TestTimerFiresAheadByTheStep(t *testing.T) {

@@ -174,11 +174,7 @@ func (n *node) lookAtTimer(in time.Duration) {
 		if n.alarm != mine {
 			return
 		}
-		fired, wait := n.timer.Round()
-		if fired {
-			wait = 0
-		}
-		n.lookAtTimer(max(wait, time.Microsecond))
+		n.lookAtTimer(max(n.timer.Round(), time.Microsecond))
 	})
 }
 
@@ -187,7 +183,7 @@ func (n *node) lookAtTimer(in time.Duration) {
 func (n *node) lookAtGrants() {
 	n.grants++
 	mine := n.grants
-	_, wait := n.dispatch.GrantDue()
+	wait := n.dispatch.GrantDue()
 	n.w.after(&n.actor, max(wait, time.Microsecond), func() {
 		if n.grants == mine {
 			n.lookAtGrants()

@@ -6,23 +6,16 @@ import (
 )
 
 // Loop calls round again and again until ctx ends: when the wait is over that it
-// returned, or sooner when wake has something. After a round that found something
-// due it waits for the pace alone: what comes due meanwhile is found together,
-// while what comes due after a longer silence is found at once.
-func Loop(ctx context.Context, wake <-chan struct{}, pace time.Duration, round func() (found bool, wait time.Duration)) {
+// returned, or sooner when wake has something.
+func Loop(ctx context.Context, wake <-chan struct{}, round func() (wait time.Duration)) {
 	sleep := time.NewTimer(0)
 	defer sleep.Stop()
 	for {
-		found, wait := round()
-		woken := wake
-		if found {
-			wait, woken = pace, nil
-		}
-		sleep.Reset(wait)
+		sleep.Reset(round())
 		select {
 		case <-ctx.Done():
 			return
-		case <-woken:
+		case <-wake:
 		case <-sleep.C:
 		}
 	}

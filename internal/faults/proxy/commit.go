@@ -116,15 +116,13 @@ func (s *session) commits(statement []byte) bool {
 		return len(statement) >= len(word) && bytes.EqualFold(statement[:len(word)], []byte(word))
 	}
 	switch {
-	case is("SET SESSION autocommit = 0"):
-		s.always, s.open = true, true
 	case is("START TRANSACTION"):
 		s.open = true
 	case is("COMMIT"):
-		s.open = s.always
+		s.open = false
 		return true
 	case is("ROLLBACK"):
-		s.open, s.touched = s.always, false
+		s.open, s.touched = false, false
 	}
 	return !s.open && is("UPDATE")
 }
@@ -132,7 +130,6 @@ func (s *session) commits(statement []byte) bool {
 // session is what is known of a connection from the statements that went by.
 type session struct {
 	open    bool // a transaction is
-	always  bool // one begins with the first statement after the last
 	touched bool // the table of a hold, in this transaction
 }
 

@@ -221,7 +221,7 @@ func TestRetentionUsesIndexes(t *testing.T) {
 type reads struct{ db.Querier }
 
 func (reads) ExecContext(context.Context, string, ...any) (sql.Result, error) {
-	return nil, db.ErrNeedsTransaction
+	return nil, errors.ErrUnsupported
 }
 
 // world is a tenant with jobs that fire once a second since yesterday.

@@ -39,17 +39,15 @@ type DB struct {
 	// Fixed after construction.
 	Dialect      Dialect
 	Write, Read  *sql.DB             // the same pool on MySQL
-	Transactions *sql.DB             // for transactions only, on MySQL (autocommit.go), write on SQLite
+	Transactions *sql.DB             // for transactions only, on MySQL, write on SQLite
 	Leases       *sql.DB             // one connection of its own on MySQL, write on SQLite
 	turn         *semaphore.Weighted // of the only writer, in the order of coming; nil on MySQL
 	Gorm         *gorm.DB            // on txs
 	Reader       *gorm.DB
-	refusing     *gorm.DB // refuses all statements (single.go)
 	Logger       *slog.Logger
 	Lookup       Querier                                                 // reads outside of transactions go through it; s.read, but for tests
 	InSnapshot   func(ctx context.Context, fn func(Querier) error) error // snapshot, but for tests
 	Commit       func(*sql.Tx) error                                     // (*sql.Tx).Commit, but for tests of lost answers
-	ExecSingle   ExecFunc                                                // execUnwatched, but for tests of lost answers
 	Clock        *clockEstimate
 	Rollbacks    *rollbackDetector
 	OnRearm      func()
@@ -98,15 +96,13 @@ func Open(o Options) (*DB, error) {
 	if s.Gorm, err = gorm.Open(dialector(s.Transactions), cfg()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
 	}
-	s.refusing = s.Gorm.Session(&gorm.Session{NewDB: true, Context: context.Background()}) // with a statement of its own
-	s.refusing.Statement.ConnPool = refused{}
 	s.Reader = s.Gorm
 	if s.Read != s.Transactions {
 		if s.Reader, err = gorm.Open(dialector(s.Read), cfg()); err != nil {
 			return nil, errors.Join(fmt.Errorf("open database for reading: %w", err), s.Close())
 		}
 	}
-	s.Lookup, s.InSnapshot, s.Commit, s.ExecSingle = s.Read, s.Snapshot, (*sql.Tx).Commit, s.execUnwatched
+	s.Lookup, s.InSnapshot, s.Commit = s.Read, s.Snapshot, (*sql.Tx).Commit
 	return s, nil
 }
 

@@ -62,9 +62,6 @@ type Dialect interface {
 	// database's clock not long ago; empty where it was read inside of the
 	// transaction.
 	Fresh(now int64) string
-	// Singly is up to how many executions are cheaper moved one by one, each by
-	// a statement that commits itself, than by the round trips of a transaction.
-	Singly() int
 	// ClaimAtOnce is how many triggers one transaction claims while no more than
 	// usual are due.
 	ClaimAtOnce() int

@@ -84,8 +84,6 @@ func (MySQLDialect) insertBatch() int { return 500 }
 
 func (MySQLDialect) ClaimAtOnce() int { return math.MaxInt }
 
-func (MySQLDialect) Singly() int { return 2 }
-
 func (MySQLDialect) DeleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
 }
@@ -357,7 +355,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 // mysqlPools are the pools of one node.
 type mysqlPools struct {
 	main   *sql.DB // reads, and statements that commit by themselves
-	txs    *sql.DB // transactions, and nothing else (autocommit.go)
+	txs    *sql.DB // transactions, and nothing else
 	leases *sql.DB // one connection, which must not queue behind anything else
 }
 
@@ -385,7 +383,7 @@ func openMySQL(o Options, rollbacks *rollbackDetector) (p mysqlPools, err error)
 	transactions.pool, transactions.shortLived = transactionPool, sync.OnceFunc(func() { p.txs.SetConnMaxIdleTime(restLimit) })
 	leases.pool = leasePool
 	p.main = sql.OpenDB(o.connector(connector))
-	p.txs = sql.OpenDB(o.connector(autocommitOffConnector{transactions}))
+	p.txs = sql.OpenDB(o.connector(transactions))
 	for _, db := range []*sql.DB{p.main, p.txs} {
 		db.SetMaxOpenConns(o.MaxOpenConns)
 		db.SetMaxIdleConns(o.MaxOpenConns)

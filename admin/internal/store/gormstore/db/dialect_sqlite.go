@@ -71,8 +71,6 @@ func (SQLiteDialect) DeleteBounded(table, where string) string {
 // The clock is read inside of the only write transaction.
 func (SQLiteDialect) Fresh(int64) string { return "" }
 
-func (SQLiteDialect) Singly() int { return 0 }
-
 // ClaimAtOnce keeps claims from holding up the other writers: 500 triggers took
 // 35 to 55 ms, twice a second, and have seconds to go (docs/adr/0046).
 func (SQLiteDialect) ClaimAtOnce() int { return 64 }

@@ -19,7 +19,7 @@ func TestAConnectionThatRestedTooLongIsNotUsed(t *testing.T) {
 		made := 0
 		db := sql.OpenDB(connectorFunc(func() (driver.Conn, error) {
 			made++
-			return &autocommitOffConn{mysqlConn: &restingConn{mysqlConn: &scripted{}, usedAt: time.Now()}}, nil
+			return &restingConn{mysqlConn: &scripted{}, usedAt: time.Now()}, nil
 		}))
 		defer db.Close()
 		use := func() {
@@ -63,3 +63,39 @@ func TestAConnectionThatStaysLimitedIsNotUsed(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 	require.Equal(t, 1, db.Stats().OpenConnections)
 }
+
+// scripted is a connection of the driver's kind that fails where it is told to.
+type scripted struct {
+	mysqlConn
+	fails map[string]error
+	sent  []string
+	ended bool
+}
+
+func (c *scripted) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	c.sent = append(c.sent, query)
+	return driver.RowsAffected(1), c.fails[query]
+}
+
+func (c *scripted) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
+	return scriptedTx{}, nil
+}
+
+func (c *scripted) CheckNamedValue(*driver.NamedValue) error { return nil }
+
+func (c *scripted) ResetSession(context.Context) error { return nil }
+
+func (c *scripted) IsValid() bool { return !c.ended }
+
+func (c *scripted) Close() error { c.ended = true; return nil }
+
+func (c *scripted) Connect(context.Context) (driver.Conn, error) { c.ended = false; return c, nil }
+
+func (c *scripted) Driver() driver.Driver { return nil }
+
+// scriptedTx ends well.
+type scriptedTx struct{}
+
+func (scriptedTx) Commit() error { return nil }
+
+func (scriptedTx) Rollback() error { return nil }

@@ -70,15 +70,18 @@ type Tx struct {
 	Ctx     context.Context
 	DB      *DB
 	Dialect Dialect
-	Conn    Statements // raw, or what refuses statements (single.go)
+	Conn    Statements // SQL, but for tests
 	SQL     *sql.Tx
-	Gorm    *gorm.DB // gorm on raw
-	// Single is set while one statement has to do (single.go): then Conn and Gorm refuse
-	// all others, and there is no raw.
-	Single *Single
+	Gorm    *gorm.DB // gorm on SQL
 	// Rearmed: the next fire time of a fixed delay was set.
 	Rearmed bool
 }
+
+// Unwatched is for statements of batches: the driver hands every statement that
+// could be called off to a goroutine that watches its context, and takes it
+// back, which for a statement this small was a tenth of its cost. The
+// connection's own time limits bound them.
+func Unwatched(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // Statements is what a transaction's own statements are sent through.
 type Statements interface {

@@ -151,13 +151,7 @@ func (s *core) runWithout(ctx context.Context, step string, ids []domain.Executi
 		return err
 	}
 	err = s.Repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
-		err := db.ErrNeedsTransaction
-		if o.fromCache && len(ids) == 1 && s.Dialect.Singly() > 0 {
-			err = s.TrySingle(ctx, step, once)
-		}
-		if errors.Is(err, db.ErrNeedsTransaction) {
-			err = s.TryOnce(ctx, step, once)
-		}
+		err := s.TryOnce(ctx, step, once)
 		if errors.Is(err, db.ErrStale) {
 			wrong++
 			o.fromCache = wrong == 1 && (b.invalidated || s.invalidateChanged(ctx, ids))
@@ -242,9 +236,6 @@ func (b *Batch) Save() error {
 	for _, job := range b.Crowded {
 		b.s.Rows.noteContended(job)
 	}
-	if b.Tx.Single != nil {
-		return b.saveSingle(changes)
-	}
 	slices.SortFunc(changes, func(a, b db.Change[record.ExecutionRow]) int { return cmp.Compare(a.After.ID, b.After.ID) })
 	if err := saveSlots(b.Tx, b.Slots); err != nil {
 		return fmt.Errorf("save slots: %w", err)
@@ -259,7 +250,6 @@ func (b *Batch) Save() error {
 }
 
 // saveRest writes what comes of the moves beside executions, slots and limits.
-// Whatever it writes, the batch needs a transaction for it (saveSingle).
 func (b *Batch) saveRest() error {
 	b.born = domain.Collect(b.Born, record.ToExecutionRow)
 	if err := record.ExecutionTable.Insert(b.Tx, b.born); err != nil {

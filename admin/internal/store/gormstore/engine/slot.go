@@ -166,16 +166,16 @@ func changeOf(s *run.Slot) slotChange {
 }
 
 // set and guard make a statement that changes slots which nobody waits for.
-func (c slotChange) set(prefix string) string {
-	return fmt.Sprintf("%[1]sholders = %[1]sholders + (%[2]d)", prefix, c.taken)
+func (c slotChange) set() string {
+	return fmt.Sprintf("holders = holders + (%d)", c.taken)
 }
 
-func (c slotChange) guard(prefix string) string {
-	place := prefix + "holders > 0"
+func (c slotChange) guard() string {
+	place := "holders > 0"
 	if c.taken > 0 {
-		place = fmt.Sprintf("%sholders < %d", prefix, c.limit)
+		place = fmt.Sprintf("holders < %d", c.limit)
 	}
-	return fmt.Sprintf("%[1]stenant_id = %[2]d AND %[1]swaiters = 0 AND %[3]s", prefix, c.tenant, place)
+	return fmt.Sprintf("tenant_id = %d AND waiters = 0 AND %s", c.tenant, place)
 }
 
 // saveCachedSlots takes or gives back one place in each slot. ErrStale: a
@@ -197,12 +197,12 @@ func saveCachedSlots(t *db.Tx, slots map[domain.JobID]*run.Slot) error {
 	for change, jobs := range groups {
 		in := "job_id IN (" + db.IDList(jobs) + ")"
 		fmt.Fprintf(&set, " WHEN %s THEN %d", in, change.taken)
-		fmt.Fprintf(&guard, " OR %s AND %s", in, change.guard(""))
+		fmt.Fprintf(&guard, " OR %s AND %s", in, change.guard())
 	}
 	statement := "holders = holders + CASE" + set.String() + " ELSE 0 END WHERE job_id IN (" + db.IDList(all) + ") AND (" + guard.String()[len(" OR "):] + ")"
 	if len(groups) == 1 {
 		change := changeOf(slots[all[0]])
-		statement = change.set("") + " WHERE job_id IN (" + db.IDList(all) + ") AND " + change.guard("")
+		statement = change.set() + " WHERE job_id IN (" + db.IDList(all) + ") AND " + change.guard()
 	}
 	found, err := t.Exec(t.Ctx, "UPDATE job_slots"+t.Dialect.ByID()+" SET "+statement)
 	if err == nil && found != int64(len(all)) {
