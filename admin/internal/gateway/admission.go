@@ -52,7 +52,7 @@ type admission struct {
 	// pending are the connections that have not authenticated, by whether their
 	// address is known (kind).
 	pending [2]pending                   // guarded by mu
-	tenants map[domain.TenantID]*account // guarded by mu: those with sessions, or with debts that they left
+	tenants map[domain.TenantID]*account // guarded by mu: those with sessions, or with something outstanding of sessions that have ended
 	history history                      // guarded by mu
 
 	// See refusals.go. The first three count connections since the start: those that
@@ -224,9 +224,9 @@ func (a *admission) tidyLocked(n *address) {
 
 // What the sessions of one tenant may have of this node's memory together.
 const (
-	// maxTenantOwed are the bytes of results and steps that the database has not
+	// maxTenantOutstanding are the bytes of results and steps that the database has not
 	// taken yet.
-	maxTenantOwed = 8 << 20
+	maxTenantOutstanding = 8 << 20
 	// maxTenantFrames are the bytes of large frames that are being read, decoded
 	// and handed on: a header of 8 bytes takes as much memory as it announces.
 	maxTenantFrames = 8 << 20
@@ -243,10 +243,10 @@ const (
 
 // account is what the sessions of one tenant share.
 type account struct {
-	owed   *semaphore.Weighted // in bytes
-	frames *semaphore.Weighted // in bytes
-	pace   *rate.Limiter       // in bytes
-	logs   *semaphore.Weighted // in bytes
+	outstanding *semaphore.Weighted // in bytes
+	frames      *semaphore.Weighted // in bytes
+	pace        *rate.Limiter       // in bytes
+	logs        *semaphore.Weighted // in bytes
 	// lookup is held while a large inventory is judged: one of a tenant's at a time,
 	// because there are maxLookups places for all.
 	lookup *semaphore.Weighted
@@ -256,7 +256,7 @@ type account struct {
 
 func newAccount() *account {
 	return &account{
-		owed: semaphore.NewWeighted(maxTenantOwed), frames: semaphore.NewWeighted(maxTenantFrames),
+		outstanding: semaphore.NewWeighted(maxTenantOutstanding), frames: semaphore.NewWeighted(maxTenantFrames),
 		pace: rate.NewLimiter(tenantPace, tenantPace),
 		logs: semaphore.NewWeighted(maxTenantLogs), lookup: semaphore.NewWeighted(1),
 	}

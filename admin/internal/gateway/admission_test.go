@@ -84,7 +84,7 @@ func TestTheBusiestAddressMakesRoom(t *testing.T) {
 		require.NotNil(t, comes(d, address(100+i)).candidate, "room is made for each")
 	}
 	for _, c := range guests {
-		require.False(t, c.conn.closed, "strangers do not touch them")
+		require.False(t, c.conn.closed, "unknown addresses do not touch them")
 	}
 	require.NotNil(t, comes(d, address(5)).candidate)
 	require.True(t, guests[0].conn.closed, "of all now")
@@ -204,7 +204,7 @@ func TestAddresses(t *testing.T) {
 	require.NotEqual(t, addressOf(tcp("[2001:db8::1]:80")), addressOf(tcp("[2001:db8:0:1::1]:80")))
 }
 
-func TestDoor(t *testing.T) {
+func TestAdmissionLimits(t *testing.T) {
 	a, b := addressOf(tcp("10.0.0.1:1")), addressOf(tcp("10.0.0.2:1"))
 	d := newAdmission(Limits{Pending: 4, PendingPerAddress: 2, PerAddress: 3, Sessions: 3, SessionsPerTenant: 2}, "")
 	asking := func(from netip.Addr) *candidate { // nobody makes room for others
@@ -215,7 +215,7 @@ func TestDoor(t *testing.T) {
 		return s
 	}
 	a1, a2 := asking(a), asking(a)
-	require.Nil(t, asking(a), "two strangers of one address")
+	require.Nil(t, asking(a), "two of one address")
 	b1 := asking(b)
 	require.Nil(t, asking(b), "three in all whose address is not known")
 	d.advance(a1, judged)

@@ -43,10 +43,10 @@ func (a *slowAuth) VerifyJoinTokens(ctx context.Context, claims []domain.JoinCla
 
 func bootOf(n int) string { return fmt.Sprintf("%032x", n) }
 
-// TestACrowdAsksTogether: 40 executors that restarted five times a second took
+// TestCredentialsAreCheckedTogether: 40 executors that restarted five times a second took
 // all connections of a node, and the leases of the others ran out (fault row
 // F11). Now there is one question at a time, and who has a bad token fails alone.
-func TestACrowdAsksTogether(t *testing.T) {
+func TestCredentialsAreCheckedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		auth := &slowAuth{answer: make(chan error)}
 		g := New(Options{Auth: auth, NewID: func() int64 { return 1 }, Logger: slog.New(slog.DiscardHandler)})
@@ -55,7 +55,7 @@ func TestACrowdAsksTogether(t *testing.T) {
 			err  error
 		}
 		answers := make(chan answer, 400)
-		knock := func(n int, token string) {
+		admit := func(n int, token string) {
 			go func() {
 				p, _, err := g.admit(t.Context(), hello(token, bootOf(n)), nil, func() {})
 				if err == nil {
@@ -70,7 +70,7 @@ func TestACrowdAsksTogether(t *testing.T) {
 			if n == 100 {
 				token = "cjt_wrong"
 			}
-			knock(n, token)
+			admit(n, token)
 		}
 		for range 3 {
 			auth.answer <- nil
@@ -87,9 +87,9 @@ func TestACrowdAsksTogether(t *testing.T) {
 		}
 
 		// Without a database everybody is told so, and nobody is let in.
-		knock(300, goodToken)
-		knock(301, goodToken)
-		knock(302, "cjt_wrong")
+		admit(300, goodToken)
+		admit(301, goodToken)
+		admit(302, "cjt_wrong")
 		auth.answer <- errors.New("no database")
 		synctest.Wait()
 		for range 3 { // the others' time is over
@@ -99,9 +99,9 @@ func TestACrowdAsksTogether(t *testing.T) {
 	})
 }
 
-// TestACrowdRegistersTogether: what piles up goes with one transaction, and one
+// TestInstancesRegisterTogether: what piles up goes with one transaction, and one
 // that is refused is refused alone.
-func TestACrowdRegistersTogether(t *testing.T) {
+func TestInstancesRegisterTogether(t *testing.T) {
 	b := start(t)
 	b.fleet.hold = make(chan struct{}, 8)
 	const crowd = 40
@@ -126,17 +126,17 @@ func TestACrowdRegistersTogether(t *testing.T) {
 		}
 		require.NotNil(t, p.nextControl().GetRegistered())
 		s := get(t, b.rec.joined)
-		require.Equal(t, s.Name, fmt.Sprintf("i-%d", s.room.slots-1), "each gets its own")
-		require.Equal(t, s.BootID, bootOf(s.room.slots-1))
+		require.Equal(t, s.Name, fmt.Sprintf("i-%d", s.occupancy.slots-1), "each gets its own")
+		require.Equal(t, s.BootID, bootOf(s.occupancy.slots-1))
 	}
 	b.fleet.mu.Lock()
 	defer b.fleet.mu.Unlock()
 	require.Equal(t, []int{1, crowd - 1}, b.fleet.together)
 }
 
-// TestACrowdThatWaitsIsNoStranger: those who wait for a place have shown their
+// TestWhoWaitsToRegisterIsNotPending: those who wait for a place have shown their
 // tokens, and do not count among the connections that have not.
-func TestACrowdThatWaitsIsNoStranger(t *testing.T) {
+func TestWhoWaitsToRegisterIsNotPending(t *testing.T) {
 	b := startWith(t, func(o *Options) { o.Limits.PendingPerAddress = 1 })
 	b.fleet.hold = make(chan struct{}, 200)
 	const crowd = minRegistering + 20 // more than there are places for one tenant
@@ -157,7 +157,7 @@ func TestACrowdThatWaitsIsNoStranger(t *testing.T) {
 	close(b.fleet.hold)
 }
 
-// TestWhoIsDeniedIsDeniedAlone: of those who knock together.
+// TestWhoIsDeniedIsDeniedAlone: of those who are checked together.
 func TestWhoIsDeniedIsDeniedAlone(t *testing.T) {
 	denied, subject := &fakeTrust{}, bootB
 	denied.denied.Store(&subject)

@@ -44,14 +44,14 @@ func faultOf(err error) *proto.Error {
 	return out
 }
 
-// dismiss ends the session for what its peer has sent, and tells it why, for as
+// closeForFault ends the session for what its peer has sent, and tells it why, for as
 // long as a write may take. It returns when the session has ended.
-func (s *Session) dismiss(err error) {
+func (s *Session) closeForFault(err error) {
 	if told := faultOf(err); told != nil && s.control.open() {
 		s.mu.Lock()
 		s.retiring = true // no more offers
 		s.mu.Unlock()
-		s.farewell(told, err)
+		s.closeWith(told, err)
 		patience := time.NewTimer(proto.WriteTimeout)
 		defer patience.Stop()
 		select {

@@ -111,10 +111,10 @@ func TestWhatATenantSendsIsBounded(t *testing.T) {
 		})
 	}
 	answers, results, steps, bytes := h.has()
-	require.LessOrEqual(t, answers, sessions*2*unaskedAnswers*8, "what nobody asked for is dropped")
+	require.LessOrEqual(t, answers, sessions*2*unexpectedAnswers*8, "what nobody asked for is dropped")
 	require.Positive(t, results)
 	require.Positive(t, steps)
-	require.LessOrEqual(t, bytes, maxTenantOwed+sessions<<20, "the tenant's sessions share what may be in memory")
+	require.LessOrEqual(t, bytes, maxTenantOutstanding+sessions<<20, "the tenant's sessions share what may be in memory")
 }
 
 // A frame of many empty items would take a hundred times its size.

@@ -97,12 +97,12 @@ type Gateway struct {
 	opt Options
 	log *slog.Logger
 
-	admission *admission
-	registry  registry
-	renewals  renewals
-	wakes     wakeRequests
-	conns     sync.WaitGroup
-	calmed    chan struct{} // capacity 1: a session may be calm now; nobody closes it
+	admission  *admission
+	registry   registry
+	renewals   renewals
+	wakes      wakeRequests
+	conns      sync.WaitGroup
+	settleWake chan struct{} // capacity 1: no session may have work under way now; nobody closes it
 
 	// Executors that come and go ask the database together (batches.go), but for a
 	// few that ask for themselves alone.
@@ -137,7 +137,7 @@ func New(opt Options) *Gateway {
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
 		registry: newRegistry(), renewals: newRenewals(), wakes: newWakeRequests(),
-		admission: newAdmission(opt.Limits, opt.NodeID), calmed: make(chan struct{}, 1), nodes: &proto.NodeList{},
+		admission: newAdmission(opt.Limits, opt.NodeID), settleWake: make(chan struct{}, 1), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
 	g.openBatches()
@@ -264,28 +264,28 @@ func (g *Gateway) Drain(grace time.Duration) {
 // and no result for its acknowledgement, or until ctx ends: what is handed over before a node stops
 // need not be said again to another one.
 func (g *Gateway) Settle(ctx context.Context) {
-	for !g.calm() {
+	for !g.quiescent() {
 		select {
 		case <-ctx.Done():
 			return
-		case <-g.calmed:
+		case <-g.settleWake:
 		}
 	}
 }
 
-func (g *Gateway) calm() bool {
+func (g *Gateway) quiescent() bool {
 	for _, s := range g.registry.all() {
-		if !s.calm() {
+		if !s.quiescent() {
 			return false
 		}
 	}
 	return true
 }
 
-// calmer tells Settle to look again.
-func (g *Gateway) calmer() {
+// wakeSettle tells Settle to look again.
+func (g *Gateway) wakeSettle() {
 	select {
-	case g.calmed <- struct{}{}:
+	case g.settleWake <- struct{}{}:
 	default:
 	}
 }

@@ -54,7 +54,7 @@ func TestHandshakeRefusals(t *testing.T) {
 	require.Equal(t, map[string]int{"bad_token": 2, "token_expired": 1, "wrong_executor": 1, "version_unsupported": 1, "malformed": 2, "not_registered": 1}, times)
 }
 
-func TestStrangersAreDroppedWithoutAWord(t *testing.T) {
+func TestOtherProtocolsAreDropped(t *testing.T) {
 	b := start(t)
 	conn, err := net.Dial("tcp", b.addr)
 	require.NoError(t, err)

@@ -53,8 +53,8 @@ func (brokenAuth) VerifyJoinTokens(context.Context, []domain.JoinClaim) ([]domai
 	return nil, errors.New("dial tcp 10.0.0.7:3306: access denied for user 'carillon'")
 }
 
-// What the database says is for the operator, and not for whoever knocks.
-func TestStrangersDoNotHearTheDatabase(t *testing.T) {
+// What the database says is for the operator, and not for whoever connects.
+func TestDatabaseErrorsAreNotTold(t *testing.T) {
 	b := startWith(t, func(o *Options) { o.Auth = brokenAuth{} })
 	_, answer := b.dial(hello(goodToken, bootA))
 	require.Equal(t, "unavailable", answer.Error.Code)

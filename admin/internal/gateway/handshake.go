@@ -130,7 +130,7 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*pe
 }
 
 // admit checks a hello and makes its answer. Who has shown who he is may have to
-// wait for a place, and must not keep strangers from being heard meanwhile:
+// wait for a place, and must not keep others from being heard meanwhile:
 // known is called then.
 func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x509.Certificate, known func()) (*peer, *proto.ServerHello, error) {
 	ctx, cancel := context.WithTimeout(ctx, proto.HelloTimeout)

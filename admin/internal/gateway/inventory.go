@@ -56,7 +56,7 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 }
 
 // settleAlone is how many attempts of one instance are judged by themselves, so
-// that a crowd's small inventories do not wait for large ones.
+// that small inventories do not wait for large ones.
 const settleAlone = 50
 
 // ask goes together with others who ask now, unless it is about much.
@@ -96,7 +96,7 @@ func unheldOf(s *Session, p *peer, reg *proto.Register, i domain.Instance) *stor
 }
 
 // endUnheld tries until the database has answered: nobody else would end these
-// attempts while their instance lives. While the database is not believed there
+// attempts while their instance lives. While the database is under suspicion of a rollback there
 // is nothing to do: the session is ended when an operator has accepted it.
 func (g *Gateway) endUnheld(ctx context.Context, s *Session, p store.EndUnheldParams) {
 	for told := false; ; told = true {

@@ -167,9 +167,9 @@ func TestSessionsAreRenewed(t *testing.T) {
 	require.Equal(t, 1, b.gate.Count())
 }
 
-// TestACrowdIsJudgedTogether: what piles up while an answer is on its way goes
+// TestInventoriesAreJudgedTogether: what piles up while an answer is on its way goes
 // with the next question; who holds much asks for itself.
-func TestACrowdIsJudgedTogether(t *testing.T) {
+func TestInventoriesAreJudgedTogether(t *testing.T) {
 	b := start(t)
 	b.judge.hold = make(chan struct{})
 	const crowd = 30

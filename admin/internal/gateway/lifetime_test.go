@@ -64,7 +64,7 @@ func TestAnOldSessionIsReplaced(t *testing.T) {
 	require.Equal(t, retirement, b.gate.retire(s, now.Add(2*retireEvery)))
 	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
 	require.Same(t, s, get(t, b.rec.left))
-	var end *farewellError
+	var end *closeError
 	require.ErrorAs(t, s.err(), &end)
 
 	again := b.join(bootA, 5)
@@ -105,7 +105,7 @@ func TestANodeThatStopsWaitsForWhatIsUnderWay(t *testing.T) {
 	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{Answers: []*proto.Answer{{ExecutionId: 7, Fence: 1, Accepted: true}}}}})
 	get(t, b.rec.answers)
 	s.SendGrants([]*proto.Grant{{ExecutionId: 7, Fence: 1, Granted: true}})
-	require.False(t, s.calm(), "the result is not acknowledged")
+	require.False(t, s.quiescent(), "the result is not acknowledged")
 	s.SendAcks([]*proto.ResultAck{{ExecutionId: 6, Fence: 1}})
 	get(t, settled)
 }
@@ -136,7 +136,7 @@ func TestWhoReportsFasterThanIsStoredWaits(t *testing.T) {
 			Results: []*proto.Result{{ExecutionId: id, Fence: 1, Output: make([]byte, proto.MaxOutput)}},
 		}}}
 	}
-	const fit = maxOwedBytes / (proto.MaxOutput + 200)
+	const fit = maxOutstanding / (proto.MaxOutput + 200)
 	sent := make(chan error, 1)
 	go func() {
 		for id := range int64(fit + 1) {
@@ -159,20 +159,20 @@ func TestWhoReportsFasterThanIsStoredWaits(t *testing.T) {
 	require.EqualValues(t, fit, get(t, b.rec.results).ExecutionId)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	require.Equal(t, fit, s.owed.count)
+	require.Equal(t, fit, s.results.count)
 }
 
 func TestDebtIsPaidOff(t *testing.T) {
-	s := &Session{owed: newDebt(), account: newAccount()}
+	s := &Session{results: newOutstanding(), account: newAccount()}
 	results := []*proto.Result{{Output: make([]byte, 800)}, {Output: make([]byte, 1800)}}
-	require.True(t, s.owe(&s.owed, len(results), sizeOfResults(results)))
-	require.Equal(t, 2, s.owed.count)
-	require.EqualValues(t, 3000, s.owed.bytes)
-	s.pay(&s.owed, 1)
-	require.EqualValues(t, 1500, s.owed.bytes)
-	s.pay(&s.owed, 5)
-	require.Zero(t, s.owed.count)
-	require.Zero(t, s.owed.bytes)
-	require.True(t, s.owed.room.TryAcquire(maxOwedBytes))
-	require.True(t, s.account.owed.TryAcquire(maxTenantOwed))
+	require.True(t, s.addOutstanding(&s.results, len(results), sizeOfResults(results)))
+	require.Equal(t, 2, s.results.count)
+	require.EqualValues(t, 3000, s.results.bytes)
+	s.endOutstanding(&s.results, 1)
+	require.EqualValues(t, 1500, s.results.bytes)
+	s.endOutstanding(&s.results, 5)
+	require.Zero(t, s.results.count)
+	require.Zero(t, s.results.bytes)
+	require.True(t, s.results.room.TryAcquire(maxOutstanding))
+	require.True(t, s.account.outstanding.TryAcquire(maxTenantOutstanding))
 }

@@ -34,9 +34,9 @@ const (
 const rejectOld = "old"
 
 // bound says until when an offer that is sent now may be started, in the offer and in
-// its flight. An offer that waited for its commit for long has less time left, as
+// its reservation. An offer that waited for its commit for long has less time left, as
 // one in two steps has. mu is held.
-func (s *Session) bound(o *proto.Offer, f *flight, now time.Time) {
+func (s *Session) bound(o *proto.Offer, f *reservation, now time.Time) {
 	asks := o.GoodMs < 0
 	o.GoodMs = 0
 	at := now.Sub(s.began)

@@ -55,9 +55,9 @@ func TestWhatNobodyHeardOfGoesElsewhere(t *testing.T) {
 // an offer came too late, and none is given by what only asks.
 func TestBoundsOfOffers(t *testing.T) {
 	now := time.Now()
-	s := &Session{began: now.Add(-time.Hour), leasedAt: time.Hour - 2*time.Second, refusesOld: true, inflight: map[attemptKey]flight{}}
+	s := &Session{began: now.Add(-time.Hour), leasedAt: time.Hour - 2*time.Second, refusesOld: true, inflight: map[attemptKey]reservation{}}
 	bound := func(since time.Time, o *proto.Offer) (int64, time.Duration) {
-		f := flight{leaseAt: s.leasedAt, since: since}
+		f := reservation{leaseAt: s.leasedAt, since: since}
 		s.bound(o, &f, now)
 		s.inflight[attemptKey{1, 1}] = f
 		return o.GoodMs, f.startable
@@ -98,7 +98,7 @@ func TestAPauseOfTheNodeIsNoDoubt(t *testing.T) {
 	rec := &recorder{}
 	g := &Gateway{opt: Options{Sink: rec}}
 	began := time.Now()
-	s := &Session{began: began, inflight: map[attemptKey]flight{{1, 1}: {granted: true, startable: time.Second}}}
+	s := &Session{began: began, inflight: map[attemptKey]reservation{{1, 1}: {granted: true, startable: time.Second}}}
 	at := began.Add(time.Minute)
 	for range 3 { // each look comes after a pause
 		at = at.Add(time.Second)

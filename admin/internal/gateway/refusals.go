@@ -19,7 +19,7 @@ const (
 	// MaxRefusals is how many are kept, of all nodes.
 	MaxRefusals = 500
 	// noteEvery and noteMax bound what a node writes of them: one transaction of
-	// so many rows in that time, whoever knocks.
+	// so many rows in that time, whoever connects.
 	noteEvery = 2 * time.Second
 	noteMax   = 20
 	// noteTimeout bounds one try; a node that stops waits for no longer.
@@ -195,7 +195,7 @@ func (g *Gateway) writeRefusals(ctx context.Context) error {
 // flooded ends a session whose peer sends what no executor does.
 func (g *Gateway) flooded(conn net.Conn, p *peer, s *Session, err error) {
 	g.admission.noteRefusal(addressOf(conn.RemoteAddr()), codeFlood, err.Error(), p.name, p.hello.InstanceName, time.Now())
-	s.dismiss(err)
+	s.closeForFault(err)
 }
 
 // clipText keeps the first n bytes of a text, as valid UTF-8.

@@ -91,7 +91,7 @@ func TestOneAddressMayNotNameWithoutEnd(t *testing.T) {
 	require.Equal(t, "new", all(r)[0].Executor)
 }
 
-// TestManyAddressesAreBounded: a crowd of strangers is no more than a few rows.
+// TestManyAddressesAreBounded: many refusals are no more than a few rows.
 func TestManyAddressesAreBounded(t *testing.T) {
 	r := quietGateway("")
 	from := refusedFrom

@@ -82,7 +82,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	}
 	instance := registration.Instance
 	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
-	s.room.slots, s.refusesOld = int(reg.Slots), reg.RefusesOld
+	s.occupancy.slots, s.refusesOld = int(reg.Slots), reg.RefusesOld
 	if reg.Draining {
 		s.drainLocked() // nobody else has it yet
 	}

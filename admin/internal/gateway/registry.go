@@ -85,7 +85,7 @@ func (r *registry) share(tenant domain.TenantID, executor domain.ExecutorID) (ta
 	for _, s := range all {
 		if s.Tenant == tenant && !s.doubt.Load() {
 			s.mu.Lock()
-			taken, slots = taken+s.room.taken, slots+s.room.slots
+			taken, slots = taken+s.occupancy.taken, slots+s.occupancy.slots
 			s.mu.Unlock()
 		}
 	}

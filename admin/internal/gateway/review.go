@@ -26,10 +26,10 @@ const (
 func (s *Session) doubtful(now time.Time) (out []domain.Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.room.surplus < reviewBeats {
+	if s.occupancy.surplus < reviewBeats {
 		return nil
 	}
-	s.room.surplus = 0
+	s.occupancy.surplus = 0
 	for k, f := range s.inflight {
 		if now.Sub(f.since) > reviewAfter {
 			out = append(out, domain.Held{ID: domain.ExecutionID(k.id), Fence: k.fence})

@@ -49,17 +49,17 @@ func TestSlotsOfAttemptsThatEndedElsewhereAreFree(t *testing.T) {
 // nothing is counted twice, and nothing left out.
 func TestRoomIsKnownFromTwoSides(t *testing.T) {
 	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
-	s.room.slots = 10
+	s.occupancy.slots = 10
 	free := func(want int, why string) {
 		t.Helper()
 		require.Equal(t, want, s.Free(), why)
 	}
-	s.room.Counted(4)
+	s.occupancy.Counted(4)
 	free(6, "other nodes' attempts run there")
 	require.True(t, s.Reserve(1, 1, 1, 0))
 	require.True(t, s.Reserve(2, 1, 1, 0))
 	free(4, "the two come on top of the four")
-	s.room.Counted(6)
+	s.occupancy.Counted(6)
 	free(4, "now they are beside them")
 	require.Equal(t, 1, s.ended(attemptKey{1, 1}))
 	free(5, "the heartbeat had counted it")
@@ -69,12 +69,12 @@ func TestRoomIsKnownFromTwoSides(t *testing.T) {
 	for id := range int64(4) {
 		require.True(t, s.Reserve(10+id, 1, 1, 0))
 	}
-	s.room.Counted(0)
+	s.occupancy.Counted(0)
 	free(6, "the four may be on their way; the other is in what was reported, or over")
-	s.room.Counted(0)
+	s.occupancy.Counted(0)
 	free(10, "they have ended elsewhere")
 	require.True(t, s.Reserve(10, 1, 1, 0), "reserved again")
 	require.Equal(t, 5, s.forget(attemptKey{2, 1}, attemptKey{10, 1}, attemptKey{11, 1}, attemptKey{12, 1}, attemptKey{13, 1}, attemptKey{14, 1}))
 	free(10, "none is left")
-	require.Equal(t, [2]int{}, s.room.young)
+	require.Equal(t, [2]int{}, s.occupancy.young)
 }

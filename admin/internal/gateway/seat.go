@@ -102,7 +102,7 @@ func (a *admission) nextLocked() {
 	}
 	clear(a.queue[len(rest):])
 	if a.queue = rest; len(rest) == 0 {
-		a.queue = nil // and with it the memory of a crowd
+		a.queue = nil // and with it the memory of what waited
 	}
 }
 
@@ -139,7 +139,7 @@ func (a *admission) leaveLocked(s *seat) {
 	}
 	s.left = true
 	a.sessions--
-	if s.account.sessions--; s.account.sessions == 0 && s.account.owed.TryAcquire(maxTenantOwed) {
+	if s.account.sessions--; s.account.sessions == 0 && s.account.outstanding.TryAcquire(maxTenantOutstanding) {
 		delete(a.tenants, s.tenant) // nothing of it is in memory any more
 	}
 }

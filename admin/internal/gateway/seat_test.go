@@ -11,9 +11,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// TestACrowdIsSpread: of 5,000 who come again and again, few come in any second,
+// TestRetriesAreSpread: of 5,000 who come again and again, few come in any second,
 // and a small one need not wait for long.
-func TestACrowdIsSpread(t *testing.T) {
+func TestRetriesAreSpread(t *testing.T) {
 	a := newAdmission(Limits{}, "")
 	now := time.Unix(1_800_000_000, 0)
 	random := 0.0
@@ -37,9 +37,9 @@ func TestACrowdIsSpread(t *testing.T) {
 	require.LessOrEqual(t, a.retryAfter(later, 1), retryMin+retryMin/10, "that one is forgotten")
 }
 
-// TestACrowdWaitsForItsPlaces, and is asked to come again before it has waited
+// TestSessionsWaitForAPlaceToRegister, and is asked to come again before it has waited
 // for longer than it would wait for an answer; one tenant leaves places for others.
-func TestACrowdWaitsForItsPlaces(t *testing.T) {
+func TestSessionsWaitForAPlaceToRegister(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newAdmission(Limits{}, "")
 		type answer struct {

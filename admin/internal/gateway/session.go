@@ -36,16 +36,16 @@ type Session struct {
 	serial     string          // of its certificate; empty = it has none
 	refusesOld bool            // Register.refuses_old
 
-	mux     *yamux.Session
-	socket  net.Conn // below mux and TLS: closing it ends everything, and waits for nobody
-	control outbox
-	command outbox
-	began   time.Time
-	retires time.Time // when it is old enough to be replaced
-	watch   watch
-	calmer  func() // of the gateway
-	account *account
-	logRate *rate.Limiter // of all its log connections
+	mux        *yamux.Session
+	socket     net.Conn // below mux and TLS: closing it ends everything, and waits for nobody
+	control    outbox
+	command    outbox
+	began      time.Time
+	retires    time.Time // when it is old enough to be replaced
+	watch      watch
+	wakeSettle func() // of the gateway
+	account    *account
+	logRate    *rate.Limiter // of all its log connections
 
 	heardAt atomic.Int64 // when the last byte came, in nanoseconds since began
 	doubt   atomic.Bool  // its instance does not answer
@@ -55,27 +55,27 @@ type Session struct {
 	doubtedAt time.Duration // when it looked last and its instance did not answer, since began
 	logs      atomic.Int32  // its log connections
 
-	mu       sync.Mutex
-	cpu      int                   // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
-	memory   int                   // guarded by mu: likewise
-	inflight map[attemptKey]flight // guarded by mu: offered here and not ended
-	room     Occupancy             // guarded by mu
-	loading  int                   // guarded by mu: bytes of offers that have not been written
-	crowded  bool                  // guarded by mu: an offer found no room beside loading
-	leased   int64                 // guarded by mu: the last heartbeat that renewed the lease
-	leasedAt time.Duration         // guarded by mu: when that was heard, since began
-	slowTill time.Duration         // guarded by mu: until then offers have no bound of their own, since they came too late
-	draining bool                  // guarded by mu
-	drainsAt time.Time             // guarded by mu: when that was heard
-	refusing bool                  // guarded by mu; it has no room, whatever its slots say
-	retiring bool                  // guarded by mu: it gets no more offers, and is replaced
-	owed     debt                  // guarded by mu: results without their acknowledgement
-	asked    debt                  // guarded by mu: steps without their answer
-	unasked  allowance             // guarded by mu: of answers to what was not offered through this session
-	promised int                   // guarded by mu: acceptances without their grant, about
-	idle     idle                  // guarded by mu
-	cause    error                 // guarded by mu: why it was closed
-	closed   chan struct{}         // closed once by close
+	mu         sync.Mutex
+	cpu        int                        // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
+	memory     int                        // guarded by mu: likewise
+	inflight   map[attemptKey]reservation // guarded by mu: offered here and not ended
+	occupancy  Occupancy                  // guarded by mu
+	loading    int                        // guarded by mu: bytes of offers that have not been written
+	crowded    bool                       // guarded by mu: an offer found no room beside loading
+	leased     int64                      // guarded by mu: the last heartbeat that renewed the lease
+	leasedAt   time.Duration              // guarded by mu: when that was heard, since began
+	slowTill   time.Duration              // guarded by mu: until then offers have no bound of their own, since they came too late
+	draining   bool                       // guarded by mu
+	drainsAt   time.Time                  // guarded by mu: when that was heard
+	refusing   bool                       // guarded by mu; it has no room, whatever its slots say
+	retiring   bool                       // guarded by mu: it gets no more offers, and is replaced
+	results    outstanding                // guarded by mu: without their acknowledgement
+	steps      outstanding                // guarded by mu: without their answer
+	unexpected allowance                  // guarded by mu: of answers to what was not offered through this session
+	ungranted  int                        // guarded by mu: acceptances without their grant, about
+	idle       idle                       // guarded by mu
+	cause      error                      // guarded by mu: why it was closed
+	closed     chan struct{}              // closed once by close
 }
 
 type attemptKey struct {
@@ -83,8 +83,8 @@ type attemptKey struct {
 	fence int64
 }
 
-// flight is an attempt that has slots of the instance.
-type flight struct {
+// reservation is an attempt that has slots of the instance.
+type reservation struct {
 	granted bool          // it was offered in one step
 	lease   int64         // Session.leased when the instance was chosen
 	leaseAt time.Duration // Session.leasedAt then
@@ -152,10 +152,10 @@ type streams struct {
 func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, calmer: g.calmer, account: p.seat.account,
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, wakeSettle: g.wakeSettle, account: p.seat.account,
 		logRate:    rate.NewLimiter(logRate, logBurst),
 		idempotent: map[string]bool{},
-		began:      now, retires: now.Add(g.lifetime(p)), idle: idle{heard: now, beatAt: now}, closed: make(chan struct{}), owed: newDebt(), asked: newDebt(),
+		began:      now, retires: now.Add(g.lifetime(p)), idle: idle{heard: now, beatAt: now}, closed: make(chan struct{}), results: newOutstanding(), steps: newOutstanding(),
 	}
 	return s
 }
@@ -198,8 +198,8 @@ func acceptStreams(mux *yamux.Session) (out streams, err error) {
 // stream, another one the commands. It returns when both have ended, and what
 // they began.
 func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io streams, registered *proto.Registered, unheld *store.EndUnheldParams) error {
-	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.calmer)
-	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.calmer)
+	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.wakeSettle)
+	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.wakeSettle)
 	s.command.sent = func(part []bulk) {
 		if s.loaded(part) {
 			g.opt.Sink.Freed(s, s.Free())
@@ -221,7 +221,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	if g.isDraining() {
 		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{Drain: &proto.Drain{Reason: "admin node stops"}}})
 	}
-	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.room.slots)
+	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.occupancy.slots)
 	if unheld != nil && g.opt.Inventory != nil {
 		g.conns.Go(func() { g.endUnheld(ctx, s, *unheld) }) // may outlast the session by one look
 	}
@@ -229,9 +229,9 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 
 	var commands sync.WaitGroup
 	commands.Go(func() {
-		s.dismiss(fmt.Errorf("read commands: %w", rescue.Call(func() error { return g.readCommands(s, io.command) })))
+		s.closeForFault(fmt.Errorf("read commands: %w", rescue.Call(func() error { return g.readCommands(s, io.command) })))
 	})
-	s.dismiss(fmt.Errorf("read control: %w", rescue.Call(func() error { return g.readControl(ctx, s, io) })))
+	s.closeForFault(fmt.Errorf("read control: %w", rescue.Call(func() error { return g.readControl(ctx, s, io) })))
 
 	_ = s.mux.Close()
 	s.watch.stop()
@@ -242,7 +242,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	g.registry.remove(s)
 	g.opt.Sink.Left(s)
 	g.conns.Go(func() { g.reclaimEnded(ctx, s) }) // outlasts the session by a second or so
-	g.calmer()
+	g.wakeSettle()
 	return s.err()
 }
 
@@ -314,7 +314,7 @@ func (s *Session) Free() int {
 	if s.refusing || s.crowded {
 		return 0
 	}
-	return s.room.Free()
+	return s.occupancy.Free()
 }
 
 // Refusing reports whether the instance takes nothing because its journal cannot
@@ -329,7 +329,7 @@ func (s *Session) Refusing() bool {
 func (s *Session) Taken() (taken, of int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.room.Occupied(), s.room.slots
+	return s.occupancy.Occupied(), s.occupancy.slots
 }
 
 // Load returns how much of its slots, CPU and memory the instance uses, each in
@@ -337,7 +337,7 @@ func (s *Session) Taken() (taken, of int) {
 func (s *Session) Load() (slots, cpu, memory int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.room.Occupied() * 1000 / max(s.room.slots, 1), s.cpu, s.memory
+	return s.occupancy.Occupied() * 1000 / max(s.occupancy.slots, 1), s.cpu, s.memory
 }
 
 // Closed reports whether the session has ended.

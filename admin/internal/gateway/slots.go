@@ -31,7 +31,7 @@ func (s *Session) Weight(handler string) int {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(1, min(w, s.room.slots))
+	return max(1, min(w, s.occupancy.slots))
 }
 
 // maxLoading is how many bytes of offers may be on their way onto the line of an
@@ -45,7 +45,7 @@ const maxLoading = 2 << 20
 func (s *Session) Reserve(execution, fence int64, weight, input int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining || s.retiring || s.cause != nil || s.refusing || s.room.Occupied()+weight > s.room.slots {
+	if s.draining || s.retiring || s.cause != nil || s.refusing || s.occupancy.Occupied()+weight > s.occupancy.slots {
 		return false
 	}
 	if s.loading > 0 && s.loading+input > maxLoading {
@@ -53,12 +53,12 @@ func (s *Session) Reserve(execution, fence int64, weight, input int) bool {
 		return false
 	}
 	if f, ok := s.forgetLocked(attemptKey{execution, fence}); ok {
-		s.room.Drop(f.beat, f.weight)
+		s.occupancy.Drop(f.beat, f.weight)
 	}
 	if s.inflight == nil { // most sessions are idle
-		s.inflight = map[attemptKey]flight{}
+		s.inflight = map[attemptKey]reservation{}
 	}
-	s.inflight[attemptKey{execution, fence}] = flight{lease: s.leased, leaseAt: s.leasedAt, since: time.Now(), beat: s.room.Take(weight), weight: weight, loading: input}
+	s.inflight[attemptKey{execution, fence}] = reservation{lease: s.leased, leaseAt: s.leasedAt, since: time.Now(), beat: s.occupancy.Take(weight), weight: weight, loading: input}
 	s.loading += input
 	return true
 }
@@ -125,7 +125,7 @@ func (s *Session) ended(keys ...attemptKey) (freed int) {
 	defer s.mu.Unlock()
 	for _, k := range keys {
 		if f, ok := s.forgetLocked(k); ok {
-			s.room.End(f.beat, f.weight)
+			s.occupancy.End(f.beat, f.weight)
 			freed += f.weight
 		}
 	}
@@ -138,7 +138,7 @@ func (s *Session) forget(keys ...attemptKey) (freed int) {
 	defer s.mu.Unlock()
 	for _, k := range keys {
 		if f, ok := s.forgetLocked(k); ok {
-			s.room.Drop(f.beat, f.weight)
+			s.occupancy.Drop(f.beat, f.weight)
 			freed += f.weight
 		}
 	}
@@ -154,13 +154,13 @@ func (s *Session) full(k attemptKey) {
 	defer s.mu.Unlock()
 	f, ok := s.forgetLocked(k)
 	if ok {
-		s.room.Drop(f.beat, f.weight)
+		s.occupancy.Drop(f.beat, f.weight)
 	}
-	s.room.Full(f.weight)
+	s.occupancy.Full(f.weight)
 }
 
 // forgetLocked forgets an attempt; its slots are the caller's to take back.
-func (s *Session) forgetLocked(k attemptKey) (f flight, ok bool) {
+func (s *Session) forgetLocked(k attemptKey) (f reservation, ok bool) {
 	if f, ok = s.inflight[k]; !ok {
 		return f, false
 	}

@@ -13,7 +13,7 @@ import (
 // load, in what their end gives back, and beside what heartbeats count.
 func TestRoomCountsWeights(t *testing.T) {
 	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
-	s.room.slots = 8
+	s.occupancy.slots = 8
 	s.weigh([]*proto.Handler{{Name: "bake", Weight: 3}, {Name: "old"}, {Name: "strange", Weight: -4}, {Name: "huge", Weight: 100}})
 	require.Equal(t, 3, s.Weight("bake"))
 	require.Equal(t, 1, s.Weight("old"), "an SDK that tells none")
@@ -27,31 +27,31 @@ func TestRoomCountsWeights(t *testing.T) {
 	require.True(t, s.Reserve(3, 1, 2, 0))
 	slots, _, _ := s.Load()
 	require.Equal(t, 1000, slots)
-	s.room.Counted(6)
+	s.occupancy.Counted(6)
 	require.Zero(t, s.Free(), "the last two slots may be on their way")
 	require.Equal(t, 3, s.ended(attemptKey{1, 1}))
 	require.Equal(t, 3, s.Free())
-	s.room.Counted(5)
+	s.occupancy.Counted(5)
 	require.Equal(t, 3, s.Free(), "the same, counted by the instance")
-	require.Zero(t, s.room.surplus)
-	s.room.Counted(2)
-	s.room.Counted(2)
+	require.Zero(t, s.occupancy.surplus)
+	s.occupancy.Counted(2)
+	s.occupancy.Counted(2)
 	require.Equal(t, 6, s.Free(), "it has ended elsewhere")
-	require.Equal(t, 2, s.room.surplus)
+	require.Equal(t, 2, s.occupancy.surplus)
 	require.Equal(t, 5, s.forget(attemptKey{2, 1}, attemptKey{3, 1}))
-	require.Zero(t, s.room.taken)
-	require.Equal(t, [2]int{}, s.room.young)
+	require.Zero(t, s.occupancy.taken)
+	require.Equal(t, [2]int{}, s.occupancy.young)
 }
 
 // What other nodes have offered is in what the instance reports, and what this one
 // has offered since comes on top of it.
 func TestRoomCountsOtherNodes(t *testing.T) {
 	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
-	s.room.slots = 16
+	s.occupancy.slots = 16
 	for id := range int64(4) {
 		require.True(t, s.Reserve(id, 1, 1, 0))
 	}
-	s.room.Counted(14) // ten are another node's
+	s.occupancy.Counted(14) // ten are another node's
 	require.Equal(t, 2, s.Free())
 	require.True(t, s.Reserve(10, 1, 1, 0))
 	require.Equal(t, 1, s.Free())
@@ -68,7 +68,7 @@ func TestRoomCountsOtherNodes(t *testing.T) {
 // its attempts has ended here, or it tells of room.
 func TestAFullInstanceIsBelieved(t *testing.T) {
 	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
-	s.room.slots = 4
+	s.occupancy.slots = 4
 	for id := range int64(3) {
 		require.True(t, s.Reserve(id, 1, 1, 0))
 	}
@@ -80,11 +80,11 @@ func TestAFullInstanceIsBelieved(t *testing.T) {
 	require.Equal(t, 1, s.Free(), "its own are in what it counted")
 	require.False(t, s.Reserve(4, 1, 2, 0))
 	require.True(t, s.Reserve(4, 1, 1, 0))
-	s.room.Counted(2)
+	s.occupancy.Counted(2)
 	require.Equal(t, 1, s.Free(), "what was offered last is on its way")
 	s.weigh([]*proto.Handler{{Name: "bake", Weight: 3}})
-	s.room.Counted(1)
-	s.room.Counted(1)
+	s.occupancy.Counted(1)
+	s.occupancy.Counted(1)
 	require.True(t, s.Reserve(5, 1, 3, 0))
 	s.full(attemptKey{5, 1})
 	require.Equal(t, 2, s.Free(), "there is no room for three, but there may be for two")
@@ -94,7 +94,7 @@ func TestAFullInstanceIsBelieved(t *testing.T) {
 // it was written, or is given back.
 func TestRoomCountsBytes(t *testing.T) {
 	s := New(Options{Logger: slog.New(slog.DiscardHandler)}).newSession(&peer{hello: &proto.ClientHello{}, seat: &seat{}}, nil)
-	s.room.slots = 10
+	s.occupancy.slots = 10
 	const half = maxLoading / 2
 	require.True(t, s.Reserve(1, 1, 1, 3*maxLoading), "one goes in any case")
 	require.Equal(t, 9, s.Free())
@@ -120,5 +120,5 @@ func TestRoomCountsBytes(t *testing.T) {
 	require.Equal(t, half, s.loading)
 	s.ended(attemptKey{0, 1}, attemptKey{1, 1})
 	require.Zero(t, s.loading)
-	require.Zero(t, s.room.taken)
+	require.Zero(t, s.occupancy.taken)
 }

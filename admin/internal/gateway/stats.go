@@ -77,8 +77,8 @@ func (g *Gateway) Stats() Stats {
 		if s.draining {
 			out.Draining++
 		}
-		out.Slots += s.room.slots
-		out.Used += s.room.Occupied()
+		out.Slots += s.occupancy.slots
+		out.Used += s.occupancy.Occupied()
 		s.mu.Unlock()
 	}
 	return out

@@ -16,12 +16,12 @@ func TestStats(t *testing.T) {
 
 	_, answer := b.dial(hello("cjt_wrong", bootA))
 	require.NotNil(t, answer.Error)
-	stranger, err := net.Dial("tcp", b.addr)
+	other, err := net.Dial("tcp", b.addr)
 	require.NoError(t, err)
-	_, err = stranger.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+	_, err = other.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	require.NoError(t, err)
-	_, _ = stranger.Read(make([]byte, 1)) // until it is closed
-	require.NoError(t, stranger.Close())
+	_, _ = other.Read(make([]byte, 1)) // until it is closed
+	require.NoError(t, other.Close())
 
 	p := b.join(bootA, 2)
 	s := get(t, b.rec.joined)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -55,7 +54,7 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 		k := attemptKey{o.ExecutionId, o.Fence}
 		f, reserved := s.inflight[k]
 		if !reserved { // a full instance refuses by itself
-			f = flight{lease: s.leased, leaseAt: s.leasedAt, since: now}
+			f = reservation{lease: s.leased, leaseAt: s.leasedAt, since: now}
 			s.bound(o, &f, now)
 		} else {
 			s.bound(o, &f, now)
@@ -82,14 +81,14 @@ func (s *Session) SendGrants(grants []*proto.Grant) {
 			s.ended(attemptKey{g.ExecutionId, g.Fence})
 		}
 	}
-	defer s.calmDown(func() { s.promised = max(0, s.promised-len(grants)) })
+	defer s.endWork(func() { s.ungranted = max(0, s.ungranted-len(grants)) })
 	s.sendCommand(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Grants{Grants: &proto.GrantBatch{Grants: grants}}})
 }
 
 // SendAcks acknowledges results that are stored. It is not urgent: until then
 // the executor keeps them in its journal.
 func (s *Session) SendAcks(acks []*proto.ResultAck) {
-	defer s.calmDown(func() { s.pay(&s.owed, len(acks)) })
+	defer s.endWork(func() { s.endOutstanding(&s.results, len(acks)) })
 	err := s.command.put(&proto.CommandToExecutor{Body: &proto.CommandToExecutor_Acks{Acks: &proto.ResultAckBatch{Acks: acks}}})
 	if err != nil {
 		s.close(err)
@@ -110,31 +109,31 @@ func (s *Session) SendStepAcks(acks []*proto.StepAck) {
 }
 
 // Unacked is told how many results were handed over and will not be acknowledged.
-func (s *Session) Unacked(n int) { s.calmDown(func() { s.pay(&s.owed, n) }) }
+func (s *Session) Unacked(n int) { s.endWork(func() { s.endOutstanding(&s.results, n) }) }
 
 // Unanswered is told how many steps were handed over and will not be answered.
 func (s *Session) Unanswered(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pay(&s.asked, n)
+	s.endOutstanding(&s.steps, n)
 }
 
-// promise notes that an acceptance waits for its grant.
-func (s *Session) promise(k attemptKey) {
+// accepted notes that an acceptance waits for its grant.
+func (s *Session) accepted(k attemptKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f, ok := s.inflight[k]; ok && !f.granted {
-		s.promised++
+		s.ungranted++
 	}
 }
 
-// calmDown changes what is under way, and lets Settle look.
-func (s *Session) calmDown(change func()) {
+// endWork changes what is under way, and lets Settle look.
+func (s *Session) endWork(change func()) {
 	s.mu.Lock()
 	change()
 	s.mu.Unlock()
-	if s.calmer != nil {
-		s.calmer()
+	if s.wakeSettle != nil {
+		s.wakeSettle()
 	}
 }
 
@@ -217,9 +216,9 @@ func (g *Gateway) leave(ctx context.Context, s *Session) {
 func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
 	s.idle.beatAt = time.Now()
-	s.room.Counted(int(b.Running))
+	s.occupancy.Counted(int(b.Running))
 	if b.Slots > 0 {
-		s.room.slots = int(b.Slots)
+		s.occupancy.slots = int(b.Slots)
 	}
 	s.cpu, s.memory = share(int64(b.CpuMilli), int64(b.CpuLimitMilli)), share(b.MemoryBytes, b.MemoryLimitBytes)
 	turned := s.refusing != b.Refusing
@@ -278,16 +277,16 @@ func (g *Gateway) command(s *Session, m *proto.CommandToAdmin) {
 	case *proto.CommandToAdmin_Progress:
 		g.opt.Sink.Progress(s, body.Progress.GetProgress())
 	case *proto.CommandToAdmin_Steps:
-		if list := body.Steps.GetSteps(); s.owe(&s.asked, len(list), sizeOfSteps(list)) {
+		if list := body.Steps.GetSteps(); s.addOutstanding(&s.steps, len(list), sizeOfSteps(list)) {
 			g.opt.Sink.Steps(s, list)
 		}
 	}
 }
 
-// unaskedAnswers is how many answers to offers that were not made through this
+// unexpectedAnswers is how many answers to offers that were not made through this
 // session are taken in a second. A full instance refuses what is sent again
 // without a place; what is dropped is taken back when its offer expires.
-const unaskedAnswers = 200
+const unexpectedAnswers = 200
 
 // expected leaves out answers that come twice, or too many that nobody asked for.
 func (s *Session) expected(answers []*proto.Answer, now time.Time) []*proto.Answer {
@@ -298,7 +297,7 @@ func (s *Session) expected(answers []*proto.Answer, now time.Time) []*proto.Answ
 		k := attemptKey{a.ExecutionId, a.Fence}
 		f, offered := s.inflight[k]
 		if !offered {
-			return !s.unasked.take(unaskedAnswers, now)
+			return !s.unexpected.take(unexpectedAnswers, now)
 		}
 		again := f.answered
 		f.answered = true
@@ -309,13 +308,13 @@ func (s *Session) expected(answers []*proto.Answer, now time.Time) []*proto.Answ
 
 func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
 	answers = s.expected(answers, time.Now())
-	defer g.calmer() // when what they ask for has been handed on
+	defer g.wakeSettle() // when what they ask for has been handed on
 	freed := 0
 	for _, a := range answers {
 		k := attemptKey{a.ExecutionId, a.Fence}
 		switch {
 		case a.Accepted:
-			s.promise(k)
+			s.accepted(k)
 		case a.RejectCode == rejectBusy:
 			s.full(k)
 		case a.RejectCode == rejectOld:
@@ -338,107 +337,12 @@ func (g *Gateway) results(s *Session, results []*proto.Result) {
 			keys = append(keys, attemptKey{r.ExecutionId, r.Fence})
 		}
 	}
-	if !s.owe(&s.owed, len(results), sizeOfResults(results)) {
+	if !s.addOutstanding(&s.results, len(results), sizeOfResults(results)) {
 		return
 	}
 	freed := s.ended(keys...)
 	g.opt.Sink.Finished(s, results)
 	if freed > 0 {
 		g.opt.Sink.Freed(s, freed)
-	}
-}
-
-// debt is what was handed over and is not acknowledged yet: it is in memory
-// until the database has taken it. An executor that reports faster waits. Its
-// counts are guarded by Session.mu.
-type debt struct {
-	room  *semaphore.Weighted // in bytes
-	count int
-	bytes int64
-}
-
-func newDebt() debt { return debt{room: semaphore.NewWeighted(maxOwedBytes)} }
-
-const maxOwedBytes = 2 << 20
-
-func sizeOfResults(results []*proto.Result) (size int64) {
-	for _, r := range results {
-		size += int64(200 + len(r.Output) + len(r.Error) + len(r.Stack))
-	}
-	return size
-}
-
-func sizeOfSteps(steps []*proto.Step) (size int64) {
-	for _, m := range steps {
-		size += int64(200 + len(m.Name) + len(m.Output))
-	}
-	return size
-}
-
-// owe counts what was handed over when there is room for it, beside what the
-// tenant's other sessions owe, also those that have ended since: all of it is
-// paid for in the end, by an acknowledgement or without one. False when the session ended before that: its
-// executor sends it again.
-func (s *Session) owe(d *debt, n int, size int64) bool {
-	size = min(size, maxOwedBytes)
-	if !s.acquire(d.room, size) {
-		return false
-	}
-	if !s.acquire(s.account.owed, size) {
-		d.room.Release(size)
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d.count += n
-	d.bytes += size
-	return true
-}
-
-// waitTurn waits until the tenant's pace lets n more bytes in; false when the
-// session ended before.
-func (s *Session) waitTurn(n int) bool {
-	turn := s.account.pace.ReserveN(time.Now(), n)
-	wait := turn.Delay()
-	if wait == 0 {
-		return true
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-s.closed:
-		turn.Cancel()
-		return false
-	}
-}
-
-// acquire takes n of what the tenant's sessions share; false when the session
-// ended before there was so much.
-func (s *Session) acquire(of *semaphore.Weighted, n int64) bool {
-	if of.TryAcquire(n) {
-		return true
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // ends with this function
-		select {
-		case <-s.closed:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return of.Acquire(ctx, n) == nil
-}
-
-// pay takes n off a debt, of the average size. mu is held.
-func (s *Session) pay(d *debt, n int) {
-	if n = min(n, d.count); n > 0 {
-		paid := d.bytes * int64(n) / int64(d.count)
-		d.bytes -= paid
-		d.count -= n
-		s.account.owed.Release(paid)
-		d.room.Release(paid)
 	}
 }

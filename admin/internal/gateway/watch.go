@@ -146,33 +146,33 @@ func (g *Gateway) retire(s *Session, now time.Time) time.Duration {
 	first := !s.retiring
 	s.retiring = true
 	s.mu.Unlock()
-	if first || !s.calm() && now.Sub(s.retires) < retirement {
+	if first || !s.quiescent() && now.Sub(s.retires) < retirement {
 		return retireEvery // an offer that was on its way when this began has been sent by then
 	}
-	s.farewell(&proto.Error{
+	s.closeWith(&proto.Error{
 		Code: codeRecycled, Message: "the session, or the certificate that it began with, is old; connect again",
-	}, &farewellError{codeRecycled})
+	}, &closeError{codeRecycled})
 	return retirement
 }
 
-// calm reports whether no offer waits for its answer, no acceptance for its
+// quiescent reports whether no offer waits for its answer, no acceptance for its
 // grant, no result for its acknowledgement, and no command to be written.
-func (s *Session) calm() bool {
+func (s *Session) quiescent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cause != nil || s.idle.unanswered == 0 && s.promised == 0 && s.owed.count == 0 && s.command.empty()
+	return s.cause != nil || s.idle.unanswered == 0 && s.ungranted == 0 && s.results.count == 0 && s.command.empty()
 }
 
-// farewell tells why and ends the session when it was written; a peer that does
+// closeWith tells why and ends the session when it was written; a peer that does
 // not read is cut off by the write's deadline.
-func (s *Session) farewell(why *proto.Error, cause error) {
+func (s *Session) closeWith(why *proto.Error, cause error) {
 	end := func() { s.close(cause) }
 	if s.control.last(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{Error: why}}, end) != nil {
 		end()
 	}
 }
 
-// farewellError is an end that was decided here.
-type farewellError struct{ code string }
+// closeError is an end that was decided here.
+type closeError struct{ code string }
 
-func (e *farewellError) Error() string { return "ended by this node: " + e.code }
+func (e *closeError) Error() string { return "ended by this node: " + e.code }
