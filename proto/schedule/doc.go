@@ -1,10 +1,10 @@
 // Package schedule answers one question: when does a schedule fire?
 //
-// The preview, the UI, the command line and the engine all ask it here, so
-// that what is shown is what happens. Everything is a pure function of its
-// arguments: no clock, no database, no goroutine, and no import of another
-// room. All types are immutable after construction and safe for concurrent
-// use.
+// The preview, the UI, the command line and the engine of the server ask it here,
+// and so does executortest for tests of applications: what is shown and tested
+// is what happens. Everything is a pure function of its arguments: no clock, no
+// database, no goroutine, and no import of another room. All types are immutable
+// after construction and safe for concurrent use.
 //
 //	expression ── Parse ──▶ Cron ─┐
 //	                              ├── Compile ──▶ Schedule ── Next, NextN, Prev, Preview
@@ -24,7 +24,8 @@
 // "from 5 to the end"), English three-letter names in any case, and ranges over
 // the end of a field (22-2, FRI-MON). standard and seconds also read
 // descriptors: @yearly @annually @monthly @weekly @daily @midnight @hourly and
-// "@every 1h30m".
+// "@every 1h30m". Of standard, what the parser of robfig/cron reads to the same
+// meaning is read by it, the rest by ours (docs/adr/0065).
 //
 // In standard and seconds, days follow crontab(5): when both day fields are
 // restricted, either of them is enough ("0 0 13 * 5" is every 13th and every
