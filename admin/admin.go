@@ -257,7 +257,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
 	backlog := batch.NewBacklog(maxResults)
 	a.completer = completer.New(completer.Options{
-		Store: watched, Runs: a.store, Midruns: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Backlog: backlog, Ended: a.ended,
+		Store: watched, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Backlog: backlog, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
@@ -276,7 +276,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, Punctual: a.timer.AddPunctual,
+		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
 		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Backlog: backlog, Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher

@@ -46,8 +46,8 @@ type Options struct {
 	Store store.Executions
 	// Runs is asked while somebody waits; nil: nobody does.
 	Runs Runs
-	// Midruns keeps what handlers tell while they run; nil: they are not heard.
-	Midruns store.Progress
+	// Progress keeps what handlers tell while they run; nil: they are not heard.
+	Progress store.Progress
 	// Later takes executions that may be offered (again) at their NotBefore.
 	Later  func(...domain.Execution)
 	Logger *slog.Logger

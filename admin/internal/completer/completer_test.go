@@ -93,11 +93,11 @@ func (s *session) got() []Ack {
 // rig is a running Completer on a real database in virtual time.
 type rig struct {
 	*storetest.World
-	c        *Completer
-	store    *watched
-	midruns  *midruns
-	instance domain.InstanceID
-	stop     func() // ends Run and waits for it
+	c             *Completer
+	store         *watched
+	progressStore *progressStore
+	instance      domain.InstanceID
+	stop          func() // ends Run and waits for it
 
 	mu           sync.Mutex
 	later, ended []domain.Execution // guarded by mu
@@ -113,10 +113,10 @@ func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 		s, err := gormstore.Open(t.Context(), o)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		r := &rig{World: storetest.NewWorld(t, s), store: &watched{Executions: s}, midruns: &midruns{Progress: s}}
+		r := &rig{World: storetest.NewWorld(t, s), store: &watched{Executions: s}, progressStore: &progressStore{Progress: s}}
 		r.instance = r.Instance("boot", time.Hour)
 		r.c = New(Options{
-			Store: r.store, Runs: s, Midruns: r.midruns, Logger: slog.New(slog.DiscardHandler),
+			Store: r.store, Runs: s, Progress: r.progressStore, Logger: slog.New(slog.DiscardHandler),
 			Later: func(e ...domain.Execution) { r.mu.Lock(); defer r.mu.Unlock(); r.later = append(r.later, e...) },
 			Ended: func(e []domain.Execution) { r.mu.Lock(); defer r.mu.Unlock(); r.ended = append(r.ended, e...) },
 			Returned: func(e []domain.Execution) {

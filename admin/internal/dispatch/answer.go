@@ -90,7 +90,7 @@ func (d *Dispatcher) Answered(answers ...Answer) {
 			continue
 		}
 		reason, wait := refusal(a.Code)
-		d.backs.Add(store.GiveBack{
+		d.giveBacks.Add(store.GiveBack{
 			Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID(),
 			Reason: reason, Message: a.Code + ": " + a.Message, Wait: wait, Refused: true, Busy: a.Code == rejectBusy || a.Code == rejectOld,
 		})
@@ -169,7 +169,7 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 // at once, where they may be repeated.
 func (d *Dispatcher) Unheard(tenant domain.TenantID, instance domain.InstanceID, offered map[domain.ExecutionID]int64) {
 	for _, id := range slices.Sorted(maps.Keys(offered)) {
-		d.backs.Add(store.GiveBack{
+		d.giveBacks.Add(store.GiveBack{
 			Tenant: tenant, ID: id, Fence: offered[id], Instance: instance, Unheard: true,
 			Reason: domain.ReasonSessionLost, Message: "the instance did not answer, or its connection broke, before it was heard that the offer had arrived",
 		})
@@ -181,7 +181,7 @@ func (d *Dispatcher) Unheard(tenant domain.TenantID, instance domain.InstanceID,
 func (d *Dispatcher) Left(tenant domain.TenantID, instance domain.InstanceID, offered map[domain.ExecutionID]int64) {
 	d.expected.came(len(offered)) // some of them have answered: what waits goes the sooner
 	for _, id := range slices.Sorted(maps.Keys(offered)) {
-		d.backs.Add(store.GiveBack{
+		d.giveBacks.Add(store.GiveBack{
 			Tenant: tenant, ID: id, Fence: offered[id], Instance: instance,
 			Reason: domain.ReasonSessionLost, Message: "the connection to the instance broke before it answered",
 		})

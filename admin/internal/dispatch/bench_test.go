@@ -91,7 +91,7 @@ func benchmarkOffer(b *testing.B, routing domain.Routing, instances int) {
 	for i := range domain.RoutingWindow {
 		s.recent = append(s.recent, domain.InstanceID(1000+i%instances))
 	}
-	d := New(Options{Store: s, Fleet: fleet, Later: func(...domain.Execution) {}, Punctual: func(...domain.Execution) {}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	d := New(Options{Store: s, Fleet: fleet, Later: func(...domain.Execution) {}, OnTime: func(...domain.Execution) {}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	batch := make([]*domain.Execution, offerBatch)
 	ctx := context.Background()
 	round := func() {

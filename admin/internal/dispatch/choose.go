@@ -46,7 +46,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 		if t == nil {
 			at := pick(all, one)
 			if at < 0 {
-				d.save(&e, spec.Handler, all, targets, one, d.opt.Now().Add(savedFor))
+				d.keepSlots(&e, spec.Handler, all, targets, one, d.opt.Now().Add(keptFor))
 				w := waiter{execution: e, spec: spec, online: len(all), message: d.whyWait(&e, spec, targets, all, one)}
 				return choice{}, &w, all
 			}
@@ -60,8 +60,8 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 			full(all, t.InstanceID()) // somebody else was quicker
 			continue
 		}
-		if d.saved.drop(e.ID) { // others may have what was kept beyond what it takes
-			d.owed.add(place{executor: e.Executor}, weight)
+		if d.kept.drop(e.ID) { // others may have what was kept beyond what it takes
+			d.untold.add(place{executor: e.Executor}, weight)
 		}
 		return d.chosen(e, spec, t, weight, in.last, passed(all, t.InstanceID(), wished)), nil, all
 	}

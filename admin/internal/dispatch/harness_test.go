@@ -395,7 +395,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	r := &rig{World: storetest.NewWorld(t, s), store: &faulty{Store: s}, fleet: &sessions{}}
 	r.d = New(Options{
-		Node: 7, Store: r.store, Fleet: r.fleet, Later: r.takeLater, Punctual: r.takeLater, Now: time.Now, NewID: storetest.NewID,
+		Node: 7, Store: r.store, Fleet: r.fleet, Later: r.takeLater, OnTime: r.takeLater, Now: time.Now, NewID: storetest.NewID,
 		Logger: slog.New(slog.NewTextHandler(&r.log, nil)), Ended: func(e []domain.Execution) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

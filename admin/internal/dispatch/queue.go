@@ -24,8 +24,8 @@ func (d *Dispatcher) dueInTurn(e **domain.Execution) batch.Place {
 	}
 }
 
-func answersInTurn(a *Answer) batch.Place       { return batch.Place{Owner: int64(a.Tenant)} }
-func backsInTurn(g *store.GiveBack) batch.Place { return batch.Place{Owner: int64(g.Tenant)} }
+func answersInTurn(a *Answer) batch.Place           { return batch.Place{Owner: int64(a.Tenant)} }
+func giveBacksInTurn(g *store.GiveBack) batch.Place { return batch.Place{Owner: int64(g.Tenant)} }
 
 // queued is the place of a run in a due queue. A burst that takes longer than
 // domain.PickupGrace is found by the sweep while it still waits here; the second
@@ -214,14 +214,15 @@ func (t *trouble) over(log *slog.Logger) {
 	}
 }
 
-// owed are slots that failed offers gave back, or that were kept longer than needed: telling those who wait for it at
-// once would only send them into the same fault.
-type owed struct {
+// untoldRoom are slots that failed offers gave back, or that were kept for longer
+// than needed: who waits for them is told after the next offers that succeed, and
+// not sent into the same fault at once.
+type untoldRoom struct {
 	mu   sync.Mutex
 	room map[place]int // guarded by mu
 }
 
-func (o *owed) add(at place, slots int) {
+func (o *untoldRoom) add(at place, slots int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.room == nil {
@@ -230,7 +231,7 @@ func (o *owed) add(at place, slots int) {
 	o.room[at] += slots
 }
 
-func (o *owed) take() map[place]int {
+func (o *untoldRoom) take() map[place]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	out := o.room

@@ -54,7 +54,7 @@ func (d *Dispatcher) room(l line, head *domain.Execution, until time.Time, targe
 			free += max(all[i].free, 0)
 		}
 	}
-	d.save(head, l.handler, all, targets, l.pin != "", until)
+	d.keepSlots(head, l.handler, all, targets, l.pin != "", until)
 	return free
 }
 
@@ -227,14 +227,14 @@ func (d *Dispatcher) release(l line, n, let int) (slots int) {
 	targets := d.opt.Fleet.Targets(l.tenant, l.executor, l.handler)
 	weight := weightOf(l.handler, targets)
 	head, seen := d.waiting.first(l)
-	for weight > 1 && head != nil && !d.opt.Now().Before(seen.Add(savedFor)) {
+	for weight > 1 && head != nil && !d.opt.Now().Before(seen.Add(keptFor)) {
 		d.waiting.drop(head.ID) // it runs elsewhere or has ended; who still waits is swept
 		head, seen = d.waiting.first(l)
 	}
 	if head == nil {
 		return 0
 	}
-	free := d.room(l, head, seen.Add(savedFor), targets, let)
+	free := d.room(l, head, seen.Add(keptFor), targets, let)
 	due, turns := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets), d.opt.Now())
 	d.enqueue(pointers(due), turns)
 	return len(due) * weight

@@ -29,7 +29,7 @@ type Clock struct {
 	samples [clockSamples]sample // guarded by mu
 	next    int                  // guarded by mu
 	filled  int                  // guarded by mu
-	held    *holding             // guarded by mu; nil while the database is believed
+	held    *holding             // guarded by mu; nil while the database is trusted
 	// stands is the instant at which a held clock stands, 0 while it goes.
 	stands atomic.Int64
 }
@@ -46,10 +46,10 @@ type ClockOptions struct {
 	Source interface {
 		Now(ctx context.Context) (time.Time, error)
 	}
-	// Doubt is how far the database's clock was ahead of what was believed
-	// when the nodes were last asked and did not believe it; 0 = they did.
+	// Doubt is how far the database's clock was ahead of what was trusted
+	// when the nodes were last asked and did not trust it; 0 = they did.
 	Doubt time.Duration
-	// HeldAt is the last time that they believed; zero = nobody has said. This
+	// HeldAt is the last time that they trusted; zero = nobody has said. This
 	// clock goes on from there, however far the database's has leapt while no
 	// node was there to see it: it may be late until somebody confirms the
 	// time, but not early.
@@ -100,7 +100,7 @@ func NewClock(ctx context.Context, opt ClockOptions) (*Clock, error) {
 	return c, nil
 }
 
-// Now returns the database's time as far as it is known and believed here.
+// Now returns the database's time as far as it is known and trusted here.
 func (c *Clock) Now() time.Time {
 	if at := c.stands.Load(); at != 0 {
 		return time.Unix(0, at).UTC()

@@ -35,7 +35,7 @@ func (c *Clock) Held() (Hold, bool) {
 	return c.held.Hold, true
 }
 
-// Latest is the latest time that is believed of the database's clock: what it
+// Latest is the latest time that is trusted of the database's clock: what it
 // decides beyond that is refused, also in the moment before the leap is noticed.
 func (c *Clock) Latest() time.Time { return c.Now().Add(MaxJump + time.Duration(c.open.Load())) }
 

@@ -57,7 +57,7 @@ type PlannerOptions struct {
 	Held func() []domain.PartitionTerm
 	// Refused is told of a claim whose terms were not valid any more; may be nil.
 	Refused func()
-	// Latest is the latest time that is believed of the database's clock; nil: any.
+	// Latest is the latest time that is trusted of the database's clock; nil: any.
 	Latest func() time.Time
 	NewID  func() int64
 	Plan   PlanFunc

@@ -12,7 +12,7 @@ import (
 // Timer holds executions until their NotBefore, or until a little ahead of it, and
 // then hands them to fire: all that are due in one call, or where they are many, in
 // one call for each tenant of whom there are many, and before these in one for all
-// others. Create it with NewTimer, run it with Run; Add and AddPunctual are safe
+// others. Create it with NewTimer, run it with Run; Add and AddOnTime are safe
 // for concurrent use.
 type Timer struct {
 	now   func() time.Time // the database's clock
@@ -62,8 +62,8 @@ func NewTimer(table *runtable.Table, now func() time.Time, ahead time.Duration, 
 // comes back only if its place yields it.
 func (t *Timer) Add(executions ...domain.Execution) { t.add(t.ahead, executions) }
 
-// AddPunctual is Add for executions to fire at their NotBefore.
-func (t *Timer) AddPunctual(executions ...domain.Execution) { t.add(0, executions) }
+// AddOnTime is Add for executions to fire at their NotBefore.
+func (t *Timer) AddOnTime(executions ...domain.Execution) { t.add(0, executions) }
 
 func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 	if len(executions) == 0 {

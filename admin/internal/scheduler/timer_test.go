@@ -157,7 +157,7 @@ func TestTimerFiresAheadByTheStep(t *testing.T) {
 			timer.Add(domain.Execution{ID: 1 + i, NotBefore: due.Add(time.Duration(i) * time.Millisecond)})
 		}
 		punctual := domain.Execution{ID: 99, NotBefore: due}
-		timer.AddPunctual(punctual)
+		timer.AddOnTime(punctual)
 		timer.Add(domain.Execution{ID: 100, NotBefore: time.Now().Add(Lead)})
 		synctest.Wait()
 		require.Equal(t, Lead, ahead(100), "at once")

@@ -108,8 +108,8 @@ func (n *node) build() {
 	}
 	n.dispatch = dispatch.New(dispatch.Options{
 		Node: n.id, Store: n.store, Fleet: n, Table: table, Later: later, Now: now, Held: n.partitions,
-		Punctual: func(list ...domain.Execution) { n.timer.AddPunctual(list...); n.lookAtTimer(0) },
-		NewID:    n.w.newID, Logger: log,
+		OnTime: func(list ...domain.Execution) { n.timer.AddOnTime(list...); n.lookAtTimer(0) },
+		NewID:  n.w.newID, Logger: log,
 		Ended: n.completer.Ended, Random: n.w.faults.chance("dispatch " + n.name).Uint64,
 	})
 	n.sweeper = maintenance.New(maintenance.Options{

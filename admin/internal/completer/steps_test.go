@@ -13,15 +13,15 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// midruns is a store.Progress that can be broken.
-type midruns struct {
+// progressStore is a store.Progress that can be broken.
+type progressStore struct {
 	store.Progress
 	mu     sync.Mutex
 	broken bool                     // guarded by mu
 	saved  [][]store.ProgressReport // guarded by mu
 }
 
-func (m *midruns) fails() error {
+func (m *progressStore) fails() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken {
@@ -30,20 +30,20 @@ func (m *midruns) fails() error {
 	return nil
 }
 
-func (m *midruns) breaks(b bool) {
+func (m *progressStore) breaks(b bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = b
 }
 
-func (m *midruns) TakeSteps(ctx context.Context, list []store.StepRequest) ([]store.StepAnswer, error) {
+func (m *progressStore) TakeSteps(ctx context.Context, list []store.StepRequest) ([]store.StepAnswer, error) {
 	if err := m.fails(); err != nil {
 		return nil, err
 	}
 	return m.Progress.TakeSteps(ctx, list)
 }
 
-func (m *midruns) SaveProgress(ctx context.Context, list []store.ProgressReport) error {
+func (m *progressStore) SaveProgress(ctx context.Context, list []store.ProgressReport) error {
 	if err := m.fails(); err != nil {
 		return err
 	}
@@ -99,12 +99,12 @@ func TestStepsAreAnsweredAfterTheirCommit(t *testing.T) {
 		require.Equal(t, []StepAck{{e.ID, e.Fence, 1, store.StepAnswer{Code: store.StepFound, Output: []byte(`1`)}}}, two.got())
 		require.Equal(t, []StepAck{{e.ID, e.Fence, 8, store.StepAnswer{Code: store.StepNone}}}, one.got())
 
-		r.midruns.breaks(true)
+		r.progressStore.breaks(true)
 		r.ask(one, 9, e, "charge", nil)
 		synctest.Wait()
 		require.Empty(t, one.got(), "no answer: the executor asks again")
 		require.Equal(t, 1, one.unanswered, "and may ask for as much as before")
-		r.midruns.breaks(false)
+		r.progressStore.breaks(false)
 		r.ask(one, 9, e, "charge", nil)
 		synctest.Wait()
 		require.Len(t, one.got(), 1)
@@ -152,16 +152,16 @@ func TestOnlyTheNewestProgressIsWritten(t *testing.T) {
 		r.c.Progressed(report(e, 1, 3, 1), report(other, 1, 1, 5))
 		time.Sleep(progressEvery)
 		synctest.Wait()
-		require.Len(t, r.midruns.saved, 1)
-		require.Equal(t, []store.ProgressReport{report(e, 1, 1000, 999), report(other, 1, 1, 5)}, r.midruns.saved[0])
+		require.Len(t, r.progressStore.saved, 1)
+		require.Equal(t, []store.ProgressReport{report(e, 1, 1000, 999), report(other, 1, 1, 5)}, r.progressStore.saved[0])
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Len(t, r.midruns.saved, 1, "nothing new, nothing written")
+		require.Len(t, r.progressStore.saved, 1, "nothing new, nothing written")
 
-		r.midruns.breaks(true)
+		r.progressStore.breaks(true)
 		r.c.Progressed(report(e, 1, 2000, 1000))
 		time.Sleep(time.Second)
-		r.midruns.breaks(false)
+		r.progressStore.breaks(false)
 		r.c.Progressed(report(e, 2, 1, 10))
 		time.Sleep(time.Second)
 		p, err := r.S.FindProgress(t.Context(), r.Tenant, e.ID)

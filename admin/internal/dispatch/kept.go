@@ -8,30 +8,30 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// saved are the instances whose slots are kept for a run that takes more of them
+// keptSlots are the instances whose slots are kept for a run that takes more of them
 // than are free. Without that, runs that take one slot each would have every slot
 // the moment it is free, and the other one would wait for ever. Only runs behind
 // it in precedence are held back, at one instance (docs/adr/0036).
-type saved struct {
+type keptSlots struct {
 	count atomic.Int64 // of by, so that nobody waits for mu where nothing is kept
 
 	mu sync.Mutex
-	by map[domain.InstanceID]saving             // guarded by mu
+	by map[domain.InstanceID]reservation        // guarded by mu
 	of map[domain.ExecutionID]domain.InstanceID // guarded by mu: the same by run
 }
 
-type saving struct {
+type reservation struct {
 	execution *domain.Execution // never changed
 	until     time.Time
 }
 
-// savedFor is how long slots are kept for a run that was last known to wait: it
+// keptFor is how long slots are kept for a run that was last known to wait: it
 // is looked at again every waitBusy, by this node or another, and nobody tells
 // when it was cancelled or has started elsewhere.
-const savedFor = 3 * waitBusy
+const keptFor = 3 * waitBusy
 
 // from reports whether the instance's slots are kept from e, for a run before it.
-func (s *saved) from(e *domain.Execution, id domain.InstanceID, now time.Time) bool {
+func (s *keptSlots) from(e *domain.Execution, id domain.InstanceID, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, ok := s.by[id]
@@ -39,7 +39,7 @@ func (s *saved) from(e *domain.Execution, id domain.InstanceID, now time.Time) b
 }
 
 // at returns the instance that keeps slots for the run; 0: none does.
-func (s *saved) at(id domain.ExecutionID) domain.InstanceID {
+func (s *keptSlots) at(id domain.ExecutionID) domain.InstanceID {
 	if s.count.Load() == 0 {
 		return 0
 	}
@@ -50,11 +50,11 @@ func (s *saved) at(id domain.ExecutionID) domain.InstanceID {
 
 // keep keeps the instance's slots for the run until then, instead of what was
 // kept for it, and for another run there.
-func (s *saved) keep(e *domain.Execution, id domain.InstanceID, now, until time.Time) {
+func (s *keptSlots) keep(e *domain.Execution, id domain.InstanceID, now, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
-		s.by, s.of = map[domain.InstanceID]saving{}, map[domain.ExecutionID]domain.InstanceID{}
+		s.by, s.of = map[domain.InstanceID]reservation{}, map[domain.ExecutionID]domain.InstanceID{}
 	}
 	s.dropLocked(e.ID)
 	for at, other := range s.by { // few
@@ -62,12 +62,12 @@ func (s *saved) keep(e *domain.Execution, id domain.InstanceID, now, until time.
 			s.dropLocked(other.execution.ID)
 		}
 	}
-	s.by[id], s.of[e.ID] = saving{e, until}, id
+	s.by[id], s.of[e.ID] = reservation{e, until}, id
 	s.count.Add(1)
 }
 
 // drop ends what is kept for a run; false: nothing was.
-func (s *saved) drop(id domain.ExecutionID) bool {
+func (s *keptSlots) drop(id domain.ExecutionID) bool {
 	if s.count.Load() == 0 {
 		return false
 	}
@@ -76,7 +76,7 @@ func (s *saved) drop(id domain.ExecutionID) bool {
 	return s.dropLocked(id)
 }
 
-func (s *saved) dropLocked(id domain.ExecutionID) bool {
+func (s *keptSlots) dropLocked(id domain.ExecutionID) bool {
 	instance, ok := s.of[id]
 	if ok {
 		delete(s.of, id)
@@ -87,14 +87,14 @@ func (s *saved) dropLocked(id domain.ExecutionID) bool {
 }
 
 func (d *Dispatcher) keptFrom(e *domain.Execution, id domain.InstanceID) bool {
-	return d.saved.count.Load() > 0 && d.saved.from(e, id, d.opt.Now())
+	return d.kept.count.Load() > 0 && d.kept.from(e, id, d.opt.Now())
 }
 
-// save keeps slots for a run of the handler that found no room among the
+// keepSlots keeps slots for a run of the handler that found no room among the
 // candidates, if it takes more than one: at the instance where it has some
 // already, or else where the fewest are lacking. With one, the best of all
 // is the only one.
-func (d *Dispatcher) save(e *domain.Execution, handler string, all []candidate, targets []Target, one bool, until time.Time) {
+func (d *Dispatcher) keepSlots(e *domain.Execution, handler string, all []candidate, targets []Target, one bool, until time.Time) {
 	now := d.opt.Now()
 	if !now.Before(until) {
 		return
@@ -103,7 +103,7 @@ func (d *Dispatcher) save(e *domain.Execution, handler string, all []candidate, 
 		at := best(all, false)
 		all = all[max(at, 0):min(at+1, len(all))]
 	}
-	had, to, least := d.saved.at(e.ID), domain.InstanceID(0), 0
+	had, to, least := d.kept.at(e.ID), domain.InstanceID(0), 0
 	for i := range all {
 		t := targets[all[i].at]
 		weight := t.Weight(handler)
@@ -120,6 +120,6 @@ func (d *Dispatcher) save(e *domain.Execution, handler string, all []candidate, 
 		}
 	}
 	if to != 0 {
-		d.saved.keep(e, to, now, until)
+		d.kept.keep(e, to, now, until)
 	}
 }

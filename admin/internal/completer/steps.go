@@ -45,7 +45,7 @@ func (c *Completer) answer(ctx context.Context, list []Step) {
 	for i, s := range list {
 		requests[i] = s.StepRequest
 	}
-	answers, err := c.opt.Midruns.TakeSteps(context.WithoutCancel(ctx), requests)
+	answers, err := c.opt.Progress.TakeSteps(context.WithoutCancel(ctx), requests)
 	if err != nil {
 		c.log.Warn("steps could not be stored", "count", len(list), "err", err)
 		for _, s := range list {
@@ -126,7 +126,7 @@ func (c *Completer) writeProgress(ctx context.Context) {
 		return cmp.Or(cmp.Compare(a.ExecutionID, b.ExecutionID), cmp.Compare(a.Tenant, b.Tenant))
 	})
 	for list := range slices.Chunk(all, StepBatch) {
-		if err := c.opt.Midruns.SaveProgress(ctx, list); err != nil {
+		if err := c.opt.Progress.SaveProgress(ctx, list); err != nil {
 			c.log.Debug("progress could not be written", "count", len(list), "err", err)
 			return
 		}

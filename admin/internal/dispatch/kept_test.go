@@ -156,7 +156,7 @@ func TestSlotsAreNotKeptForARunThatIsGone(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		r.fire(light)
 		require.Empty(t, a.sent())
-		time.Sleep(savedFor)
+		time.Sleep(keptFor)
 		r.d.Room(r.Executor, 0, a.Free()) // as with every heartbeat
 		synctest.Wait()
 		require.Equal(t, light.ID, one(t, a.sent()).Execution.ID)

@@ -1,0 +1,72 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Repeat is Resend for executions without their specs.
+func (d *Dispatcher) Repeat(ctx context.Context, offered []domain.Execution) {
+	var offers []store.OfferResult
+	for _, e := range offered {
+		if d.opt.Fleet.TargetOf(e.Instance) == nil {
+			continue
+		}
+		spec, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
+		if err != nil {
+			d.log.Warn("one-step offers are left to the sweep", "err", err)
+			break
+		}
+		offers = append(offers, store.OfferResult{Status: store.OfferMade, Execution: e, Spec: spec.For(e.Part)})
+	}
+	d.Resend(offers)
+}
+
+// Resend sends one-step offers again whose start nobody has reported, if this
+// node serves their instances. The rows name instance and fence already, so
+// that an instance which has one of them says so and does nothing else. One that
+// has not refuses it, and the run is offered anew: the time of the offer that was
+// lost is over (SDKs that do not know this start it).
+func (d *Dispatcher) Resend(offers []store.OfferResult) {
+	var out batch.Groups[Target, store.OfferResult]
+	for _, o := range offers {
+		if t := d.opt.Fleet.TargetOf(o.Execution.Instance); t != nil {
+			if !t.Holds(o.Execution.ID, o.Execution.Fence) {
+				_ = t.Reserve(o.Execution.ID, o.Execution.Fence, t.Weight(o.Spec.Handler), len(o.Spec.InputOf(&o.Execution))) // a full instance refuses by itself
+			}
+			o.Again = true
+			out.Add(t, o)
+		}
+	}
+	for _, g := range out {
+		g.Key.SendOffers(g.Items)
+	}
+}
+
+// stopCovered tells covered runs to stop, and returns those that have ended.
+func (d *Dispatcher) stopCovered(covered []domain.Execution) (ended []domain.Execution) {
+	for _, e := range covered {
+		if e.State.Terminal() {
+			ended = append(ended, e)
+		} else {
+			d.SendCancel(e)
+		}
+	}
+	return ended
+}
+
+// SendCancel passes a cancel on, if this node serves the instance; whoever
+// does not get it through leaves it to the sweep. A parent's cancel goes to its
+// parts.
+func (d *Dispatcher) SendCancel(e domain.Execution) {
+	if e.OnlyPartsMove() {
+		d.cancels.Add(e)
+		return
+	}
+	if t := d.opt.Fleet.TargetOf(e.Instance); t != nil {
+		t.SendCancel(e)
+	}
+}
