@@ -3,10 +3,8 @@ package dispatch
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -46,7 +44,7 @@ type waitingFor struct {
 	executor domain.ExecutorID
 	runs     []*waiting
 	since    time.Time // when the first of all began to wait
-	hungry   bool      // there is room for runs that wait in the database alone
+	refill   bool      // there is room for runs that wait in the database alone
 }
 
 // survey takes out what waits no more, or is another node's now, and says what is
@@ -59,7 +57,7 @@ func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) 
 		for part := range slices.Chunk(runs, surveyMost) {
 			r.surveyRuns(part, &found, &out, now, held)
 		}
-		if found.hungry || len(found.runs) > 0 {
+		if found.refill || len(found.runs) > 0 {
 			out.executors = append(out.executors, found)
 		}
 	}
@@ -80,9 +78,9 @@ func (r *waitingRoom) all() (list []waitingFor) {
 			queues = slices.AppendSeq(queues, maps.Values(of))
 		}
 		slices.SortFunc(queues, func(a, b *queue) int { return compare(a.old[0], b.old[0]) })
-		found := waitingFor{tenant: at.tenant, executor: id, hungry: at.spilled}
+		found := waitingFor{tenant: at.tenant, executor: id, refill: at.spilled}
 		for _, q := range queues {
-			found.hungry = found.hungry && len(q.old) < maxWaiting/2
+			found.refill = found.refill && len(q.old) < maxWaiting/2
 			found.runs = append(found.runs, q.old...)
 		}
 		list = append(list, found)
@@ -138,7 +136,7 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 	found := d.waiting.survey(now, held)
 	err := d.record(ctx, found.record)
 	err = cmp.Or(err, d.check(ctx, found.check))
-	var hungry []domain.ExecutorID
+	var refill []domain.ExecutorID
 	short := map[domain.ExecutorID]bool{}
 	d.outages.keep(found.executors)
 	for _, x := range found.executors {
@@ -155,12 +153,12 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 		default:
 			d.Room(x.executor, 0, maxWaiting) // should a word of room have been lost
 		}
-		if x.hungry {
-			hungry = append(hungry, x.executor)
+		if x.refill {
+			refill = append(refill, x.executor)
 		}
 	}
-	d.seen.starve(short)
-	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, hungry))
+	d.seen.setShort(short)
+	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, refill))
 }
 
 // heldGrace is how long a partition counts as held after this node held it last:
@@ -295,24 +293,6 @@ func (r *waitingRoom) checked(list []*waiting, fences map[domain.ExecutionID]int
 	}
 }
 
-// lookForInstances looks whether other nodes have instances of an executor that
-// has none here: then they may take what waits for it. If nobody has, the owners
-// of the jobs are told once.
-func (d *Dispatcher) lookForInstances(ctx context.Context, x waitingFor, now time.Time) error {
-	if len(x.runs) == 0 {
-		return nil
-	}
-	online, err := d.opt.Store.CountOnline(ctx, x.tenant, x.executor)
-	if err != nil {
-		return err
-	}
-	if online == 0 {
-		return d.tellOutage(ctx, x, now)
-	}
-	d.outages.over(x.executor)
-	return d.record(ctx, d.waiting.hand(x.runs, recordMost, time.Time{}))
-}
-
 // hand lets other nodes take up to limit runs that are this node's alone, the last
 // of the list first, and returns these.
 func (r *waitingRoom) hand(list []*waiting, limit int, now time.Time) (handed []*waiting) {
@@ -368,81 +348,4 @@ func (r *waitingRoom) spilledOf(e *domain.Execution) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	r.linesOf(e.TenantID, e.Executor).spilled = true
-}
-
-// noExecutorAfter is how long a due execution waits before its owner is told
-// that no instance is online: a restarting application is no news.
-const noExecutorAfter = 10 * time.Second
-
-// outageRepeat is how often the owners of jobs are told at most, while an outage
-// lasts, and when one follows another.
-const outageRepeat = time.Hour
-
-// outages are the executors whose outage was told by this node, with the window
-// of time that it was told in, of those that somebody waits for.
-type outages map[domain.ExecutorID]int64
-
-func (o outages) over(x domain.ExecutorID) { delete(o, x) }
-
-func (o outages) keep(waitedFor []waitingFor) {
-	here := make(map[domain.ExecutorID]bool, len(waitedFor))
-	for _, w := range waitedFor {
-		here[w.executor] = true
-	}
-	maps.DeleteFunc(o, func(x domain.ExecutorID, _ int64) bool { return !here[x] })
-}
-
-// outageJobs bounds how many jobs an alert names.
-const outageJobs = 20
-
-// tellOutage writes one alert for each owner of jobs that are due while no
-// instance of their executor is online on any node.
-func (d *Dispatcher) tellOutage(ctx context.Context, x waitingFor, now time.Time) error {
-	window := now.Truncate(outageRepeat).Unix()
-	if now.Sub(x.since) < noExecutorAfter || d.outages[x.executor] == window {
-		return nil
-	}
-	jobs, err := d.opt.Store.ListWaitingJobs(ctx, x.tenant, x.executor)
-	if err != nil {
-		return err
-	}
-	byOwner := map[string]int{}
-	var events []domain.AlertEvent
-	var names [][]string
-	for _, j := range jobs {
-		spec, err := d.opt.Store.JobSpec(ctx, x.tenant, j.Job, j.Revision)
-		if domain.Is(err, domain.CodeNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		owner := fmt.Sprint(spec.Owner, spec.Alert.IncludeNoExecutor, spec.Alert.Emails, spec.Alert.WebhookURL)
-		at, known := byOwner[owner]
-		if !known {
-			at = len(events)
-			byOwner[owner] = at
-			events = append(events, domain.AlertEvent{
-				ID: d.opt.NewID(), TenantID: x.tenant, Kind: domain.AlertNoExecutor, JobID: j.Job, Revision: j.Revision, CreatedAt: now,
-				DedupeKey: fmt.Sprintf("no_executor/%s/%s/%d", x.executor, j.Job, window),
-			})
-			names = append(names, nil)
-		}
-		names[at] = append(names[at], spec.Name)
-	}
-	for i := range events {
-		list := names[i][:min(len(names[i]), outageJobs)]
-		events[i].Detail = strings.Join(list, ", ")
-		if more := len(names[i]) - len(list); more > 0 {
-			events[i].Detail += fmt.Sprintf(" (+%d)", more)
-		}
-	}
-	if len(events) > 0 {
-		if err := d.opt.Store.RecordAlerts(ctx, events); err != nil {
-			return err
-		}
-		d.log.Warn("no instance of an executor is online", "tenant_id", x.tenant, "executor_id", x.executor, "jobs", len(jobs), "count", len(x.runs))
-	}
-	d.outages[x.executor] = window
-	return nil
 }

@@ -109,7 +109,7 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 			if _, slots, _ := d.opt.Fleet.Share(e.TenantID, e.Executor); slots == 0 {
 				run.polled = d.elsewhere(ctx, e, now)
 			}
-		case d.seen.starved(e.Executor):
+		case d.seen.isShort(e.Executor):
 			run.polled, run.handed = true, now
 		}
 		// A job with a limit on its runs keeps their order in the database.
@@ -152,13 +152,13 @@ type seen struct {
 	short map[domain.ExecutorID]bool // guarded by mu
 }
 
-func (s *seen) starved(x domain.ExecutorID) bool {
+func (s *seen) isShort(x domain.ExecutorID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.short[x]
 }
 
-func (s *seen) starve(short map[domain.ExecutorID]bool) {
+func (s *seen) setShort(short map[domain.ExecutorID]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.short = short
