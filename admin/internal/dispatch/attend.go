@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -54,7 +55,7 @@ func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) 
 	for _, found := range r.all() {
 		runs := found.runs
 		found.runs = nil
-		for part := range slices.Chunk(runs, surveyMost) {
+		for part := range slices.Chunk(runs, runtable.Most) {
 			r.surveyRuns(part, &found, &out, now, held)
 		}
 		if found.refill || len(found.runs) > 0 {
@@ -63,9 +64,6 @@ func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) 
 	}
 	return out
 }
-
-// surveyMost bounds how many runs are looked at while nobody else has the lock.
-const surveyMost = 200
 
 // all returns who waits for each executor, by line.
 func (r *waitingRoom) all() (list []waitingFor) {

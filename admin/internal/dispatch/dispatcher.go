@@ -224,7 +224,7 @@ func (d *Dispatcher) Fire(due []*domain.Execution) { d.enqueue(due, nil) }
 
 func (d *Dispatcher) enqueue(due []*domain.Execution, turns map[domain.ExecutionID]int64) {
 	var parts [offerWorkers][]*domain.Execution
-	for few := range slices.Chunk(due, offerBatch) { // others enter and leave between them
+	for few := range slices.Chunk(due, runtable.Most) {
 		for i, part := range d.due.enter(few, turns) {
 			parts[i] = append(parts[i], part...)
 		}

@@ -235,7 +235,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		switch {
 		case c.offer.Granted:
 		case r.Execution.NotBefore.After(d.opt.Now()):
-			d.early.offered(&r.Execution)
+			d.early.offered(&results[i].Execution)
 		default:
 			answers++
 		}

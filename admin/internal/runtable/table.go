@@ -43,8 +43,12 @@ type Place interface {
 	Attended(now time.Time) bool
 }
 
-// Table has the place of each run. The zero Table is ready for use. Its lock is
-// held for some 100 runs at a time; no other is taken meanwhile.
+// Most is how many runs a room handles before it lets others have the lock, but
+// for those of one line that are let go at once.
+const Most = 200
+
+// Table has the place of each run. The zero Table is ready for use. No other lock
+// is taken while its own is held.
 type Table struct {
 	sync.Mutex
 	runs    map[domain.ExecutionID]entry // guarded by the Mutex

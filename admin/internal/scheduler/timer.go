@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -66,10 +67,22 @@ func (t *Timer) Add(executions ...domain.Execution) { t.add(t.ahead, executions)
 func (t *Timer) AddOnTime(executions ...domain.Execution) { t.add(0, executions) }
 
 func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
-	if len(executions) == 0 {
-		return
+	sooner := false
+	for part := range slices.Chunk(executions, runtable.Most) {
+		sooner = t.addSome(ahead, part) || sooner
 	}
+	if sooner {
+		select {
+		case t.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// addSome reports whether one of them comes first now.
+func (t *Timer) addSome(ahead time.Duration, executions []domain.Execution) (sooner bool) {
 	t.table.Lock()
+	defer t.table.Unlock()
 	before, _, had := t.pending.First()
 	for _, e := range executions {
 		at := e.NotBefore
@@ -85,13 +98,7 @@ func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 		}
 	}
 	after, _, has := t.pending.First()
-	t.table.Unlock()
-	if has && (!had || after < before) {
-		select {
-		case t.wake <- struct{}{}:
-		default:
-		}
-	}
+	return has && (!had || after < before)
 }
 
 // Len returns the number of executions held.
@@ -133,7 +140,10 @@ func (t *Timer) due() (due []*domain.Execution, wait time.Duration) {
 			return due, min(time.Duration(at-now), maxSleep)
 		}
 		t.table.Pass(first.run.ID, first, nil)
-		due = append(due, first.run)
+		if due = append(due, first.run); len(due)%runtable.Most == 0 {
+			t.table.Unlock() // others have their turn
+			t.table.Lock()
+		}
 	}
 }
 
