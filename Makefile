@@ -61,7 +61,7 @@ faults: ## every row of the fault matrix against real processes; ARGS="--only F0
 	go run ./internal/faults run --product $(PRODUCT) $(ARGS)
 
 .PHONY: faults-ci
-faults-ci: ## a selection of them, smaller, in about a quarter of an hour; PRODUCT=mysql: four of them and the proof
+faults-ci: ## a selection of them, smaller, some rows at once; PRODUCT=mysql: four of them and the proof
 	@$(MAKE) --no-print-directory faults ARGS="--ci $(ARGS)"
 
 .PHONY: sim

@@ -2,7 +2,7 @@
 // for each what was missed and what was doubled.
 //
 //	go run ./internal/faults run                      # every row, as docs/dev/reliability.md has them
-//	go run ./internal/faults run --ci                 # a quarter of an hour: fewer injections, shorter pauses
+//	go run ./internal/faults run --ci                 # some minutes: fewer injections, shorter pauses, rows side by side
 //	go run ./internal/faults run --only F01,F19 --rate 400 --rounds 100
 //	go run ./internal/faults run --ci --product mysql # another database server: fewer rows, the short ones
 //	go run ./internal/faults list
@@ -71,6 +71,7 @@ type settings struct {
 	rate   int           // fires per second of the steady load; 0 = the row's own
 	rounds int           // injections; 0 = the row's own
 	lasts  time.Duration // the load, the flood or the faults of F36, F37 and F39; 0 = the row's own
+	lanes  int           // rows at once
 	only   []string
 	json   string
 	md     string
@@ -86,10 +87,11 @@ type settings struct {
 func parse(args []string) (*settings, error) {
 	s := &settings{}
 	flags := flag.NewFlagSet("faults run", flag.ContinueOnError)
-	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses, about a quarter of an hour")
+	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses")
 	flags.IntVar(&s.rate, "rate", 0, "fires per second of the steady load (default 200, with --ci 100)")
 	flags.IntVar(&s.rounds, "rounds", 0, "injections per row (default: as the matrix says; with --ci fewer)")
 	flags.DurationVar(&s.lasts, "for", 0, "how long the overload of F36, the flood of F37 and the faults of F39 last (default 7m, 1m and 30m, with --ci 40s, 10s and 2m)")
+	flags.IntVar(&s.lanes, "lanes", 0, "rows at once (default 1, with --ci on MariaDB 2: most of a row is waiting)")
 	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
 	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")
 	flags.StringVar(&s.md, "markdown", "", "write the table of docs/dev/reliability.md to this file")
@@ -103,6 +105,12 @@ func parse(args []string) (*settings, error) {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	s.product = testenv.Product(*product)
+	if s.lanes <= 0 {
+		s.lanes = 1
+		if s.ci && !s.onMySQL() {
+			s.lanes = 2
+		}
+	}
 	for id := range strings.SplitSeq(*only, ",") {
 		if id = strings.ToUpper(strings.TrimSpace(id)); id != "" {
 			s.only = append(s.only, id)

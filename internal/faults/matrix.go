@@ -8,6 +8,10 @@ const proofID = "PROOF"
 // frees locks and comes back as the other one does.
 var onMySQL = []string{proofID, "F01", "F02", "F03", "F19"}
 
+// alone are the rows whose verdict is a time, or compares figures taken one after
+// the other: they run when no other does.
+var alone = []string{"F02", "F36", "F37"}
+
 // matrix lists the rows in the order of the fault matrix.
 func matrix() []row {
 	return []row{

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/internal/lab"
@@ -93,16 +94,15 @@ func runRows(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var results []result
-	for _, r := range rows {
+	results := play(rows, s.lanes, func(r row) *result {
 		if ctx.Err() != nil {
-			break
+			return nil
 		}
 		began := time.Now()
 		one := runRow(ctx, s, r)
 		one.Stalls = stalls.Since(began)
-		results = append(results, one)
-	}
+		return &one
+	})
 	if err := stalls.Close(); err != nil {
 		return err
 	}
@@ -113,6 +113,39 @@ func runRows(ctx context.Context, args []string) error {
 		return errors.New("interrupted")
 	}
 	return conclude(s, own, results)
+}
+
+// play runs as many rows at once as there are lanes, and after them those that
+// need the machine for themselves. The results are in the order of the rows; nil
+// is none.
+func play(rows []row, lanes int, run func(row) *result) []result {
+	all := make([]*result, len(rows))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range lanes {
+		wg.Go(func() {
+			for i := range next {
+				all[i] = run(rows[i])
+			}
+		})
+	}
+	for i, r := range rows {
+		if !slices.Contains(alone, r.id) {
+			next <- i
+		}
+	}
+	close(next)
+	wg.Wait()
+	var results []result
+	for i, r := range rows {
+		if slices.Contains(alone, r.id) {
+			all[i] = run(r)
+		}
+		if all[i] != nil {
+			results = append(results, *all[i])
+		}
+	}
+	return results
 }
 
 // conclude is nil when every row passed, or could not be run here.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 )
 
 // Net is made by New and removed by Close.
@@ -22,7 +23,11 @@ type Net struct {
 	bridges int
 	spaces  []string
 	undo    [][]string
+	unlock  func() // lets the next one have the addresses
 }
+
+// addresses are the same for every Net of a process: who needs them waits.
+var addresses sync.Mutex
 
 // Unable says why this machine has no network namespaces for us.
 type Unable struct{ Reason string }
@@ -30,7 +35,8 @@ type Unable struct{ Reason string }
 func (e *Unable) Error() string { return "no network namespaces here: " + e.Reason }
 
 // New makes bridges and namespaces (each at most 20). The error is *Unable
-// when the machine does not offer them; nothing is left behind then.
+// when the machine does not offer them; nothing is left behind then. It waits
+// until the Net before it is closed.
 func New(bridges, spaces int) (*Net, error) {
 	if os.Geteuid() != 0 {
 		return nil, &Unable{"it takes root"}
@@ -38,8 +44,9 @@ func New(bridges, spaces int) (*Net, error) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return nil, &Unable{"there is no program ip (iproute2)"}
 	}
+	addresses.Lock()
 	// Interface names have 15 characters at most; the pid keeps runs apart.
-	n := &Net{prefix: fmt.Sprintf("cf%d", os.Getpid()%1000000), bridges: bridges}
+	n := &Net{prefix: fmt.Sprintf("cf%d", os.Getpid()%1000000), bridges: bridges, unlock: sync.OnceFunc(addresses.Unlock)}
 	for b := range bridges {
 		name := n.bridge(b)
 		err := errors.Join(
@@ -126,6 +133,7 @@ func (n *Net) inside(s, b int) string { return fmt.Sprintf("10.231.%d.%d", b+1, 
 
 // Close removes everything; processes in the namespaces should have ended.
 func (n *Net) Close() error {
+	defer n.unlock()
 	var errs []error
 	for i := len(n.undo) - 1; i >= 0; i-- {
 		errs = append(errs, ip(n.undo[i]...))
