@@ -36,7 +36,7 @@ Everything is kept in --data; a second start goes on with it. Ctrl-C stops both.
 		Example: "  carillon demo\n  carillon demo --data /tmp/demo --http 127.0.0.1:9000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := serverConfig(cmd)
+			config, err := serverConfig(cmd.ErrOrStderr(), cmd.Flags())
 			if err != nil {
 				return err
 			}

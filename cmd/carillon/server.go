@@ -30,7 +30,7 @@ func newServerCommand() *cobra.Command {
   carillon server --data /var/lib/carillon --database 'mysql://carillon:…@db:3306/carillon' --sealing-key-file /etc/carillon/sealing.key`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := serverConfig(cmd)
+			config, err := serverConfig(cmd.ErrOrStderr(), cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,10 @@ func printFirstLogin(w io.Writer, node *admin.Admin) {
 // serverFlags are the settings of a node; each is also a CARILLON_ variable
 // and a key of the --config file.
 func serverFlags(f *pflag.FlagSet) {
-	databaseFlags(f)
+	f.String("config", "", "YAML file with settings, by the flags' names")
+	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
+	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
+	f.Duration("run-retention", 0, "how long ended runs and alerts are kept, and deleted jobs and scripts with their revisions (default 2160h, 90 days)")
 	f.Duration("database-wait", 0, "how long a node that starts waits for a database that does not answer before it gives up (default 0, as long as it takes; -1s: not at all)")
 	f.Bool("allow-multi-writer", false, "work with Galera or group replication though it has several writers; give all nodes the same writer endpoint")
 	f.String("node", "", "name of this node (default: host name and port)")
@@ -115,24 +118,31 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("log-format", "text", "text or json")
 }
 
-// databaseFlags say where the database is, to a node and to those that only read.
-func databaseFlags(f *pflag.FlagSet) {
-	f.String("config", "", "YAML file with settings, by the flags' names")
-	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
-	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
-	f.Duration("run-retention", 0, "how long ended runs and alerts are kept, and deleted jobs and scripts with their revisions (default 2160h, 90 days)")
+// someServerFlags gives a command those of the server's flags that it uses. It
+// returns all of them, with which the server's own file can be read.
+func someServerFlags(cmd *cobra.Command, names ...string) *pflag.FlagSet {
+	all := newServerCommand().Flags()
+	for _, name := range names {
+		cmd.Flags().AddFlag(all.Lookup(name))
+	}
+	return all
 }
 
-func serverConfig(cmd *cobra.Command) (admin.Config, error) {
-	configFile, _ := cmd.Flags().GetString("config")
+// serverSettings layers flags, environment and the file of --config.
+func serverSettings(flags *pflag.FlagSet) (*koanf.Koanf, error) {
+	configFile, _ := flags.GetString("config")
 	if configFile == "" {
 		configFile = os.Getenv(settings.Prefix + "CONFIG")
 	}
-	k, err := settings.Load(cmd.Flags(), configFile)
+	return settings.Load(flags, configFile)
+}
+
+func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) {
+	k, err := serverSettings(flags)
 	if err != nil {
 		return admin.Config{}, err
 	}
-	logger, err := newLogger(cmd.ErrOrStderr(), k.String("log-level"), k.String("log-format"))
+	logger, err := newLogger(stderr, k.String("log-level"), k.String("log-format"))
 	if err != nil {
 		return admin.Config{}, err
 	}
@@ -235,20 +245,21 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 
 func newMigrateCommand() *cobra.Command {
 	var dryRun bool
+	var flags *pflag.FlagSet
 	cmd := &cobra.Command{
 		Use:     "migrate",
 		Short:   "Bring the database's tables up to date (server does it at start too)",
 		Example: "  carillon migrate --dry-run --database 'mysql://…'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := serverConfig(cmd)
+			config, err := serverConfig(cmd.ErrOrStderr(), flags)
 			if err != nil {
 				return err
 			}
 			return migrate(cmd.Context(), cmd.OutOrStdout(), config, dryRun)
 		},
 	}
-	serverFlags(cmd.Flags())
+	flags = someServerFlags(cmd, "config", "data", "database", "log-level", "log-format")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the SQL that would run, change nothing")
 	return cmd
 }

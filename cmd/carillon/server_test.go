@@ -16,9 +16,8 @@ import (
 func TestProxySettings(t *testing.T) {
 	config := func(args ...string) (admin.Config, error) {
 		cmd := newServerCommand()
-		cmd.SetErr(io.Discard)
 		require.NoError(t, cmd.ParseFlags(args))
-		return serverConfig(cmd)
+		return serverConfig(io.Discard, cmd.Flags())
 	}
 	want := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8::1/128")}
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,16 +10,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/admin/verify"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command"
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 )
 
 func newVerifyCommand() *cobra.Command {
 	var format, html string
 	var since time.Duration
+	var flags *pflag.FlagSet
 	cmd := &cobra.Command{
 		Use:   "verify DIR... | --since DURATION",
 		Short: "Judge what ran: was every fire time run once, on time and by the rules?",
@@ -33,7 +35,7 @@ Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
   carillon verify out/f01 --html f01.html
   carillon verify out/f01 -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := judge(cmd, args, since)
+			report, err := judge(cmd.Context(), flags, args, since)
 			if err == nil {
 				err = writeReport(cmd.OutOrStdout(), report, format, html)
 			}
@@ -46,7 +48,7 @@ Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
 			return nil
 		},
 	}
-	databaseFlags(cmd.Flags())
+	flags = someServerFlags(cmd, "config", "data", "database", "run-retention")
 	cmd.Flags().DurationVar(&since, "since", 0, "judge the database's fire times since then, for example 24h")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
 	cmd.Flags().StringVar(&html, "html", "", "write a timeline to this file")
@@ -57,22 +59,18 @@ Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
 const notEvidence = 2
 
 // judge goes to the files or to the database.
-func judge(cmd *cobra.Command, paths []string, since time.Duration) (*verify.Report, error) {
+func judge(ctx context.Context, flags *pflag.FlagSet, paths []string, since time.Duration) (*verify.Report, error) {
 	switch {
 	case since < 0, (since == 0) == (len(paths) == 0):
 		return nil, errors.New("give folders with a history, or --since for the database")
 	case since == 0:
 		return verify.CheckPaths("", paths...)
 	}
-	configFile, _ := cmd.Flags().GetString("config")
-	if configFile == "" {
-		configFile = os.Getenv(settings.Prefix + "CONFIG")
-	}
-	k, err := settings.Load(cmd.Flags(), configFile)
+	k, err := serverSettings(flags)
 	if err != nil {
 		return nil, err
 	}
-	return admin.Account(cmd.Context(), admin.Config{
+	return admin.Account(ctx, admin.Config{
 		DataDir: k.String("data"), Database: k.String("database"), RunRetention: k.Duration("run-retention"),
 	}, since)
 }

@@ -73,6 +73,14 @@ func TestVerifyDatabase(t *testing.T) {
 	r = term.run("verify", "--since", "1h", "--data", data)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stdout, "not enough evidence: 0 expected, 0 accounted")
+	// The server's own file is theirs too, with settings that they do not use.
+	file := filepath.Join(t.TempDir(), "carillon.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("data: "+data+"\nhttp: 127.0.0.1:9000\nprofiles: 127.0.0.1:6060\n"), 0o600))
+	r = term.run("migrate", "--dry-run", "--config", file)
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stdout, "up to date")
+	require.Contains(t, term.run("verify", "--since", "1h", "--config", file).stdout, "0 expected")
+	require.Contains(t, term.run("migrate", "--data", data, "--http", "127.0.0.1:9000").stderr, "unknown flag: --http")
 	for _, args := range [][]string{{"--since", "-1h"}, {"--since", "2161h"}, {"somewhere", "--since", "1h"}} {
 		require.Equal(t, 2, term.run(append([]string{"verify", "--data", data}, args...)...).code, args)
 	}
