@@ -164,6 +164,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // every calls f again and again until ctx ends, and at once when now asks for it.
+// A panic is a failure.
 // That it fails, and that it works again, is told once each.
 func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{}, task string, f func() error) {
 	tick := time.NewTicker(d)
@@ -176,7 +177,8 @@ func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{
 		case <-tick.C:
 		case <-now:
 		}
-		err := f()
+		err := rescue.Call(f)
+		g.tellFault(err)
 		switch was := failing; {
 		case err != nil && !was:
 			g.log.Warn("a recurring task fails", "task", task, "err", err)
@@ -214,10 +216,13 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 			_ = conn.Close() // they may try again
 			continue
 		}
-		g.conns.Go(func() {
-			g.tellFault(rescue.Call(func() error { return g.serveConn(ctx, conn, who) }))
-		})
+		g.spawn(func() error { return g.serveConn(ctx, conn, who) })
 	}
+}
+
+// spawn runs f until Serve returns at the latest; a panic costs f alone.
+func (g *Gateway) spawn(f func() error) {
+	g.conns.Go(func() { g.tellFault(rescue.Call(f)) })
 }
 
 // tellFault tells of a panic.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,24 +13,6 @@ import (
 
 	"github.com/carillon-sched/carillon/proto"
 )
-
-// writes is a stream that keeps the sizes of its writes and when they came.
-type writes struct {
-	start time.Time
-	mu    sync.Mutex
-	at    []time.Duration // guarded by mu
-	bytes int             // guarded by mu
-}
-
-func (w *writes) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at = append(w.at, time.Since(w.start))
-	w.bytes += len(p)
-	return len(p), nil
-}
-
-func (*writes) SetWriteDeadline(time.Time) error { return nil }
 
 // parcels is a stream that holds each frame until it is let through, and keeps
 // what they were.

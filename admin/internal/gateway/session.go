@@ -205,7 +205,13 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 			g.opt.Sink.Freed(s, s.Free())
 		}
 	}
-	s.watch.start(func() time.Duration { return g.look(s) })
+	s.watch.start(func() (again time.Duration) {
+		if err := rescue.Call(func() error { again = g.look(s); return nil }); err != nil {
+			s.close(err)
+			return proto.HeartbeatTimeout
+		}
+		return again
+	})
 	g.tally.opened.Add(1)
 	defer g.tally.ended.Add(1)
 	from := addressOf(s.socket.RemoteAddr())
@@ -223,7 +229,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	}
 	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.occupancy.slots)
 	if unheld != nil && g.opt.Inventory != nil {
-		g.conns.Go(func() { g.endUnheld(ctx, s, *unheld) }) // may outlast the session by one look
+		g.spawn(func() error { g.endUnheld(ctx, s, *unheld); return nil }) // may outlast the session by one look
 	}
 	g.opt.Sink.Joined(s)
 
@@ -241,7 +247,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.pings.Wait()
 	g.registry.remove(s)
 	g.opt.Sink.Left(s)
-	g.conns.Go(func() { g.reclaimEnded(ctx, s) }) // outlasts the session by a second or so
+	g.spawn(func() error { g.reclaimEnded(ctx, s); return nil }) // outlasts the session by a second or so
 	g.wakeSettle()
 	return s.err()
 }

@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"context"
+	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/rescue"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -83,5 +87,49 @@ func TestWatchLooksWhenItWasAsked(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Len(t, looks, 3)
+	})
+}
+
+// faulty has a fault where it hears of a doubt.
+type faulty struct{ *recorder }
+
+func (faulty) Doubted(*Session) { panic("doubted") }
+
+// TestAPanicOfALookCostsItsSession, and no other.
+func TestAPanicOfALookCostsItsSession(t *testing.T) {
+	b := startWith(t, func(o *Options) { o.Sink = faulty{o.Sink.(*recorder)} })
+	other := b.join(bootB, 5)
+	get(t, b.rec.joined)
+	conn, answer := b.dial(hello(goodToken, bootA))
+	require.Nil(t, answer.Error)
+	deaf := &deafConn{Conn: conn}
+	b.joinOver(deaf, answer, &proto.Register{InstanceName: "i", Slots: 5, Handlers: []*proto.Handler{{Name: "close-day"}}})
+	s := get(t, b.rec.joined)
+	deaf.deaf.Lock()
+	defer deaf.deaf.Unlock()
+	require.True(t, s.Reserve(7, 1, 1, 0))
+	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
+	require.Same(t, s, get(t, b.rec.left))
+	require.NotEmpty(t, rescue.Stack(s.err()))
+	require.EqualValues(t, 1, other.beats(&proto.Heartbeat{Seq: 1}).Seq)
+}
+
+// TestARecurringTaskOutlivesAPanic and is told of it.
+func TestARecurringTaskOutlivesAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told strings.Builder
+		g := New(Options{Logger: slog.New(slog.NewTextHandler(&told, nil))})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second+time.Millisecond)
+		defer cancel()
+		calls := 0
+		g.every(ctx, time.Second, nil, "count", func() error {
+			if calls++; calls == 2 {
+				panic("two")
+			}
+			return nil
+		})
+		require.Equal(t, 3, calls)
+		require.Contains(t, told.String(), `task=count err="panic: two"`)
+		require.Contains(t, told.String(), "works again")
 	})
 }
