@@ -148,7 +148,7 @@ func (s *stage) floodLog(ctx context.Context, j *judged, flood string) (handed, 
 	}
 	var dropped int64
 	for after := int64(0); ; {
-		page, err := s.readLog(ctx, key, apiclient.GetRunLogParams{Limit: 5000, After: after})
+		page, err := s.readLog(ctx, key, apiclient.GetRunLogParams{Limit: 5000, After: after, Wait: "20s"})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -163,8 +163,10 @@ func (s *stage) floodLog(ctx context.Context, j *judged, flood string) (handed, 
 		if !page.Complete {
 			return 0, 0, fmt.Errorf("the log of the flood is not complete at line %d", page.LastLine)
 		}
-		if page.Truncated {
-			return 0, 0, errors.New("lines of the flood are missing without a word")
+		for _, m := range page.Counts.Missing {
+			if m.Why == "lost" {
+				return 0, 0, fmt.Errorf("%d lines of the flood are missing without a word", m.Lines)
+			}
 		}
 		return kept + dropped, kept, nil
 	}
@@ -178,7 +180,7 @@ type logPage struct {
 			Key     string
 			Dropped int64
 		}
-	}
+	} `json:"lines"`
 }
 
 func (s *stage) readLog(ctx context.Context, run string, params apiclient.GetRunLogParams) (logPage, error) {
