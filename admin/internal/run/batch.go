@@ -56,7 +56,7 @@ type Outcome struct {
 	Callbacks []Callback
 	Born      []domain.Execution // parts to insert
 	Ended     []*Move            // parents that ended because their parts have
-	Crowded   []domain.JobID     // jobs for whose slots somebody began to wait
+	Contended []domain.JobID     // jobs for whose slots somebody began to wait
 }
 
 // AttemptKey names an archived attempt.

@@ -151,7 +151,7 @@ func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
 
 // waitForInstance leaves a broadcast due. It keeps its place before later runs.
 func (b *Batch) waitForInstance(m *Move, r *store.SpreadResult) error {
-	if s := b.slotToTake(m); s != nil && !s.Believed {
+	if s := b.slotToTake(m); s != nil && !s.FromCache {
 		s.enqueue(&m.E)
 	}
 	r.Status = store.OfferBlocked

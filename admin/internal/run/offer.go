@@ -131,7 +131,7 @@ func (b *Batch) enter(m *Move, since time.Time, r *store.OfferResult) (in bool, 
 // block lets an execution wait for its job's slot, or drops it. A retry is not
 // dropped: its run has begun, and only the try waits.
 func (b *Batch) block(m *Move, s *Slot, r *store.OfferResult) error {
-	b.Crowded = append(b.Crowded, s.Job)
+	b.Contended = append(b.Contended, s.Job)
 	// A run of a backfill waits instead: it was asked for, and it is not late.
 	if m.Spec.Blocking == domain.BlockDiscard && m.E.State == domain.Due && m.E.Attempt == 0 && m.E.Cause != domain.CauseBackfill {
 		fx, err := m.E.Discard(b.Now, "an earlier run of the job had not ended")
@@ -152,7 +152,7 @@ func (b *Batch) block(m *Move, s *Slot, r *store.OfferResult) error {
 // take their place. When a later run has done so before, m itself is ended:
 // later.
 func (b *Batch) cover(m *Move, s *Slot) (covered []domain.Execution, later bool, err error) {
-	if s.Believed {
+	if s.FromCache {
 		return nil, false, nil // it is free, or this transaction is repeated
 	}
 	me := WaiterOf(&m.E)

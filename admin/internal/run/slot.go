@@ -14,11 +14,11 @@ type Slot struct {
 	Job    domain.JobID
 	Tenant domain.TenantID
 
-	// Believed: it was not loaded. Nobody waits, and there is a place for
+	// FromCache: it was not loaded. Nobody waits, and there is a place for
 	// one run, or one run's place to give back: Holders is the difference.
 	// Limit is how many may hold it then.
-	Believed bool
-	Limit    int
+	FromCache bool
+	Limit     int
 
 	Holders, Waiters       int64
 	HoldersWas, WaitersWas int64 // as they were loaded
@@ -72,7 +72,7 @@ func millis(t time.Time) int64 {
 // Admits reports whether e may take a place: there is a free one for it and
 // for all that have waited for an earlier fire time.
 func (s *Slot) Admits(e *domain.Execution, limit int) bool {
-	if s.Believed {
+	if s.FromCache {
 		return true
 	}
 	me := WaiterOf(e)
@@ -94,7 +94,7 @@ func (s *Slot) take(e *domain.Execution) {
 
 func (s *Slot) release() {
 	s.freed = true
-	if s.Believed {
+	if s.FromCache {
 		s.Holders--
 		return
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // twoNodes are two stores on one database, as two admin nodes have them. here
-// believes to know what it planned; there moves it on behind its back.
+// has cached what it planned; there moves it on behind its back.
 type twoNodes struct {
 	*world
 	t           *testing.T
@@ -60,7 +60,7 @@ func (n *twoNodes) finish(s *Store, granted ...store.GrantResult) []store.Finish
 
 // belief is how many batches were written without reading, and how many had to
 // be repeated, since the last call.
-func (n *twoNodes) belief() (believed, stale int64) {
+func (n *twoNodes) cacheCounts() (cached, stale int64) {
 	return n.here.Rows.Hits.Swap(0), n.here.Rows.Stale.Swap(0)
 }
 
@@ -89,11 +89,11 @@ func TestLivesWithoutReading(t *testing.T) {
 			require.Equal(t, store.FinishStored, r.Code)
 			view, err := n.there.FindExecution(t.Context(), n.tenant, planned[i].ID)
 			require.NoError(t, err)
-			require.Equal(t, view.Execution, r.Execution, "what was believed is what is stored")
+			require.Equal(t, view.Execution, r.Execution, "what was cached is what is stored")
 			require.Equal(t, domain.Succeeded, view.State)
 		}
-		believed, stale := n.belief()
-		require.EqualValues(t, 3, believed)
+		cached, stale := n.cacheCounts()
+		require.EqualValues(t, 3, cached)
 		require.Zero(t, stale)
 		require.Zero(t, n.holders())
 	})
@@ -112,10 +112,10 @@ func TestStaleRowInABatch(t *testing.T) {
 		require.Equal(t, domain.Cancelled, offered[1].Execution.State)
 		require.Equal(t, 2, n.holders())
 		require.EqualValues(t, 1, offered[0].Execution.Fence)
-		_, stale := n.belief()
+		_, stale := n.cacheCounts()
 		require.EqualValues(t, 1, stale)
 
-		// The other node gives one back and offers it anew; we believe that it
+		// The other node gives one back and offers it anew; our cache says that it
 		// is ours to grant.
 		_, err = n.there.GiveBackOffers(t.Context(), []store.GiveBack{{Tenant: n.tenant, ID: planned[0].ID, Fence: 1, Instance: n.instance}})
 		require.NoError(t, err)
@@ -129,8 +129,8 @@ func TestStaleRowInABatch(t *testing.T) {
 }
 
 // A refusal writes nothing that a guard could check, so it is never decided on
-// belief: here this node believes that the run waits for its second offer.
-func TestRefusalIsReadNotBelieved(t *testing.T) {
+// cache: here this node has cached that the run waits for its second offer.
+func TestRefusalIsReadNotCached(t *testing.T) {
 	onTwoNodes(t, domain.BlockParallel, func(t *testing.T, n *twoNodes) {
 		one := n.plan(1)[0]
 		n.offer(n.here, one)
@@ -138,10 +138,10 @@ func TestRefusalIsReadNotBelieved(t *testing.T) {
 		require.NoError(t, err)
 		granted := n.grant(n.there, n.offer(n.there, one)...)
 		require.True(t, granted[0].Granted)
-		n.belief()
+		n.cacheCounts()
 		require.Equal(t, store.FinishStored, n.finish(n.here, granted...)[0].Code, "or the result would be lost")
 		require.Equal(t, domain.Succeeded, n.state(one.ID))
-		_, stale := n.belief()
+		_, stale := n.cacheCounts()
 		require.EqualValues(t, 1, stale)
 	})
 }
@@ -159,17 +159,17 @@ func TestStaleSlot(t *testing.T) {
 		// ours[1] runs here; a later run of its job queues up there.
 		mine := n.grant(n.here, offered[1])
 		require.Equal(t, store.OfferBlocked, n.offer(n.there, theirs[1])[0].Status)
-		n.belief()
+		n.cacheCounts()
 		finished := n.finish(n.here, mine...)
 		require.Equal(t, store.FinishStored, finished[0].Code)
 		require.Len(t, finished[0].Woken, 1)
 		require.Equal(t, theirs[1].ID, finished[0].Woken[0].ID, "who waits is woken")
-		_, stale := n.belief()
+		_, stale := n.cacheCounts()
 		require.EqualValues(t, 1, stale)
 
-		// The slot is read for a while now, not believed.
+		// The slot is read for a while now, not taken from the cache.
 		require.Equal(t, store.OfferMade, n.offer(n.here, theirs[1])[0].Status)
-		_, stale = n.belief()
+		_, stale = n.cacheCounts()
 		require.Zero(t, stale)
 		n.finish(n.there, running...)
 		require.Equal(t, 1, n.holders())
@@ -183,13 +183,13 @@ func TestOnlyWhatHasChangedIsReadAgain(t *testing.T) {
 		require.NoError(t, n.there.RecordStarts(t.Context(), []store.Start{{
 			Tenant: n.tenant, ID: granted[1].Execution.ID, Fence: granted[1].Execution.Fence, Instance: n.instance, StartedAt: time.Now(),
 		}}))
-		n.belief()
+		n.cacheCounts()
 		for _, f := range n.finish(n.here, granted...) {
 			require.Equal(t, store.FinishStored, f.Code)
 		}
-		believed, stale := n.belief()
+		cached, stale := n.cacheCounts()
 		require.EqualValues(t, 1, stale)
-		require.EqualValues(t, 1, believed, "two of three were written as they were believed to be")
+		require.EqualValues(t, 1, cached, "two of three were written as they were cached")
 		require.Zero(t, n.holders())
 	})
 }
@@ -199,20 +199,20 @@ func TestOnlyWhatIsRefusedIsReadAgain(t *testing.T) {
 	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
 		granted := n.grant(n.here, n.offer(n.here, n.plan(1)...)...)
 		granted[2].Execution.Fence++ // of an attempt that is not known
-		n.belief()
+		n.cacheCounts()
 		finished := n.finish(n.here, granted...)
 		require.Equal(t, store.FinishStored, finished[0].Code)
 		require.Equal(t, store.FinishStored, finished[1].Code)
 		require.Equal(t, store.FinishStale, finished[2].Code)
-		believed, stale := n.belief()
+		cached, stale := n.cacheCounts()
 		require.EqualValues(t, 1, stale)
-		require.EqualValues(t, 1, believed)
+		require.EqualValues(t, 1, cached)
 		require.Equal(t, 1, n.holders())
 	})
 }
 
-// A clock that is believed to be ahead, or behind, decides nothing.
-func TestBelievedClockIsGuarded(t *testing.T) {
+// A cached clock that is ahead, or behind, decides nothing.
+func TestCachedClockIsGuarded(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, mysqlOptions(t))
@@ -238,7 +238,7 @@ func TestForgottenRowsAreRead(t *testing.T) {
 	onTwoNodes(t, domain.BlockSerial, func(t *testing.T, n *twoNodes) {
 		planned := n.plan(1)
 		n.here.Rows.Entries.Remove(planned[0].ID)
-		offered := n.offer(n.here, planned...) // one is read, two are believed
+		offered := n.offer(n.here, planned...) // one is read, two are from the cache
 		for _, r := range offered {
 			require.Equal(t, store.OfferMade, r.Status)
 		}

@@ -233,7 +233,7 @@ func (b *Batch) Save() error {
 		b.invalidated = true
 		return db.ErrStale
 	}
-	for _, job := range b.Crowded {
+	for _, job := range b.Contended {
 		b.s.Rows.noteContended(job)
 	}
 	slices.SortFunc(changes, func(a, b db.Change[record.ExecutionRow]) int { return cmp.Compare(a.After.ID, b.After.ID) })

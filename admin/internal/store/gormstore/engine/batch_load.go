@@ -351,7 +351,7 @@ const coverQueue = 100
 // cannot change while the slot is locked.
 func (b *Batch) coverable() (ids []domain.ExecutionID, err error) {
 	for job, s := range b.Slots {
-		if !b.covers[job] || s.Believed {
+		if !b.covers[job] || s.FromCache {
 			continue
 		}
 		for _, w := range s.Queue {

@@ -34,7 +34,7 @@ func (r *recorder) ExecContext(_ context.Context, query string, _ ...any) (sql.R
 // Slots that are written from the cache are locked by the statement that writes them.
 // Places taken and given back for several tenants are one statement along the
 // primary key, not one for each kind of change in the order of a map.
-func TestBelievedSlotsInOrder(t *testing.T) {
+func TestCachedSlotsInOrder(t *testing.T) {
 	r := &recorder{}
 	slots := map[domain.JobID]*run.Slot{}
 	for job := domain.JobID(1); job <= 40; job++ {
@@ -51,7 +51,7 @@ func TestBelievedSlotsInOrder(t *testing.T) {
 
 // Many kinds of change in one statement do what each of them says, and nothing
 // when one of them does not hold.
-func TestBelievedSlotsMixed(t *testing.T) {
+func TestCachedSlotsMixed(t *testing.T) {
 	for driver, dsn := range map[string]func() string{
 		"sqlite": func() string { return filepath.Join(t.TempDir(), "c.db") }, "mysql": func() string { return testenv.Database(t) },
 	} {
@@ -61,12 +61,12 @@ func TestBelievedSlotsMixed(t *testing.T) {
 			s, err := db.Open(o)
 			require.NoError(t, err)
 			defer s.Close()
-			testBelievedSlotsMixed(t, s)
+			testCachedSlotsMixed(t, s)
 		})
 	}
 }
 
-func testBelievedSlotsMixed(t *testing.T, s *db.DB) {
+func testCachedSlotsMixed(t *testing.T, s *db.DB) {
 	write := func(slots map[domain.JobID]*run.Slot) error {
 		return s.RunRepeatable(t.Context(), "write slots", func(t *db.Tx) error { return saveCachedSlots(t, slots) })
 	}

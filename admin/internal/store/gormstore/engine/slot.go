@@ -15,7 +15,7 @@ import (
 
 // cachedSlot is the slot of a job of which one execution moves.
 func cachedSlot(r ref, limit int) *run.Slot {
-	return &run.Slot{Job: r.job, Tenant: r.tenant, Believed: true, Limit: limit}
+	return &run.Slot{Job: r.job, Tenant: r.tenant, FromCache: true, Limit: limit}
 }
 
 // lockSlots locks the slot rows of jobs, in the order of their ids.
@@ -119,7 +119,7 @@ func saveSlots(t *db.Tx, slots map[domain.JobID]*run.Slot) error {
 	var leave []string
 	for _, job := range slices.Sorted(maps.Keys(slots)) {
 		s := slots[job]
-		if s.Believed {
+		if s.FromCache {
 			continue
 		}
 		if s.Holders != s.HoldersWas || s.Waiters != s.WaitersWas {
@@ -185,7 +185,7 @@ func saveCachedSlots(t *db.Tx, slots map[domain.JobID]*run.Slot) error {
 	var all []domain.JobID
 	groups := map[slotChange][]domain.JobID{}
 	for _, job := range slices.Sorted(maps.Keys(slots)) {
-		if s := slots[job]; s.Believed && s.Holders != 0 {
+		if s := slots[job]; s.FromCache && s.Holders != 0 {
 			all = append(all, job)
 			groups[changeOf(s)] = append(groups[changeOf(s)], job)
 		}
