@@ -11,7 +11,7 @@ const (
 	jsonschema = "admin/internal/jsonschema"
 	spelling   = "internal/spelling"
 	batch      = "admin/internal/batch"
-	rescue     = "admin/internal/rescue"
+	panics     = "admin/internal/panics"
 	secret     = "admin/internal/secret"
 	store      = "admin/internal/store"
 
@@ -90,8 +90,8 @@ func rooms() []Room {
 
 		{domain, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
-		{batch, []string{rescue}, whyPure},
-		{rescue, nil, whyPure},
+		{batch, []string{panics}, whyPure},
+		{panics, nil, whyPure},
 		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
 		{httpconn, nil, "it counts connections and knows nothing of what they ask for"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
@@ -101,10 +101,10 @@ func rooms() []Room {
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
 		{runRoom, []string{domain, store}, "it decides on rows that were loaded: storage and simulator load them, each in its way"},
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
-		{database, []string{store, domain, rescue, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
+		{database, []string{store, domain, panics, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
 		{record, []string{store, domain, database}, "it knows rows and what they mean, and not what becomes of them"},
-		{storeEngine, []string{store, runRoom, logchunk, domain, rescue, database, record}, "it moves runs, and does not know who looks at them"},
-		{storeConsole, []string{store, runRoom, logchunk, domain, rescue, database, record, storeEngine}, "it shows and edits nouns; what that does to runs is the engine's"},
+		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
+		{storeConsole, []string{store, runRoom, logchunk, domain, panics, database, record, storeEngine}, "it shows and edits nouns; what that does to runs is the engine's"},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
@@ -112,15 +112,15 @@ func rooms() []Room {
 		{"admin/internal/lease", []string{domain, store}, whySide},
 		{timerheap, nil, whyPure},
 		{runtable, []string{domain}, "it says where runs are; what becomes of them is for the rooms that hold them to decide"},
-		{"admin/internal/scheduler", []string{domain, store, timing, rescue, timerheap, runtable}, whySide},
+		{"admin/internal/scheduler", []string{domain, store, timing, panics, timerheap, runtable}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch, timerheap, runtable}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
-		{gateway, []string{domain, store, batch, rescue, "proto", failpoint, direct}, whySide},
+		{gateway, []string{domain, store, batch, panics, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
-		{"admin/internal/maintenance", []string{domain, store, rescue}, whySide},
+		{"admin/internal/maintenance", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
-		{alerting, []string{domain, store, rescue, secret}, whySide},
+		{alerting, []string{domain, store, panics, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret}, whySide},
 		{webhookChannel, []string{alerting, domain, secret}, whySide},
 		{auth, []string{domain, store, secret}, whySide},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 )
 
 const (
@@ -47,7 +47,7 @@ func (s *Service) send(ctx context.Context, j job) {
 	s.nameInstance(ctx, j.notice)
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, j.sender.Timeout())
-	err := rescue.Call(func() error { return j.sender.Send(bounded, j.notice) })
+	err := panics.Catch(func() error { return j.sender.Send(bounded, j.notice) })
 	cancel()
 	took := time.Since(began)
 	s.metrics.duration.WithLabelValues(j.sender.Channel()).Observe(took.Seconds())

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 )
 
 // Queue collects items of one kind. Create it with New or NewFair; Add is safe
@@ -279,7 +279,7 @@ func (q *Queue[T]) guarded(ctx context.Context, items []T) {
 		return
 	}
 	kept := slices.Clone(items) // flush owns items
-	err := rescue.Call(func() error { q.flush(ctx, items); return nil })
+	err := panics.Catch(func() error { q.flush(ctx, items); return nil })
 	switch half := len(kept) / 2; {
 	case err == nil:
 	case half == 0:

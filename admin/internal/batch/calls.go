@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 )
 
 // Calls makes few questions about many of many questions about one: whatever is
@@ -95,8 +95,8 @@ func (c *Calls[Q, A]) answer(ctx context.Context, asked []*call[Q, A]) {
 		list[i] = one.question
 	}
 	var answers []A
-	err := rescue.Call(func() (err error) { answers, err = c.ask(ctx, list); return err })
-	if half := len(asked) / 2; half > 0 && rescue.Stack(err) != "" {
+	err := panics.Catch(func() (err error) { answers, err = c.ask(ctx, list); return err })
+	if half := len(asked) / 2; half > 0 && panics.Stack(err) != "" {
 		c.answer(ctx, asked[:half])
 		c.answer(ctx, asked[half:])
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 )
 
 // slow answers with the double after a second and keeps how many it was asked.
@@ -114,7 +114,7 @@ func TestAPanicIsTheErrorOfItsQuestion(t *testing.T) {
 					got, err := calls.Do(t.Context(), i)
 					if i == 7 {
 						assert.ErrorContains(t, err, "seven")
-						assert.NotEmpty(t, rescue.Stack(err))
+						assert.NotEmpty(t, panics.Stack(err))
 					} else if assert.NoError(t, err) {
 						assert.Equal(t, i, got)
 					}

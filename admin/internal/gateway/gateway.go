@@ -14,7 +14,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -177,7 +177,7 @@ func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{
 		case <-tick.C:
 		case <-now:
 		}
-		err := rescue.Call(f)
+		err := panics.Catch(f)
 		g.tellFault(err)
 		switch was := failing; {
 		case err != nil && !was:
@@ -222,12 +222,12 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 
 // spawn runs f until Serve returns at the latest; a panic costs f alone.
 func (g *Gateway) spawn(f func() error) {
-	g.conns.Go(func() { g.tellFault(rescue.Call(f)) })
+	g.conns.Go(func() { g.tellFault(panics.Catch(f)) })
 }
 
 // tellFault tells of a panic.
 func (g *Gateway) tellFault(err error) {
-	if stack := rescue.Stack(err); stack != "" {
+	if stack := panics.Stack(err); stack != "" {
 		g.log.Error("a fault of this node has ended a connection, or what it asked for", "err", err, "stack", stack)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -206,7 +206,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 		}
 	}
 	s.watch.start(func() (again time.Duration) {
-		if err := rescue.Call(func() error { again = g.look(s); return nil }); err != nil {
+		if err := panics.Catch(func() error { again = g.look(s); return nil }); err != nil {
 			s.close(err)
 			return proto.HeartbeatTimeout
 		}
@@ -235,9 +235,9 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 
 	var commands sync.WaitGroup
 	commands.Go(func() {
-		s.closeForFault(fmt.Errorf("read commands: %w", rescue.Call(func() error { return g.readCommands(s, io.command) })))
+		s.closeForFault(fmt.Errorf("read commands: %w", panics.Catch(func() error { return g.readCommands(s, io.command) })))
 	})
-	s.closeForFault(fmt.Errorf("read control: %w", rescue.Call(func() error { return g.readControl(ctx, s, io) })))
+	s.closeForFault(fmt.Errorf("read control: %w", panics.Catch(func() error { return g.readControl(ctx, s, io) })))
 
 	_ = s.mux.Close()
 	s.watch.stop()

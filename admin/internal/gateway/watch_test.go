@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -110,7 +110,7 @@ func TestAPanicOfALookCostsItsSession(t *testing.T) {
 	require.True(t, s.Reserve(7, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
 	require.Same(t, s, get(t, b.rec.left))
-	require.NotEmpty(t, rescue.Stack(s.err()))
+	require.NotEmpty(t, panics.Stack(s.err()))
 	require.EqualValues(t, 1, other.beats(&proto.Heartbeat{Seq: 1}).Seq)
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -145,7 +145,7 @@ func (s *Sweeper) every(ctx context.Context, step string, interval time.Duration
 	defer tick.Stop()
 	broken := false
 	for {
-		err := rescue.Call(func() error { return f(ctx) })
+		err := panics.Catch(func() error { return f(ctx) })
 		if ctx.Err() != nil {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -110,7 +110,7 @@ func (p *Planner) Run(ctx context.Context) {
 	defer tick.Stop()
 	broken := false
 	for {
-		err := rescue.Call(func() error { return p.Claim(ctx) })
+		err := panics.Catch(func() error { return p.Claim(ctx) })
 		if ctx.Err() != nil {
 			return
 		}

@@ -58,7 +58,7 @@ func (n *twoNodes) finish(s *Store, granted ...store.GrantResult) []store.Finish
 	return out
 }
 
-// belief is how many batches were written without reading, and how many had to
+// cacheCounts is how many batches were written without reading, and how many had to
 // be repeated, since the last call.
 func (n *twoNodes) cacheCounts() (cached, stale int64) {
 	return n.here.Rows.Hits.Swap(0), n.here.Rows.Stale.Swap(0)
@@ -129,7 +129,7 @@ func TestStaleRowInABatch(t *testing.T) {
 }
 
 // A refusal writes nothing that a guard could check, so it is never decided on
-// cache: here this node has cached that the run waits for its second offer.
+// the cache: here this node has cached that the run waits for its second offer.
 func TestRefusalIsReadNotCached(t *testing.T) {
 	onTwoNodes(t, domain.BlockParallel, func(t *testing.T, n *twoNodes) {
 		one := n.plan(1)[0]
@@ -249,7 +249,7 @@ func TestForgottenRowsAreRead(t *testing.T) {
 	})
 }
 
-// Every statement that changes executions counts the version up, or belief
+// Every statement that changes executions counts the version up, or the cache
 // would not notice it.
 func TestEveryUpdateOfExecutionsCountsTheVersion(t *testing.T) {
 	files, err := filepath.Glob("*.go")

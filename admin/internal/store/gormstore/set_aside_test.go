@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -269,7 +269,7 @@ func TestOnlySomeThatPanicAreSetAside(t *testing.T) {
 	w := newWorld(t, s, 40, domain.BlockSerial)
 	bad := map[domain.ExecutionID]error{}
 	for _, e := range w.plan(1) {
-		bad[e.ID] = rescue.Call(func() error { panic("all of them") })
+		bad[e.ID] = panics.Catch(func() error { panic("all of them") })
 	}
 	require.ErrorContains(t, s.SetAside(t.Context(), bad), "too many have panicked")
 	counts, err := s.CountExecutions(t.Context(), w.tenant, time.Time{})

@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
@@ -67,9 +67,9 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, expand func(s
 		for i, r := range rows {
 			ids[i] = r.ID
 			var told []domain.Delivery
-			err := rescue.Call(func() error { told = expand(contexts[i]); return nil })
+			err := panics.Catch(func() error { told = expand(contexts[i]); return nil })
 			if err != nil { // it is told to nobody, and keeps no other from being told
-				s.Logger.Error("an alert cannot be told", "event", r.ID, "kind", r.Kind, "err", err, "stack", rescue.Stack(err))
+				s.Logger.Error("an alert cannot be told", "event", r.ID, "kind", r.Kind, "err", err, "stack", panics.Stack(err))
 			}
 			for _, d := range told {
 				row, err := s.newDelivery(r, d, now)

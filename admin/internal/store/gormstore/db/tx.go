@@ -15,7 +15,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/proto/failpoint"
 )
 
@@ -132,7 +132,7 @@ func (s *DB) try(ctx context.Context, step string, landed func(context.Context) 
 	defer cancel()
 	backoff := TxBackoff
 	for try := 1; ; try++ {
-		err := rescue.Call(func() error { return once(ctx) }) // whoever asked has an answer to errors
+		err := panics.Catch(func() error { return once(ctx) }) // whoever asked has an answer to errors
 		if err == nil {
 			return nil
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -134,7 +134,7 @@ func (s *core) moveBatch(t *db.Tx, ids []domain.ExecutionID, o LoadOptions, move
 		return nil, err
 	}
 	b = s.MakeBatch(t, len(ids), o)
-	return b, rescue.Call(func() error {
+	return b, panics.Catch(func() error {
 		if err := b.loadAll(ids, o); err != nil {
 			return err
 		}

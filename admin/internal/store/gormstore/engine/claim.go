@@ -12,7 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -221,7 +221,7 @@ func (s *core) planTriggers(t *db.Tx, now time.Time, triggers []*record.TriggerR
 	for i, r := range triggers {
 		planned := store.TriggerPlan{Err: s.Specs.Why(keys[i])}
 		if cached, ok := specs[keys[i]]; ok {
-			err := rescue.Call(func() error { planned = plan(now, r.Trigger(), cached.Spec); return nil })
+			err := panics.Catch(func() error { planned = plan(now, r.Trigger(), cached.Spec); return nil })
 			planned.Err = cmp.Or(err, planned.Err)
 		}
 		if planned.Err != nil {

@@ -16,7 +16,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/rescue"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
@@ -50,7 +50,7 @@ func (b *Batch) culprit(err error) domain.ExecutionID {
 // isRowError reports whether an error may come of what stands in a row, so that it
 // would be the same the next time.
 func isRowError(err error) bool {
-	var p *rescue.Panic
+	var p *panics.Panic
 	var my *mysql.MySQLError
 	var lite *sqlite.Error
 	switch {
@@ -105,12 +105,12 @@ func (s *core) bisect(ctx context.Context, suspects []domain.ExecutionID, fails 
 func (s *core) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) error {
 	var all error
 	for _, id := range slices.Sorted(maps.Keys(bad)) {
-		var p *rescue.Panic
+		var p *panics.Panic
 		if errors.As(bad[id], &p) && !s.panics.Allow() {
 			all = errors.Join(all, fmt.Errorf("execution %s is not set aside, too many have panicked: %w", id, bad[id]))
 			continue
 		}
-		s.Logger.Error("execution set aside", "execution_id", id, "err", bad[id], "stack", rescue.Stack(bad[id]))
+		s.Logger.Error("execution set aside", "execution_id", id, "err", bad[id], "stack", panics.Stack(bad[id]))
 		s.Rows.forget(id)
 		err := s.RunRepeatable(ctx, "set aside", func(t *db.Tx) error { return s.setAside(t, id, bad[id]) })
 		all = errors.Join(all, err)
@@ -273,7 +273,7 @@ func (s *Triggers) quarantine(ctx context.Context, bad map[domain.JobID]error) {
 	var told []domain.AlertEvent
 	for _, job := range slices.Sorted(maps.Keys(bad)) {
 		if _, known := s.QuarantinedUntil.Get(job); !known {
-			s.Logger.Error("a job cannot be planned", "job_id", job, "err", bad[job], "stack", rescue.Stack(bad[job]))
+			s.Logger.Error("a job cannot be planned", "job_id", job, "err", bad[job], "stack", panics.Stack(bad[job]))
 		}
 		s.QuarantinedUntil.Add(job, time.Now().Add(quarantineFor))
 		told = append(told, domain.AlertEvent{

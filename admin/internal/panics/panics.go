@@ -1,6 +1,6 @@
-// Package rescue answers: what does a panic cost? The work that panicked, and
+// Package panics answers: what does a panic cost? The work that panicked, and
 // nobody else's (promise P15).
-package rescue
+package panics
 
 import (
 	"errors"
@@ -36,9 +36,9 @@ func Stack(err error) string {
 // it passes.
 type Unwinding interface{ Unwinds() }
 
-// Call returns what f returns, or a *Panic when f panics. It is safe for
+// Catch returns what f returns, or a *Panic when f panics. It is safe for
 // concurrent use.
-func Call(f func() error) (err error) {
+func Catch(f func() error) (err error) {
 	defer func() {
 		v := recover()
 		if _, on := v.(Unwinding); on {
