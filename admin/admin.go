@@ -254,10 +254,10 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		NewID: a.ids.Next, Plan: a.schedules.Plan,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.runs.Pending,
 	})
-	floods := batch.NewFloods(max(1, runtime.GOMAXPROCS(0)/2))
-	backlog := batch.NewBacklog(maxResults)
+	flushLimit := batch.NewFlushLimit(max(1, runtime.GOMAXPROCS(0)/2))
+	backpressure := batch.NewBackpressure(maxResults)
 	a.completer = completer.New(completer.Options{
-		Store: watched, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, Floods: floods, Backlog: backlog, Ended: a.ended,
+		Store: watched, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
@@ -277,7 +277,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
-		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, Floods: floods, Backlog: backlog, Ended: a.completer.Ended,
+		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
 	})
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}

@@ -2,40 +2,40 @@ package batch
 
 import "sync"
 
-// Backlog holds a queue back while too much of the same owner's waits in
+// Backpressure holds a queue back while too much of the same owner's waits in
 // another one, further on the path of the items: what has been begun is ended
 // before more is begun. Without it a step that is quicker than the last one
 // fills the path, and what is on its way costs more the longer it is
-// (docs/adr/0035). The zero value is of no use; create it with NewBacklog.
-type Backlog struct {
+// (docs/adr/0035). The zero value is of no use; create it with NewBackpressure.
+type Backpressure struct {
 	most int // fixed
 
-	mu      sync.Mutex    // taken with a queue's lock held; takes none itself
-	waiting map[int64]int // guarded by mu: items by owner
-	heeding []func()      // guarded by mu: wake those that are held back
+	mu        sync.Mutex    // taken with a queue's lock held; takes none itself
+	waiting   map[int64]int // guarded by mu: items by owner
+	throttled []func()      // guarded by mu: wake those that are held back
 }
 
-// NewBacklog returns a Backlog that holds an owner back while more than most of
-// his items wait.
-func NewBacklog(most int) *Backlog {
-	return &Backlog{most: most, waiting: map[int64]int{}}
+// NewBackpressure returns a Backpressure that holds an owner back while more than
+// most of his items wait.
+func NewBackpressure(most int) *Backpressure {
+	return &Backpressure{most: most, waiting: map[int64]int{}}
 }
 
-// Fills makes the queue's items count. Call it once, before Run, for queues made
-// by NewFair or NewOrdered.
-func (q *Queue[T]) Fills(b *Backlog) { q.items.(*fair[T]).fills = b }
+// CountsInto makes the queue's items count. Call it once, before Run, for queues
+// made by NewFair or NewOrdered.
+func (q *Queue[T]) CountsInto(b *Backpressure) { q.items.(*fair[T]).countsInto = b }
 
-// Heeds makes the queue flush nothing of an owner who is held back. Call it
-// once, before Run, for queues made by NewFair or NewOrdered.
-func (q *Queue[T]) Heeds(b *Backlog) {
-	q.items.(*fair[T]).heeds = b
+// ThrottledBy makes the queue flush nothing of an owner who is held back. Call
+// it once, before Run, for queues made by NewFair or NewOrdered.
+func (q *Queue[T]) ThrottledBy(b *Backpressure) {
+	q.items.(*fair[T]).throttledBy = b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.heeding = append(b.heeding, q.wake)
+	b.throttled = append(b.throttled, q.wake)
 }
 
-// add counts n more items of an owner, or fewer. A nil Backlog counts nothing.
-func (b *Backlog) add(owner int64, n int) {
+// add counts n more items of an owner, or fewer. A nil Backpressure counts nothing.
+func (b *Backpressure) add(owner int64, n int) {
 	if b == nil || n == 0 {
 		return
 	}
@@ -48,14 +48,14 @@ func (b *Backlog) add(owner int64, n int) {
 		delete(b.waiting, owner)
 	}
 	if was > b.most && was+n <= b.most {
-		for _, wake := range b.heeding {
+		for _, wake := range b.throttled {
 			wake()
 		}
 	}
 }
 
-// holds reports whether an owner is held back.
-func (b *Backlog) holds(owner int64) bool {
+// exceeded reports whether an owner is held back.
+func (b *Backpressure) exceeded(owner int64) bool {
 	if b == nil {
 		return false
 	}

@@ -19,7 +19,7 @@ func TestABacklogHoldsItsOwnerBack(t *testing.T) {
 		var mu sync.Mutex
 		var others []time.Duration // how long the other owner's items took through both steps
 		count, deepest := 0, 0
-		backlog := NewBacklog(most)
+		backpressure := NewBackpressure(most)
 		last := NewFair(1, batch, placeOf, func(_ context.Context, items []item) {
 			time.Sleep(10 * time.Millisecond)
 			mu.Lock()
@@ -38,8 +38,8 @@ func TestABacklogHoldsItsOwnerBack(t *testing.T) {
 			defer mu.Unlock()
 			deepest = max(deepest, last.Len())
 		})
-		last.Fills(backlog)
-		first.Heeds(backlog)
+		last.CountsInto(backpressure)
+		first.ThrottledBy(backpressure)
 		var wg sync.WaitGroup
 		for _, q := range []*Queue[item]{first, last} {
 			wg.Go(func() { q.Run(ctx) })
@@ -63,7 +63,7 @@ func TestABacklogHoldsItsOwnerBack(t *testing.T) {
 			require.LessOrEqual(t, took, 25*time.Millisecond)
 		}
 		mu.Unlock()
-		require.Empty(t, backlog.waiting)
+		require.Empty(t, backpressure.waiting)
 		cancel()
 		wg.Wait()
 	})

@@ -62,11 +62,12 @@ func NewFair[T any](workers, max int, place func(*T) Place, flush func(ctx conte
 	return newQueue(workers+1, max, newFair(workers, place), flush)
 }
 
-// Bound puts the queue's floods under a bound that it shares with other queues.
+// LimitFlushes puts the queue's floods under a bound that it shares with other
+// queues.
 // Call it once, before Run, first for the queue that comes last on the items'
 // path. It is for queues made by NewFair or NewOrdered.
-func (q *Queue[T]) Bound(floods *Floods) {
-	q.items.(*fair[T]).bound = floods.join(q.wake)
+func (q *Queue[T]) LimitFlushes(l *FlushLimit) {
+	q.items.(*fair[T]).flushLimit = l.join(q.wake)
 }
 
 // Pace sets the least time between the beginnings of two flushes of Run: what

@@ -38,15 +38,15 @@ const pruneEvery = time.Second
 // database free. Without others a flood has all of it.
 type fair[T any] struct {
 	// fixed after construction
-	place   func(*T) Place
-	workers int
-	ordered bool // an owner's items are in one flush at a time
-	bound   *flooded
-	fills   *Backlog
-	heeds   *Backlog
-	now     func() time.Time
-	dead    func(*T) bool // nil: none is
-	dropped func([]T)
+	place       func(*T) Place
+	workers     int
+	ordered     bool // an owner's items are in one flush at a time
+	flushLimit  *limitedQueue
+	countsInto  *Backpressure
+	throttledBy *Backpressure
+	now         func() time.Time
+	dead        func(*T) bool // nil: none is
+	dropped     func([]T)
 
 	pruned time.Time // when dead items were looked for last
 
@@ -142,7 +142,7 @@ func (f *fair[T]) push(items []T) {
 		}
 		f.last = p.Owner
 		o.push(p, entry[T]{rank: p.Rank, seq: f.count, since: now, item: &own[i]})
-		f.fills.add(o.id, 1)
+		f.countsInto.add(o.id, 1)
 		f.count++
 		f.size++
 	}
@@ -162,7 +162,7 @@ func (f *fair[T]) prune() {
 		for _, h := range []*heap[T]{&o.items, &o.fresh} {
 			h.prune(f.dead, &dropped)
 		}
-		f.fills.add(o.id, o.len()-before)
+		f.countsInto.add(o.id, o.len()-before)
 		f.size += o.len() - before
 		if o.len() == 0 {
 			delete(f.owners, o.id)
@@ -177,17 +177,17 @@ func (f *fair[T]) prune() {
 func (f *fair[T]) take(limit int) ([]T, func()) {
 	f.prune()
 	if len(f.ring) < 2 && !f.now().Before(f.mixedTil) {
-		f.bound.pass()
+		f.flushLimit.withdraw()
 		if f.floods+f.others >= f.workers {
 			return nil, nil
 		}
 		return f.flush(&f.floods, limit, limit, func(*owner[T]) bool { return true })
 	}
 	part := max(limit/floodPart, 1)
-	flood := func(o *owner[T]) bool { return o.len() > part && !f.busy[o.id] && !f.heeds.holds(o.id) }
+	flood := func(o *owner[T]) bool { return o.len() > part && !f.busy[o.id] && !f.throttledBy.exceeded(o.id) }
 	floods := f.floods < (f.workers+1)/2 && slices.ContainsFunc(f.ring, flood)
 	if !floods {
-		f.bound.pass()
+		f.flushLimit.withdraw()
 	}
 	if f.others < f.workers {
 		items, done := f.flush(&f.others, limit, limit, func(o *owner[T]) bool { return o.len() <= part })
@@ -195,18 +195,18 @@ func (f *fair[T]) take(limit int) ([]T, func()) {
 			return items, done
 		}
 	}
-	if !floods || !f.bound.enter() {
+	if !floods || !f.flushLimit.acquire() {
 		return nil, nil
 	}
 	items, done := f.flush(&f.floods, limit, part, flood)
 	began := f.now()
-	return items, func() { done(); f.bound.leave(f.now().Sub(began)) }
+	return items, func() { done(); f.flushLimit.release(f.now().Sub(began)) }
 }
 
 // unbind ends what others have to say about this queue.
 func (f *fair[T]) unbind() {
-	f.bound.pass()
-	f.bound, f.heeds = nil, nil
+	f.flushLimit.withdraw()
+	f.flushLimit, f.throttledBy = nil, nil
 }
 
 // flush takes up to limit items, at most share of one owner, from those that
@@ -214,7 +214,7 @@ func (f *fair[T]) unbind() {
 func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bool) ([]T, func()) {
 	var turn, rest []*owner[T]
 	for _, o := range f.ring {
-		if kind(o) && !f.busy[o.id] && !f.heeds.holds(o.id) {
+		if kind(o) && !f.busy[o.id] && !f.throttledBy.exceeded(o.id) {
 			o.left = share
 			turn = append(turn, o)
 		} else {
@@ -236,7 +236,7 @@ func (f *fair[T]) flush(underWay *int, limit, share int, kind func(*owner[T]) bo
 		o := turn[0]
 		turn = turn[1:]
 		out = append(out, *o.pop().item)
-		f.fills.add(o.id, -1)
+		f.countsInto.add(o.id, -1)
 		f.size--
 		o.left--
 		switch {

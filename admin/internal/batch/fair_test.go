@@ -166,9 +166,9 @@ func TestFairQueueProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &fairModel{f: newFair(rapid.IntRange(1, 3).Draw(t, "workers"), placeOf), waiting: map[int64][]item{}, missed: map[int64]int{}}
 		m.f.ordered = rapid.Bool().Draw(t, "ordered")
-		floods := NewFloods(1)
-		floods.after = func(_ time.Duration, do func()) { do() } // nobody waits here
-		m.f.bound = floods.join(func() {})
+		l := NewFlushLimit(1)
+		l.after = func(_ time.Duration, do func()) { do() } // nobody waits here
+		m.f.flushLimit = l.join(func() {})
 		t.Repeat(map[string]func(*rapid.T){
 			"add": m.add, "take": m.take, "end": m.end,
 			"": func(t *rapid.T) {

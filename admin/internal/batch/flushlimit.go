@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Floods bounds how many flushes of floods are under way at once in several
+// FlushLimit bounds how many flushes of floods are under way at once in several
 // queues together. They share a database and its processors with everybody
 // else: with a flush of each queue under way, those of the owners who have
 // little would find all of it busy. It bounds nothing while a queue has one
@@ -17,41 +17,41 @@ import (
 //
 // A place that becomes free goes to the queue that comes last on the path of
 // the items and has a flood: what has been begun is ended first.
-type Floods struct {
+type FlushLimit struct {
 	after func(rest time.Duration, do func()) // fixed after construction
 
 	mu     sync.Mutex // taken with a queue's lock held; takes none itself
 	free   int
-	queues []*flooded // by rank, the last step first
+	queues []*limitedQueue // by rank, the last step first
 }
 
-// flooded is one queue's wish.
-type flooded struct {
-	floods *Floods
-	wake   func()
-	wants  bool // guarded by floods.mu
+// limitedQueue is one queue's wish.
+type limitedQueue struct {
+	limit *FlushLimit
+	wake  func()
+	wants bool // guarded by limit.mu
 }
 
-// NewFloods returns a bound of n flushes.
-func NewFloods(n int) *Floods {
-	return &Floods{free: n, after: func(rest time.Duration, do func()) { time.AfterFunc(rest, do) }}
+// NewFlushLimit returns a bound of n flushes.
+func NewFlushLimit(n int) *FlushLimit {
+	return &FlushLimit{free: n, after: func(rest time.Duration, do func()) { time.AfterFunc(rest, do) }}
 }
 
 // join adds a queue; earlier ones come first.
-func (f *Floods) join(wake func()) *flooded {
+func (f *FlushLimit) join(wake func()) *limitedQueue {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := &flooded{floods: f, wake: wake}
+	q := &limitedQueue{limit: f, wake: wake}
 	f.queues = append(f.queues, q)
 	return q
 }
 
-// enter takes a place. Without one, wake is called when there may be one.
-func (q *flooded) enter() bool {
+// acquire takes a place. Without one, wake is called when there may be one.
+func (q *limitedQueue) acquire() bool {
 	if q == nil {
 		return true
 	}
-	f := q.floods
+	f := q.limit
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if q.wants = f.free == 0 || f.firstLocked(q); q.wants {
@@ -62,7 +62,7 @@ func (q *flooded) enter() bool {
 }
 
 // firstLocked reports whether a queue before q waits for a place.
-func (f *Floods) firstLocked(q *flooded) bool {
+func (f *FlushLimit) firstLocked(q *limitedQueue) bool {
 	for _, other := range f.queues {
 		if other == q {
 			return false
@@ -74,26 +74,26 @@ func (f *Floods) firstLocked(q *flooded) bool {
 	return false
 }
 
-// pass withdraws the wish of a queue that has no flood, or no worker for it.
-func (q *flooded) pass() {
+// withdraw ends the wish of a queue that has no flood, or no worker for it.
+func (q *limitedQueue) withdraw() {
 	if q == nil {
 		return
 	}
-	q.floods.mu.Lock()
-	defer q.floods.mu.Unlock()
+	q.limit.mu.Lock()
+	defer q.limit.mu.Unlock()
 	if q.wants {
 		q.wants = false
-		q.floods.wakeLocked()
+		q.limit.wakeLocked()
 	}
 }
 
-// leave gives a place back after its rest. The queue's worker is about to look
-// for more, so the queue counts as wishing until that has entered or passed.
-func (q *flooded) leave(took time.Duration) {
+// release gives a place back after its rest. The queue's worker is about to look
+// for more, so the queue counts as wishing until that has acquired or withdrawn.
+func (q *limitedQueue) release(took time.Duration) {
 	if q == nil {
 		return
 	}
-	f := q.floods
+	f := q.limit
 	f.mu.Lock()
 	q.wants = true
 	f.mu.Unlock()
@@ -105,7 +105,7 @@ func (q *flooded) leave(took time.Duration) {
 	})
 }
 
-func (f *Floods) wakeLocked() {
+func (f *FlushLimit) wakeLocked() {
 	if f.free == 0 {
 		return
 	}

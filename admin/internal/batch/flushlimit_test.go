@@ -50,9 +50,9 @@ func TestFloodsOfSeveralQueuesTakeTurns(t *testing.T) {
 			}
 		}
 		last, first := NewFair(2, 40, placeOf, flush(1)), NewOrdered(40, placeOf, flush(0))
-		bound := NewFloods(1)
-		last.Bound(bound)
-		first.Bound(bound)
+		limit := NewFlushLimit(1)
+		last.LimitFlushes(limit)
+		first.LimitFlushes(limit)
 		other := func(q *Queue[item]) { q.Add(item{owner: 2, rank: time.Now().UnixNano()}) }
 		var wg sync.WaitGroup
 		for _, q := range []*Queue[item]{last, first} {
@@ -95,12 +95,12 @@ func TestFloodsOfSeveralQueuesTakeTurns(t *testing.T) {
 // TestNothingIsLeftBehindABoundWhenStopping: the last flush takes all that is
 // queued, whoever else has the place.
 func TestNothingIsLeftBehindABoundWhenStopping(t *testing.T) {
-	bound := NewFloods(1)
-	holder := bound.join(func() {})
-	require.True(t, holder.enter())
+	limit := NewFlushLimit(1)
+	holder := limit.join(func() {})
+	require.True(t, holder.acquire())
 	got := 0
 	q := NewFair(1, 10, placeOf, func(_ context.Context, items []item) { got += len(items) })
-	q.Bound(bound)
+	q.LimitFlushes(limit)
 	for i := range 100 {
 		q.Add(item{owner: int64(i % 2)})
 	}

@@ -51,11 +51,11 @@ type Options struct {
 	// Later takes executions that may be offered (again) at their NotBefore.
 	Later  func(...domain.Execution)
 	Logger *slog.Logger
-	// Floods bounds the transactions under way for tenants with a backlog,
+	// FlushLimit bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
-	Floods *batch.Floods
-	// Backlog counts the results that wait; may be nil.
-	Backlog *batch.Backlog
+	FlushLimit *batch.FlushLimit
+	// Backpressure counts the results that wait; may be nil.
+	Backpressure *batch.Backpressure
 	// Ended is called for executions that a report moved on; may be nil.
 	Ended func([]domain.Execution)
 	// Returned is called for executions that had ended before, and whose handler
@@ -105,11 +105,11 @@ func New(opt Options) *Completer {
 		c.log.Error("a question of a handler cannot be answered", "execution_id", s.ID, "err", err)
 		s.From.Unanswered(1)
 	})
-	if opt.Floods != nil {
-		c.results.Bound(opt.Floods)
+	if opt.FlushLimit != nil {
+		c.results.LimitFlushes(opt.FlushLimit)
 	}
-	if opt.Backlog != nil {
-		c.results.Fills(opt.Backlog)
+	if opt.Backpressure != nil {
+		c.results.CountsInto(opt.Backpressure)
 	}
 	return c
 }

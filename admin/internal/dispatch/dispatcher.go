@@ -85,12 +85,12 @@ type Options struct {
 	Now    func() time.Time // the database's clock
 	NewID  func() int64
 	Logger *slog.Logger
-	// Floods bounds the transactions under way for tenants with a backlog,
+	// FlushLimit bounds the transactions under way for tenants with a backlog,
 	// while others come too; nil: not.
-	Floods *batch.Floods
-	// Backlog counts the results that wait: while a tenant has too many of them,
+	FlushLimit *batch.FlushLimit
+	// Backpressure counts the results that wait: while a tenant has too many of them,
 	// nothing more of his is offered; may be nil.
-	Backlog *batch.Backlog
+	Backpressure *batch.Backpressure
 	// Ended is called for executions that an offer ended (discarded); may be nil.
 	Ended func([]domain.Execution)
 	// Random is a source of random numbers, safe for concurrent use; nil: the
@@ -159,8 +159,8 @@ func New(opt Options) *Dispatcher {
 	d.answers.Expects(d.expected.soon)
 	for _, q := range d.dueQueues {
 		q.Drops(func(e **domain.Execution) bool { return (*e).Expired(opt.Now()) }, func(gone []*domain.Execution) { d.due.begin(gone).end() })
-		if opt.Backlog != nil {
-			q.Heeds(opt.Backlog)
+		if opt.Backpressure != nil {
+			q.ThrottledBy(opt.Backpressure)
 		}
 	}
 	for _, q := range d.dueQueues {
@@ -172,10 +172,10 @@ func New(opt Options) *Dispatcher {
 	d.admits.Guards(func(k domain.LimitKey, err error) {
 		d.log.Error("a limit cannot be looked after", "limit", k, "err", err)
 	})
-	if opt.Floods != nil {
-		d.answers.Bound(opt.Floods)
+	if opt.FlushLimit != nil {
+		d.answers.LimitFlushes(opt.FlushLimit)
 		for _, q := range d.dueQueues {
-			q.Bound(opt.Floods)
+			q.LimitFlushes(opt.FlushLimit)
 		}
 	}
 	return d
