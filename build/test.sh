@@ -111,8 +111,14 @@ mysql_paths='^(TestTheWholePath|TestSchedulesFireOnceOnSeveralNodes|TestNodesCom
 test_ui() {
   run -as step -name ui-build -- make --no-print-directory build
   run -as lines -name ui-unit -- npm --prefix web-ui run --silent test
-  run -as lines -name clients -- build/clients.sh
+  # Clients are made and the browser waits: at once.
+  local clients
+  tally run -as lines -name clients -- build/clients.sh >.cache/clients.log 2>&1 &
+  clients=$!
   CARILLON_BIN=$PWD/bin/carillon run -as lines -name ui-browser -- npm --prefix web-ui run --silent e2e
+  wait "$clients" || status=1
+  printf '\n-- clients\n'
+  cat .cache/clients.log
 }
 
 tally clear
