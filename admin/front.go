@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -38,7 +39,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Draining:  a.draining.Load, Closing: a.closing.Load,
 		UI: a.config.UI, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
-		Waits:         api.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
+		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
 		SecureCookies: api.SecureCookies(a.config.SecureCookies), TrustedProxies: a.config.TrustedProxies,
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/api"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 )
 
@@ -29,7 +29,7 @@ type port struct {
 // startFront begins to answer probes; UI, API and metrics follow with open.
 func (a *Admin) startFront() *port {
 	reason := &atomic.Pointer[string]{}
-	starting := api.Starting(func() string { return *reason.Load() })
+	starting := web.Starting(func() string { return *reason.Load() })
 	p := &port{reason: reason}
 	p.starts("it has not reached its database yet")
 	p.serve(a.httpListener, a.httpConns, "UI and API", starting)
@@ -44,8 +44,8 @@ func (p *port) serve(l net.Listener, in *httpconn.Limiter, what string, handler 
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) }),
 		ReadHeaderTimeout: 5 * time.Second, // and what the API adds
 	}
-	api.ServerTimeouts(p.server)
-	in.Serve(p.server, api.Probes(), api.Crowded)
+	web.ServerTimeouts(p.server)
+	in.Serve(p.server, web.Probes(), web.Crowded)
 	go func() { // ends with stop, which Run and Close call
 		defer close(p.ended)
 		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

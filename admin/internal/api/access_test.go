@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -27,10 +28,10 @@ func TestAPIKeys(t *testing.T) {
 
 	list := w.call("acme/admin", "GET", "/api-keys", nil).is(200)
 	require.NotContains(t, string(list.body), key.Secret)
-	require.Len(t, into[Page[APIKey]](list).Items, 1)
+	require.Len(t, into[web.Page[APIKey]](list).Items, 1)
 	w.call("acme/admin", "DELETE", "/api-keys/"+key.ID, nil).is(204)
 	w.call("key", "GET", "/me", nil).problem(401, "unauthenticated")
-	require.Empty(t, into[Page[APIKey]](w.call("acme/admin", "GET", "/api-keys", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[APIKey]](w.call("acme/admin", "GET", "/api-keys", nil).is(200)).Items)
 
 	for name, body := range map[string]map[string]any{
 		"past expiry":  {"name": "x", "role": "viewer", "expiresAt": "2020-01-01T00:00:00Z"},
@@ -43,7 +44,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	key = into[CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "viewer", "expiresAt": expires.Format(time.RFC3339)}).is(201))
-	require.Equal(t, instant(expires), *key.ExpiresAt)
+	require.Equal(t, web.Instant(expires), *key.ExpiresAt)
 }
 
 func TestUsers(t *testing.T) {
@@ -76,7 +77,7 @@ func TestUsers(t *testing.T) {
 	w.call(admin, "DELETE", path, nil).is(204)
 	login(reset.Password).problem(401, "unauthenticated")
 	w.call(admin, "GET", "/users", nil).is(200)
-	for _, u := range into[Page[User]](w.call(admin, "GET", "/users", nil).is(200)).Items {
+	for _, u := range into[web.Page[User]](w.call(admin, "GET", "/users", nil).is(200)).Items {
 		require.NotEqual(t, "ann", u.Username)
 	}
 	for name, body := range map[string]map[string]any{
@@ -146,10 +147,10 @@ func TestInvitation(t *testing.T) {
 	invite("acme-viewer").problem(409, "conflict")
 	invite("no name").problem(422, "validation_failed")
 
-	mine := into[Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200).golden("my_invitations"))
+	mine := into[web.Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200).golden("my_invitations"))
 	require.Len(t, mine.Items, 1)
 	require.Equal(t, "acme", mine.Items[0].Tenant.Name)
-	require.Empty(t, into[Page[MyInvitation]](w.call("beta/editor", "GET", "/me/invitations", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[MyInvitation]](w.call("beta/editor", "GET", "/me/invitations", nil).is(200)).Items)
 	accept := "/me/invitations/" + one.ID + "/accept"
 	w.call("beta/admin", "POST", accept, nil).problem(404, "not_found")
 	w.call("acme/admin", "POST", accept, nil).problem(404, "not_found")
@@ -171,7 +172,7 @@ func TestInvitation(t *testing.T) {
 	// The name that nobody has cannot be claimed by making it.
 	w.call("beta/admin", "POST", "/users", map[string]any{"username": "nobody-at-all", "role": "viewer", "password": "late but welcome"}).is(201)
 	w.bearers["late"] = into[Login](w.call("", "POST", "/auth/login", map[string]any{"username": "nobody-at-all", "password": "late but welcome"}).is(200)).AccessToken
-	require.Empty(t, into[Page[MyInvitation]](w.call("late", "GET", "/me/invitations", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[MyInvitation]](w.call("late", "GET", "/me/invitations", nil).is(200)).Items)
 }
 
 func TestInvitationsThatAreNotAccepted(t *testing.T) {
@@ -180,13 +181,13 @@ func TestInvitationsThatAreNotAccepted(t *testing.T) {
 		return into[Invitation](w.call(by, "POST", "/invitations", map[string]any{"username": name, "role": "admin"}).is(201))
 	}
 	open := func() int {
-		return len(into[Page[Invitation]](w.call("acme/admin", "GET", "/invitations", nil).is(200)).Items)
+		return len(into[web.Page[Invitation]](w.call("acme/admin", "GET", "/invitations", nil).is(200)).Items)
 	}
 
 	declined := invite("acme/admin", "beta-viewer")
 	w.call("beta/viewer", "POST", "/me/invitations/"+declined.ID+"/decline", nil).is(204)
 	w.call("beta/viewer", "POST", "/me/invitations/"+declined.ID+"/accept", nil).problem(404, "not_found")
-	require.Empty(t, into[Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200)).Items)
 	require.Equal(t, 1, open(), "the tenant does not learn that there is somebody who declined")
 
 	taken := invite("acme/admin", "beta-editor")
@@ -221,7 +222,7 @@ func TestTenants(t *testing.T) {
 	for _, name := range []string{"Gamma", "1gamma", "ga mma", "-x", "x-", "123", "a/b"} {
 		w.call("platform", "POST", "/tenants", map[string]any{"name": name}).problem(422, "validation_failed")
 	}
-	require.Len(t, into[Page[Tenant]](w.call("platform", "GET", "/tenants", nil).is(200)).Items, 4)
+	require.Len(t, into[web.Page[Tenant]](w.call("platform", "GET", "/tenants", nil).is(200)).Items, 4)
 }
 
 func TestJoinTokens(t *testing.T) {
@@ -239,7 +240,7 @@ func TestJoinTokens(t *testing.T) {
 
 	list := w.call("acme/admin", "GET", path, nil).is(200)
 	require.NotContains(t, string(list.body), token.Secret)
-	require.Equal(t, 1, into[Page[JoinToken]](list).Items[0].Uses)
+	require.Equal(t, 1, into[web.Page[JoinToken]](list).Items[0].Uses)
 
 	w.call("acme/admin", "DELETE", path+"/"+token.ID, nil).is(204)
 	require.Equal(t, domain.CodeUnauthenticated, domain.CodeOf(verify("boot-2").Err))

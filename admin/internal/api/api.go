@@ -6,22 +6,18 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"sync"
+	"reflect"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
-
-// base is the prefix of all versioned operations.
-const base = "/api/v1"
 
 // Runner is what the engine does for a run that somebody asked for.
 type Runner interface {
@@ -108,7 +104,7 @@ type Deps struct {
 	// RunRetention is how long ended runs are kept; 0: not known.
 	RunRetention time.Duration
 	// Waits bounds requests that wait or stream.
-	Waits Waits
+	Waits web.Waits
 	// SecureCookies says when cookies are for TLS only.
 	SecureCookies SecureCookies
 	// TrustedProxies are the networks from which X-Forwarded-For, X-Real-IP and
@@ -118,27 +114,9 @@ type Deps struct {
 
 // API is the HTTP side of a node. It is an http.Handler and starts nothing.
 type API struct {
-	// fixed after construction
-	deps     Deps
-	log      *slog.Logger
-	engine   *gin.Engine
-	huma     huma.API
-	policies map[string]policy // by "METHOD /path"
-	requests *requestMetrics
-	waits    *waits
-	rates    *rates
-	origins  *http.CrossOriginProtection
-
-	specOnce sync.Once
-	spec     []byte // guarded by specOnce
-}
-
-// ServerTimeouts sets the limits that the API relies on.
-func ServerTimeouts(s *http.Server) {
-	s.ReadHeaderTimeout = 5 * time.Second // slow headers hold a connection for no longer
-	s.IdleTimeout = 2 * time.Minute
-	s.WriteTimeout = 0 // waiting for runs and logs is bounded per request
-	s.MaxHeaderBytes = 32 << 10
+	*web.Server // fixed after construction
+	deps        Deps
+	log         *slog.Logger
 }
 
 // New builds the handler.
@@ -171,19 +149,17 @@ func New(deps Deps) (*API, error) {
 	if deps.Metrics == nil {
 		deps.Metrics = prometheus.NewRegistry()
 	}
-	a := &API{
-		deps: deps, log: deps.Logger.With("component", "api"), policies: map[string]policy{},
-		requests: newRequestMetrics(deps.Metrics), waits: newWaits(deps.Waits), origins: http.NewCrossOriginProtection(),
-	}
-	a.rates = newRates(func(ctx context.Context, tenant domain.TenantID) (int64, error) {
-		return deps.Store.MaxOf(ctx, tenant, domain.QuotaAPICalls)
+	a := &API{deps: deps, log: deps.Logger.With("component", "api")}
+	a.Server = web.New(web.Options{
+		Document: description(),
+		Authenticate: func(ctx context.Context, bearer, ip string) (auth.Identity, error) {
+			return deps.Auth.Authenticate(ctx, bearer, ip)
+		},
+		CallsPerSecond: func(ctx context.Context, tenant domain.TenantID) (int64, error) {
+			return deps.Store.MaxOf(ctx, tenant, domain.QuotaAPICalls)
+		},
+		Closing: deps.Closing, UI: deps.UI, Waits: deps.Waits, TrustedProxies: deps.TrustedProxies, Metrics: deps.Metrics, Logger: a.log,
 	})
-	gin.SetMode(gin.ReleaseMode)
-	a.engine = gin.New()
-	a.engine.RedirectTrailingSlash = false
-	a.engine.HandleMethodNotAllowed = true
-	a.engine.Use(a.identifyRequest, a.recoverPanic, a.guardAPI)
-	a.huma = humagin.New(a.engine, humaConfig())
 	a.routes()
 	return a, nil
 }
@@ -198,9 +174,6 @@ func MetricsAlone(r *prometheus.Registry) http.Handler {
 	mux.Handle("GET /metrics", metricsHandler(r))
 	return mux
 }
-
-// ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
 
 func (a *API) routes() {
 	a.registerSession()
@@ -230,22 +203,15 @@ func (a *API) routes() {
 	a.registerOverview()
 	a.registerSystem()
 	a.registerCluster()
-	markNullable(a.huma.OpenAPI().Components.Schemas)
-
-	a.plain(public, http.MethodGet, "/healthz", a.healthz)
-	a.plain(public, http.MethodGet, "/readyz", a.readyz)
+	a.Plain(web.Public, http.MethodGet, "/healthz", a.healthz)
+	a.Plain(web.Public, http.MethodGet, "/readyz", a.readyz)
 	if a.deps.MetricsElsewhere {
-		a.plain(public, http.MethodGet, "/metrics", func(c *gin.Context) {
-			a.writeProblem(c, newProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound, "metrics are on another port of this node (--metrics-listen)"))
+		a.Plain(web.Public, http.MethodGet, "/metrics", func(c *gin.Context) {
+			a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound, "metrics are on another port of this node (--metrics-listen)"))
 		})
 	} else {
-		a.plain(public, http.MethodGet, "/metrics", gin.WrapH(metricsHandler(a.deps.Metrics)))
+		a.Plain(web.Public, http.MethodGet, "/metrics", gin.WrapH(metricsHandler(a.deps.Metrics)))
 	}
-	a.plain(public, http.MethodGet, documentPath, a.openAPI)
-	// Where people look for it first.
-	a.plain(public, http.MethodGet, "/openapi.json", redirect(documentPath))
-	a.plain(public, http.MethodGet, "/api", redirect(a.referencePath()))
-	a.plain(public, http.MethodGet, "/api/docs", redirect(a.referencePath()))
-	a.engine.NoRoute(a.noRoute)
-	a.engine.NoMethod(a.noMethod)
+	a.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")
+	a.ServeDocument(a.deps.UI != nil)
 }

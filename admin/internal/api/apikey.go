@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -37,8 +38,8 @@ func apiKeyOf(k domain.APIKey) APIKey {
 	return APIKey{
 		CallExecutors: callable,
 		ID:            domain.UserID(k.ID).String(), Name: k.Name, Prefix: k.Prefix, Role: string(k.Role),
-		CreatedAt: instant(k.CreatedAt), CreatedBy: k.CreatedBy,
-		LastUsedAt: instantOrNull(k.LastUsedAt), ExpiresAt: instantOrNull(k.ExpiresAt),
+		CreatedAt: web.Instant(k.CreatedAt), CreatedBy: k.CreatedBy,
+		LastUsedAt: web.InstantOrNull(k.LastUsedAt), ExpiresAt: web.InstantOrNull(k.ExpiresAt),
 	}
 }
 
@@ -57,18 +58,18 @@ type idInput struct {
 }
 
 type idPageInput struct {
-	ShortPage
+	web.ShortPage
 	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 }
 
 // PageQuery is the input of lists without filters.
-type PageQuery struct{ ShortPage }
+type PageQuery struct{ web.ShortPage }
 
 func (a *API) registerAPIKeys() {
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodGet, path: base + "/api-keys", id: "list-api-keys", tag: "access", summary: "List API keys",
-		description: "Those that are not revoked. Secrets are not shown again.",
-	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[APIKey], error) {
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/api-keys", ID: "list-api-keys", Tag: "access", Summary: "List API keys",
+		Description: "Those that are not revoked. Secrets are not shown again.",
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[APIKey], error) {
 		keys, err := a.deps.Store.ListAPIKeys(ctx, id.Tenant)
 		if err != nil {
 			return nil, err
@@ -79,20 +80,20 @@ func (a *API) registerAPIKeys() {
 				items = append(items, apiKeyOf(k))
 			}
 		}
-		return slicePage(items, in.ShortPage, "api-keys")
+		return web.SlicePage(items, in.ShortPage, "api-keys")
 	})
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodPost, path: base + "/api-keys", id: "create-api-key", tag: "access",
-		summary:     "Make an API key",
-		description: "The answer holds the secret, which is shown only now. A key can do no more than its maker may at that moment, and ends when its maker is removed from the tenant or locked; what is to outlast people is made by an account of its own.", status: http.StatusCreated, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/api-keys", ID: "create-api-key", Tag: "access",
+		Summary:     "Make an API key",
+		Description: "The answer holds the secret, which is shown only now. A key can do no more than its maker may at that moment, and ends when its maker is removed from the tenant or locked; what is to outlast people is made by an account of its own.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *createAPIKeyInput) (*struct{ Body CreatedAPIKey }, error) {
 		var r reader
-		name := r.name("body.name", in.Body.Name, domain.MaxNameLength)
+		name := r.Name("body.name", in.Body.Name, domain.MaxNameLength)
 		expires := a.futureInstant(&r, "body.expiresAt", in.Body.ExpiresAt)
 		for _, e := range in.Body.CallExecutors {
-			r.name("body.callExecutors", e, domain.MaxNameLength)
+			r.Name("body.callExecutors", e, domain.MaxNameLength)
 		}
-		if err := r.err(); err != nil {
+		if err := r.Err(); err != nil {
 			return nil, err
 		}
 		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, domain.Role(in.Body.Role), expires, in.Body.CallExecutors...)
@@ -101,9 +102,9 @@ func (a *API) registerAPIKeys() {
 		}
 		return &struct{ Body CreatedAPIKey }{CreatedAPIKey{APIKey: apiKeyOf(key), Secret: secret}}, nil
 	})
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodDelete, path: base + "/api-keys/{id}", id: "revoke-api-key", tag: "access",
-		summary: "Revoke an API key", description: "It ends within 5 seconds on all nodes.", status: http.StatusNoContent,
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/api-keys/{id}", ID: "revoke-api-key", Tag: "access",
+		Summary: "Revoke an API key", Description: "It ends within 5 seconds on all nodes.", Status: http.StatusNoContent,
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
 		key, err := domain.ParseID[domain.UserID](in.ID)
 		if err != nil {
@@ -115,9 +116,9 @@ func (a *API) registerAPIKeys() {
 
 // futureInstant reads an optional expiry.
 func (a *API) futureInstant(r *reader, location string, text *string) time.Time {
-	t := r.instant(location, text)
+	t := r.Instant(location, text)
 	if !t.IsZero() && !t.After(a.deps.Now()) {
-		r.fail(location, *text, "lies in the past")
+		r.Fail(location, *text, "lies in the past")
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -62,18 +63,18 @@ type backfillOutput struct {
 const dryFires = 100
 
 func (a *API) registerBackfills() {
-	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/jobs/{id}/backfill", id: "backfill-job", tag: "jobs",
-		summary: "Run a job for the fire times of a past range", description: "Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.",
-		status: http.StatusCreated, also: map[int]string{http.StatusOK: "With dryRun: what would be run; nothing was written"},
+	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/backfill", ID: "backfill-job", Tag: "jobs",
+		Summary: "Run a job for the fire times of a past range", Description: "Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.",
+		Status: http.StatusCreated, Also: map[int]string{http.StatusOK: "With dryRun: what would be run; nothing was written"},
 	}, a.backfillJob)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/jobs/{id}/backfills", id: "list-backfills", tag: "jobs", summary: "A job's backfills, newest first",
-		description: "With how far each of them is.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/backfills", ID: "list-backfills", Tag: "jobs", Summary: "A job's backfills, newest first",
+		Description: "With how far each of them is.",
 	}, a.listBackfills)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/backfills/{id}", id: "get-backfill", tag: "jobs", summary: "One backfill",
-		description: "How far it is: runs written, ended and still to come.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/backfills/{id}", ID: "get-backfill", Tag: "jobs", Summary: "One backfill",
+		Description: "How far it is: runs written, ended and still to come.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Backfill }, error) {
 		bid, err := domain.ParseID[domain.BackfillID](in.ID)
 		if err != nil {
@@ -85,9 +86,9 @@ func (a *API) registerBackfills() {
 		}
 		return &struct{ Body Backfill }{backfillOf(b)}, nil
 	})
-	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/backfills/{id}/cancel", id: "cancel-backfill", tag: "jobs", summary: "Write no more runs of a backfill",
-		description: "Those that are under way go on.", errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/backfills/{id}/cancel", ID: "cancel-backfill", Tag: "jobs", Summary: "Write no more runs of a backfill",
+		Description: "Those that are under way go on.", Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Backfill }, error) {
 		bid, err := domain.ParseID[domain.BackfillID](in.ID)
 		if err != nil {
@@ -104,15 +105,15 @@ func (a *API) registerBackfills() {
 func backfillOf(b domain.Backfill) Backfill {
 	out := Backfill{
 		JobID: b.JobID.String(), JobRevision: b.Revision, State: b.State.String(), Scope: string(b.Scope),
-		From: instant(b.From), To: instant(b.To), Concurrency: b.Concurrency,
+		From: web.Instant(b.From), To: web.Instant(b.To), Concurrency: b.Concurrency,
 		Planned: b.Planned, Created: b.Created, Skipped: b.Skipped, Succeeded: b.Succeeded, Failed: b.Failed, Running: len(b.Live),
-		Note: b.Note, Message: b.Message, CreatedBy: b.CreatedBy, FinishedAt: instantOrNull(b.FinishedAt),
+		Note: b.Note, Message: b.Message, CreatedBy: b.CreatedBy, FinishedAt: web.InstantOrNull(b.FinishedAt),
 	}
 	if b.ID != 0 {
-		out.ID, out.CreatedAt = b.ID.String(), instant(b.CreatedAt)
+		out.ID, out.CreatedAt = b.ID.String(), web.Instant(b.CreatedAt)
 	}
 	if b.Next.Before(b.To) {
-		out.NextFireAt = instantOrNull(b.Next)
+		out.NextFireAt = web.InstantOrNull(b.Next)
 	}
 	return out
 }
@@ -130,7 +131,7 @@ func (a *API) backfillJob(ctx context.Context, id auth.Identity, in *backfillInp
 		out, err := a.dryRun(ctx, v, b, fires)
 		return &backfillOutput{Status: http.StatusOK, Body: out}, err
 	}
-	b.ID, b.Trace = domain.BackfillID(a.deps.NewID()), requestOf(ctx).trace
+	b.ID, b.Trace = domain.BackfillID(a.deps.NewID()), web.RequestOf(ctx).Trace
 	if b, err = a.deps.Store.CreateBackfill(ctx, b); err != nil {
 		return nil, err
 	}
@@ -144,33 +145,33 @@ func (a *API) readBackfill(id auth.Identity, v store.JobView, w *BackfillRequest
 	now := a.deps.Now()
 	b := domain.Backfill{
 		TenantID: id.Tenant, JobID: v.ID, Revision: v.Revision, Scope: orDefault(domain.BackfillScope(w.Scope), domain.BackfillMissing),
-		From: r.instant("body.from", &w.From), To: r.instant("body.to", &w.To), Concurrency: max(w.Concurrency, 1),
+		From: r.Instant("body.from", &w.From), To: r.Instant("body.to", &w.To), Concurrency: max(w.Concurrency, 1),
 		Note: strings.TrimSpace(w.Note), CreatedBy: id.Actor(),
 	}
 	switch {
-	case len(r.fields) > 0:
+	case len(r.Fields) > 0:
 	case b.From.IsZero():
-		r.fail("body.from", w.From, "is needed")
+		r.Fail("body.from", w.From, "is needed")
 	case !b.From.Before(b.To):
-		r.fail("body.to", w.To, "must be later than from")
+		r.Fail("body.to", w.To, "must be later than from")
 	case b.To.After(now):
-		r.fail("body.to", w.To, "must not be later than now (%s): the schedule itself runs what is to come", instant(now))
+		r.Fail("body.to", w.To, "must not be later than now (%s): the schedule itself runs what is to come", web.Instant(now))
 	}
 	switch kind := v.Spec.Schedule.Kind; kind {
 	case domain.ScheduleNone, domain.ScheduleFixedDelay:
-		r.fail("path.id", nil, "the job's schedule is of kind %s, which has no fire times in the past", kind)
+		r.Fail("path.id", nil, "the job's schedule is of kind %s, which has no fire times in the past", kind)
 	}
-	if hasControl(strings.ReplaceAll(b.Note, "\n", " ")) {
-		r.fail("body.note", nil, "must not contain control characters")
+	if domain.HasControl(strings.ReplaceAll(b.Note, "\n", " ")) {
+		r.Fail("body.note", nil, "must not contain control characters")
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return b, nil, err
 	}
 	fires := timing.FiresBetween(&v.Spec, b.From, b.To, domain.MaxBackfillFires+1)
 	switch {
 	case len(fires) > domain.MaxBackfillFires:
 		last := fires[domain.MaxBackfillFires]
-		return b, nil, domain.Invalid("body.to", "the range has more than %d fire times; end it at %s or earlier, and backfill the rest after", domain.MaxBackfillFires, instant(last))
+		return b, nil, domain.Invalid("body.to", "the range has more than %d fire times; end it at %s or earlier, and backfill the rest after", domain.MaxBackfillFires, web.Instant(last))
 	case len(fires) == 0:
 		return b, nil, domain.Invalid("body.from", "the schedule has no fire time in this range")
 	}
@@ -185,10 +186,10 @@ func (a *API) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fi
 		return Backfill{}, err
 	}
 	out := backfillOf(b)
-	out.State, out.NextFireAt = "dry_run", instantOrNull(fires[0])
+	out.State, out.NextFireAt = "dry_run", web.InstantOrNull(fires[0])
 	var r reader
 	plan := compile(&r, "schedule", &v.Spec.Schedule, "")
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return out, fmt.Errorf("compile stored schedule: %w", err)
 	}
 	for _, at := range fires {
@@ -197,7 +198,7 @@ func (a *API) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fi
 			continue
 		}
 		if out.Created++; out.Created <= dryFires {
-			out.Fires = append(out.Fires, Fire{At: instant(at), Zoned: at.In(plan.Zone()).Format(time.RFC3339)})
+			out.Fires = append(out.Fires, Fire{At: web.Instant(at), Zoned: at.In(plan.Zone()).Format(time.RFC3339)})
 		}
 	}
 	return out, nil
@@ -205,15 +206,15 @@ func (a *API) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fi
 
 type listBackfillsInput struct {
 	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
-	PageParams
+	web.PageParams
 }
 
-func (a *API) listBackfills(ctx context.Context, id auth.Identity, in *listBackfillsInput) (*pageOutput[Backfill], error) {
+func (a *API) listBackfills(ctx context.Context, id auth.Identity, in *listBackfillsInput) (*web.PageOutput[Backfill], error) {
 	v, err := a.job(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	at, err := decodeCursor(in.Cursor, "backfills")
+	at, err := web.DecodeCursor(in.Cursor, "backfills")
 	if err != nil {
 		return nil, err
 	}
@@ -223,13 +224,13 @@ func (a *API) listBackfills(ctx context.Context, id auth.Identity, in *listBackf
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]Backfill, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]Backfill, 0, len(rows)))
 	for _, b := range rows {
 		out.Body.Items = append(out.Body.Items, backfillOf(b))
 	}
 	if more {
-		out.Body.NextCursor = cursor{List: "backfills", ID: int64(rows[len(rows)-1].ID)}.encode()
+		out.Body.NextCursor = web.Cursor{List: "backfills", ID: int64(rows[len(rows)-1].ID)}.Encode()
 	}
 	return out, nil
 }

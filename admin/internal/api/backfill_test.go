@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
@@ -23,7 +24,7 @@ func TestBackfill(t *testing.T) {
 	require.Equal(t, []int{3, 3, 0}, []int{dry.Planned, dry.Created, dry.Skipped}, "to is not included")
 	require.Equal(t, "2026-03-01T02:00:00+08:00", dry.Fires[0].Zoned)
 	list := func() []Backfill {
-		return into[Page[Backfill]](w.call("acme/viewer", "GET", "/jobs/"+job.ID+"/backfills", nil).is(200)).Items
+		return into[web.Page[Backfill]](w.call("acme/viewer", "GET", "/jobs/"+job.ID+"/backfills", nil).is(200)).Items
 	}
 	require.Empty(t, list(), "nothing was done")
 	w.call("acme/viewer", "POST", path, ask).problem(403, "permission_denied")
@@ -39,7 +40,7 @@ func TestBackfill(t *testing.T) {
 	require.Equal(t, "backfill", run.Cause)
 	require.Equal(t, "2026-02-28T18:00:00.000Z", run.FireAt)
 	require.Equal(t, "after the outage", run.Note)
-	require.Len(t, into[Page[Run]](w.call("acme/viewer", "GET", "/runs?cause=backfill", nil).is(200)).Items, 2)
+	require.Len(t, into[web.Page[Run]](w.call("acme/viewer", "GET", "/runs?cause=backfill", nil).is(200)).Items, 2)
 	now := into[Backfill](w.call("acme/viewer", "GET", "/backfills/"+made.ID, nil).is(200))
 	require.Equal(t, []int{2, 2}, []int{now.Created, now.Running})
 
@@ -60,7 +61,7 @@ func TestBackfillMistakes(t *testing.T) {
 	minutely := w.job("acme", "minutely", e, with("schedule", map[string]any{"kind": "cron", "expr": "* * * * *"}))
 	delayed := w.job("acme", "delayed", e, with("schedule", map[string]any{"kind": "fixed_delay", "every": "1m"}))
 	yearly := w.job("acme", "yearly", e, with("schedule", map[string]any{"kind": "cron", "expr": "0 0 1 1 *"}))
-	soon := instant(time.Now().Add(time.Hour))
+	soon := web.Instant(time.Now().Add(time.Hour))
 	for name, c := range map[string]struct {
 		job, from, to, at string
 	}{

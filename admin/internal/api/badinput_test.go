@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -133,7 +134,7 @@ func TestRefusedJobs(t *testing.T) {
 		{"webhook with a password", with("alert.webhookUrl", "https://u:p@example.com/"), "body.alert.webhookUrl"},
 		{"webhook without host", with("alert.webhookUrl", "https:///x"), "body.alert.webhookUrl"},
 		{"webhook to a file", with("alert.webhookUrl", "file:///etc/passwd"), "body.alert.webhookUrl"},
-		{"large input", with("input", strings.Repeat("x", maxInput)), "body.input"},
+		{"large input", with("input", strings.Repeat("x", web.MaxInput)), "body.input"},
 	}
 	for _, tt := range tests {
 		w.run(t, tt.name, func(t *testing.T) {
@@ -141,7 +142,7 @@ func TestRefusedJobs(t *testing.T) {
 			require.Equal(t, tt.location, p.Errors[0].Location, "%+v", p.Errors)
 		})
 	}
-	require.Empty(t, into[Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items)
 }
 
 func TestUnknownHandler(t *testing.T) {
@@ -177,8 +178,8 @@ func TestBodyLimits(t *testing.T) {
 	defer server.Close()
 	client := server.Client()
 	defer client.CloseIdleConnections()
-	send := func(body []byte, chunked bool) (int, Problem) {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+base+"/schedules/preview", bytes.NewReader(body))
+	send := func(body []byte, chunked bool) (int, web.Problem) {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+web.Base+"/schedules/preview", bytes.NewReader(body))
 		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+w.as("acme/viewer"))
 		req.Header.Set("Content-Type", "application/json")
@@ -188,16 +189,16 @@ func TestBodyLimits(t *testing.T) {
 		res, err := client.Do(req)
 		require.NoError(t, err)
 		defer res.Body.Close()
-		var p Problem
+		var p web.Problem
 		require.NoError(t, json.NewDecoder(res.Body).Decode(&p))
 		return res.StatusCode, p
 	}
 	small := []byte(`{"schedule":{"kind":"none"}}`)
 	padded := func(n int) []byte { return append(bytes.Repeat([]byte(" "), n-len(small)), small...) }
 	for _, chunked := range []bool{false, true} {
-		status, _ := send(padded(maxBody), chunked)
+		status, _ := send(padded(web.MaxBody), chunked)
 		require.Equal(t, 200, status, "exactly 1 MiB, chunked %v", chunked)
-		for _, n := range []int{maxBody + 1, maxBody + 2, 8 << 20} {
+		for _, n := range []int{web.MaxBody + 1, web.MaxBody + 2, 8 << 20} {
 			status, p := send(padded(n), chunked)
 			require.Equal(t, http.StatusRequestEntityTooLarge, status, "%d bytes, chunked %v", n, chunked)
 			require.Equal(t, "body_too_large", p.Code)
@@ -313,7 +314,7 @@ func TestBadQueries(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		w.job("acme", name, e)
 	}
-	jobs := into[Page[Job]](w.call("acme/viewer", "GET", "/jobs?limit=1", nil).is(200))
+	jobs := into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs?limit=1", nil).is(200))
 	require.NotNil(t, jobs.NextCursor)
 	for name, tt := range map[string]struct{ path, location string }{
 		"unknown parameter":       {"/jobs?stat=paused", "query.stat"},
@@ -353,7 +354,7 @@ func TestHostileFilters(t *testing.T) {
 	for _, text := range []string{"%25", "_", "%27%20OR%201%3D1--", "%5C", "%22", "a%25b", strings.Repeat("%25", 40)} {
 		for _, path := range []string{"/jobs?q=", "/jobs?owner=", "/jobs?label=", "/jobs?handler=", "/executors?q=", "/runs?q="} {
 			a := w.call("acme/viewer", "GET", path+text, nil).is(200)
-			require.Empty(t, into[Page[any]](a).Items, "%s%s", path, text)
+			require.Empty(t, into[web.Page[any]](a).Items, "%s%s", path, text)
 		}
 	}
 }
@@ -363,7 +364,7 @@ func TestClientThatHasGone(t *testing.T) {
 	token := w.as("acme/viewer")
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	req := httptest.NewRequestWithContext(gone, "GET", base+"/jobs", nil)
+	req := httptest.NewRequestWithContext(gone, "GET", web.Base+"/jobs", nil)
 	req.Header.Set("Authorization", "Bearer "+token)
 	a := w.send(req)
 	require.Equal(t, 499, a.status, "the client has gone: %s", a.body)

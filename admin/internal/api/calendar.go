@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/proto/schedule"
@@ -76,7 +77,7 @@ var weekdayNames = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}
 func calendarOf(c domain.Calendar) Calendar {
 	return Calendar{
 		ID: c.ID.String(), Version: c.Version, CalendarSpec: calendarSpecOf(&c.Spec),
-		CreatedAt: instant(c.CreatedAt), UpdatedAt: instant(c.UpdatedAt), CreatedBy: c.CreatedBy, UpdatedBy: c.UpdatedBy,
+		CreatedAt: web.Instant(c.CreatedAt), UpdatedAt: web.Instant(c.UpdatedAt), CreatedBy: c.CreatedBy, UpdatedBy: c.UpdatedBy,
 	}
 }
 
@@ -92,7 +93,7 @@ func calendarSpecOf(s *domain.CalendarSpec) CalendarSpec {
 		out.MakeUpDays = append(out.MakeUpDays, CalendarDay(d))
 	}
 	for _, b := range s.Blackouts {
-		out.Blackouts = append(out.Blackouts, Blackout{instant(b.From), instant(b.To), b.Name})
+		out.Blackouts = append(out.Blackouts, Blackout{web.Instant(b.From), web.Instant(b.To), b.Name})
 	}
 	return out
 }
@@ -101,14 +102,14 @@ func summaryOf(c domain.Calendar) CalendarSummary {
 	return CalendarSummary{
 		ID: c.ID.String(), Name: c.Spec.Name, Description: c.Spec.Description, Zone: c.Spec.Zone, Version: c.Version,
 		Holidays: len(c.Spec.Holidays), MakeUpDays: len(c.Spec.MakeUpDays), Blackouts: len(c.Spec.Blackouts),
-		UpdatedAt: instant(c.UpdatedAt), UpdatedBy: c.UpdatedBy,
+		UpdatedAt: web.Instant(c.UpdatedAt), UpdatedBy: c.UpdatedBy,
 	}
 }
 
 // read checks a calendar; what is wrong is collected in r.
 func (w *CalendarSpec) read(r *reader) domain.CalendarSpec {
 	s := domain.CalendarSpec{
-		Name: r.name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description), Zone: w.Zone,
+		Name: r.Name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description), Zone: w.Zone,
 	}
 	for _, name := range w.Weekend {
 		s.Weekend = append(s.Weekend, time.Weekday(slices.Index(weekdayNames, name)))
@@ -118,14 +119,14 @@ func (w *CalendarSpec) read(r *reader) domain.CalendarSpec {
 	for i, b := range w.Blackouts {
 		at := fmt.Sprintf("body.blackouts[%d]", i)
 		s.Blackouts = append(s.Blackouts, domain.Blackout{
-			From: r.instant(at+".from", &b.From), To: r.instant(at+".to", &b.To), Name: r.line(at+".name", b.Name),
+			From: r.Instant(at+".from", &b.From), To: r.Instant(at+".to", &b.To), Name: r.line(at+".name", b.Name),
 		})
 	}
-	if len(r.fields) > 0 {
+	if len(r.Fields) > 0 {
 		return s
 	}
-	if err := r.add(domain.CheckCalendar(&s)); err != nil {
-		r.fail("body", nil, "%s", err.Error())
+	if err := r.Add(domain.CheckCalendar(&s)); err != nil {
+		r.Fail("body", nil, "%s", err.Error())
 	}
 	r.calendarFault(&s)
 	return s
@@ -140,7 +141,7 @@ func (r *reader) calendarFault(s *domain.CalendarSpec) {
 		if wrong.Index >= 0 {
 			at = fmt.Sprintf("%s[%d]", at, wrong.Index)
 		}
-		r.fail(at, nil, "%s", wrong.Msg)
+		r.Fail(at, nil, "%s", wrong.Msg)
 	}
 }
 
@@ -155,8 +156,8 @@ func readDays(r *reader, location string, days []CalendarDay) []domain.CalendarD
 // line reads a text that people see in one line; it may be empty.
 func (r *reader) line(location, text string) string {
 	text = strings.TrimSpace(text)
-	if hasControl(text) {
-		r.fail(location, nil, "must not contain control characters or line breaks")
+	if domain.HasControl(text) {
+		r.Fail(location, nil, "must not contain control characters or line breaks")
 	}
 	return text
 }
@@ -197,16 +198,16 @@ func (a *API) chooseCalendars(ctx context.Context, tenant domain.TenantID, r *re
 		case choice.Name != "":
 			c, err = a.deps.Store.FindCalendarByName(ctx, tenant, choice.Name)
 		default:
-			r.fail(at, nil, "needs an id or a name")
+			r.Fail(at, nil, "needs an id or a name")
 			continue
 		}
 		switch {
 		case domain.Is(err, domain.CodeNotFound):
-			r.fail(at, choice.ID+choice.Name, "there is no such calendar")
+			r.Fail(at, choice.ID+choice.Name, "there is no such calendar")
 		case err != nil:
 			return nil, err
 		case slices.ContainsFunc(out, func(u domain.CalendarUse) bool { return u.ID == c.ID }):
-			r.fail(at, c.Spec.Name, "is named twice")
+			r.Fail(at, c.Spec.Name, "is named twice")
 		default:
 			out = append(out, domain.CalendarUse{ID: c.ID, Version: c.Version, Content: &c.Spec})
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -47,10 +48,10 @@ func TestCalendarLifecycle(t *testing.T) {
 	require.Equal(t, int64(2), second.Version)
 	require.Equal(t, []domain.CalendarID{mustID[domain.CalendarID](t, c.ID)}, followed, "the jobs that use it are planned anew")
 
-	versions := into[Page[CalendarVersion]](w.call("acme/viewer", "GET", path+"/versions", nil).is(200))
+	versions := into[web.Page[CalendarVersion]](w.call("acme/viewer", "GET", path+"/versions", nil).is(200))
 	require.Len(t, versions.Items, 2)
 	require.Equal(t, "2026-10-01", versions.Items[1].Spec.Holidays[0].Date)
-	list := into[Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars", nil).is(200))
+	list := into[web.Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars", nil).is(200))
 	require.Len(t, list.Items, 1)
 	require.Equal(t, 1, list.Items[0].Holidays)
 	w.call("acme/editor", "DELETE", path, nil).is(204)
@@ -62,9 +63,9 @@ func TestCalendarPages(t *testing.T) {
 	for _, name := range []string{"c", "a", "b"} {
 		w.call("acme/editor", "POST", "/calendars", map[string]any{"name": name}).is(201)
 	}
-	first := into[Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2", nil).is(200))
+	first := into[web.Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2", nil).is(200))
 	require.Equal(t, "b", first.Items[1].Name)
-	rest := into[Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2&cursor="+*first.NextCursor, nil).is(200))
+	rest := into[web.Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2&cursor="+*first.NextCursor, nil).is(200))
 	require.Equal(t, "c", rest.Items[0].Name)
 	require.Nil(t, rest.NextCursor)
 }
@@ -101,7 +102,7 @@ func TestJobsWithCalendars(t *testing.T) {
 	preview := into[Preview](w.call("acme/viewer", "POST", "/schedules/preview", map[string]any{"schedule": daily, "n": 4, "from": "2026-09-30T00:00:00Z"}).is(200))
 	require.Equal(t, fires.Fires, preview.Fires)
 
-	jobs := into[Page[Ref]](w.call("acme/viewer", "GET", "/calendars/"+c.ID+"/jobs", nil).is(200))
+	jobs := into[web.Page[Ref]](w.call("acme/viewer", "GET", "/calendars/"+c.ID+"/jobs", nil).is(200))
 	require.Equal(t, []Ref{{ID: job.ID, Name: "daily"}}, jobs.Items)
 	w.call("acme/editor", "DELETE", "/calendars/"+c.ID, nil).problem(409, "conflict")
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/ical"
@@ -32,18 +33,18 @@ type ImportCalendar struct {
 }
 
 func (a *API) registerCalendars() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/calendars", id: "list-calendars", tag: "calendars", summary: "List calendars",
-		description: "By name, without their days and windows.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/calendars", ID: "list-calendars", Tag: "calendars", Summary: "List calendars",
+		Description: "By name, without their days and windows.",
 	}, a.listCalendars)
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/calendars", id: "create-calendar", tag: "calendars", summary: "Create a calendar",
-		description: "Jobs name it in their schedule; none does at first.",
-		status:      http.StatusCreated, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/calendars", ID: "create-calendar", Tag: "calendars", Summary: "Create a calendar",
+		Description: "Jobs name it in their schedule; none does at first.",
+		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *struct{ Body CalendarSpec }) (*calendarOutput, error) {
 		var r reader
 		spec := in.Body.read(&r)
-		if err := r.err(); err != nil {
+		if err := r.Err(); err != nil {
 			return nil, err
 		}
 		c, err := a.deps.Store.CreateCalendar(ctx, domain.Calendar{
@@ -55,9 +56,9 @@ func (a *API) registerCalendars() {
 		a.log.Info("calendar created", "tenant_id", id.Tenant, "calendar_id", c.ID, "calendar", c.Spec.Name, "by", id.Actor())
 		return calendarAnswer(c), nil
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/calendars/{id}", id: "get-calendar", tag: "calendars", summary: "One calendar",
-		description: "The newest version, whole. The ETag is the version, for update-calendar.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/calendars/{id}", ID: "get-calendar", Tag: "calendars", Summary: "One calendar",
+		Description: "The newest version, whole. The ETag is the version, for update-calendar.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*calendarOutput, error) {
 		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
 		if err != nil {
@@ -65,18 +66,18 @@ func (a *API) registerCalendars() {
 		}
 		return calendarAnswer(c), nil
 	})
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPut, path: base + "/calendars/{id}", id: "update-calendar", tag: "calendars", summary: "Replace a calendar's contents",
-		description: "Makes a new version, and a new revision of every job that uses it: fires planned ahead are taken back and planned anew.",
-		errors:      calendarErrors,
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/calendars/{id}", ID: "update-calendar", Tag: "calendars", Summary: "Replace a calendar's contents",
+		Description: "Makes a new version, and a new revision of every job that uses it: fires planned ahead are taken back and planned anew.",
+		Errors:      calendarErrors,
 	}, func(ctx context.Context, id auth.Identity, in *writeCalendarInput) (*calendarOutput, error) {
 		var r reader
 		spec := in.Body.read(&r)
 		return a.writeCalendar(ctx, id, in.ID, in.IfMatch, &r, func(domain.CalendarSpec) domain.CalendarSpec { return spec })
 	})
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodDelete, path: base + "/calendars/{id}", id: "delete-calendar", tag: "calendars", summary: "Delete a calendar",
-		description: "Refused while jobs use it.", status: http.StatusNoContent, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/calendars/{id}", ID: "delete-calendar", Tag: "calendars", Summary: "Delete a calendar",
+		Description: "Refused while jobs use it.", Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
 		cid, err := domain.ParseID[domain.CalendarID](in.ID)
 		if err != nil {
@@ -88,11 +89,11 @@ func (a *API) registerCalendars() {
 }
 
 func (a *API) registerCalendarParts() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/calendars/{id}/versions", id: "list-calendar-versions", tag: "calendars",
-		summary:     "A calendar's versions, newest first",
-		description: "Each with its whole contents; runs that a calendar excluded name the version that did.",
-	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[CalendarVersion], error) {
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/calendars/{id}/versions", ID: "list-calendar-versions", Tag: "calendars",
+		Summary:     "A calendar's versions, newest first",
+		Description: "Each with its whole contents; runs that a calendar excluded name the version that did.",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[CalendarVersion], error) {
 		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
 		if err != nil {
 			return nil, err
@@ -104,16 +105,16 @@ func (a *API) registerCalendarParts() {
 		items := make([]CalendarVersion, 0, len(rows))
 		for i := range rows {
 			items = append(items, CalendarVersion{
-				Version: rows[i].Version, CreatedAt: instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: calendarSpecOf(&rows[i].Spec),
+				Version: rows[i].Version, CreatedAt: web.Instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: calendarSpecOf(&rows[i].Spec),
 			})
 		}
-		return slicePage(items, in.ShortPage, "calendar-versions")
+		return web.SlicePage(items, in.ShortPage, "calendar-versions")
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/calendars/{id}/jobs", id: "list-calendar-jobs", tag: "calendars",
-		summary:     "The jobs that use a calendar",
-		description: "By name. Those whose newest revision uses it.",
-	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Ref], error) {
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/calendars/{id}/jobs", ID: "list-calendar-jobs", Tag: "calendars",
+		Summary:     "The jobs that use a calendar",
+		Description: "By name. Those whose newest revision uses it.",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[Ref], error) {
 		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
 		if err != nil {
 			return nil, err
@@ -126,17 +127,17 @@ func (a *API) registerCalendarParts() {
 		for _, j := range rows {
 			items = append(items, Ref{ID: j.ID.String(), Name: j.Name})
 		}
-		return slicePage(items, in.ShortPage, "calendar-jobs")
+		return web.SlicePage(items, in.ShortPage, "calendar-jobs")
 	})
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/calendars/{id}/import", id: "import-calendar", tag: "calendars",
-		summary: "Take days or windows from an iCalendar file", description: "Makes a new version, as an edit does. A file that is not understood whole is refused with its line.",
-		errors: calendarErrors,
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/calendars/{id}/import", ID: "import-calendar", Tag: "calendars",
+		Summary: "Take days or windows from an iCalendar file", Description: "Makes a new version, as an edit does. A file that is not understood whole is refused with its line.",
+		Errors: calendarErrors,
 	}, a.importCalendar)
 }
 
-func (a *API) listCalendars(ctx context.Context, id auth.Identity, in *struct{ PageParams }) (*pageOutput[CalendarSummary], error) {
-	at, err := decodeCursor(in.Cursor, "calendars")
+func (a *API) listCalendars(ctx context.Context, id auth.Identity, in *struct{ web.PageParams }) (*web.PageOutput[CalendarSummary], error) {
+	at, err := web.DecodeCursor(in.Cursor, "calendars")
 	if err != nil {
 		return nil, err
 	}
@@ -144,13 +145,13 @@ func (a *API) listCalendars(ctx context.Context, id auth.Identity, in *struct{ P
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]CalendarSummary, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]CalendarSummary, 0, len(rows)))
 	for _, c := range rows {
 		out.Body.Items = append(out.Body.Items, summaryOf(c))
 	}
 	if more {
-		out.Body.NextCursor = cursor{List: "calendars", Name: rows[len(rows)-1].Spec.Name}.encode()
+		out.Body.NextCursor = web.Cursor{List: "calendars", Name: rows[len(rows)-1].Spec.Name}.Encode()
 	}
 	return out, nil
 }
@@ -169,10 +170,10 @@ func (a *API) writeCalendar(ctx context.Context, id auth.Identity, text, match s
 		version = c.Version
 	}
 	spec := change(c.Spec)
-	if len(r.fields) == 0 {
+	if len(r.Fields) == 0 {
 		r.calendarFault(&spec)
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	c, err = a.deps.Store.UpdateCalendar(ctx, store.UpdateCalendarParams{
@@ -193,13 +194,13 @@ func (a *API) importCalendar(ctx context.Context, id auth.Identity, in *importCa
 	return a.writeCalendar(ctx, id, in.ID, in.IfMatch, &r, func(spec domain.CalendarSpec) domain.CalendarSpec {
 		zone, err := schedule.LoadZone(orDefault(spec.Zone, "UTC"))
 		if err != nil {
-			r.fail("body.ical", nil, "the calendar's zone is gone: %s", err)
+			r.Fail("body.ical", nil, "the calendar's zone is gone: %s", err)
 			return spec
 		}
 		events, err := ical.Parse(in.Body.ICal, zone, a.deps.Now())
 		var wrong *ical.Error
 		if errors.As(err, &wrong) {
-			r.fail("body.ical", nil, "%s", wrong.Error())
+			r.Fail("body.ical", nil, "%s", wrong.Error())
 			return spec
 		}
 		in.Body.merge(&r, &spec, events)
@@ -231,12 +232,12 @@ func (w *ImportCalendar) merge(r *reader, spec *domain.CalendarSpec, events []ic
 		switch {
 		case as == "blackouts":
 			if !e.From.Before(e.To) {
-				r.fail("body.ical", nil, "line %d: the event has no length", e.Line)
+				r.Fail("body.ical", nil, "line %d: the event has no length", e.Line)
 				return
 			}
 			spec.Blackouts = append(spec.Blackouts, domain.Blackout{From: e.From, To: e.To, Name: name})
 		case !e.AllDay:
-			r.fail("body.ical", nil, "line %d: the event is no whole day; import such a file as blackouts", e.Line)
+			r.Fail("body.ical", nil, "line %d: the event is no whole day; import such a file as blackouts", e.Line)
 			return
 		case as == "make_up_days" || as == "auto" && e.Special == ical.SpecialWorkday:
 			makeUps.add(e.Dates(), name)
@@ -245,7 +246,7 @@ func (w *ImportCalendar) merge(r *reader, spec *domain.CalendarSpec, events []ic
 		}
 		// Not at the end: a file of some kilobytes can name millions of days.
 		if len(holidays.days)+len(makeUps.days) > schedule.MaxCalendarDays {
-			r.fail("body.ical", nil, "line %d: with this event the calendar has more than %d days", e.Line, schedule.MaxCalendarDays)
+			r.Fail("body.ical", nil, "line %d: with this event the calendar has more than %d days", e.Line, schedule.MaxCalendarDays)
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -60,19 +61,19 @@ type callOutput struct {
 }
 
 func (a *API) registerCalls() {
-	register(a, may(domain.PermCall), operation{
-		method: http.MethodPost, path: base + "/calls", id: "call-handler", tag: "calls", summary: "Run a handler and get its result",
-		description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.",
-		status:      http.StatusCreated, errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
-		also: map[int]string{
+	web.Register(a.Server, web.May(domain.PermCall), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/calls", ID: "call-handler", Tag: "calls", Summary: "Run a handler and get its result",
+		Description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.",
+		Status:      http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
+		Also: map[int]string{
 			http.StatusOK:       "The Idempotency-Key was seen before with the same body: the call that it began",
 			http.StatusAccepted: "The call has not ended within the wait; ask for it again by its id",
 		},
 	}, a.call)
-	register(a, may(domain.PermCall), operation{
-		method: http.MethodGet, path: base + "/calls/{id}", id: "get-call", tag: "calls", summary: "One's own call",
-		description: "With wait the answer comes when the run has ended, or the time is over. Others' calls are not found, but by those who may operate runs.",
-		also:        map[int]string{http.StatusAccepted: "The call has not ended within the wait; ask again"},
+	web.Register(a.Server, web.May(domain.PermCall), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/calls/{id}", ID: "get-call", Tag: "calls", Summary: "One's own call",
+		Description: "With wait the answer comes when the run has ended, or the time is over. Others' calls are not found, but by those who may operate runs.",
+		Also:        map[int]string{http.StatusAccepted: "The call has not ended within the wait; ask again"},
 	}, func(ctx context.Context, id auth.Identity, in *callIDInput) (*callOutput, error) {
 		v, err := a.ownCall(ctx, id, in.ID)
 		if err != nil {
@@ -84,10 +85,10 @@ func (a *API) registerCalls() {
 		}
 		return a.callAnswer(ctx, v.Execution, wait, http.StatusOK)
 	})
-	register(a, may(domain.PermCall), operation{
-		method: http.MethodPost, path: base + "/calls/{id}/cancel", id: "cancel-call", tag: "calls", summary: "Stop one's own call",
-		description: "One that has not started ends at once; a running handler is asked to stop.",
-		status:      http.StatusAccepted, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermCall), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/calls/{id}/cancel", ID: "cancel-call", Tag: "calls", Summary: "Stop one's own call",
+		Description: "One that has not started ends at once; a running handler is asked to stop.",
+		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*callOutput, error) {
 		v, err := a.ownCall(ctx, id, in.ID)
 		if err != nil {
@@ -106,11 +107,11 @@ func (a *API) registerCalls() {
 
 func readWait(text string) (time.Duration, error) {
 	var r reader
-	wait := r.duration("query.wait", text, 0)
+	wait := r.Duration("query.wait", text, 0)
 	if wait < 0 || wait > maxRunWait {
-		r.fail("query.wait", text, "must be from 0s to 5m")
+		r.Fail("query.wait", text, "must be from 0s to 5m")
 	}
-	return wait, r.err()
+	return wait, r.Err()
 }
 
 // mayCall keeps a key to the executors that it is for. The answer is the same
@@ -159,23 +160,23 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 		return nil, err
 	}
 	var r reader
-	input := r.json("body.input", in.Body.Input)
-	within := r.duration("body.startWithin", in.Body.StartWithin, domain.DefaultDispatchTimeout)
+	input := r.JSON("body.input", in.Body.Input)
+	within := r.Duration("body.startWithin", in.Body.StartWithin, domain.DefaultDispatchTimeout)
 	if within <= 0 || within > maxStartWithin {
-		r.fail("body.startWithin", in.Body.StartWithin, "must be more than 0s, and at most one year")
+		r.Fail("body.startWithin", in.Body.StartWithin, "must be more than 0s, and at most one year")
 	}
-	age := r.duration("header.Call-Age", in.CallAge, 0)
+	age := r.Duration("header.Call-Age", in.CallAge, 0)
 	if age < 0 {
-		r.fail("header.Call-Age", in.CallAge, "must not be negative")
+		r.Fail("header.Call-Age", in.CallAge, "must not be negative")
 	}
-	timeout := r.duration("body.timeout", in.Body.Timeout, 0)
+	timeout := r.Duration("body.timeout", in.Body.Timeout, 0)
 	if timeout < 0 || timeout > domain.MaxTimeout || in.Body.Timeout != "" && timeout < time.Millisecond {
-		r.fail("body.timeout", in.Body.Timeout, "must be from 1ms to 168h")
+		r.Fail("body.timeout", in.Body.Timeout, "must be from 1ms to 168h")
 	}
-	if hasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
-		r.fail("body.note", nil, "must not contain control characters")
+	if domain.HasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
+		r.Fail("body.note", nil, "must not contain control characters")
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	h, err := a.knownHandler(ctx, id.Tenant, executor, in.Body.Handler)
@@ -251,7 +252,7 @@ func (a *API) callAnswer(ctx context.Context, run domain.Execution, wait time.Du
 	}
 	return &callOutput{Status: status, Body: Call{
 		ID: v.ID.String(), Executor: v.ExecutorName, Handler: v.Handler, State: v.State.String(), Done: v.State.Terminal(),
-		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: callError(v), Output: rawOrNull(v.Output), Attempt: v.Attempt, MaxAttempts: v.MaxAttempts, Timeout: timeout, Progress: progress,
+		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: callError(v), Output: web.RawOrNull(v.Output), Attempt: v.Attempt, MaxAttempts: v.MaxAttempts, Timeout: timeout, Progress: progress,
 	}}, nil
 }
 

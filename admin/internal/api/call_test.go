@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -63,14 +64,14 @@ func TestCallsRunHandlers(t *testing.T) {
 	w.key("other", "caller")
 	foreign := into[Call](w.call("other", "POST", "/calls", callBody("shop", nil), header{"Idempotency-Key": "k"}).is(http.StatusCreated))
 	require.NotEqual(t, c.ID, foreign.ID, "a caller's keys are its own")
-	require.Empty(t, into[Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items, "people's jobs are others")
+	require.Empty(t, into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs", nil).is(200)).Items, "people's jobs are others")
 	for _, kind := range []string{"call", "all"} {
-		jobs := into[Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind="+kind, nil).is(200))
+		jobs := into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind="+kind, nil).is(200))
 		require.Len(t, jobs.Items, 1, "one job for all calls of a handler")
 		require.Equal(t, "call:shop/reconcile", jobs.Items[0].Name)
 		require.Equal(t, "call", jobs.Items[0].Kind)
 	}
-	require.Empty(t, into[Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind=callback", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind=callback", nil).is(200)).Items)
 	require.Zero(t, into[Overview](w.call("acme/viewer", "GET", "/overview", nil).is(200)).Jobs.Enabled)
 
 	running := w.started("acme", c.ID)

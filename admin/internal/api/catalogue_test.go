@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
@@ -47,7 +48,7 @@ func TestWeightsOfHandlers(t *testing.T) {
 	w.build(e, "b2", "1.9.0", "close-day", daySchema)
 	w.instance(e, "old", "count")
 	path := "/executors/" + e.ID.String()
-	list := into[Page[Handler]](w.call("acme/viewer", "GET", path+"/handlers", nil).is(200)).Items
+	list := into[web.Page[Handler]](w.call("acme/viewer", "GET", path+"/handlers", nil).is(200)).Items
 	require.Equal(t, []string{"close-day", "count"}, []string{list[0].Name, list[1].Name})
 	require.Equal(t, []int{3, 1}, []int{list[0].Weight, list[1].Weight})
 	fails = errors.New("torn")
@@ -58,13 +59,13 @@ func TestListHandlers(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")
 	path := "/executors/" + e.ID.String() + "/handlers"
-	require.Empty(t, into[Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
+	require.Empty(t, into[web.Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
 	old := w.build(e, "b1", "1.9.0", "close-day", daySchema)
 	w.build(e, "b2", "1.10.0", "close-day", daySchema)
 	w.build(e, "b3", "1.10.0", "close-day", daySchema)
 	require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, e.TenantID, old.ID, "stopped"))
 	got := w.call("acme/viewer", "GET", path, nil).is(200).golden("handlers")
-	list := into[Page[Handler]](got).Items
+	list := into[web.Page[Handler]](got).Items
 	require.Len(t, list, 1)
 	require.Equal(t, 2, list[0].InstancesOnline)
 	require.Equal(t, []string{"1.10.0", "1.9.0"}, []string{list[0].Versions[0].Version, list[0].Versions[1].Version}, "the newest first")
@@ -89,7 +90,7 @@ func TestListHandlers(t *testing.T) {
 	for _, i := range instances {
 		require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, e.TenantID, i.ID, "stopped"))
 	}
-	list = into[Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items
+	list = into[web.Page[Handler]](w.call("acme/viewer", "GET", path, nil).is(200)).Items
 	require.Len(t, list, 1)
 	require.Zero(t, list[0].InstancesOnline)
 	require.JSONEq(t, daySchema, string(list[0].InputSchema))
@@ -118,7 +119,7 @@ func TestInputHasToFit(t *testing.T) {
 	bad := map[string]any{"dya": "2026-11-21", "shops": []any{1, "two"}}
 	p := w.call("acme/editor", "POST", "/jobs", body("bad", bad, "")).problem(422, "unfit_input")
 	w.call("acme/editor", "POST", "/jobs", body("bad", bad, "")).golden("unfit_input")
-	require.Equal(t, []ProblemItem{
+	require.Equal(t, []web.ProblemItem{
 		{Location: "body.input.day", Pointer: "/day", Message: "is missing"},
 		{Location: "body.input.dya", Pointer: "/dya", Message: "is not a field of the input", Hint: `did you mean "day"?`},
 		{Location: "body.input.shops[1]", Pointer: "/shops/1", Message: "want integer, got string"},
@@ -217,7 +218,7 @@ func TestJobsThatTheCodeOwns(t *testing.T) {
 		"body.alert.emails": ours("books", map[string]any{"emails": []string{}}),
 	} {
 		p = put(j, change...).problem(409, "owned_by_code")
-		require.Equal(t, []ProblemItem{{Location: want, Message: "is declared in the code"}}, p.Errors)
+		require.Equal(t, []web.ProblemItem{{Location: want, Message: "is declared in the code"}}, p.Errors)
 		require.Contains(t, p.Detail, "change it there; labels, alerts and the owner can be changed here where the code does not declare them")
 	}
 
@@ -315,7 +316,7 @@ func TestProposals(t *testing.T) {
 		require.NoError(t, w.store.Propose(t.Context(), domain.Proposal{
 			ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: name, Hash: hash, Version: "1.5.0", Spec: spec,
 		}))
-		list := into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items
+		list := into[web.Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items
 		return list[len(list)-1]
 	}
 	p := propose(j.Name, "h2", "0 3 * * *")
@@ -324,7 +325,7 @@ func TestProposals(t *testing.T) {
 		{Field: "schedule.expr", From: json.RawMessage(`"0 2 * * *"`), To: json.RawMessage(`"0 3 * * *"`)},
 		{Field: "timeout", From: json.RawMessage(`"0s"`), To: json.RawMessage(`"1m"`)},
 	}, p.Changes)
-	require.Empty(t, into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals?executorId=7", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals?executorId=7", nil).is(200)).Items)
 	decide := func(p Proposal, verb, hash string) answer {
 		return w.call("acme/editor", "POST", "/job-proposals/"+p.ID+"/"+verb, map[string]any{"hash": hash})
 	}
@@ -349,7 +350,7 @@ func TestProposals(t *testing.T) {
 	require.NoError(t, w.store.Propose(t.Context(), domain.Proposal{
 		ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: j.Name, Hash: "h2b", Version: "1.5.1", Spec: spec,
 	}))
-	p = into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items[0]
+	p = into[web.Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items[0]
 	require.Equal(t, []Change{
 		{Field: "alert.emails", From: json.RawMessage(`[]`), To: json.RawMessage(`["ops@example.com"]`)},
 		{Field: "labels.env", From: json.RawMessage(`"prod"`), To: json.RawMessage(`"test"`)},
@@ -363,7 +364,7 @@ func TestProposals(t *testing.T) {
 
 	p = propose(j.Name, "h3", "0 4 * * *")
 	decide(p, "decline", "").is(204)
-	require.Empty(t, into[Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[Proposal]](w.call("acme/viewer", "GET", "/job-proposals", nil).is(200)).Items)
 	declined := into[Proposal](w.call("acme/viewer", "GET", "/job-proposals/"+p.ID, nil).is(200))
 	require.Equal(t, []string{"declined", "acme-editor"}, []string{declined.State, declined.DecidedBy})
 	decide(p, "accept", "").problem(409, "conflict")

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -113,15 +114,15 @@ const nodeSilentAfter = 3 * time.Second
 
 func (a *API) registerCluster() {
 	a.registerAcceptHistory()
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/cluster", id: "get-cluster", tag: "system",
-		summary:     "Nodes, partitions, clock and database of the engine",
-		description: "As the node that answers sees it.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/cluster", ID: "get-cluster", Tag: "system",
+		Summary:     "Nodes, partitions, clock and database of the engine",
+		Description: "As the node that answers sees it.",
 	}, a.cluster)
-	register(a, platformAdmin, operation{
-		method: http.MethodPost, path: base + "/cluster/confirm-clock", id: "confirm-clock", tag: "system",
-		summary: "Say that the database's clock is right",
-		description: "After the database's clock leapt forward by more than 1 s, firing is held until most nodes' clocks agree with it. " +
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/cluster/confirm-clock", ID: "confirm-clock", Tag: "system",
+		Summary: "Say that the database's clock is right",
+		Description: "After the database's clock leapt forward by more than 1 s, firing is held until most nodes' clocks agree with it. " +
 			"This makes all nodes go on although they do not.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body ConfirmedClock }, error) {
 		now, err := a.deps.Store.ConfirmClock(ctx)
@@ -129,18 +130,18 @@ func (a *API) registerCluster() {
 			return nil, err
 		}
 		a.log.Warn("an operator confirmed the database's clock", "user", id.Name, "at", now)
-		return &struct{ Body ConfirmedClock }{ConfirmedClock{instant(now)}}, nil
+		return &struct{ Body ConfirmedClock }{ConfirmedClock{web.Instant(now)}}, nil
 	})
 }
 
 func (a *API) registerAcceptHistory() {
-	register(a, platformAdmin, operation{
-		method: http.MethodPost, path: base + "/cluster/accept-history", id: "accept-history", tag: "system",
-		summary: "Say that the database is right as it is, though it has lost commits",
-		description: "After a backup was put back, or a replica was promoted that lagged behind, firing is held. " +
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/cluster/accept-history", ID: "accept-history", Tag: "system",
+		Summary: "Say that the database is right as it is, though it has lost commits",
+		Description: "After a backup was put back, or a replica was promoted that lagged behind, firing is held. " +
 			"This makes all nodes go on with what the database says now: fire times that it does not know to have run count as due or missed. " +
 			"409 when no node has found that anything was lost.",
-		errors: []int{http.StatusConflict},
+		Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body AcceptedHistory }, error) {
 		h, err := a.deps.Store.AcceptHistory(ctx)
 		if err != nil {
@@ -167,11 +168,11 @@ func (a *API) cluster(ctx context.Context, id auth.Identity, _ *struct{}) (*stru
 	out := clusterOf(table, lags, a.deps.Self)
 	out.Database = databaseOf(db)
 	if at, jump, held := a.deps.ClockHeld(); held {
-		out.Clock = ClusterClock{Held: true, HeldAt: instantOrNull(at), JumpMs: jump.Milliseconds()}
+		out.Clock = ClusterClock{Held: true, HeldAt: web.InstantOrNull(at), JumpMs: jump.Milliseconds()}
 	}
 	out.History.Epoch = strconv.FormatInt(table.History.Epoch, 10)
 	if r, held := a.deps.Store.RolledBack(); held {
-		out.History.Held, out.History.HeldAt, out.History.Reason = true, instantOrNull(r.At), r.Reason()
+		out.History.Held, out.History.HeldAt, out.History.Reason = true, web.InstantOrNull(r.At), r.Reason()
 	}
 	if !id.May(domain.PermAdmin) {
 		out.hide()
@@ -204,7 +205,7 @@ func databaseOf(d domain.Database) ClusterDatabase {
 }
 
 func clusterOf(t domain.PartitionTable, lags []domain.PartitionLag, self string) Cluster {
-	out := Cluster{Now: instant(t.Now), ZonesDiffer: t.ZonesDiffer(), Nodes: []ClusterNode{}, Partitions: make([]ClusterPartition, len(t.Leases))}
+	out := Cluster{Now: web.Instant(t.Now), ZonesDiffer: t.ZonesDiffer(), Nodes: []ClusterNode{}, Partitions: make([]ClusterPartition, len(t.Leases))}
 	at := map[string]int{}
 	for i := range t.Nodes {
 		at[t.Nodes[i].BootID] = i
@@ -239,7 +240,7 @@ func nodeOf(n *domain.NodeStatus, now time.Time, self string) ClusterNode {
 	}
 	return ClusterNode{
 		ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, State: state, Current: n.BootID == self,
-		Connected: n.Connected, StartedAt: instant(n.StartedAt), RenewedAt: instantOrNull(n.RenewedAt),
+		Connected: n.Connected, StartedAt: web.Instant(n.StartedAt), RenewedAt: web.InstantOrNull(n.RenewedAt),
 		HeartbeatAgeMs: max(0, now.Sub(seen).Milliseconds()), ClockSkewMs: n.ClockSkew.Milliseconds(), ClockHeld: n.ClockHeld,
 		Sessions: sessions, ExecutorAddress: n.ExecutorAddress, ZoneRules: ClusterZones(n.Zones),
 	}
@@ -248,7 +249,7 @@ func nodeOf(n *domain.NodeStatus, now time.Time, self string) ClusterNode {
 func partitionOf(l domain.PartitionLease, lag domain.PartitionLag, now time.Time) ClusterPartition {
 	p := ClusterPartition{
 		ID: l.Partition, State: "free", BootID: l.BootID, Term: strconv.FormatInt(l.Term, 10),
-		Until: instantOrNull(l.Until), NextFireAt: instantOrNull(lag.NextFireAt),
+		Until: web.InstantOrNull(l.Until), NextFireAt: web.InstantOrNull(lag.NextFireAt),
 	}
 	switch {
 	case l.Until.After(now):
@@ -264,7 +265,7 @@ func partitionOf(l domain.PartitionLease, lag domain.PartitionLag, now time.Time
 		p.PlanningLagMs = max(0, now.Sub(lag.NextFireAt).Milliseconds())
 	}
 	if !lag.OldestWakeAt.IsZero() && lag.OldestWakeAt.Before(now) {
-		p.OldestDueAt, p.DueLagMs = instantOrNull(lag.OldestWakeAt), now.Sub(lag.OldestWakeAt).Milliseconds()
+		p.OldestDueAt, p.DueLagMs = web.InstantOrNull(lag.OldestWakeAt), now.Sub(lag.OldestWakeAt).Milliseconds()
 	}
 	return p
 }

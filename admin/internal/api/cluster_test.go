@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -66,7 +67,7 @@ func TestCluster(t *testing.T) {
 	confirmed := into[ConfirmedClock](w.call("platform", "POST", "/cluster/confirm-clock", nil).is(200))
 	table, err := w.store.ReadPartitions(ctx)
 	require.NoError(t, err)
-	require.Equal(t, confirmed.ConfirmedAt, instant(table.ClockConfirmedAt))
+	require.Equal(t, confirmed.ConfirmedAt, web.Instant(table.ClockConfirmedAt))
 }
 
 func TestClusterLags(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -23,7 +24,7 @@ type Denial struct {
 func denialOf(d domain.Denial) Denial {
 	return Denial{
 		ID: domain.UserID(d.ID).String(), Kind: string(d.Kind), Subject: d.Subject, Instance: d.Label, Reason: d.Reason,
-		CreatedAt: instant(d.CreatedAt), CreatedBy: d.CreatedBy,
+		CreatedAt: web.Instant(d.CreatedAt), CreatedBy: d.CreatedBy,
 	}
 }
 
@@ -42,26 +43,26 @@ type denialIDInput struct {
 }
 
 func (a *API) registerDenials() {
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodGet, path: base + "/executors/{id}/denials", id: "list-denials", tag: "access",
-		summary:     "List which processes and certificates of an executor are denied",
-		description: "The newest first.",
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}/denials", ID: "list-denials", Tag: "access",
+		Summary:     "List which processes and certificates of an executor are denied",
+		Description: "The newest first.",
 	}, a.listDenials)
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodPost, path: base + "/executors/{id}/denials", id: "create-denial", tag: "access",
-		summary: "Deny a process or a certificate",
-		description: "Its sessions end on all nodes within seconds, and it cannot connect again, whatever it shows. " +
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/executors/{id}/denials", ID: "create-denial", Tag: "access",
+		Summary: "Deny a process or a certificate",
+		Description: "Its sessions end on all nodes within seconds, and it cannot connect again, whatever it shows. " +
 			"What it runs goes on until its lease ends. A new process is not concerned: revoke the join token to keep new ones out.",
-		status: http.StatusCreated,
+		Status: http.StatusCreated,
 	}, a.createDenial)
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodDelete, path: base + "/executors/{id}/denials/{denialId}", id: "delete-denial", tag: "access",
-		summary:     "Allow it again",
-		description: "It may register again at once.", status: http.StatusNoContent,
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/denials/{denialId}", ID: "delete-denial", Tag: "access",
+		Summary:     "Allow it again",
+		Description: "It may register again at once.", Status: http.StatusNoContent,
 	}, a.deleteDenial)
 }
 
-func (a *API) listDenials(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Denial], error) {
+func (a *API) listDenials(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[Denial], error) {
 	e, err := a.executor(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (a *API) listDenials(ctx context.Context, id auth.Identity, in *idPageInput
 	for _, d := range list {
 		items = append(items, denialOf(d))
 	}
-	return slicePage(items, in.ShortPage, "denials")
+	return web.SlicePage(items, in.ShortPage, "denials")
 }
 
 var serialNumber = regexp.MustCompile(`^[0-9a-f]{1,40}$`)

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 )
 
 // describedAnswers holds every answer of these tests against the document that
@@ -118,7 +120,7 @@ func document(fail func(format string, args ...any)) *described {
 
 // wrong says what is not as the document has it; empty: all is.
 func (d *described) wrong(method, path string, a *seenAnswer) string {
-	if !strings.HasPrefix(path, base+"/") {
+	if !strings.HasPrefix(path, web.Base+"/") {
 		return "" // pages, probes, metrics, the document itself
 	}
 	if a.Header().Get("Content-Encoding") == "gzip" {
@@ -242,7 +244,7 @@ func TestAnswersAreHeldAgainstTheDocument(t *testing.T) {
 				}),
 				fail: func(_ string, args ...any) { said = args[2].(string) },
 			}
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), tt.method, base+tt.path, nil))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), tt.method, web.Base+tt.path, nil))
 			if !strings.Contains(said, tt.why) {
 				t.Fatalf("said %q, wanted a word about %q", said, tt.why)
 			}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -82,22 +83,22 @@ func instanceState(i domain.Instance, now time.Time) string {
 func instanceOf(i domain.Instance, now time.Time) Instance {
 	return Instance{
 		ID: i.ID.String(), Name: i.Name, Host: i.Host, PID: i.PID, Version: i.AppVersion, SDKVersion: i.Client,
-		Labels: emptyMapIfNil(i.Labels), Slots: i.Slots, Running: i.Running, State: instanceState(i, now),
-		ConnectedAt: instant(i.ConnectedAt), LastHeartbeatAt: instant(i.LastSeenAt), StartedAt: instant(i.StartedAt),
-		BootID: i.BootID, Handlers: emptyIfNil(i.Handlers), Build: i.Build,
-		GoneAt: instantOrNull(i.GoneAt), GoneReason: i.GoneReason,
+		Labels: web.EmptyMapIfNil(i.Labels), Slots: i.Slots, Running: i.Running, State: instanceState(i, now),
+		ConnectedAt: web.Instant(i.ConnectedAt), LastHeartbeatAt: web.Instant(i.LastSeenAt), StartedAt: web.Instant(i.StartedAt),
+		BootID: i.BootID, Handlers: web.EmptyIfNil(i.Handlers), Build: i.Build,
+		GoneAt: web.InstantOrNull(i.GoneAt), GoneReason: i.GoneReason,
 	}
 }
 
 func executorOf(e store.ExecutorSummary) Executor {
 	return Executor{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesOnline: e.Online,
-		InstancesTotal: e.Total, Handlers: e.Handlers, CreatedAt: instant(e.CreatedAt),
+		InstancesTotal: e.Total, Handlers: e.Handlers, CreatedAt: web.Instant(e.CreatedAt),
 	}
 }
 
 type listExecutorsInput struct {
-	PageParams
+	web.PageParams
 	Q string `query:"q" maxLength:"128" doc:"Part of the name"`
 }
 
@@ -109,7 +110,7 @@ type createExecutorInput struct {
 }
 
 type listInstancesInput struct {
-	ShortPage
+	web.ShortPage
 	ID          string `path:"id" doc:"Id of what the address names, a decimal string"`
 	IncludeGone bool   `query:"includeGone" doc:"Also those that have left or died"`
 }
@@ -121,31 +122,31 @@ var executorName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 const maxInstances = 1000
 
 func (a *API) registerExecutors() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/executors", id: "list-executors", tag: "executors", summary: "List executors by name",
-		description: "With how many of their instances are connected.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/executors", ID: "list-executors", Tag: "executors", Summary: "List executors by name",
+		Description: "With how many of their instances are connected.",
 	}, a.listExecutors)
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/executors", id: "create-executor", tag: "executors",
-		summary: "Make an executor", description: "Its processes then need a join token.",
-		status: http.StatusCreated, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/executors", ID: "create-executor", Tag: "executors",
+		Summary: "Make an executor", Description: "Its processes then need a join token.",
+		Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createExecutor)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/executors/{id}", id: "get-executor", tag: "executors", summary: "An executor and its handlers",
-		description: "With handlers, their schemas and builds, and the jobs declared in code that were refused.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}", ID: "get-executor", Tag: "executors", Summary: "An executor and its handlers",
+		Description: "With handlers, their schemas and builds, and the jobs declared in code that were refused.",
 	}, a.getExecutor)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/executors/{id}/instances", id: "list-instances", tag: "executors",
-		summary: "List an executor's instances", description: "At most 1,000, the newest first.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}/instances", ID: "list-instances", Tag: "executors",
+		Summary: "List an executor's instances", Description: "At most 1,000, the newest first.",
 	}, a.listInstances)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/instances/{id}", id: "get-instance", tag: "executors", summary: "One instance",
-		description: "Also one that has left, as long as it is kept.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/instances/{id}", ID: "get-instance", Tag: "executors", Summary: "One instance",
+		Description: "Also one that has left, as long as it is kept.",
 	}, a.getInstance)
 }
 
-func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecutorsInput) (*pageOutput[Executor], error) {
-	at, err := decodeCursor(in.Cursor, "executors")
+func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecutorsInput) (*web.PageOutput[Executor], error) {
+	at, err := web.DecodeCursor(in.Cursor, "executors")
 	if err != nil {
 		return nil, err
 	}
@@ -155,13 +156,13 @@ func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecu
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]Executor, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]Executor, 0, len(rows)))
 	for _, e := range rows {
 		out.Body.Items = append(out.Body.Items, executorOf(e))
 	}
 	if more {
-		out.Body.NextCursor = cursor{List: "executors", Name: rows[len(rows)-1].Name}.encode()
+		out.Body.NextCursor = web.Cursor{List: "executors", Name: rows[len(rows)-1].Name}.Encode()
 	}
 	return out, nil
 }
@@ -204,7 +205,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 	}
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesTotal: len(instances),
-		CreatedAt: instant(e.CreatedAt), Handlers: handlers,
+		CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
 	}
 	refused, err := a.deps.Store.ListRefusedDeclarations(ctx, id.Tenant, e.ID)
 	if err != nil {
@@ -213,7 +214,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 	out.RefusedDeclarations = make([]RefusedDeclaration, len(refused))
 	for i, r := range refused {
 		out.RefusedDeclarations[i] = RefusedDeclaration{
-			Job: r.Name, Code: string(r.Code), Message: r.Message, Version: r.Version, RefusedAt: instant(r.At),
+			Job: r.Name, Code: string(r.Code), Message: r.Message, Version: r.Version, RefusedAt: web.Instant(r.At),
 		}
 	}
 	limits, err := a.deps.Store.ListLimits(ctx, id.Tenant)
@@ -234,7 +235,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 	return &struct{ Body ExecutorDetail }{out}, nil
 }
 
-func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInstancesInput) (*pageOutput[Instance], error) {
+func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInstancesInput) (*web.PageOutput[Instance], error) {
 	e, err := a.executor(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -250,7 +251,7 @@ func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInsta
 	for _, i := range rows {
 		items = append(items, instanceOf(i, now))
 	}
-	return slicePage(items, in.ShortPage, "instances")
+	return web.SlicePage(items, in.ShortPage, "instances")
 }
 
 func (a *API) getInstance(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Instance }, error) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/explain"
@@ -57,9 +58,9 @@ type explainJobInput struct {
 }
 
 func (a *API) registerExplain() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/runs/{id}/explain", id: "explain-run", tag: "runs", summary: "Why a run did or did not start",
-		description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}/explain", ID: "explain-run", Tag: "runs", Summary: "Why a run did or did not start",
+		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Explanation }, error) {
 		v, err := a.run(ctx, id, in.ID)
 		if err != nil {
@@ -67,9 +68,9 @@ func (a *API) registerExplain() {
 		}
 		return a.explainRun(ctx, v)
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/jobs/{id}/explain", id: "explain-fire", tag: "jobs", summary: "Why a job did or did not run at an instant",
-		description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/explain", ID: "explain-fire", Tag: "jobs", Summary: "Why a job did or did not run at an instant",
+		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.",
 	}, a.explainFire)
 }
 
@@ -163,7 +164,7 @@ func (a *API) explainChoice(ctx context.Context, r *explain.Run) (err error) {
 func explanationOf(e explain.Explanation) Explanation {
 	out := Explanation{Summary: Bilingual(e.Summary), Party: string(e.Party), Steps: []ExplanationStep{}, Instances: []InstanceVerdict{}}
 	for _, s := range e.Steps {
-		out.Steps = append(out.Steps, ExplanationStep{At: instant(s.At), Code: s.Code, Text: Bilingual(s.Text)})
+		out.Steps = append(out.Steps, ExplanationStep{At: web.Instant(s.At), Code: s.Code, Text: Bilingual(s.Text)})
 	}
 	for _, c := range e.Candidates {
 		out.Instances = append(out.Instances, InstanceVerdict{
@@ -176,8 +177,8 @@ func explanationOf(e explain.Explanation) Explanation {
 // explainFire speaks of the run, if there is one; else of what the schedule says.
 func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobInput) (*struct{ Body Explanation }, error) {
 	var r reader
-	at := r.instant("query.at", &in.At)
-	if err := r.err(); err != nil {
+	at := r.Instant("query.at", &in.At)
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	jobID, err := domain.ParseID[domain.JobID](in.ID)
@@ -213,7 +214,7 @@ func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobI
 	case !ran:
 		out.Body = explanationOf(f.Explain())
 	}
-	out.Body.Before, out.Body.After = instantOrNull(f.Before), instantOrNull(f.After)
+	out.Body.Before, out.Body.After = web.InstantOrNull(f.Before), web.InstantOrNull(f.After)
 	return out, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -40,18 +41,18 @@ type HandlerVersion struct {
 }
 
 type listHandlersInput struct {
-	ShortPage
+	web.ShortPage
 	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 }
 
 func (a *API) registerHandlers() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/executors/{id}/handlers", id: "list-handlers", tag: "executors",
-		summary: "List an executor's handlers", description: "Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}/handlers", ID: "list-handlers", Tag: "executors",
+		Summary: "List an executor's handlers", Description: "Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.",
 	}, a.listHandlers)
 }
 
-func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandlersInput) (*pageOutput[Handler], error) {
+func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandlersInput) (*web.PageOutput[Handler], error) {
 	e, err := a.executor(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandle
 	if err != nil {
 		return nil, err
 	}
-	return slicePage(items, in.ShortPage, "handlers")
+	return web.SlicePage(items, in.ShortPage, "handlers")
 }
 
 // living lists an executor's instances that have not gone.
@@ -96,15 +97,15 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 			last = s
 		}
 		item := Handler{
-			Name: h.Name, Description: h.Description, InputSchema: rawOrNull(h.InputSchema), OutputSchema: rawOrNull(h.OutputSchema),
-			Idempotent: h.Idempotent, Weight: max(1, weights[h.Name]), InstancesOnline: count[h.Name], FirstSeenAt: instant(h.FirstSeenAt), LastSeenAt: instant(last),
+			Name: h.Name, Description: h.Description, InputSchema: web.RawOrNull(h.InputSchema), OutputSchema: web.RawOrNull(h.OutputSchema),
+			Idempotent: h.Idempotent, Weight: max(1, weights[h.Name]), InstancesOnline: count[h.Name], FirstSeenAt: web.Instant(h.FirstSeenAt), LastSeenAt: web.Instant(last),
 			Versions: []HandlerVersion{},
 		}
 		for _, b := range builds {
 			if slices.Contains(b.Handlers, h.Name) {
 				item.Versions = append(item.Versions, HandlerVersion{
 					Version: b.Version, Build: b.Digest, Generation: b.Generation, InForce: b.Present, InstancesOnline: b.Instances,
-					FirstSeenAt: instant(b.FirstSeenAt), LastSeenAt: instant(b.LastSeenAt),
+					FirstSeenAt: web.Instant(b.FirstSeenAt), LastSeenAt: web.Instant(b.LastSeenAt),
 				})
 			}
 		}

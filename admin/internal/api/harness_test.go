@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -124,11 +125,18 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	for _, c := range change {
 		c(&w.deps)
 	}
-	w.api, err = New(w.deps)
-	require.NoError(t, err)
-	w.handler = describedAnswers{next: w.api, fail: t.Errorf}
+	w.start()
 	w.people(ctx)
 	return w
+}
+
+// start makes the API anew, as a node that has just started.
+func (w *world) start() {
+	w.t.Helper()
+	var err error
+	w.api, err = New(w.deps)
+	require.NoError(w.t, err)
+	w.handler = describedAnswers{next: w.api, fail: w.t.Errorf}
 }
 
 // Hashing is what a world would spend its time on; all of them share the two.
@@ -238,7 +246,7 @@ func (w *world) call(who, method, path string, body any, headers ...header) answ
 		reader = bytes.NewReader(raw)
 	}
 	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "//") {
-		path = base + path
+		path = web.Base + path
 	}
 	req := httptest.NewRequestWithContext(w.t.Context(), method, strings.TrimPrefix(path, "/"+"/"), reader)
 	if token := w.as(who); token != "" {
@@ -283,11 +291,11 @@ func into[T any](a answer) T {
 }
 
 // problem checks an error answer and returns it.
-func (a answer) problem(status int, code string) Problem {
+func (a answer) problem(status int, code string) web.Problem {
 	a.t.Helper()
 	a.is(status)
 	require.Equal(a.t, "application/problem+json", a.header.Get("Content-Type"))
-	p := into[Problem](a)
+	p := into[web.Problem](a)
 	require.Equal(a.t, code, p.Code, "%s", a.body)
 	require.Equal(a.t, status, p.Status)
 	require.Equal(a.t, "urn:carillon:problem:"+code, p.Type)

@@ -47,7 +47,7 @@ func TestReadersSeeNoAddresses(t *testing.T) {
 	require.NoError(t, w.store.FinishDelivery(t.Context(), delivery, domain.DeliveryFailed, 0, "dial tcp "+inside+": connection refused"))
 
 	seen := map[domain.Role]map[string]int{}
-	operations(w.api.huma.OpenAPI(), func(method, path string, _ *huma.Operation) {
+	operations(w.api.Document(), func(method, path string, _ *huma.Operation) {
 		if method != http.MethodGet {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -41,15 +42,15 @@ type createInvitationInput struct {
 func invitationOf(i domain.Invitation) Invitation {
 	return Invitation{
 		ID: i.ID.String(), Username: i.Username, Role: string(i.Role), InvitedBy: i.InvitedBy,
-		CreatedAt: instant(i.CreatedAt), ExpiresAt: instant(i.ExpiresAt),
+		CreatedAt: web.Instant(i.CreatedAt), ExpiresAt: web.Instant(i.ExpiresAt),
 	}
 }
 
 func (a *API) registerInvitations() {
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodGet, path: base + "/invitations", id: "list-invitations", tag: "access",
-		summary: "List the open invitations of the tenant", description: "A declined one stays until it expires.",
-	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[Invitation], error) {
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/invitations", ID: "list-invitations", Tag: "access",
+		Summary: "List the open invitations of the tenant", Description: "A declined one stays until it expires.",
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[Invitation], error) {
 		list, err := a.deps.Store.ListInvitations(ctx, id.Tenant)
 		if err != nil {
 			return nil, err
@@ -58,19 +59,19 @@ func (a *API) registerInvitations() {
 		for _, i := range list {
 			items = append(items, invitationOf(i))
 		}
-		return slicePage(items, in.ShortPage, "invitations")
+		return web.SlicePage(items, in.ShortPage, "invitations")
 	})
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodPost, path: base + "/invitations", id: "create-invitation", tag: "access",
-		summary: "Invite an account of another tenant",
-		description: "Nothing changes until the account's owner accepts, within 7 days. The answer is the same when there is no such account. " +
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/invitations", ID: "create-invitation", Tag: "access",
+		Summary: "Invite an account of another tenant",
+		Description: "Nothing changes until the account's owner accepts, within 7 days. The answer is the same when there is no such account. " +
 			"403 for API keys: an invitation ends with the rights of the account that sent it. " +
 			"409 when the name is a member or invited already, or when 100 invitations are open.",
-		status: http.StatusCreated, errors: []int{http.StatusConflict},
+		Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createInvitation)
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodDelete, path: base + "/invitations/{id}", id: "delete-invitation", tag: "access",
-		summary: "Take an invitation back", description: "Its owner cannot accept it any more. Who has accepted stays a member.", status: http.StatusNoContent,
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/invitations/{id}", ID: "delete-invitation", Tag: "access",
+		Summary: "Take an invitation back", Description: "Its owner cannot accept it any more. Who has accepted stays a member.", Status: http.StatusNoContent,
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
 		invitation, err := domain.ParseID[domain.InvitationID](in.ID)
 		if err != nil {
@@ -109,10 +110,10 @@ func (a *API) createInvitation(ctx context.Context, id auth.Identity, in *create
 }
 
 func (a *API) registerMyInvitations() {
-	register(a, accountOwner, operation{
-		method: http.MethodGet, path: base + "/me/invitations", id: "list-my-invitations", tag: "session",
-		summary: "List the invitations that the own account has not answered", description: "Of all tenants, the expired ones left out.",
-	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[MyInvitation], error) {
+	web.Register(a.Server, web.AccountOwner, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/me/invitations", ID: "list-my-invitations", Tag: "session",
+		Summary: "List the invitations that the own account has not answered", Description: "Of all tenants, the expired ones left out.",
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[MyInvitation], error) {
 		list, err := a.deps.Store.ListInvitationsOf(ctx, id.User)
 		if err != nil {
 			return nil, err
@@ -125,19 +126,19 @@ func (a *API) registerMyInvitations() {
 			}
 			items = append(items, MyInvitation{
 				ID: i.ID.String(), Tenant: TenantRef{ID: t.ID.String(), Name: t.Name}, Role: string(i.Role), InvitedBy: i.InvitedBy,
-				CreatedAt: instant(i.CreatedAt), ExpiresAt: instant(i.ExpiresAt),
+				CreatedAt: web.Instant(i.CreatedAt), ExpiresAt: web.Instant(i.ExpiresAt),
 			})
 		}
-		return slicePage(items, in.ShortPage, "my-invitations")
+		return web.SlicePage(items, in.ShortPage, "my-invitations")
 	})
-	register(a, accountOwner, operation{
-		method: http.MethodPost, path: base + "/me/invitations/{id}/accept", id: "accept-invitation", tag: "session",
-		summary: "Become a member of the tenant", description: "404 also when who has invited may not do so any more.",
-		status: http.StatusNoContent,
+	web.Register(a.Server, web.AccountOwner, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/me/invitations/{id}/accept", ID: "accept-invitation", Tag: "session",
+		Summary: "Become a member of the tenant", Description: "404 also when who has invited may not do so any more.",
+		Status: http.StatusNoContent,
 	}, a.acceptInvitation)
-	register(a, accountOwner, operation{
-		method: http.MethodPost, path: base + "/me/invitations/{id}/decline", id: "decline-invitation", tag: "session",
-		summary: "Decline an invitation", description: "The tenant is not told.", status: http.StatusNoContent,
+	web.Register(a.Server, web.AccountOwner, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/me/invitations/{id}/decline", ID: "decline-invitation", Tag: "session",
+		Summary: "Decline an invitation", Description: "The tenant is not told.", Status: http.StatusNoContent,
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
 		invitation, err := domain.ParseID[domain.InvitationID](in.ID)
 		if err != nil {

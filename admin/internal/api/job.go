@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -170,8 +171,8 @@ func specOf(s *domain.JobSpec) JobSpec {
 		dispatch = domain.DefaultDispatchTimeout
 	}
 	return JobSpec{
-		Name: s.Name, Description: s.Description, Labels: emptyMapIfNil(s.Labels), Handler: s.Handler,
-		Input: rawOrNull(s.Input), Script: scriptUseOf(s.Script), Schedule: scheduleOf(s.Schedule),
+		Name: s.Name, Description: s.Description, Labels: web.EmptyMapIfNil(s.Labels), Handler: s.Handler,
+		Input: web.RawOrNull(s.Input), Script: scriptUseOf(s.Script), Schedule: scheduleOf(s.Schedule),
 		Misfire: misfireOf(s.Misfire),
 		Routing: string(s.Routing), RoutingKey: s.RoutingKey, RequireLabels: s.Require.Text, PreferLabels: s.Prefer.Text,
 		SendRetry: sendRetryOf(s.SendRetry),
@@ -183,7 +184,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 		Timeout: domain.DurationText(s.Timeout), DispatchTimeout: domain.DurationText(dispatch),
 		OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: cmp.Or(s.LogLevel, defaultLevel), Owner: Owner(s.Owner), OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 		Alert: Alert{
-			OnFailure: s.Alert.OnFailure, Emails: emptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
+			OnFailure: s.Alert.OnFailure, Emails: web.EmptyIfNil(s.Alert.Emails), WebhookURL: s.Alert.WebhookURL,
 			WebhookSecretSet: len(s.Alert.WebhookSecret) > 0, IncludeNoExecutor: s.Alert.IncludeNoExecutor,
 		},
 		Sharding: shardingOf(s.Sharding),
@@ -216,7 +217,7 @@ func jobOf(id auth.Identity, v store.JobView, online int) Job {
 	j := Job{
 		ID: v.ID.String(), JobSpec: shownTo(id, specOf(&v.Spec)), Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
 		State: v.State.String(), Kind: v.Kind.String(), PauseNote: v.PauseNote, Source: string(v.Source), Revision: v.Revision,
-		ExecutorOnline: online, CreatedAt: instant(v.CreatedAt), UpdatedAt: instant(v.UpdatedAt),
+		ExecutorOnline: online, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(v.UpdatedAt),
 		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
 	}
 	if d := v.Declared; d.By != 0 {
@@ -234,14 +235,14 @@ func jobOf(id auth.Identity, v store.JobView, online int) Job {
 			// The trigger also comes to fire times that are excluded.
 			next = timing.NextRun(next.Add(-time.Millisecond), &v.Spec)
 		}
-		j.NextFireAt = instantOrNull(next)
-		j.AwaitsRun = idOrNull(v.AwaitsRun)
+		j.NextFireAt = web.InstantOrNull(next)
+		j.AwaitsRun = web.IDOrNull(v.AwaitsRun)
 		j.NeverFires = j.NextFireAt == nil && j.AwaitsRun == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
 	}
 	if v.LastRun != nil {
 		j.LastRun = &LastRun{
 			ID: v.LastRun.ID.String(), State: v.LastRun.State.String(),
-			FireAt: instant(v.LastRun.FireAt), FinishedAt: instantOrNull(v.LastRun.FinishedAt),
+			FireAt: web.Instant(v.LastRun.FireAt), FinishedAt: web.InstantOrNull(v.LastRun.FinishedAt),
 		}
 	}
 	return j

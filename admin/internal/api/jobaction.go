@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -59,9 +60,9 @@ const (
 )
 
 func (a *API) registerJobActions() {
-	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/jobs/{id}/pause", id: "pause-job", tag: "jobs", summary: "Stop a job's schedule",
-		description: "After the answer no run of the schedule is let start; one that was let start just before may begin within the next second. Attempts that run go on.",
+	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/pause", ID: "pause-job", Tag: "jobs", Summary: "Stop a job's schedule",
+		Description: "After the answer no run of the schedule is let start; one that was let start just before may begin within the next second. Attempts that run go on.",
 	}, func(ctx context.Context, id auth.Identity, in *pauseInput) (*jobOutput, error) {
 		note := ""
 		if in.Body != nil {
@@ -69,17 +70,17 @@ func (a *API) registerJobActions() {
 		}
 		return a.setJobState(ctx, id, in.ID, domain.JobPaused, note)
 	})
-	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/jobs/{id}/resume", id: "resume-job", tag: "jobs", summary: "Start a job's schedule again", errors: []int{http.StatusConflict},
-		description: "It goes on with the first fire time from now.",
+	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/resume", ID: "resume-job", Tag: "jobs", Summary: "Start a job's schedule again", Errors: []int{http.StatusConflict},
+		Description: "It goes on with the first fire time from now.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
 		return a.setJobState(ctx, id, in.ID, domain.JobEnabled, "")
 	})
-	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/jobs/{id}/run", id: "run-job", tag: "jobs", summary: "Run a job now, or once later",
-		description: "201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one.",
-		status:      http.StatusCreated, errors: []int{http.StatusConflict},
-		also: map[int]string{
+	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/run", ID: "run-job", Tag: "jobs", Summary: "Run a job now, or once later",
+		Description: "201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one.",
+		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
+		Also: map[int]string{
 			http.StatusOK:       "The Idempotency-Key was seen before with the same body: the run that it began",
 			http.StatusAccepted: "The run has not ended within the wait; ask for it again by its id",
 		},
@@ -124,30 +125,30 @@ func (a *API) runJob(ctx context.Context, id auth.Identity, in *runJobInput) (*r
 func (a *API) readRun(ctx context.Context, id auth.Identity, v store.JobView, in *runJobInput) (domain.Execution, time.Duration, error) {
 	var r reader
 	now := a.deps.Now()
-	wait := r.duration("query.wait", in.Wait, 0)
+	wait := r.Duration("query.wait", in.Wait, 0)
 	if wait < 0 || wait > maxRunWait {
-		r.fail("query.wait", in.Wait, "must be from 0s to 5m")
+		r.Fail("query.wait", in.Wait, "must be from 0s to 5m")
 	}
 	fireAt := now
-	delay := r.duration("body.after", in.Body.After, 0)
-	at := r.instant("body.at", in.Body.At)
+	delay := r.Duration("body.after", in.Body.After, 0)
+	at := r.Instant("body.at", in.Body.At)
 	switch {
 	case delay != 0 && !at.IsZero():
-		r.fail("body.after", in.Body.After, "at and after exclude each other")
+		r.Fail("body.after", in.Body.After, "at and after exclude each other")
 	case delay < 0 || delay > maxRunDelay:
-		r.fail("body.after", in.Body.After, "must be from 0s to ten years (87672h)")
+		r.Fail("body.after", in.Body.After, "must be from 0s to ten years (87672h)")
 	case at.After(now.Add(maxRunDelay)):
-		r.fail("body.at", *in.Body.At, "must lie within the next ten years")
+		r.Fail("body.at", *in.Body.At, "must lie within the next ten years")
 	case at.After(now):
 		fireAt = at
 	default:
 		fireAt = now.Add(delay)
 	}
-	if hasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
-		r.fail("body.note", nil, "must not contain control characters")
+	if domain.HasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
+		r.Fail("body.note", nil, "must not contain control characters")
 	}
-	input := r.json("body.input", in.Body.Input)
-	if err := r.err(); err != nil {
+	input := r.JSON("body.input", in.Body.Input)
+	if err := r.Err(); err != nil {
 		return domain.Execution{}, 0, err
 	}
 	if err := a.checkRunInput(ctx, v, input, in.AllowUnfitInput); err != nil {
@@ -214,7 +215,7 @@ func (a *API) preferred(ctx context.Context, id auth.Identity, v store.JobView, 
 
 // start writes the run, sends it on its way, and waits for it if asked to.
 func (a *API) start(ctx context.Context, e domain.Execution, wait time.Duration) (*runOutput, error) {
-	e.Trace = requestOf(ctx).trace
+	e.Trace = web.RequestOf(ctx).Trace
 	run, created, err := a.deps.Store.CreateExecution(ctx, e)
 	if err != nil {
 		return nil, err

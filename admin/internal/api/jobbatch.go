@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -26,10 +27,10 @@ type JobBatch struct {
 
 // JobBatchItem is what became of one of them.
 type JobBatchItem struct {
-	Name    string   `json:"name" doc:"Name of the job, as in the request"`
-	Status  int      `json:"status" doc:"201, or the problem's"`
-	ID      string   `json:"id,omitempty" doc:"With 201"`
-	Problem *Problem `json:"problem,omitempty" doc:"Why it was not created; locations are those of the job alone, such as body.schedule.expr"`
+	Name    string       `json:"name" doc:"Name of the job, as in the request"`
+	Status  int          `json:"status" doc:"201, or the problem's"`
+	ID      string       `json:"id,omitempty" doc:"With 201"`
+	Problem *web.Problem `json:"problem,omitempty" doc:"Why it was not created; locations are those of the job alone, such as body.schedule.expr"`
 }
 
 func (a *API) createJobs(ctx context.Context, id auth.Identity, in *createJobsInput) (*struct{ Body JobBatch }, error) {
@@ -70,7 +71,7 @@ func (a *API) createJobs(ctx context.Context, id auth.Identity, in *createJobsIn
 }
 
 func (a *API) refuseItem(ctx context.Context, item *JobBatchItem, err error) {
-	item.Problem = a.problem(ctx, err)
+	item.Problem = a.Problem(ctx, err)
 	item.Status = item.Problem.Status
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -19,7 +20,7 @@ type jobOutput struct {
 }
 
 type listJobsInput struct {
-	PageParams
+	web.PageParams
 	Q          string `query:"q" maxLength:"128" doc:"Part of name or description"`
 	ExecutorID string `query:"executorId" doc:"Only jobs of this executor"`
 	Handler    string `query:"handler" maxLength:"128" doc:"Only jobs of this handler"`
@@ -46,24 +47,24 @@ type updateJobInput struct {
 }
 
 func (a *API) registerJobs() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/jobs", id: "list-jobs", tag: "jobs", summary: "List jobs",
-		description: "Without their inputs. Deleted ones are not listed.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs", ID: "list-jobs", Tag: "jobs", Summary: "List jobs",
+		Description: "Without their inputs. Deleted ones are not listed.",
 	}, a.listJobs)
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/jobs", id: "create-job", tag: "jobs", summary: "Create a job",
-		description: "With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.",
-		status:      http.StatusCreated, errors: []int{http.StatusConflict, http.StatusNotFound},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs", ID: "create-job", Tag: "jobs", Summary: "Create a job",
+		Description: "With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.",
+		Status:      http.StatusCreated, Errors: []int{http.StatusConflict, http.StatusNotFound},
 	}, a.createJob)
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/jobs/batch", id: "create-jobs", tag: "jobs", summary: "Create many jobs",
-		description: "Each job gets its own answer, as if it had been sent to POST /jobs; those that are created stay, whatever becomes of the others." +
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs/batch", ID: "create-jobs", Tag: "jobs", Summary: "Create many jobs",
+		Description: "Each job gets its own answer, as if it had been sent to POST /jobs; those that are created stay, whatever becomes of the others." +
 			" A body that does not fit this description is refused whole.",
-		errors: []int{http.StatusUnprocessableEntity},
+		Errors: []int{http.StatusUnprocessableEntity},
 	}, a.createJobs)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/jobs/{id}", id: "get-job", tag: "jobs", summary: "One job",
-		description: "The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}", ID: "get-job", Tag: "jobs", Summary: "One job",
+		Description: "The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
 		v, err := a.job(ctx, id, in.ID)
 		if err != nil {
@@ -71,15 +72,15 @@ func (a *API) registerJobs() {
 		}
 		return a.jobAnswer(ctx, id, v)
 	})
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPut, path: base + "/jobs/{id}", id: "update-job", tag: "jobs",
-		summary: "Replace a job's settings", description: "Makes a new revision. Fires planned from the old one are taken back; attempts that run go on.",
-		errors: []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/jobs/{id}", ID: "update-job", Tag: "jobs",
+		Summary: "Replace a job's settings", Description: "Makes a new revision. Fires planned from the old one are taken back; attempts that run go on.",
+		Errors: []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 	}, a.updateJob)
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodDelete, path: base + "/jobs/{id}", id: "delete-job", tag: "jobs", summary: "Delete a job",
-		description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.",
-		status:      http.StatusNoContent, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/jobs/{id}", ID: "delete-job", Tag: "jobs", Summary: "Delete a job",
+		Description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.",
+		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
 		v, err := a.job(ctx, id, in.ID)
 		if err != nil {
@@ -91,10 +92,10 @@ func (a *API) registerJobs() {
 		_, err = a.setJobState(ctx, id, in.ID, domain.JobDeleted, "")
 		return nil, err
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/jobs/{id}/revisions", id: "list-revisions", tag: "jobs",
-		summary:     "A job's revisions, newest first",
-		description: "Each with the whole settings of the job then.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/revisions", ID: "list-revisions", Tag: "jobs",
+		Summary:     "A job's revisions, newest first",
+		Description: "Each with the whole settings of the job then.",
 	}, a.listRevisions)
 }
 
@@ -120,9 +121,9 @@ func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) 
 
 var jobKinds = map[string]domain.JobKind{"job": domain.JobPlain, "call": domain.JobCall, "callback": domain.JobCallback}
 
-func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*pageOutput[Job], error) {
+func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*web.PageOutput[Job], error) {
 	list := "jobs/" + in.Sort
-	at, err := decodeCursor(in.Cursor, list)
+	at, err := web.DecodeCursor(in.Cursor, list)
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +136,10 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 	}
 	var r reader
 	if key, _, _ := strings.Cut(in.Label, "="); strings.Contains(key, ":") {
-		r.fail("query.label", in.Label, "must be key or key=value; no label has a colon in its key")
+		r.Fail("query.label", in.Label, "must be key or key=value; no label has a colon in its key")
 	}
-	p.Executor = optionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID)
-	if err := r.err(); err != nil {
+	p.Executor = web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID)
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	switch in.State {
@@ -151,8 +152,8 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]Job, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]Job, 0, len(rows)))
 	online := onlineCounter{api: a}
 	for _, v := range rows {
 		n, err := online.of(ctx, v.TenantID, v.Executor)
@@ -165,7 +166,7 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 	}
 	if more {
 		last := rows[len(rows)-1]
-		c := cursor{List: list, ID: int64(last.ID)}
+		c := web.Cursor{List: list, ID: int64(last.ID)}
 		switch p.Sort {
 		case store.SortByNextFire:
 			c.At = last.NextFireAt.UnixMilli()
@@ -174,7 +175,7 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 		default:
 			c.Name = last.Spec.Name
 		}
-		out.Body.NextCursor = c.encode()
+		out.Body.NextCursor = c.Encode()
 	}
 	return out, nil
 }
@@ -287,7 +288,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 func (a *API) ifMatch(ctx context.Context, header string) (int64, error) {
 	header = strings.TrimSpace(header)
 	if header == "" {
-		return 0, newProblem(ctx, http.StatusPreconditionRequired, domain.CodeInvalid,
+		return 0, web.NewProblem(ctx, http.StatusPreconditionRequired, domain.CodeInvalid,
 			`say which revision was edited: If-Match: "3" (the ETag of the job), or * for any`)
 	}
 	if header == "*" {
@@ -311,10 +312,11 @@ func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain
 	if err != nil {
 		return err
 	}
-	p := newProblem(ctx, http.StatusPreconditionFailed, domain.CodeRevisionMismatch,
+	p := web.NewProblem(ctx, http.StatusPreconditionFailed, domain.CodeRevisionMismatch,
 		"the job was changed meanwhile: it is at revision "+strconv.FormatInt(v.Revision, 10)+", by "+v.UpdatedBy)
-	p.headers.Set("ETag", out.ETag)
-	return p.withCurrent(&out.Body)
+	p.GetHeaders().Set("ETag", out.ETag)
+	p.Current = &out.Body
+	return p
 }
 
 // readJob checks everything about a job that was sent, and tells all that is
@@ -329,9 +331,9 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow 
 	if err := a.chooseScript(ctx, id, &r, w.Script, &spec); err != nil {
 		return spec, executor, err
 	}
-	if len(r.fields) == 0 {
+	if len(r.Fields) == 0 {
 		// The rules of domain speak of values that could be read.
-		if err := r.add(domain.CheckSpec(&spec)); err != nil {
+		if err := r.Add(domain.CheckSpec(&spec)); err != nil {
 			return spec, executor, err
 		}
 	}
@@ -339,7 +341,7 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow 
 		return spec, executor, err
 	}
 	compile(&r, "body.schedule", &spec.Schedule, "")
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return spec, executor, err
 	}
 	if err = a.checkHandler(ctx, id.Tenant, executor, &spec, allow); err == nil && !allow.handler {
@@ -390,7 +392,7 @@ func (a *API) sealWebhook(tenant domain.TenantID, job domain.JobID, w *JobWrite,
 // maxRevisions bounds what is listed of one job's history.
 const maxRevisions = 1000
 
-func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Revision], error) {
+func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[Revision], error) {
 	v, err := a.job(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -402,8 +404,8 @@ func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *idPageInp
 	items := make([]Revision, 0, len(rows))
 	for i := range rows {
 		items = append(items, Revision{
-			Revision: rows[i].Revision, CreatedAt: instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: shownTo(id, specOf(&rows[i].Spec)),
+			Revision: rows[i].Revision, CreatedAt: web.Instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: shownTo(id, specOf(&rows[i].Spec)),
 		})
 	}
-	return slicePage(items, in.ShortPage, "revisions")
+	return web.SlicePage(items, in.ShortPage, "revisions")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -84,9 +85,9 @@ type AlertWrite struct {
 // secret is left to the caller.
 func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 	s := domain.JobSpec{
-		Name: r.name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description),
+		Name: r.Name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description),
 		Labels:  w.Labels,
-		Handler: r.name("body.handler", w.Handler, domain.MaxNameLength), Input: r.json("body.input", w.Input),
+		Handler: r.Name("body.handler", w.Handler, domain.MaxNameLength), Input: r.JSON("body.input", w.Input),
 		Schedule:        w.Schedule.read(r, "body.schedule", now),
 		Misfire:         w.Misfire.read(r),
 		Routing:         orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
@@ -96,22 +97,22 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Require:         r.selector("body.requireLabels", w.RequireLabels),
 		Prefer:          r.selector("body.preferLabels", w.PreferLabels),
 		SendRetry:       w.SendRetry.read(r),
-		Timeout:         r.duration("body.timeout", w.Timeout, 0),
-		DispatchTimeout: r.duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
+		Timeout:         r.Duration("body.timeout", w.Timeout, 0),
+		DispatchTimeout: r.Duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
 		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
 		OnSuccess: w.OnSuccess, OnFailure: w.OnFailure,
 		Alert:    w.Alert.read(),
 		Sharding: w.Sharding.read(r),
 	}
-	_ = r.add(domain.CheckLabelsAndAlert(&s)) // which has no other errors than of fields
+	_ = r.Add(domain.CheckLabelsAndAlert(&s)) // which has no other errors than of fields
 	s.Blocking = orDefault(domain.Blocking(w.Blocking), domain.DefaultBlocking(s.Schedule.Kind))
 	if w.LogLevel != defaultLevel {
 		s.LogLevel = w.LogLevel
 	}
 	if w.Owner != nil {
 		s.Owner = domain.Owner{Name: strings.TrimSpace(w.Owner.Name), Email: r.email("body.owner.email", w.Owner.Email)}
-		if hasControl(s.Owner.Name) {
-			r.fail("body.owner.name", nil, "must not contain control characters or line breaks")
+		if domain.HasControl(s.Owner.Name) {
+			r.Fail("body.owner.name", nil, "must not contain control characters or line breaks")
 		}
 	}
 	return s
@@ -128,8 +129,8 @@ func (w *RetryWrite) read(r *reader) domain.Retry {
 	if w.Backoff != nil {
 		out.Backoff = *w.Backoff
 	}
-	out.Delay = r.duration("body.retry.delay", w.Delay, out.Delay)
-	out.MaxDelay = r.duration("body.retry.maxDelay", w.MaxDelay, out.Bound().MaxDelay)
+	out.Delay = r.Duration("body.retry.delay", w.Delay, out.Delay)
+	out.MaxDelay = r.Duration("body.retry.maxDelay", w.MaxDelay, out.Bound().MaxDelay)
 	return out
 }
 
@@ -137,21 +138,24 @@ func (w *SendRetryWrite) read(r *reader) domain.SendRetry {
 	if w == nil {
 		return domain.SendRetry{}
 	}
-	out := domain.SendRetry{MaxSends: w.MaxSends, Delay: r.duration("body.sendRetry.delay", w.Delay, 0)}
+	out := domain.SendRetry{MaxSends: w.MaxSends, Delay: r.Duration("body.sendRetry.delay", w.Delay, 0)}
 	if w.Backoff != nil {
 		out.Backoff = *w.Backoff
 	}
-	out.MaxDelay = r.duration("body.sendRetry.maxDelay", w.MaxDelay, domain.DefaultMaxSendDelay)
+	out.MaxDelay = r.Duration("body.sendRetry.maxDelay", w.MaxDelay, domain.DefaultMaxSendDelay)
 	if out == (domain.SendRetry{Backoff: 1, MaxDelay: domain.DefaultMaxSendDelay}) {
 		return domain.SendRetry{} // what is read back unchanged
 	}
 	return out
 }
 
+// reader reads also what nouns are made of.
+type reader struct{ web.Reader }
+
 func (r *reader) selector(location, text string) domain.Selector {
 	s, err := domain.ParseSelector(text)
 	if err != nil {
-		r.fail(location, text, "%s", err.Error())
+		r.Fail(location, text, "%s", err.Error())
 	}
 	return s
 }
@@ -185,7 +189,7 @@ func orDefault[T ~string](v, fallback T) T {
 
 func (r *reader) email(location, text string) string {
 	if text = strings.TrimSpace(text); text != "" && !domain.IsEmail(text) {
-		r.fail(location, text, domain.NotAnEmail)
+		r.Fail(location, text, domain.NotAnEmail)
 	}
 	return text
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -29,8 +30,8 @@ type CreatedJoinToken struct {
 
 func joinTokenOf(t domain.JoinToken) JoinToken {
 	out := JoinToken{
-		ID: domain.UserID(t.ID).String(), Name: t.Name, Prefix: t.Prefix, CreatedAt: instant(t.CreatedAt),
-		CreatedBy: t.CreatedBy, ExpiresAt: instantOrNull(t.ExpiresAt), Uses: t.Uses, DeclareJobs: !t.NoJobs,
+		ID: domain.UserID(t.ID).String(), Name: t.Name, Prefix: t.Prefix, CreatedAt: web.Instant(t.CreatedAt),
+		CreatedBy: t.CreatedBy, ExpiresAt: web.InstantOrNull(t.ExpiresAt), Uses: t.Uses, DeclareJobs: !t.NoJobs,
 	}
 	if t.MaxUses > 0 {
 		out.MaxUses = &t.MaxUses
@@ -54,24 +55,24 @@ type joinTokenIDInput struct {
 }
 
 func (a *API) registerJoinTokens() {
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodGet, path: base + "/executors/{id}/join-tokens", id: "list-join-tokens", tag: "access",
-		summary:     "List an executor's join tokens",
-		description: "Tokens that are not revoked. Secrets are not shown again.",
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}/join-tokens", ID: "list-join-tokens", Tag: "access",
+		Summary:     "List an executor's join tokens",
+		Description: "Tokens that are not revoked. Secrets are not shown again.",
 	}, a.listJoinTokens)
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodPost, path: base + "/executors/{id}/join-tokens", id: "create-join-token", tag: "access",
-		summary:     "Make a join token",
-		description: "The answer holds the secret, with which a process registers at this executor. It is shown only now.", status: http.StatusCreated,
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/executors/{id}/join-tokens", ID: "create-join-token", Tag: "access",
+		Summary:     "Make a join token",
+		Description: "The answer holds the secret, with which a process registers at this executor. It is shown only now.", Status: http.StatusCreated,
 	}, a.createJoinToken)
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodDelete, path: base + "/executors/{id}/join-tokens/{tokenId}", id: "revoke-join-token", tag: "access",
-		summary: "Revoke a join token", description: "Instances that are connected stay until their session ends.",
-		status: http.StatusNoContent,
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/join-tokens/{tokenId}", ID: "revoke-join-token", Tag: "access",
+		Summary: "Revoke a join token", Description: "Instances that are connected stay until their session ends.",
+		Status: http.StatusNoContent,
 	}, a.revokeJoinToken)
 }
 
-func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[JoinToken], error) {
+func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[JoinToken], error) {
 	e, err := a.executor(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *idPageIn
 			items = append(items, joinTokenOf(t))
 		}
 	}
-	return slicePage(items, in.ShortPage, "join-tokens")
+	return web.SlicePage(items, in.ShortPage, "join-tokens")
 }
 
 func (a *API) createJoinToken(ctx context.Context, id auth.Identity, in *createJoinTokenInput) (*struct{ Body CreatedJoinToken }, error) {
@@ -98,9 +99,9 @@ func (a *API) createJoinToken(ctx context.Context, id auth.Identity, in *createJ
 	expires := a.futureInstant(&r, "body.expiresAt", in.Body.ExpiresAt)
 	name := e.Name
 	if in.Body.Name != "" {
-		name = r.name("body.name", in.Body.Name, domain.MaxNameLength)
+		name = r.Name("body.name", in.Body.Name, domain.MaxNameLength)
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	t, secret, err := a.deps.Auth.CreateJoinToken(ctx, id, auth.JoinTokenParams{

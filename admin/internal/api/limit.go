@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -29,14 +30,14 @@ type limitOutput struct{ Body Limit }
 
 func (a *API) registerLimits() {
 	const what = "Runs over it wait, the first in precedence first. Runs that are under way count and are not stopped. All nodes hold to it within a second."
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/limits", id: "list-limits", tag: "executors",
-		summary:     "List the limits of the tenant and of its executors",
-		description: "With how many runs go on and wait under each.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/limits", ID: "list-limits", Tag: "executors",
+		Summary:     "List the limits of the tenant and of its executors",
+		Description: "With how many runs go on and wait under each.",
 	}, a.listLimits)
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPut, path: base + "/executors/{id}/limit", id: "set-executor-limit", tag: "executors",
-		summary: "Limit how many runs of an executor go on at once", description: what,
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/executors/{id}/limit", ID: "set-executor-limit", Tag: "executors",
+		Summary: "Limit how many runs of an executor go on at once", Description: what,
 	}, func(ctx context.Context, id auth.Identity, in *setLimitInput) (*limitOutput, error) {
 		e, err := a.executor(ctx, id, in.ID)
 		if err != nil {
@@ -44,9 +45,9 @@ func (a *API) registerLimits() {
 		}
 		return a.setLimit(ctx, id, domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, Ref{ID: e.ID.String(), Name: e.Name}, in.Body.MaxRunning)
 	})
-	register(a, platformAdmin, operation{
-		method: http.MethodPut, path: base + "/tenants/{id}/limit", id: "set-tenant-limit", tag: "platform",
-		summary: "Limit how many runs of a tenant go on at once", description: what,
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/tenants/{id}/limit", ID: "set-tenant-limit", Tag: "platform",
+		Summary: "Limit how many runs of a tenant go on at once", Description: what,
 	}, func(ctx context.Context, id auth.Identity, in *setLimitInput) (*limitOutput, error) {
 		tid, err := domain.ParseID[domain.TenantID](in.ID)
 		if err != nil {
@@ -85,7 +86,7 @@ func limitOf(v store.LimitView, subject Ref) Limit {
 	return out
 }
 
-func (a *API) listLimits(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[Limit], error) {
+func (a *API) listLimits(ctx context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[Limit], error) {
 	views, err := a.deps.Store.ListLimits(ctx, id.Tenant)
 	if err != nil {
 		return nil, err
@@ -102,5 +103,5 @@ func (a *API) listLimits(ctx context.Context, id auth.Identity, in *PageQuery) (
 		}
 		items = append(items, limitOf(v, subject))
 	}
-	return slicePage(items, in.ShortPage, "limits")
+	return web.SlicePage(items, in.ShortPage, "limits")
 }

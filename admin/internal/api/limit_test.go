@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -14,7 +15,9 @@ func TestLimits(t *testing.T) {
 	e := w.executor("acme", "shop")
 	path := "/executors/" + e.ID.String() + "/limit"
 	tenant := "/tenants/" + w.tenants["acme"].String() + "/limit"
-	list := func(who string) []Limit { return into[Page[Limit]](w.call(who, "GET", "/limits", nil).is(200)).Items }
+	list := func(who string) []Limit {
+		return into[web.Page[Limit]](w.call(who, "GET", "/limits", nil).is(200)).Items
+	}
 	require.Empty(t, list("acme/viewer"))
 
 	want := Limit{Kind: "executor", Subject: Ref{ID: e.ID.String(), Name: "shop"}, MaxRunning: 3}

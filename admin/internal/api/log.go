@@ -14,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -80,28 +81,28 @@ const (
 )
 
 func (a *API) registerLogs() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/runs/{id}/log", id: "get-run-log", tag: "runs", summary: "A piece of a run's log",
-		description: "To follow it, ask again with after set to next and wait set, until complete. " +
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log", ID: "get-run-log", Tag: "runs", Summary: "A piece of a run's log",
+		Description: "To follow it, ask again with after set to next and wait set, until complete. " +
 			"To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.",
 	}, a.readLog)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/runs/{id}/log/download", id: "download-run-log", tag: "runs",
-		summary:     "A run's whole log as text",
-		description: "Streamed, all attempts one after the other. If it cannot be read to its end, the last line says so.", produces: "text/plain",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log/download", ID: "download-run-log", Tag: "runs",
+		Summary:     "A run's whole log as text",
+		Description: "Streamed, all attempts one after the other. If it cannot be read to its end, the last line says so.", Produces: "text/plain",
 	}, a.downloadLog)
 }
 
 func (a *API) readLog(ctx context.Context, id auth.Identity, in *logInput) (*struct{ Body LogPage }, error) {
 	var r reader
-	wait := r.duration("query.wait", in.Wait, 0)
+	wait := r.Duration("query.wait", in.Wait, 0)
 	if wait < 0 || wait > maxLogWait {
-		r.fail("query.wait", in.Wait, "must be from 0s to 30s")
+		r.Fail("query.wait", in.Wait, "must be from 0s to 30s")
 	}
 	if in.Before > 0 && (in.After > 0 || wait > 0) {
-		r.fail("query.before", in.Before, "goes back from a line: leave out after and wait")
+		r.Fail("query.before", in.Before, "goes back from a line: leave out after and wait")
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	deadline := time.Now().Add(wait)
@@ -185,15 +186,15 @@ func (a *API) downloadLog(ctx context.Context, id auth.Identity, in *idInput) (*
 		hc.SetHeader("Content-Disposition", `attachment; filename="run-`+v.ID.String()+`.log"`)
 		w := bufio.NewWriterSize(hc.BodyWriter(), 32<<10)
 		if err := a.writeLog(hc.Context(), w, v, segments); err != nil && hc.Context().Err() == nil {
-			a.log.Error("log download broke off", "execution_id", v.ID, "request_id", requestOf(ctx).id, "err", err)
-			fmt.Fprintf(w, "\n-- the log breaks off here; the server's log has the reason under request id %s\n", requestOf(ctx).id)
+			a.log.Error("log download broke off", "execution_id", v.ID, "request_id", web.RequestOf(ctx).ID, "err", err)
+			fmt.Fprintf(w, "\n-- the log breaks off here; the server's log has the reason under request id %s\n", web.RequestOf(ctx).ID)
 		}
 		_ = w.Flush() // an error means that the client has gone
 	}}, nil
 }
 
 func (a *API) writeLog(ctx context.Context, w *bufio.Writer, v store.ExecutionView, segments []segment) error {
-	fmt.Fprintf(w, "-- run %s of job %q, planned for %s, state %s\n", v.ID, v.JobName, instant(v.FireAt), v.State)
+	fmt.Fprintf(w, "-- run %s of job %q, planned for %s, state %s\n", v.ID, v.JobName, web.Instant(v.FireAt), v.State)
 	for _, s := range segments {
 		if len(segments) > 1 {
 			fmt.Fprintf(w, "-- attempt %d\n", s.attempt)
@@ -228,11 +229,11 @@ func writeLine(w *bufio.Writer, l domain.LogLine) {
 	if len(l.Attrs) > 0 {
 		attrs = " " + printable(string(l.Attrs))
 	}
-	fmt.Fprintf(w, "%s %-5s %s%s\n", instant(l.At), slog.Level(l.Level), printable(l.Message), attrs)
+	fmt.Fprintf(w, "%s %-5s %s%s\n", web.Instant(l.At), slog.Level(l.Level), printable(l.Message), attrs)
 }
 
 func printable(s string) string {
-	if !hasControl(s) {
+	if !domain.HasControl(s) {
 		return s
 	}
 	var b strings.Builder

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -276,7 +277,7 @@ func TestLogIsFollowed(t *testing.T) {
 	client := server.Client()
 	defer client.CloseIdleConnections()
 	get := func(ctx context.Context, query string) (*http.Response, error) {
-		req, err := http.NewRequestWithContext(ctx, "GET", server.URL+base+path+"?"+query, nil)
+		req, err := http.NewRequestWithContext(ctx, "GET", server.URL+web.Base+path+"?"+query, nil)
 		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+token)
 		return client.Do(req)

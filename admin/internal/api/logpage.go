@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -235,7 +236,7 @@ func (q *logRequest) readSegment(ctx context.Context, s segment, p store.ReadLog
 
 func lineOf(l domain.LogLine, s segment) LogLine {
 	out := LogLine{
-		N: s.before + l.Number, At: instant(l.At), Attempt: s.attempt, Level: slog.Level(l.Level).String(), Msg: l.Message, TraceID: l.TraceID,
+		N: s.before + l.Number, At: web.Instant(l.At), Attempt: s.attempt, Level: slog.Level(l.Level).String(), Msg: l.Message, TraceID: l.TraceID,
 	}
 	if len(l.Attrs) > 0 && json.Valid(l.Attrs) {
 		out.Attrs = l.Attrs

@@ -15,6 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 )
 
 // documentFile is where the checked-in document is; the UI's types and other
@@ -85,29 +87,23 @@ func operations(doc *huma.OpenAPI, f func(method, path string, op *huma.Operatio
 func TestEveryRouteHasAPolicy(t *testing.T) {
 	w := newWorld(t)
 	seen := 0
-	operations(w.api.huma.OpenAPI(), func(method, path string, op *huma.Operation) {
+	operations(w.api.Document(), func(method, path string, op *huma.Operation) {
 		seen++
 		name, _ := op.Extensions["x-policy"].(string)
 		require.NotEmpty(t, name, "%s %s has no policy", method, path)
-		require.Equal(t, w.api.policies[method+" "+path].name, name, "%s %s", method, path)
+		require.Equal(t, w.api.Policies()[method+" "+path], name, "%s %s", method, path)
 		require.NotNil(t, op.Security, "%s %s: security in the document", method, path)
-		require.Equal(t, name != public.name, slices.ContainsFunc(op.Security, func(s map[string][]string) bool { return s["bearer"] != nil }),
+		require.Equal(t, name != "public", slices.ContainsFunc(op.Security, func(s map[string][]string) bool { return s["bearer"] != nil }),
 			"%s %s: security in the document", method, path)
 		require.NotEmpty(t, op.Summary, "%s %s", method, path)
 		require.NotEmpty(t, op.Tags, "%s %s", method, path)
 	})
 	require.Greater(t, seen, 35)
 
-	// The router knows no route that went past register and plain.
-	for _, r := range w.api.engine.Routes() {
-		path := r.Path
-		for _, part := range strings.Split(r.Path, "/") {
-			if name, ok := strings.CutPrefix(part, ":"); ok {
-				path = strings.Replace(path, part, "{"+name+"}", 1)
-			}
-		}
-		_, ok := w.api.policies[r.Method+" "+path]
-		require.True(t, ok, "%s %s has no policy", r.Method, path)
+	// The router knows no route that went past Register and Plain.
+	policies := w.api.Policies()
+	for _, route := range w.api.Routes() {
+		require.NotEmpty(t, policies[route], "%s has no policy", route)
 	}
 }
 
@@ -189,8 +185,8 @@ func TestEverythingIsDescribed(t *testing.T) {
 func TestPublicRoutesAreThese(t *testing.T) {
 	w := newWorld(t)
 	var found []string
-	for route, p := range w.api.policies {
-		if p.name == public.name {
+	for route, name := range w.api.Policies() {
+		if name == "public" {
 			found = append(found, route)
 		}
 	}
@@ -202,5 +198,5 @@ func TestPublicRoutesAreThese(t *testing.T) {
 
 func TestRegisteringWithoutAPolicyPanics(t *testing.T) {
 	w := newWorld(t)
-	require.PanicsWithValue(t, "api: GET /x has no policy", func() { w.api.plain(policy{}, "GET", "/x", nil) })
+	require.PanicsWithValue(t, "api: GET /x has no policy", func() { w.api.Plain(web.Policy{}, "GET", "/x", nil) })
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -68,9 +69,9 @@ const (
 )
 
 func (a *API) registerOverview() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/overview", id: "overview", tag: "system", summary: "The tenant at a glance",
-		description: "Counts of the last 24 hours, what fires next, and what needs attention.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/overview", ID: "overview", Tag: "system", Summary: "The tenant at a glance",
+		Description: "Counts of the last 24 hours, what fires next, and what needs attention.",
 	}, a.overview)
 }
 
@@ -89,7 +90,7 @@ func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 		return nil, err
 	}
 	for _, v := range next {
-		out.NextFires = append(out.NextFires, NextFire{JobID: v.ID.String(), JobName: v.Spec.Name, At: instant(v.NextFireAt)})
+		out.NextFires = append(out.NextFires, NextFire{JobID: v.ID.String(), JobName: v.Spec.Name, At: web.Instant(v.NextFireAt)})
 	}
 	if err := a.executorAttention(ctx, id, &out); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -65,7 +66,7 @@ func changesOf(from, to JobSpec) []Change {
 	out := []Change{}
 	for _, f := range slices.Sorted(maps.Keys(fields)) {
 		if !bytes.Equal(a[f], b[f]) {
-			out = append(out, Change{Field: f, From: rawOrNull(a[f]), To: rawOrNull(b[f])})
+			out = append(out, Change{Field: f, From: web.RawOrNull(a[f]), To: web.RawOrNull(b[f])})
 		}
 	}
 	return out
@@ -113,10 +114,10 @@ type giveBackInput struct {
 }
 
 func (a *API) registerGiveBack() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/jobs/{id}/declaration", id: "get-job-declaration", tag: "jobs",
-		summary:     "What code declares of a job, and how the job differs",
-		description: "404 where no application declares the job, or the declaration is not known any more.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/declaration", ID: "get-job-declaration", Tag: "jobs",
+		Summary:     "What code declares of a job, and how the job differs",
+		Description: "404 where no application declares the job, or the declaration is not known any more.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body JobDeclaration }, error) {
 		v, err := a.job(ctx, id, in.ID)
 		if err != nil {
@@ -136,17 +137,17 @@ func (a *API) registerGiveBack() {
 				return nil, err
 			}
 			for _, r := range last { // pausing moves updatedAt, and makes no revision
-				out.EditedAt, out.EditedBy = instantOrNull(r.CreatedAt), r.CreatedBy
+				out.EditedAt, out.EditedBy = web.InstantOrNull(r.CreatedAt), r.CreatedBy
 			}
 		}
 		return &struct{ Body JobDeclaration }{out}, nil
 	})
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/jobs/{id}/give-back", id: "give-job-back", tag: "jobs",
-		summary: "Give a job that was edited in the console back to the code",
-		description: "The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels, alerts and the owner stay where the code does not say them, and so does its state." +
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/give-back", ID: "give-job-back", Tag: "jobs",
+		Summary: "Give a job that was edited in the console back to the code",
+		Description: "The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels, alerts and the owner stay where the code does not say them, and so does its state." +
 			" 409 when it was not edited, when the code leaves it to the console, or when nothing declares it any more.",
-		errors: []int{http.StatusConflict},
+		Errors: []int{http.StatusConflict},
 	}, a.giveBack)
 }
 

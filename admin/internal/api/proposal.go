@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -26,7 +27,7 @@ type Proposal struct {
 }
 
 type listProposalsInput struct {
-	PageParams
+	web.PageParams
 	ExecutorID string `query:"executorId" doc:"Only what this executor's code proposes"`
 }
 
@@ -38,13 +39,13 @@ type decideProposalInput struct {
 }
 
 func (a *API) registerProposals() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/job-proposals", id: "list-proposals", tag: "jobs",
-		summary: "List what applications propose for jobs", description: "Only what waits for a decision, the oldest first.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/job-proposals", ID: "list-proposals", Tag: "jobs",
+		Summary: "List what applications propose for jobs", Description: "Only what waits for a decision, the oldest first.",
 	}, a.listProposals)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/job-proposals/{id}", id: "get-proposal", tag: "jobs", summary: "One proposal and what it changes",
-		description: "Each setting that would change, as it is and as proposed.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/job-proposals/{id}", ID: "get-proposal", Tag: "jobs", Summary: "One proposal and what it changes",
+		Description: "Each setting that would change, as it is and as proposed.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Proposal }, error) {
 		v, err := a.proposal(ctx, id, in.ID)
 		if err != nil {
@@ -52,13 +53,13 @@ func (a *API) registerProposals() {
 		}
 		return &struct{ Body Proposal }{proposalOf(id, v)}, nil
 	})
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/job-proposals/{id}/accept", id: "accept-proposal", tag: "jobs",
-		summary: "Make the job what the code proposes", description: "Labels, alerts and the owner stay where the code does not say them.", errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/job-proposals/{id}/accept", ID: "accept-proposal", Tag: "jobs",
+		Summary: "Make the job what the code proposes", Description: "Labels, alerts and the owner stay where the code does not say them.", Errors: []int{http.StatusConflict},
 	}, a.acceptProposal)
-	register(a, may(domain.PermEdit), operation{
-		method: http.MethodPost, path: base + "/job-proposals/{id}/decline", id: "decline-proposal", tag: "jobs",
-		summary: "Leave the job as it is", description: "The same is not proposed again; something else is.", status: http.StatusNoContent, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/job-proposals/{id}/decline", ID: "decline-proposal", Tag: "jobs",
+		Summary: "Leave the job as it is", Description: "The same is not proposed again; something else is.", Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, a.declineProposal)
 }
 
@@ -73,7 +74,7 @@ func (a *API) proposal(ctx context.Context, id auth.Identity, text string) (stor
 func proposalOf(id auth.Identity, v store.ProposalView) Proposal {
 	p := Proposal{
 		ID: domain.JobID(v.ID).String(), Name: v.Name, Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
-		State: "pending", Hash: v.Hash, Version: v.Version, ProposedAt: instant(v.ProposedAt), DecidedAt: instantOrNull(v.DecidedAt),
+		State: "pending", Hash: v.Hash, Version: v.Version, ProposedAt: web.Instant(v.ProposedAt), DecidedAt: web.InstantOrNull(v.DecidedAt),
 		DecidedBy: v.DecidedBy, Proposed: specOf(&v.Spec), Changes: []Change{},
 	}
 	if v.State == domain.ProposalDeclined {
@@ -97,27 +98,27 @@ func mergedProposal(v store.ProposalView) (domain.JobSpec, error) {
 	return spec, err
 }
 
-func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listProposalsInput) (*pageOutput[Proposal], error) {
-	at, err := decodeCursor(in.Cursor, "proposals")
+func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listProposalsInput) (*web.PageOutput[Proposal], error) {
+	at, err := web.DecodeCursor(in.Cursor, "proposals")
 	if err != nil {
 		return nil, err
 	}
 	var r reader
-	executor := optionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID)
-	if err := r.err(); err != nil {
+	executor := web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID)
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	rows, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit + 1})
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]Proposal, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]Proposal, 0, len(rows)))
 	for _, v := range rows {
 		out.Body.Items = append(out.Body.Items, proposalOf(id, v))
 	}
 	if more {
-		out.Body.NextCursor = cursor{List: "proposals", ID: rows[len(rows)-1].ID}.encode()
+		out.Body.NextCursor = web.Cursor{List: "proposals", ID: rows[len(rows)-1].ID}.Encode()
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -15,21 +16,6 @@ type Quota struct {
 	Limit   int64  `json:"limit" doc:"0 = no limit"`
 	Used    int64  `json:"used" doc:"0 of api_calls_per_second, which nobody counts. May be above the limit: a quota stops growth and takes nothing away"`
 	Default bool   `json:"default" doc:"The limit is the default; nothing was set for this tenant"`
-}
-
-// QuotaExcess is what a quota did not allow.
-type QuotaExcess struct {
-	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second" doc:"What there may be only so many of"`
-	Limit int64  `json:"limit" doc:"How many there may be"`
-	Used  int64  `json:"used" doc:"How many there are"`
-	Asked int64  `json:"asked" doc:"How many more were needed"`
-}
-
-func quotaExcessOf(q *domain.QuotaExcess) *QuotaExcess {
-	if q == nil {
-		return nil
-	}
-	return &QuotaExcess{Kind: string(q.Kind), Limit: q.Max, Used: q.Used, Asked: q.Asked}
 }
 
 // QuotaWrite sets one quota.
@@ -46,31 +32,31 @@ type setQuotasInput struct {
 }
 
 func (a *API) registerQuotas() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/quotas", id: "list-quotas", tag: "access",
-		summary:     "List how much the tenant may have, and has",
-		description: "One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are.",
-	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*pageOutput[Quota], error) {
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/quotas", ID: "list-quotas", Tag: "access",
+		Summary:     "List how much the tenant may have, and has",
+		Description: "One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are.",
+	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*web.PageOutput[Quota], error) {
 		return a.listQuotas(ctx, id.Tenant)
 	})
-	register(a, platformAdmin, operation{
-		method: http.MethodGet, path: base + "/tenants/{id}/quotas", id: "list-tenant-quotas", tag: "platform",
-		summary:     "List how much a tenant may have, and has",
-		description: "As list-quotas, of any tenant.",
-	}, func(ctx context.Context, _ auth.Identity, in *idInput) (*pageOutput[Quota], error) {
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/tenants/{id}/quotas", ID: "list-tenant-quotas", Tag: "platform",
+		Summary:     "List how much a tenant may have, and has",
+		Description: "As list-quotas, of any tenant.",
+	}, func(ctx context.Context, _ auth.Identity, in *idInput) (*web.PageOutput[Quota], error) {
 		tid, err := domain.ParseID[domain.TenantID](in.ID)
 		if err != nil {
 			return nil, err
 		}
 		return a.listQuotas(ctx, tid)
 	})
-	register(a, platformAdmin, operation{
-		method: http.MethodPut, path: base + "/tenants/{id}/quotas", id: "set-tenant-quotas", tag: "platform",
-		summary: "Change how much a tenant may have", description: "What is there stays, also where it is more: a quota stops growth.",
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/tenants/{id}/quotas", ID: "set-tenant-quotas", Tag: "platform",
+		Summary: "Change how much a tenant may have", Description: "What is there stays, also where it is more: a quota stops growth.",
 	}, a.setQuotas)
 }
 
-func (a *API) listQuotas(ctx context.Context, tenant domain.TenantID) (*pageOutput[Quota], error) {
+func (a *API) listQuotas(ctx context.Context, tenant domain.TenantID) (*web.PageOutput[Quota], error) {
 	quotas, err := a.deps.Store.ListQuotas(ctx, tenant)
 	if err != nil {
 		return nil, err
@@ -79,10 +65,10 @@ func (a *API) listQuotas(ctx context.Context, tenant domain.TenantID) (*pageOutp
 	for _, q := range quotas {
 		items = append(items, Quota{Kind: string(q.Kind), Limit: q.Max, Used: q.Used, Default: q.Default})
 	}
-	return onePage(items), nil
+	return web.OnePage(items), nil
 }
 
-func (a *API) setQuotas(ctx context.Context, id auth.Identity, in *setQuotasInput) (*pageOutput[Quota], error) {
+func (a *API) setQuotas(ctx context.Context, id auth.Identity, in *setQuotasInput) (*web.PageOutput[Quota], error) {
 	tid, err := domain.ParseID[domain.TenantID](in.ID)
 	if err != nil {
 		return nil, err

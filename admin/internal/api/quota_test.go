@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -21,7 +22,7 @@ func TestQuotas(t *testing.T) {
 	path := "/tenants/" + w.tenants["acme"].String() + "/quotas"
 	list := func(who, path string) map[string]Quota {
 		out := map[string]Quota{}
-		for _, q := range into[Page[Quota]](w.call(who, "GET", path, nil).is(200)).Items {
+		for _, q := range into[web.Page[Quota]](w.call(who, "GET", path, nil).is(200)).Items {
 			out[q.Kind] = q
 		}
 		require.Len(t, out, len(domain.QuotaKinds))
@@ -40,11 +41,11 @@ func TestQuotas(t *testing.T) {
 	asked := with("schedule", map[string]any{"kind": "none"})
 	minutely := with("schedule", map[string]any{"kind": "cron", "expr": "* * * * *"})
 	p := w.call("acme/editor", "POST", "/jobs", jobBody("third", e, minutely)).problem(409, "quota_exceeded")
-	require.Equal(t, &QuotaExcess{Kind: "fires_per_minute", Limit: 65, Used: 65, Asked: 1}, p.Quota)
+	require.Equal(t, &web.QuotaExcess{Kind: "fires_per_minute", Limit: 65, Used: 65, Asked: 1}, p.Quota)
 	require.Contains(t, p.Detail, "may fire 65 times in a minute and are planned for 65, this needs 1 more")
 	w.call("acme/editor", "POST", "/jobs", jobBody("third", e, asked)).is(201)
 	p = w.call("acme/editor", "POST", "/jobs", jobBody("fourth", e, asked)).problem(409, "quota_exceeded")
-	require.Equal(t, &QuotaExcess{Kind: "jobs", Limit: 3, Used: 3, Asked: 1}, p.Quota)
+	require.Equal(t, &web.QuotaExcess{Kind: "jobs", Limit: 3, Used: 3, Asked: 1}, p.Quota)
 
 	// Many at once are told one by one.
 	batch := into[JobBatch](w.call("acme/editor", "POST", "/jobs/batch", map[string]any{"items": []any{jobBody("a", e, asked), jobBody("b", e, asked)}}).is(200))
@@ -54,7 +55,7 @@ func TestQuotas(t *testing.T) {
 	w.call("acme/operator", "POST", "/jobs/"+job.ID+"/pause", map[string]any{}).is(200)
 	w.quota("acme", "fires_per_minute", 60)
 	p = w.call("acme/operator", "POST", "/jobs/"+job.ID+"/resume", map[string]any{}).problem(409, "quota_exceeded")
-	require.Equal(t, &QuotaExcess{Kind: "fires_per_minute", Limit: 60, Used: 5, Asked: 60}, p.Quota)
+	require.Equal(t, &web.QuotaExcess{Kind: "fires_per_minute", Limit: 60, Used: 5, Asked: 60}, p.Quota)
 	edit := func(every string) answer {
 		body := jobBody("second", e, with("schedule", map[string]any{"kind": "fixed_rate", "every": every}))
 		return w.call("acme/editor", "PUT", "/jobs/"+second.ID, body, header{"If-Match": "*"})
@@ -82,4 +83,20 @@ func TestQuotas(t *testing.T) {
 	w.call("acme/admin", "GET", path, nil).problem(403, "permission_denied")
 	w.call("platform", "PUT", fmt.Sprintf("/tenants/%d/quotas", 1), one).problem(404, "not_found")
 	w.call("platform", "GET", "/tenants/1/quotas", nil).problem(404, "not_found")
+}
+
+// TestRateOfATenant by its quota.
+func TestRateOfATenant(t *testing.T) {
+	w := newWorld(t)
+	job := w.job("acme", "nightly", w.executor("acme", "shop"))
+	w.quota("acme", "api_calls_per_second", 1)
+	w.start() // a node that has not asked for the quota before
+	limited := w.call("acme/viewer", "GET", "/jobs", nil)
+	for limited.status == 200 {
+		limited = w.call("acme/viewer", "GET", "/jobs", nil)
+	}
+	limited.problem(429, "rate_limited")
+	require.Equal(t, "1", limited.header.Get("Retry-After"))
+	w.call("acme/operator", "POST", "/jobs/"+job.ID+"/pause", map[string]any{}).is(200)
+	w.call("beta/viewer", "GET", "/jobs", nil).is(200)
 }

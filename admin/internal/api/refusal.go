@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -31,10 +32,10 @@ type Refusal struct {
 }
 
 func (a *API) registerRefusals() {
-	register(a, platformAdmin, operation{
-		method: http.MethodGet, path: base + "/cluster/refusals", id: "list-refusals", tag: "system",
-		summary: "Which executors the nodes have turned away, and why",
-		description: "What they say of themselves is not proven. Nodes write it down together, every 2 s and a bounded number each time, " +
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/cluster/refusals", ID: "list-refusals", Tag: "system",
+		Summary: "Which executors the nodes have turned away, and why",
+		Description: "What they say of themselves is not proven. Nodes write it down together, every 2 s and a bounded number each time, " +
 			"so that strangers are no load for the database: while very many come, some are counted without their names or later.",
 	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*struct{ Body Refusals }, error) {
 		list, err := a.deps.Store.ListRefusals(ctx, maxRefusals)
@@ -56,6 +57,6 @@ func (a *API) registerRefusals() {
 func refusalOf(r domain.Refusal) Refusal {
 	return Refusal{
 		Code: r.Code, Message: r.Message, Remote: r.Remote, Executor: r.Executor, Instance: r.Instance, Node: r.Node,
-		Times: r.Times, FirstAt: instant(r.FirstAt), LastAt: instant(r.LastAt),
+		Times: r.Times, FirstAt: web.Instant(r.FirstAt), LastAt: web.Instant(r.LastAt),
 	}
 }

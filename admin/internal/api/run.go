@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -89,12 +90,12 @@ func runOf(v store.ExecutionView) Run {
 	out := Run{
 		ID: e.ID.String(), JobID: e.JobID.String(), JobName: v.JobName, JobRevision: e.Revision,
 		Executor: Ref{ID: e.Executor.String(), Name: v.ExecutorName}, Handler: v.Handler,
-		Cause: string(e.Cause), FireAt: instant(e.FireAt), State: e.State.String(), Reason: string(e.Reason), Message: e.Message,
+		Cause: string(e.Cause), FireAt: web.Instant(e.FireAt), State: e.State.String(), Reason: string(e.Reason), Message: e.Message,
 		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Fence: e.Fence, FailedSends: e.FailedSends(), Instance: instanceRef(e.Instance, v.InstanceName),
-		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: instantOrNull(e.PlannedAt), OfferedAt: instantOrNull(e.OfferedAt),
-		GrantedAt: instantOrNull(e.GrantedAt), StartedAt: instantOrNull(e.StartedAt), FinishedAt: instantOrNull(e.FinishedAt),
-		NotBefore: instantOrNull(e.NotBefore), DeadlineAt: instantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
-		TraceID: e.Trace.ID(), Lingers: e.Lingers, ReturnedAt: instantOrNull(e.ReturnedAt),
+		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: web.InstantOrNull(e.PlannedAt), OfferedAt: web.InstantOrNull(e.OfferedAt),
+		GrantedAt: web.InstantOrNull(e.GrantedAt), StartedAt: web.InstantOrNull(e.StartedAt), FinishedAt: web.InstantOrNull(e.FinishedAt),
+		NotBefore: web.InstantOrNull(e.NotBefore), DeadlineAt: web.InstantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,
+		TraceID: e.Trace.ID(), Lingers: e.Lingers, ReturnedAt: web.InstantOrNull(e.ReturnedAt),
 	}
 	if e.Timeout > 0 {
 		out.Timeout = domain.DurationText(e.Timeout)
@@ -138,7 +139,7 @@ func instanceRef(id domain.InstanceID, name string) *Ref {
 }
 
 type listRunsInput struct {
-	PageParams
+	web.PageParams
 	JobID      string `query:"jobId" doc:"Only runs of this job"`
 	ExecutorID string `query:"executorId" doc:"Only runs of this executor"`
 	InstanceID string `query:"instanceId" doc:"Only runs that this instance has or had last"`
@@ -166,39 +167,39 @@ type retryRunInput struct {
 }
 
 func (a *API) registerRuns() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/runs", id: "list-runs", tag: "runs", summary: "List runs, newest first",
-		description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/runs", ID: "list-runs", Tag: "runs", Summary: "List runs, newest first",
+		Description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.",
 	}, a.listRuns)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/runs/{id}", id: "get-run", tag: "runs", summary: "One run with its attempts",
-		description: "With input, output, progress, steps and the settings that it runs with.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}", ID: "get-run", Tag: "runs", Summary: "One run with its attempts",
+		Description: "With input, output, progress, steps and the settings that it runs with.",
 	}, a.getRun)
-	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/runs/{id}/cancel", id: "cancel-run", tag: "runs", summary: "Stop a run",
-		description: "One that has not started ends at once; a running handler is asked to stop.",
-		status:      http.StatusAccepted, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/runs/{id}/cancel", ID: "cancel-run", Tag: "runs", Summary: "Stop a run",
+		Description: "One that has not started ends at once; a running handler is asked to stop.",
+		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
 	}, a.cancelRun)
-	register(a, may(domain.PermOperate), operation{
-		method: http.MethodPost, path: base + "/runs/{id}/retry", id: "retry-run", tag: "runs", summary: "Run a finished run again",
-		description: "A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.",
-		status:      http.StatusCreated, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/runs/{id}/retry", ID: "retry-run", Tag: "runs", Summary: "Run a finished run again",
+		Description: "A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.",
+		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.retryRun)
 	a.registerParts()
 }
 
-func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput) (*pageOutput[Run], error) {
-	at, err := decodeCursor(in.Cursor, "runs")
+func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput) (*web.PageOutput[Run], error) {
+	at, err := web.DecodeCursor(in.Cursor, "runs")
 	if err != nil {
 		return nil, err
 	}
 	var r reader
 	p := store.ListExecutionsParams{
 		Tenant: id.Tenant, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
-		Job:      optionalID[domain.JobID](&r, "query.jobId", in.JobID),
-		Executor: optionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID),
-		Instance: optionalID[domain.InstanceID](&r, "query.instanceId", in.InstanceID),
-		From:     r.instant("query.from", &in.From), To: r.instant("query.to", &in.To),
+		Job:      web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
+		Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID),
+		Instance: web.OptionalID[domain.InstanceID](&r.Reader, "query.instanceId", in.InstanceID),
+		From:     r.Instant("query.from", &in.From), To: r.Instant("query.to", &in.To),
 	}
 	for name := range strings.SplitSeq(in.State, ",") {
 		if name = strings.TrimSpace(name); name == "" {
@@ -206,24 +207,24 @@ func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput)
 		}
 		s, ok := domain.ParseState(name)
 		if !ok {
-			r.noneOf("query.state", name, stateNames())
+			r.NoneOf("query.state", name, stateNames())
 		}
 		p.States = append(p.States, s)
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	rows, err := a.deps.Store.ListExecutions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]Run, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]Run, 0, len(rows)))
 	for _, v := range rows {
 		out.Body.Items = append(out.Body.Items, runOf(v))
 	}
 	if more {
-		out.Body.NextCursor = cursor{List: "runs", ID: int64(rows[len(rows)-1].ID)}.encode()
+		out.Body.NextCursor = web.Cursor{List: "runs", ID: int64(rows[len(rows)-1].ID)}.Encode()
 	}
 	return out, nil
 }
@@ -251,9 +252,9 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struc
 		return nil, err
 	}
 	shown := shownTo(id, specOf(spec))
-	out := RunDetail{Run: runOf(v), Input: rawOrNull(v.Input), Output: rawOrNull(v.Output), JobSpec: &shown}
+	out := RunDetail{Run: runOf(v), Input: web.RawOrNull(v.Input), Output: web.RawOrNull(v.Output), JobSpec: &shown}
 	if v.Part != domain.PartAfter {
-		out.Input = rawOrNull(spec.InputOf(&v.Execution))
+		out.Input = web.RawOrNull(spec.InputOf(&v.Execution))
 	}
 	if out.Attempts, err = a.attemptsOf(ctx, v, archived); err != nil {
 		return nil, err
@@ -291,8 +292,8 @@ func (a *API) attemptsOf(ctx context.Context, v store.ExecutionView, archived []
 		}
 		out = append(out, Attempt{
 			Number: at.Number, Fence: at.Fence, Instance: instanceRef(at.Instance, name), State: at.State.String(),
-			OfferedAt: instantOrNull(at.OfferedAt), GrantedAt: instantOrNull(at.GrantedAt),
-			StartedAt: instantOrNull(at.StartedAt), FinishedAt: instantOrNull(at.FinishedAt),
+			OfferedAt: web.InstantOrNull(at.OfferedAt), GrantedAt: web.InstantOrNull(at.GrantedAt),
+			StartedAt: web.InstantOrNull(at.StartedAt), FinishedAt: web.InstantOrNull(at.FinishedAt),
 			ErrorKind: at.ErrorKind, Error: at.Error, Stack: at.Stack, Message: string(at.Reason),
 		})
 	}
@@ -344,8 +345,8 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 	}
 	if in.Body != nil && len(in.Body.Input) > 0 {
 		var r reader
-		e.Input = r.json("body.input", in.Body.Input)
-		if err := r.err(); err != nil {
+		e.Input = r.JSON("body.input", in.Body.Input)
+		if err := r.Err(); err != nil {
 			return nil, err
 		}
 		if err := a.checkRunInput(ctx, v, e.Input, in.AllowUnfitInput); err != nil {
@@ -382,7 +383,7 @@ func (a *API) progressOf(ctx context.Context, v store.ExecutionView) (*Progress,
 	if err != nil {
 		return nil, err
 	}
-	return &Progress{Percent: float64(p.Permille) / 10, Message: p.Message, UpdatedAt: instant(p.UpdatedAt)}, nil
+	return &Progress{Percent: float64(p.Permille) / 10, Message: p.Message, UpdatedAt: web.Instant(p.UpdatedAt)}, nil
 }
 
 func (a *API) stepsOf(ctx context.Context, v store.ExecutionView) ([]Step, error) {
@@ -392,7 +393,16 @@ func (a *API) stepsOf(ctx context.Context, v store.ExecutionView) ([]Step, error
 	}
 	out := make([]Step, len(list))
 	for i, s := range list {
-		out[i] = Step{Name: s.Name, Output: rawOrNull(s.Output), StoredAt: instant(s.StoredAt)}
+		out[i] = Step{Name: s.Name, Output: web.RawOrNull(s.Output), StoredAt: web.Instant(s.StoredAt)}
 	}
 	return out, nil
+}
+
+// stateNames are the states of runs, live ones first.
+func stateNames() []string {
+	names := make([]string, len(domain.States))
+	for i, s := range domain.States {
+		names[i] = s.String()
+	}
+	return names
 }

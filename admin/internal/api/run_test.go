@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
@@ -77,8 +78,8 @@ func TestDelayedRun(t *testing.T) {
 	e := w.executor("acme", "shop")
 	path := "/jobs/" + w.job("acme", "nightly", e).ID + "/run"
 	at := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Millisecond)
-	run := into[Run](w.call("acme/operator", "POST", path, map[string]any{"at": instant(at)}).is(201))
-	require.Equal(t, instant(at), run.FireAt)
+	run := into[Run](w.call("acme/operator", "POST", path, map[string]any{"at": web.Instant(at)}).is(201))
+	require.Equal(t, web.Instant(at), run.FireAt)
 	require.Equal(t, at.Add(5*time.Minute), w.runner.submitted[0].ExpireAt)
 	run = into[Run](w.call("acme/operator", "POST", path, map[string]any{"after": "30m"}).is(201))
 	fire, err := time.Parse(time.RFC3339, run.FireAt)
@@ -93,7 +94,7 @@ func TestDelayedRun(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), fire, 5*time.Second, "what has passed is due now")
 	for name, body := range map[string]map[string]any{
-		"both": {"at": instant(at), "after": "1m"}, "negative": {"after": "-1m"}, "far": {"after": "90000h"}, "far away": {"at": "2099-01-01T00:00:00Z"},
+		"both": {"at": web.Instant(at), "after": "1m"}, "negative": {"after": "-1m"}, "far": {"after": "90000h"}, "far away": {"at": "2099-01-01T00:00:00Z"},
 		"nonsense": {"after": "soon"}, "control": {"note": "a\x00b"},
 	} {
 		w.run(t, name, func(*testing.T) { w.call("acme/operator", "POST", path, body).problem(422, "validation_failed") })
@@ -175,7 +176,7 @@ func TestRunDetail(t *testing.T) {
 	require.JSONEq(t, `{"sum":42}`, string(detail.Output))
 	require.JSONEq(t, `{"a":1}`, string(detail.Input))
 	require.Equal(t, failed.StartedAt.Sub(failed.FireAt).Milliseconds(), *detail.LatenessMS, "of the first attempt")
-	listed := into[Page[Run]](w.call("acme/viewer", "GET", "/runs", nil).is(200)).Items[0]
+	listed := into[web.Page[Run]](w.call("acme/viewer", "GET", "/runs", nil).is(200)).Items[0]
 	require.Equal(t, detail.LatenessMS, listed.LatenessMS)
 	require.NotNil(t, detail.DurationMS)
 	require.Equal(t, "one", detail.Attempts[0].Instance.Name)
@@ -197,7 +198,7 @@ func TestListRuns(t *testing.T) {
 	bad := w.ran("acme", weekly, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
 	due := into[Run](w.call("acme/operator", "POST", "/jobs/"+weekly.ID+"/run", nil).is(201))
 	ids := func(query string) (out []string) {
-		for _, r := range into[Page[Run]](w.call("acme/viewer", "GET", "/runs?"+query, nil).is(200)).Items {
+		for _, r := range into[web.Page[Run]](w.call("acme/viewer", "GET", "/runs?"+query, nil).is(200)).Items {
 			out = append(out, r.ID)
 		}
 		return out
@@ -214,7 +215,7 @@ func TestListRuns(t *testing.T) {
 	require.Empty(t, ids("from=2099-01-01T00:00:00Z"))
 	require.Empty(t, ids("to=2020-01-01T00:00:00Z"))
 
-	page := into[Page[Run]](w.call("acme/viewer", "GET", "/runs?limit=2", nil).is(200))
+	page := into[web.Page[Run]](w.call("acme/viewer", "GET", "/runs?limit=2", nil).is(200))
 	require.NotNil(t, page.NextCursor)
 	require.Equal(t, []string{ok.ID.String()}, ids("limit=2&cursor="+*page.NextCursor))
 }

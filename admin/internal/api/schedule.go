@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
@@ -67,13 +68,13 @@ type previewInput struct {
 }
 
 func (a *API) registerSchedules() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/jobs/{id}/next-fires", id: "next-fires", tag: "jobs",
-		summary: "A job's next fire times", description: "As the schedule says, also while the job is paused.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/next-fires", ID: "next-fires", Tag: "jobs",
+		Summary: "A job's next fire times", Description: "As the schedule says, also while the job is paused.",
 	}, a.nextFires)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodPost, path: base + "/schedules/preview", id: "preview-schedule", tag: "jobs",
-		summary: "Fire times of a schedule that is being written", description: "A wrong cron expression gives 422 invalid_cron with its position.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/schedules/preview", ID: "preview-schedule", Tag: "jobs",
+		Summary: "Fire times of a schedule that is being written", Description: "A wrong cron expression gives 422 invalid_cron with its position.",
 	}, a.previewSchedule)
 }
 
@@ -83,9 +84,9 @@ func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInpu
 		return nil, err
 	}
 	var r reader
-	from := r.instant("query.from", &in.From)
+	from := r.Instant("query.from", &in.From)
 	plan := compile(&r, "schedule", &v.Spec.Schedule, timing.Seed(v.ID))
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	out := NextFires{Fires: firesOf(&v.Spec.Schedule, plan, a.orNow(from), in.N)}
@@ -96,14 +97,14 @@ func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInpu
 func (a *API) previewSchedule(ctx context.Context, id auth.Identity, in *previewInput) (*struct{ Body Preview }, error) {
 	var r reader
 	now := a.deps.Now()
-	from := r.instant("body.from", in.Body.From)
+	from := r.Instant("body.from", in.Body.From)
 	spec := in.Body.Schedule.read(&r, "body.schedule", now)
 	var err error
 	if spec.Calendars, err = a.chooseCalendars(ctx, id.Tenant, &r, "body.schedule", in.Body.Schedule.Calendars); err != nil {
 		return nil, err
 	}
 	plan := compile(&r, "body.schedule", &spec, "")
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	out := Preview{Fires: firesOf(&spec, plan, a.orNow(from), in.Body.N), Text: textOf(plan), Warnings: warningsOf(plan)}
@@ -132,7 +133,7 @@ func compile(r *reader, location string, s *domain.ScheduleSpec, seed string) *s
 		return nil
 	}
 	if err != nil {
-		r.fail(location, nil, "%s", err.Error())
+		r.Fail(location, nil, "%s", err.Error())
 		return nil
 	}
 	if out.Cron() != nil {
@@ -144,11 +145,11 @@ func compile(r *reader, location string, s *domain.ScheduleSpec, seed string) *s
 func (r *reader) scheduleFault(location string, f *schedule.FieldError) {
 	var parse *schedule.ParseError
 	if !errors.As(f.Err, &parse) {
-		r.fail(location+"."+timing.FieldName(f.Field), nil, "%s", f.Msg)
+		r.Fail(location+"."+timing.FieldName(f.Field), nil, "%s", f.Msg)
 		return
 	}
-	r.wrongCron = true
-	r.fields = append(r.fields, domain.FieldError{
+	r.WrongCron = true
+	r.Fields = append(r.Fields, domain.FieldError{
 		Location: location + "." + timing.FieldName(f.Field), Message: parse.Msg, Value: parse.Expr,
 		Position: parse.Pos, Length: parse.Len, Hint: parse.Hint,
 	})
@@ -182,9 +183,9 @@ var fireNotes = map[schedule.Mark]string{
 func firesOf(spec *domain.ScheduleSpec, s *schedule.Schedule, from time.Time, n int) []Fire {
 	out := []Fire{}
 	for _, o := range s.Preview(from, n) {
-		f := Fire{At: instant(o.At), Zoned: o.At.Format(time.RFC3339), Note: fireNotes[o.Mark]}
+		f := Fire{At: web.Instant(o.At), Zoned: o.At.Format(time.RFC3339), Note: fireNotes[o.Mark]}
 		if !o.RunAt.Equal(o.At) {
-			f.RunAt = instant(o.RunAt)
+			f.RunAt = web.Instant(o.RunAt)
 		}
 		if o.Excluded != nil {
 			f.Excluded, f.Exclusion = timing.ExcludedText(spec, *o.Excluded), exclusionOf(spec, *o.Excluded)
@@ -201,7 +202,7 @@ func exclusionOf(spec *domain.ScheduleSpec, e schedule.Exclusion) *Exclusion {
 		Kind:     string(e.Kind), Date: e.Date, Name: timing.ExclusionName(spec, e),
 	}
 	if e.Kind == schedule.ExcludedBlackout {
-		out.Until = instant(e.To)
+		out.Until = web.Instant(e.To)
 	}
 	return out
 }

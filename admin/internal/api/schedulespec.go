@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto/schedule"
 )
@@ -46,12 +47,12 @@ func (w *MisfireWrite) read(r *reader) domain.Misfire {
 		return out
 	}
 	out.Policy = orDefault(domain.MisfirePolicy(w.Policy), domain.MisfireSkip)
-	out.Threshold = r.duration("body.misfire.threshold", w.Threshold, domain.DefaultMisfireThreshold)
+	out.Threshold = r.Duration("body.misfire.threshold", w.Threshold, domain.DefaultMisfireThreshold)
 	window, runs := time.Duration(0), 0 // CheckSpec refuses them with another policy
 	if out.Policy == domain.MisfireAll {
 		window, runs = domain.DefaultMisfireWindow, domain.DefaultMisfireMaxRuns
 	}
-	out.Window, out.MaxRuns = r.duration("body.misfire.window", w.Window, window), cmp.Or(w.MaxRuns, runs)
+	out.Window, out.MaxRuns = r.Duration("body.misfire.window", w.Window, window), cmp.Or(w.MaxRuns, runs)
 	return out
 }
 
@@ -79,21 +80,21 @@ func misfireOf(m domain.Misfire) Misfire {
 // where a fixed rate counts from, unless an anchor or the beginning of its
 // validity says else.
 func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.ScheduleSpec {
-	wrong := len(r.fields)
+	wrong := len(r.Fields)
 	s := domain.ScheduleSpec{
-		Kind: domain.ScheduleKind(w.Kind), Expr: w.Expr, Every: r.duration(location+".every", w.Every, 0),
-		Anchor: r.instant(location+".anchor", w.Anchor), At: w.once(r, location, now),
+		Kind: domain.ScheduleKind(w.Kind), Expr: w.Expr, Every: r.Duration(location+".every", w.Every, 0),
+		Anchor: r.Instant(location+".anchor", w.Anchor), At: w.once(r, location, now),
 		WindowFrom: w.WindowFrom, WindowTo: w.WindowTo, Zone: orDefault(w.Zone, "UTC"),
-		StartAt: r.instant(location+".startAt", w.StartAt), EndAt: r.instant(location+".endAt", w.EndAt),
-		Gap: w.DSTGap, Overlap: w.DSTOverlap, JitterMax: r.duration(location+".jitter", w.Jitter, 0),
+		StartAt: r.Instant(location+".startAt", w.StartAt), EndAt: r.Instant(location+".endAt", w.EndAt),
+		Gap: w.DSTGap, Overlap: w.DSTOverlap, JitterMax: r.Duration(location+".jitter", w.Jitter, 0),
 	}
 	for i := range w.Instants {
-		s.Instants = append(s.Instants, r.instant(fmt.Sprintf("%s.instants[%d]", location, i), &w.Instants[i]))
+		s.Instants = append(s.Instants, r.Instant(fmt.Sprintf("%s.instants[%d]", location, i), &w.Instants[i]))
 	}
 	if len(w.Calendars) > 0 {
 		s.Days = orDefault(w.CalendarDays, string(schedule.DaysNotHolidays))
 	} else if w.CalendarDays != "" {
-		r.fail(location+".calendarDays", w.CalendarDays, "needs calendars; leave it out where there are none")
+		r.Fail(location+".calendarDays", w.CalendarDays, "needs calendars; leave it out where there are none")
 	}
 	switch s.Kind {
 	case domain.ScheduleCron:
@@ -106,31 +107,31 @@ func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.S
 			s.Anchor = now.Truncate(time.Second).UTC()
 		}
 	}
-	if len(r.fields) == wrong { // the rules speak of values that could be read
-		r.fields = append(r.fields, domain.CheckSchedule(location, &s)...)
+	if len(r.Fields) == wrong { // the rules speak of values that could be read
+		r.Fields = append(r.Fields, domain.CheckSchedule(location, &s)...)
 	}
 	return s
 }
 
 // once reads at or, for a schedule of kind once, after.
 func (w *ScheduleWrite) once(r *reader, location string, now time.Time) time.Time {
-	wrong := len(r.fields)
-	at := r.instant(location+".at", w.At)
+	wrong := len(r.Fields)
+	at := r.Instant(location+".at", w.At)
 	if w.Kind != string(domain.ScheduleOnce) {
 		if w.After != "" {
-			r.fail(location+".after", w.After, "is for schedules of kind once; leave it out for %s", w.Kind)
+			r.Fail(location+".after", w.After, "is for schedules of kind once; leave it out for %s", w.Kind)
 		}
 		return at
 	}
-	after := r.duration(location+".after", w.After, 0)
+	after := r.Duration(location+".after", w.After, 0)
 	switch {
-	case len(r.fields) > wrong:
+	case len(r.Fields) > wrong:
 	case w.After == "" && at.IsZero():
-		r.fail(location+".at", nil, "is needed for a schedule of kind once")
+		r.Fail(location+".at", nil, "is needed for a schedule of kind once")
 	case w.After != "" && !at.IsZero():
-		r.fail(location+".after", w.After, "at and after exclude each other")
+		r.Fail(location+".after", w.After, "at and after exclude each other")
 	case w.After != "" && (after < 0 || after > maxRunDelay):
-		r.fail(location+".after", w.After, "must be from 0s to ten years (87672h)")
+		r.Fail(location+".after", w.After, "must be from 0s to ten years (87672h)")
 	case w.After != "":
 		at = now.Add(after).UTC().Truncate(time.Millisecond)
 	}
@@ -140,7 +141,7 @@ func (w *ScheduleWrite) once(r *reader, location string, now time.Time) time.Tim
 // scheduleOf is the schedule as it is read, with what was left out filled in.
 func scheduleOf(s domain.ScheduleSpec) Schedule {
 	out := Schedule{
-		Kind: string(s.Kind), Zone: orDefault(s.Zone, "UTC"), StartAt: instantOrNull(s.StartAt), EndAt: instantOrNull(s.EndAt),
+		Kind: string(s.Kind), Zone: orDefault(s.Zone, "UTC"), StartAt: web.InstantOrNull(s.StartAt), EndAt: web.InstantOrNull(s.EndAt),
 	}
 	// What is stored was checked once; should it not compile any more, there
 	// are no words for it.
@@ -157,12 +158,12 @@ func scheduleOf(s domain.ScheduleSpec) Schedule {
 		out.Expr, out.Dialect = s.Expr, s.Dialect
 		out.DSTGap, out.DSTOverlap = s.Gap, s.Overlap
 	case domain.ScheduleFixedRate, domain.ScheduleFixedDelay:
-		out.Every, out.Anchor = domain.DurationText(s.Every), instantOrNull(s.Anchor)
+		out.Every, out.Anchor = domain.DurationText(s.Every), web.InstantOrNull(s.Anchor)
 	case domain.ScheduleOnce:
-		out.At = instantOrNull(s.At)
+		out.At = web.InstantOrNull(s.At)
 	case domain.ScheduleInstants:
 		for _, at := range s.Instants {
-			out.Instants = append(out.Instants, instant(at))
+			out.Instants = append(out.Instants, web.Instant(at))
 		}
 	case domain.ScheduleDailyWindow:
 		out.Every, out.WindowFrom, out.WindowTo, out.DSTGap = domain.DurationText(s.Every), s.WindowFrom, s.WindowTo, s.Gap

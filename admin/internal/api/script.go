@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -78,14 +79,14 @@ type ScriptChoice struct {
 func scriptOf(s domain.Script) Script {
 	return Script{
 		ID: s.ID.String(), Name: s.Name, Language: s.Language, Description: s.Description, Revision: s.Revision,
-		CreatedAt: instant(s.CreatedAt), UpdatedAt: instant(s.UpdatedAt), CreatedBy: s.CreatedBy, UpdatedBy: s.UpdatedBy,
+		CreatedAt: web.Instant(s.CreatedAt), UpdatedAt: web.Instant(s.UpdatedAt), CreatedBy: s.CreatedBy, UpdatedBy: s.UpdatedBy,
 	}
 }
 
 func scriptRevisionOf(r domain.ScriptRevision, content bool) ScriptRevision {
 	out := ScriptRevision{
 		Revision: r.Revision, SHA256: hex.EncodeToString(r.SHA256), Signature: base64.StdEncoding.EncodeToString(r.Signature),
-		Note: r.Note, CreatedAt: instant(r.CreatedAt), CreatedBy: r.CreatedBy,
+		Note: r.Note, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy,
 	}
 	if content {
 		out.Content = &r.Content
@@ -97,7 +98,7 @@ func scriptUseOf(u *domain.ScriptUse) *ScriptUse {
 	if u == nil {
 		return nil
 	}
-	out := &ScriptUse{ID: u.ID.String(), Args: emptyIfNil(u.Args)}
+	out := &ScriptUse{ID: u.ID.String(), Args: web.EmptyIfNil(u.Args)}
 	if u.Revision != 0 {
 		out.Revision = &u.Revision
 	}
@@ -132,11 +133,11 @@ func (a *API) chooseScript(ctx context.Context, id auth.Identity, r *reader, c *
 		location, value = "body.script.name", c.Name
 		found, err = a.deps.Store.FindScriptByName(ctx, id.Tenant, c.Name)
 	default:
-		r.fail("body.script", nil, "needs an id or a name")
+		r.Fail("body.script", nil, "needs an id or a name")
 		return nil
 	}
 	if domain.Is(err, domain.CodeNotFound) {
-		r.fail(location, value, "there is no such script")
+		r.Fail(location, value, "there is no such script")
 		return nil
 	} else if err != nil {
 		return err
@@ -146,10 +147,10 @@ func (a *API) chooseScript(ctx context.Context, id auth.Identity, r *reader, c *
 		use.Revision = *c.Revision
 	}
 	if use.Revision > found.Revision {
-		r.fail("body.script.revision", use.Revision, "the script %q is at revision %d", found.Name, found.Revision)
+		r.Fail("body.script.revision", use.Revision, "the script %q is at revision %d", found.Name, found.Revision)
 	}
 	if domain.ScriptHandlerPrefix+found.Language != spec.Handler && strings.HasPrefix(spec.Handler, domain.ScriptHandlerPrefix) {
-		r.fail("body.handler", spec.Handler, "the script %q is in %s: its handler is %s%s", found.Name, found.Language, domain.ScriptHandlerPrefix, found.Language)
+		r.Fail("body.handler", spec.Handler, "the script %q is in %s: its handler is %s%s", found.Name, found.Language, domain.ScriptHandlerPrefix, found.Language)
 	}
 	spec.Script = &use
 	return nil
@@ -194,25 +195,25 @@ type ScriptKey struct {
 
 func scriptPolicyOf(p domain.ScriptPolicy) ScriptPolicy {
 	return ScriptPolicy{
-		Revision: p.Revision, Languages: emptyIfNil(p.Languages), HTTP: p.HTTP, Note: p.Note,
-		CreatedAt: instantOrNull(p.CreatedAt), CreatedBy: p.CreatedBy,
+		Revision: p.Revision, Languages: web.EmptyIfNil(p.Languages), HTTP: p.HTTP, Note: p.Note,
+		CreatedAt: web.InstantOrNull(p.CreatedAt), CreatedBy: p.CreatedBy,
 	}
 }
 
 func (a *API) registerScriptPolicy() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/script-policy", id: "get-script-policy", tag: "scripts",
-		summary:     "What agents may do for the tenant",
-		description: "The newest decision; without one nothing is allowed.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/script-policy", ID: "get-script-policy", Tag: "scripts",
+		Summary:     "What agents may do for the tenant",
+		Description: "The newest decision; without one nothing is allowed.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body ScriptPolicy }, error) {
 		p, err := a.deps.Store.FindScriptPolicy(ctx, id.Tenant)
 		return &struct{ Body ScriptPolicy }{scriptPolicyOf(p)}, err
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/script-policy/history", id: "list-script-policies", tag: "scripts",
-		summary:     "Who allowed what when, newest first",
-		description: "Each decision with who took it and why.",
-	}, func(ctx context.Context, id auth.Identity, in *struct{ ShortPage }) (*pageOutput[ScriptPolicy], error) {
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/script-policy/history", ID: "list-script-policies", Tag: "scripts",
+		Summary:     "Who allowed what when, newest first",
+		Description: "Each decision with who took it and why.",
+	}, func(ctx context.Context, id auth.Identity, in *struct{ web.ShortPage }) (*web.PageOutput[ScriptPolicy], error) {
 		rows, err := a.deps.Store.ListScriptPolicies(ctx, id.Tenant, maxRevisions)
 		if err != nil {
 			return nil, err
@@ -221,17 +222,17 @@ func (a *API) registerScriptPolicy() {
 		for _, p := range rows {
 			items = append(items, scriptPolicyOf(p))
 		}
-		return slicePage(items, in.ShortPage, "script-policies")
+		return web.SlicePage(items, in.ShortPage, "script-policies")
 	})
-	register(a, platformAdmin, operation{
-		method: http.MethodPut, path: base + "/script-policy", id: "set-script-policy", tag: "scripts",
-		summary:     "Say what agents may do for the tenant",
-		description: "For the tenant of the session. What is not allowed any more fails with that reason when its next run starts.",
-		errors:      []int{http.StatusConflict},
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/script-policy", ID: "set-script-policy", Tag: "scripts",
+		Summary:     "Say what agents may do for the tenant",
+		Description: "For the tenant of the session. What is not allowed any more fails with that reason when its next run starts.",
+		Errors:      []int{http.StatusConflict},
 	}, a.setScriptPolicy)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/script-key", id: "get-script-key", tag: "scripts",
-		summary: "The key that signs scripts", description: "An agent that knows it runs nothing that was not written through this API.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/script-key", ID: "get-script-key", Tag: "scripts",
+		Summary: "The key that signs scripts", Description: "An agent that knows it runs nothing that was not written through this API.",
 	}, func(context.Context, auth.Identity, *struct{}) (*struct{ Body ScriptKey }, error) {
 		return &struct{ Body ScriptKey }{ScriptKey{base64.StdEncoding.EncodeToString(a.deps.ScriptKey)}}, nil
 	})
@@ -245,7 +246,7 @@ func (a *API) setScriptPolicy(ctx context.Context, id auth.Identity, in *struct{
 		}
 	}
 	note := strings.TrimSpace(in.Body.Note)
-	if hasControl(strings.ReplaceAll(note, "\n", " ")) {
+	if domain.HasControl(strings.ReplaceAll(note, "\n", " ")) {
 		return nil, domain.Invalid("body.note", "must not contain control characters")
 	}
 	p, err := a.deps.Store.SetScriptPolicy(ctx, domain.ScriptPolicy{

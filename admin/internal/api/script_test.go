@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -52,7 +53,7 @@ func TestScripts(t *testing.T) {
 	require.Equal(t, int64(3), s.Revision)
 	require.Equal(t, "echo 1\n", *s.Content)
 
-	list := into[Page[ScriptRevision]](w.call("acme/viewer", "GET", path+"/revisions", nil).is(200)).Items
+	list := into[web.Page[ScriptRevision]](w.call("acme/viewer", "GET", path+"/revisions", nil).is(200)).Items
 	require.Len(t, list, 3)
 	require.Equal(t, []string{"back", "more", "first"}, []string{list[0].Note, list[1].Note, list[2].Note})
 	require.Equal(t, []string{"acme-scripter", "acme-admin"}, []string{list[0].CreatedBy, list[1].CreatedBy})
@@ -75,9 +76,9 @@ func TestScripts(t *testing.T) {
 	} {
 		w.call("acme/scripter", "POST", "/scripts", bad).problem(422, "validation_failed")
 	}
-	require.Len(t, into[Page[Script]](w.call("acme/viewer", "GET", "/scripts", nil).is(200)).Items, 1)
+	require.Len(t, into[web.Page[Script]](w.call("acme/viewer", "GET", "/scripts", nil).is(200)).Items, 1)
 	w.call("acme/scripter", "DELETE", path, nil).is(204)
-	require.Empty(t, into[Page[Script]](w.call("acme/viewer", "GET", "/scripts", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[Script]](w.call("acme/viewer", "GET", "/scripts", nil).is(200)).Items)
 }
 
 func TestScriptPolicy(t *testing.T) {
@@ -91,7 +92,7 @@ func TestScriptPolicy(t *testing.T) {
 	require.True(t, p.HTTP)
 	require.Equal(t, "admin", p.CreatedBy)
 	w.allow("acme", nil, false)
-	list := into[Page[ScriptPolicy]](w.call("acme/viewer", "GET", "/script-policy/history", nil).is(200)).Items
+	list := into[web.Page[ScriptPolicy]](w.call("acme/viewer", "GET", "/script-policy/history", nil).is(200)).Items
 	require.Len(t, list, 2)
 	require.Equal(t, "agreed", list[1].Note)
 	require.Equal(t, ScriptPolicy{Languages: []string{}}, into[ScriptPolicy](w.call("beta/viewer", "GET", "/script-policy", nil).is(200)))
@@ -137,7 +138,7 @@ func TestJobsOfAgents(t *testing.T) {
 	body := shell(map[string]any{"id": s.ID, "revision": 1})
 	made = into[Job](w.call("acme/editor", "PUT", "/jobs/"+made.ID, body, header{"If-Match": "*"}).is(200))
 	require.Equal(t, int64(1), *made.Script.Revision)
-	jobs := into[Page[Ref]](w.call("acme/viewer", "GET", "/scripts/"+s.ID+"/jobs", nil).is(200)).Items
+	jobs := into[web.Page[Ref]](w.call("acme/viewer", "GET", "/scripts/"+s.ID+"/jobs", nil).is(200)).Items
 	require.Equal(t, []Ref{{ID: made.ID, Name: "nightly"}}, jobs)
 	w.call("acme/scripter", "DELETE", "/scripts/"+s.ID, nil).problem(409, "conflict")
 	w.allow("acme", nil, false)
@@ -145,7 +146,7 @@ func TestJobsOfAgents(t *testing.T) {
 	w.call("acme/operator", "POST", "/jobs/"+made.ID+"/pause", nil).is(200)
 }
 
-func locations(fields []ProblemItem) (out []string) {
+func locations(fields []web.ProblemItem) (out []string) {
 	for _, f := range fields {
 		out = append(out, f.Location)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -39,17 +40,17 @@ type scriptDiffInput struct {
 }
 
 func (a *API) registerScripts() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/scripts", id: "list-scripts", tag: "scripts", summary: "List scripts",
-		description: "By name, without their contents.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/scripts", ID: "list-scripts", Tag: "scripts", Summary: "List scripts",
+		Description: "By name, without their contents.",
 	}, a.listScripts)
-	register(a, may(domain.PermScript), operation{
-		method: http.MethodPost, path: base + "/scripts", id: "create-script", tag: "scripts", summary: "Create a script",
-		description: "Refused while the tenant's policy does not allow its language.", status: http.StatusCreated, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermScript), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/scripts", ID: "create-script", Tag: "scripts", Summary: "Create a script",
+		Description: "Refused while the tenant's policy does not allow its language.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createScript)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/scripts/{id}", id: "get-script", tag: "scripts", summary: "One script, with its newest content",
-		description: "The ETag is the revision, for update-script.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}", ID: "get-script", Tag: "scripts", Summary: "One script, with its newest content",
+		Description: "The ETag is the revision, for update-script.",
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*scriptOutput, error) {
 		s, err := a.script(ctx, id, in.ID)
 		if err != nil {
@@ -57,14 +58,14 @@ func (a *API) registerScripts() {
 		}
 		return a.scriptAnswer(ctx, s)
 	})
-	register(a, may(domain.PermScript), operation{
-		method: http.MethodPut, path: base + "/scripts/{id}", id: "update-script", tag: "scripts", summary: "Write a new revision of a script",
-		description: "Jobs that follow the newest revision run it from their next attempt on; jobs that name one go on with that.",
-		errors:      []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
+	web.Register(a.Server, web.May(domain.PermScript), web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/scripts/{id}", ID: "update-script", Tag: "scripts", Summary: "Write a new revision of a script",
+		Description: "Jobs that follow the newest revision run it from their next attempt on; jobs that name one go on with that.",
+		Errors:      []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 	}, a.updateScript)
-	register(a, may(domain.PermScript), operation{
-		method: http.MethodDelete, path: base + "/scripts/{id}", id: "delete-script", tag: "scripts", summary: "Delete a script",
-		description: "Refused while jobs use it. Its revisions are kept.", status: http.StatusNoContent, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermScript), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/scripts/{id}", ID: "delete-script", Tag: "scripts", Summary: "Delete a script",
+		Description: "Refused while jobs use it. Its revisions are kept.", Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
 		sid, err := domain.ParseID[domain.ScriptID](in.ID)
 		if err != nil {
@@ -81,11 +82,11 @@ func (a *API) registerScripts() {
 }
 
 func (a *API) registerScriptParts() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/scripts/{id}/revisions", id: "list-script-revisions", tag: "scripts",
-		summary:     "A script's revisions, newest first",
-		description: "Without their contents.",
-	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[ScriptRevision], error) {
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/revisions", ID: "list-script-revisions", Tag: "scripts",
+		Summary:     "A script's revisions, newest first",
+		Description: "Without their contents.",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[ScriptRevision], error) {
 		s, err := a.script(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
@@ -98,12 +99,12 @@ func (a *API) registerScriptParts() {
 		for _, r := range rows {
 			items = append(items, scriptRevisionOf(r, false))
 		}
-		return slicePage(items, in.ShortPage, "script-revisions")
+		return web.SlicePage(items, in.ShortPage, "script-revisions")
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/scripts/{id}/revisions/{revision}", id: "get-script-revision", tag: "scripts",
-		summary:     "One revision of a script, with its content",
-		description: "As it was written; revisions never change.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/revisions/{revision}", ID: "get-script-revision", Tag: "scripts",
+		Summary:     "One revision of a script, with its content",
+		Description: "As it was written; revisions never change.",
 	}, func(ctx context.Context, id auth.Identity, in *scriptRevisionInput) (*struct{ Body ScriptRevision }, error) {
 		r, err := a.scriptRevision(ctx, id, in.ID, in.Revision)
 		if err != nil {
@@ -111,9 +112,9 @@ func (a *API) registerScriptParts() {
 		}
 		return &struct{ Body ScriptRevision }{scriptRevisionOf(r, true)}, nil
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/scripts/{id}/diff", id: "diff-script", tag: "scripts", summary: "What changed between two revisions",
-		description: "Line by line: those of both, only of the newer, and only of the older.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/diff", ID: "diff-script", Tag: "scripts", Summary: "What changed between two revisions",
+		Description: "Line by line: those of both, only of the newer, and only of the older.",
 	}, func(ctx context.Context, id auth.Identity, in *scriptDiffInput) (*struct{ Body ScriptDiff }, error) {
 		from, err := a.scriptRevision(ctx, id, in.ID, in.From)
 		if err != nil {
@@ -125,14 +126,14 @@ func (a *API) registerScriptParts() {
 		}
 		return &struct{ Body ScriptDiff }{diffOf(in.From, in.To, from.Content, to.Content)}, nil
 	})
-	register(a, may(domain.PermScript), operation{
-		method: http.MethodPost, path: base + "/scripts/{id}/restore", id: "restore-script", tag: "scripts",
-		summary: "Make an old revision's content the newest", description: "Writes a new revision: nothing is taken back.",
+	web.Register(a.Server, web.May(domain.PermScript), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/scripts/{id}/restore", ID: "restore-script", Tag: "scripts",
+		Summary: "Make an old revision's content the newest", Description: "Writes a new revision: nothing is taken back.",
 	}, a.restoreScript)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/scripts/{id}/jobs", id: "list-script-jobs", tag: "scripts", summary: "The jobs that use a script",
-		description: "By name. Those whose newest revision names the script.",
-	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*pageOutput[Ref], error) {
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/jobs", ID: "list-script-jobs", Tag: "scripts", Summary: "The jobs that use a script",
+		Description: "By name. Those whose newest revision names the script.",
+	}, func(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[Ref], error) {
 		s, err := a.script(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
@@ -145,7 +146,7 @@ func (a *API) registerScriptParts() {
 		for _, j := range rows {
 			items = append(items, Ref{ID: j.ID.String(), Name: j.Name})
 		}
-		return slicePage(items, in.ShortPage, "script-jobs")
+		return web.SlicePage(items, in.ShortPage, "script-jobs")
 	})
 }
 
@@ -168,8 +169,8 @@ func (a *API) scriptAnswer(ctx context.Context, s domain.Script) (*scriptOutput,
 	return out, nil
 }
 
-func (a *API) listScripts(ctx context.Context, id auth.Identity, in *struct{ PageParams }) (*pageOutput[Script], error) {
-	at, err := decodeCursor(in.Cursor, "scripts")
+func (a *API) listScripts(ctx context.Context, id auth.Identity, in *struct{ web.PageParams }) (*web.PageOutput[Script], error) {
+	at, err := web.DecodeCursor(in.Cursor, "scripts")
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +178,13 @@ func (a *API) listScripts(ctx context.Context, id auth.Identity, in *struct{ Pag
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]Script, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]Script, 0, len(rows)))
 	for _, s := range rows {
 		out.Body.Items = append(out.Body.Items, scriptOf(s))
 	}
 	if more {
-		out.Body.NextCursor = cursor{List: "scripts", Name: rows[len(rows)-1].Name}.encode()
+		out.Body.NextCursor = web.Cursor{List: "scripts", Name: rows[len(rows)-1].Name}.Encode()
 	}
 	return out, nil
 }
@@ -192,10 +193,10 @@ func (a *API) createScript(ctx context.Context, id auth.Identity, in *struct{ Bo
 	var r reader
 	w := &in.Body
 	s := domain.Script{
-		ID: domain.ScriptID(a.deps.NewID()), TenantID: id.Tenant, Name: r.name("body.name", w.Name, domain.MaxNameLength),
+		ID: domain.ScriptID(a.deps.NewID()), TenantID: id.Tenant, Name: r.Name("body.name", w.Name, domain.MaxNameLength),
 		Language: w.Language, Description: strings.TrimSpace(w.Description), CreatedBy: id.Actor(),
 	}
-	if err := r.add(domain.CheckScript(&s)); err != nil {
+	if err := r.Add(domain.CheckScript(&s)); err != nil {
 		return nil, err
 	}
 	if err := a.checkContent(ctx, id, &r, s.Language, w.Content, w.Note); err != nil {
@@ -211,10 +212,10 @@ func (a *API) createScript(ctx context.Context, id auth.Identity, in *struct{ Bo
 
 // checkContent returns all that is wrong with a revision.
 func (a *API) checkContent(ctx context.Context, id auth.Identity, r *reader, language, content, note string) error {
-	if err := r.add(domain.CheckScriptContent(content, note)); err != nil {
+	if err := r.Add(domain.CheckScriptContent(content, note)); err != nil {
 		return err
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return err
 	}
 	return a.allowedAgent(ctx, id.Tenant, domain.ScriptHandlerPrefix+language)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -57,11 +58,27 @@ type cookieOutput struct {
 	SetCookie string `header:"Set-Cookie" doc:"The refresh cookie"`
 }
 
+// SecureCookies says when the refresh cookie is marked Secure, so that browsers
+// send it over TLS only.
+type SecureCookies string
+
+const (
+	// SecureCookiesAuto: when the request came over TLS, or a trusted proxy says
+	// that it did. It is the default.
+	SecureCookiesAuto   SecureCookies = "auto"
+	SecureCookiesAlways SecureCookies = "always"
+	SecureCookiesNever  SecureCookies = "never"
+)
+
+func (s SecureCookies) on(secure bool) bool {
+	return s == SecureCookiesAlways || s != SecureCookiesNever && secure
+}
+
 // refreshCookie holds the refresh token. Scripts cannot read it, other sites
 // cannot send it, and it goes nowhere but to the paths that need it.
 const (
 	refreshCookie     = "carillon_refresh"
-	refreshCookiePath = base + "/auth"
+	refreshCookiePath = web.Base + "/auth"
 )
 
 type refreshInput struct {
@@ -71,7 +88,7 @@ type refreshInput struct {
 func (a *API) cookie(ctx context.Context, value string, expires time.Time) string {
 	c := http.Cookie{
 		Name: refreshCookie, Value: value, Path: refreshCookiePath, Expires: expires.UTC(),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies.on(requestOf(ctx).secure),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies.on(web.RequestOf(ctx).Secure),
 	}
 	if value == "" {
 		c.MaxAge = -1
@@ -83,7 +100,7 @@ func (a *API) loginAnswer(ctx context.Context, s auth.Session) *loginOutput {
 	return &loginOutput{
 		SetCookie: a.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt),
 		Body: Login{
-			AccessToken: s.AccessToken, ExpiresAt: instant(s.ExpiresAt),
+			AccessToken: s.AccessToken, ExpiresAt: web.Instant(s.ExpiresAt),
 			User: sessionUser(s.Identity), Tenant: TenantRef{ID: s.Tenant.ID.String(), Name: s.Tenant.Name},
 		},
 	}
@@ -122,58 +139,58 @@ type switchInput struct {
 }
 
 func (a *API) registerSession() {
-	register(a, public, operation{
-		method: http.MethodPost, path: base + "/auth/login", id: "login", tag: "session",
-		summary:     "Log in with user name and password",
-		description: "Sets the refresh cookie. Of an account at an address, at most ten wrong passwords a minute are checked.",
-		errors:      []int{http.StatusUnauthorized, http.StatusForbidden}, cookies: true,
+	web.Register(a.Server, web.Public, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/auth/login", ID: "login", Tag: "session",
+		Summary:     "Log in with user name and password",
+		Description: "Sets the refresh cookie. Of an account at an address, at most ten wrong passwords a minute are checked.",
+		Errors:      []int{http.StatusUnauthorized, http.StatusForbidden}, Cookies: true,
 	}, func(ctx context.Context, _ auth.Identity, in *loginInput) (*loginOutput, error) {
 		s, err := a.deps.Auth.Login(ctx, auth.LoginParams{
-			Username: in.Body.Username, Password: in.Body.Password, Tenant: in.Body.Tenant, Address: requestOf(ctx).ip,
+			Username: in.Body.Username, Password: in.Body.Password, Tenant: in.Body.Tenant, Address: web.RequestOf(ctx).IP,
 		})
 		if err != nil {
 			return nil, err
 		}
 		return a.loginAnswer(ctx, s), nil
 	})
-	register(a, public, operation{
-		method: http.MethodPost, path: base + "/auth/refresh", id: "refresh", tag: "session",
-		summary:     "Renew the session with the refresh cookie",
-		description: "The cookie is exchanged. A cookie that was used before ends the whole session.",
-		errors:      []int{http.StatusUnauthorized}, cookies: true,
+	web.Register(a.Server, web.Public, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/auth/refresh", ID: "refresh", Tag: "session",
+		Summary:     "Renew the session with the refresh cookie",
+		Description: "The cookie is exchanged. A cookie that was used before ends the whole session.",
+		Errors:      []int{http.StatusUnauthorized}, Cookies: true, ReadsCookie: true,
 	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*loginOutput, error) {
-		s, err := a.deps.Auth.Refresh(ctx, in.Token, requestOf(ctx).ip)
+		s, err := a.deps.Auth.Refresh(ctx, in.Token, web.RequestOf(ctx).IP)
 		if err != nil {
 			return nil, err
 		}
 		return a.loginAnswer(ctx, s), nil
 	})
-	register(a, public, operation{
-		method: http.MethodPost, path: base + "/auth/logout", id: "logout", tag: "session",
-		summary:     "End the session of the refresh cookie",
-		description: "All sessions of the cookie's family end, and the cookie is taken back. Without a cookie there is nothing to do, and the answer is the same.", status: http.StatusNoContent, cookies: true,
+	web.Register(a.Server, web.Public, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/auth/logout", ID: "logout", Tag: "session",
+		Summary:     "End the session of the refresh cookie",
+		Description: "All sessions of the cookie's family end, and the cookie is taken back. Without a cookie there is nothing to do, and the answer is the same.", Status: http.StatusNoContent, Cookies: true, ReadsCookie: true,
 	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*cookieOutput, error) {
-		if err := a.deps.Auth.Logout(ctx, in.Token, requestOf(ctx).ip); err != nil {
+		if err := a.deps.Auth.Logout(ctx, in.Token, web.RequestOf(ctx).IP); err != nil {
 			return nil, err
 		}
 		return &cookieOutput{SetCookie: a.cookie(ctx, "", time.Unix(1, 0))}, nil
 	})
-	register(a, signedIn, operation{
-		method: http.MethodPost, path: base + "/auth/password", id: "change-password", tag: "session",
-		summary:     "Change one's own password",
-		description: "Ends all sessions of the user; the answer's cookie begins a new one (POST /auth/refresh).",
-		status:      http.StatusNoContent, cookies: true,
+	web.Register(a.Server, web.SignedIn, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/auth/password", ID: "change-password", Tag: "session",
+		Summary:     "Change one's own password",
+		Description: "Ends all sessions of the user; the answer's cookie begins a new one (POST /auth/refresh).",
+		Status:      http.StatusNoContent, Cookies: true,
 	}, func(ctx context.Context, id auth.Identity, in *passwordInput) (*cookieOutput, error) {
-		s, err := a.deps.Auth.ChangePassword(ctx, id, in.Body.Current, in.Body.New, requestOf(ctx).ip)
+		s, err := a.deps.Auth.ChangePassword(ctx, id, in.Body.Current, in.Body.New, web.RequestOf(ctx).IP)
 		if err != nil {
 			return nil, err
 		}
 		return &cookieOutput{SetCookie: a.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt)}, nil
 	})
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodPost, path: base + "/auth/tenant", id: "switch-tenant", tag: "session",
-		summary:     "Begin a session in another tenant of the user",
-		description: "Sets the refresh cookie of the new session; the one before goes on until it is used no more.", cookies: true,
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/auth/tenant", ID: "switch-tenant", Tag: "session",
+		Summary:     "Begin a session in another tenant of the user",
+		Description: "Sets the refresh cookie of the new session; the one before goes on until it is used no more.", Cookies: true,
 	}, func(ctx context.Context, id auth.Identity, in *switchInput) (*loginOutput, error) {
 		s, err := a.deps.Auth.SwitchTenant(ctx, id, in.Body.Tenant)
 		if err != nil {
@@ -181,9 +198,9 @@ func (a *API) registerSession() {
 		}
 		return a.loginAnswer(ctx, s), nil
 	})
-	register(a, signedIn, operation{
-		method: http.MethodGet, path: base + "/me", id: "me", tag: "session", summary: "Who asks, and what is allowed",
-		description: "The user or API key, the tenant, and the rights that the role gives there.",
+	web.Register(a.Server, web.SignedIn, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/me", ID: "me", Tag: "session", Summary: "Who asks, and what is allowed",
+		Description: "The user or API key, the tenant, and the rights that the role gives there.",
 	}, a.me)
 }
 
@@ -192,7 +209,7 @@ func (a *API) me(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	me := Me{User: sessionUser(id), Permissions: permissionNames(id.Permissions), Kind: string(id.Kind), Tenants: []TenantWithRole{}}
+	me := Me{User: sessionUser(id), Permissions: web.PermissionNames(id.Permissions), Kind: string(id.Kind), Tenants: []TenantWithRole{}}
 	for _, m := range memberships {
 		me.Tenants = append(me.Tenants, TenantWithRole{ID: m.Tenant.ID.String(), Name: m.Tenant.Name, Role: string(m.Role)})
 		if m.Tenant.ID == id.Tenant {

@@ -3,12 +3,15 @@ package api
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 )
 
 // cookieOf returns the refresh cookie of an answer.
@@ -57,7 +60,7 @@ func TestSession(t *testing.T) {
 
 func TestLoginRefusals(t *testing.T) {
 	w := newWorld(t)
-	try := func(user, password string) Problem {
+	try := func(user, password string) web.Problem {
 		return w.call("", "POST", "/auth/login", map[string]any{"username": user, "password": password}).problem(401, "unauthenticated")
 	}
 	require.Equal(t, try("acme-editor", "wrong").Detail, try("nobody", "wrong").Detail)
@@ -102,7 +105,7 @@ func TestCookieIsSecureWithTLS(t *testing.T) {
 	w := newWorld(t)
 	server := httptest.NewTLSServer(w.handler)
 	defer server.Close()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+base+"/auth/login",
+	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+web.Base+"/auth/login",
 		strings.NewReader(`{"username":"acme-editor","password":"`+peerPassword+`"}`))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
@@ -154,4 +157,37 @@ func TestSwitchTenant(t *testing.T) {
 	e := w.executor("beta", "shop")
 	w.call("platform@beta", "GET", "/executors/"+e.ID.String(), nil).is(200)
 	w.call("platform", "GET", "/executors/"+e.ID.String(), nil).problem(404, "not_found")
+}
+
+// TestSecureCookies logs in through a proxy that ends TLS and without one.
+func TestSecureCookies(t *testing.T) {
+	for _, tt := range []struct {
+		setting               SecureCookies
+		plain, proxied, forge bool
+	}{
+		{"", false, true, false},
+		{SecureCookiesAuto, false, true, false},
+		{SecureCookiesAlways, true, true, true},
+		{SecureCookiesNever, false, false, false},
+	} {
+		t.Run(string(tt.setting), func(t *testing.T) {
+			w := newWorld(t, func(d *Deps) {
+				d.SecureCookies, d.TrustedProxies = tt.setting, []netip.Prefix{netip.MustParsePrefix("198.51.100.9/32")}
+			})
+			secure := func(peer, proto string) bool {
+				req := httptest.NewRequestWithContext(t.Context(), "POST", web.Base+"/auth/login", strings.NewReader(`{"username":"acme-viewer","password":"`+peerPassword+`"}`))
+				req.Header.Set("Content-Type", "application/json")
+				req.Header.Set("X-Forwarded-Proto", proto)
+				req.Header.Set("X-Forwarded-For", "192.0.2.77")
+				req.RemoteAddr = peer
+				a := w.send(req).is(200)
+				require.Equal(t, strings.Contains(a.header.Get("Strict-Transport-Security"), "max-age"), proto == "https" && strings.HasPrefix(peer, "198.51.100.9:"))
+				return strings.Contains(a.header.Get("Set-Cookie"), "; Secure")
+			}
+			require.Equal(t, tt.plain, secure("198.51.100.9:1", "http"))
+			require.Equal(t, tt.proxied, secure("198.51.100.9:1", "https"))
+			require.Equal(t, tt.forge, secure("203.0.113.9:1", "https"), "not a proxy")
+			require.Contains(t, w.logText(), "remote_ip=192.0.2.77")
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -26,16 +27,16 @@ func (w *Sharding) read(r *reader) domain.Sharding {
 	}
 	s := domain.Sharding{
 		Mode: domain.ShardMode(w.Mode), Shards: w.Shards, OnGone: domain.OnGone(w.OnGone), Before: w.Before, After: w.After,
-		Timeout: r.duration("body.sharding.timeout", w.Timeout, 0),
+		Timeout: r.Duration("body.sharding.timeout", w.Timeout, 0),
 	}
 	if s.Mode == domain.ShardBroadcast && s.OnGone == "" {
 		s.OnGone = domain.GoneMiss
 	}
 	if s.Before != "" {
-		s.Before = r.name("body.sharding.before", s.Before, domain.MaxNameLength)
+		s.Before = r.Name("body.sharding.before", s.Before, domain.MaxNameLength)
 	}
 	if s.After != "" {
-		s.After = r.name("body.sharding.after", s.After, domain.MaxNameLength)
+		s.After = r.Name("body.sharding.after", s.After, domain.MaxNameLength)
 	}
 	return s
 }
@@ -83,14 +84,14 @@ type Shard struct {
 
 // familyOf fills in what a run is in its family.
 func (r *Run) familyOf(e *domain.Execution) {
-	r.ParentID = idOrNull(e.Parent)
+	r.ParentID = web.IDOrNull(e.Parent)
 	if e.IsPart() {
 		r.Part = e.Part.String()
 	}
 	if e.Part == domain.PartShard {
 		r.Shard = &Shard{Index: e.Shard, Total: e.Shards}
 	}
-	r.BoundTo, r.Stage = idOrNull(e.Bound), e.Stage.String()
+	r.BoundTo, r.Stage = web.IDOrNull(e.Bound), e.Stage.String()
 	if e.Stage != domain.StageNone {
 		r.Shards = e.Shards
 	}
@@ -110,9 +111,9 @@ type listPartsInput struct {
 }
 
 func (a *API) registerParts() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/runs/{id}/parts", id: "list-run-parts", tag: "runs", summary: "The shards and hooks of a run",
-		description: "Empty for a run without shards.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}/parts", ID: "list-run-parts", Tag: "runs", Summary: "The shards and hooks of a run",
+		Description: "Empty for a run without shards.",
 	}, a.listParts)
 }
 
@@ -125,7 +126,7 @@ func (a *API) listParts(ctx context.Context, id auth.Identity, in *listPartsInpu
 	if err != nil {
 		return nil, err
 	}
-	views, more := cut(views, in.Limit)
+	views, more := web.Cut(views, in.Limit)
 	out := RunParts{Items: make([]Run, 0, len(views)), More: more, Living: family.Living, Shards: map[string]int{}}
 	for _, v := range views {
 		out.Items = append(out.Items, runOf(v))

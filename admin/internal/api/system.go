@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -62,37 +63,37 @@ type Version struct {
 }
 
 type listDeliveriesInput struct {
-	PageParams
+	web.PageParams
 	JobID string `query:"jobId" doc:"Only deliveries about this job"`
 	State string `query:"state" enum:"pending,delivered,failed" doc:"Only deliveries in this state"`
 }
 
 func (a *API) registerSystem() {
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/deliveries", id: "list-deliveries", tag: "system", summary: "The log of alert deliveries, newest first",
-		description: "One for each alert and address. Mail and webhooks are tried again until they are delivered or given up.",
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/deliveries", ID: "list-deliveries", Tag: "system", Summary: "The log of alert deliveries, newest first",
+		Description: "One for each alert and address. Mail and webhooks are tried again until they are delivered or given up.",
 	}, a.listDeliveries)
-	register(a, may(domain.PermRead), operation{
-		method: http.MethodGet, path: base + "/nodes", id: "list-nodes", tag: "system", summary: "The live admin nodes",
-		description: "Those that have been heard of lately; get-cluster says more.",
-	}, func(_ context.Context, id auth.Identity, in *PageQuery) (*pageOutput[Node], error) {
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/nodes", ID: "list-nodes", Tag: "system", Summary: "The live admin nodes",
+		Description: "Those that have been heard of lately; get-cluster says more.",
+	}, func(_ context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[Node], error) {
 		items := []Node{}
 		for _, n := range a.deps.Nodes() {
 			one := Node{
-				ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, StartedAt: instant(n.StartedAt),
-				LastHeartbeatAt: instant(n.HeartbeatAt), Current: n.BootID == a.deps.Self,
+				ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, StartedAt: web.Instant(n.StartedAt),
+				LastHeartbeatAt: web.Instant(n.HeartbeatAt), Current: n.BootID == a.deps.Self,
 			}
 			if id.May(domain.PermAdmin) {
 				one.Sessions = n.Sessions
 			}
 			items = append(items, one)
 		}
-		return slicePage(items, in.ShortPage, "nodes")
+		return web.SlicePage(items, in.ShortPage, "nodes")
 	})
 	version := Version{Version: a.deps.Version, Commit: commit()}
-	register(a, signedIn, operation{
-		method: http.MethodGet, path: base + "/version", id: "version", tag: "system", summary: "The server's version",
-		description: "Of the node that answers.",
+	web.Register(a.Server, web.SignedIn, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/version", ID: "version", Tag: "system", Summary: "The server's version",
+		Description: "Of the node that answers.",
 	}, func(_ context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Version }, error) {
 		answer := version
 		answer.ExecutorAddresses = []string{}
@@ -133,30 +134,30 @@ var deliveryStates = map[string]domain.DeliveryState{
 	"pending": domain.DeliveryPending, "delivered": domain.DeliveryDelivered, "failed": domain.DeliveryFailed,
 }
 
-func (a *API) listDeliveries(ctx context.Context, id auth.Identity, in *listDeliveriesInput) (*pageOutput[Delivery], error) {
-	at, err := decodeCursor(in.Cursor, "deliveries")
+func (a *API) listDeliveries(ctx context.Context, id auth.Identity, in *listDeliveriesInput) (*web.PageOutput[Delivery], error) {
+	at, err := web.DecodeCursor(in.Cursor, "deliveries")
 	if err != nil {
 		return nil, err
 	}
 	var r reader
 	p := store.ListDeliveriesParams{
-		Tenant: id.Tenant, Job: optionalID[domain.JobID](&r, "query.jobId", in.JobID),
+		Tenant: id.Tenant, Job: web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
 		State: deliveryStates[in.State], Before: at.ID, Limit: in.Limit + 1,
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	rows, err := a.deps.Store.ListDeliveries(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	rows, more := cut(rows, in.Limit)
-	out := onePage(make([]Delivery, 0, len(rows)))
+	rows, more := web.Cut(rows, in.Limit)
+	out := web.OnePage(make([]Delivery, 0, len(rows)))
 	for _, d := range rows {
 		one := Delivery{
-			ID: strconv.FormatInt(d.ID, 10), Kind: string(d.Event.Kind), JobID: idOrNull(d.Event.JobID), RunID: idOrNull(d.Event.ExecutionID),
+			ID: strconv.FormatInt(d.ID, 10), Kind: string(d.Event.Kind), JobID: web.IDOrNull(d.Event.JobID), RunID: web.IDOrNull(d.Event.ExecutionID),
 			Channel: d.Channel, Target: d.Target, State: d.State.String(), Attempts: d.Attempts, LastError: d.LastError,
-			CreatedAt: instant(d.CreatedAt), DeliveredAt: instantOrNull(d.DeliveredAt),
+			CreatedAt: web.Instant(d.CreatedAt), DeliveredAt: web.InstantOrNull(d.DeliveredAt),
 		}
 		if !id.May(domain.PermEdit) {
 			one.hide()
@@ -164,7 +165,7 @@ func (a *API) listDeliveries(ctx context.Context, id auth.Identity, in *listDeli
 		out.Body.Items = append(out.Body.Items, one)
 	}
 	if more {
-		out.Body.NextCursor = cursor{List: "deliveries", ID: rows[len(rows)-1].ID}.encode()
+		out.Body.NextCursor = web.Cursor{List: "deliveries", ID: rows[len(rows)-1].ID}.Encode()
 	}
 	return out, nil
 }
@@ -191,14 +192,14 @@ const readyTimeout = 2 * time.Second
 // readyz says whether requests should be sent here.
 func (a *API) readyz(c *gin.Context) {
 	if a.deps.Draining() {
-		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, stopping))
+		a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, web.Stopping))
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
 	defer cancel()
 	if err := a.deps.Ready(ctx); err != nil {
 		a.log.Debug("not ready", "err", err)
-		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable,
+		a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable,
 			"this node cannot serve now; its log has the reason"))
 		return
 	}

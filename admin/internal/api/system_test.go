@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
@@ -26,16 +27,16 @@ func TestExecutors(t *testing.T) {
 	e := domain.Executor{ID: mustID[domain.ExecutorID](t, made.ID), TenantID: w.tenants["acme"], Name: "shop"}
 	i := w.instance(e, "one", "reconcile", "report")
 	w.executor("acme", "billing")
-	list := into[Page[Executor]](w.call("acme/viewer", "GET", "/executors", nil).is(200))
+	list := into[web.Page[Executor]](w.call("acme/viewer", "GET", "/executors", nil).is(200))
 	require.Len(t, list.Items, 2)
 	require.Equal(t, "billing", list.Items[0].Name)
 	require.Equal(t, 1, list.Items[1].InstancesOnline)
 	require.Equal(t, 2, list.Items[1].Handlers)
-	first := into[Page[Executor]](w.call("acme/viewer", "GET", "/executors?limit=1", nil).is(200))
-	second := into[Page[Executor]](w.call("acme/viewer", "GET", "/executors?limit=1&cursor="+*first.NextCursor, nil).is(200))
+	first := into[web.Page[Executor]](w.call("acme/viewer", "GET", "/executors?limit=1", nil).is(200))
+	second := into[web.Page[Executor]](w.call("acme/viewer", "GET", "/executors?limit=1&cursor="+*first.NextCursor, nil).is(200))
 	require.Equal(t, "shop", second.Items[0].Name)
 	require.Nil(t, second.NextCursor)
-	require.Len(t, into[Page[Executor]](w.call("acme/viewer", "GET", "/executors?q=bill", nil).is(200)).Items, 1)
+	require.Len(t, into[web.Page[Executor]](w.call("acme/viewer", "GET", "/executors?q=bill", nil).is(200)).Items, 1)
 
 	detail := into[ExecutorDetail](w.call("acme/viewer", "GET", "/executors/"+made.ID, nil).is(200).golden("executor"))
 	require.Equal(t, 1, detail.Handlers[0].InstancesOnline)
@@ -44,8 +45,8 @@ func TestExecutors(t *testing.T) {
 
 	path := "/executors/" + made.ID + "/instances"
 	require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, i.TenantID, i.ID, "stopped"))
-	require.Empty(t, into[Page[Instance]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
-	gone := into[Page[Instance]](w.call("acme/viewer", "GET", path+"?includeGone=true", nil).is(200)).Items
+	require.Empty(t, into[web.Page[Instance]](w.call("acme/viewer", "GET", path, nil).is(200)).Items)
+	gone := into[web.Page[Instance]](w.call("acme/viewer", "GET", path+"?includeGone=true", nil).is(200)).Items
 	require.Len(t, gone, 1)
 	require.Equal(t, "gone", gone[0].State)
 }
@@ -64,7 +65,7 @@ func TestASilentInstanceIsNotOnline(t *testing.T) {
 	require.Equal(t, []int{1, 1, 1}, counts())
 	later = time.Minute - (domain.LeaseTTL-domain.SilentAfter)/2 // of the lease that instance gives it
 	require.Equal(t, []int{0, 1, 0}, counts())
-	list := into[Page[Instance]](w.call("acme/viewer", "GET", path+"/instances", nil).is(200)).Items
+	list := into[web.Page[Instance]](w.call("acme/viewer", "GET", path+"/instances", nil).is(200)).Items
 	require.Equal(t, "silent", list[0].State)
 }
 
@@ -131,22 +132,22 @@ func TestDeliveries(t *testing.T) {
 		return out
 	})
 	require.NoError(t, err)
-	page := into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
+	page := into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
 	require.Len(t, page.Items, 2)
 	require.Equal(t, "run_failed", page.Items[0].Kind)
 	require.Equal(t, job.ID, *page.Items[0].JobID)
 	require.Equal(t, run.ID.String(), *page.Items[0].RunID)
 	require.Equal(t, "pending", page.Items[0].State)
-	rest := into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
+	rest := into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
 	require.Len(t, rest.Items, 1)
 	require.Nil(t, rest.NextCursor)
-	require.Empty(t, into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
-	require.Len(t, into[Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
+	require.Empty(t, into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
+	require.Len(t, into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
 }
 
 func TestNodesAndVersion(t *testing.T) {
 	w := newWorld(t)
-	nodes := into[Page[Node]](w.call("acme/viewer", "GET", "/nodes", nil).is(200)).Items
+	nodes := into[web.Page[Node]](w.call("acme/viewer", "GET", "/nodes", nil).is(200)).Items
 	require.Len(t, nodes, 2)
 	require.True(t, nodes[0].Current)
 	require.False(t, nodes[1].Current)
@@ -220,7 +221,7 @@ func TestHeaders(t *testing.T) {
 
 func TestPanicBecomesAnInternalError(t *testing.T) {
 	w := newWorld(t)
-	w.api.plain(public, "GET", "/api/v1/bad", func(*gin.Context) { panic("secret detail") })
+	w.api.Plain(web.Public, "GET", "/api/v1/bad", func(*gin.Context) { panic("secret detail") })
 	p := w.call("", "GET", "/bad", nil).problem(500, "internal")
 	require.NotContains(t, p.Detail, "secret detail")
 	require.Contains(t, w.logText(), "secret detail")
@@ -252,7 +253,7 @@ func (brokenStore) ListExecutions(context.Context, store.ListExecutionsParams) (
 
 func TestServerTimeouts(t *testing.T) {
 	var s http.Server
-	ServerTimeouts(&s)
+	web.ServerTimeouts(&s)
 	require.Equal(t, 5*time.Second, s.ReadHeaderTimeout)
 	require.Zero(t, s.WriteTimeout, "runs are waited for up to five minutes")
 	require.LessOrEqual(t, s.MaxHeaderBytes, 64<<10)
@@ -264,7 +265,7 @@ func TestShortListsHavePagesToo(t *testing.T) {
 	var seen []string
 	path := "/users?limit=3"
 	for {
-		page := into[Page[User]](w.call("acme/admin", "GET", path, nil).is(200))
+		page := into[web.Page[User]](w.call("acme/admin", "GET", path, nil).is(200))
 		require.LessOrEqual(t, len(page.Items), 3)
 		for _, u := range page.Items {
 			seen = append(seen, u.Username)
@@ -275,8 +276,8 @@ func TestShortListsHavePagesToo(t *testing.T) {
 		path = "/users?limit=3&cursor=" + *page.NextCursor
 	}
 	require.ElementsMatch(t, []string{"acme-viewer", "acme-operator", "acme-editor", "acme-scripter", "acme-admin"}, seen)
-	far := cursor{List: "users", ID: 1 << 40}.encode()
-	require.Empty(t, into[Page[User]](w.call("acme/admin", "GET", "/users?cursor="+*far, nil).is(200)).Items)
+	far := web.Cursor{List: "users", ID: 1 << 40}.Encode()
+	require.Empty(t, into[web.Page[User]](w.call("acme/admin", "GET", "/users?cursor="+*far, nil).is(200)).Items)
 
 	e := w.executor("acme", "shop")
 	job := w.job("acme", "nightly", e)

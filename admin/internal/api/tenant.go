@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -17,7 +18,7 @@ type Tenant struct {
 }
 
 func tenantOf(t domain.Tenant) Tenant {
-	return Tenant{ID: t.ID.String(), Name: t.Name, CreatedAt: instant(t.CreatedAt)}
+	return Tenant{ID: t.ID.String(), Name: t.Name, CreatedAt: web.Instant(t.CreatedAt)}
 }
 
 type createTenantInput struct {
@@ -30,10 +31,10 @@ type createTenantInput struct {
 var tenantName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}[a-z0-9]$|^[a-z]$`)
 
 func (a *API) registerTenants() {
-	register(a, platformAdmin, operation{
-		method: http.MethodGet, path: base + "/tenants", id: "list-tenants", tag: "platform", summary: "List all tenants",
-		description: "All of the platform, for its administrators.",
-	}, func(ctx context.Context, _ auth.Identity, in *PageQuery) (*pageOutput[Tenant], error) {
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/tenants", ID: "list-tenants", Tag: "platform", Summary: "List all tenants",
+		Description: "All of the platform, for its administrators.",
+	}, func(ctx context.Context, _ auth.Identity, in *PageQuery) (*web.PageOutput[Tenant], error) {
 		tenants, err := a.deps.Store.ListTenants(ctx)
 		if err != nil {
 			return nil, err
@@ -42,12 +43,12 @@ func (a *API) registerTenants() {
 		for _, t := range tenants {
 			items = append(items, tenantOf(t))
 		}
-		return slicePage(items, in.ShortPage, "tenants")
+		return web.SlicePage(items, in.ShortPage, "tenants")
 	})
-	register(a, platformAdmin, operation{
-		method: http.MethodPost, path: base + "/tenants", id: "create-tenant", tag: "platform",
-		summary:     "Make a tenant",
-		description: "It is empty at first.", status: http.StatusCreated, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/tenants", ID: "create-tenant", Tag: "platform",
+		Summary:     "Make a tenant",
+		Description: "It is empty at first.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, _ auth.Identity, in *createTenantInput) (*struct{ Body Tenant }, error) {
 		if !tenantName.MatchString(in.Body.Name) {
 			return nil, domain.Invalid("body.name", "must be lower-case letters, digits and hyphens, beginning with a letter")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -28,7 +29,7 @@ type UserWithPassword struct {
 func userOf(m store.Member) User {
 	return User{
 		ID: m.User.ID.String(), Username: m.User.Username, Role: string(m.Role),
-		Disabled: m.User.Disabled, CreatedAt: instant(m.User.CreatedAt),
+		Disabled: m.User.Disabled, CreatedAt: web.Instant(m.User.CreatedAt),
 	}
 }
 
@@ -58,10 +59,10 @@ func errUserName() error {
 }
 
 func (a *API) registerUsers() {
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodGet, path: base + "/users", id: "list-users", tag: "access", summary: "List the tenant's users",
-		description: "By name, those of the caller's tenant.",
-	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*pageOutput[User], error) {
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/users", ID: "list-users", Tag: "access", Summary: "List the tenant's users",
+		Description: "By name, those of the caller's tenant.",
+	}, func(ctx context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[User], error) {
 		members, err := a.deps.Store.ListMembers(ctx, id.Tenant)
 		if err != nil {
 			return nil, err
@@ -70,25 +71,25 @@ func (a *API) registerUsers() {
 		for _, m := range members {
 			items = append(items, userOf(m))
 		}
-		return slicePage(items, in.ShortPage, "users")
+		return web.SlicePage(items, in.ShortPage, "users")
 	})
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodPost, path: base + "/users", id: "create-user", tag: "access",
-		summary:     "Make a user of the tenant",
-		description: "409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations.",
-		status:      http.StatusCreated, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/users", ID: "create-user", Tag: "access",
+		Summary:     "Make a user of the tenant",
+		Description: "409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations.",
+		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createUser)
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodPatch, path: base + "/users/{id}", id: "update-user", tag: "access",
-		summary:     "Change a user's role, lock the account, or set a password",
-		description: "Lock and password concern the account as a whole; if it belongs to other tenants too, only a platform administrator may change them.",
-		errors:      []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPatch, Path: web.Base + "/users/{id}", ID: "update-user", Tag: "access",
+		Summary:     "Change a user's role, lock the account, or set a password",
+		Description: "Lock and password concern the account as a whole; if it belongs to other tenants too, only a platform administrator may change them.",
+		Errors:      []int{http.StatusConflict},
 	}, a.updateUser)
-	register(a, may(domain.PermAdmin), operation{
-		method: http.MethodDelete, path: base + "/users/{id}", id: "delete-user", tag: "access",
-		summary:     "Remove a user from the tenant",
-		description: "The API keys end that the user has made here, within 5 seconds on all nodes. An account that belongs to no other tenant is locked.",
-		status:      http.StatusNoContent, errors: []int{http.StatusConflict},
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/users/{id}", ID: "delete-user", Tag: "access",
+		Summary:     "Remove a user from the tenant",
+		Description: "The API keys end that the user has made here, within 5 seconds on all nodes. An account that belongs to no other tenant is locked.",
+		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, a.deleteUser)
 }
 
@@ -207,7 +208,7 @@ func only(id auth.Identity) domain.TenantID {
 // tenant from taking over accounts of another.
 func mayChange(id auth.Identity, m store.Member, tenants int, in *updateUserInput) error {
 	if m.User.ID == id.User {
-		return domain.Errorf(domain.CodeConflict, "you cannot change your own role, lock or password here; ask another administrator, or use %s/auth/password", base)
+		return domain.Errorf(domain.CodeConflict, "you cannot change your own role, lock or password here; ask another administrator, or use %s/auth/password", web.Base)
 	}
 	account := in.Body.Disabled != nil || in.Body.Password != nil
 	if account && !id.PlatformAdmin && (tenants > 1 || m.User.PlatformAdmin) {

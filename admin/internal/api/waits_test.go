@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -16,7 +17,7 @@ import (
 // else notices, not even the same user who does not wait.
 func TestManyLongPollsOfOneUser(t *testing.T) {
 	const perUser, perTenant, asked = 20, 30, 1000
-	w := newWorld(t, func(d *Deps) { d.Waits = Waits{PerUser: perUser, PerTenant: perTenant} })
+	w := newWorld(t, func(d *Deps) { d.Waits = web.Waits{PerUser: perUser, PerTenant: perTenant} })
 	job := w.job("acme", "nightly", w.executor("acme", "shop"))
 	other := w.job("beta", "nightly", w.executor("beta", "shop"))
 	waiting, release := make(chan struct{}, asked), make(chan struct{})
@@ -38,7 +39,7 @@ func TestManyLongPollsOfOneUser(t *testing.T) {
 	}
 	client.Transport.(*http.Transport).MaxConnsPerHost = 0
 	ask := func(who, job, wait string) int {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+base+"/jobs/"+job+"/run?wait="+wait, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+web.Base+"/jobs/"+job+"/run?wait="+wait, nil)
 		if err != nil {
 			return 0
 		}

@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -19,8 +20,8 @@ import (
 	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
-// maxBody bounds a request's body, in bytes.
-const maxBody = 1 << 20
+// MaxBody bounds a request's body, in bytes.
+const MaxBody = 1 << 20
 
 // Codes that only HTTP has.
 const (
@@ -38,7 +39,8 @@ type Problem struct {
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
 	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
 	Quota    *QuotaExcess  `json:"quota,omitempty" doc:"With quota_exceeded: which quota, and how far it went"`
-	Current  *Job          `json:"current,omitempty" doc:"With revision_mismatch: the job as it is now"`
+	// Current is what a revision is of; Server.DescribeCurrent tells its type.
+	Current any `json:"current,omitempty"`
 
 	headers http.Header
 }
@@ -54,12 +56,33 @@ type ProblemItem struct {
 	Pointer  string `json:"pointer,omitempty" doc:"JSON pointer into the input, with unfit_input"`
 }
 
+// QuotaExcess is what a quota did not allow.
+type QuotaExcess struct {
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second" doc:"What there may be only so many of"`
+	Limit int64  `json:"limit" doc:"How many there may be"`
+	Used  int64  `json:"used" doc:"How many there are"`
+	Asked int64  `json:"asked" doc:"How many more were needed"`
+}
+
+func quotaExcessOf(q *domain.QuotaExcess) *QuotaExcess {
+	if q == nil {
+		return nil
+	}
+	return &QuotaExcess{Kind: string(q.Kind), Limit: q.Max, Used: q.Used, Asked: q.Asked}
+}
+
 // Error, GetStatus, ContentType and GetHeaders make it huma's error type.
-func (p *Problem) Error() string               { return p.Detail }
-func (p *Problem) GetStatus() int              { return p.Status }
-func (p *Problem) ContentType(string) string   { return "application/problem+json" }
-func (p *Problem) GetHeaders() http.Header     { return p.headers }
-func (p *Problem) withCurrent(j *Job) *Problem { p.Current = j; return p }
+func (p *Problem) Error() string             { return p.Detail }
+func (p *Problem) GetStatus() int            { return p.Status }
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+func (p *Problem) GetHeaders() http.Header   { return p.headers }
+
+// DescribeCurrent says in the document what Problem.Current is, of which type.
+func (s *Server) DescribeCurrent(of reflect.Type, text string) {
+	schemas := s.huma.OpenAPI().Components.Schemas
+	schema := schemas.SchemaFromRef(schemas.Schema(reflect.TypeFor[Problem](), true, "").Ref)
+	schema.Properties["current"] = &huma.Schema{Ref: schemas.Schema(of, true, "").Ref, Description: text}
+}
 
 // statuses is the one table from codes to HTTP. Codes that stay inside the
 // admin become one that the outside knows.
@@ -97,22 +120,22 @@ var statuses = map[domain.Code]struct {
 }
 
 func errBodyTooLarge() error {
-	return domain.Errorf(codeBodyTooLarge, "the body is longer than %d bytes", maxBody)
+	return domain.Errorf(codeBodyTooLarge, "the body is longer than %d bytes", MaxBody)
 }
 
-// problem turns any error into an answer. What the user can do nothing about
+// Problem turns any error into an answer. What the user can do nothing about
 // is logged and hidden.
-func (a *API) problem(ctx context.Context, err error) *Problem {
+func (s *Server) Problem(ctx context.Context, err error) *Problem {
 	var ready *Problem
 	if errors.As(err, &ready) {
-		ready.Instance = requestOf(ctx).id
+		ready.Instance = RequestOf(ctx).ID
 		return ready
 	}
 	entry, known := statuses[domain.CodeOf(err)]
 	if !known {
-		return a.internal(ctx, err)
+		return s.internal(ctx, err)
 	}
-	p := newProblem(ctx, entry.status, entry.code, err.Error())
+	p := NewProblem(ctx, entry.status, entry.code, err.Error())
 	var de *domain.Error
 	if errors.As(err, &de) {
 		p.Detail = de.Message
@@ -129,7 +152,7 @@ func (a *API) problem(ctx context.Context, err error) *Problem {
 	case errors.As(err, &limited):
 		p.headers.Set("Retry-After", strconv.Itoa(int(math.Ceil(limited.After.Seconds()))))
 	case entry.status == http.StatusServiceUnavailable:
-		a.log.Warn("request not served", "request_id", p.Instance, "err", err)
+		s.log.Warn("request not served", "request_id", p.Instance, "err", err)
 		p.Detail = "the database does not answer; try again in a moment"
 		p.headers.Set("Retry-After", "1")
 	case entry.status == http.StatusUnauthorized:
@@ -138,21 +161,21 @@ func (a *API) problem(ctx context.Context, err error) *Problem {
 	return p
 }
 
-func (a *API) internal(ctx context.Context, err error) *Problem {
+func (s *Server) internal(ctx context.Context, err error) *Problem {
 	if ctx.Err() != nil {
 		// The client has gone; nobody reads this.
-		return newProblem(ctx, 499, domain.CodeInternal, "the request was cancelled")
+		return NewProblem(ctx, 499, domain.CodeInternal, "the request was cancelled")
 	}
-	p := newProblem(ctx, http.StatusInternalServerError, domain.CodeInternal,
+	p := NewProblem(ctx, http.StatusInternalServerError, domain.CodeInternal,
 		"something went wrong; the server's log has the details under this request id")
-	a.log.Error("request failed", "request_id", p.Instance, "err", err)
+	s.log.Error("request failed", "request_id", p.Instance, "err", err)
 	return p
 }
 
-func newProblem(ctx context.Context, status int, code domain.Code, detail string) *Problem {
+func NewProblem(ctx context.Context, status int, code domain.Code, detail string) *Problem {
 	return &Problem{
 		Type: "urn:carillon:problem:" + string(code), Title: http.StatusText(status), Status: status,
-		Detail: detail, Code: string(code), Instance: requestOf(ctx).id, headers: http.Header{},
+		Detail: detail, Code: string(code), Instance: RequestOf(ctx).ID, headers: http.Header{},
 	}
 }
 
@@ -164,8 +187,8 @@ func itemOf(f domain.FieldError) ProblemItem {
 	return item
 }
 
-// writeProblem answers outside huma.
-func (a *API) writeProblem(c *gin.Context, p *Problem) {
+// WriteProblem answers outside huma.
+func (s *Server) WriteProblem(c *gin.Context, p *Problem) {
 	for name, values := range p.headers {
 		for _, v := range values {
 			c.Writer.Header().Add(name, v)
@@ -179,7 +202,7 @@ func (a *API) writeProblem(c *gin.Context, p *Problem) {
 	enc := json.NewEncoder(c.Writer)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(p); err != nil {
-		a.log.Debug("answer not written", "request_id", p.Instance, "err", err)
+		s.log.Debug("answer not written", "request_id", p.Instance, "err", err)
 	}
 	c.Abort()
 }
@@ -209,15 +232,15 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
-		p := newProblem(ctx, status, codeBodyTooLarge, errBodyTooLarge().Error())
+		p := NewProblem(ctx, status, codeBodyTooLarge, errBodyTooLarge().Error())
 		p.headers.Set("Connection", "close")
 		return p
 	case status == http.StatusBadRequest:
 		return malformed(ctx, msg, details)
 	case status >= 500:
-		return newProblem(ctx, status, domain.CodeInternal, "something went wrong")
+		return NewProblem(ctx, status, domain.CodeInternal, "something went wrong")
 	}
-	p := newProblem(ctx, status, domain.CodeInvalid, msg)
+	p := NewProblem(ctx, status, domain.CodeInvalid, msg)
 	for _, d := range details {
 		d = misfitOf("body", d)
 		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value), Hint: enumHint(d)})
@@ -241,7 +264,7 @@ func enumHint(d *huma.ErrorDetail) string {
 
 // malformed says where the JSON text is broken.
 func malformed(ctx context.Context, msg string, details []*huma.ErrorDetail) *Problem {
-	p := newProblem(ctx, http.StatusBadRequest, codeMalformedJSON, msg)
+	p := NewProblem(ctx, http.StatusBadRequest, codeMalformedJSON, msg)
 	if len(details) == 0 {
 		return p
 	}

@@ -1,10 +1,9 @@
-package api
+package web
 
 import (
 	"context"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,9 +16,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// policy says who may call an operation. The zero value is none, and
+// Policy says who may call an operation. The zero value is none, and
 // registering with it panics at construction.
-type policy struct {
+type Policy struct {
 	name string
 	// signedIn: somebody has to be known.
 	signedIn bool
@@ -33,23 +32,23 @@ type policy struct {
 }
 
 var (
-	// public operations check nothing.
-	public = policy{name: "public"}
-	// signedIn operations are for everybody with valid credentials, also for
+	// Public operations check nothing.
+	Public = Policy{name: "public"}
+	// SignedIn operations are for everybody with valid credentials, also for
 	// users who have to change their password first.
-	signedIn = policy{name: "authenticated", signedIn: true}
-	// accountOwner operations are about the own account, in whichever tenant.
-	accountOwner = policy{name: "account_owner", signedIn: true, fresh: true, owner: true}
-	// platformAdmin operations are for users who manage the platform itself.
-	platformAdmin = policy{name: "platform_admin", signedIn: true, fresh: true, platform: true}
+	SignedIn = Policy{name: "authenticated", signedIn: true}
+	// AccountOwner operations are about the own account, in whichever tenant.
+	AccountOwner = Policy{name: "account_owner", signedIn: true, fresh: true, owner: true}
+	// PlatformAdmin operations are for users who manage the platform itself.
+	PlatformAdmin = Policy{name: "platform_admin", signedIn: true, fresh: true, platform: true}
 )
 
-// may is the policy for those who have a right in their tenant.
-func may(p domain.Permission) policy {
-	return policy{name: "permission:" + strings.Join(permissionNames(p), "+"), signedIn: true, fresh: true, perm: p}
+// May is the policy for those who have a right in their tenant.
+func May(p domain.Permission) Policy {
+	return Policy{name: "permission:" + strings.Join(PermissionNames(p), "+"), signedIn: true, fresh: true, perm: p}
 }
 
-func permissionNames(p domain.Permission) []string {
+func PermissionNames(p domain.Permission) []string {
 	names := []string{}
 	for i, name := range domain.PermissionNames {
 		if p&(1<<i) != 0 {
@@ -60,85 +59,87 @@ func permissionNames(p domain.Permission) []string {
 }
 
 // allow returns why the identity may not pass, or nil.
-func (p policy) allow(id auth.Identity) error {
+func (p Policy) allow(id auth.Identity) error {
 	switch {
 	case !p.signedIn:
 		return nil
 	case !id.Known():
 		return domain.Errorf(domain.CodeUnauthenticated, "log in, or send an API key: Authorization: Bearer …")
 	case p.fresh && id.MustChangePassword:
-		return domain.Errorf(domain.CodeDenied, "change your password first (POST %s/auth/password)", base)
+		return domain.Errorf(domain.CodeDenied, "change your password first (POST %s/auth/password)", Base)
 	case p.platform && !id.PlatformAdmin:
 		return domain.Errorf(domain.CodeDenied, "only a platform administrator may do this")
 	case p.owner && id.Kind != auth.KindUser:
 		return domain.Errorf(domain.CodeDenied, "only a user can do this, not an API key")
 	case !id.May(p.perm):
 		return domain.Errorf(domain.CodeDenied, "your role %q does not allow this (it needs %q)",
-			id.Role, strings.Join(permissionNames(p.perm&^id.Permissions), ", "))
+			id.Role, strings.Join(PermissionNames(p.perm&^id.Permissions), ", "))
 	}
 	return nil
 }
 
-// operation describes a route; method, path and id are needed.
-type operation struct {
-	method, path string
-	id           string
-	tag          string
-	summary      string
-	description  string
-	// status of success; 0 = 200, or 204 without a body.
-	status int
-	// also says what other statuses of success mean; their body is the same.
-	also map[int]string
-	// errors lists the statuses beyond those every route has.
-	errors []int
-	// cookies: the operation reads the refresh cookie, so other sites must not
+// Operation describes a route; method, path and id are needed.
+type Operation struct {
+	Method, Path string
+	ID           string
+	Tag          string
+	Summary      string
+	Description  string
+	// Status of success; 0 = 200, or 204 without a body.
+	Status int
+	// Also says what other statuses of success mean; their body is the same.
+	Also map[int]string
+	// Errors lists the statuses beyond those every route has.
+	Errors []int
+	// Cookies: the operation reads the refresh cookie, so other sites must not
 	// be able to send it.
-	cookies bool
-	// produces is the media type of a streamed answer; empty = JSON.
-	produces string
+	Cookies bool
+	// ReadsCookie: the refresh cookie is the credential.
+	ReadsCookie bool
+	// Produces is the media type of a streamed answer; empty = JSON.
+	Produces string
 }
 
-// handler answers one operation. The identity is nobody on public routes.
-type handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, error)
+// Handler answers one operation. The identity is nobody on public routes.
+type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, error)
 
-// register adds an operation. It is the only way to add one, so that there is
+// Register adds an operation. It is the only way to add one, so that there is
 // no operation without a policy.
-func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
-	a.notePolicy(p, op.method, op.path)
+func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
+	s.notePolicy(p, op.Method, op.Path)
 	described := huma.Operation{
-		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag},
-		Summary: op.summary, Description: op.description, DefaultStatus: op.status,
+		OperationID: op.ID, Method: op.Method, Path: op.Path, Tags: []string{op.Tag},
+		Summary: op.Summary, Description: op.Description, DefaultStatus: op.Status,
 		Errors:       op.errorStatuses(p),
-		MaxBodyBytes: maxBody + 1, // huma refuses a body as long as the limit
+		MaxBodyBytes: MaxBody + 1, // huma refuses a body as long as the limit
 		Extensions:   map[string]any{"x-policy": p.name},
-		Middlewares:  huma.Middlewares{a.authorize(p, op)},
+		Middlewares:  huma.Middlewares{s.authorize(p, op)},
 	}
 	described.Security = []map[string][]string{} // said, or clients take it for forgotten
 	switch {
 	case p.signedIn:
 		described.Security = append(described.Security, map[string][]string{"bearer": {}})
-	case reflect.TypeFor[I]() == reflect.TypeFor[refreshInput]():
+	case op.ReadsCookie:
 		described.Security = append(described.Security, map[string][]string{"refreshCookie": {}})
 	}
-	if op.produces != "" {
+	if op.Produces != "" {
 		described.Responses = map[string]*huma.Response{"200": {
 			Description: http.StatusText(http.StatusOK),
-			Content:     map[string]*huma.MediaType{op.produces: {Schema: &huma.Schema{Type: huma.TypeString}}},
+			Content:     map[string]*huma.MediaType{op.Produces: {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}}
 	}
-	huma.Register(a.huma, described, func(ctx context.Context, in *I) (*O, error) {
-		requestOf(ctx).bodyIsRead()
+	huma.Register(s.huma, described, func(ctx context.Context, in *I) (*O, error) {
+		RequestOf(ctx).bodyIsRead()
 		out, err := h(ctx, identityOf(ctx), in)
 		if err != nil {
-			return nil, a.problem(ctx, err)
+			return nil, s.Problem(ctx, err)
 		}
 		return out, nil
 	})
-	item := a.huma.OpenAPI().Paths[op.path]
+	item := s.huma.OpenAPI().Paths[op.Path]
 	documented := map[string]*huma.Operation{
 		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
-	}[op.method]
+	}[op.Method]
 	for _, r := range documented.Responses {
 		for _, h := range r.Headers { // huma describes the schema only
 			h.Description = h.Schema.Description
@@ -147,32 +148,32 @@ func register[I, O any](a *API, p policy, op operation, h handler[I, O]) {
 	if op.held() {
 		describeTags(documented)
 	}
-	for status, meaning := range op.also {
+	for status, meaning := range op.Also {
 		same := *documented.Responses[strconv.Itoa(documented.DefaultStatus)]
 		same.Description = meaning
 		documented.Responses[strconv.Itoa(status)] = &same
 	}
 }
 
-func (op operation) errorStatuses(p policy) []int {
-	list := append([]int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable}, op.errors...)
+func (op Operation) errorStatuses(p Policy) []int {
+	list := append([]int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable}, op.Errors...)
 	if p.signedIn {
 		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
 	}
-	if op.cookies {
+	if op.Cookies {
 		list = append(list, http.StatusForbidden)
 	}
-	if strings.Contains(op.path, "{") {
+	if strings.Contains(op.Path, "{") {
 		list = append(list, http.StatusNotFound)
 	}
-	if hasBody(op.method) {
+	if hasBody(op.Method) {
 		list = append(list, http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return list
 }
 
 // held tells whether answers are held back, to be compressed or left out.
-func (op operation) held() bool { return op.method == http.MethodGet && op.produces == "" }
+func (op Operation) held() bool { return op.Method == http.MethodGet && op.Produces == "" }
 
 // describeTags says that what has not changed is not sent again. Where ETag is a
 // revision to edit, it says nothing of the rest of the answer.
@@ -196,45 +197,45 @@ func describeTags(op *huma.Operation) {
 // hasBody tells the methods of which bodies are read.
 func hasBody(method string) bool { return method != http.MethodGet && method != http.MethodDelete }
 
-// plain adds a route outside the OpenAPI document.
-func (a *API) plain(p policy, method, path string, h gin.HandlerFunc) {
-	a.notePolicy(p, method, path)
-	a.engine.Handle(method, path, func(c *gin.Context) {
-		id, err := a.identify(c, p)
+// Plain adds a route outside the OpenAPI document.
+func (s *Server) Plain(p Policy, method, path string, h gin.HandlerFunc) {
+	s.notePolicy(p, method, path)
+	s.engine.Handle(method, path, func(c *gin.Context) {
+		id, err := s.identify(c, p)
 		if err == nil {
 			err = p.allow(id)
 		}
 		if err != nil {
-			a.writeProblem(c, a.problem(c.Request.Context(), err))
+			s.WriteProblem(c, s.Problem(c.Request.Context(), err))
 			return
 		}
 		h(c)
 	})
 }
 
-func (a *API) notePolicy(p policy, method, path string) {
+func (s *Server) notePolicy(p Policy, method, path string) {
 	if p.name == "" {
 		panic("api: " + method + " " + path + " has no policy")
 	}
-	a.policies[method+" "+path] = p
+	s.policies[method+" "+path] = p
 }
 
 // authorize is the middleware that applies a policy, before anything of the
 // request's body is read.
-func (a *API) authorize(p policy, op operation) func(huma.Context, func(huma.Context)) {
+func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humagin.Unwrap(ctx)
-		if op.cookies {
-			if err := a.origins.Check(c.Request); err != nil {
-				a.writeProblem(c, a.problem(ctx.Context(), domain.Errorf(domain.CodeDenied, "requests from other sites are refused here")))
+		if op.Cookies {
+			if err := s.origins.Check(c.Request); err != nil {
+				s.WriteProblem(c, s.Problem(ctx.Context(), domain.Errorf(domain.CodeDenied, "requests from other sites are refused here")))
 				return
 			}
 		}
-		if c.Request.ContentLength > maxBody && hasBody(c.Request.Method) {
-			a.writeProblem(c, a.problem(ctx.Context(), errBodyTooLarge()))
+		if c.Request.ContentLength > MaxBody && hasBody(c.Request.Method) {
+			s.WriteProblem(c, s.Problem(ctx.Context(), errBodyTooLarge()))
 			return
 		}
-		id, err := a.identify(c, p)
+		id, err := s.identify(c, p)
 		if err == nil {
 			err = p.allow(id)
 		}
@@ -242,25 +243,25 @@ func (a *API) authorize(p policy, op operation) func(huma.Context, func(huma.Con
 			err = checkQuery(c.Request.URL.RawQuery)
 		}
 		if err != nil {
-			a.writeProblem(c, a.problem(ctx.Context(), err))
+			s.WriteProblem(c, s.Problem(ctx.Context(), err))
 			return
 		}
 		if id.Known() {
-			err = a.rates.take(ctx.Context(), id, op.operates(p))
+			err = s.rates.take(ctx.Context(), id, op.operates(p))
 		}
 		if err != nil {
-			a.writeProblem(c, a.problem(ctx.Context(), err))
+			s.WriteProblem(c, s.Problem(ctx.Context(), err))
 			return
 		}
 		if id.Known() && op.takesLong(c.Request.URL.Query()) {
-			end, err := a.waits.begin(id)
+			end, err := s.waits.begin(id)
 			if err != nil {
-				a.writeProblem(c, a.problem(ctx.Context(), err))
+				s.WriteProblem(c, s.Problem(ctx.Context(), err))
 				return
 			}
 			defer end()
 		}
-		requestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
+		RequestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
 		ctx = huma.WithValue(ctx, identityKey{}, id)
 		if op.held() {
 			held(c, func() { next(ctx) })
@@ -279,7 +280,7 @@ func checkQuery(raw string) error {
 	}
 	for name, list := range values {
 		for _, v := range list {
-			if !utf8.ValidString(v) || hasControl(v) {
+			if !utf8.ValidString(v) || domain.HasControl(v) {
 				return domain.Invalid("query."+name, "must be text without control characters")
 			}
 		}
@@ -298,7 +299,7 @@ func identityOf(ctx context.Context) auth.Identity {
 }
 
 // identify reads the credentials, if the policy asks for any.
-func (a *API) identify(c *gin.Context, p policy) (auth.Identity, error) {
+func (s *Server) identify(c *gin.Context, p Policy) (auth.Identity, error) {
 	if !p.signedIn {
 		return auth.Identity{}, nil
 	}
@@ -306,9 +307,9 @@ func (a *API) identify(c *gin.Context, p policy) (auth.Identity, error) {
 	if !strings.EqualFold(scheme, "Bearer") || bearer == "" {
 		return auth.Identity{}, nil
 	}
-	id, err := a.deps.Auth.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), requestOf(c.Request.Context()).ip)
+	id, err := s.options.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), RequestOf(c.Request.Context()).IP)
 	if err == nil {
-		requestOf(c.Request.Context()).actor = id
+		RequestOf(c.Request.Context()).actor = id
 	}
 	return id, err
 }

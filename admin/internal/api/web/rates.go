@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"context"
@@ -123,6 +123,6 @@ func tooManyCalls(limit int64, whose string) error {
 
 // operates says whether an operation is one of those that keep things going:
 // they have a reserve.
-func (op operation) operates(p policy) bool {
-	return p.perm&domain.PermOperate != 0 && op.method != http.MethodGet
+func (op Operation) operates(p Policy) bool {
+	return p.perm&domain.PermOperate != 0 && op.Method != http.MethodGet
 }

@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"net/url"
@@ -79,7 +79,7 @@ func tooManyWait(limit int, whose string) error {
 }
 
 // takesLong says whether a request may wait or stream.
-func (op operation) takesLong(query url.Values) bool {
+func (op Operation) takesLong(query url.Values) bool {
 	wait := query.Get("wait")
-	return op.produces != "" || wait != "" && wait != "0s" && wait != "0"
+	return op.Produces != "" || wait != "" && wait != "0s" && wait != "0"
 }

@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"net"
@@ -8,27 +8,11 @@ import (
 	"strings"
 )
 
-// SecureCookies says when the refresh cookie is marked Secure, so that browsers
-// send it over TLS only.
-type SecureCookies string
-
-const (
-	// SecureCookiesAuto: when the request came over TLS, or a trusted proxy says
-	// that it did. It is the default.
-	SecureCookiesAuto   SecureCookies = "auto"
-	SecureCookiesAlways SecureCookies = "always"
-	SecureCookiesNever  SecureCookies = "never"
-)
-
-func (s SecureCookies) on(secure bool) bool {
-	return s == SecureCookiesAlways || s != SecureCookiesNever && secure
-}
-
 // client returns the address that a request comes from and whether it came over
 // TLS. Headers count only when a trusted proxy has sent them. A chain of proxies
 // is followed from this end, to the first address that is none of them: what
 // stands before that, anybody can have written.
-func (a *API) client(r *http.Request) (ip string, secure bool) {
+func (s *Server) client(r *http.Request) (ip string, secure bool) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
@@ -38,7 +22,7 @@ func (a *API) client(r *http.Request) (ip string, secure bool) {
 		return host, r.TLS != nil
 	}
 	secure = r.TLS != nil
-	if !a.trusted(peer) {
+	if !s.trusted(peer) {
 		return peer.String(), secure
 	}
 	if proto := lastHeader(r.Header, "X-Forwarded-Proto"); proto != "" {
@@ -57,15 +41,15 @@ func (a *API) client(r *http.Request) (ip string, secure bool) {
 		if err != nil {
 			break // nothing, or no address: who wrote it is the last that is known
 		}
-		if client = hop; !a.trusted(hop) {
+		if client = hop; !s.trusted(hop) {
 			break
 		}
 	}
 	return client.String(), secure
 }
 
-func (a *API) trusted(ip netip.Addr) bool {
-	return slices.ContainsFunc(a.deps.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(ip) })
+func (s *Server) trusted(ip netip.Addr) bool {
+	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // parseIP reads an address; some proxies write the port too.

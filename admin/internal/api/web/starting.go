@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func Starting(reason func() string) http.Handler {
 }
 
 func notNow(w http.ResponseWriter, r *http.Request, detail string) {
-	p := newProblem(r.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, detail)
+	p := NewProblem(r.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, detail)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.Header().Set("Retry-After", "1")
 	w.WriteHeader(p.Status)

@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ type Page[T any] struct {
 	NextCursor *string `json:"nextCursor" doc:"Give it as cursor to get what follows; null on the last page"`
 }
 
-// pageOutput is the answer that carries one.
-type pageOutput[T any] struct{ Body Page[T] }
+// PageOutput is the answer that carries one.
+type PageOutput[T any] struct{ Body Page[T] }
 
-func onePage[T any](items []T) *pageOutput[T] {
-	return &pageOutput[T]{Body: Page[T]{Items: emptyIfNil(items)}}
+func OnePage[T any](items []T) *PageOutput[T] {
+	return &PageOutput[T]{Body: Page[T]{Items: EmptyIfNil(items)}}
 }
 
 // PageParams is what every paged list takes. It is exported because huma passes
@@ -35,16 +35,16 @@ type ShortPage struct {
 	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before"`
 }
 
-// cursor is a position in a list, opaque to clients. List keeps a cursor of
+// Cursor is a position in a list, opaque to clients. List keeps a cursor of
 // one list (and order) from being used in another one.
-type cursor struct {
+type Cursor struct {
 	List string `json:"l"`
 	Name string `json:"n,omitempty"`
 	At   int64  `json:"t,omitempty"` // Unix milliseconds
 	ID   int64  `json:"i,omitempty"`
 }
 
-func (c cursor) encode() *string {
+func (c Cursor) Encode() *string {
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return nil // a struct of strings and numbers always marshals
@@ -53,20 +53,20 @@ func (c cursor) encode() *string {
 	return &s
 }
 
-// decodeCursor reads a cursor of this list; the empty one is the start.
-func decodeCursor(text, list string) (cursor, error) {
+// DecodeCursor reads a cursor of this list; the empty one is the start.
+func DecodeCursor(text, list string) (Cursor, error) {
 	if text == "" {
-		return cursor{}, nil
+		return Cursor{}, nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return cursor{}, errBadCursor()
+		return Cursor{}, errBadCursor()
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	var c cursor
+	var c Cursor
 	if err := dec.Decode(&c); err != nil || c.List != list || c.ID < 0 || c.ID == 0 && c.Name == "" {
-		return cursor{}, errBadCursor()
+		return Cursor{}, errBadCursor()
 	}
 	return c, nil
 }
@@ -75,26 +75,26 @@ func errBadCursor() error {
 	return domain.Invalid("query.cursor", "is not a cursor of this list (same filters and order); begin again without it")
 }
 
-// slicePage is a page of a list that the store gives as a whole. The cursor is
+// SlicePage is a page of a list that the store gives as a whole. The cursor is
 // the number of items before it: such lists are short, and who adds to one
 // while it is being read may see an item twice.
-func slicePage[T any](all []T, in ShortPage, list string) (*pageOutput[T], error) {
-	at, err := decodeCursor(in.Cursor, list)
+func SlicePage[T any](all []T, in ShortPage, list string) (*PageOutput[T], error) {
+	at, err := DecodeCursor(in.Cursor, list)
 	if err != nil {
 		return nil, err
 	}
 	rest := all[min(int(at.ID), len(all)):]
-	rest, more := cut(rest, in.Limit)
-	out := onePage(rest)
+	rest, more := Cut(rest, in.Limit)
+	out := OnePage(rest)
 	if more {
-		out.Body.NextCursor = cursor{List: list, ID: at.ID + int64(len(rest))}.encode()
+		out.Body.NextCursor = Cursor{List: list, ID: at.ID + int64(len(rest))}.Encode()
 	}
 	return out, nil
 }
 
-// cut separates the extra row that a list asks for to know whether there is a
+// Cut separates the extra row that a list asks for to know whether there is a
 // next page.
-func cut[T any](rows []T, limit int) (page []T, more bool) {
+func Cut[T any](rows []T, limit int) (page []T, more bool) {
 	if len(rows) > limit {
 		return rows[:limit], true
 	}

@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"testing"
@@ -23,33 +23,33 @@ func TestDurationText(t *testing.T) {
 
 func TestInstants(t *testing.T) {
 	shanghai := time.FixedZone("", 8*3600)
-	require.Equal(t, "2026-11-21T04:00:00.000Z", instant(time.Date(2026, 11, 21, 12, 0, 0, 999_999, shanghai)))
-	require.Nil(t, instantOrNull(time.Time{}))
-	require.Nil(t, instantOrNull(domain.Never))
+	require.Equal(t, "2026-11-21T04:00:00.000Z", Instant(time.Date(2026, 11, 21, 12, 0, 0, 999_999, shanghai)))
+	require.Nil(t, InstantOrNull(time.Time{}))
+	require.Nil(t, InstantOrNull(domain.Never))
 }
 
 func TestCursors(t *testing.T) {
-	c := cursor{List: "jobs/name", Name: "ä", At: 5, ID: 7}
-	back, err := decodeCursor(*c.encode(), "jobs/name")
+	c := Cursor{List: "jobs/name", Name: "ä", At: 5, ID: 7}
+	back, err := DecodeCursor(*c.Encode(), "jobs/name")
 	require.NoError(t, err)
 	require.Equal(t, c, back)
-	start, err := decodeCursor("", "jobs/name")
+	start, err := DecodeCursor("", "jobs/name")
 	require.NoError(t, err)
 	require.Zero(t, start)
 	for name, text := range map[string]string{
-		"another list": *cursor{List: "runs", ID: 1}.encode(), "no position": *cursor{List: "jobs/name"}.encode(),
-		"negative": *cursor{List: "jobs/name", ID: -1}.encode(), "not base64": "***", "not JSON": "aGVsbG8",
+		"another list": *Cursor{List: "runs", ID: 1}.Encode(), "no position": *Cursor{List: "jobs/name"}.Encode(),
+		"negative": *Cursor{List: "jobs/name", ID: -1}.Encode(), "not base64": "***", "not JSON": "aGVsbG8",
 	} {
-		_, err := decodeCursor(text, "jobs/name")
+		_, err := DecodeCursor(text, "jobs/name")
 		require.True(t, domain.Is(err, domain.CodeInvalid), name)
 	}
 }
 
 func FuzzDecodeCursor(f *testing.F) {
-	f.Add(*cursor{List: "jobs/name", Name: "a", ID: 1}.encode())
+	f.Add(*Cursor{List: "jobs/name", Name: "a", ID: 1}.Encode())
 	f.Add("e30")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := decodeCursor(text, "jobs/name")
+		c, err := DecodeCursor(text, "jobs/name")
 		if err == nil && text != "" && (c.ID < 0 || c.List != "jobs/name") {
 			t.Fatalf("%q gave %+v", text, c)
 		}

@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"context"
@@ -65,22 +65,4 @@ func TestRates(t *testing.T) {
 	limits[1] = 10
 	f.now = f.now.Add(quotaAge)
 	require.Equal(t, 10, f.passes(user, false), "the new quota, not later than that")
-}
-
-// TestRateOfATenant by its quota, through the API.
-func TestRateOfATenant(t *testing.T) {
-	w := newWorld(t)
-	job := w.job("acme", "nightly", w.executor("acme", "shop"))
-	w.quota("acme", "api_calls_per_second", 5)
-	w.api.rates.callers.Purge()
-	now := time.Now()
-	w.api.rates.now = func() time.Time { return now }
-	for range 5 {
-		w.call("acme/viewer", "GET", "/jobs", nil).is(200)
-	}
-	limited := w.call("acme/editor", "GET", "/jobs", nil)
-	limited.problem(429, "rate_limited")
-	require.Equal(t, "1", limited.header.Get("Retry-After"))
-	w.call("acme/operator", "POST", "/jobs/"+job.ID+"/pause", map[string]any{}).is(200)
-	w.call("beta/viewer", "GET", "/jobs", nil).is(200)
 }

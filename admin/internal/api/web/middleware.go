@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"context"
@@ -20,16 +20,16 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// request is what the middlewares know of a request. It is owned by the
+// Request is what the middlewares know of a request. It is owned by the
 // goroutine that serves it.
-type request struct {
-	id string
-	// ip is the client's, and secure says whether it came over TLS; of a trusted
+type Request struct {
+	ID string
+	// IP is the client's, and secure says whether it came over TLS; of a trusted
 	// proxy, as the proxy says.
-	ip     string
-	secure bool
+	IP     string
+	Secure bool
 	actor  auth.Identity
-	trace  domain.Trace // of the caller
+	Trace  domain.Trace // of the caller
 	// readUntil sets the deadline of what is read from the connection; nil
 	// outside of operations.
 	readUntil func(time.Time) error
@@ -39,7 +39,7 @@ type request struct {
 // body, 5 s. The server goes on reading, to see when the client leaves: where
 // there is no body, it would take the deadline for that, and end the request's
 // context.
-func (r *request) bodyIsRead() {
+func (r *Request) bodyIsRead() {
 	if r.readUntil != nil {
 		_ = r.readUntil(time.Time{}) // refused by connections that have none
 	}
@@ -47,21 +47,21 @@ func (r *request) bodyIsRead() {
 
 type requestCtxKey struct{}
 
-// requestOf never returns nil.
-func requestOf(ctx context.Context) *request {
-	if r, ok := ctx.Value(requestCtxKey{}).(*request); ok {
+// RequestOf never returns nil.
+func RequestOf(ctx context.Context) *Request {
+	if r, ok := ctx.Value(requestCtxKey{}).(*Request); ok {
 		return r
 	}
-	return &request{}
+	return &Request{}
 }
 
 // identifyRequest gives the request its id, and logs and counts it when it is
 // over.
-func (a *API) identifyRequest(c *gin.Context) {
-	r := &request{id: requestID(c.GetHeader("X-Request-Id")), trace: domain.ParseTrace(c.GetHeader("Traceparent"))}
-	r.ip, r.secure = a.client(c.Request)
+func (s *Server) identifyRequest(c *gin.Context) {
+	r := &Request{ID: requestID(c.GetHeader("X-Request-Id")), Trace: domain.ParseTrace(c.GetHeader("Traceparent"))}
+	r.IP, r.Secure = s.client(c.Request)
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestCtxKey{}, r))
-	c.Header("X-Request-Id", r.id)
+	c.Header("X-Request-Id", r.ID)
 	start := time.Now()
 	c.Next()
 	took := time.Since(start)
@@ -70,15 +70,15 @@ func (a *API) identifyRequest(c *gin.Context) {
 		route = "other" // pages, and what does not exist: one series for all
 	}
 	status := c.Writer.Status()
-	a.requests.observe(c.Request.Method, route, status, took)
+	s.requests.observe(c.Request.Method, route, status, took)
 	if isAPI(c.Request.URL.Path) {
-		a.logRequest(c, r, status, took)
+		s.logRequest(c, r, status, took)
 	}
 }
 
 // logRequest writes the access log: reads at debug, changes at info, our own
 // faults at warn. Queries are left out.
-func (a *API) logRequest(c *gin.Context, r *request, status int, took time.Duration) {
+func (s *Server) logRequest(c *gin.Context, r *Request, status int, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
 	case status >= 500:
@@ -86,18 +86,18 @@ func (a *API) logRequest(c *gin.Context, r *request, status int, took time.Durat
 	case c.Request.Method == http.MethodGet:
 		level = slog.LevelDebug
 	}
-	if !a.log.Enabled(c.Request.Context(), level) {
+	if !s.log.Enabled(c.Request.Context(), level) {
 		return
 	}
 	attrs := []slog.Attr{
 		slog.String("method", c.Request.Method), slog.String("path", c.Request.URL.Path), slog.Int("status", status),
 		slog.Duration("duration", took), slog.Int("bytes", max(c.Writer.Size(), 0)),
-		slog.String("request_id", r.id), slog.String("remote_ip", r.ip),
+		slog.String("request_id", r.ID), slog.String("remote_ip", r.IP),
 	}
 	if r.actor.Known() {
 		attrs = append(attrs, slog.String("actor", r.actor.Actor()), slog.Int64("tenant_id", int64(r.actor.Tenant)))
 	}
-	a.log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+	s.log.LogAttrs(c.Request.Context(), level, "request", attrs...)
 }
 
 // requestID takes over a client's id when it is harmless, else makes one.
@@ -113,7 +113,7 @@ func requestID(given string) string {
 }
 
 // recoverPanic turns a panic into an internal error; the server goes on.
-func (a *API) recoverPanic(c *gin.Context) {
+func (s *Server) recoverPanic(c *gin.Context) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -122,21 +122,21 @@ func (a *API) recoverPanic(c *gin.Context) {
 		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(v) // the signal to cut the connection, not a fault
 		}
-		a.log.Error("request panicked", "request_id", requestOf(c.Request.Context()).id,
+		s.log.Error("request panicked", "request_id", RequestOf(c.Request.Context()).ID,
 			"path", c.FullPath(), "err", fmt.Sprint(v), "stack", string(debug.Stack()))
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // half an answer is out: cut the connection
 		}
-		p := newProblem(c.Request.Context(), http.StatusInternalServerError, domain.CodeInternal,
+		p := NewProblem(c.Request.Context(), http.StatusInternalServerError, domain.CodeInternal,
 			"something went wrong; the server's log has the details under this request id")
-		a.writeProblem(c, p)
+		s.WriteProblem(c, p)
 	}()
 	c.Next()
 }
 
 // guardAPI sets the headers of everything that is not a page: answers are
 // data, which no browser should render, frame, guess at or keep.
-func (a *API) guardAPI(c *gin.Context) {
+func (s *Server) guardAPI(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -145,13 +145,13 @@ func (a *API) guardAPI(c *gin.Context) {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cache-Control", "no-store")
 	}
-	if requestOf(c.Request.Context()).secure {
+	if RequestOf(c.Request.Context()).Secure {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	if a.deps.Closing() && !probes[c.FullPath()] {
+	if s.options.Closing() && !probes[c.FullPath()] {
 		h.Set("Retry-After", "1")
 		h.Set("Connection", "close")
-		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, stopping))
+		s.WriteProblem(c, NewProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, Stopping))
 		c.Abort()
 		return
 	}
@@ -161,25 +161,25 @@ func (a *API) guardAPI(c *gin.Context) {
 // probes are answered as long as the process answers at all.
 var probes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
 
-const stopping = "this node stops: it finishes what is under way and begins nothing new"
+const Stopping = "this node stops: it finishes what is under way and begins nothing new"
 
 func isAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
 
 // noRoute hands pages to the UI; what looks like API stays problem+json.
-func (a *API) noRoute(c *gin.Context) {
-	if isAPI(c.Request.URL.Path) || a.deps.UI == nil {
-		a.writeProblem(c, newProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound,
+func (s *Server) noRoute(c *gin.Context) {
+	if isAPI(c.Request.URL.Path) || s.options.UI == nil {
+		s.WriteProblem(c, NewProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound,
 			"there is nothing at this address; see /api/openapi.json"))
 		return
 	}
 	// gin has prepared a 404, which only counts until the first write.
 	c.Status(http.StatusOK)
-	a.deps.UI.ServeHTTP(c.Writer, c.Request)
+	s.options.UI.ServeHTTP(c.Writer, c.Request)
 	c.Writer.WriteHeaderNow()
 }
 
-func (a *API) noMethod(c *gin.Context) {
-	a.writeProblem(c, newProblem(c.Request.Context(), http.StatusMethodNotAllowed, domain.CodeNotFound,
+func (s *Server) noMethod(c *gin.Context) {
+	s.WriteProblem(c, NewProblem(c.Request.Context(), http.StatusMethodNotAllowed, domain.CodeNotFound,
 		"this address does not know the method "+c.Request.Method))
 }
 

@@ -1,11 +1,9 @@
-package api
+package web
 
 import (
 	"crypto/tls"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,54 +36,21 @@ func TestClientBehindProxies(t *testing.T) {
 		{"no address", "198.51.100.9:1", false, map[string][]string{"X-Forwarded-For": {"203.0.113.5, unknown"}}, "198.51.100.9", false},
 		{"only proxies", "198.51.100.9:1", false, map[string][]string{"X-Forwarded-For": {"198.51.100.3"}}, "198.51.100.3", false},
 	}
-	a := &API{deps: Deps{TrustedProxies: trusted}}
+	s := &Server{options: Options{TrustedProxies: trusted}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &http.Request{RemoteAddr: tt.peer, Header: tt.headers}
 			if tt.tls {
 				r.TLS = &tls.ConnectionState{}
 			}
-			ip, secure := a.client(r)
+			ip, secure := s.client(r)
 			require.Equal(t, tt.ip, ip)
 			require.Equal(t, tt.secure, secure)
 			if len(tt.headers) > 0 {
-				ip, secure = (&API{}).client(r)
+				ip, secure = (&Server{}).client(r)
 				require.Equal(t, netip.MustParseAddrPort(tt.peer).Addr().Unmap().String(), ip, "by default no proxy is trusted")
 				require.Equal(t, tt.tls, secure)
 			}
-		})
-	}
-}
-
-// TestSecureCookies logs in through a proxy that ends TLS and without one.
-func TestSecureCookies(t *testing.T) {
-	for _, tt := range []struct {
-		setting               SecureCookies
-		plain, proxied, forge bool
-	}{
-		{"", false, true, false},
-		{SecureCookiesAuto, false, true, false},
-		{SecureCookiesAlways, true, true, true},
-		{SecureCookiesNever, false, false, false},
-	} {
-		t.Run(string(tt.setting), func(t *testing.T) {
-			w := newWorld(t, func(d *Deps) {
-				d.SecureCookies, d.TrustedProxies = tt.setting, []netip.Prefix{netip.MustParsePrefix("198.51.100.9/32")}
-			})
-			secure := func(peer, proto string) bool {
-				req := httptest.NewRequestWithContext(t.Context(), "POST", base+"/auth/login", strings.NewReader(`{"username":"acme-viewer","password":"`+peerPassword+`"}`))
-				req.Header.Set("Content-Type", "application/json")
-				req.Header.Set("X-Forwarded-Proto", proto)
-				req.Header.Set("X-Forwarded-For", "192.0.2.77")
-				req.RemoteAddr = peer
-				a := w.send(req).is(200)
-				require.Equal(t, strings.Contains(a.header.Get("Strict-Transport-Security"), "max-age"), proto == "https" && strings.HasPrefix(peer, "198.51.100.9:"))
-				return strings.Contains(a.header.Get("Set-Cookie"), "; Secure")
-			}
-			require.Equal(t, tt.plain, secure("198.51.100.9:1", "http"))
-			require.Equal(t, tt.proxied, secure("198.51.100.9:1", "https"))
-			require.Equal(t, tt.forge, secure("203.0.113.9:1", "https"), "not a proxy")
-			require.Contains(t, w.logText(), "remote_ip=192.0.2.77")
 		})
 	}
 }

@@ -1,0 +1,92 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// Base is the prefix of all versioned operations.
+const Base = "/api/v1"
+
+// Options is what a Server needs of those who use it. All of it is needed, but
+// for UI, Waits and TrustedProxies.
+type Options struct {
+	// Document is what the OpenAPI document says beside operations and schemas;
+	// its registry of schemas gets those.
+	Document *huma.OpenAPI
+	// Authenticate says who a bearer token belongs to; ip is the client's.
+	Authenticate func(ctx context.Context, bearer, ip string) (auth.Identity, error)
+	// CallsPerSecond is how many calls of a tenant a node answers; 0: no limit.
+	CallsPerSecond func(ctx context.Context, tenant domain.TenantID) (int64, error)
+	// Closing says that the node begins nothing new: then only probes are answered.
+	Closing func() bool
+	// UI serves what is neither a route nor below /api; nil: 404.
+	UI http.Handler
+	// Waits bounds requests that wait or stream.
+	Waits Waits
+	// TrustedProxies are the networks from which X-Forwarded-For, X-Real-IP and
+	// X-Forwarded-Proto are believed; empty: none.
+	TrustedProxies []netip.Prefix
+	Metrics        prometheus.Registerer
+	Logger         *slog.Logger
+}
+
+// Server answers requests by the operations that are registered with it. It is
+// an http.Handler and starts nothing. Whoever uses it does not get at its router:
+// Register and Plain are the only ways to add a route.
+type Server struct {
+	// fixed after construction
+	options  Options
+	log      *slog.Logger
+	engine   *gin.Engine
+	huma     huma.API
+	policies map[string]Policy // by "METHOD /path"
+	requests *requestMetrics
+	waits    *waits
+	rates    *rates
+	origins  *http.CrossOriginProtection
+
+	specOnce sync.Once
+	spec     []byte // guarded by specOnce
+}
+
+// ServerTimeouts sets the limits that the API relies on.
+func ServerTimeouts(s *http.Server) {
+	s.ReadHeaderTimeout = 5 * time.Second // slow headers hold a connection for no longer
+	s.IdleTimeout = 2 * time.Minute
+	s.WriteTimeout = 0 // waiting for runs and logs is bounded per request
+	s.MaxHeaderBytes = 32 << 10
+}
+
+// New makes one without any route.
+func New(options Options) *Server {
+	s := &Server{
+		options: options, log: options.Logger, policies: map[string]Policy{},
+		requests: newRequestMetrics(options.Metrics), waits: newWaits(options.Waits), rates: newRates(options.CallsPerSecond),
+		origins: http.NewCrossOriginProtection(),
+	}
+	gin.SetMode(gin.ReleaseMode)
+	s.engine = gin.New()
+	s.engine.RedirectTrailingSlash = false
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.Use(s.identifyRequest, s.recoverPanic, s.guardAPI)
+	s.engine.NoRoute(s.noRoute)
+	s.engine.NoMethod(s.noMethod)
+	s.huma = humagin.New(s.engine, humaConfig(options.Document))
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
