@@ -19,7 +19,8 @@ const estimateError = 5 * time.Millisecond
 // clockEstimate follows the database's clock between the statements that read it.
 // Each sample is taken when the answer is here, so it can only be behind; the
 // best of the recent ones is used. It is never trusted: every statement that
-// relies on it demands that it is right (dialect.fresh).
+// relies on it demands that it is right (Dialect.Fresh). So it follows a leap at
+// once, which scheduler.Clock must not (docs/adr/0067).
 type clockEstimate struct {
 	base time.Time // local, with monotonic reading; fixed after construction
 

@@ -339,7 +339,7 @@ func (t *Tx) Clock() (time.Time, error) {
 }
 
 // EstimatedClock is clock without a statement, when the clock was read not
-// long ago. Whoever decides by it has to write under dialect.fresh, which
+// long ago. Whoever decides by it has to write under Dialect.Fresh, which
 // allows it to go on to what is due last of that which is nearer than the estimate
 // is good, as due tells: whoever asks has a timer that says that is now.
 func (t *Tx) EstimatedClock(due func(until time.Time) time.Time) (time.Time, error) {

@@ -91,9 +91,6 @@ func (s *Triggers) findDue(ctx context.Context, p store.ClaimDueTriggersParams) 
 				s.Dialect.ByIndex("ix_triggers_due"), held.Partition, until, but, p.Limit)))
 		}
 		now, due, err = oldest[domain.JobID](ctx, q, terms, dueBatches*p.Limit)
-		if err == nil {
-			s.Clock.Learn(db.Millis(now))
-		}
 		return err
 	})
 	return now, due, err
