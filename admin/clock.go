@@ -66,12 +66,3 @@ func (a *Admin) clockHeld() bool {
 	_, held := a.clock.Held()
 	return held
 }
-
-// partitionsHeld is what the node may plan: nothing while it does not believe
-// the database's clock, or the database.
-func (a *Admin) partitionsHeld() []domain.PartitionTerm {
-	if a.clockHeld() || a.rolledBack() != 0 {
-		return nil
-	}
-	return a.leases.Held()
-}

@@ -166,3 +166,12 @@ func (a *Admin) rolledBack() int {
 	}
 	return 0
 }
+
+// partitionsHeld is what the node may plan: nothing while it does not believe
+// the database's clock, or the database.
+func (a *Admin) partitionsHeld() []domain.PartitionTerm {
+	if a.clockHeld() || a.rolledBack() != 0 {
+		return nil
+	}
+	return a.leases.Held()
+}
