@@ -117,8 +117,16 @@ const longestWait = time.Second
 func (d *Dispatcher) GrantDue() (wait time.Duration) {
 	answers, wait := d.early.due(d.opt.Now().UnixNano())
 	d.answers.Add(answers...)
+	if len(answers) > 0 {
+		wait = max(wait, grantPace)
+	}
 	return wait
 }
+
+// grantPace is the least time between two rounds of grants that came due: what
+// comes due alone is granted at once, and each in a thousand a second waits half
+// of that (docs/adr/0045; what it is worth: docs/adr/0066).
+const grantPace = 4 * time.Millisecond
 
 // grantInTime grants what was offered early until ctx ends.
 func (d *Dispatcher) grantInTime(ctx context.Context) {
