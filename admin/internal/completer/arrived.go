@@ -12,8 +12,9 @@ import (
 // run; what that writes would only be in the way of the result.
 type arrived struct {
 	mu sync.Mutex
-	// runs are those by id. A session may report any id, so that the runs of
-	// several tenants may seem to be one: each tenant's results are counted apart.
+	// runs are those by id. A session may report any id, so each tenant's results of
+	// one are counted apart. The sweep asks by the id alone: while another tenant's
+	// result of it waits to be refused, it leaves the run alone, too.
 	runs map[domain.ExecutionID][]arrivals // guarded by mu
 }
 

@@ -123,9 +123,9 @@ func (d *Dispatcher) GrantDue() (wait time.Duration) {
 	return wait
 }
 
-// grantPace is the least time between two rounds of grants that came due: what
-// comes due alone is granted at once, and each in a thousand a second waits half
-// of that (docs/adr/0045; what it is worth: docs/adr/0066).
+// grantPace is the time between two rounds of grants that came due, unless an
+// offer for an earlier instant comes: what comes due alone is granted at once, and
+// each in a thousand a second waits half of that (docs/adr/0045; what it is worth: docs/adr/0066).
 const grantPace = 4 * time.Millisecond
 
 // grantInTime grants what was offered early until ctx ends.
