@@ -50,7 +50,7 @@ type expected struct {
 
 // answerWait is how long after offers were sent those who have answered wait for
 // the others: enough for the way there and back inside a data centre, less than
-// what the timer's pace costs.
+// what the interval of early grants costs.
 const answerWait = 3 * time.Millisecond
 
 func (x *expected) sent(n int) {

@@ -48,6 +48,7 @@ func May(p domain.Permission) Policy {
 	return Policy{name: "permission:" + strings.Join(PermissionNames(p), "+"), signedIn: true, fresh: true, perm: p}
 }
 
+// PermissionNames are the names of the rights in p, as the API tells them; never nil.
 func PermissionNames(p domain.Permission) []string {
 	names := []string{}
 	for i, name := range domain.PermissionNames {
