@@ -17,6 +17,7 @@ type Page[T any] struct {
 // PageOutput is the answer that carries one.
 type PageOutput[T any] struct{ Body Page[T] }
 
+// OnePage is a list that has no second page.
 func OnePage[T any](items []T) *PageOutput[T] {
 	return &PageOutput[T]{Body: Page[T]{Items: EmptyIfNil(items)}}
 }
@@ -44,6 +45,7 @@ type Cursor struct {
 	ID   int64  `json:"i,omitempty"`
 }
 
+// Encode is the cursor as clients get it.
 func (c Cursor) Encode() *string {
 	raw, err := json.Marshal(c)
 	if err != nil {

@@ -172,6 +172,7 @@ func (s *Server) internal(ctx context.Context, err error) *Problem {
 	return p
 }
 
+// NewProblem is an error of this status and code; detail is for people.
 func NewProblem(ctx context.Context, status int, code domain.Code, detail string) *Problem {
 	return &Problem{
 		Type: "urn:carillon:problem:" + string(code), Title: http.StatusText(status), Status: status,

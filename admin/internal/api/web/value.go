@@ -16,6 +16,7 @@ import (
 // instantFormat is RFC 3339 with milliseconds; times are put into UTC first.
 const instantFormat = "2006-01-02T15:04:05.000Z07:00"
 
+// Instant is a time as the API tells it, in UTC.
 func Instant(t time.Time) string { return t.UTC().Format(instantFormat) }
 
 // InstantOrNull returns nil for "not yet" and "never".
@@ -173,6 +174,7 @@ func IDOrNull[T ~int64](id T) *string {
 	return &s
 }
 
+// EmptyIfNil makes JSON say [] instead of null.
 func EmptyIfNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -180,6 +182,7 @@ func EmptyIfNil[T any](list []T) []T {
 	return list
 }
 
+// EmptyMapIfNil makes JSON say {} instead of null.
 func EmptyMapIfNil(m map[string]string) map[string]string {
 	if m == nil {
 		return map[string]string{}

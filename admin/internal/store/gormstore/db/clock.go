@@ -40,6 +40,7 @@ type sample struct {
 // a millisecond in that time.
 const maxSampleAge = 5 * time.Second
 
+// NewClockEstimate knows nothing yet.
 func NewClockEstimate() *clockEstimate { return &clockEstimate{base: time.Now()} }
 
 // Learn takes the database's time, in Unix milliseconds, from an answer that

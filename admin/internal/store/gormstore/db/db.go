@@ -113,6 +113,7 @@ func (o Options) connector(c driver.Connector) driver.Connector {
 	return c
 }
 
+// OrDefault is n, or otherwise where n is not positive.
 func OrDefault(n, otherwise int) int {
 	if n > 0 {
 		return n

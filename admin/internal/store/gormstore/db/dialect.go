@@ -98,6 +98,7 @@ func Instant(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
+// Flag is a bool as a column holds it: 1 = yes.
 func Flag(b bool) int64 {
 	if b {
 		return 1

@@ -124,11 +124,11 @@ func (d MySQLDialect) update(ctx context.Context, t *Tx, u *Update) (int64, erro
 // the other keys unless all rows have the same, and what varies.
 func (u *Update) apart() []int {
 	out := []int{0}
-	first := u.Row(0)
+	first := u.row(0)
 	for c := 1; c < u.width(); c++ {
 		differs := c >= len(u.Keys)
 		for i := 1; i < u.len() && !differs; i++ {
-			differs = u.Row(i)[c] != first[c]
+			differs = u.row(i)[c] != first[c]
 		}
 		if differs {
 			out = append(out, c)
@@ -173,7 +173,7 @@ func (u *Update) jsonStatement(apart []int) string {
 			b.WriteString(", ")
 		}
 		b.WriteString("r.")
-		WriteAssignment(&b, a)
+		writeAssignment(&b, a)
 	}
 	b.WriteString(" WHERE TRUE")
 	for i, c := range u.Keys[1:] {
@@ -208,7 +208,7 @@ func (u *Update) jsonRows(apart []int, start int) (doc string, end int) {
 		if end > start {
 			b.WriteByte(',')
 		}
-		row := u.Row(end)
+		row := u.row(end)
 		for i, c := range apart {
 			if i > 0 {
 				b.WriteByte(',')

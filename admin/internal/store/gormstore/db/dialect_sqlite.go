@@ -85,7 +85,7 @@ func (SQLiteDialect) update(ctx context.Context, t *Tx, u *Update) (int64, error
 		if i > 0 || len(u.Same) > 0 {
 			b.WriteString(", ")
 		}
-		WriteAssignment(&b, assignment{column: c})
+		writeAssignment(&b, assignment{column: c})
 	}
 	for i, c := range u.Keys {
 		if i == 0 {
@@ -105,7 +105,7 @@ func (SQLiteDialect) update(ctx context.Context, t *Tx, u *Update) (int64, error
 	shared := len(args)
 	for i := range u.len() {
 		args = args[:shared]
-		row := u.Row(i)
+		row := u.row(i)
 		for k, c := range u.vary {
 			args = append(args, row[len(u.Keys)+k].argument(c.Kind))
 		}

@@ -75,6 +75,7 @@ func spoken(what string) string {
 	return strings.Replace(what, "execution", "run", 1)
 }
 
+// NotFound is the error of a noun that is not there, with CodeNotFound.
 func NotFound(what string, id fmt.Stringer) error {
 	return domain.Errorf(domain.CodeNotFound, "there is no %s %s", spoken(what), id)
 }

@@ -32,6 +32,7 @@ func IDs[R any](rows []R, id func(R) int64) []int64 {
 	return out
 }
 
+// ByID reads the rows of the wanted ids, by id; what is not there is left out.
 func ByID[R any](g *gorm.DB, where string, wanted []int64, id func(R) int64) (map[int64]R, error) {
 	out := map[int64]R{}
 	if len(wanted) == 0 {

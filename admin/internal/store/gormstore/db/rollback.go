@@ -156,6 +156,7 @@ func HistoryColumns() string {
 		", COALESCE((SELECT SUM(beats) FROM node_states), 0) + COALESCE((SELECT SUM(term) FROM partition_leases), 0)"
 }
 
+// HistoryOf reads what HistoryColumns select.
 func HistoryOf(epoch, doubt string, mark int64) (found, doubted domain.History, err error) {
 	found.Mark = mark
 	if found.Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
@@ -270,6 +271,7 @@ func (s *DB) KnownHistory() domain.History { return s.Rollbacks.Marks().Known }
 // RolledBack is store.History's.
 func (s *DB) RolledBack() (domain.Rollback, bool) { return s.Rollbacks.RolledBack() }
 
+// History reads what proves, inside the transaction, which commits the database has.
 func (t *Tx) History() (found, doubted domain.History, err error) {
 	var epoch, doubt string
 	var mark int64

@@ -22,6 +22,7 @@ type Table[R any] struct {
 	Version *Column[R]
 }
 
+// Column is a column of a table of R.
 type Column[R any] struct {
 	ColumnType
 	num  func(*R) *int64  // for kindInt
@@ -29,14 +30,17 @@ type Column[R any] struct {
 	Def  int64            // the column's default, when it is not 0 or ""
 }
 
+// IntColumn is a column of numbers.
 func IntColumn[R any](name string, ptr func(*R) *int64) Column[R] {
 	return Column[R]{ColumnType: ColumnType{Name: name, Kind: kindInt}, num: ptr}
 }
 
+// TextColumn is a column of at most size characters.
 func TextColumn[R any](name string, size int, ptr func(*R) *string) Column[R] {
 	return Column[R]{ColumnType: ColumnType{Name: name, Kind: kindText, size: size}, Text: ptr}
 }
 
+// LongColumn is a column of long text or bytes, NULL where it is empty.
 func LongColumn[R any](name string, k kind, ptr func(*R) *string) Column[R] {
 	return Column[R]{ColumnType: ColumnType{Name: name, Kind: k, Nullable: true}, Text: ptr}
 }

@@ -199,6 +199,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// WithDeadline gives a context without a deadline that of a transaction.
 func WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}

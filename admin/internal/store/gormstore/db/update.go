@@ -62,7 +62,7 @@ func (u *Update) width() int { return len(u.Keys) + len(u.vary) }
 
 func (u *Update) len() int { return len(u.cells) / u.width() }
 
-func (u *Update) Row(i int) []cell { return u.cells[i*u.width() : (i+1)*u.width()] }
+func (u *Update) row(i int) []cell { return u.cells[i*u.width() : (i+1)*u.width()] }
 
 // perStatement is how many rows a statement of its own for rows with equal
 // values has to save from the JSON form, which costs about 2.5 us more per row
@@ -94,7 +94,7 @@ func (u *Update) groups(most int) [][]int {
 	var key []byte
 	for i := range u.len() {
 		key = key[:0]
-		for _, v := range u.Row(i)[1:] {
+		for _, v := range u.row(i)[1:] {
 			if len(v.text) > 256 {
 				return nil
 			}
@@ -119,9 +119,9 @@ func (u *Update) groups(most int) [][]int {
 func (u *Update) runEqual(t *Tx, rows []int) (int64, error) {
 	ids := make([]int64, len(rows))
 	for i, at := range rows {
-		ids[i] = u.Row(at)[0].Num
+		ids[i] = u.row(at)[0].Num
 	}
-	first := u.Row(rows[0])
+	first := u.row(rows[0])
 	var b strings.Builder
 	b.WriteString("UPDATE " + u.Table + t.Dialect.ByID() + " SET ")
 	args := writeAssignments(&b, u.Same)
@@ -129,7 +129,7 @@ func (u *Update) runEqual(t *Tx, rows []int) (int64, error) {
 		if i > 0 || len(u.Same) > 0 {
 			b.WriteString(", ")
 		}
-		args = append(args, WriteAssignment(&b, assignment{c, first[len(u.Keys)+i]}))
+		args = append(args, writeAssignment(&b, assignment{c, first[len(u.Keys)+i]}))
 	}
 	b.WriteString(" WHERE " + u.Keys[0].Name + " IN (" + IDList(ids) + ")")
 	for i, c := range u.Keys[1:] {
@@ -144,12 +144,12 @@ func writeAssignments(b *strings.Builder, list []assignment) (args []any) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		args = append(args, WriteAssignment(b, a))
+		args = append(args, writeAssignment(b, a))
 	}
 	return args
 }
 
-func WriteAssignment(b *strings.Builder, a assignment) any {
+func writeAssignment(b *strings.Builder, a assignment) any {
 	b.WriteString(a.column.Name)
 	if a.column.Nullable {
 		b.WriteString(" = NULLIF(?, " + emptyLiteral(a.column.Kind) + ")")

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
+// ToInstances is what rows mean.
 func ToInstances(rows []record.InstanceRow) []domain.Instance {
 	out := domain.Collect(rows, (*record.InstanceRow).Instance)
 	return out

@@ -111,6 +111,7 @@ func where(subject, kind int64, prefix string) string {
 	return fmt.Sprintf("%[1]ssubject_id = %[2]d AND %[1]skind = %[3]d", prefix, subject, kind)
 }
 
+// WhereLimit is the condition that finds a limit's row; prefix names its table.
 func WhereLimit(l *run.Limit, prefix string) string {
 	subject, kind := SubjectOf(l.Key)
 	return where(subject, kind, prefix)

@@ -70,6 +70,7 @@ func (k AttemptKey) compare(o AttemptKey) int {
 	return cmp.Or(cmp.Compare(k.Tenant, o.Tenant), cmp.Compare(k.Execution, o.Execution), cmp.Compare(k.Attempt, o.Attempt))
 }
 
+// Where is the condition that finds the rows of the attempt.
 func (k AttemptKey) Where() string {
 	return fmt.Sprintf("tenant_id = %d AND execution_id = %d AND attempt = %d", k.Tenant, k.Execution, k.Attempt)
 }

@@ -42,6 +42,7 @@ type LogUsage struct{ lines, Bytes int64 }
 
 func (p *logPlan) empty() bool { return len(p.tails) == 0 }
 
+// DayOf is the day of an instant, in UTC, counted from 1970.
 func DayOf(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
 // planLogs reads the ends of the logs and decides what the lines become.

@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
+// AlertEventRow is a row of alert_events.
 type AlertEventRow struct {
 	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
 	TenantID    int64  `gorm:"column:tenant_id"`
@@ -26,6 +27,7 @@ type AlertEventRow struct {
 
 func (AlertEventRow) TableName() string { return "alert_events" }
 
+// Event is what the row means.
 func (r AlertEventRow) Event() domain.AlertEvent {
 	return domain.AlertEvent{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
@@ -33,6 +35,7 @@ func (r AlertEventRow) Event() domain.AlertEvent {
 	}
 }
 
+// InsertAlerts writes events; those whose dedupe key is there already change nothing.
 func InsertAlerts(t *db.Tx, events []AlertEventRow) error {
 	if len(events) == 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
+// BuildRow is a row of builds.
 type BuildRow struct {
 	TenantID    int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
 	ExecutorID  int64  `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
@@ -24,6 +25,7 @@ type BuildRow struct {
 
 func (BuildRow) TableName() string { return "executor_builds" }
 
+// Build is what the row means.
 func (r *BuildRow) Build() domain.Build {
 	b := domain.Build{
 		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Digest: r.Digest,

@@ -35,6 +35,7 @@ type blackoutDocument struct {
 	Name string `json:"name,omitempty"`
 }
 
+// EncodeCalendar writes a calendar as its version keeps it.
 func EncodeCalendar(s *domain.CalendarSpec) (string, error) {
 	d := calendarDocument{Name: s.Name, Description: s.Description, Zone: s.Zone}
 	if s.Weekend != nil {
@@ -57,6 +58,7 @@ func EncodeCalendar(s *domain.CalendarSpec) (string, error) {
 	return string(text), err
 }
 
+// DecodeCalendar reads what EncodeCalendar wrote.
 func DecodeCalendar(text []byte) (*domain.CalendarSpec, error) {
 	var d calendarDocument
 	if err := json.Unmarshal(text, &d); err != nil {

@@ -1,5 +1,6 @@
 package record
 
+// CallbackRow is a row of callbacks: an ended run that one is wanted of.
 type CallbackRow struct {
 	ExecutionID int64 `gorm:"column:execution_id;primaryKey;autoIncrement:false"`
 	Success     int64 `gorm:"column:success;primaryKey;autoIncrement:false"`

@@ -17,8 +17,10 @@ type Occurrence struct {
 	Key         string
 }
 
+// Occurrence is what no other run has.
 func (r *ExecutionRow) Occurrence() Occurrence { return Occurrence{r.JobID, r.FireAt, r.OccurrenceKey} }
 
+// RequestKeyRow is a row of request_keys.
 type RequestKeyRow struct {
 	TenantID    int64  `gorm:"column:tenant_id;primaryKey"`
 	JobID       int64  `gorm:"column:job_id;primaryKey"`
@@ -57,6 +59,7 @@ func (c *SpecCache) FillFromJob(t *db.Tx, e *domain.Execution) (now time.Time, e
 	return db.Instant(at), nil
 }
 
+// FindExecution reads a run of a tenant.
 func FindExecution(t *db.Tx, tenant domain.TenantID, id domain.ExecutionID) (*domain.Execution, error) {
 	rows, err := ExecutionTable.SelectRows(t, "SELECT "+ExecutionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil || len(rows) == 0 {
@@ -75,6 +78,7 @@ const (
 	traceSize     = 64
 )
 
+// ExecutionRow is a row of executions.
 type ExecutionRow struct {
 	ID, TenantID, JobID, Revision, ExecutorID, Part int64
 	cause                                           string
@@ -244,6 +248,7 @@ func (r *ExecutionRow) Next(e *domain.Execution) *ExecutionRow {
 	return after
 }
 
+// Execution is what the row means.
 func (r *ExecutionRow) Execution() domain.Execution {
 	return domain.Execution{
 		ID: domain.ExecutionID(r.ID), TenantID: domain.TenantID(r.TenantID), JobID: domain.JobID(r.JobID), Revision: r.Revision,
@@ -266,6 +271,7 @@ func (r *ExecutionRow) Execution() domain.Execution {
 	}
 }
 
+// AttemptRow is a row of attempts.
 type AttemptRow struct {
 	ExecutionID, Fence, TenantID, number, instanceID, state int64
 	reason                                                  string
@@ -303,6 +309,7 @@ var AttemptTable = db.Table[AttemptRow]{
 
 var AttemptColumns = AttemptTable.List("")
 
+// ToAttemptRow is the row of an attempt.
 func ToAttemptRow(a *domain.Attempt) *AttemptRow {
 	return &AttemptRow{
 		ExecutionID: int64(a.ExecutionID), Fence: a.Fence, TenantID: int64(a.TenantID), number: int64(a.Number),
@@ -313,6 +320,7 @@ func ToAttemptRow(a *domain.Attempt) *AttemptRow {
 	}
 }
 
+// Attempt is what the row means.
 func (r *AttemptRow) Attempt() domain.Attempt {
 	return domain.Attempt{
 		TenantID: domain.TenantID(r.TenantID), ExecutionID: domain.ExecutionID(r.ExecutionID), Number: int(r.number),
@@ -332,6 +340,7 @@ func Clip(s string, size int) string {
 	return string([]rune(s)[:size-1]) + "…"
 }
 
+// Valid is s with what is no UTF-8 replaced.
 func Valid(s string) string {
 	if utf8.ValidString(s) {
 		return s

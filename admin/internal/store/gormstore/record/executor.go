@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
+// ExecutorRow is a row of executors.
 type ExecutorRow struct {
 	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
 	TenantID    int64  `gorm:"column:tenant_id"`
@@ -19,6 +20,7 @@ type ExecutorRow struct {
 
 func (ExecutorRow) TableName() string { return "executors" }
 
+// Executor is what the row means.
 func (r ExecutorRow) Executor() domain.Executor {
 	return domain.Executor{
 		ID: domain.ExecutorID(r.ID), TenantID: domain.TenantID(r.TenantID), Name: r.Name,
@@ -36,6 +38,7 @@ func ExecutorName(t *db.Tx, tenant domain.TenantID, id domain.ExecutorID) (strin
 	return name, err
 }
 
+// HandlerRow is a row of handlers.
 type HandlerRow struct {
 	TenantID     int64   `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
 	ExecutorID   int64   `gorm:"column:executor_id;primaryKey;autoIncrement:false"`
@@ -51,6 +54,7 @@ type HandlerRow struct {
 
 func (HandlerRow) TableName() string { return "handlers" }
 
+// Handler is what the row means.
 func (r HandlerRow) Handler() (domain.Handler, error) {
 	h := domain.Handler{
 		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Name: r.Name, Description: r.Description,

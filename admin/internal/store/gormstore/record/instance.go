@@ -7,6 +7,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
+// InstanceRow is a row of instances.
 type InstanceRow struct {
 	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
 	TenantID    int64  `gorm:"column:tenant_id"`

@@ -37,6 +37,7 @@ func (r *JobRow) SetDeclared(d *domain.Declared) {
 	}
 }
 
+// JobRow is a row of jobs.
 type JobRow struct {
 	ID              int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
 	TenantID        int64  `gorm:"column:tenant_id"`
@@ -68,6 +69,7 @@ type JobRow struct {
 
 func (JobRow) TableName() string { return "jobs" }
 
+// RevisionRow is a row of job_revisions.
 type RevisionRow struct {
 	JobID     int64  `gorm:"column:job_id;primaryKey;autoIncrement:false"`
 	Revision  int64  `gorm:"column:revision;primaryKey;autoIncrement:false"`
@@ -95,6 +97,7 @@ func (r *JobRow) SetSpec(spec *domain.JobSpec) {
 	r.Labels = b.String()
 }
 
+// Job is what the row means, with the settings of its revision.
 func (r *JobRow) Job(spec *domain.JobSpec) domain.Job {
 	return domain.Job{
 		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
@@ -104,6 +107,7 @@ func (r *JobRow) Job(spec *domain.JobSpec) domain.Job {
 	}
 }
 
+// OfJob reads the settings of a job in its present revision.
 func (c *SpecCache) OfJob(t *db.Tx, job *JobRow) (*domain.JobSpec, error) {
 	key := RevisionKey{domain.JobID(job.ID), job.Revision}
 	specs, err := c.Load(t.Ctx, t.Conn, []RevisionKey{key})

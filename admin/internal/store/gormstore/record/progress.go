@@ -1,5 +1,6 @@
 package record
 
+// ProgressRow is the newest report of a run.
 type ProgressRow struct {
 	ExecutionID int64  `gorm:"column:execution_id;primaryKey;autoIncrement:false"`
 	TenantID    int64  `gorm:"column:tenant_id"`
@@ -12,6 +13,7 @@ type ProgressRow struct {
 
 func (ProgressRow) TableName() string { return "execution_progress" }
 
+// StepRow is the stored result of a step.
 type StepRow struct {
 	ExecutionID int64  `gorm:"column:execution_id;primaryKey;autoIncrement:false"`
 	Name        string `gorm:"column:name;primaryKey"`

@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
+// QuotaRow is a tenant's row of quotas.
 type QuotaRow struct {
 	TenantID  int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
 	Kind      string `gorm:"column:kind;primaryKey"`
@@ -58,6 +59,7 @@ func Grow(t *db.Tx, tenant domain.TenantID, list ...Growth) error {
 	return nil
 }
 
+// TenantExists looks for a tenant; lock is what follows the SELECT.
 func TenantExists(t *db.Tx, tenant domain.TenantID, lock string) (found bool, err error) {
 	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id int64

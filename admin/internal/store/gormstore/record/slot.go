@@ -4,6 +4,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
+// SlotRow is a row of job_slots.
 type SlotRow struct{ JobID, TenantID, Holders, Waiters int64 }
 
 var SlotTable = db.Table[SlotRow]{

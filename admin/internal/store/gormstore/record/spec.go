@@ -107,6 +107,7 @@ type sendRetryDocument struct {
 	MaxDelay time.Duration `json:"maxDelay,omitempty"`
 }
 
+// EncodeSpec writes a job's settings as its revision keeps them.
 func EncodeSpec(s *domain.JobSpec) (string, error) {
 	d := specDocument{
 		Name: s.Name, Description: s.Description, Labels: s.Labels, Handler: s.Handler, Input: s.Input,
@@ -133,6 +134,7 @@ func EncodeSpec(s *domain.JobSpec) (string, error) {
 	return string(text), err
 }
 
+// DecodeSpec reads what EncodeSpec wrote.
 func DecodeSpec(text []byte) (*domain.JobSpec, error) {
 	var d specDocument
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -189,6 +191,7 @@ type SpecCache struct {
 	broken  *lru.Cache[RevisionKey, error] // what was wrong with revisions that could not be read lately
 }
 
+// CachedSpec is what is known of a revision.
 type CachedSpec struct {
 	Tenant domain.TenantID
 	Spec   *domain.JobSpec
@@ -203,6 +206,7 @@ func (c CachedSpec) Limit() int {
 	return c.Spec.SlotLimit()
 }
 
+// NewSpecCache returns a cache of at most size revisions.
 func NewSpecCache(size int) *SpecCache {
 	return &SpecCache{Entries: NewCache[RevisionKey, CachedSpec](size), broken: NewCache[RevisionKey, error](100)}
 }

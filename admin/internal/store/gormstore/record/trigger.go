@@ -5,6 +5,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
+// TriggerRow is a row of triggers.
 type TriggerRow struct {
 	JobID, TenantID, Part, ExecutorID, Revision, NextFireAt, LastFireAt int64
 }
@@ -24,6 +25,7 @@ var TriggerTable = db.Table[TriggerRow]{
 
 var TriggerColumns = TriggerTable.List("")
 
+// Trigger is what the row means.
 func (r *TriggerRow) Trigger() domain.Trigger {
 	return domain.Trigger{
 		JobID: domain.JobID(r.JobID), TenantID: domain.TenantID(r.TenantID), Partition: int(r.Part),
