@@ -17,12 +17,14 @@ import (
 // (docs/guide/verify.md). It only reads, and needs no running node; the tables have
 // to be those of this version.
 func Account(ctx context.Context, config Config, since time.Duration) (report *verify.Report, err error) {
-	if _, err := os.Stat(config.DataDir); config.Database == "" && err != nil {
-		return nil, fmt.Errorf("no database: %w", err)
-	}
 	options, err := config.storeOptions()
 	if err != nil {
 		return nil, err
+	}
+	if options.Driver == "sqlite" {
+		if _, err := os.Stat(options.DSN); err != nil {
+			return nil, fmt.Errorf("no database: %w", err)
+		}
 	}
 	if config, err = config.withDefaults(); err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func Account(ctx context.Context, config Config, since time.Duration) (report *v
 	if since > config.RunRetention {
 		return nil, fmt.Errorf("since: rows are kept for %s only", config.RunRetention)
 	}
-	options.Logger = slog.New(slog.DiscardHandler) // nothing is repeated
+	options.Logger, options.ReadOnly = slog.New(slog.DiscardHandler), true // nothing is repeated
 	pending, err := gormstore.PendingSQL(ctx, options)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package admin_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,8 +85,13 @@ func accountOf(t *testing.T, database string) *verify.Report {
 }
 
 func TestAccountNeedsADatabase(t *testing.T) {
-	_, err := admin.Account(t.Context(), admin.Config{DataDir: t.TempDir() + "/nowhere"}, time.Hour)
-	require.ErrorContains(t, err, "no database")
-	_, err = admin.Account(t.Context(), admin.Config{DataDir: t.TempDir()}, time.Hour)
+	dir := t.TempDir()
+	for _, missing := range []string{dir + "/nowhere", dir} {
+		_, err := admin.Account(t.Context(), admin.Config{DataDir: missing}, time.Hour)
+		require.ErrorContains(t, err, "no database")
+	}
+	require.Empty(t, files(t, dir), "it only reads")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "carillon.db"), nil, 0o600))
+	_, err := admin.Account(t.Context(), admin.Config{DataDir: dir}, time.Hour)
 	require.ErrorContains(t, err, "carillon migrate")
 }

@@ -19,13 +19,17 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/callback"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
+	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
+	"github.com/carillon-sched/carillon/admin/internal/provision"
+	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -48,18 +52,22 @@ type Admin struct {
 	timer      *scheduler.Timer
 	schedules  *timing.Cache
 	planner    *scheduler.Planner
+	hot        *hotset.Set // nil: timers that are due are found in the database alone
 	leases     *lease.Keeper
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
+	callbacks  *callback.Service
 	completer  *completer.Completer
 	sweeper    *maintenance.Sweeper
 	follower   *follower
 	declarer   *declarer
 	alerting   *alerting.Service
+	publisher  *publish.Publisher
 	auth       *auth.Service
 	box        *secret.Box
 	authority  *auth.Authority // nil: executors get no certificates
 	denials    *auth.Denials
+	disabled   *disabled
 	members    *membership
 	metrics    *metrics
 	tracer     *tracing.Tracer // nil: no traces
@@ -69,13 +77,16 @@ type Admin struct {
 	scrapes    *port // nil: /metrics is on the front
 
 	httpListener, executorListener net.Listener
-	metricsListener                net.Listener // nil: none of its own
+	metricsListener                net.Listener           // nil: none of its own
+	provision                      *provision.Declaration // nil: there is none, or it was applied
 	firstLogin                     *Login
 	clusterID, historyPath         string // fixed by openHistory
 
 	draining  atomic.Bool  // Run's context has ended: the node is not ready
 	closing   atomic.Bool  // and begins nothing new
 	outboxLag atomic.Int64 // in nanoseconds, as last looked at
+
+	endsWaiting, endsAge atomic.Int64 // rows of the journal of ends, and nanoseconds; as last looked at
 }
 
 // Login is a user name with a password that is shown once.
@@ -106,6 +117,9 @@ func (a *Admin) ExecutorAddress() string {
 // and enters the node. Close it by running it, or with Close if Run is never called.
 func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	config, err = config.withDefaults()
+	if err == nil {
+		err = config.makeDataDir()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +129,9 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 			err = errors.Join(err, a.Close())
 		}
 	}()
+	if err := a.readProvision(); err != nil {
+		return nil, err
+	}
 	if err := a.listen(); err != nil {
 		return nil, err
 	}
@@ -151,8 +168,11 @@ func (a *Admin) discard() error {
 	if a.store != nil {
 		err = a.store.Close()
 	}
+	if a.hot != nil {
+		err = errors.Join(err, a.hot.Close())
+	}
 	a.closeTraces()
-	a.store, a.tracer = nil, nil
+	a.store, a.tracer, a.hot = nil, nil, nil
 	return err
 }
 
@@ -204,13 +224,17 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 		_, port, _ := net.SplitHostPort(a.httpListener.Addr().String())
 		name = host + ":" + port
 	}
+	numbers, err := domain.ParseNodeNumbers(a.config.NodeNumbers)
+	if err != nil {
+		return err
+	}
 	boot := make([]byte, 16)
 	if _, err := rand.Read(boot); err != nil {
 		return err
 	}
 	self, err := a.store.RegisterNode(ctx, domain.Node{
 		BootID: hex.EncodeToString(boot), Name: name, ExecutorAddress: a.ExecutorAddress(),
-		Version: a.config.Version, StartedAt: time.Now().UTC(), Zones: domain.ZoneRules(schedule.CurrentZoneRules()),
+		Version: a.config.Version, StartedAt: time.Now().UTC(), Zones: domain.ZoneRules(schedule.CurrentZoneRules()), Numbers: numbers,
 	}, nodeTTL)
 	if err != nil {
 		return fmt.Errorf("enter the cluster: %w", err)
@@ -233,13 +257,24 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err := a.openHistory(ctx, clusterID); err != nil {
 		return err
 	}
-	if a.auth, err = auth.New(ctx, auth.Options{Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log}); err != nil {
+	a.disabled = newDisabled()
+	if a.auth, err = auth.New(ctx, auth.Options{
+		Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log,
+		Disabled: func(t domain.TenantID) bool { return a.disabled.has(t, 0) }, NotHere: a.disabled.notHere,
+	}); err != nil {
 		return err
 	}
 	if err := a.openTrust(ctx); err != nil {
 		return err
 	}
 	a.endings = &endings{log: a.log.With("component", "runs"), spec: a.store.JobSpec}
+	if a.config.HotStore != "" {
+		if a.hot, err = hotset.Open(hotset.Options{
+			URL: a.config.HotStore, Prefix: "carillon:" + clusterID + ":timers:", Timers: a.store, Held: a.partitionsHeld, Now: a.clock.Now, Logger: a.log,
+		}); err != nil {
+			return err
+		}
+	}
 	watched := a.observed()
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
@@ -250,9 +285,10 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.runs = new(runtable.Table)
 	a.timer = scheduler.NewTimer(a.runs, a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
-		NewID: a.ids.Next, Plan: a.schedules.Plan,
+		Store: watched, Timers: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
+		NewID: a.ids.Next, Plan: a.schedules.Plan, Maintenance: a.store, Now: a.clock.Now,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.runs.Pending,
+		Disabled: a.disabled.tenants,
 	})
 	flushLimit := batch.NewFlushLimit(max(1, runtime.GOMAXPROCS(0)/2))
 	backpressure := batch.NewBackpressure(maxResults)
@@ -275,23 +311,32 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	}
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.members.self})
+	a.openCallbacks()
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
+		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.disabled, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
 		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
+		Disabled: a.disabled.has,
 	})
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = maintenance.New(maintenance.Options{
-		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.unattended, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
-		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
+		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []maintenance.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
 			{Name: "tell of endings", Every: endingsEvery, Do: a.endings.tell},
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
+			{Name: "drive cancellations of timers", Every: timerCancelEvery, Do: a.driveTimerCancellations},
+			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
+			{Name: "hold jobs of what is disabled", Every: holdEvery, Do: a.holdJobs},
+			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},
 			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
 			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
+			{Name: "count ends of runs", Every: countEndsEvery, Do: a.countEnds},
+			{Name: "look at the journal of ends", Every: journalLookEvery, Do: a.lookAtJournal},
+			{Name: "widen statistics", Every: widenEvery, Do: a.widenStatistics},
 			{Name: "compare time zones", Every: zoneWatchEvery, Do: (&zoneWatch{read: a.store.ReadPartitions, log: a.log.With("component", "cluster")}).look},
 		},
 	})
@@ -304,11 +349,6 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 // second finds its slot free.
 const maxResults = 16 * completer.ResultBatch
 
-// unattended leaves out what waits in memory.
-func (a *Admin) unattended(ids []domain.ExecutionID) []domain.ExecutionID {
-	return a.completer.Unattended(a.dispatcher.Unattended(ids))
-}
-
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
 	a.metrics.observeEnded(list)
@@ -319,7 +359,7 @@ func (a *Admin) ended(list []domain.Execution) {
 	a.dispatcher.Freed(list)
 	for i := range list {
 		switch list[i].State {
-		case domain.Failed, domain.TimedOut, domain.Lost:
+		case domain.Failed, domain.TimedOut, domain.Lost, domain.Missed:
 			a.alerting.Nudge() // its event is in the outbox
 			return
 		}

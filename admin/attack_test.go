@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
@@ -37,7 +38,8 @@ func runVictim(dir string) error {
 	defer stop()
 	a, err := admin.New(ctx, admin.Config{
 		DataDir: dir, HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0", AdminPassword: password,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Webhook: admin.WebhookConfig{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Logger:  slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err

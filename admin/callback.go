@@ -39,9 +39,9 @@ type endedInput struct {
 	Output    json.RawMessage `json:"output,omitempty"`
 }
 
-// fit leaves out what is no JSON, which a foreign executor may have sent, and
+// truncate leaves out what is no JSON, which a foreign executor may have sent, and
 // what would make the input longer than the wire takes.
-func (in *endedInput) fit() {
+func (in *endedInput) truncate() {
 	for _, part := range []*json.RawMessage{&in.Input, &in.Output} {
 		if !json.Valid(*part) {
 			*part = nil
@@ -134,7 +134,7 @@ func callbackRun(c store.Callback, v store.ExecutionView, spec *domain.JobSpec, 
 	if in.Error == "" && v.State != domain.Succeeded {
 		in.Error = v.Message
 	}
-	in.fit()
+	in.truncate()
 	input, err := json.Marshal(in)
 	if err != nil {
 		return domain.Execution{}, domain.Errorf(domain.CodeConflict, "encode the input of the callback: %w", err)

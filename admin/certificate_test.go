@@ -78,7 +78,7 @@ func TestCertificatesRequired(t *testing.T) {
 			shop := list.Items[0].ID
 			first := n.instances(shop)["online"]
 			require.NotEmpty(t, first)
-			n.do(http.MethodPost, "/api/v1/executors/"+shop+"/denials", map[string]string{"instanceId": first, "reason": "stolen"}, nil, 201)
+			n.do(http.MethodDelete, "/api/v1/instances/"+first+"?reason=stolen", nil, nil, 200)
 			n.do(http.MethodGet, "/api/v1/executors", nil, &list, 200)
 			require.Zero(t, list.Items[0].InstancesOnline, "it is seen at once")
 			require.Empty(t, n.instances(shop), "and in the list")

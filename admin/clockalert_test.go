@@ -44,9 +44,10 @@ func clockNode(t *testing.T, name string, db *gormstore.Store, clock *leaping) *
 // outbox is what the operators would be told.
 func outbox(t *testing.T, db *gormstore.Store) (out []domain.AlertEvent) {
 	t.Helper()
-	_, err := db.ExpandAlertEvents(t.Context(), 100, func(c store.AlertContext) []domain.Delivery {
-		out = append(out, c.Event)
-		return nil
+	_, err := db.ExpandAlertEvents(t.Context(), 100, func(b *store.AlertBatch) {
+		for i := range b.Events {
+			out = append(out, b.Events[i].Event)
+		}
 	})
 	require.NoError(t, err)
 	return out
@@ -93,4 +94,28 @@ func TestALeapOfTheClockIsTold(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, value)
 	}
+}
+
+// TestOverloadIsTold once an hour, however many nodes notice, and only when runs are
+// late because of it.
+func TestOverloadIsTold(t *testing.T) {
+	options := gormstore.Options{Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "c.db"), NewID: domain.NewIDSource(1, time.Now).Next}
+	require.NoError(t, gormstore.Migrate(t.Context(), options))
+	db, err := gormstore.Open(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	clock := &leaping{Nodes: db}
+	one, two := clockNode(t, "one", db, clock), clockNode(t, "two", db, clock)
+	require.NoError(t, one.overload(t.Context(), false, time.Hour), "the database was away: that is told otherwise")
+	require.NoError(t, one.overload(t.Context(), true, time.Second), "nobody notices a second")
+	require.Empty(t, outbox(t, db))
+	hours := map[string]bool{one.oncePerHour("overload"): true}
+	require.NoError(t, one.overload(t.Context(), true, time.Minute))
+	require.NoError(t, two.overload(t.Context(), true, time.Minute))
+	hours[two.oncePerHour("overload")] = true // it may have ended between the two
+	told := outbox(t, db)
+	require.NotEmpty(t, told)
+	require.LessOrEqual(t, len(told), len(hours))
+	require.Equal(t, domain.AlertOverload, told[0].Kind)
+	require.Equal(t, `node "one" is 1m0s late with planning; perhaps others are as well`, told[0].Detail)
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/hotset"
 )
 
 // Config is everything a node has to know. The zero value with a DataDir is a
@@ -26,6 +30,12 @@ type Config struct {
 	// "mysql://user:password@host:port/name" (also a plain driver DSN with a
 	// "mysql:" prefix).
 	Database string
+	// DatabasePassword is the password of a mysql:// Database that has none in it.
+	DatabasePassword string
+	// HotStore is a Redis that names the timers that are due, so that the database
+	// need not be searched for them: redis://user:password@host:port/db, or rediss://.
+	// Empty: there is none. Whatever becomes of it, no timer is lost or doubled.
+	HotStore string
 	// DatabaseWait is how long a node that starts waits for a database that does
 	// not answer before it gives up; 0 = as long as it takes, negative = not at all.
 	DatabaseWait time.Duration
@@ -35,6 +45,9 @@ type Config struct {
 	// NodeName is shown in the UI and sent to executors; default: the host's
 	// name and the HTTP port.
 	NodeName string
+	// NodeNumbers are those that this cluster's nodes may have in their ids, such as
+	// 17-32; empty = 1-1023. Cells have different ones.
+	NodeNumbers string
 	// HTTPAddress serves UI and API; default 127.0.0.1:8080.
 	HTTPAddress string
 	// MetricsAddress serves /metrics alone, in the clear; without a host it is
@@ -49,6 +62,9 @@ type Config struct {
 	AdvertiseAddress string
 	// BaseURL begins the links in mails and webhooks; default: http(s) and HTTPAddress.
 	BaseURL string
+	// RunbookURL is the page that alerts lead to for what to do, such as a copy of
+	// docs/guide/runbooks.md; the kind of the incident is its anchor. Empty: none.
+	RunbookURL string
 	// TLS for the UI and API, and for executors; empty = plain.
 	TLSCertFile, TLSKeyFile                 string
 	ExecutorTLSCertFile, ExecutorTLSKeyFile string
@@ -58,6 +74,9 @@ type Config struct {
 	// SecureCookies is "auto" (default: when a request came over TLS, or a trusted
 	// proxy says so), "always" or "never".
 	SecureCookies string
+	// Assistant says what assistants may do at /mcp, within their callers' rights:
+	// AssistantReads (default), AssistantWrites or AssistantOff.
+	Assistant string
 	// ExecutorCertificates is "off" (default), "optional" or "required": whether
 	// executors get certificates from the cluster's own authority, and whether a
 	// session needs one. It needs TLS for executors.
@@ -75,6 +94,9 @@ type Config struct {
 	// AdminPassword is the first administrator's password; default: a random
 	// one, see Admin.FirstLogin. Used only while there is no user at all.
 	AdminPassword string
+	// ProvisionFile declares tenants, executors, tokens, keys and users that New makes
+	// where they are missing; empty: none. A file with mistakes is a *ProvisionError.
+	ProvisionFile string
 	// SealingKeyFile holds the key that seals secrets in the database;
 	// default: a file in DataDir, made at the first start. Nodes that share a
 	// database need the same key.
@@ -83,13 +105,20 @@ type Config struct {
 	// scripts after they were deleted; default 90 days,
 	// at least one day.
 	RunRetention time.Duration
+	// TimerRetention is how long ended timers are kept, and so how long a repeated
+	// request is known; default 72 hours, at least one hour.
+	TimerRetention time.Duration
+	// Statistics bounds what is known of ends of runs.
+	Statistics StatisticsConfig
 	// LogRetention is how long handlers' logs are kept; default 30 days. Logs
 	// never outlive their run.
 	LogRetention time.Duration
 	// Logs bounds what handlers' logs may fill.
-	Logs    LogsConfig
-	Mail    MailConfig
-	Webhook WebhookConfig
+	Logs        LogsConfig
+	Mail        MailConfig
+	Webhook     WebhookConfig
+	Connections ConnectionsConfig
+	Alerts      AlertsConfig
 	// Operators are told when firing is held on all nodes: the database's clock
 	// leapt, or the database has lost commits.
 	Operators OperatorsConfig
@@ -192,6 +221,31 @@ type MailConfig struct {
 	Language string
 }
 
+// AlertsConfig says how often an incident is told.
+type AlertsConfig struct {
+	// Throttle is the least time between the first two messages; four times as long
+	// after each further one. 0 = 5 minutes.
+	Throttle time.Duration
+	// Repeat is the most time between two messages while it goes on. 0 = 4 hours.
+	Repeat time.Duration
+}
+
+func (c AlertsConfig) check() error {
+	for name, d := range map[string]time.Duration{"alert throttle": c.Throttle, "alert repeat": c.Repeat} {
+		if d != 0 && d < time.Second {
+			return fmt.Errorf("%s: %s is less than a second", name, d)
+		}
+	}
+	return nil
+}
+
+// policy is how incidents are told.
+func (c AlertsConfig) policy() domain.TellPolicy {
+	p := domain.DefaultTellPolicy
+	p.Throttle, p.Repeat = cmp.Or(c.Throttle, p.Throttle), cmp.Or(c.Repeat, p.Repeat)
+	return p
+}
+
 // OperatorsConfig says who is told of what concerns all jobs; empty: nobody, it
 // is logged and shown only.
 type OperatorsConfig struct {
@@ -215,6 +269,12 @@ func (o OperatorsConfig) check() error {
 	return nil
 }
 
+// ConnectionsConfig says where connections to brokers may lead.
+type ConnectionsConfig struct {
+	// AllowPrefixes are private networks that connections may lead to all the same.
+	AllowPrefixes []netip.Prefix
+}
+
 // WebhookConfig says where webhooks may go.
 type WebhookConfig struct {
 	// AllowPrefixes are private networks that webhooks may reach all the same.
@@ -226,15 +286,15 @@ func (c Config) withDefaults() (Config, error) {
 	if c.DataDir == "" {
 		return c, errors.New("data directory: must be set")
 	}
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return c, fmt.Errorf("data directory: %w", err)
-	}
 	setDefault(&c.HTTPAddress, "127.0.0.1:8080")
 	setDefault(&c.ExecutorAddress, "127.0.0.1:7070")
 	setDefault(&c.Database, "sqlite:"+filepath.Join(c.DataDir, "carillon.db"))
 	setDefault(&c.SealingKeyFile, filepath.Join(c.DataDir, "sealing.key"))
 	setDefault(&c.ExecutorCertificates, CertificatesOff)
 	setDefault(&c.Version, "dev")
+	if _, err := domain.ParseNodeNumbers(c.NodeNumbers); err != nil {
+		return c, err
+	}
 	if host, port, err := net.SplitHostPort(c.MetricsAddress); c.MetricsAddress != "" && err != nil {
 		return c, fmt.Errorf("address for metrics: %w", err)
 	} else if host == "" && c.MetricsAddress != "" {
@@ -244,17 +304,38 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RunRetention == 0 {
 		c.RunRetention = 90 * 24 * time.Hour
 	}
+	if c.LogRetention == 0 {
+		c.LogRetention = min(30*24*time.Hour, c.RunRetention)
+	}
+	if c.TimerRetention == 0 {
+		c.TimerRetention = 72 * time.Hour
+	}
+	if c.TimerRetention < time.Hour {
+		return c, fmt.Errorf("timer retention: %s is less than an hour", c.TimerRetention)
+	}
+	if err := c.Statistics.fill(); err != nil {
+		return c, err
+	}
 	setDefault(&c.Mail.TLS, "starttls")
 	setDefault(&c.Mail.Language, "en")
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	for name, keep := range map[string]time.Duration{"run retention": c.RunRetention, "log retention": c.LogRetention} {
-		if keep != 0 && keep < 24*time.Hour {
+		if keep < 24*time.Hour {
 			return c, fmt.Errorf("%s: %s is less than a day", name, keep)
 		}
 	}
-	if err := c.Operators.check(); err != nil {
+	if u, err := url.Parse(c.RunbookURL); c.RunbookURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || len(c.RunbookURL) > 400) {
+		return c, errors.New("runbook URL: must be an http or https address of up to 400 characters without #")
+	}
+	c.LogRetention = min(c.LogRetention, c.RunRetention) // logs never outlive their run
+	if c.HotStore != "" {
+		if err := hotset.CheckURL(c.HotStore); err != nil {
+			return c, err
+		}
+	}
+	if err := errors.Join(c.Alerts.check(), c.Operators.check()); err != nil {
 		return c, err
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
@@ -268,10 +349,29 @@ func (c Config) withDefaults() (Config, error) {
 	default:
 		return c, fmt.Errorf("secure cookies: %q is none of auto, always, never", c.SecureCookies)
 	}
+	switch setDefault(&c.Assistant, AssistantReads); c.Assistant {
+	case AssistantOff, AssistantReads, AssistantWrites:
+	default:
+		return c, fmt.Errorf("mcp: %q is none of off, read, write", c.Assistant)
+	}
 	if err := c.checkBind("UI and API", c.HTTPAddress, c.TLSCertFile != ""); err != nil {
 		return c, err
 	}
 	return c, c.checkBind("executors", c.ExecutorAddress, c.ExecutorTLSCertFile != "")
+}
+
+// Values of Config.Assistant.
+const (
+	AssistantOff    = "off"
+	AssistantReads  = "read"
+	AssistantWrites = "write"
+)
+
+func (c Config) makeDataDir() error {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
 }
 
 func setDefault(field *string, value string) {
@@ -304,6 +404,9 @@ func isLoopback(host string) bool {
 
 // database splits Database into driver and data source.
 func (c Config) database() (driver, dsn string, err error) {
+	if c.DatabasePassword != "" && !strings.HasPrefix(c.Database, "mysql://") {
+		return "", "", errors.New("database password: it is for a database of the form mysql://user@host:port/name; leave it out")
+	}
 	switch {
 	case strings.HasPrefix(c.Database, "sqlite:"):
 		return "sqlite", strings.TrimPrefix(c.Database, "sqlite:"), nil
@@ -316,6 +419,12 @@ func (c Config) database() (driver, dsn string, err error) {
 			return "", "", errors.New("database: expected mysql://user:password@host:port/name")
 		}
 		user, host, name := rest[:at+1], rest[at+1:at+1+slash], rest[at+1+slash:]
+		if c.DatabasePassword != "" {
+			if at < 1 || strings.Contains(user, ":") {
+				return "", "", errors.New("database password: the database has to name a user and no password, as in mysql://user@host:port/name")
+			}
+			user = user[:at] + ":" + c.DatabasePassword + "@"
+		}
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(host, "3306")
 		}

@@ -15,6 +15,7 @@ import (
 // code are refused and told, those that are there stay, and another token's
 // instance of the same build makes up for it.
 func TestATokenThatMayNotDeclareJobs(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nil)
 	access, err := n.admin.Provision(t.Context(), "shop")
 	require.NoError(t, err)

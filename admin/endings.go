@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -80,11 +81,7 @@ func (s *endings) tell(ctx context.Context) error {
 	counts, beyond := s.counts, s.beyond
 	s.counts, s.beyond = nil, 0
 	s.mu.Unlock()
-	keys := make([]ending, 0, len(counts))
-	for key := range counts {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b ending) int {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b ending) int {
 		return cmp.Or(cmp.Compare(counts[b].count, counts[a].count), cmp.Compare(counts[a].first, counts[b].first))
 	})
 	for i, key := range keys {

@@ -4,17 +4,21 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/chat"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
-	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/publish"
+	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/internal/assistant"
 )
 
 // buildFront constructs what people see: API, UI and alerts.
@@ -24,21 +28,31 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		return err
 	}
 	a.alerting = alerting.New(alerting.Options{
-		Operators: alerting.Operators(a.config.Operators),
-		Store:     a.store, Senders: a.traced(senders), BaseURL: a.config.BaseURL, Logger: a.log, Metrics: a.metrics.registry,
+		Operators: alerting.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
+		Store: a.store, Senders: a.traced(senders), Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.registry,
 		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
+	a.publisher = publish.New(publish.Options{
+		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
+	})
 	front, err := api.New(api.Deps{
-		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now,
-		CallJob: func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error) {
-			return a.callJobs().For(ctx, executor, handler, calljob.Call)
-		},
+		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
+		CallJob: a.callJobs().For, Held: a.leases.Held, TimersSet: a.timersSet,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
-		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack,
+		Publish: func(ctx context.Context, m domain.Message) (bool, error) {
+			err := a.publisher.Try(ctx, m)
+			return publish.IsPermanent(err), err
+		},
+		DisabledChanged: a.disabledChanged,
+		Channels:        channels{a.alerting},
+		Weights:         weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
+		Ready:     a.ready,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
-		UI: a.config.UI, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
+		Assistant: a.assistant(),
+		UI:        a.config.UI, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
+		LogRetention:  a.config.LogRetention,
 		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
 		SecureCookies: api.SecureCookies(a.config.SecureCookies), TrustedProxies: a.config.TrustedProxies,
 	})
@@ -52,11 +66,26 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	if first.Created && first.Password != "" {
 		a.firstLogin = &Login{Username: first.Username, Password: first.Password}
 	}
+	if err := a.applyProvision(ctx); err != nil {
+		return err
+	}
 	if a.scrapes != nil {
-		a.scrapes.open(api.MetricsAlone(a.metrics.registry))
+		a.scrapes.open(api.MetricsOnly(a.metrics.registry))
 	}
 	a.front.open(front)
 	return nil
+}
+
+// assistant makes what answers assistants, if there is to be anything.
+func (a *Admin) assistant() func(http.Handler) api.Assistant {
+	if a.config.Assistant == AssistantOff {
+		return nil
+	}
+	return func(front http.Handler) api.Assistant {
+		return assistant.NewHandler(assistant.HandlerOptions{
+			API: front, Page: a.config.BaseURL, Writes: a.config.Assistant == AssistantWrites, Version: a.config.Version, Logger: a.log.With("component", "mcp"),
+		})
+	}
 }
 
 // senders are the channels that are configured. Without a mail server, mails
@@ -66,20 +95,37 @@ func (a *Admin) senders(box *secret.Box) ([]alerting.Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []alerting.Sender{webhook.New(webhook.Options{
-		AllowPrefixes: a.config.Webhook.AllowPrefixes, Opener: box, Language: language, UserAgent: "carillon/" + a.config.Version,
-	})}
+	client := post.New(post.Options{AllowPrefixes: a.config.Webhook.AllowPrefixes, UserAgent: "carillon/" + a.config.Version})
+	out := append(chat.New(chat.Options{Client: client, Language: language}), webhook.New(webhook.Options{Client: client, Opener: box, Language: language}))
 	if a.config.Mail.Host == "" {
 		return out, nil
 	}
-	m := a.config.Mail
-	sender, err := mail.New(mail.Config{
-		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language,
-	})
+	sender, err := a.config.Mail.sender(language)
 	if err != nil {
 		return nil, err
 	}
 	return append(out, sender), nil
+}
+
+func (m MailConfig) sender(language alerting.Language) (*mail.Sender, error) {
+	return mail.New(mail.Config{
+		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language,
+	})
+}
+
+// channels lets the API render and try alert channels.
+type channels struct{ *alerting.Service }
+
+func (channels) CheckTemplates(spec *domain.AlertChannelSpec) error {
+	return alerting.CheckTemplates(spec)
+}
+
+// timersSet lets the planner look at once when a timer is due within what it
+// claims ahead.
+func (a *Admin) timersSet(first time.Time) {
+	if first.Sub(a.clock.Now()) < scheduler.LookAhead {
+		a.planner.Nudge()
+	}
 }
 
 // runner lets the API begin and end runs.
@@ -98,4 +144,16 @@ func (r runner) SendCancel(e domain.Execution) { r.a.dispatcher.SendCancel(e) }
 
 func (r runner) WaitFinished(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
 	return r.a.completer.WaitFinished(ctx, tenant, id)
+}
+
+// silentTooLong is when a node that cannot write is not ready any more: it has lost its
+// partitions long before, and the others have them.
+const silentTooLong = 10 * time.Second
+
+// ready says why requests should go to another node; nil: they need not.
+func (a *Admin) ready(ctx context.Context) error {
+	if silent := a.leases.Silent(); silent > silentTooLong {
+		return domain.Errorf(domain.CodeUnavailable, "the node has not been able to write to its database for %s", silent.Round(time.Second))
+	}
+	return a.store.Ping(ctx)
 }

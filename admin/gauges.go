@@ -2,11 +2,13 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/hotset"
 )
 
 // exportGauges registers what is read from the rooms when a scrape asks.
@@ -26,11 +28,20 @@ func (a *Admin) exportGauges() {
 		}
 		return n
 	})
+	m.number("carillon_maintenance", "Scopes (cluster, tenants, executors) of which nothing starts because of maintenance, as this node knows.", func() int {
+		return len(a.store.KnownMaintenances().Stopping(a.clock.Now()))
+	})
 	m.number("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
 	m.seconds("carillon_outbox_lag_seconds", "How long the oldest alert that could be told has waited in the outbox; looked at every few seconds.", func() time.Duration {
 		return time.Duration(a.outboxLag.Load())
 	})
-	m.registry.MustRegister(a.queueReading(), a.gatewayReading(), a.poolReading(), a.inletReading())
+	m.number("carillon_statistics_journal_rows", fmt.Sprintf("Rows of the journal of ends of runs that wait to be added to statistics, %d at most; looked at every 10 s.", journalLookMost), func() int {
+		return int(a.endsWaiting.Load())
+	})
+	m.seconds("carillon_statistics_journal_age_seconds", "How long the oldest ends of runs have waited to be added to statistics; looked at every 10 s.", func() time.Duration {
+		return time.Duration(a.endsAge.Load())
+	})
+	m.registry.MustRegister(a.queueReading(), a.gatewayReading(), a.poolReading(), a.inletReading(), a.hotReading())
 }
 
 // outboxLookEvery is how often the outbox's lag is read.
@@ -42,6 +53,35 @@ func (a *Admin) lookAtOutbox(ctx context.Context) error {
 		a.outboxLag.Store(int64(lag))
 	}
 	return err
+}
+
+// hotReading is what became of timers in the hot store; all of it is 0 without one.
+func (a *Admin) hotReading() *reading {
+	r := &reading{}
+	timers := r.desc("carillon_hot_store_timers_total", "Timers in the hot store: copied ahead of their time, added when they were set, dropped (set, and left to the database), named as due.", "result")
+	looks := r.desc("carillon_hot_store_looks_total", "Looks for the due timers of a partition that the hot store answered (redis) or left to the database, while it is configured.", "result")
+	failures := r.desc("carillon_hot_store_failures_total", "Times that the hot store did not answer, answered too late or had lost timers. After each the database is asked for 5 s or more.")
+	available := r.desc("carillon_hot_store_available", "1 while a hot store is configured and works.")
+	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
+		var s hotset.Stats
+		if a.hot != nil {
+			s = a.hot.Stats()
+		}
+		count := func(desc int, n int64, labels ...string) { emit(desc, prometheus.CounterValue, float64(n), labels...) }
+		count(timers, s.Copied, "copied")
+		count(timers, s.Added, "added")
+		count(timers, s.Dropped, "dropped")
+		count(timers, s.Found, "named")
+		count(looks, s.Known, "redis")
+		count(looks, s.Unknown, "database")
+		count(failures, s.Failures)
+		works := 0.0
+		if s.Available {
+			works = 1
+		}
+		emit(available, prometheus.GaugeValue, works)
+	}
+	return r
 }
 
 // queueReading is the length of the queues between the steps.
@@ -109,7 +149,7 @@ func (a *Admin) inletReading() *reading {
 		emit(open, prometheus.GaugeValue, float64(c.Open))
 		emit(ended, prometheus.CounterValue, float64(c.Evicted), "evicted")
 		emit(ended, prometheus.CounterValue, float64(c.Refused), "refused")
-		emit(ended, prometheus.CounterValue, float64(c.Crowded), "crowded")
+		emit(ended, prometheus.CounterValue, float64(c.ProbeOnly), "crowded")
 	}
 	return r
 }

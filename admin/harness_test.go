@@ -33,6 +33,7 @@ const password = "a long test password"
 type node struct {
 	t     *testing.T
 	admin *admin.Admin
+	url   string // of its API
 	dir   string // the data directory
 	token string
 	stop  func()
@@ -55,7 +56,7 @@ func startNode(t *testing.T, change func(*admin.Config)) *node {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	n := &node{t: t, admin: a, dir: config.DataDir}
+	n := &node{t: t, admin: a, url: a.URL(), dir: config.DataDir}
 	var once sync.Once
 	n.stop = func() {
 		once.Do(func() {
@@ -99,7 +100,7 @@ func (n *node) do(method, path string, in, out any, status int) {
 		require.NoError(n.t, err)
 		body = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(n.t.Context(), method, n.admin.URL()+path, body)
+	req, err := http.NewRequestWithContext(n.t.Context(), method, n.url+path, body)
 	require.NoError(n.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	if n.token != "" {

@@ -34,23 +34,37 @@ type holds struct {
 	begun   bool           // epoch is known
 	saved   domain.History
 	savedAt time.Time
+	unsaved bool // it was told that this fails
 }
 
 // openHistory compares the database with what an earlier life of this node
 // wrote down, before anything is started.
 func (a *Admin) openHistory(ctx context.Context, cluster string) error {
 	a.historyPath, a.clusterID = filepath.Join(a.config.DataDir, historyFile), cluster
-	raw, err := os.ReadFile(a.historyPath)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	known, err := knownHistory(a.config.DataDir, cluster)
+	if err != nil {
 		return fmt.Errorf("read what is known of the database: %w", err)
 	}
-	if of, known, ok := strings.Cut(strings.TrimSpace(string(raw)), " "); ok && of == cluster {
-		a.store.RememberHistory(domain.ParseHistory(known))
+	if known != (domain.History{}) {
+		a.store.RememberHistory(known)
 	}
 	if _, err := a.store.ReadPartitions(ctx); err != nil {
 		return fmt.Errorf("compare the database with what is known of it: %w", err)
 	}
 	return nil
+}
+
+// knownHistory is what a node with this data directory has written down of a
+// cluster's database; zero = nothing.
+func knownHistory(dataDir, cluster string) (domain.History, error) {
+	raw, err := os.ReadFile(filepath.Join(dataDir, historyFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return domain.History{}, err
+	}
+	if of, known, ok := strings.Cut(strings.TrimSpace(string(raw)), " "); ok && of == cluster {
+		return domain.ParseHistory(known), nil
+	}
+	return domain.History{}, nil
 }
 
 // watchHolds runs until ctx ends.
@@ -153,10 +167,13 @@ func (a *Admin) saveHistory(h *holds) {
 		err = os.Rename(part, a.historyPath)
 	}
 	if err != nil {
-		a.log.Warn("what is known of the database cannot be written down", "component", "history", "err", err)
+		if !h.unsaved {
+			a.log.Warn("what is known of the database cannot be written down", "component", "history", "err", err)
+		}
+		h.unsaved = true
 		return
 	}
-	h.saved = known
+	h.saved, h.unsaved = known, false
 }
 
 // rolledBack is a gauge.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -15,6 +16,9 @@ import (
 // are none. It changes nothing.
 func PendingSQL(ctx context.Context, config Config) (string, error) {
 	options, err := config.storeOptions()
+	if err == nil {
+		err = config.makeDataDir()
+	}
 	if err != nil {
 		return "", err
 	}
@@ -24,6 +28,9 @@ func PendingSQL(ctx context.Context, config Config) (string, error) {
 // Migrate brings the tables up to date, as New does.
 func Migrate(ctx context.Context, config Config) error {
 	options, err := config.storeOptions()
+	if err == nil {
+		err = config.makeDataDir()
+	}
 	if err != nil {
 		return err
 	}
@@ -40,8 +47,9 @@ func (c Config) storeOptions() (gormstore.Options, error) {
 		return gormstore.Options{}, err
 	}
 	return gormstore.Options{
-		Driver: driver, DSN: dsn, Logger: c.Logger, NextFire: timing.Next, FiresPerMinute: timing.FiresPerMinute,
-		LogLimits: store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
+		Driver: driver, DSN: dsn, Logger: c.Logger, AllowMultiWriter: c.AllowMultiWriter, NextFire: timing.Next, FiresPerMinute: timing.FiresPerMinute,
+		NoStatistics: c.Statistics.Off,
+		LogLimits:    store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
 	}, nil
 }
 
@@ -51,6 +59,9 @@ func (a *Admin) openStore(ctx context.Context) error {
 		return err
 	}
 	if err := gormstore.Probe(ctx, options); err != nil {
+		return err
+	}
+	if err := a.config.refuseServer(ctx, options); err != nil {
 		return err
 	}
 	if err := gormstore.Migrate(ctx, options); err != nil {
@@ -72,6 +83,39 @@ func (a *Admin) openStore(ctx context.Context) error {
 	return a.checkDatabase(ctx)
 }
 
+// refuseServer looks at the database server before a table is made in it: a
+// server that does not do would fail there with less to say.
+func (c Config) refuseServer(ctx context.Context, options gormstore.Options) (err error) {
+	s, err := gormstore.OpenReader(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	d, err := s.DescribeServer(ctx)
+	if err != nil || d.ReadOnly { // then it is waited for
+		return err
+	}
+	return c.refusal(d.Findings)
+}
+
+// refusal is of those findings with which promises cannot be kept.
+func (c Config) refusal(findings []domain.Finding) error {
+	var fatal []error
+	for _, f := range findings {
+		if c.refuses(f) {
+			fatal = append(fatal, errors.New(f.Message))
+		}
+	}
+	if len(fatal) > 0 {
+		return fmt.Errorf("refuse the database: %w", errors.Join(fatal...))
+	}
+	return nil
+}
+
+func (c Config) refuses(f domain.Finding) bool {
+	return f.Fatal && !(f.Code == "multi_writer" && c.AllowMultiWriter)
+}
+
 // checkDatabase refuses a database with which promises cannot be kept, and
 // names what weakens them.
 func (a *Admin) checkDatabase(ctx context.Context) error {
@@ -81,16 +125,10 @@ func (a *Admin) checkDatabase(ctx context.Context) error {
 	}
 	log := a.log.With("component", "database")
 	log.Info("database", "kind", d.Kind, "version", d.Version, "role", d.Role)
-	var fatal []error
 	for _, f := range d.Findings {
-		if f.Fatal && !(f.Code == "multi_writer" && a.config.AllowMultiWriter) {
-			fatal = append(fatal, errors.New(f.Message))
-			continue
+		if !a.config.refuses(f) {
+			log.Warn("the database endangers a promise", "finding", f.Code, "what", f.Message)
 		}
-		log.Warn("the database endangers a promise", "finding", f.Code, "what", f.Message)
 	}
-	if len(fatal) > 0 {
-		return fmt.Errorf("refuse the database: %w", errors.Join(fatal...))
-	}
-	return nil
+	return a.config.refusal(d.Findings)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 const (
@@ -64,7 +65,7 @@ func TestMinimalPythonExecutor(t *testing.T) {
 // TestMinimalPythonExecutorOverTLS: as it is run by hand, inside TLS.
 func TestMinimalPythonExecutorOverTLS(t *testing.T) {
 	t.Parallel()
-	certFile, keyFile := certificateFiles(t)
+	certFile, keyFile := testenv.CertificateFiles(t)
 	n := startNode(t, func(c *admin.Config) { c.ExecutorTLSCertFile, c.ExecutorTLSKeyFile = certFile, keyFile })
 	startPython(t, n, minimalPython, "", "CARILLON_EXECUTOR_TLS_CA="+certFile)
 	n.registered()

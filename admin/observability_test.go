@@ -200,8 +200,16 @@ func TestDashboardAndRulesAskForWhatIsThere(t *testing.T) {
 		}
 	}
 
-	doc, err := os.ReadFile(metricsDoc)
+	doc, err := os.ReadFile("../docs/guide/runbooks.md")
 	require.NoError(t, err)
+	sections := strings.Count(string(doc), "\n### ")
+	for _, kind := range []string{
+		"run_failed", "run_timed_out", "run_lost", "run_missed", "no_executor", "recovered", "run_late", "run_long", "job_absent",
+		"clock_jump", "db_rollback", "executor_flapping", "overload", "row_set_aside",
+	} {
+		require.Regexp(t, runbook(kind), string(doc), "docs/guide/runbooks.md says what to do about %s", kind)
+		sections--
+	}
 	raw, err = os.ReadFile("../docs/observability/alerts.yml")
 	require.NoError(t, err)
 	var file rules
@@ -213,10 +221,12 @@ func TestDashboardAndRulesAskForWhatIsThere(t *testing.T) {
 			list = append(list, expression{"alert " + r.Alert, r.Expr})
 			require.Contains(t, []string{"info", "warning", "critical"}, r.Labels["severity"], r.Alert)
 			require.NotEmpty(t, r.Annotations["summary"], r.Alert)
-			require.Equal(t, "docs/guide/metrics.md#"+strings.ToLower(r.Alert), r.Annotations["runbook"], r.Alert)
-			require.Regexp(t, `(?m)^### `+r.Alert+`\n\n\S.{40,}`, string(doc), "docs/guide/metrics.md says what to do about %s", r.Alert)
+			require.True(t, strings.HasSuffix(r.Annotations["runbook_url"], "/docs/guide/runbooks.md#"+strings.ToLower(r.Alert)), r.Alert)
+			require.Regexp(t, runbook(r.Alert), string(doc), "docs/guide/runbooks.md says what to do about %s", r.Alert)
+			sections--
 		}
 	}
+	require.Zero(t, sections, "each section of docs/guide/runbooks.md is of a rule or a kind")
 	require.Greater(t, len(list), 60, "all were read")
 	for _, e := range list {
 		for _, problem := range judge(e.text, all, asked) {
@@ -228,6 +238,11 @@ func TestDashboardAndRulesAskForWhatIsThere(t *testing.T) {
 			t.Errorf("%s is on no panel and in no rule", name)
 		}
 	}
+}
+
+// runbook is what a section about an alert looks like.
+func runbook(name string) string {
+	return `(?m)^### ` + name + `\n\n\S.*\n\n\*Users notice\*: .*\n\n(?:    .*\n)+\n\S.*\n\n\*Wake\*: `
 }
 
 var (

@@ -2,9 +2,11 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
@@ -17,15 +19,25 @@ type observed struct {
 	*gormstore.Store
 	metrics *metrics
 	tracer  *tracing.Tracer // nil: no traces
+	hot     *hotset.Set     // nil: there is none
 	now     func() time.Time
+	missed  func() // an event of runs that were missed is in the outbox
 }
 
 func (a *Admin) observed() observed {
-	return observed{a.store, a.metrics, a.tracer, a.clock.Now}
+	return observed{a.store, a.metrics, a.tracer, a.hot, a.clock.Now, func() { a.alerting.Nudge() }}
 }
 
 // ClaimDueTriggers implements store.Triggers.
 func (o observed) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+	out, err := o.tracedClaim(ctx, p)
+	if slices.ContainsFunc(out.Executions, func(e domain.Execution) bool { return e.MissedUntold() }) {
+		o.missed()
+	}
+	return out, err
+}
+
+func (o observed) tracedClaim(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
 	if o.tracer == nil {
 		return o.Store.ClaimDueTriggers(ctx, p)
 	}
@@ -45,6 +57,54 @@ func (o observed) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggers
 		begun[out.Executions[i].ID].Done()
 	}
 	return out, err
+}
+
+// ClaimDueTimers implements store.DueTimers.
+func (o observed) ClaimDueTimers(ctx context.Context, p store.ClaimDueTimersParams) (store.ClaimedTimers, error) {
+	begun := map[domain.ExecutionID]*tracing.Trigger{}
+	if o.tracer != nil {
+		p.Begin = func(e *domain.Execution) { begun[e.ID] = o.tracer.Fire(e) }
+	}
+	if o.hot != nil {
+		p.Hot = o.hot
+	}
+	out, err := o.Store.ClaimDueTimers(ctx, p)
+	for i := range out.Executions {
+		begun[out.Executions[i].ID].Done()
+	}
+	return out, err
+}
+
+// SetTimers implements store.Timers.
+func (o observed) SetTimers(ctx context.Context, p store.SetTimersParams) []store.SetTimerResult {
+	out := o.Store.SetTimers(ctx, p)
+	var set []*store.TimerView
+	for i := range out {
+		if out[i].Err == nil && out[i].Outcome != domain.TimerKept {
+			set = append(set, &out[i].View)
+		}
+	}
+	o.putHot(set...)
+	return out
+}
+
+// RescheduleTimer implements store.TimerEdits.
+func (o observed) RescheduleTimer(ctx context.Context, p store.RescheduleTimerParams) (store.TimerView, error) {
+	v, err := o.Store.RescheduleTimer(ctx, p)
+	if err == nil {
+		o.putHot(&v)
+	}
+	return v, err
+}
+
+// putHot tells the hot store of timers that were set or moved.
+func (o observed) putHot(set ...*store.TimerView) {
+	if o.hot == nil {
+		return
+	}
+	o.hot.Put(domain.Collect(set, func(v **store.TimerView) store.HotTimer {
+		return store.HotTimer{ID: (*v).ID, Tenant: (*v).TenantID, Partition: (*v).Partition, FireAt: (*v).FireAt}
+	}))
 }
 
 // CreateExecution implements store.Executions.

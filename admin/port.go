@@ -45,7 +45,7 @@ func (p *port) serve(l net.Listener, in *httpconn.Limiter, what string, handler 
 		ReadHeaderTimeout: 5 * time.Second, // and what the API adds
 	}
 	web.ServerTimeouts(p.server)
-	in.Serve(p.server, web.Probes(), web.Crowded)
+	in.Serve(p.server, web.Probes(), web.Overloaded)
 	go func() { // ends with stop, which Run and Close call
 		defer close(p.ended)
 		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

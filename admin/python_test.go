@@ -1,8 +1,6 @@
 package admin_test
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"net/http"
 	"os"
 	"os/exec"
@@ -131,26 +129,13 @@ func (n *node) in(t *testing.T) *node {
 // TestPythonExecutorOverTLS: the same bytes, inside TLS.
 func TestPythonExecutorOverTLS(t *testing.T) {
 	t.Parallel()
-	certFile, keyFile := certificateFiles(t)
+	certFile, keyFile := testenv.CertificateFiles(t)
 	n := startNode(t, func(c *admin.Config) { c.ExecutorTLSCertFile, c.ExecutorTLSKeyFile = certFile, keyFile })
 	startPython(t, n, pythonShop, "", "CARILLON_EXECUTOR_TLS_CA="+certFile)
 	n.registered()
 	id := n.runNow(n.newJob("shop", "pay", nil), nil)
 	n.until(id, "succeeded")
 	n.logContains(id, "began", "done")
-}
-
-// certificateFiles writes a certificate for loopback and its key.
-func certificateFiles(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	cert, _ := testenv.Certificate(t)
-	dir := t.TempDir()
-	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
-	require.NoError(t, err)
-	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
-	return certFile, keyFile
 }
 
 // TestPythonExecutorIsKilled: without a journal on disk, the lease's end says

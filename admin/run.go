@@ -28,8 +28,8 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	notice.Go(func() { a.awaitStop(ctx, work, stopWork) })
 	defer notice.Wait()
 	defer stopWork() // before the wait
-	// Four generations: intake (what begins new work) ends first, service (what
-	// finishes work under way) after it, then the queues, and the front last.
+	// Five generations: intake (what begins new work) ends first, then this node's own
+	// calls, service (what finishes work under way), the queues, and the front last.
 	intake, intakeCtx := errgroup.WithContext(work)
 	serviceCtx, stopService := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopService()
@@ -41,14 +41,23 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Reached) })
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
 	service.Go(func() error { a.denials.Run(serviceCtx); return nil })
+	service.Go(func() error { a.watchDisabled(serviceCtx); return nil })
+	service.Go(func() error { return a.publisher.Run(serviceCtx) })
 	if a.authority != nil {
 		service.Go(func() error { a.authority.Run(serviceCtx); return nil })
 	}
 	queuesCtx, stopQueues := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopQueues()
 	flushed := a.runQueues(queuesCtx)
+	callbacksCtx, stopCallbacks := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCallbacks()
+	var callbacks sync.WaitGroup
+	callbacks.Go(func() { a.callbacks.Run(callbacksCtx) })
 	intake.Go(func() error { return a.leases.Run(intakeCtx) })
 	intake.Go(func() error { a.planner.Run(intakeCtx); return nil })
+	if a.hot != nil {
+		intake.Go(func() error { a.hot.Run(intakeCtx); return nil })
+	}
 	intake.Go(func() error { a.timer.Run(intakeCtx); return nil })
 	intake.Go(func() error { return a.sweeper.Run(intakeCtx) })
 	intake.Go(func() error { return a.alerting.Run(intakeCtx) })
@@ -76,6 +85,8 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	}
 	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
+	stopCallbacks()
+	callbacks.Wait() // what is under way ends, and is handed over
 	a.gateway.Drain(0)
 	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopHandOver)
 	a.gateway.Settle(handOver)

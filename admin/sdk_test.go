@@ -197,6 +197,16 @@ func TestCallbacksFollowARun(t *testing.T) {
 	}
 }
 
+// askedFor counts the questions about runs that are known.
+type askedFor struct{ runs atomic.Int32 }
+
+func (a *askedFor) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet {
+		a.runs.Add(1)
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
 // TestProxiesCallARemoteExecutor over real HTTP, with a key that may do nothing else.
 func TestProxiesCallARemoteExecutor(t *testing.T) {
 	for name, database := range databases {
@@ -222,7 +232,8 @@ func TestProxiesCallARemoteExecutor(t *testing.T) {
 			n.startExecutor("bank", nil, register)
 			var key struct{ Secret string }
 			n.do(http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "billing", "role": "caller", "callExecutors": []string{"shop"}}, &key, 201)
-			client, err := remote.New(remote.Config{URL: n.admin.URL(), Key: key.Secret})
+			var asked askedFor
+			client, err := remote.New(remote.Config{URL: n.admin.URL(), Key: key.Secret, HTTP: &http.Client{Transport: &asked}})
 			require.NoError(t, err)
 			ctx := t.Context()
 
@@ -249,8 +260,10 @@ func TestProxiesCallARemoteExecutor(t *testing.T) {
 			require.Equal(t, before+1, entered.Load(), "one run for one key")
 
 			waiting, cancel := context.WithCancelCause(ctx)
+			polls := asked.runs.Load()
 			go func() {
-				n.eventually(func() bool { return entered.Load() == before+2 }, func() string { return "the call does not arrive" })
+				// A handler may be entered before its caller knows the run, which goes on then.
+				n.eventually(func() bool { return entered.Load() == before+2 && asked.runs.Load() > polls }, func() string { return "the call does not arrive" })
 				cancel(errors.New("the caller has gone"))
 			}()
 			_, err = remote.Call[reply](waiting, client, "shop", "greet", greeting{"wait"})

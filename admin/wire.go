@@ -39,7 +39,7 @@ func (t target) Idempotent(handler string) bool {
 }
 func (t target) Closed() bool              { return t.s.Closed() }
 func (t target) Weight(handler string) int { return t.s.Weight(handler) }
-func (t target) Crowded() bool             { return t.s.Crowded() }
+func (t target) SendQueueFull() bool       { return t.s.SendQueueFull() }
 func (t target) Spare() int                { return t.s.Spare() }
 func (t target) Reserve(id domain.ExecutionID, fence int64, weight, input int) bool {
 	return t.s.Reserve(int64(id), fence, weight, input)
@@ -143,12 +143,16 @@ func (t target) SendStepAcks(acks []completer.StepAck) {
 
 // fleet is dispatch's view of the gateway.
 type fleet struct {
-	g       *gateway.Gateway
-	traced  bool
-	scripts *deliverer
+	g        *gateway.Gateway
+	disabled *disabled
+	traced   bool
+	scripts  *deliverer
 }
 
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
+	if f.disabled.has(tenant, executor) {
+		return nil
+	}
 	sessions := f.g.Sessions(tenant, executor, handler)
 	out := make([]dispatch.Target, len(sessions))
 	room := false
@@ -184,11 +188,11 @@ type sink struct {
 	traced    bool
 }
 
-func (k *sink) Joined(s *gateway.Session) { k.dispatch.Room(s.Executor, s.Instance, s.Free()) }
+func (k *sink) Joined(s *gateway.Session) { k.dispatch.SlotsFreed(s.Executor, s.Instance, s.Free()) }
 
 // Freed lets as many wait no longer as have left: what was let go before has
 // perhaps not reserved its room yet, and would be counted again.
-func (k *sink) Freed(s *gateway.Session, n int) { k.dispatch.Room(s.Executor, s.Instance, n) }
+func (k *sink) Freed(s *gateway.Session, n int) { k.dispatch.SlotsFreed(s.Executor, s.Instance, n) }
 
 // Doubted takes back what the instance has not answered, and lets the other
 // nodes hear at once how many instances this one reaches.
@@ -222,9 +226,9 @@ func (k *sink) SettleInventories(ctx context.Context, list []store.SettleInvento
 	return k.dispatch.SettleInventories(ctx, list)
 }
 
-// EndUnheld lets waiters, limits and the timer hear of what has ended.
-func (k *sink) EndUnheld(ctx context.Context, p store.EndUnheldParams) error {
-	out, err := k.store.EndUnheld(ctx, p)
+// EndOrphans lets waiters, limits and the timer hear of what has ended.
+func (k *sink) EndOrphans(ctx context.Context, p store.EndOrphansParams) error {
+	out, err := k.store.EndOrphans(ctx, p)
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,18 @@ type Config struct {
 	Addresses []string
 
 	// Token is the join token ("cjt_…") that an administrator made for this
-	// executor. Required. CARILLON_EXECUTOR_TOKEN
+	// executor. Required. CARILLON_EXECUTOR_TOKEN, or a file named by
+	// CARILLON_EXECUTOR_TOKEN_FILE
 	Token Secret
 
 	// TLS protects the connections. Nil means plain TCP, unless one of the
 	// CARILLON_EXECUTOR_TLS… variables is set; see [TLS].
 	TLS *TLS
+
+	// Dial opens the connections to admin nodes, for example through a proxy; TLS, if
+	// it is set, is spoken over what it returns, and the variables for TLS do not
+	// count. It has to return when ctx ends. Default nil: TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 
 	// InstanceName tells this process from the others of the executor, and should
 	// be the same when it is started anew. Default: the host's name and six digits
@@ -184,7 +190,7 @@ func (c *Config) validate() error {
 		}
 	}
 	if c.Token == "" {
-		wrong("no join token: set Config.Token or %s", envToken)
+		wrong("no join token: set Config.Token, %s or %s", envToken, envTokenFile)
 	}
 	if c.InstanceName != "" {
 		if err := checkName(c.InstanceName); err != nil {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ const (
 	envName       = "CARILLON_EXECUTOR_NAME"
 	envAddresses  = "CARILLON_EXECUTOR_ADDRESSES"
 	envToken      = "CARILLON_EXECUTOR_TOKEN"
+	envTokenFile  = "CARILLON_EXECUTOR_TOKEN_FILE"
 	envInstance   = "CARILLON_EXECUTOR_INSTANCE"
 	envVersion    = "CARILLON_EXECUTOR_VERSION"
 	envGeneration = "CARILLON_EXECUTOR_GENERATION"
@@ -36,6 +38,15 @@ func (c *Config) fromEnv(getenv func(string) string) error {
 	}
 	fill(&c.Name, envName)
 	fill((*string)(&c.Token), envToken)
+	if path := getenv(envTokenFile); c.Token == "" && path != "" {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", envTokenFile, err)
+		}
+		if c.Token = Secret(strings.TrimSpace(string(raw))); c.Token == "" {
+			return fmt.Errorf("%s: %s is empty", envTokenFile, path)
+		}
+	}
 	fill(&c.InstanceName, envInstance)
 	fill(&c.Version, envVersion)
 	fill(&c.JournalDir, envJournal)
@@ -80,7 +91,7 @@ func (c *Config) fromEnv(getenv func(string) string) error {
 			c.Labels[strings.TrimSpace(key)] = strings.TrimSpace(value)
 		}
 	}
-	if c.TLS == nil {
+	if c.TLS == nil && c.Dial == nil {
 		t := TLS{
 			CAFile:     getenv(envTLSCA),
 			CertFile:   getenv(envTLSCert),

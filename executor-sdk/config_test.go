@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,20 @@ func TestConfigIsFilledFromTheEnvironment(t *testing.T) {
 	require.Equal(t, &TLS{CAFile: "ca.pem", ServerName: "admin"}, c.TLS)
 }
 
+func TestTheTokenIsReadFromAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(path, []byte("cjt_x\n"), 0o600))
+	c, _ := Config{}.withDefaults(env(map[string]string{envTokenFile: path}))
+	require.Equal(t, "cjt_x", string(c.Token))
+	c, _ = Config{}.withDefaults(env(map[string]string{envToken: "cjt_y", envTokenFile: path}))
+	require.Equal(t, "cjt_y", string(c.Token), "the variable beats the file")
+	_, err := Config{}.withDefaults(env(map[string]string{envTokenFile: path + "s"}))
+	require.ErrorContains(t, err, "CARILLON_EXECUTOR_TOKEN_FILE: open "+path+"s")
+	require.NoError(t, os.WriteFile(path, []byte("\n"), 0o600))
+	_, err = Config{}.withDefaults(env(map[string]string{envTokenFile: path}))
+	require.ErrorContains(t, err, "CARILLON_EXECUTOR_TOKEN_FILE: "+path+" is empty")
+}
+
 func TestConfigFieldsBeatTheEnvironment(t *testing.T) {
 	c, err := Config{Name: "shop", Addresses: []string{"a:1"}, Token: "cjt_x", Slots: 2}.withDefaults(
 		env(map[string]string{envName: "other", envAddresses: "b:1", envToken: "cjt_y", envSlots: "9"}))
@@ -59,7 +75,7 @@ func TestConfigNamesEverythingThatIsWrong(t *testing.T) {
 	_, err := Config{}.withDefaults(env(nil))
 	require.ErrorContains(t, err, "no name: set Config.Name or CARILLON_EXECUTOR_NAME")
 	require.ErrorContains(t, err, "no admin address: set Config.Addresses or CARILLON_EXECUTOR_ADDRESSES")
-	require.ErrorContains(t, err, "no join token: set Config.Token or CARILLON_EXECUTOR_TOKEN")
+	require.ErrorContains(t, err, "no join token: set Config.Token, CARILLON_EXECUTOR_TOKEN or CARILLON_EXECUTOR_TOKEN_FILE")
 
 	good := Config{Name: "shop", Addresses: []string{"a:1"}, Token: "x"}
 	for want, change := range map[string]func(*Config){

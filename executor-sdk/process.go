@@ -139,7 +139,7 @@ func (ex *Executor) newFleet(p *process) fleet {
 	}
 	return session.NewFleet(session.Options{
 		Addresses: p.config.Addresses, Token: string(p.config.Token), Executor: p.config.Name, Instance: p.instance,
-		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, IdleAfter: p.config.IdleAfter, Refused: p.noteNo,
+		Boot: p.boot, Client: "carillon-go/" + Version, TLS: ex.tls, Logger: p.logger, Events: p, Dial: p.config.Dial, IdleAfter: p.config.IdleAfter, Refused: p.noteNo,
 	})
 }
 
@@ -244,10 +244,14 @@ func (p *process) tellFound(found journal.Found) {
 
 // warnPlain tells once when the token crosses a network in the clear.
 func (p *process) warnPlain() {
+	todo := "set Config.TLS or " + envTLS + "=true"
+	if p.config.Dial != nil { // then the variable does not count
+		todo = "set Config.TLS, unless Dial encrypts"
+	}
 	for _, address := range p.config.Addresses {
 		host, _, _ := net.SplitHostPort(address)
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			p.logger.Warn("connections to the admin are not encrypted; set Config.TLS or "+envTLS+"=true", "address", address)
+			p.logger.Warn("connections to the admin are not encrypted", "address", address, "todo", todo)
 			return
 		}
 	}
@@ -314,10 +318,8 @@ type link interface {
 
 func (p *process) up(l link, sentAt time.Time, reply *proto.Registered) {
 	p.runner.LinkUp(l, sentAt, reply)
-	p.steps.Up(l, reply.GetTakesSteps())
-	if reply.GetTakesSteps() {
-		p.reporter.Up(l)
-	}
+	p.steps.Up(l)
+	p.reporter.Up(l)
 	p.mu.Lock()
 	p.superseded = nil
 	p.mu.Unlock()

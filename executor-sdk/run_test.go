@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -451,4 +452,25 @@ func TestNoticesAreLogged(t *testing.T) {
 	require.NoError(t, a.stop())
 	require.Contains(t, a.log.String(), `level=WARN msg="the admin did not take a declaration"`)
 	require.Contains(t, a.log.String(), "field 2: 61 is over 59")
+}
+
+// Who dials decides about the network: TLS is not taken from the environment.
+func TestDialTakesThePlaceOfTheNetwork(t *testing.T) {
+	t.Setenv("CARILLON_EXECUTOR_TLS", "true")
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	var asked atomic.Value
+	app := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "tick", func(context.Context) error { return nil })
+	}, func(c *executor.Config) {
+		c.Addresses = []string{"behind-a-proxy.example:7070"}
+		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			asked.CompareAndSwap(nil, address)
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", admin.Address())
+		}
+	})
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "tick", granted)))
+	saw(t, admin, results(1))
+	require.NoError(t, app.stop())
+	require.Equal(t, "behind-a-proxy.example:7070", asked.Load())
 }

@@ -528,11 +528,13 @@ type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stable code, see SPEC.md: bad_token, token_expired, version_unsupported, wrong_executor,
 	// malformed, too_large, not_registered, draining, limit_reached, unavailable, superseded,
-	// certificate_required, bad_certificate, denied, recycled, flapping.
+	// certificate_required, bad_certificate, denied, recycled, flapping, moving, moved.
 	Code    string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Milliseconds to wait before trying again; 0 = as the client's backoff says, -1 = do not retry.
-	RetryAfterMs  int64 `protobuf:"varint,3,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	RetryAfterMs int64 `protobuf:"varint,3,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	// With code moved: the executor ports of the cell that the tenant lives in now, host:port.
+	Addresses     []string `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +588,13 @@ func (x *Error) GetRetryAfterMs() int64 {
 		return x.RetryAfterMs
 	}
 	return 0
+}
+
+func (x *Error) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
 }
 
 type ControlToAdmin struct {
@@ -1825,9 +1834,7 @@ type Registered struct {
 	Verdicts   []*InventoryVerdict `protobuf:"bytes,4,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	Nodes      *NodeList           `protobuf:"bytes,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// Handlers or job declarations that were not taken, with the reason.
-	Notices []*Notice `protobuf:"bytes,6,rep,name=notices,proto3" json:"notices,omitempty"`
-	// This node takes Progress and Step. Unset by older nodes.
-	TakesSteps    bool `protobuf:"varint,40,opt,name=takes_steps,json=takesSteps,proto3" json:"takes_steps,omitempty"`
+	Notices       []*Notice `protobuf:"bytes,6,rep,name=notices,proto3" json:"notices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1902,13 +1909,6 @@ func (x *Registered) GetNotices() []*Notice {
 		return x.Notices
 	}
 	return nil
-}
-
-func (x *Registered) GetTakesSteps() bool {
-	if x != nil {
-		return x.TakesSteps
-	}
-	return false
 }
 
 // Inventory asks about attempts whose session to another node has ended.
@@ -4648,11 +4648,12 @@ const file_carillon_proto_rawDesc = "" +
 	"cluster_id\x18\x04 \x01(\tR\tclusterId\x12(\n" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorR\x05error\x12 \n" +
 	"\vcertificate\x18\x06 \x01(\fR\vcertificate\x12\x16\n" +
-	"\x06enroll\x18\a \x01(\bR\x06enroll\"[\n" +
+	"\x06enroll\x18\a \x01(\bR\x06enroll\"y\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12$\n" +
-	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs\"\x95\x02\n" +
+	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs\x12\x1c\n" +
+	"\taddresses\x18\x04 \x03(\tR\taddresses\"\x95\x02\n" +
 	"\x0eControlToAdmin\x123\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.carillon.v1.RegisterH\x00R\bregister\x126\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x16.carillon.v1.HeartbeatH\x00R\theartbeat\x12*\n" +
@@ -4789,7 +4790,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\x03R\vexecutionId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12/\n" +
 	"\x05phase\x18\x03 \x01(\x0e2\x19.carillon.v1.AttemptPhaseR\x05phase\x12\x17\n" +
-	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\xbb\x02\n" +
+	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\x9a\x02\n" +
 	"\n" +
 	"Registered\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\x03R\n" +
@@ -4799,9 +4800,7 @@ const file_carillon_proto_rawDesc = "" +
 	"leaseTtlMs\x129\n" +
 	"\bverdicts\x18\x04 \x03(\v2\x1d.carillon.v1.InventoryVerdictR\bverdicts\x12+\n" +
 	"\x05nodes\x18\x05 \x01(\v2\x15.carillon.v1.NodeListR\x05nodes\x12-\n" +
-	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\x12\x1f\n" +
-	"\vtakes_steps\x18( \x01(\bR\n" +
-	"takesSteps\"=\n" +
+	"\anotices\x18\x06 \x03(\v2\x13.carillon.v1.NoticeR\anotices\"=\n" +
 	"\tInventory\x120\n" +
 	"\x05items\x18\x01 \x03(\v2\x1a.carillon.v1.InventoryItemR\x05items\"E\n" +
 	"\bVerdicts\x129\n" +

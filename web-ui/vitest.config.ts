@@ -7,6 +7,7 @@ export default defineConfig({
     environment: 'node',
     include: ['test/**/*.test.{ts,tsx}'],
     restoreMocks: true,
+    setupFiles: ['test/setup.ts'],
     // Against a hang only: a loaded machine draws a form in many seconds.
     testTimeout: 120_000,
   },

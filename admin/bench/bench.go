@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Binary is the carillon under test; admin nodes are started from it.
 	Binary string
-	// Executor is the program whose command "executor" is started as executors:
+	// Executor is the program whose commands "executor" and "sink" are started:
 	// this one.
 	Executor string
 	// Dir takes data and logs; it has to exist.
@@ -90,7 +90,14 @@ func scenarios() []scenario {
 		{"dispatch", "commands and results through gateway and SDK, without a database", false, (*bench).dispatch},
 		{"cancel", "handlers that are killed, meet their timeout, or are covered, until their row says so", true, (*bench).cancel},
 		{"tail", "from a line that a handler writes to somebody who follows the log", true, (*bench).tail},
+		{"alert-latency", "from a run that fails or is missed to the receiver of the alert, at 1,000 fires per second", true, (*bench).alertLatency},
 		{"sessions", "instances that are connected, idle, silent, cut off, and come back", true, (*bench).sessions},
+		{"timers-create", "timers that are set and cancelled through the API, in batches and one by one", true, (*bench).timersCreate},
+		{"timers-fire", "timers that are due on the same second, and 5,000 a second", true, (*bench).timersFire},
+		{"timers-failover", "timers while one of two nodes is killed", true, (*bench).timersFailover},
+		{"timers-callbacks", "timers that the admin nodes call 100 receivers for, 5,000 a second", true, (*bench).timersCallbacks},
+		{"timers-pending", "timers that are set, cancelled and fired beside many that are pending", true, (*bench).timersPending},
+		{"timers-peers", "5,000 timers a second beside asynq on Redis and RabbitMQ's delayed delivery", true, (*bench).timersPeers},
 		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale},
 	}
 }

@@ -67,7 +67,7 @@ func (f *fleet) burst(ctx context.Context, n int, r *Result) error {
 	if err := f.drain(ctx, time.Minute); err != nil {
 		return err
 	}
-	seen, err := f.observe(ctx)
+	seen, err := f.observe(ctx, f.executor)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (f *fleet) edges(ctx context.Context, n int, window time.Duration, r *Resul
 	}
 	f.lab.Close()
 	stopped := time.Now()
-	seen, err := f.observe(ctx)
+	seen, err := f.observe(ctx, f.executor)
 	if err != nil {
 		return err
 	}

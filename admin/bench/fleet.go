@@ -36,6 +36,7 @@ type fleet struct {
 	processes []watched
 	profiles  []profiled
 	keep      bool // data and logs, because something went wrong
+	setters   int64
 }
 
 type watched struct {
@@ -100,7 +101,9 @@ func (b *bench) withFleetOf(ctx context.Context, p fleetPlan, do func(*fleet) er
 func (f *fleet) startAdmins(ctx context.Context, n int) (err error) {
 	f.lab, err = lab.NewFleet(lab.Options{
 		Dir: f.dir, Binary: f.b.o.Binary, DSN: func(int) string { return f.db.flag },
-		Flags: func(i int) []string { return f.profileFlags(fmt.Sprintf("admin-%d", i+1), "--profiles") },
+		Flags: func(i int) []string {
+			return append(f.profileFlags(fmt.Sprintf("admin-%d", i+1), "--profiles"), "--webhook-allow", sinkNetwork)
+		},
 	})
 	if err != nil {
 		return err

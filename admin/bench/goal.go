@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Goal is a figure to reach, and the next one beyond it.
 type Goal struct {
@@ -49,14 +52,35 @@ func (r *Report) GoalOf(one *Result) (Goal, bool) {
 		return Goal{"1 s", "p99 100 ms", level(one.Elapsed.Max <= 1000, one.Elapsed.P99 <= 100)}, true
 	case one.Scenario == "tail" && one.Elapsed != nil:
 		return Goal{"p99 1 s", "p99 400 ms", level(one.Elapsed.P99 <= 1000, one.Elapsed.P99 <= 400)}, true
+	case one.Scenario == "alert-latency" && one.Elapsed != nil:
+		return Goal{"max 2 s", "p99 1.25 s", level(one.Elapsed.Max <= 2000, one.Elapsed.P99 <= 1250)}, true
 	case one.Scenario == "sessions":
 		return one.sessionsGoal()
+	case one.Scenario == "timers-create" && one.Throughput != nil:
+		return one.timersGoal(), true
+	case one.Scenario == "timers-fire" && one.Variant == timersEvenly && one.Lateness != nil:
+		return Goal{"p99 100 ms", "", level(one.Lateness.P99 <= 100)}, true
+	case one.Scenario == "timers-failover" && one.Lateness != nil:
+		return Goal{"max 5 s", "", level(one.Lateness.Max <= millisOf(failoverWithin))}, true
+	case one.Scenario == "timers-callbacks" && one.Lateness != nil:
+		return Goal{"p99 100 ms", "", level(one.Lateness.P99 <= 100)}, true
 	case one.Scenario == "scale" && one.Rows >= 10_000_000 && one.Elapsed != nil: // reads
 		return Goal{"p99 50 ms", "p99 15 ms", level(one.Elapsed.P99 <= 50, one.Elapsed.P99 <= 15)}, true
 	case one.Scenario == "scale" && one.Rows >= 10_000_000:
 		return r.rowsGoal(one)
 	}
 	return Goal{}, false
+}
+
+func (r *Result) timersGoal() Goal {
+	figure, text := 20_000.0, "20,000/s"
+	switch {
+	case strings.HasPrefix(r.Variant, timersSingle):
+		figure, text = 2000, "2,000/s"
+	case strings.HasPrefix(r.Variant, timersCancelled):
+		figure, text = 5000, "5,000/s"
+	}
+	return Goal{text, "", level(r.Throughput.PerSecond >= figure)}
 }
 
 func (r *Result) rateGoal() Goal {

@@ -16,10 +16,10 @@ type observed struct {
 	starts map[domain.ExecutionID][]verify.Time
 }
 
-// observe reads everything once nothing runs any more.
-func (f *fleet) observe(ctx context.Context) (*observed, error) {
+// observe reads everything of an executor once nothing runs any more.
+func (f *fleet) observe(ctx context.Context, executor domain.ExecutorID) (*observed, error) {
 	o := &observed{starts: map[domain.ExecutionID][]verify.Time{}}
-	if err := gormstore.ReadRuns(ctx, f.store, f.tenant, f.executor, func(r gormstore.MeasuredRun) { o.rows = append(o.rows, r) }); err != nil {
+	if err := gormstore.ReadRuns(ctx, f.store, f.tenant, executor, func(r gormstore.MeasuredRun) { o.rows = append(o.rows, r) }); err != nil {
 		return nil, err
 	}
 	// Witnesses write a little later than they see.

@@ -58,6 +58,11 @@ func TestJudge(t *testing.T) {
 		})
 	}
 	require.Equal(t, 4, clean().finishedIn(base.Add(time.Second), base.Add(3*time.Second)), "the end is not in it")
+	o := clean()
+	o.starts[103][0] = verify.At(base.Add(3 * time.Second))
+	o.starts[104] = nil
+	n, last := o.late(5 * time.Millisecond)
+	require.Equal(t, []any{1, true}, []any{n, last.Equal(base.Add(3 * time.Second))})
 }
 
 func TestSpread(t *testing.T) {

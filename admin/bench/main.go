@@ -40,6 +40,10 @@ func command(ctx context.Context, args []string, out, talk io.Writer) error {
 		return table(args[1:], out, talk)
 	case "executor":
 		return serveExecutor(ctx, args[1:])
+	case "sink":
+		return serveSink(ctx, args[1:])
+	case "peer":
+		return servePeer(ctx, args[1:])
 	default:
 		return fmt.Errorf("there is no command %q: none to measure, or table", args[0])
 	}
@@ -148,7 +152,7 @@ Scenarios:
 `)
 	names, says := Scenarios()
 	for i, name := range names {
-		fmt.Fprintf(&b, "  %-12s%s\n", name, says[i])
+		fmt.Fprintf(&b, "  %-18s%s\n", name, says[i])
 	}
 	b.WriteString("\nFlags:\n")
 	return b.String()

@@ -133,7 +133,7 @@ func (f *fleet) overload(ctx context.Context, handler string, lasts time.Duratio
 	f.b.o.Say("  what the whole load came to is read")
 	f.lab.Close()
 	stopped := time.Now()
-	seen, err := f.observe(ctx)
+	seen, err := f.observe(ctx, f.executor)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (b *bench) plan(chosen []scenario) (all []planned) {
 		all = append(all, p)
 	}
 	for _, p := range all {
-		b.o.Say("%-11s about %6s: %s", p.name, p.usual().Round(time.Second), p.says)
+		b.o.Say("%-17s about %6s: %s", p.name, p.usual().Round(time.Second), p.says)
 	}
 	b.o.Say("all of it in about %s on a quiet machine with two cores, until %s", sum.Round(time.Second), time.Now().Add(sum).Format(time.TimeOnly))
 	return all

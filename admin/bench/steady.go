@@ -55,7 +55,7 @@ func (l *load) steady(ctx context.Context, window time.Duration, r *Result) (err
 	if err := l.end(ctx); err != nil {
 		return err
 	}
-	seen, err := f.observe(ctx)
+	seen, err := f.observe(ctx, f.executor)
 	if err != nil {
 		return err
 	}

@@ -123,11 +123,14 @@ func newLoad(ctx context.Context, f *fleet, handler string, n int) (*load, error
 	return l, err
 }
 
-// offset spreads the jobs over the second, whatever number of them is active:
-// by the golden ratio, whose multiples fill an interval evenly.
-func (l *load) offset(i int) time.Duration {
+// offset spreads the jobs over the second, whatever number of them is active.
+func (l *load) offset(i int) time.Duration { return time.Duration(fraction(i)*1000) * time.Millisecond }
+
+// fraction is the i-th of many that fill the interval from 0 to 1 evenly, however
+// many there are: multiples of the golden ratio.
+func fraction(i int) float64 {
 	_, part := math.Modf(float64(i) * 0.6180339887498949)
-	return time.Duration(part*1000) * time.Millisecond
+	return part
 }
 
 // begin activates n jobs and returns their first second.
@@ -214,7 +217,7 @@ func (l *load) sustain(ctx context.Context, n int, r *Result) error {
 	if err := l.end(ctx); err != nil {
 		return err
 	}
-	seen, err := f.observe(ctx)
+	seen, err := f.observe(ctx, f.executor)
 	if err != nil {
 		return err
 	}

@@ -75,9 +75,14 @@ func (w *witness) flush() {
 // record writes down that the handler of a task was started at now and is
 // about to return.
 func (w *witness) record(t executor.Task, now time.Time) error {
+	return w.add(func(b []byte) []byte { return appendRun(b, t, w.boot, now.UnixMicro()) })
+}
+
+// add has a line appended.
+func (w *witness) add(line func([]byte) []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.buffer = appendRun(w.buffer, t, w.boot, now.UnixMicro())
+	w.buffer = line(w.buffer)
 	return w.err
 }
 
@@ -110,6 +115,8 @@ const (
 	handlerListens    = "listens"         // until it is told to stop
 	handlerTalks      = "talks"           // the same, and logs meanwhile
 	handlerWorks      = "works"           // at most once, and takes workTime
+	handlerTimed      = "timed"           // handlerOnce with a timerInput
+	handlerFails      = "fails"           // at once; nobody writes that down
 )
 
 // loadSlots is how many handlers one load executor runs at once where slots
@@ -154,12 +161,14 @@ func RunExecutor(ctx context.Context, o ExecutorOptions) (err error) {
 	}
 	tick := func(ctx context.Context) error { return w.record(executor.TaskFrom(ctx), time.Now()) }
 	executor.HandleFunc(ex, handlerOnce, tick)
+	executor.Handle(ex, handlerTimed, func(ctx context.Context, _ timerInput) (struct{}, error) { return struct{}{}, tick(ctx) })
 	executor.HandleFunc(ex, handlerIdempotent, tick, executor.Idempotent())
 	executor.HandleFunc(ex, handlerListens, func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
 	executor.HandleFunc(ex, handlerTalks, talk)
+	executor.HandleFunc(ex, handlerFails, func(context.Context) error { return errors.New("as it is meant to") })
 	executor.HandleFunc(ex, handlerWorks, func(ctx context.Context) error { return errors.Join(tick(ctx), pause(ctx, workTime)) })
 	return ex.Run(ctx)
 }

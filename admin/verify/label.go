@@ -383,14 +383,14 @@ func (c *checker) judgeStops(j *job) {
 	}
 	for _, i := range j.runs {
 		r := &c.runs[i]
-		states := at(j.states, r.Start-Span(stopGrace)-c.tolerance(r))
-		if len(states) != 1 || len(at(j.states, r.Start)) != 1 || r.Tenant != j.tenant {
+		state, certain := throughout(j.states, r.Start-Span(stopGrace)-c.tolerance(r), r.Start)
+		if !certain || r.Tenant != j.tenant {
 			continue
 		}
 		switch {
-		case states[0] == jobDeleted:
+		case state == jobDeleted:
 			c.find(Phantom, j.id, r.Key, r.Start, "started more than %s after the job was deleted", stopGrace)
-		case states[0] == jobPaused && at(j.states, r.Start)[0] == jobPaused && r.Attempt <= 1 && c.isScheduled(j, r):
+		case state == jobPaused && r.Attempt <= 1 && c.isScheduled(j, r):
 			c.find(Phantom, j.id, r.Key, r.Start, "started more than %s after the job was paused", stopGrace)
 		}
 	}

@@ -71,12 +71,9 @@ func (l *Life) Single() bool {
 // Stops tells whether it was ever paused or deleted.
 func (l *Life) Stops() bool { return len(l.j.stops) > 0 }
 
-// Stopped tells whether the job was certainly paused, or certainly deleted,
-// from one instant to another.
+// Stopped tells whether the job was certainly paused, or certainly deleted, all
+// the time from one instant to another.
 func (l *Life) Stopped(from, to Time) (paused, deleted bool) {
-	before, after := at(l.j.states, from), at(l.j.states, to)
-	if len(before) != 1 || len(after) != 1 || before[0] != after[0] {
-		return false, false
-	}
-	return before[0] == jobPaused, before[0] == jobDeleted
+	state, certain := throughout(l.j.states, from, to)
+	return certain && state == jobPaused, certain && state == jobDeleted
 }

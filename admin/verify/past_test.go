@@ -61,3 +61,35 @@ func TestPastBugs(t *testing.T) {
 		})
 	}
 }
+
+// A job that was paused a second ago and is paused now may have run in between.
+func TestStoppedMeansAllTheTime(t *testing.T) {
+	call := func(op verify.Op, from, to time.Duration) verify.Call {
+		c := verify.Call{Op: op, Job: "7", Tenant: "1", Invoke: at(from), Ack: at(to)}
+		if op == verify.OpCreate {
+			c.Spec = &verify.Spec{Kind: "fixed_rate", Every: verify.Span(time.Second)}
+		}
+		return c
+	}
+	life := verify.NewLife("7", []verify.Call{
+		call(verify.OpCreate, 0, time.Millisecond),
+		call(verify.OpPause, 10*time.Second, 10010*time.Millisecond),
+		call(verify.OpResume, 12*time.Second, 12010*time.Millisecond),
+		call(verify.OpPause, 12700*time.Millisecond, 12710*time.Millisecond),
+		call(verify.OpDelete, 20*time.Second, 20010*time.Millisecond),
+	})
+	for _, c := range []struct {
+		from, to        time.Duration
+		paused, deleted bool
+	}{
+		{10500 * time.Millisecond, 11500 * time.Millisecond, true, false},
+		{11730 * time.Millisecond, 12730 * time.Millisecond, false, false},
+		{13 * time.Second, 14 * time.Second, true, false},
+		{19500 * time.Millisecond, 20500 * time.Millisecond, false, false},
+		{21 * time.Second, 22 * time.Second, false, true},
+		{5 * time.Second, 6 * time.Second, false, false},
+	} {
+		paused, deleted := life.Stopped(at(c.from), at(c.to))
+		require.Equal(t, []bool{c.paused, c.deleted}, []bool{paused, deleted}, "from %s to %s", c.from, c.to)
+	}
+}

@@ -90,3 +90,19 @@ func at[V comparable](spans []span[V], t Time) []V {
 	}
 	return spans[i].values
 }
+
+// throughout returns the one value that a register certainly had at all
+// instants from one to another; false if there may have been two.
+func throughout[V comparable](spans []span[V], from, to Time) (V, bool) {
+	value := at(spans, from)[0]
+	for i, s := range spans {
+		ended := i+1 < len(spans) && spans[i+1].from <= from
+		if ended || s.from > to {
+			continue
+		}
+		if len(s.values) != 1 || s.values[0] != value {
+			return value, false
+		}
+	}
+	return value, true
+}

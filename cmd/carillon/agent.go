@@ -87,11 +87,7 @@ func agentFlags(f *pflag.FlagSet) {
 }
 
 func agentOptions(cmd *cobra.Command) (agent.Options, error) {
-	configFile, _ := cmd.Flags().GetString("config")
-	if configFile == "" {
-		configFile = os.Getenv(settings.Prefix + "CONFIG")
-	}
-	k, err := settings.Load(cmd.Flags(), configFile)
+	k, err := settings.Load(cmd.Flags(), configFileOf(cmd.Flags()))
 	if err != nil {
 		return agent.Options{}, err
 	}

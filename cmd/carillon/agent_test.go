@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
@@ -90,7 +91,7 @@ func (s *site) agent(name string, flags ...string) *agentLog {
 	s.t.Helper()
 	access, err := s.node.Provision(s.t.Context(), name)
 	require.NoError(s.t, err)
-	s.key = access.APIKey
+	s.key = strings.TrimSpace(s.must("", "api-key", "create", name))
 	work, err := os.MkdirTemp("", "carillon-agent-e2e-") // t.TempDir is for its owner alone
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { require.NoError(s.t, os.RemoveAll(work)) })
@@ -196,9 +197,11 @@ func TestAgentRunsScripts(t *testing.T) {
 	e := s.ran("follows", `{"a":"b c"}`)
 	require.Equal(t, "succeeded", e.State, e.Error)
 	require.JSONEq(t, `{"exitCode":0,"result":{"in":{"a":"b c"},"args":"b c shard 1"}}`, string(e.Output))
-	logs := s.must("", "run", "logs", e.ID)
-	require.Contains(t, logs, "one")
-	require.Regexp(t, regexp.MustCompile(`script starts.*script_revision=1`), logs)
+	require.EventuallyWithT(t, func(t *assert.CollectT) { // lines come beside the result
+		logs := s.must("", "run", "logs", e.ID)
+		assert.Contains(t, logs, "one")
+		assert.Regexp(t, regexp.MustCompile(`script starts.*script_revision=1`), logs)
+	}, time.Minute, 50*time.Millisecond)
 
 	s.must("echo two >&2; exit 9\n", "script", "push", "report", "-f", "-", "--note", "breaks it")
 	e = s.ran("follows", `{"a":1}`)

@@ -26,7 +26,8 @@ func TestChoices(t *testing.T) {
 		{[]string{"calendar", "import", "c", "--as", "holiday"}, []string{`did you mean "holidays"?`, "make_up_days"}},
 		{[]string{"script", "push", "s", "--language", "pyton"}, []string{`did you mean "python"?`, "powershell"}},
 		{[]string{"script", "policy", "--languages", "shell,pyhton"}, []string{`did you mean "python"?`, "none, shell"}},
-		{[]string{"api-key", "create", "k", "--role", "edtor"}, []string{`did you mean "editor"?`, "caller, viewer"}},
+		{[]string{"api-key", "create", "k", "--role", "edtor"}, []string{`did you mean "editor"?`, "caller, timer, viewer"}},
+		{[]string{"user", "create", "u", "--role", "timer"}, []string{`"timer" is none of viewer, operator`}}, // of API keys only
 		{[]string{"cron", "next", "* * * * *", "--dialect", "quarz"}, []string{`did you mean "quartz"?`, "standard"}},
 		{[]string{"cron", "explain", "* * * * *", "--lang", "de"}, []string{"en, zh"}},
 		{[]string{"job", "list", "-o", "jsn"}, []string{"table, wide, json"}},

@@ -14,7 +14,10 @@ func (s *fakeServer) clusterRoutes(mux *http.ServeMux) {
 	s.route(mux, "GET /cluster", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"now":"2026-11-21T04:00:00.000Z","zonesDiffer":true,
 			"database":{"kind":"mariadb","version":"10.11.19-MariaDB","role":"primary","readOnly":false,"latencyMs":0.42,
-				"findings":[{"code":"not_durable","fatal":false,"message":"innodb_flush_log_at_trx_commit is 2"}]},
+				"findings":[{"code":"not_durable","fatal":false,"message":"innodb_flush_log_at_trx_commit is 2"}],
+				"group":{"kind":"galera","state":"synced","quorum":false,"writer":"u1","conflicts":2,"waiting":7,"paused":0.031,"members":[
+					{"id":"u1","address":"10.0.0.1:3306","state":"synced","role":"writer","current":true},
+					{"id":"","address":"10.0.0.2:3306","state":"","role":"","current":false}]}},
 			"clock":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","jumpMs":300000},
 			"history":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","reason":"its history ends at 0:5, and it was at 0:9 before","epoch":"0"},
 			"nodes":[
@@ -43,10 +46,16 @@ func TestCluster(t *testing.T) {
 	r := term.run("cluster")
 	require.Equal(t, 0, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	require.Len(t, lines, 4)
-	require.Equal(t, "database mariadb 10.11.19-MariaDB, primary, 0.4 ms away", lines[0])
-	require.Equal(t, "1 a live 32 0 ms 2 120 ms ago -3 ms 1.0", spaced(lines[2]))
-	require.Equal(t, "2 b disconnected 1 2.5 s 0 1.7 s ago 0 ms 1.0", spaced(lines[3]))
+	require.Len(t, lines, 7)
+	require.Equal(t, []string{
+		"database mariadb 10.11.19-MariaDB, primary, 0.4 ms away",
+		"database cluster galera, synced, 2 servers known; 2 conflicts, 7 transactions waiting, held back 3.1 % of the time",
+		"  server 10.0.0.1:3306, synced, writer, this node's",
+		"  server 10.0.0.2:3306",
+	}, lines[:4])
+	require.Contains(t, r.stderr, "not with the majority")
+	require.Equal(t, "1 a live 32 0 ms 2 120 ms ago -3 ms 1.0", spaced(lines[5]))
+	require.Equal(t, "2 b disconnected 1 2.5 s 0 1.7 s ago 0 ms 1.0", spaced(lines[6]))
 	require.Contains(t, r.stderr, "innodb_flush_log_at_trx_commit is 2")
 	require.Contains(t, r.stderr, "leapt by 5 m")
 	require.Contains(t, r.stderr, "nodes have different rules of time zones")

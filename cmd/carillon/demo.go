@@ -65,7 +65,7 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
 	if err != nil {
 		return err
 	}
-	state, err := loadDemoState(config.DataDir)
+	state, err := loadDemoState(config.DataDir, config.AdminPassword)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func runShop(ctx context.Context, out io.Writer, program, dataDir string, node *
 	cmd := exec.CommandContext(ctx, program, "--data", filepath.Join(dataDir, "shop"))
 	cmd.Env = append(os.Environ(),
 		"CARILLON_EXECUTOR_ADDRESSES="+node.ExecutorAddress(), "CARILLON_EXECUTOR_TOKEN="+state.JoinToken,
-		"CARILLON_URL="+node.URL(), "CARILLON_API_KEY="+state.APIKey)
+		"CARILLON_URL="+node.URL(), "CARILLON_API_KEY="+state.APIKey, "CARILLON_TIMER_KEY="+state.TimerKey)
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	// Its own process group: Ctrl-C reaches us alone, and we tell it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -147,14 +147,18 @@ func findShop(path string) (string, error) {
 
 func demoStateFile(dir string) string { return filepath.Join(dir, "demo.json") }
 
-func loadDemoState(dir string) (*demoState, error) {
+// loadDemoState makes what is not there, with the password that is given.
+func loadDemoState(dir, password string) (*demoState, error) {
 	raw, err := os.ReadFile(demoStateFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		secret := make([]byte, 10)
-		if _, err := rand.Read(secret); err != nil {
-			return nil, err
+		if password == "" {
+			secret := make([]byte, 10)
+			if _, err := rand.Read(secret); err != nil {
+				return nil, err
+			}
+			password = hex.EncodeToString(secret)
 		}
-		state := &demoState{Password: hex.EncodeToString(secret)}
+		state := &demoState{Password: password}
 		return state, state.save(dir)
 	}
 	if err != nil {

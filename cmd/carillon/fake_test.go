@@ -14,7 +14,8 @@ import (
 // fakeServer speaks the API contract, as far as the command line asks, about
 // two jobs, one executor and the runs that tests start.
 type fakeServer struct {
-	url string
+	url  string
+	stop func() // as the end of the test does
 
 	mu       sync.Mutex
 	password string
@@ -43,12 +44,20 @@ func newFakeServer(t *testing.T) *fakeServer {
 	s.runRoutes(mux)
 	s.executorRoutes(mux)
 	s.clusterRoutes(mux)
+	s.maintenanceRoutes(mux)
+	s.retentionRoutes(mux)
+	s.refusalRoutes(mux)
 	s.calendarRoutes(mux)
+	s.connectionRoutes(mux)
+	s.alertRoutes(mux)
+	s.alertRuleRoutes(mux)
+	s.alertChannelRoutes(mux)
 	s.backfillRoutes(mux)
+	s.timerRoutes(mux)
 	s.catalogueRoutes(mux)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.url, s.stop = server.URL, server.Close
 	return s
 }
 
@@ -386,7 +395,7 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, "{"+token+`,"secret":"cjt_fresh"}`)
 	})
-	const key = `"id":"81","name":"deploys","prefix":"ck_fr","role":"editor","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","lastUsedAt":null,"expiresAt":null,"callExecutors":[]`
+	const key = `"id":"81","name":"deploys","prefix":"ck_fr","role":"editor","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","lastUsedAt":null,"expiresAt":null,"callExecutors":["shop"],"callHandlers":["mail/send"]`
 	s.route(mux, "POST /api-keys", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, "{"+key+`,"secret":"ck_fresh"}`)
@@ -421,7 +430,7 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 			w.WriteHeader(204)
 		})
 	}
-	const denial = `{"id":"31","kind":"instance","subject":"b00","instance":"pod-1","reason":"stolen","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin"}`
+	const denial = `{"id":"31","kind":"certificate","subject":"5e","instance":"","reason":"stolen","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin"}`
 	s.route(mux, "POST /executors/{id}/denials", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, denial)

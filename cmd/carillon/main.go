@@ -1,7 +1,7 @@
 // Command carillon is the admin server and the command line for it.
 //
 // The commands that run a server are in this folder; those that ask one, and
-// those that need none, are in internal/command.
+// those that need none, are below internal/command.
 package main
 
 import (
@@ -10,8 +10,11 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/agent"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
 
 // version is set by the build.
@@ -27,8 +30,19 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	return cli.Execute(ctx, newRoot(), os.Stderr)
+}
+
+// newRoot makes all commands.
+func newRoot() *cobra.Command {
 	root := command.NewRoot(version)
-	root.AddCommand(newServerCommand(), newAgentCommand(), newDemoCommand(), newMigrateCommand(), newVerifyCommand())
-	root.AddCommand(command.New(version).Commands()...)
-	return command.Execute(ctx, root, os.Stderr)
+	root.AddCommand(newBackupCommand(), newRestoreCommand())
+	root.AddCommand(newServerCommand(), newAgentCommand(), newDemoCommand(), newMigrateCommand(), newProvisionCommand(), newReadyCommand(), newDoctorCommand(), newConfigCommand(), newVerifyCommand())
+	root.AddCommand(command.Commands(cli.New(version))...)
+	for _, group := range root.Commands() {
+		if group.Name() == "tenant" {
+			group.AddCommand(newTenantMoveCommand())
+		}
+	}
+	return root
 }

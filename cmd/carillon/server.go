@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
 	webui "github.com/carillon-sched/carillon/web-ui"
 )
@@ -27,7 +28,7 @@ func newServerCommand() *cobra.Command {
 		Use:   "server",
 		Short: "Run an admin node: scheduler, API and web UI",
 		Example: `  carillon server --data /var/lib/carillon
-  carillon server --data /var/lib/carillon --database 'mysql://carillon:…@db:3306/carillon' --sealing-key-file /etc/carillon/sealing.key`,
+  carillon server --data /var/lib/carillon --database mysql://carillon@db:3306/carillon --database-password-file /etc/carillon/db.password --sealing-key-file /etc/carillon/sealing.key`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := serverConfig(cmd.ErrOrStderr(), cmd.Flags())
@@ -40,12 +41,15 @@ func newServerCommand() *cobra.Command {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				return nil // it was told to stop while it waited for its database
 			}
+			if _, wrong := errors.AsType[*admin.ProvisionError](err); wrong {
+				return cli.Fail(badFile, err)
+			}
 			if err != nil {
 				return err
 			}
 			printFirstLogin(cmd.ErrOrStderr(), node)
 			group, ctx := errgroup.WithContext(ctx)
-			if profiles, _ := cmd.Flags().GetString("profiles"); profiles != "" {
+			if profiles, _ := cmd.Flags().GetString("profiles"); profiles != "" { // from wherever it was given
 				group.Go(func() error { return admin.ServeProfiles(ctx, profiles) })
 			}
 			group.Go(func() error { return node.Run(ctx) })
@@ -71,10 +75,18 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("config", "", "YAML file with settings, by the flags' names")
 	f.String("data", "carillon-data", "folder for the SQLite file and this node's keys")
 	f.String("database", "", "sqlite:PATH or mysql://user:password@host:port/name (default: SQLite in --data)")
+	f.String("database-password-file", "", "file with the password of a mysql:// database that has none in it (default: CARILLON_DATABASE_PASSWORD)")
+	f.String("hot-store", "", "Redis that names the timers that are due, redis://user:password@host:port/db or rediss:// (default: none, the database is searched for them)")
 	f.Duration("run-retention", 0, "how long ended runs and alerts are kept, and deleted jobs and scripts with their revisions (default 2160h, 90 days)")
+	f.Duration("timer-retention", 0, "how long ended timers are kept, and with that a repeated request for one is known (default 72h)")
+	f.Duration("statistics-minutes", 0, "how long it is known by minute how runs have ended (default 48h)")
+	f.Duration("statistics-hours", 0, "likewise by hour (default 1440h, 60 days)")
+	f.Duration("statistics-days", 0, "likewise by day (default 26280h, 3 years)")
+	f.Bool("no-statistics", false, "do not count how runs end")
 	f.Duration("database-wait", 0, "how long a node that starts waits for a database that does not answer before it gives up (default 0, as long as it takes; -1s: not at all)")
-	f.Bool("allow-multi-writer", false, "work with Galera or group replication though it has several writers; give all nodes the same writer endpoint")
+	f.Bool("allow-multi-writer", false, "work with group replication of several primaries, and with several servers of a Galera cluster at once, which can lose updates")
 	f.String("node", "", "name of this node (default: host name and port)")
+	f.String("node-numbers", "", "numbers that nodes of this cluster have in their ids, for example 17-32, where there are cells, each with its own (default 1-1023)")
 	f.String("http", "127.0.0.1:8080", "address of web UI and API")
 	f.Int("http-max", 0, "connections to web UI and API (default 4000)")
 	f.Int("http-max-per-address", 0, "of one address, but not of loopback and --trusted-proxies (default 1000)")
@@ -83,6 +95,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("metrics-listen", "", "address that serves /metrics alone, without TLS, for example :9100, which is on loopback, or 10.0.0.5:9100 (default: none, /metrics is on --http)")
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
 	f.String("advertise", "", "address that executors are told to dial (default: as --executors)")
+	f.String("runbook-url", "", "page that alerts lead to for what to do, such as a copy of docs/guide/runbooks.md; the kind of incident is its anchor")
 	f.String("base-url", "", "beginning of links in mails and webhooks (default: the address of the web UI)")
 	f.String("tls-cert", "", "certificate of web UI and API")
 	f.String("tls-key", "", "its key")
@@ -90,6 +103,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("secure-cookies", "auto", "cookies for TLS only: auto (when the request came over TLS, or a trusted proxy says so), always or never")
 	f.String("executors-tls-cert", "", "certificate of the executors' port")
 	f.String("executors-tls-key", "", "its key")
+	f.String("mcp", "read", "what assistants may do at /mcp (Model Context Protocol), within their role: off, read, or write, which is run, pause, resume, retry and cancel")
 	f.String("executor-certificates", "off", "certificates for executors from the cluster's own authority, over TLS: off, optional or required")
 	f.Int("executors-max", 0, "executor sessions of this node (default 20000)")
 	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
@@ -97,6 +111,8 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Int("executors-idle-heartbeats", 0, "heartbeats in a second that are wanted of instances that run nothing; more instances beat less often (default 150)")
 	f.Duration("executors-recycle", 0, "how long an executor's session lasts at most before a fresh one replaces it (default 24h)")
 	f.Bool("insecure-bind", false, "allow addresses other than loopback without TLS")
+	f.String("admin-password-file", "", "file with the first administrator's password; used only while there is no user (default: CARILLON_ADMIN_PASSWORD, or a random one)")
+	f.String("provision", "", "YAML file with tenants, executors, join tokens, API keys and users to make where they are missing")
 	f.String("sealing-key-file", "", "key that seals secrets in the database; nodes of one database share it (default: in --data)")
 	f.Duration("log-retention", 0, "how long handlers' logs are kept (default 720h, 30 days)")
 	f.Int64("log-run-lines", 0, "lines of one run's log that are kept (default 2,000,000; -1 = all)")
@@ -110,9 +126,12 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("mail-password-file", "", "file with the password at the SMTP server")
 	f.String("mail-tls", "starttls", "starttls, tls or none")
 	f.String("alert-language", "en", "language of alerts: en or zh")
+	f.Duration("alert-throttle", 0, "least time between the first two messages about an incident; ever longer after each further one (default 5m)")
+	f.Duration("alert-repeat", 0, "most time between two messages about an incident that goes on (default 4h)")
 	f.StringSlice("operator-email", nil, "who is told when firing is held on all nodes, for example ops@example.com")
 	f.String("operator-webhook", "", "URL that is told of it too, unsigned")
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
+	f.StringSlice("connection-allow", nil, "private networks that connections to brokers may lead to, for example 10.1.0.0/16")
 	f.Duration("drain-delay", 0, "how long a node that was told to stop serves on while /readyz says no, so that balancers let go of it (default 0)")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
@@ -130,11 +149,15 @@ func someServerFlags(cmd *cobra.Command, names ...string) *pflag.FlagSet {
 
 // serverSettings layers flags, environment and the file of --config.
 func serverSettings(flags *pflag.FlagSet) (*koanf.Koanf, error) {
-	configFile, _ := flags.GetString("config")
-	if configFile == "" {
-		configFile = os.Getenv(settings.Prefix + "CONFIG")
+	return settings.Load(flags, configFileOf(flags))
+}
+
+func configFileOf(flags *pflag.FlagSet) string {
+	path, _ := flags.GetString("config")
+	if path == "" {
+		path = os.Getenv(settings.Variable("config"))
 	}
-	return settings.Load(flags, configFile)
+	return path
 }
 
 func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) {
@@ -147,9 +170,9 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 		return admin.Config{}, err
 	}
 	config := admin.Config{
-		DataDir: k.String("data"), Database: k.String("database"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"),
+		DataDir: k.String("data"), Database: k.String("database"), HotStore: k.String("hot-store"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"), NodeNumbers: k.String("node-numbers"),
 		HTTPAddress: k.String("http"), MetricsAddress: k.String("metrics-listen"), ExecutorAddress: k.String("executors"),
-		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
+		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"), RunbookURL: k.String("runbook-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
 		ExecutorTLSCertFile: k.String("executors-tls-cert"), ExecutorTLSKeyFile: k.String("executors-tls-key"),
 		ExecutorCertificates: k.String("executor-certificates"), ExecutorRecycle: k.Duration("executors-recycle"),
@@ -161,37 +184,45 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 		ExecutorLimits: admin.ExecutorLimits{
 			Sessions: k.Int("executors-max"), SessionsPerTenant: k.Int("executors-max-per-tenant"), PerAddress: k.Int("executors-max-per-address"),
 		},
-		InsecureBind: k.Bool("insecure-bind"), SealingKeyFile: k.String("sealing-key-file"),
-		// A secret is no flag: flags are seen by every user of the machine.
-		AdminPassword: os.Getenv(settings.Prefix + "ADMIN_PASSWORD"),
-		RunRetention:  k.Duration("run-retention"),
-		LogRetention:  k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
+		InsecureBind: k.Bool("insecure-bind"), SealingKeyFile: k.String("sealing-key-file"), ProvisionFile: k.String("provision"),
+		RunRetention:   k.Duration("run-retention"),
+		TimerRetention: k.Duration("timer-retention"),
+		Statistics: admin.StatisticsConfig{
+			Minutes: k.Duration("statistics-minutes"), Hours: k.Duration("statistics-hours"), Days: k.Duration("statistics-days"), Off: k.Bool("no-statistics"),
+		},
+		LogRetention: k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
 		DrainDelay: k.Duration("drain-delay"),
 	}
 	config.Logs = admin.LogsConfig{
 		RunLines: k.Int64("log-run-lines"), RunBytes: k.Int64("log-run-bytes"),
 		TenantDayBytes: k.Int64("log-day-bytes"), TenantBytes: k.Int64("log-bytes"),
 	}
+	config.Alerts = admin.AlertsConfig{Throttle: k.Duration("alert-throttle"), Repeat: k.Duration("alert-repeat")}
 	config.Operators = admin.OperatorsConfig{Emails: k.Strings("operator-email"), WebhookURL: k.String("operator-webhook")}
+	// Secrets are no flags: flags are seen by every user of the machine.
+	if config.AdminPassword, err = secretSetting(k, "ADMIN_PASSWORD", "admin-password-file"); err != nil {
+		return admin.Config{}, err
+	}
+	if config.DatabasePassword, err = databasePassword(k); err != nil {
+		return admin.Config{}, err
+	}
 	if config.Mail, err = mailConfig(k); err != nil {
 		return admin.Config{}, err
 	}
-	config.SecureCookies = k.String("secure-cookies")
+	config.SecureCookies, config.Assistant = k.String("secure-cookies"), k.String("mcp")
 	if config.TrustedProxies, err = networks(k, "trusted-proxies"); err != nil {
 		return admin.Config{}, err
 	}
-	config.Webhook.AllowPrefixes, err = networks(k, "webhook-allow")
+	if config.Webhook.AllowPrefixes, err = networks(k, "webhook-allow"); err != nil {
+		return admin.Config{}, err
+	}
+	config.Connections.AllowPrefixes, err = networks(k, "connection-allow")
 	return config, err
 }
 
-// networks reads a list of networks; an address alone is one too. From the
-// environment the list comes as one text.
+// networks reads a list of networks; an address alone is one too.
 func networks(k *koanf.Koanf, setting string) (out []netip.Prefix, err error) {
-	list := k.Strings(setting)
-	if text, ok := k.Get(setting).(string); ok && text != "" {
-		list = strings.Split(text, ",")
-	}
-	for _, text := range list {
+	for _, text := range k.Strings(setting) {
 		text = strings.TrimSpace(text)
 		prefix, err := netip.ParsePrefix(text)
 		if ip, ipErr := netip.ParseAddr(text); ipErr == nil {
@@ -205,20 +236,31 @@ func networks(k *koanf.Koanf, setting string) (out []netip.Prefix, err error) {
 	return out, nil
 }
 
-func mailConfig(k *koanf.Koanf) (admin.MailConfig, error) {
-	mail := admin.MailConfig{
+func mailConfig(k *koanf.Koanf) (mail admin.MailConfig, err error) {
+	mail = admin.MailConfig{
 		Host: k.String("mail-host"), Port: k.Int("mail-port"), From: k.String("mail-from"),
-		Username: k.String("mail-user"), Password: os.Getenv(settings.Prefix + "MAIL_PASSWORD"),
-		TLS: k.String("mail-tls"), Language: k.String("alert-language"),
+		Username: k.String("mail-user"), TLS: k.String("mail-tls"), Language: k.String("alert-language"),
 	}
-	if path := k.String("mail-password-file"); path != "" {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return mail, fmt.Errorf("mail-password-file: %w", err)
-		}
-		mail.Password = string(trimNewline(raw))
+	mail.Password, err = secretSetting(k, "MAIL_PASSWORD", "mail-password-file")
+	return mail, err
+}
+
+func databasePassword(k *koanf.Koanf) (string, error) {
+	return secretSetting(k, "DATABASE_PASSWORD", "database-password-file")
+}
+
+// secretSetting reads a secret from the file that a setting names, or else from a
+// variable.
+func secretSetting(k *koanf.Koanf, variable, file string) (string, error) {
+	path := k.String(file)
+	if path == "" {
+		return os.Getenv(settings.Prefix + variable), nil
 	}
-	return mail, nil
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return string(trimNewline(raw)), nil
 }
 
 func trimNewline(b []byte) []byte {
@@ -259,7 +301,7 @@ func newMigrateCommand() *cobra.Command {
 			return migrate(cmd.Context(), cmd.OutOrStdout(), config, dryRun)
 		},
 	}
-	flags = someServerFlags(cmd, "config", "data", "database", "log-level", "log-format")
+	flags = someServerFlags(cmd, "config", "data", "database", "database-password-file", "log-level", "log-format")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the SQL that would run, change nothing")
 	return cmd
 }

@@ -53,3 +53,27 @@ func TestProxySettings(t *testing.T) {
 	_, err = admin.New(t.Context(), c)
 	require.ErrorContains(t, err, `secure cookies: "sometimes" is none of auto, always, never`)
 }
+
+// The hot store has a password: it comes from a flag, the environment or the file,
+// and no error shows it.
+func TestHotStoreSetting(t *testing.T) {
+	const address = "redis://carillon:hem%2Fmelig@127.0.0.1:6379/3"
+	config := func(args ...string) admin.Config {
+		cmd := newServerCommand()
+		require.NoError(t, cmd.ParseFlags(append(args, "--data", t.TempDir(), "--http", "127.0.0.1:0", "--executors", "127.0.0.1:0")))
+		c, err := serverConfig(io.Discard, cmd.Flags())
+		require.NoError(t, err)
+		return c
+	}
+	require.Empty(t, config().HotStore, "by default there is none")
+	require.Equal(t, address, config("--hot-store", address).HotStore)
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("hot-store: "+address+"\n"), 0o600))
+	require.Equal(t, address, config("--config", path).HotStore)
+	t.Setenv("CARILLON_HOT_STORE", address)
+	require.Equal(t, address, config().HotStore)
+
+	_, err := admin.New(t.Context(), config("--hot-store", "redis://carillon:hem/melig@127.0.0.1"))
+	require.ErrorContains(t, err, "hot store: it must be redis://")
+	require.NotContains(t, err.Error(), "hem")
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/admin/verify"
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/command"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
 
 func newVerifyCommand() *cobra.Command {
@@ -40,15 +39,15 @@ Exit code 0: clean. 1: a violation. 2: not enough evidence, or a mistake.`,
 				err = writeReport(cmd.OutOrStdout(), report, format, html)
 			}
 			if err != nil {
-				return command.Fail(notEvidence, err)
+				return cli.Fail(notEvidence, err)
 			}
 			if code := report.ExitCode(); code != 0 {
-				return command.Fail(code, nil)
+				return cli.Fail(code, nil)
 			}
 			return nil
 		},
 	}
-	flags = someServerFlags(cmd, "config", "data", "database", "run-retention")
+	flags = someServerFlags(cmd, "config", "data", "database", "database-password-file", "run-retention")
 	cmd.Flags().DurationVar(&since, "since", 0, "judge the database's fire times since then, for example 24h")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "format: text or json")
 	cmd.Flags().StringVar(&html, "html", "", "write a timeline to this file")
@@ -70,8 +69,12 @@ func judge(ctx context.Context, flags *pflag.FlagSet, paths []string, since time
 	if err != nil {
 		return nil, err
 	}
+	password, err := databasePassword(k)
+	if err != nil {
+		return nil, err
+	}
 	return admin.Account(ctx, admin.Config{
-		DataDir: k.String("data"), Database: k.String("database"), RunRetention: k.Duration("run-retention"),
+		DataDir: k.String("data"), Database: k.String("database"), DatabasePassword: password, RunRetention: k.Duration("run-retention"),
 	}, since)
 }
 
@@ -86,9 +89,7 @@ func writeReport(out io.Writer, report *verify.Report, format, html string) erro
 	case "text":
 		return report.WriteText(out)
 	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
+		return writeJSON(out, report)
 	}
 	return fmt.Errorf("output %q is neither text nor json", format)
 }

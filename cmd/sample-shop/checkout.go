@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/sample-shop/shopclient"
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
+	"github.com/carillon-sched/carillon/executor-sdk/timers"
 )
 
 // checkout is the other application: it takes orders, and leaves what follows to
@@ -15,13 +16,15 @@ import (
 // only.
 type checkout struct {
 	shipping *shopclient.ShippingProxy
-	carillon *delayedRuns
+	orders   *shopclient.OrdersTimers
 	unpaid   time.Duration
 }
 
 // ordered arranges what follows an order.
 func (c *checkout) ordered(ctx context.Context, order int64) error {
-	if err := c.carillon.cancelUnpaid(ctx, order, c.unpaid); err != nil {
+	// The key makes it safe to ask again.
+	unpaid := shopclient.CancelUnpaidInput{OrderID: order}
+	if _, err := c.orders.CancelUnpaid.After(ctx, c.unpaid, unpaid, timers.Key(fmt.Sprintf("order-%d", order))); err != nil {
 		return err
 	}
 	// The customer waits for the price, so this call waits as well.

@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) (err error) {
 	data := flags.String("data", "shop-data", "folder for the shop's database, its reports and the executor's journal")
 	name := flags.String("name", "sample-shop", "executor name")
 	addresses := flags.String("executors", "", "addresses of admin nodes, comma separated (default: CARILLON_EXECUTOR_ADDRESSES)")
-	api := flags.String("api", os.Getenv("CARILLON_URL"), "address of Carillon's API (CARILLON_URL); empty: no new orders")
+	api := flags.String("api", os.Getenv("CARILLON_URL"), "addresses of Carillon's API, comma separated (CARILLON_URL); empty: no new orders")
 	unpaid := flags.Duration("unpaid-after", time.Minute, "how long an order may stay unpaid")
 	role := flags.String("role", "warehouse", "label of this process; slow exports go to a warehouse")
 	scrapes := flags.String("metrics", "", "address for Prometheus, for example 127.0.0.1:9464; empty: none")
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, business.Close()) }()
 	ex, err := executor.New(executor.Config{
-		// The join token, and the addresses unless given, come from CARILLON_EXECUTOR_….
+		// The join token or its file, and the addresses unless given, come from CARILLON_EXECUTOR_….
 		Name: *name, Addresses: strings.FieldsFunc(*addresses, func(r rune) bool { return r == ',' }),
 		JournalDir: filepath.Join(*data, "journal"), Version: version, Slots: 16,
 		Labels: map[string]string{"role": *role}, DrainTimeout: 10 * time.Second,
@@ -79,18 +79,36 @@ func run(ctx context.Context, args []string) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ex.Run(ctx) })
 	if *api != "" {
-		carillon := &delayedRuns{base: strings.TrimRight(*api, "/"), key: os.Getenv("CARILLON_API_KEY")}
-		client, err := proxy.New(proxy.Config{URL: *api, AllowPlain: true}) // CARILLON_API_KEY
+		calls, err := proxy.New(proxy.Config{URL: *api, AllowPlain: true}) // CARILLON_API_KEY or CARILLON_API_KEY_FILE
 		if err != nil {
 			return err
 		}
-		desk := &checkout{shipping: shopclient.NewShippingProxy(client, *name), carillon: carillon, unpaid: *unpaid}
+		key, err := timerKey()
+		if err != nil {
+			return err
+		}
+		timers, err := proxy.New(proxy.Config{URL: *api, AllowPlain: true, Key: key})
+		if err != nil {
+			return err
+		}
+		desk := &checkout{shipping: shopclient.NewShippingProxy(calls, *name), orders: shopclient.NewOrdersTimers(timers, *name), unpaid: *unpaid}
 		group.Go(func() error { return business.Customers(ctx, desk.ordered) })
 	}
 	if *scrapes != "" {
 		group.Go(func() error { return serveMetrics(ctx, *scrapes, ex) })
 	}
 	return group.Wait()
+}
+
+// timerKey is a key that may set timers and nothing else; empty: that of the calls
+// is used.
+func timerKey() (string, error) {
+	path := os.Getenv("CARILLON_TIMER_KEY_FILE")
+	if key := os.Getenv("CARILLON_TIMER_KEY"); key != "" || path == "" {
+		return key, nil
+	}
+	raw, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names its file
+	return string(raw), err
 }
 
 // timed tells of handlers that took long.

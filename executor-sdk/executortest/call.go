@@ -19,18 +19,18 @@ func (a *Admin) handlerLocked(name string) *proto.Handler {
 	return nil
 }
 
-// callJob is what calls of the handler belong to: it has the settings that its
-// declaration gives to them. mu is held.
-func (a *Admin) callJob(h *proto.Handler) *job {
-	if j := a.called[h.GetName()]; j != nil {
+// callJob is what calls of the handler belong to, or its timers: it has the settings
+// that its declaration gives to them. mu is held.
+func (a *Admin) callJob(kind string, h *proto.Handler) *job {
+	name := kind + ":" + h.GetName()
+	if j := a.called[name]; j != nil {
 		return j
 	}
 	if a.called == nil {
 		a.called = map[string]*job{}
 	}
-	j := a.jobLike("call", h, 1, time.Second, time.Minute)
-	a.called[j.name] = j
-	return j
+	a.called[name] = a.jobLike(kind, h, 1, time.Second, time.Minute)
+	return a.called[name]
 }
 
 // callbackJob is what the runs of a callback belong to. mu is held.

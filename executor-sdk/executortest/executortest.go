@@ -11,6 +11,7 @@ import (
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/bridge"
+	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
 	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
@@ -19,16 +20,18 @@ import (
 type Admin struct {
 	t testing.TB
 
-	mu        sync.Mutex // guards what follows, and the Runs
-	instances []*instance
-	jobs      map[string]*job
-	calendars map[string]*schedule.Calendar
-	runs      []*Run
-	calls     map[string]call // by handler and idempotency key
-	called    map[string]*job // what calls of a handler belong to, by its name
-	callbacks map[string]*job // likewise its runs as a callback
-	nextID    int64
-	stopped   bool
+	mu            sync.Mutex // guards what follows, and the Runs
+	instances     []*instance
+	jobs          map[string]*job
+	calendars     map[string]*schedule.Calendar
+	runs          []*Run
+	calls         map[string]call                      // by handler and idempotency key
+	called        map[string]*job                      // what calls and timers of a handler belong to, by kind and its name
+	timers        map[string]*timer                    // the newest by handler and key
+	cancellations map[string]callapi.TimerCancellation // by id
+	callbacks     map[string]*job                      // likewise its runs as a callback
+	nextID        int64
+	stopped       bool
 }
 
 // Test runs test by a fake clock. When it returns, all executors are stopped.
@@ -223,7 +226,7 @@ func (a *Admin) jobLocked(name string) *job {
 		return j
 	}
 	if h := a.handlerLocked(name); h != nil {
-		return a.callJob(h)
+		return a.callJob("call", h)
 	}
 	a.t.Fatalf("executortest: neither a job nor a handler is called %q", name)
 	return nil

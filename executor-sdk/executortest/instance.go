@@ -44,7 +44,7 @@ func (i *instance) Register(r *proto.Register, deliver func(*proto.CommandToExec
 	}
 	a.dispatchLocked()
 	// The lease lasts: there is no network to be lost.
-	return &proto.Registered{InstanceId: int64(i.number), LeaseTtlMs: (100 * 365 * 24 * time.Hour).Milliseconds(), TakesSteps: true}
+	return &proto.Registered{InstanceId: int64(i.number), LeaseTtlMs: (100 * 365 * 24 * time.Hour).Milliseconds()}
 }
 
 // Draining implements bridge.Admin.

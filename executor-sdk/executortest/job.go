@@ -10,6 +10,7 @@ import (
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/proto"
 	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/proto/schedule/declaration"
 )
 
 // job is a declared job, or a handler that is called without one.
@@ -37,8 +38,10 @@ func (j *job) stop() {
 func (a *Admin) declare(h *proto.Handler, d *proto.JobDeclaration) {
 	j := &job{admin: a, name: d.GetName(), handler: h.GetName(), decl: d}
 	a.jobs[j.name] = j
+	spec := declaration.Schedule(d, time.Now())
+	spec.JitterSeed = j.name
 	var err error
-	if j.when, err = scheduleOf(d, time.Now()); err != nil {
+	if j.when, err = schedule.Compile(spec); err != nil { // its calendars are looked up when it fires (job.excluded): the test may make and replace them
 		var fault *schedule.ParseError
 		if errors.As(err, &fault) {
 			err = errors.New(fault.Detail())

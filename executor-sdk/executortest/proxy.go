@@ -14,9 +14,9 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
 )
 
-// Proxy returns a client whose calls run on this admin's executors, without a
-// network: for code that uses package proxy. All executors have the name of the
-// configuration, by default "test"; calls may name any.
+// Proxy returns a client whose calls run on this admin's executors, and its timers
+// fire there, without a network: for code that uses package proxy or timers. All executors
+// have the name of the configuration, by default "test"; calls may name any.
 func (a *Admin) Proxy() *proxy.Client {
 	client, err := proxy.New(proxy.Config{
 		URL: "http://127.0.0.1", Key: "ck_test", HTTP: &http.Client{Transport: transport{a}},
@@ -27,12 +27,15 @@ func (a *Admin) Proxy() *proxy.Client {
 	return client
 }
 
-// transport answers the requests of package proxy as the API does.
+// transport answers the requests of packages proxy and timers as the API does.
 type transport struct{ admin *Admin }
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := t.admin
+	if strings.HasPrefix(r.URL.Path, "/api/v1/timer") {
+		return a.serveTimers(r), nil
+	}
 	path := strings.TrimPrefix(r.URL.Path, "/api/v1/calls")
 	var run *Run
 	if path == "" {
@@ -88,7 +91,7 @@ func (a *Admin) accept(r *http.Request) (*Run, *http.Response) {
 		if a.calls == nil {
 			a.calls = map[string]call{}
 		}
-		run := a.newRun(a.callJob(h), time.Now(), "api", "key:test", body.Input)
+		run := a.newRun(a.callJob("call", h), time.Now(), "api", "key:test", body.Input)
 		run.timeout, run.maxAttempts = timeout, int(body.MaxAttempts)
 		a.calls[key] = call{run, string(raw)}
 		a.enter(run)

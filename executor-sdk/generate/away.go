@@ -138,7 +138,7 @@ func (rd *reader) copyTypes(a *away) {
 		d := rd.declared[name]
 		at := rd.fset.Position(d.spec.Name.Pos())
 		for _, g := range a.groups {
-			if own := g.Type + "Proxy"; name == own || name == "New"+own {
+			if slices.Contains(proxyNames(g.Type), name) {
 				rd.r.add(at, "rename it: the generated proxy has this name", "%s is declared already", name)
 			}
 		}

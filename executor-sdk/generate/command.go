@@ -45,7 +45,7 @@ func Run(args []string, check bool, opts Options, out io.Writer) error {
 	if len(problems) > 0 {
 		return problems
 	}
-	if err := apart(outputs); err != nil {
+	if err := checkDistinctFiles(outputs); err != nil {
 		return err
 	}
 	changed := 0
@@ -65,8 +65,8 @@ func Run(args []string, check bool, opts Options, out io.Writer) error {
 	return nil
 }
 
-// apart says which two packages write the same file, or nil.
-func apart(outputs []*Output) error {
+// checkDistinctFiles says which two packages write the same file, or nil.
+func checkDistinctFiles(outputs []*Output) error {
 	from := map[string]string{}
 	for _, o := range outputs {
 		for _, f := range o.Files {

@@ -1,7 +1,9 @@
 // Package generate turns marker comments into registration code: it answers
 // "which methods of this package are handlers, and when do they run?".
 //
-// A timer groups the handlers of one type; a clock is one handler:
+// The marker timer groups the handlers of one type; a clock is one handler. (A timer
+// of package timers is one run of any handler at an instant: another thing, with the same
+// word.)
 //
 //	//carillon:timer name=shop-orders description="Orders of the shop"
 //	type Orders struct{ db *sql.DB }
@@ -54,6 +56,12 @@
 //	orders := shop.NewOrdersProxy(client, "shop")
 //	report, err := orders.CloseDay(ctx)         // waits for the result
 //	run, err := orders.StartCloseDay(ctx)       // run.Wait, run.Status, run.Cancel
+//
+// and one that sets timers for them (package timers), which has a field for each:
+//
+//	orders := shop.NewOrdersTimers(client, "shop")
+//	timer, err := orders.CloseDay.After(ctx, 30*time.Minute, timers.Key("today"))
+//	_, err = orders.CloseDay.Cancel(ctx, "today") // or Reschedule, Get, At, Many, CancelMany, List, …
 //
 // Who imports that package inherits what its handlers depend on. With a folder,
 // proxy=../shopclient, the same type is written to carillon_client.go there, for

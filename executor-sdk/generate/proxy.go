@@ -51,7 +51,8 @@ func renderAway(p *Package, a away) ([]byte, error) {
 // renderProxies writes a file; nil when there are no groups. note stands above
 // the package clause, and types are declarations to be written behind.
 func renderProxies(pkg string, groups []Group, imports map[string]string, note string, types []string) ([]byte, error) {
-	for name, at := range map[string]string{"context": "context", "proxy": "github.com/carillon-sched/carillon/executor-sdk/proxy"} {
+	const sdk = "github.com/carillon-sched/carillon/executor-sdk/"
+	for name, at := range map[string]string{"context": "context", "proxy": sdk + "proxy", "timers": sdk + "timers"} {
 		if other := imports[name]; other != "" && other != at {
 			return nil, fmt.Errorf("the types that callers need name the import %q as %s, as the generated code does another: give it another name", other, name)
 		}
@@ -60,6 +61,7 @@ func renderProxies(pkg string, groups []Group, imports map[string]string, note s
 	var body bytes.Buffer
 	for _, g := range groups {
 		writeProxy(&body, g)
+		writeTimers(&body, g)
 		for _, c := range proxied(g) {
 			for name, at := range c.imports {
 				if other := imports[name]; other != "" && other != at {
@@ -110,6 +112,36 @@ func proxied(g Group) []Clock {
 		}
 	}
 	return out
+}
+
+// proxyNames are what the generated code declares for a type.
+func proxyNames(typ string) []string {
+	return []string{typ + "Proxy", "New" + typ + "Proxy", typ + "Timers", "New" + typ + "Timers"}
+}
+
+// writeTimers writes a type with the timers of each handler as a field.
+func writeTimers(w *bytes.Buffer, g Group) {
+	name := g.Type + "Timers"
+	var fields, values strings.Builder
+	for _, c := range proxied(g) {
+		typ, build := "timers.Plain", "timers.NewPlain"
+		if c.Input != "" {
+			typ, build = "timers.Handler["+c.Input+"]", "timers.New["+c.Input+"]"
+		}
+		fmt.Fprintf(&fields, "%s %s // %s\n", c.Method, typ, c.Name)
+		fmt.Fprintf(&values, "%s: %s(client, executor, %q),\n", c.Method, build, c.Name)
+	}
+	fmt.Fprintf(w, `
+// %[1]s sets timers for the handlers of %[2]s: each is one run at one instant.
+type %[1]s struct {
+%[3]s}
+
+// New%[1]s returns the timers of handlers that executor has registered.
+func New%[1]s(client *proxy.Client, executor string) *%[1]s {
+	return &%[1]s{
+%[4]s	}
+}
+`, name, g.Name, fields.String(), values.String())
 }
 
 func writeProxy(w *bytes.Buffer, g Group) {

@@ -88,8 +88,8 @@ func (rd *reader) readType(t *ast.TypeSpec, markers []*marker) {
 			rd.checkType(t)
 			g := &Group{Name: kebab(t.Name.Name), Type: t.Name.Name, Register: "Register" + t.Name.Name}
 			readTimer(m, g, rd.r)
-			if name := g.Type + "Proxy"; g.Proxy && g.ProxyDir == "" {
-				for _, n := range []string{name, "New" + name} {
+			if g.Proxy && g.ProxyDir == "" {
+				for _, n := range proxyNames(g.Type) {
 					if pos, taken := rd.source.names[n]; taken {
 						rd.r.add(rd.fset.Position(pos), "rename it: the generated proxy has this name", "%s is declared already", n)
 					}

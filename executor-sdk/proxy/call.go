@@ -125,8 +125,9 @@ func start[Out any](ctx context.Context, c *Client, executor, handler string, in
 	}
 	taking, cancel := context.WithTimeoutCause(ctx, limit, why)
 	defer cancel()
-	first, reached, err := c.do(taking, ask{method: http.MethodPost, path: "/calls", body: body, key: r.key, began: began})
-	var gone *unanswered
+	var first callapi.Call
+	reached, err := c.do(taking, callapi.Ask{Method: http.MethodPost, Path: "/calls", Body: body, Key: r.key, Began: began}, &first)
+	var gone *callapi.Unanswered
 	var refused *RefusedError
 	switch {
 	case err == nil:
@@ -198,10 +199,11 @@ func (r *Run[Out]) poll(ctx context.Context, started bool, lastWord time.Time) (
 		polling, cancel = context.WithDeadlineCause(ctx, lastWord, errLate)
 		defer cancel()
 	}
-	a, _, err := r.client.do(polling, ask{
-		method: http.MethodGet, path: "/calls/" + url.PathEscape(r.id) + "?wait=" + wait.String(), wait: wait,
-	})
-	var gone *unanswered
+	a := &callapi.Call{}
+	_, err := r.client.do(polling, callapi.Ask{
+		Method: http.MethodGet, Path: "/calls/" + url.PathEscape(r.id) + "?wait=" + wait.String(), Wait: wait,
+	}, a)
+	var gone *callapi.Unanswered
 	switch {
 	case err == nil:
 		return a, nil
@@ -250,8 +252,8 @@ type Status struct {
 
 // Status asks where the run stands, without waiting.
 func (r *Run[Out]) Status(ctx context.Context) (Status, error) {
-	a, _, err := r.client.do(ctx, ask{method: http.MethodGet, path: "/calls/" + url.PathEscape(r.id)})
-	if err != nil {
+	var a callapi.Call
+	if _, err := r.client.do(ctx, callapi.Ask{Method: http.MethodGet, Path: "/calls/" + url.PathEscape(r.id)}, &a); err != nil {
 		return Status{}, fmt.Errorf("status of run %s: %w", r.id, err)
 	}
 	s := Status{State: a.State, Done: a.Done, Attempt: int(a.Attempt)}
@@ -264,7 +266,7 @@ func (r *Run[Out]) Status(ctx context.Context) (Status, error) {
 // Cancel asks for the end of the run, and does not wait for it. One that has
 // ended already is no error.
 func (r *Run[Out]) Cancel(ctx context.Context) error {
-	_, _, err := r.client.do(ctx, ask{method: http.MethodPost, path: "/calls/" + url.PathEscape(r.id) + "/cancel"})
+	_, err := r.client.do(ctx, callapi.Ask{Method: http.MethodPost, Path: "/calls/" + url.PathEscape(r.id) + "/cancel"}, &callapi.Call{})
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Code == string(callapi.ProblemCodeAlreadyFinished) {
 		return nil

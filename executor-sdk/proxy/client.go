@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,8 @@ type Config struct {
 	// URL of an admin node, or several separated by commas: the next one is
 	// asked when one does not answer. CARILLON_URL
 	URL string
-	// Key is an API key ("ck_…") that may call. CARILLON_API_KEY
+	// Key is an API key ("ck_…") that may call. CARILLON_API_KEY, or a file named by
+	// CARILLON_API_KEY_FILE
 	Key string
 	// HTTP sends the requests; default: http.DefaultClient. It must not have a
 	// timeout below a minute: waiting for a run is one long request.
@@ -37,12 +39,17 @@ type Config struct {
 	AllowPlain bool
 }
 
-// Client calls handlers. It is safe for concurrent use.
+// Client reaches the admin: it calls handlers, and package timers sets timers with
+// it. It is safe for concurrent use.
 type Client struct {
 	bases []string
 	key   string
 	http  *http.Client
 	first atomic.Int64 // index of the base that answered last
+	plain bool         // Config.AllowPlain
+	// cell is the base of the cell that the key's tenant lives in, when a node has said
+	// that it is another one; nil: it has not.
+	cell atomic.Pointer[string]
 }
 
 // New checks config. It does not connect.
@@ -50,13 +57,18 @@ func New(config Config) (*Client, error) {
 	if config.URL == "" {
 		config.URL = os.Getenv("CARILLON_URL")
 	}
-	if config.Key == "" {
-		config.Key = os.Getenv("CARILLON_API_KEY")
+	config.Key = strings.TrimSpace(cmp.Or(config.Key, os.Getenv("CARILLON_API_KEY")))
+	if path := os.Getenv("CARILLON_API_KEY_FILE"); config.Key == "" && path != "" {
+		raw, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names its file
+		if err != nil {
+			return nil, fmt.Errorf("proxy config: CARILLON_API_KEY_FILE: %w", err)
+		}
+		config.Key = strings.TrimSpace(string(raw))
 	}
 	if config.Key == "" {
-		return nil, errors.New("proxy config: no API key: set Config.Key or CARILLON_API_KEY")
+		return nil, errors.New("proxy config: no API key: set Config.Key, CARILLON_API_KEY or CARILLON_API_KEY_FILE")
 	}
-	c := &Client{key: strings.TrimSpace(config.Key), http: config.HTTP}
+	c := &Client{key: config.Key, http: config.HTTP, plain: config.AllowPlain}
 	if c.http == nil {
 		c.http = http.DefaultClient
 	}
@@ -86,7 +98,7 @@ func isLoopback(host string) bool {
 
 // How long and how often a request is tried.
 const (
-	maxAnswer  = 2 << 20 // bytes
+	maxAnswer  = 2 << 20 // bytes, unless the request says more
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 3 * time.Second
 	// tryTimeout bounds one try, beside the time that it asks the admin to wait:
@@ -100,105 +112,130 @@ const (
 var (
 	errNoAnswer = fmt.Errorf("no answer within %s", tryTimeout)
 	errNobody   = fmt.Errorf("no admin node has answered for %s", giveUp)
+	errNoMore   = errors.New("a node may have done it, and asking again could do it twice")
 )
 
-// unanswered is a request that was given up: cause says why, and last what the
-// last try met.
-type unanswered struct{ cause, last error }
-
-func (e *unanswered) Error() string {
-	if errors.Is(e.last, context.Canceled) || errors.Is(e.last, context.DeadlineExceeded) {
-		return e.cause.Error()
+func init() {
+	callapi.Do = func(ctx context.Context, client any, a callapi.Ask, out any) (bool, error) {
+		return client.(*Client).do(ctx, a, out)
 	}
-	return e.cause.Error() + "; the last try: " + e.last.Error()
 }
 
-func (e *unanswered) Unwrap() []error { return []error{e.cause, e.last} }
-
-// ask is a request that means the same when it is repeated, as every one of this
-// package.
-type ask struct {
-	method, path string
-	body         []byte        // JSON; nil = none
-	key          string        // idempotency key; empty = none
-	wait         time.Duration // that the admin is asked to wait for
-	began        time.Time     // of a new call: since when its caller waits
-}
-
-// do sends a request until it is answered. When ctx ends before, or nobody has
-// answered for giveUp, the error is an *unanswered. reached: a node may have acted upon it, whatever the error says.
-func (c *Client) do(ctx context.Context, a ask) (_ *callapi.Call, reached bool, err error) {
+// do sends a request until it is answered, and reads the answer into out. When ctx
+// ends before, or nobody has answered for giveUp, the error is a *callapi.Unanswered.
+// reached: a node may have acted upon it, whatever the error says.
+func (c *Client) do(ctx context.Context, a callapi.Ask, out any) (reached bool, err error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, a.wait+giveUp, errNobody)
+		ctx, cancel = context.WithTimeoutCause(ctx, a.Wait+giveUp, errNobody)
 		defer cancel()
 	}
 	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
 		base := c.first.Load()
-		try, cancel := context.WithTimeoutCause(ctx, a.wait+tryTimeout, errNoAnswer)
-		out, again, sent, err := c.once(try, c.bases[base%int64(len(c.bases))], a)
+		try, cancel := context.WithTimeoutCause(ctx, a.Wait+tryTimeout, errNoAnswer)
+		at := c.bases[base%int64(len(c.bases))]
+		cell := c.cell.Load()
+		if cell != nil {
+			at = *cell
+		}
+		again, sent, err := c.once(try, at, a, out)
 		if err != nil && try.Err() != nil && ctx.Err() == nil {
 			err = context.Cause(try)
 		}
 		cancel()
 		reached = reached || sent
 		if err == nil || again < 0 {
-			return out, reached, err
+			return reached, err
 		}
-		c.first.CompareAndSwap(base, base+1)
-		timer := time.NewTimer(max(again, pause/2+rand.N(pause/2)))
+		c.turn(base, cell, err)
+		again = max(again, pause/2+rand.N(pause/2))
+		if reached && !a.RepeatUntil.IsZero() && time.Now().Add(again).After(a.RepeatUntil) {
+			return true, &callapi.Unanswered{Cause: errNoMore, Last: err}
+		}
+		timer := time.NewTimer(again)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, reached, &unanswered{context.Cause(ctx), err}
+			return reached, &callapi.Unanswered{Cause: context.Cause(ctx), Last: err}
 		case <-timer.C:
 		}
 	}
 }
 
+// turn chooses who is asked next, after a try that led to nothing.
+func (c *Client) turn(base int64, cell *string, err error) {
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.cell != "" {
+		c.cell.CompareAndSwap(cell, &refused.cell)
+		return
+	}
+	if cell != nil { // it may have moved on, or back: the configured nodes know
+		c.cell.CompareAndSwap(cell, nil)
+		return
+	}
+	c.first.CompareAndSwap(base, base+1)
+}
+
 // once sends one request. again is negative when trying again makes no sense,
 // else the least time to wait before. sent: some of it may have arrived.
-func (c *Client) once(ctx context.Context, base string, a ask) (_ *callapi.Call, again time.Duration, sent bool, err error) {
+func (c *Client) once(ctx context.Context, base string, a callapi.Ask, out any) (again time.Duration, sent bool, err error) {
 	var asked, got atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
 	})
-	request, err := http.NewRequestWithContext(traced, a.method, base+"/api/v1"+a.path, bytes.NewReader(a.body))
+	request, err := http.NewRequestWithContext(traced, a.Method, base+"/api/v1"+a.Path, bytes.NewReader(a.Body))
 	if err != nil {
-		return nil, -1, false, err
+		return -1, false, err
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	request.Header.Set("Accept", "application/json")
-	if a.body != nil {
+	if a.Body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	if a.key != "" {
-		request.Header.Set("Idempotency-Key", a.key)
-		request.Header.Set("Call-Age", time.Since(a.began).Round(time.Millisecond).String())
+	if a.Key != "" {
+		request.Header.Set("Idempotency-Key", a.Key)
+		request.Header.Set("Call-Age", time.Since(a.Began).Round(time.Millisecond).String())
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		// A transport that asked for a connection and got none has sent nothing;
 		// of one that does not tell, nothing is known.
-		return nil, 0, got.Load() || !asked.Load(), err
+		return 0, got.Load() || !asked.Load(), err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	longest := cmp.Or(a.Longest, maxAnswer)
+	text, err := io.ReadAll(io.LimitReader(response.Body, longest+1))
 	if err != nil {
-		return nil, 0, true, fmt.Errorf("read answer: %w", err)
+		return 0, true, fmt.Errorf("read answer: %w", err)
 	}
 	if response.StatusCode >= 300 {
-		return nil, retryIn(response), true, refusalOf(response, text)
+		refused := refusalOf(response, text)
+		switch refused.Code {
+		case string(callapi.ProblemCodeTenantElsewhere): // nothing was looked at
+			if refused.cell != "" && c.mayAsk(refused.cell) && refused.cell != base {
+				return 0, false, refused
+			}
+			return -1, false, refused
+		case string(callapi.ProblemCodeRateLimited), string(callapi.ProblemCodeTenantMoving): // likewise
+			return retryIn(response), false, refused
+		}
+		return retryIn(response), true, refused
 	}
-	var out callapi.Call
-	if len(text) > maxAnswer {
-		return nil, -1, true, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	if int64(len(text)) > longest {
+		return -1, true, fmt.Errorf("the answer is longer than %d bytes", longest)
 	}
-	if err := json.Unmarshal(text, &out); err != nil {
-		return nil, -1, true, fmt.Errorf("read answer: %w", err)
+	if err := json.Unmarshal(text, out); err != nil {
+		return -1, true, fmt.Errorf("read answer: %w", err)
 	}
-	return &out, -1, true, nil
+	return -1, true, nil
+}
+
+// mayAsk reports whether the key may be sent to a cell: not in the clear, unless that
+// was allowed.
+func (c *Client) mayAsk(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && (c.plain || isLoopback(u.Hostname())))
 }
 
 // retryIn is negative for answers that will not change.
@@ -216,17 +253,21 @@ type RefusedError struct {
 	Status int
 	// Code is stable: unauthenticated, permission_denied, not_found, unknown_handler, …
 	Code, Detail string
+	cell         string // with tenant_elsewhere: the base of where it lives
 }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the admin refuses the call (%d %s): %s", e.Status, e.Code, e.Detail)
 }
 
-func refusalOf(r *http.Response, text []byte) error {
+func refusalOf(r *http.Response, text []byte) *RefusedError {
 	e := &RefusedError{Status: r.StatusCode}
 	var problem callapi.Problem
 	if json.Unmarshal(text, &problem) == nil {
 		e.Code, e.Detail = string(problem.Code), problem.Detail
+		if problem.Cell != nil {
+			e.cell = strings.TrimRight(problem.Cell.URL, "/")
+		}
 	} else {
 		e.Detail = http.StatusText(r.StatusCode)
 	}

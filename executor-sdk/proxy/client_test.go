@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -18,6 +20,7 @@ import (
 func TestConfig(t *testing.T) {
 	t.Setenv("CARILLON_URL", "")
 	t.Setenv("CARILLON_API_KEY", "")
+	t.Setenv("CARILLON_API_KEY_FILE", "")
 	for want, config := range map[string]proxy.Config{
 		"no API key":   {URL: "https://x"},
 		"no admin":     {Key: "ck_1"},
@@ -37,6 +40,28 @@ func TestConfig(t *testing.T) {
 	t.Setenv("CARILLON_API_KEY", "ck_1")
 	_, err = proxy.New(proxy.Config{})
 	require.NoError(t, err)
+}
+
+func TestTheKeyIsReadFromAFile(t *testing.T) {
+	shown := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown = r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer server.Close()
+	path := filepath.Join(t.TempDir(), "key")
+	t.Setenv("CARILLON_API_KEY", "")
+	t.Setenv("CARILLON_API_KEY_FILE", path)
+	_, err := proxy.New(proxy.Config{URL: server.URL})
+	require.ErrorContains(t, err, "CARILLON_API_KEY_FILE: open "+path)
+	require.NoError(t, os.WriteFile(path, []byte("ck_1\n"), 0o600))
+	for key, want := range map[string]string{"": "Bearer ck_1", "ck_2": "Bearer ck_2"} {
+		client, err := proxy.New(proxy.Config{URL: server.URL, Key: key})
+		require.NoError(t, err)
+		_, err = proxy.Start[Report](t.Context(), client, "shop", "close-day", nil)
+		require.Error(t, err)
+		require.Equal(t, want, shown)
+	}
 }
 
 // Nodes that stop and answers that get lost cost time, not the call; and the
@@ -115,4 +140,42 @@ func TestTheContextEndsAStubbornSearch(t *testing.T) {
 	cancel(why)
 	_, err = proxy.Call[Report](ctx, client, "shop", "close-day", nil)
 	require.ErrorIs(t, err, why)
+}
+
+// A tenant that has moved to another cell is asked for there with the same key, as
+// long as that is not sent in the clear.
+func TestACallFollowsTheTenant(t *testing.T) {
+	var here, there atomic.Int32
+	cell := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		there.Add(1)
+		if r.Header.Get("Authorization") != "Bearer ck_1" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `{"id":"5","state":"succeeded","done":true,"output":{"orders":3}}`)
+	}))
+	defer cell.Close()
+	address := cell.URL
+	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		here.Add(1)
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		_, _ = io.WriteString(w, `{"code":"tenant_elsewhere","detail":"it lives elsewhere","cell":{"name":"eu2","url":"`+address+`"}}`)
+	}))
+	defer old.Close()
+	client, err := proxy.New(proxy.Config{URL: old.URL, Key: "ck_1"})
+	require.NoError(t, err)
+	for range 2 {
+		report, err := proxy.Call[Report](t.Context(), client, "shop", "close-day", CloseDay{"x"})
+		require.NoError(t, err)
+		require.Equal(t, Report{3}, report)
+	}
+	require.EqualValues(t, 1, here.Load(), "it is remembered")
+
+	address = "http://eu2.example.com"
+	client, err = proxy.New(proxy.Config{URL: old.URL, Key: "ck_1"})
+	require.NoError(t, err)
+	_, err = proxy.Start[Report](t.Context(), client, "shop", "close-day", nil)
+	var refused *proxy.RefusedError
+	require.True(t, errors.As(err, &refused), err)
+	require.Equal(t, "tenant_elsewhere", refused.Code)
 }

@@ -150,13 +150,24 @@ func ask[T any](ctx context.Context, c *Client, r *Request, edits []Edit) (d Doc
 	if _, none := any(d.Value).(None); none {
 		return d, nil
 	}
-	if d.Raw, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
-		return d, &TransportError{c.base.Host, fmt.Errorf("read answer: %w", err)}
+	if d.Raw, err = readAnswer(response.Body, maxAnswer); err != nil {
+		return d, &TransportError{c.base.Host, err}
 	}
 	if err := json.Unmarshal(d.Raw, &d.Value); err != nil {
 		return d, &TransportError{c.base.Host, fmt.Errorf("the answer is not the API's JSON (%w); is this address a Carillon server?", err)}
 	}
 	return d, nil
+}
+
+func readAnswer(body io.Reader, most int64) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	if int64(len(raw)) > most {
+		return nil, fmt.Errorf("the answer is larger than %d bytes; ask for less at once", most)
+	}
+	return raw, nil
 }
 
 // send asks. The caller closes the answer's body.

@@ -13,10 +13,13 @@ const (
 	ProblemCodeAlreadyFinished      ProblemCode = "already_finished"
 	ProblemCodeBodyTooLarge         ProblemCode = "body_too_large"
 	ProblemCodeConflict             ProblemCode = "conflict"
+	ProblemCodeExecutorDisabled     ProblemCode = "executor_disabled"
 	ProblemCodeExecutorOffline      ProblemCode = "executor_offline"
 	ProblemCodeIdempotencyKeyReused ProblemCode = "idempotency_key_reused"
+	ProblemCodeInUse                ProblemCode = "in_use"
 	ProblemCodeInternal             ProblemCode = "internal"
 	ProblemCodeInvalidCron          ProblemCode = "invalid_cron"
+	ProblemCodeMaintenance          ProblemCode = "maintenance"
 	ProblemCodeMalformedJSON        ProblemCode = "malformed_json"
 	ProblemCodeNotFound             ProblemCode = "not_found"
 	ProblemCodeOwnedByCode          ProblemCode = "owned_by_code"
@@ -25,6 +28,11 @@ const (
 	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
 	ProblemCodeRateLimited          ProblemCode = "rate_limited"
 	ProblemCodeRevisionMismatch     ProblemCode = "revision_mismatch"
+	ProblemCodeTenantDisabled       ProblemCode = "tenant_disabled"
+	ProblemCodeTenantElsewhere      ProblemCode = "tenant_elsewhere"
+	ProblemCodeTenantMoving         ProblemCode = "tenant_moving"
+	ProblemCodeTimerExists          ProblemCode = "timer_exists"
+	ProblemCodeTimerStarted         ProblemCode = "timer_started"
 	ProblemCodeTokenExpired         ProblemCode = "token_expired"
 	ProblemCodeTooManyWaiting       ProblemCode = "too_many_waiting"
 	ProblemCodeUnauthenticated      ProblemCode = "unauthenticated"
@@ -37,8 +45,11 @@ const (
 
 // APIKey defines model for APIKey.
 type APIKey struct {
-	// CallExecutors The executors whose handlers it may call; empty = all
+	// CallExecutors The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all
 	CallExecutors []string `json:"callExecutors"`
+
+	// CallHandlers Single handlers that it may call and set timers of, each executor/handler
+	CallHandlers []string `json:"callHandlers"`
 
 	// CreatedAt When it was made
 	CreatedAt time.Time `json:"createdAt"`
@@ -61,7 +72,7 @@ type APIKey struct {
 	// Prefix The secret's first characters, to recognise it by
 	Prefix string `json:"prefix"`
 
-	// Role What it may do; caller: only call handlers, and see and cancel its own calls
+	// Role What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers
 	Role string `json:"role"`
 }
 
@@ -87,6 +98,323 @@ type Alert struct {
 
 	// WebhookURL Address that alerts are posted to; empty: none; … for readers who may not edit
 	WebhookURL string `json:"webhookUrl"`
+}
+
+// AlertChannel defines model for AlertChannel.
+type AlertChannel struct {
+	// BaseURL telegram, pagerduty, opsgenie: where its interface is, such as https://api.eu.opsgenie.com; default: the product's own
+	BaseURL string `json:"baseUrl,omitempty"`
+
+	// ChatID telegram: number of the chat, or @name of a public one
+	ChatID string `json:"chatId,omitempty"`
+
+	// CreatedAt When the channel was made
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Who made the channel
+	CreatedBy string `json:"createdBy"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// Emails email: the addresses, each told by a mail of its own
+	Emails []string `json:"emails,omitempty"`
+
+	// Enabled Whether it is used; what is to go through one that is not fails, and says so
+	Enabled bool `json:"enabled"`
+
+	// HasSecret Whether it has a secret; nobody can read it
+	HasSecret bool `json:"hasSecret"`
+
+	// HasToken Whether it has a token; nobody can read it
+	HasToken bool `json:"hasToken"`
+
+	// Host Scheme and host of its url, of which nobody can read the rest; empty: it has none
+	Host string `json:"host"`
+
+	// ID Id of the channel, a decimal string
+	ID string `json:"id"`
+
+	// Kind By which means; fixed
+	Kind string `json:"kind"`
+
+	// Language Language of its texts; default: the server's (mail-language)
+	Language string `json:"language,omitempty"`
+
+	// MentionAll dingtalk, feishu, wecom, slack: call everybody
+	MentionAll bool `json:"mentionAll,omitempty"`
+
+	// Mentions Who is called by name: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids
+	Mentions []string `json:"mentions,omitempty"`
+
+	// Name Its name, unique in the tenant
+	Name      string            `json:"name"`
+	Templates *ChannelTemplates `json:"templates,omitempty"`
+
+	// ThreadID telegram: topic of the group; default: none
+	ThreadID int64 `json:"threadId,omitempty"`
+
+	// UpdatedAt When it was edited last
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Who edited it last
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Grows by one with each edit, from 1
+	Version int64 `json:"version"`
+}
+
+// AlertChannelWrite defines model for AlertChannelWrite.
+type AlertChannelWrite struct {
+	// BaseURL telegram, pagerduty, opsgenie: where its interface is, such as https://api.eu.opsgenie.com; default: the product's own
+	BaseURL string `json:"baseUrl,omitempty"`
+
+	// ChatID telegram: number of the chat, or @name of a public one
+	ChatID string `json:"chatId,omitempty"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// Emails email: the addresses, each told by a mail of its own
+	Emails []string `json:"emails,omitempty"`
+
+	// Enabled Whether it is used; default true
+	Enabled bool `json:"enabled,omitempty"`
+
+	// Kind By which means; fixed
+	Kind string `json:"kind"`
+
+	// Language Language of its texts; default: the server's (mail-language)
+	Language string `json:"language,omitempty"`
+
+	// MentionAll dingtalk, feishu, wecom, slack: call everybody
+	MentionAll bool `json:"mentionAll,omitempty"`
+
+	// Mentions Who is called by name: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids
+	Mentions []string `json:"mentions,omitempty"`
+
+	// Name Its name, unique in the tenant
+	Name string `json:"name"`
+
+	// Secret webhook, dingtalk, feishu: signs messages, kept sealed. Default: as it is; empty: none
+	Secret    string            `json:"secret,omitempty"`
+	Templates *ChannelTemplates `json:"templates,omitempty"`
+
+	// ThreadID telegram: topic of the group; default: none
+	ThreadID int64 `json:"threadId,omitempty"`
+
+	// Token telegram: the bot's token. pagerduty: the routing key. opsgenie: the API key. webhook: a bearer token. Kept sealed. Default: as it is; empty: none. Must be given again when url or baseUrl change
+	Token string `json:"token,omitempty"`
+
+	// URL webhook, dingtalk, feishu, wecom, slack, teams: where messages are posted, kept sealed. Default: as it is. Private networks only as the operator allows (webhook-allow)
+	URL string `json:"url,omitempty"`
+}
+
+// AlertCondition defines model for AlertCondition.
+type AlertCondition struct {
+	// After late, long, absent: how long, such as 30m; it is looked for every 10 s
+	After string `json:"after,omitempty"`
+
+	// Factor long: also longer than so many times what 99 of 100 of the job's last 100 runs took; default: after decides alone
+	Factor float64 `json:"factor,omitempty"`
+
+	// Failures failures: how many
+	Failures int64 `json:"failures,omitempty"`
+
+	// Keyword keyword: the text; case does not matter
+	Keyword string `json:"keyword,omitempty"`
+
+	// Kind events: each event that the rule matches. failures: so many of the job's last runs ended badly. keyword: the error, the message or the result of a run has a text in it. late: a run has not started so long after its time. long: a run runs for longer than that. absent: no run of an enabled job has succeeded for so long
+	Kind string `json:"kind"`
+
+	// Of failures: of how many last runs
+	Of int64 `json:"of,omitempty"`
+}
+
+// AlertMatch defines model for AlertMatch.
+type AlertMatch struct {
+	// ExecutorIds Only these executors; default: all
+	ExecutorIds []string `json:"executorIds,omitempty"`
+
+	// JobIds Only these jobs; default: all
+	JobIds []string `json:"jobIds,omitempty"`
+
+	// Kinds Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword
+	Kinds []string `json:"kinds,omitempty"`
+
+	// Labels Only jobs whose labels meet this selector, such as team=finance, tier in (gold, silver), !test
+	Labels string `json:"labels,omitempty"`
+}
+
+// AlertQuietHours defines model for AlertQuietHours.
+type AlertQuietHours struct {
+	// Days Days on which they begin; default: all
+	Days []string `json:"days,omitempty"`
+
+	// From Their beginning, such as 22:00
+	From string `json:"from"`
+
+	// To Their end; before from: on the next day
+	To string `json:"to"`
+
+	// Zone Time zone, such as Europe/Berlin
+	Zone string `json:"zone"`
+}
+
+// AlertRule defines model for AlertRule.
+type AlertRule struct {
+	// ChannelIds Alert channels that are told; default: whom the job's settings name, or the tenant's default channels
+	ChannelIds []string       `json:"channelIds,omitempty"`
+	Condition  AlertCondition `json:"condition"`
+
+	// CreatedAt When the rule was made
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Who made the rule
+	CreatedBy string `json:"createdBy"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// Enabled Whether it decides; default true
+	Enabled bool `json:"enabled,omitempty"`
+
+	// EscalateAfter How long after its beginning others are told of an incident that nobody has acknowledged, from 1m to 168h; default: never
+	EscalateAfter string `json:"escalateAfter,omitempty"`
+
+	// EscalateTo Alert channels that are told then
+	EscalateTo []string `json:"escalateTo,omitempty"`
+
+	// ID Id of the rule, a decimal string
+	ID    string      `json:"id"`
+	Match *AlertMatch `json:"match,omitempty"`
+
+	// Mute Nobody is told; the incident is shown. Default false
+	Mute bool `json:"mute,omitempty"`
+
+	// Name Its name, unique in the tenant
+	Name string `json:"name"`
+
+	// Position Of several rules that match an event the one of the lowest position decides; default 0
+	Position   int64            `json:"position,omitempty"`
+	QuietHours *AlertQuietHours `json:"quietHours,omitempty"`
+
+	// Repeat Most time between two messages, from 1m to 168h; default: as the server says (alert-repeat)
+	Repeat string `json:"repeat,omitempty"`
+
+	// Severity critical is told in quiet hours too
+	Severity string `json:"severity,omitempty"`
+
+	// UpdatedAt When it was edited last
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Who edited it last
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Grows by one with each edit, from 1
+	Version int64 `json:"version"`
+}
+
+// AlertRuleSpec defines model for AlertRuleSpec.
+type AlertRuleSpec struct {
+	// ChannelIds Alert channels that are told; default: whom the job's settings name, or the tenant's default channels
+	ChannelIds []string       `json:"channelIds,omitempty"`
+	Condition  AlertCondition `json:"condition"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// Enabled Whether it decides; default true
+	Enabled bool `json:"enabled,omitempty"`
+
+	// EscalateAfter How long after its beginning others are told of an incident that nobody has acknowledged, from 1m to 168h; default: never
+	EscalateAfter string `json:"escalateAfter,omitempty"`
+
+	// EscalateTo Alert channels that are told then
+	EscalateTo []string    `json:"escalateTo,omitempty"`
+	Match      *AlertMatch `json:"match,omitempty"`
+
+	// Mute Nobody is told; the incident is shown. Default false
+	Mute bool `json:"mute,omitempty"`
+
+	// Name Its name, unique in the tenant
+	Name string `json:"name"`
+
+	// Position Of several rules that match an event the one of the lowest position decides; default 0
+	Position   int64            `json:"position,omitempty"`
+	QuietHours *AlertQuietHours `json:"quietHours,omitempty"`
+
+	// Repeat Most time between two messages, from 1m to 168h; default: as the server says (alert-repeat)
+	Repeat string `json:"repeat,omitempty"`
+
+	// Severity critical is told in quiet hours too
+	Severity string `json:"severity,omitempty"`
+}
+
+// AlertSettings defines model for AlertSettings.
+type AlertSettings struct {
+	// DefaultChannelIds Alert channels that are told of what nobody else is told of
+	DefaultChannelIds []string `json:"defaultChannelIds"`
+
+	// QuietHours When only critical incidents are told; null: never
+	QuietHours *AlertQuietHours `json:"quietHours"`
+
+	// UpdatedAt When they were edited last; null: never
+	UpdatedAt *time.Time `json:"updatedAt"`
+
+	// UpdatedBy Who edited them last
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Grows by one with each edit; 0: nobody has said anything
+	Version int64 `json:"version"`
+}
+
+// AlertSettingsWrite defines model for AlertSettingsWrite.
+type AlertSettingsWrite struct {
+	// DefaultChannelIds Alert channels that are told of what no rule and no job's settings name anybody for; default: none
+	DefaultChannelIds []string         `json:"defaultChannelIds,omitempty"`
+	QuietHours        *AlertQuietHours `json:"quietHours,omitempty"`
+}
+
+// AlertSilence defines model for AlertSilence.
+type AlertSilence struct {
+	// CreatedAt When it was made
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Who made it
+	CreatedBy string `json:"createdBy"`
+
+	// EndedBy Who has ended it before its time; empty: nobody
+	EndedBy string `json:"endedBy"`
+
+	// EndsAt When it ends
+	EndsAt time.Time `json:"endsAt"`
+
+	// ID Id of the silence, a decimal string
+	ID    string     `json:"id"`
+	Match AlertMatch `json:"match"`
+
+	// Reason Why
+	Reason string `json:"reason"`
+
+	// StartsAt When it begins
+	StartsAt time.Time `json:"startsAt"`
+}
+
+// AlertSilenceWrite defines model for AlertSilenceWrite.
+type AlertSilenceWrite struct {
+	// Duration How long it lasts, such as 2h; or endsAt
+	Duration string `json:"duration,omitempty"`
+
+	// EndsAt When it ends, at most 90 days after its beginning; or duration
+	EndsAt *time.Time  `json:"endsAt,omitempty"`
+	Match  *AlertMatch `json:"match,omitempty"`
+
+	// Reason Why, for others
+	Reason string `json:"reason"`
+
+	// StartsAt When it begins; default: now
+	StartsAt *time.Time `json:"startsAt,omitempty"`
 }
 
 // AlertWrite defines model for AlertWrite.
@@ -157,7 +485,7 @@ type AttentionItem struct {
 	// JobID The job; absent when it is about an executor
 	JobID string `json:"jobId,omitempty"`
 
-	// Kind What is wrong: executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
+	// Kind What is wrong: maintenance (nothing is to start), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
 	Kind string    `json:"kind"`
 	Text Bilingual `json:"text"`
 }
@@ -483,10 +811,101 @@ type CallRequest struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
+// CallbackPolicy defines model for CallbackPolicy.
+type CallbackPolicy struct {
+	// Hosts Whom: api.example.com, *.example.com or *, each with or without a port
+	Hosts []string `json:"hosts"`
+
+	// MaxTimeout The longest that a call may take
+	MaxTimeout string `json:"maxTimeout"`
+
+	// PerHost Calls to one host that each node makes at a time
+	PerHost int64 `json:"perHost"`
+}
+
+// CallbackPolicyWrite defines model for CallbackPolicyWrite.
+type CallbackPolicyWrite struct {
+	// Hosts Whom: api.example.com, *.example.com or *, each with or without a port; none: callbacks are off
+	Hosts []string `json:"hosts"`
+
+	// MaxTimeout The longest that a call may take, up to 10m; default 30s
+	MaxTimeout string `json:"maxTimeout,omitempty"`
+
+	// NewSecret Sign with a new secret from now on
+	NewSecret bool `json:"newSecret,omitempty"`
+
+	// PerHost Calls to one host that each node makes at a time; default 32
+	PerHost int64 `json:"perHost,omitempty"`
+}
+
+// CallbackSecret defines model for CallbackSecret.
+type CallbackSecret struct {
+	// KeyID What Carillon-Key-Id says of it
+	KeyID string `json:"keyId"`
+
+	// Secret The key of the HMAC, as the bytes of this text
+	Secret string `json:"secret"`
+}
+
 // CancelRunInputBody defines model for CancelRunInputBody.
 type CancelRunInputBody struct {
 	// Reason Why; the handler sees it
 	Reason string `json:"reason,omitempty"`
+}
+
+// CancelTimersRequest defines model for CancelTimersRequest.
+type CancelTimersRequest struct {
+	// Executor Its name
+	Executor string `json:"executor"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// KeyPrefix Beginning of the keys
+	KeyPrefix string `json:"keyPrefix,omitempty"`
+
+	// Keys Keys of the timers. Either these, or keyPrefix, or label
+	Keys []string `json:"keys,omitempty"`
+
+	// Label One of the timers' labels
+	Label string `json:"label,omitempty"`
+}
+
+// CancelledTimer defines model for CancelledTimer.
+type CancelledTimer struct {
+	// Key As in the request
+	Key string `json:"key"`
+
+	// Outcome cancelled: now, or before the request, so that it can be repeated; cancelling: its handler runs, and was asked to stop; failed: the database did not answer
+	Outcome string        `json:"outcome"`
+	Problem *TimerProblem `json:"problem,omitempty"`
+}
+
+// Cell defines model for Cell.
+type Cell struct {
+	// CreatedAt When it was added here
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Who added it
+	CreatedBy string `json:"createdBy"`
+
+	// Executors Addresses of its executor ports, host:port
+	Executors []string `json:"executors"`
+
+	// Name Its name, the same in all cells
+	Name string `json:"name"`
+
+	// URL Of its API and console
+	URL string `json:"url"`
+}
+
+// CellAddress defines model for CellAddress.
+type CellAddress struct {
+	// Name The cell
+	Name string `json:"name"`
+
+	// URL Of its API and console
+	URL string `json:"url"`
 }
 
 // Change defines model for Change.
@@ -501,6 +920,59 @@ type Change struct {
 
 	// To null: not set
 	To json.RawMessage `json:"to"`
+}
+
+// ChannelPreview defines model for ChannelPreview.
+type ChannelPreview struct {
+	// Alert Kind of the sample; default run_failed
+	Alert string `json:"alert,omitempty"`
+
+	// ChannelID A channel whose kind, language and templates are meant; default: those here
+	ChannelID string `json:"channelId,omitempty"`
+
+	// Kind By which means; needed without channelId
+	Kind string `json:"kind,omitempty"`
+
+	// Language Default: the channel's, or the server's
+	Language string `json:"language,omitempty"`
+
+	// RunID A run of the tenant instead of a sample
+	RunID     string            `json:"runId,omitempty"`
+	Templates *ChannelTemplates `json:"templates,omitempty"`
+}
+
+// ChannelTemplates defines model for ChannelTemplates.
+type ChannelTemplates struct {
+	// Body webhook: the request's body; {{json .Title}} makes a JSON text of a field
+	Body string `json:"body,omitempty"`
+
+	// ContentType webhook: what the body is; default JSON, which is checked
+	ContentType string `json:"contentType,omitempty"`
+
+	// HTML email: the HTML part
+	HTML string `json:"html,omitempty"`
+
+	// Text Text of messages, plain part of mails
+	Text string `json:"text,omitempty"`
+
+	// Title Title of messages, subject of mails
+	Title string `json:"title,omitempty"`
+}
+
+// ChannelTestResult defines model for ChannelTestResult.
+type ChannelTestResult struct {
+	// Delivered Whether the receiver has taken it; of several addresses, all
+	Delivered bool `json:"delivered"`
+
+	// DurationMs How long it took
+	DurationMs int64 `json:"durationMs"`
+
+	// Message Why it is not delivered
+	Message string `json:"message"`
+
+	// Permanent Whether trying again is no use
+	Permanent bool          `json:"permanent"`
+	Rendered  RenderedAlert `json:"rendered"`
 }
 
 // Cluster defines model for Cluster.
@@ -538,6 +1010,9 @@ type ClusterClock struct {
 type ClusterDatabase struct {
 	// Findings What about its setup endangers the promises; for administrators, others get none
 	Findings []DatabaseFinding `json:"findings"`
+
+	// Group The cluster that the server is part of, for administrators; null = none
+	Group *DatabaseGroup `json:"group"`
 
 	// Kind Which product it is
 	Kind string `json:"kind"`
@@ -676,10 +1151,120 @@ type ConfirmedClock struct {
 	ConfirmedAt time.Time `json:"confirmedAt"`
 }
 
+// Connection defines model for Connection.
+type Connection struct {
+	// Addresses host:port; several are those of one cluster. Private networks only as the operator allows (connection-allow)
+	Addresses []string `json:"addresses"`
+
+	// Broker The product: NATS JetStream, RabbitMQ, Kafka or Redis Streams; fixed
+	Broker string `json:"broker"`
+
+	// CreatedAt When the connection was made
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Who made the connection
+	CreatedBy string `json:"createdBy"`
+
+	// Database Redis's number; default 0
+	Database int64 `json:"database,omitempty"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// HasClientKey Whether it has a key to tls.certificate; nobody can read it
+	HasClientKey bool `json:"hasClientKey"`
+
+	// HasPassword Whether it has a password; nobody can read it
+	HasPassword bool `json:"hasPassword"`
+
+	// ID Id of the connection, a decimal string
+	ID string `json:"id"`
+
+	// Mechanism How it logs in. password (the default): for all brokers, without a username a token of NATS. credentials: the password is the text of a NATS credentials file. scram: Kafka. external: RabbitMQ, by the certificate
+	Mechanism string `json:"mechanism,omitempty"`
+
+	// Name Its name, unique in the tenant; what publishes names it
+	Name string `json:"name"`
+
+	// SentinelMaster Redis: the addresses are those of Sentinel, which knows the master by this name
+	SentinelMaster string         `json:"sentinelMaster,omitempty"`
+	TLS            *ConnectionTLS `json:"tls,omitempty"`
+
+	// UpdatedAt When it was edited last
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Who edited it last
+	UpdatedBy string `json:"updatedBy"`
+
+	// Username Who asks; default: nobody by name
+	Username string `json:"username,omitempty"`
+
+	// Version Grows by one with each edit, from 1
+	Version int64 `json:"version"`
+
+	// VirtualHost RabbitMQ's; default /
+	VirtualHost string `json:"virtualHost,omitempty"`
+}
+
+// ConnectionTLS defines model for ConnectionTLS.
+type ConnectionTLS struct {
+	// Authorities Certificates in PEM that the broker's may be signed by; default: those that the node's system trusts
+	Authorities string `json:"authorities,omitempty"`
+
+	// Certificate The client's own, in PEM; its key is clientKey
+	Certificate string `json:"certificate,omitempty"`
+
+	// Enabled Default false
+	Enabled bool `json:"enabled,omitempty"`
+
+	// ServerName Name in the broker's certificate; default: the host of the address
+	ServerName string `json:"serverName,omitempty"`
+}
+
+// ConnectionWrite defines model for ConnectionWrite.
+type ConnectionWrite struct {
+	// Addresses host:port; several are those of one cluster. Private networks only as the operator allows (connection-allow)
+	Addresses []string `json:"addresses"`
+
+	// Broker The product: NATS JetStream, RabbitMQ, Kafka or Redis Streams; fixed
+	Broker string `json:"broker"`
+
+	// ClientKey Private key in PEM, kept sealed. Default: as it is; empty: none. Must be given again as the password
+	ClientKey string `json:"clientKey,omitempty"`
+
+	// Database Redis's number; default 0
+	Database int64 `json:"database,omitempty"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// Mechanism How it logs in. password (the default): for all brokers, without a username a token of NATS. credentials: the password is the text of a NATS credentials file. scram: Kafka. external: RabbitMQ, by the certificate
+	Mechanism string `json:"mechanism,omitempty"`
+
+	// Name Its name, unique in the tenant; what publishes names it
+	Name string `json:"name"`
+
+	// Password Kept sealed. Default: as it is; empty: none. Must be given again when address, TLS or mechanism change
+	Password string `json:"password,omitempty"`
+
+	// SentinelMaster Redis: the addresses are those of Sentinel, which knows the master by this name
+	SentinelMaster string         `json:"sentinelMaster,omitempty"`
+	TLS            *ConnectionTLS `json:"tls,omitempty"`
+
+	// Username Who asks; default: nobody by name
+	Username string `json:"username,omitempty"`
+
+	// VirtualHost RabbitMQ's; default /
+	VirtualHost string `json:"virtualHost,omitempty"`
+}
+
 // CreateAPIKeyInputBody defines model for CreateAPIKeyInputBody.
 type CreateAPIKeyInputBody struct {
-	// CallExecutors Names of the executors whose handlers it may call; default: all
+	// CallExecutors Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers
 	CallExecutors []string `json:"callExecutors,omitempty"`
+
+	// CallHandlers Single handlers that it may call and set timers of, each executor/handler
+	CallHandlers []string `json:"callHandlers,omitempty"`
 
 	// ExpiresAt Default: never
 	ExpiresAt string `json:"expiresAt,omitempty"`
@@ -687,20 +1272,17 @@ type CreateAPIKeyInputBody struct {
 	// Name What the key is for
 	Name string `json:"name"`
 
-	// Role caller: may only call handlers, and see and cancel its own calls
+	// Role caller: may only call handlers, and see and cancel its own calls; timer: may only set, see, move and cancel timers
 	Role string `json:"role"`
 }
 
 // CreateDenialInputBody defines model for CreateDenialInputBody.
 type CreateDenialInputBody struct {
-	// InstanceID The process to keep out; or give serial
-	InstanceID string `json:"instanceId,omitempty"`
-
 	// Reason Why; for those who read the list
 	Reason string `json:"reason,omitempty"`
 
-	// Serial Serial number of the certificate to keep out, in hexadecimal
-	Serial string `json:"serial,omitempty"`
+	// Serial Serial number of the certificate, in hexadecimal
+	Serial string `json:"serial"`
 }
 
 // CreateExecutorInputBody defines model for CreateExecutorInputBody.
@@ -762,8 +1344,11 @@ type CreateUserInputBody struct {
 
 // CreatedAPIKey defines model for CreatedAPIKey.
 type CreatedAPIKey struct {
-	// CallExecutors The executors whose handlers it may call; empty = all
+	// CallExecutors The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all
 	CallExecutors []string `json:"callExecutors"`
+
+	// CallHandlers Single handlers that it may call and set timers of, each executor/handler
+	CallHandlers []string `json:"callHandlers"`
 
 	// CreatedAt When it was made
 	CreatedAt time.Time `json:"createdAt"`
@@ -786,7 +1371,7 @@ type CreatedAPIKey struct {
 	// Prefix The secret's first characters, to recognise it by
 	Prefix string `json:"prefix"`
 
-	// Role What it may do; caller: only call handlers, and see and cancel its own calls
+	// Role What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers
 	Role string `json:"role"`
 
 	// Secret Shown once; it cannot be read again
@@ -838,6 +1423,51 @@ type DatabaseFinding struct {
 	Message string `json:"message"`
 }
 
+// DatabaseGroup defines model for DatabaseGroup.
+type DatabaseGroup struct {
+	// Conflicts Transactions that the cluster has refused since that server's start
+	Conflicts int64 `json:"conflicts"`
+
+	// Kind How the servers replicate
+	Kind string `json:"kind"`
+
+	// Members The servers that it knows; one that it cannot reach may be missing
+	Members []DatabaseMember `json:"members"`
+
+	// Paused For which part of the time it was held back for the slowest server (flow control); null = it does not say
+	Paused *float64 `json:"paused"`
+
+	// Quorum That server is with the majority
+	Quorum bool `json:"quorum"`
+
+	// State State of the server that answered, in the product's words
+	State string `json:"state"`
+
+	// Waiting Others' transactions that it has received and not applied
+	Waiting int64 `json:"waiting"`
+
+	// Writer Id of the server that all nodes write through; empty = unknown
+	Writer string `json:"writer"`
+}
+
+// DatabaseMember defines model for DatabaseMember.
+type DatabaseMember struct {
+	// Address Where clients reach it, as it says itself
+	Address string `json:"address"`
+
+	// Current This one answered
+	Current bool `json:"current"`
+
+	// ID The server's id in the cluster
+	ID string `json:"id"`
+
+	// Role writer, secondary or empty
+	Role string `json:"role"`
+
+	// State Its state, in the product's words
+	State string `json:"state"`
+}
+
 // DecideProposalInputBody defines model for DecideProposalInputBody.
 type DecideProposalInputBody struct {
 	// Hash What was looked at; another proposal is not decided then. Default: whatever there is
@@ -875,6 +1505,9 @@ type Delivery struct {
 	// Channel By which means
 	Channel string `json:"channel"`
 
+	// ChannelID The alert channel that it goes through; null: to an address of the job
+	ChannelID *string `json:"channelId"`
+
 	// CreatedAt When the event happened
 	CreatedAt time.Time `json:"createdAt"`
 
@@ -884,7 +1517,10 @@ type Delivery struct {
 	// ID Id of the delivery, a decimal string
 	ID string `json:"id"`
 
-	// JobID The job that it is about; null: none
+	// IncidentID The incident that it tells of; null: none, as of a test
+	IncidentID *string `json:"incidentId"`
+
+	// JobID The job that it is about, or whose settings name the target; null: none
 	JobID *string `json:"jobId"`
 
 	// Kind What it tells
@@ -893,13 +1529,13 @@ type Delivery struct {
 	// LastError Why the last try failed; empty: it did not; … for readers who may not edit
 	LastError string `json:"lastError"`
 
-	// RunID The run that it is about; null: none
+	// RunID The newest run that it is about; null: none
 	RunID *string `json:"runId"`
 
 	// State State of the delivery
 	State string `json:"state"`
 
-	// Target Address that it goes to; … for readers who may not edit, if it is a webhook's
+	// Target Address that it goes to, or name of the alert channel; … for readers who may not edit, if it is a webhook's address
 	Target string `json:"target"`
 }
 
@@ -914,7 +1550,7 @@ type Denial struct {
 	// ID Id of the denial, a decimal string
 	ID string `json:"id"`
 
-	// Instance The instance's name, when it was named by its id
+	// Instance Name of the process's instance
 	Instance string `json:"instance"`
 
 	// Kind Whether a process or a certificate is kept out
@@ -934,6 +1570,12 @@ type DiffLine struct {
 
 	// Text The line, without its end
 	Text string `json:"text"`
+}
+
+// DisableInputBody defines model for DisableInputBody.
+type DisableInputBody struct {
+	// Note Why; shown beside it and beside its jobs
+	Note string `json:"note,omitempty"`
 }
 
 // Exclusion defines model for Exclusion.
@@ -973,8 +1615,20 @@ type Executor struct {
 	// InstancesTotal Without those that have gone
 	InstancesTotal int64 `json:"instancesTotal"`
 
+	// Kind built_in: the admin nodes are its instances, and no process joins it
+	Kind string `json:"kind"`
+
 	// Name Its name, unique in the tenant
 	Name string `json:"name"`
+
+	// Note Why it is disabled
+	Note string `json:"note,omitempty"`
+
+	// State disabled: no process registers and nothing starts
+	State string `json:"state"`
+
+	// Version Grows with each change; for If-Match
+	Version int64 `json:"version"`
 }
 
 // ExecutorChoice defines model for ExecutorChoice.
@@ -1003,6 +1657,9 @@ type ExecutorDetail struct {
 	// Description What it is for, for people
 	Description string `json:"description"`
 
+	// FormerNames Names that it had before, by which processes and programs may still use it
+	FormerNames []string `json:"formerNames"`
+
 	// Handlers What its instances have registered, by name
 	Handlers []Handler `json:"handlers"`
 
@@ -1015,14 +1672,26 @@ type ExecutorDetail struct {
 	// InstancesTotal Processes that are not gone
 	InstancesTotal int64 `json:"instancesTotal"`
 
+	// Kind built_in: the admin nodes are its instances, and no process joins it
+	Kind string `json:"kind"`
+
 	// MaxRunning Runs that may go on at once; 0 = no limit
 	MaxRunning int64 `json:"maxRunning"`
 
 	// Name Its name, unique in the tenant
 	Name string `json:"name"`
 
+	// Note Why it is disabled
+	Note string `json:"note,omitempty"`
+
 	// RefusedDeclarations Jobs that the application declares in code and that were not taken, by name; the first 200
 	RefusedDeclarations []RefusedDeclaration `json:"refusedDeclarations"`
+
+	// State disabled: no process registers and nothing starts
+	State string `json:"state"`
+
+	// Version Grows with each change; for If-Match
+	Version int64 `json:"version"`
 }
 
 // Explanation defines model for Explanation.
@@ -1142,6 +1811,18 @@ type Handler struct {
 	Weight int64 `json:"weight"`
 }
 
+// HandlerTimerCount defines model for HandlerTimerCount.
+type HandlerTimerCount struct {
+	// Executor Name of the executor
+	Executor string `json:"executor"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// Pending How many are pending, exactly
+	Pending int64 `json:"pending"`
+}
+
 // HandlerVersion defines model for HandlerVersion.
 type HandlerVersion struct {
 	// Build Digest of what it registers
@@ -1178,6 +1859,105 @@ type ImportCalendar struct {
 	Replace bool `json:"replace,omitempty"`
 }
 
+// Incident defines model for Incident.
+type Incident struct {
+	// AcknowledgedAt When somebody took it on; null: nobody has
+	AcknowledgedAt *time.Time `json:"acknowledgedAt"`
+
+	// AcknowledgedBy Who took it on; empty: nobody
+	AcknowledgedBy string `json:"acknowledgedBy"`
+
+	// Detail What the newest event says beside its kind
+	Detail string `json:"detail"`
+
+	// Events How many events there were
+	Events int64 `json:"events"`
+
+	// ExecutorID The executor that it is about
+	ExecutorID *string `json:"executorId"`
+
+	// ID Id of the incident, a decimal string
+	ID string `json:"id"`
+
+	// JobCount How many jobs it is about; 1000: that many or more
+	JobCount int64 `json:"jobCount"`
+
+	// JobID The job that it is about; null: several
+	JobID *string `json:"jobId"`
+
+	// Jobs The first 20 of them
+	Jobs []IncidentJob `json:"jobs"`
+
+	// Kind What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping
+	Kind string `json:"kind"`
+
+	// LastAt When its newest event happened
+	LastAt time.Time `json:"lastAt"`
+
+	// Messages How many messages there were, each to all receivers
+	Messages int64 `json:"messages"`
+
+	// OpenedAt When its first event happened
+	OpenedAt time.Time `json:"openedAt"`
+
+	// PartOf The incident of the executor that it became a part of; null: none
+	PartOf *string `json:"partOf"`
+
+	// Reopened How often it came back soon after it was over
+	Reopened int64 `json:"reopened"`
+
+	// ResolvedAt When it was over; null: it is not
+	ResolvedAt *time.Time `json:"resolvedAt"`
+
+	// ResolvedBy Who said that it is over; empty: it recovered, or it is not over
+	ResolvedBy string `json:"resolvedBy"`
+
+	// State open; acknowledged: somebody is at it, and nothing is told until it is over; resolved: it is over
+	State string `json:"state"`
+
+	// ToldAt When the last one was; null: there was none
+	ToldAt *time.Time `json:"toldAt"`
+}
+
+// IncidentEvent defines model for IncidentEvent.
+type IncidentEvent struct {
+	// CreatedAt When it happened
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Detail What it says beside its kind
+	Detail string `json:"detail"`
+
+	// ID Id of the event, a decimal string
+	ID string `json:"id"`
+
+	// JobID The job; null: none
+	JobID *string `json:"jobId"`
+
+	// Kind What has happened
+	Kind string `json:"kind"`
+
+	// Missed How many runs never started, of which runId is the last; 0 for all other kinds
+	Missed int64 `json:"missed"`
+
+	// Reason Reason of the run's end; empty: it is about none
+	Reason string `json:"reason"`
+
+	// RunID The run; null: none
+	RunID *string `json:"runId"`
+}
+
+// IncidentJob defines model for IncidentJob.
+type IncidentJob struct {
+	// Events How many events there were of it
+	Events int64 `json:"events"`
+
+	// ID Id of the job, a decimal string
+	ID string `json:"id"`
+
+	// Name Its name then
+	Name string `json:"name"`
+}
+
 // Instance defines model for Instance.
 type Instance struct {
 	// BootID Id of the process: another one after each start
@@ -1188,6 +1968,12 @@ type Instance struct {
 
 	// ConnectedAt When its present session began
 	ConnectedAt time.Time `json:"connectedAt"`
+
+	// DrainedAt Since when somebody wants it to take nothing new; null: nobody does
+	DrainedAt *time.Time `json:"drainedAt"`
+
+	// DrainedBy Who; absent: nobody
+	DrainedBy string `json:"drainedBy,omitempty"`
 
 	// GoneAt When it left or was given up; null: it is there
 	GoneAt *time.Time `json:"goneAt"`
@@ -1303,7 +2089,7 @@ type Job struct {
 	// Input Any JSON; absent in lists
 	Input json.RawMessage `json:"input,omitempty"`
 
-	// Kind job: made by people or declared by code; call, callback: made by the server, for the calls of a handler or its runs as a callback
+	// Kind job: made by people or declared by code; call, callback, timer: made by the server, for the calls of a handler, its runs as a callback, or its timers
 	Kind string `json:"kind,omitempty"`
 
 	// Labels What it is grouped and found by
@@ -1346,6 +2132,9 @@ type Job struct {
 
 	// Priority -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
 	Priority int64 `json:"priority"`
+
+	// RecentRuns The newest runs, the newest first, at most 10
+	RecentRuns []LastRun `json:"recentRuns,omitempty"`
 
 	// RequireLabels What the labels of an instance have to meet; empty = any
 	RequireLabels string `json:"requireLabels"`
@@ -1436,6 +2225,27 @@ type JobDeclaration struct {
 
 	// Version Of the application, the newest one that declares the job
 	Version string `json:"version"`
+}
+
+// JobEvent defines model for JobEvent.
+type JobEvent struct {
+	// At When
+	At time.Time `json:"at"`
+
+	// By Who did it
+	By string `json:"by"`
+
+	// Note Why, in the words of who did it
+	Note string `json:"note,omitempty"`
+
+	// Revision Number of the revision that was made; absent: none
+	Revision int64 `json:"revision,omitempty"`
+
+	// State What the job was from then on; absent with an edit, which leaves it as it is
+	State string `json:"state,omitempty"`
+
+	// What What was done; note_changed: a paused job was paused again, with another note
+	What string `json:"what"`
 }
 
 // JobSpec defines model for JobSpec.
@@ -1727,18 +2537,118 @@ type LoginInputBody struct {
 	Username string `json:"username"`
 }
 
+// Maintenance defines model for Maintenance.
+type Maintenance struct {
+	// Active It is on
+	Active bool `json:"active"`
+
+	// By Who switched it on
+	By string `json:"by"`
+
+	// EndedBy Who switched it off; empty: nobody, or not yet
+	EndedBy string `json:"endedBy"`
+
+	// ID Id, a decimal string
+	ID string `json:"id"`
+
+	// Kind What is under maintenance
+	Kind string `json:"kind"`
+
+	// Mode wait: nothing starts, and what is due waits; skip: nothing starts, and fire times of schedules are excluded; continue: it is announced only
+	Mode string `json:"mode"`
+
+	// Reason What for; empty: not said
+	Reason string `json:"reason"`
+
+	// Since When it began
+	Since time.Time `json:"since"`
+
+	// Subject The tenant, or the executor; null of the cluster
+	Subject *Ref `json:"subject"`
+
+	// Until When it ends by itself, or ended; null: when it is switched off
+	Until *time.Time `json:"until"`
+}
+
+// MaintenanceRequest defines model for MaintenanceRequest.
+type MaintenanceRequest struct {
+	// Mode What becomes of what is due; see the modes of a maintenance
+	Mode string `json:"mode"`
+
+	// Reason What for; shown on every page of the console
+	Reason string `json:"reason,omitempty"`
+
+	// Until When it ends by itself; default: when it is switched off
+	Until *time.Time `json:"until,omitempty"`
+}
+
 // Me defines model for Me.
 type Me struct {
 	// Kind Whether a user or an API key asks
 	Kind string `json:"kind"`
 
-	// Permissions read, operate, edit, admin
+	// Maintenance What is on for the tenant, its executors and the cluster
+	Maintenance []Maintenance `json:"maintenance"`
+
+	// Permissions read, operate, edit, admin, script, call, timer
 	Permissions []string  `json:"permissions"`
 	Tenant      TenantRef `json:"tenant"`
 
 	// Tenants Where the user may switch to
 	Tenants []TenantWithRole `json:"tenants"`
 	User    SessionUser      `json:"user"`
+}
+
+// MessageTarget defines model for MessageTarget.
+type MessageTarget struct {
+	// Create Redis: make the stream if it is missing; default: that is a failure
+	Create bool `json:"create,omitempty"`
+
+	// Exchange RabbitMQ; default: the default exchange, which routes to the queue that the routing key names
+	Exchange string `json:"exchange,omitempty"`
+
+	// MaxLength Redis: trim the stream to about so many entries; default: not
+	MaxLength int64 `json:"maxLength,omitempty"`
+
+	// PartitionKey Kafka; default: the message's key
+	PartitionKey string `json:"partitionKey,omitempty"`
+
+	// RoutingKey RabbitMQ
+	RoutingKey string `json:"routingKey,omitempty"`
+
+	// Stream Redis; NATS: the stream that must have the subject, may be left out
+	Stream string `json:"stream,omitempty"`
+
+	// Subject NATS
+	Subject string `json:"subject,omitempty"`
+
+	// Topic Kafka
+	Topic string `json:"topic,omitempty"`
+}
+
+// MessageTest defines model for MessageTest.
+type MessageTest struct {
+	// Body Default {"test":true}
+	Body   string        `json:"body,omitempty"`
+	Target MessageTarget `json:"target"`
+}
+
+// MessageTestResult defines model for MessageTestResult.
+type MessageTestResult struct {
+	// Delivered Whether the broker keeps the message
+	Delivered bool `json:"delivered"`
+
+	// DurationMs How long it took, the opening of the connection included
+	DurationMs int64 `json:"durationMs"`
+
+	// Message Why it is not delivered
+	Message string `json:"message"`
+
+	// MessageID What consumers find in the header Carillon-Dedupe-Key
+	MessageID string `json:"messageId"`
+
+	// Permanent Whether trying again is no use
+	Permanent bool `json:"permanent"`
 }
 
 // Misfire defines model for Misfire.
@@ -1838,6 +2748,38 @@ type Node struct {
 	Version string `json:"version"`
 }
 
+// OverdueJob defines model for OverdueJob.
+type OverdueJob struct {
+	Executor Ref `json:"executor"`
+
+	// FireAt When it was to start
+	FireAt time.Time `json:"fireAt"`
+
+	// JobID Id of the job
+	JobID string `json:"jobId"`
+
+	// JobName Name of the job
+	JobName string `json:"jobName"`
+
+	// OverdueMs How long ago that was
+	OverdueMs int64 `json:"overdueMs"`
+
+	// Reason Code of why the run waits; empty: it is not known, or there is no run
+	Reason string `json:"reason"`
+
+	// RunID The run that waits; null: none was planned
+	RunID *string `json:"runId"`
+}
+
+// OverdueList defines model for OverdueList.
+type OverdueList struct {
+	// Items Those that are not even planned first, each from the oldest
+	Items []OverdueJob `json:"items"`
+
+	// More There are others beyond limit
+	More bool `json:"more"`
+}
+
 // Overview defines model for Overview.
 type Overview struct {
 	// Attention What a person should look at, most urgent first
@@ -1877,6 +2819,33 @@ type PageAPIKey struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageAlertChannel defines model for PageAlertChannel.
+type PageAlertChannel struct {
+	// Items The items of this page, in the order of the list
+	Items []AlertChannel `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageAlertRule defines model for PageAlertRule.
+type PageAlertRule struct {
+	// Items The items of this page, in the order of the list
+	Items []AlertRule `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageAlertSilence defines model for PageAlertSilence.
+type PageAlertSilence struct {
+	// Items The items of this page, in the order of the list
+	Items []AlertSilence `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageBackfill defines model for PageBackfill.
 type PageBackfill struct {
 	// Items The items of this page, in the order of the list
@@ -1899,6 +2868,24 @@ type PageCalendarSummary struct {
 type PageCalendarVersion struct {
 	// Items The items of this page, in the order of the list
 	Items []CalendarVersion `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageCell defines model for PageCell.
+type PageCell struct {
+	// Items The items of this page, in the order of the list
+	Items []Cell `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageConnection defines model for PageConnection.
+type PageConnection struct {
+	// Items The items of this page, in the order of the list
+	Items []Connection `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -1940,6 +2927,24 @@ type PageHandler struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageIncident defines model for PageIncident.
+type PageIncident struct {
+	// Items The items of this page, in the order of the list
+	Items []Incident `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageIncidentEvent defines model for PageIncidentEvent.
+type PageIncidentEvent struct {
+	// Items The items of this page, in the order of the list
+	Items []IncidentEvent `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageInstance defines model for PageInstance.
 type PageInstance struct {
 	// Items The items of this page, in the order of the list
@@ -1967,6 +2972,15 @@ type PageJob struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageJobEvent defines model for PageJobEvent.
+type PageJobEvent struct {
+	// Items The items of this page, in the order of the list
+	Items []JobEvent `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageJoinToken defines model for PageJoinToken.
 type PageJoinToken struct {
 	// Items The items of this page, in the order of the list
@@ -1980,6 +2994,15 @@ type PageJoinToken struct {
 type PageLimit struct {
 	// Items The items of this page, in the order of the list
 	Items []Limit `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageMaintenance defines model for PageMaintenance.
+type PageMaintenance struct {
+	// Items The items of this page, in the order of the list
+	Items []Maintenance `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -2030,6 +3053,15 @@ type PageRef struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageRetention defines model for PageRetention.
+type PageRetention struct {
+	// Items The items of this page, in the order of the list
+	Items []Retention `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageRevision defines model for PageRevision.
 type PageRevision struct {
 	// Items The items of this page, in the order of the list
@@ -2043,6 +3075,15 @@ type PageRevision struct {
 type PageRun struct {
 	// Items The items of this page, in the order of the list
 	Items []Run `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageRunPurge defines model for PageRunPurge.
+type PageRunPurge struct {
+	// Items The items of this page, in the order of the list
+	Items []RunPurge `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -2079,6 +3120,15 @@ type PageScriptRevision struct {
 type PageTenant struct {
 	// Items The items of this page, in the order of the list
 	Items []Tenant `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageTimer defines model for PageTimer.
+type PageTimer struct {
+	// Items The items of this page, in the order of the list
+	Items []Timer `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -2133,6 +3183,8 @@ type PreviewInputBody struct {
 
 // Problem defines model for Problem.
 type Problem struct {
+	Cell *CellAddress `json:"cell,omitempty"`
+
 	// Code What is wrong, for machines; never changes its meaning
 	Code ProblemCode `json:"code"`
 
@@ -2240,7 +3292,7 @@ type Quota struct {
 	// Default The limit is the default; nothing was set for this tenant
 	Default bool `json:"default"`
 
-	// Kind fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
+	// Kind timers: those that are pending; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
 	Kind string `json:"kind"`
 
 	// Limit 0 = no limit
@@ -2340,6 +3392,120 @@ type RefusedDeclaration struct {
 	Version string `json:"version"`
 }
 
+// RemovedInstance defines model for RemovedInstance.
+type RemovedInstance struct {
+	// DenialID The denial that keeps the process out; deleting it lets the process in again
+	DenialID string   `json:"denialId"`
+	Instance Instance `json:"instance"`
+
+	// LeaseUntil Until then the process may go on with what it runs, and stops it; shortly after that the runs are decided
+	LeaseUntil time.Time `json:"leaseUntil"`
+
+	// Runs What it ran, at most 1,000
+	Runs []RemovedRun `json:"runs"`
+}
+
+// RemovedRun defines model for RemovedRun.
+type RemovedRun struct {
+	// ID Id of the run
+	ID string `json:"id"`
+
+	// JobName Name of its job
+	JobName string `json:"jobName"`
+
+	// State State of the run
+	State string `json:"state"`
+
+	// Then What becomes of it unless its result still comes: retried on another instance; lost, because its job does not allow to repeat what may have happened; cancelled, as was asked for
+	Then string `json:"then"`
+}
+
+// RenameTenantInputBody defines model for RenameTenantInputBody.
+type RenameTenantInputBody struct {
+	// Name Lower-case letters, digits and hyphens
+	Name string `json:"name"`
+}
+
+// RenderedAlert defines model for RenderedAlert.
+type RenderedAlert struct {
+	// Body The request's body; a mail's plain part
+	Body string `json:"body,omitempty"`
+
+	// ContentType What the body is
+	ContentType string `json:"contentType,omitempty"`
+
+	// HTML A mail's HTML part
+	HTML string `json:"html,omitempty"`
+
+	// Title A mail's subject
+	Title string `json:"title,omitempty"`
+}
+
+// RescheduleTimerInputBody defines model for RescheduleTimerInputBody.
+type RescheduleTimerInputBody struct {
+	// After How long from now, a duration such as 30m or 720h, at most ten years
+	After string `json:"after,omitempty"`
+
+	// At When, RFC 3339, at most ten years ahead; an instant that has passed is now. Either this or after
+	At string `json:"at,omitempty"`
+}
+
+// Retention defines model for Retention.
+type Retention struct {
+	Effective RetentionHold `json:"effective"`
+
+	// JobID Id of the job; absent for the tenant
+	JobID string `json:"jobId,omitempty"`
+
+	// JobName Name of the job; absent for the tenant
+	JobName string `json:"jobName,omitempty"`
+
+	// LogDays The same of their logs
+	LogDays int64 `json:"logDays"`
+
+	// RunCount How many of the newest ended runs of each job are kept, if there are more; 0: as the tenant says, or any number
+	RunCount int64 `json:"runCount"`
+
+	// RunDays How many days runs are kept after their end; 0: as the tenant says, or the server
+	RunDays int64 `json:"runDays"`
+
+	// RunsFrom Of a job: of fire times before it runs may have been deleted before their age, by a rule or by hand; null: none
+	RunsFrom *time.Time `json:"runsFrom"`
+
+	// UpdatedAt When it was edited last; null: never
+	UpdatedAt *time.Time `json:"updatedAt"`
+
+	// UpdatedBy Who edited it last
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Grows by one with each edit; 0: nobody has said anything
+	Version int64 `json:"version"`
+}
+
+// RetentionHold defines model for RetentionHold.
+type RetentionHold struct {
+	// Logs How long their logs are kept
+	Logs string `json:"logs"`
+
+	// RunCount How many of the newest ended runs of a job are kept; 0: any number
+	RunCount int64 `json:"runCount"`
+
+	// Runs How long runs are kept after their end
+	Runs string `json:"runs"`
+}
+
+// RetentionWrite defines model for RetentionWrite.
+type RetentionWrite struct {
+	// LogDays The same of their logs; of a job not more than the tenant says
+	LogDays int64 `json:"logDays,omitempty"`
+
+	// RunCount How many of the newest ended runs of each job are kept, if there are more; 0: as the tenant says, or any number
+	RunCount int64 `json:"runCount,omitempty"`
+
+	// RunDays How many days runs are kept after their end; 0: as the tenant says, or the server
+	RunDays int64 `json:"runDays,omitempty"`
+}
+
 // Retry defines model for Retry.
 type Retry struct {
 	// Backoff Multiplies the delay after each attempt
@@ -2400,7 +3566,7 @@ type Run struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -2516,7 +3682,7 @@ type RunCounts struct {
 	// Due Due, offered, or waiting for a retry
 	Due int64 `json:"due"`
 
-	// Excluded Fire times that a calendar excluded, as planned
+	// Excluded Fire times that a calendar or maintenance excluded, as planned
 	Excluded int64 `json:"excluded"`
 
 	// Failed The handler failed, and no attempt is left
@@ -2549,7 +3715,7 @@ type RunDetail struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -2675,6 +3841,45 @@ type RunDetail struct {
 	TraceID string `json:"traceId,omitempty"`
 }
 
+// RunEndings defines model for RunEndings.
+type RunEndings struct {
+	// At Begin of the step, in UTC
+	At time.Time `json:"at"`
+
+	// Cancelled Somebody cancelled them
+	Cancelled int64 `json:"cancelled"`
+
+	// Discarded They never started, as the blocking strategy says
+	Discarded int64 `json:"discarded"`
+
+	// Duration How long their last attempt ran; null: none ran
+	Duration *Spread `json:"duration"`
+
+	// Excluded A calendar or maintenance excluded them, as planned
+	Excluded int64 `json:"excluded"`
+
+	// Failed The handler failed, and no attempt was left
+	Failed int64 `json:"failed"`
+
+	// Lateness How long after their fire time they started, those that started at their first attempt; null: none did
+	Lateness *Spread `json:"lateness"`
+
+	// Lost The outcome is unknown: the instance went silent
+	Lost int64 `json:"lost"`
+
+	// Missed They never started: nobody could serve the fire time in time
+	Missed int64 `json:"missed"`
+
+	// Runs How many ended
+	Runs int64 `json:"runs"`
+
+	// Succeeded The handler ended well
+	Succeeded int64 `json:"succeeded"`
+
+	// TimedOut The last attempt took longer than it might
+	TimedOut int64 `json:"timedOut"`
+}
+
 // RunParts defines model for RunParts.
 type RunParts struct {
 	// Items The shards in order, then the hooks before and after them
@@ -2688,6 +3893,51 @@ type RunParts struct {
 
 	// Shards How many of all shards ended in which state
 	Shards map[string]int64 `json:"shards"`
+}
+
+// RunPurge defines model for RunPurge.
+type RunPurge struct {
+	// Before As asked for
+	Before time.Time `json:"before"`
+
+	// CreatedAt When it was asked for; absent with dryRun
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// CreatedBy Who asked for it
+	CreatedBy string `json:"createdBy"`
+
+	// Deleted How many are gone
+	Deleted int64 `json:"deleted"`
+
+	// FinishedAt When it was done or cancelled; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// Found How many runs were to go when it was asked for, parts of runs too; 0 when it is looked at later
+	Found int64 `json:"found"`
+
+	// FoundMore There are more than found: it was not counted further
+	FoundMore bool `json:"foundMore"`
+
+	// ID Absent with dryRun
+	ID string `json:"id,omitempty"`
+
+	// JobID Of which job; empty: of all
+	JobID string `json:"jobId"`
+
+	// State running: more is to be deleted; cancelled: no more is, what was deleted is gone
+	State string `json:"state"`
+}
+
+// RunPurgeRequest defines model for RunPurgeRequest.
+type RunPurgeRequest struct {
+	// Before Runs go that fired and had ended before; not later than now
+	Before time.Time `json:"before"`
+
+	// DryRun Say how many would go, and delete nothing
+	DryRun bool `json:"dryRun,omitempty"`
+
+	// JobID Of which job; default: of all jobs of the tenant, but of timers, which have a retention of their own
+	JobID string `json:"jobId,omitempty"`
 }
 
 // RunRequest defines model for RunRequest.
@@ -2706,6 +3956,15 @@ type RunRequest struct {
 
 	// Note Why; shown beside the run
 	Note string `json:"note,omitempty"`
+}
+
+// SaveCellInputBody defines model for SaveCellInputBody.
+type SaveCellInputBody struct {
+	// Executors Addresses of its executor ports, host:port, as executors reach them
+	Executors []string `json:"executors"`
+
+	// URL Of its API and console, as clients reach it
+	URL string `json:"url"`
 }
 
 // Schedule defines model for Schedule.
@@ -2916,6 +4175,9 @@ type ScriptKey struct {
 
 // ScriptPolicy defines model for ScriptPolicy.
 type ScriptPolicy struct {
+	// Callbacks What the admin nodes themselves may call, by the executor carillon; null: nothing
+	Callbacks *CallbackPolicy `json:"callbacks"`
+
 	// CreatedAt When it was set; null: nobody has decided yet
 	CreatedAt *time.Time `json:"createdAt"`
 
@@ -2937,6 +4199,8 @@ type ScriptPolicy struct {
 
 // ScriptPolicyWrite defines model for ScriptPolicyWrite.
 type ScriptPolicyWrite struct {
+	Callbacks *CallbackPolicyWrite `json:"callbacks,omitempty"`
+
 	// HTTP Whether jobs may make HTTP calls through agents; default false
 	HTTP bool `json:"http,omitempty"`
 
@@ -3045,7 +4309,7 @@ type SessionUser struct {
 	// PlatformAdmin May manage all tenants
 	PlatformAdmin bool `json:"platformAdmin"`
 
-	// Role In the session's tenant
+	// Role In the session's tenant; caller and timer are of API keys only
 	Role string `json:"role"`
 
 	// Username Name of the user, or key: and the name of the key
@@ -3062,6 +4326,12 @@ type SetLimitInputBody struct {
 type SetQuotasInputBody struct {
 	// Items Kinds that are left out stay as they are
 	Items []QuotaWrite `json:"items"`
+}
+
+// SetTimersInputBody defines model for SetTimersInputBody.
+type SetTimersInputBody struct {
+	// Timers What is wrong with one of them is in its answer. A member that is not known, or of another type, is refused with all
+	Timers []TimerRequest `json:"timers"`
 }
 
 // Shard defines model for Shard.
@@ -3094,6 +4364,27 @@ type Sharding struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
+// Spread defines model for Spread.
+type Spread struct {
+	// Count How many there are
+	Count int64 `json:"count"`
+
+	// MaxMs The longest
+	MaxMs int64 `json:"maxMs"`
+
+	// MeanMs The mean
+	MeanMs int64 `json:"meanMs"`
+
+	// P50Ms Half of them are no longer; like the other shares it is off by 5 % at most
+	P50Ms int64 `json:"p50Ms"`
+
+	// P95Ms Of twenty, 19 are no longer
+	P95Ms int64 `json:"p95Ms"`
+
+	// P99Ms Of a hundred, 99 are no longer
+	P99Ms int64 `json:"p99Ms"`
+}
+
 // StartedRun defines model for StartedRun.
 type StartedRun struct {
 	// Attempt Number of the current attempt; 0 before the first
@@ -3102,7 +4393,7 @@ type StartedRun struct {
 	// BoundTo The only instance that may take it
 	BoundTo string `json:"boundTo,omitempty"`
 
-	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
 	Cause string `json:"cause"`
 
 	// ClaimedAt When it was planned
@@ -3216,6 +4507,25 @@ type StartedRun struct {
 	TraceID string `json:"traceId,omitempty"`
 }
 
+// Statistics defines model for Statistics.
+type Statistics struct {
+	// From Begin of the first step that was looked at
+	From time.Time `json:"from"`
+
+	// Items Steps in which runs ended, the newest first; those without any are left out
+	Items []RunEndings `json:"items"`
+
+	// KeptFrom What ended before is known by longer steps only, or not at all
+	KeptFrom time.Time `json:"keptFrom"`
+
+	// Step How long an item is
+	Step string `json:"step"`
+
+	// To End of the last one
+	To    time.Time  `json:"to"`
+	Total RunEndings `json:"total"`
+}
+
 // Step defines model for Step.
 type Step struct {
 	// Name Its name, unique in the run
@@ -3236,14 +4546,29 @@ type SwitchInputBody struct {
 
 // Tenant defines model for Tenant.
 type Tenant struct {
+	// Cell Which other cell it lives in or moves to
+	Cell string `json:"cell,omitempty"`
+
 	// CreatedAt When it was made
 	CreatedAt time.Time `json:"createdAt"`
+
+	// DeleteAt Until when it can be restored; null: it is not deleted
+	DeleteAt *time.Time `json:"deleteAt"`
 
 	// ID Id of the tenant, a decimal string
 	ID string `json:"id"`
 
 	// Name Its name, unique on the platform
 	Name string `json:"name"`
+
+	// Note Why it is disabled
+	Note string `json:"note,omitempty"`
+
+	// State disabled: it lets nobody in and starts nothing; deleted: likewise, and its rows go at deleteAt; moving: on its way to or from another cell; moved: it lives in the cell that cell names
+	State string `json:"state"`
+
+	// Version Grows with each change; for If-Match
+	Version int64 `json:"version"`
 }
 
 // TenantRef defines model for TenantRef.
@@ -3263,8 +4588,213 @@ type TenantWithRole struct {
 	// Name Its name
 	Name string `json:"name"`
 
-	// Role What the user may do there
+	// Role What the user, or the API key, may do there
 	Role string `json:"role"`
+}
+
+// Timer defines model for Timer.
+type Timer struct {
+	// CreatedAt When it was set; one that had a run and was moved counts as set when it was moved
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy The user or key that has set it
+	CreatedBy string `json:"createdBy"`
+
+	// Error What the handler said of its failure; absent without one
+	Error string `json:"error,omitempty"`
+
+	// Executor Name of the executor
+	Executor string `json:"executor"`
+
+	// FinishedAt When its run ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// FireAt The instant that it was set for
+	FireAt time.Time `json:"fireAt"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// Input What the handler gets; null: nothing
+	Input json.RawMessage `json:"input"`
+
+	// Key Names it among the timers of its handler
+	Key string `json:"key"`
+
+	// Labels Words to find it by
+	Labels []string `json:"labels"`
+
+	// MaxAttempts How often it may be tried; absent: as its handler declares
+	MaxAttempts int64 `json:"maxAttempts,omitempty"`
+
+	// Message The same for people, such as who has cancelled it
+	Message string `json:"message"`
+
+	// Note Why; empty: not said
+	Note string `json:"note"`
+
+	// Outcome What setting it has done; absent in all other answers
+	Outcome string `json:"outcome,omitempty"`
+
+	// Reason Code of why its run is in this state; empty when the state alone says it
+	Reason string `json:"reason"`
+
+	// Run Id of its run; null while it is pending
+	Run *string `json:"run"`
+
+	// StartWithin How long it may wait for an instance; absent: as its handler declares, and for a timer that has a run
+	StartWithin string `json:"startWithin,omitempty"`
+
+	// State pending: its time has not come; otherwise the state of its run
+	State string `json:"state"`
+
+	// Timeout Of one attempt; absent: as its handler declares
+	Timeout string `json:"timeout,omitempty"`
+}
+
+// TimerBatch defines model for TimerBatch.
+type TimerBatch struct {
+	// Created How many were set anew
+	Created int64 `json:"created"`
+
+	// Failed How many may be set or not: repeat them with the same keys
+	Failed int64 `json:"failed"`
+
+	// Invalid How many are wrong in themselves
+	Invalid int64 `json:"invalid"`
+
+	// Items In the order of the request
+	Items []TimerBatchItem `json:"items"`
+
+	// Kept How many were there already
+	Kept int64 `json:"kept"`
+
+	// Rejected How many were refused as things are
+	Rejected int64 `json:"rejected"`
+
+	// Replaced How many took the place of another one
+	Replaced int64 `json:"replaced"`
+}
+
+// TimerBatchItem defines model for TimerBatchItem.
+type TimerBatchItem struct {
+	// FireAt The instant that it is set for; null: it is not
+	FireAt *time.Time `json:"fireAt"`
+
+	// Key As in the request, or as the server made it
+	Key string `json:"key"`
+
+	// Outcome rejected: the key is in use, or the quota is used up; invalid: the request is wrong; failed: the database did not answer, it may be set or not, and the same with the same key tells
+	Outcome string        `json:"outcome"`
+	Problem *TimerProblem `json:"problem,omitempty"`
+}
+
+// TimerCancellation defines model for TimerCancellation.
+type TimerCancellation struct {
+	// Cancelled Those of them that were cancelled; running handlers were asked to stop
+	Cancelled int64 `json:"cancelled"`
+
+	// CreatedAt With keyPrefix or label: when it was asked for
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// CreatedBy With keyPrefix or label: who asked for it
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// Done Nothing is left to be cancelled
+	Done bool `json:"done"`
+
+	// Executor Name of the executor
+	Executor string `json:"executor"`
+
+	// FinishedAt When nothing was left; null: not yet, or with keys
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// Found How many had not ended
+	Found int64 `json:"found"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// ID With keyPrefix or label
+	ID string `json:"id,omitempty"`
+
+	// Items With keys: one for each, in their order
+	Items []CancelledTimer `json:"items,omitempty"`
+
+	// KeyPrefix As asked for
+	KeyPrefix string `json:"keyPrefix,omitempty"`
+
+	// Label As asked for
+	Label string `json:"label,omitempty"`
+}
+
+// TimerCount defines model for TimerCount.
+type TimerCount struct {
+	// ByHandler Of each handler that ever had a timer, by executor and handler
+	ByHandler []HandlerTimerCount `json:"byHandler"`
+
+	// Pending Of all those below
+	Pending int64 `json:"pending"`
+}
+
+// TimerProblem defines model for TimerProblem.
+type TimerProblem struct {
+	// Code As in problem answers
+	Code string `json:"code"`
+
+	// Detail What is wrong, for people; begins with the field, such as body.key
+	Detail string `json:"detail"`
+
+	// Title In a few words
+	Title string `json:"title"`
+}
+
+// TimerRequest defines model for TimerRequest.
+type TimerRequest struct {
+	// After How long from now, a duration such as 30m or 720h, at most ten years
+	After string `json:"after,omitempty"`
+
+	// At When, RFC 3339, at most ten years ahead; an instant that has passed is now. Either this or after
+	At string `json:"at,omitempty"`
+
+	// Executor Its name
+	Executor string `json:"executor"`
+
+	// Handler Name of the handler, as its instances register it
+	Handler string `json:"handler"`
+
+	// Input Any JSON up to 256 KiB
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// Key Names the timer among those of its handler, 1 to 160 characters; default: the server makes one
+	Key string `json:"key,omitempty"`
+
+	// Labels Words to find it and to cancel it by, at most 8 of 1 to 64 characters
+	Labels []string `json:"labels,omitempty"`
+
+	// MaxAttempts 1 to 100, at most as many as the handler declares; default: as many, or 1 where it declares none
+	MaxAttempts int64 `json:"maxAttempts,omitempty"`
+
+	// Note Why, up to 1024 characters; shown beside the run
+	Note string `json:"note,omitempty"`
+
+	// Policy keep (default), replace or reject: what happens where the key is in use
+	Policy string `json:"policy,omitempty"`
+
+	// StartWithin How long from its time it may wait for an instance, at most one year; default: as the handler declares, or 24h
+	StartWithin string `json:"startWithin,omitempty"`
+
+	// Timeout Of one attempt, from 1ms to 168h, at most what the handler declares; default: that, or none
+	Timeout string `json:"timeout,omitempty"`
+}
+
+// UpdateExecutorInputBody defines model for UpdateExecutorInputBody.
+type UpdateExecutorInputBody struct {
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// Name New name; the former one goes on to lead here
+	Name string `json:"name,omitempty"`
 }
 
 // UpdateUserInputBody defines model for UpdateUserInputBody.
@@ -3337,6 +4867,78 @@ type Warning struct {
 	Text Bilingual `json:"text"`
 }
 
+// ListAlertChannelsParams defines parameters for ListAlertChannels.
+type ListAlertChannelsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// UpdateAlertChannelParams defines parameters for UpdateAlertChannel.
+type UpdateAlertChannelParams struct {
+	// IfMatch The version that was edited, in quotes, as in ETag; * for any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// ListAlertIncidentsParams defines parameters for ListAlertIncidents.
+type ListAlertIncidentsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// State Only incidents in this state
+	State string `form:"state,omitempty" json:"state,omitempty"`
+
+	// ExecutorID Only incidents of this executor
+	ExecutorID string `form:"executorId,omitempty" json:"executorId,omitempty"`
+}
+
+// ListAlertIncidentEventsParams defines parameters for ListAlertIncidentEvents.
+type ListAlertIncidentEventsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAlertRulesParams defines parameters for ListAlertRules.
+type ListAlertRulesParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// UpdateAlertRuleParams defines parameters for UpdateAlertRule.
+type UpdateAlertRuleParams struct {
+	// IfMatch The version that was edited, in quotes, as in ETag; * for any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// UpdateAlertSettingsParams defines parameters for UpdateAlertSettings.
+type UpdateAlertSettingsParams struct {
+	// IfMatch The version that was edited, in quotes, as in ETag; * for any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// ListAlertSilencesParams defines parameters for ListAlertSilences.
+type ListAlertSilencesParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// All Also those that are over
+	All bool `form:"all,omitempty" json:"all,omitempty"`
+}
+
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
 	// Limit Items of a page, at most
@@ -3403,6 +5005,30 @@ type GetCallParams struct {
 	Wait string `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
+// ListCellsParams defines parameters for ListCells.
+type ListCellsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListConnectionsParams defines parameters for ListConnections.
+type ListConnectionsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// UpdateConnectionParams defines parameters for UpdateConnection.
+type UpdateConnectionParams struct {
+	// IfMatch The version that was edited, in quotes, as in ETag; * for any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
 	// Limit Items of a page, at most
@@ -3413,6 +5039,9 @@ type ListDeliveriesParams struct {
 
 	// JobID Only deliveries about this job
 	JobID string `form:"jobId,omitempty" json:"jobId,omitempty"`
+
+	// IncidentID Only deliveries of this incident
+	IncidentID string `form:"incidentId,omitempty" json:"incidentId,omitempty"`
 
 	// State Only deliveries in this state
 	State string `form:"state,omitempty" json:"state,omitempty"`
@@ -3430,6 +5059,24 @@ type ListExecutorsParams struct {
 	Q string `form:"q,omitempty" json:"q,omitempty"`
 }
 
+// DeleteExecutorParams defines parameters for DeleteExecutor.
+type DeleteExecutorParams struct {
+	// Jobs delete: its jobs go with it, and their pending timers are cancelled
+	Jobs string `form:"jobs,omitempty" json:"jobs,omitempty"`
+
+	// Instances end: the sessions of its processes end, and what they run is lost
+	Instances string `form:"instances,omitempty" json:"instances,omitempty"`
+
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// UpdateExecutorParams defines parameters for UpdateExecutor.
+type UpdateExecutorParams struct {
+	// IfMatch The version that was edited, in quotes; * for any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
 // ListDenialsParams defines parameters for ListDenials.
 type ListDenialsParams struct {
 	// Limit Items of a page, at most
@@ -3437,6 +5084,18 @@ type ListDenialsParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DisableExecutorParams defines parameters for DisableExecutor.
+type DisableExecutorParams struct {
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// EnableExecutorParams defines parameters for EnableExecutor.
+type EnableExecutorParams struct {
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
 }
 
 // ListHandlersParams defines parameters for ListHandlers.
@@ -3467,6 +5126,24 @@ type ListJoinTokensParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ExecutorStatisticsParams defines parameters for ExecutorStatistics.
+type ExecutorStatisticsParams struct {
+	// From Ended from when on; default: an hour, a day or 30 days before to, by step
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Ended before; default: now
+	To string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Step How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100
+	Step string `form:"step,omitempty" json:"step,omitempty"`
+}
+
+// RemoveInstanceParams defines parameters for RemoveInstance.
+type RemoveInstanceParams struct {
+	// Reason Why; for those who read the list of denials
+	Reason string `form:"reason,omitempty" json:"reason,omitempty"`
 }
 
 // ListInvitationsParams defines parameters for ListInvitations.
@@ -3516,7 +5193,7 @@ type ListJobsParams struct {
 	// Owner Part of the owner's name or mail address
 	Owner string `form:"owner,omitempty" json:"owner,omitempty"`
 
-	// Kind job: those of people and code; call, callback: those that the server has made for calls and callbacks of handlers; all of them
+	// Kind job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them
 	Kind string `form:"kind,omitempty" json:"kind,omitempty"`
 
 	// NeverFires Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this
@@ -3544,6 +5221,15 @@ type CreateJobsParams struct {
 	AllowUnfitInput bool `form:"allowUnfitInput,omitempty" json:"allowUnfitInput,omitempty"`
 }
 
+// ListOverdueParams defines parameters for ListOverdue.
+type ListOverdueParams struct {
+	// By Overdue by longer than that, 1s to 24h
+	By string `form:"by,omitempty" json:"by,omitempty"`
+
+	// Limit How many at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // UpdateJobParams defines parameters for UpdateJob.
 type UpdateJobParams struct {
 	// AllowUnknownHandler Accept a handler that no instance has registered yet
@@ -3558,6 +5244,15 @@ type UpdateJobParams struct {
 
 // ListBackfillsParams defines parameters for ListBackfills.
 type ListBackfillsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListJobEventsParams defines parameters for ListJobEvents.
+type ListJobEventsParams struct {
 	// Limit Items of a page, at most
 	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -3580,6 +5275,12 @@ type NextFiresParams struct {
 	From string `form:"from,omitempty" json:"from,omitempty"`
 }
 
+// SetJobRetentionParams defines parameters for SetJobRetention.
+type SetJobRetentionParams struct {
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
 // ListRevisionsParams defines parameters for ListRevisions.
 type ListRevisionsParams struct {
 	// Limit Items of a page, at most
@@ -3597,8 +5298,23 @@ type RunJobParams struct {
 	// AllowUnfitInput Accept an input that does not fit what is registered of the handler
 	AllowUnfitInput bool `form:"allowUnfitInput,omitempty" json:"allowUnfitInput,omitempty"`
 
+	// DuringMaintenance Start it although nothing is to start because of maintenance; for people: runs that an API key asks for wait
+	DuringMaintenance bool `form:"duringMaintenance,omitempty" json:"duringMaintenance,omitempty"`
+
 	// IdempotencyKey The same key with the same body on the same job gives the same run
 	IdempotencyKey string `json:"Idempotency-Key,omitempty"`
+}
+
+// JobStatisticsParams defines parameters for JobStatistics.
+type JobStatisticsParams struct {
+	// From Ended from when on; default: an hour, a day or 30 days before to, by step
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Ended before; default: now
+	To string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Step How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100
+	Step string `form:"step,omitempty" json:"step,omitempty"`
 }
 
 // ListLimitsParams defines parameters for ListLimits.
@@ -3608,6 +5324,18 @@ type ListLimitsParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListMaintenanceParams defines parameters for ListMaintenance.
+type ListMaintenanceParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Ended Also those that are over
+	Ended bool `form:"ended,omitempty" json:"ended,omitempty"`
 }
 
 // ListMyInvitationsParams defines parameters for ListMyInvitations.
@@ -3621,6 +5349,30 @@ type ListMyInvitationsParams struct {
 
 // ListNodesParams defines parameters for ListNodes.
 type ListNodesParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// SetRetentionParams defines parameters for SetRetention.
+type SetRetentionParams struct {
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// ListRetentionParams defines parameters for ListRetention.
+type ListRetentionParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListRunPurgesParams defines parameters for ListRunPurges.
+type ListRunPurgesParams struct {
 	// Limit Items of a page, at most
 	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -3693,8 +5445,14 @@ type ListRunPartsParams struct {
 
 // RetryRunParams defines parameters for RetryRun.
 type RetryRunParams struct {
+	// DuringMaintenance Start it although nothing is to start because of maintenance
+	DuringMaintenance bool `form:"duringMaintenance,omitempty" json:"duringMaintenance,omitempty"`
+
 	// AllowUnfitInput Accept an input that does not fit what is registered of the handler
 	AllowUnfitInput bool `form:"allowUnfitInput,omitempty" json:"allowUnfitInput,omitempty"`
+
+	// IdempotencyKey The same key with the same body on runs of one job gives the same run
+	IdempotencyKey string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListScriptPoliciesParams defines parameters for ListScriptPolicies.
@@ -3748,6 +5506,18 @@ type ListScriptRevisionsParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// TenantStatisticsParams defines parameters for TenantStatistics.
+type TenantStatisticsParams struct {
+	// From Ended from when on; default: an hour, a day or 30 days before to, by step
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Ended before; default: now
+	To string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Step How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100
+	Step string `form:"step,omitempty" json:"step,omitempty"`
+}
+
 // ListTenantsParams defines parameters for ListTenants.
 type ListTenantsParams struct {
 	// Limit Items of a page, at most
@@ -3757,6 +5527,99 @@ type ListTenantsParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// DeleteTenantParams defines parameters for DeleteTenant.
+type DeleteTenantParams struct {
+	// Name Its name, typed in to confirm
+	Name string `form:"name" json:"name"`
+
+	// Grace How long it can be restored, from 0s to 2160h; default 168h. 0s: not at all, and its secrets go with the answer
+	Grace string `form:"grace,omitempty" json:"grace,omitempty"`
+
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// RenameTenantParams defines parameters for RenameTenant.
+type RenameTenantParams struct {
+	// IfMatch The version that was edited, in quotes; * for any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// DisableTenantParams defines parameters for DisableTenant.
+type DisableTenantParams struct {
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// EnableTenantParams defines parameters for EnableTenant.
+type EnableTenantParams struct {
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// RestoreTenantParams defines parameters for RestoreTenant.
+type RestoreTenantParams struct {
+	// IfMatch Only if it is at this version, in quotes; default: any
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// ListTimersParams defines parameters for ListTimers.
+type ListTimersParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Executor Name of the executor; default: all
+	Executor string `form:"executor,omitempty" json:"executor,omitempty"`
+
+	// Handler Name of the handler; default: all
+	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
+
+	// State pending: their time has not come; claimed: their runs have not ended; ended: their runs have ended, or they were cancelled
+	State string `form:"state,omitempty" json:"state,omitempty"`
+
+	// KeyPrefix Beginning of the key
+	KeyPrefix string `form:"keyPrefix,omitempty" json:"keyPrefix,omitempty"`
+
+	// Label One of the labels
+	Label string `form:"label,omitempty" json:"label,omitempty"`
+
+	// From Only those set for this instant or later
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only those set for an earlier instant
+	To string `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// CountTimersParams defines parameters for CountTimers.
+type CountTimersParams struct {
+	// Executor Name of the executor; default: all
+	Executor string `form:"executor,omitempty" json:"executor,omitempty"`
+
+	// Handler Name of the handler; default: all
+	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
+}
+
+// SumTimersParams defines parameters for SumTimers.
+type SumTimersParams struct {
+	// Executor Name of the executor; default: all
+	Executor string `form:"executor,omitempty" json:"executor,omitempty"`
+
+	// Handler Name of the handler; default: all
+	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
+
+	// From Ended from when on; default: an hour, a day or 30 days before to, by step
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Ended before; default: now
+	To string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Step How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100
+	Step string `form:"step,omitempty" json:"step,omitempty"`
+}
+
 // ListUsersParams defines parameters for ListUsers.
 type ListUsersParams struct {
 	// Limit Items of a page, at most
@@ -3764,6 +5627,190 @@ type ListUsersParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAlertChannels asks GET /api/v1/alert-channels: List alert channels.
+// By name. Addresses with keys in them, and secrets, cannot be read.
+func (c *Client) ListAlertChannels(ctx context.Context, params ListAlertChannelsParams, edits ...Edit) (Doc[PageAlertChannel], error) {
+	r := newRequest("GET", "/api/v1/alert-channels")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageAlertChannel](ctx, c, r, edits)
+}
+
+// CreateAlertChannel asks POST /api/v1/alert-channels: Create an alert channel.
+// test-alert-channel tries it. Templates are held against samples of all alerts. A tenant may have 64.
+func (c *Client) CreateAlertChannel(ctx context.Context, body AlertChannelWrite, edits ...Edit) (Doc[AlertChannel], error) {
+	r := newRequest("POST", "/api/v1/alert-channels")
+	r.Body = body
+	return ask[AlertChannel](ctx, c, r, edits)
+}
+
+// PreviewAlertChannel asks POST /api/v1/alert-channels/preview: Show what an alert channel would send.
+// Of a sample, or of a run. Nothing is sent, and nothing is changed.
+func (c *Client) PreviewAlertChannel(ctx context.Context, body ChannelPreview, edits ...Edit) (Doc[RenderedAlert], error) {
+	r := newRequest("POST", "/api/v1/alert-channels/preview")
+	r.Body = body
+	return ask[RenderedAlert](ctx, c, r, edits)
+}
+
+// DeleteAlertChannel asks DELETE /api/v1/alert-channels/{id}: Delete an alert channel.
+// What is to go through it yet fails, and says so in the log of deliveries.
+func (c *Client) DeleteAlertChannel(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
+	r := newRequest("DELETE", "/api/v1/alert-channels/{id}", id)
+	return ask[None](ctx, c, r, edits)
+}
+
+// GetAlertChannel asks GET /api/v1/alert-channels/{id}: One alert channel.
+// The ETag is the version, for update-alert-channel.
+func (c *Client) GetAlertChannel(ctx context.Context, id string, edits ...Edit) (Doc[AlertChannel], error) {
+	r := newRequest("GET", "/api/v1/alert-channels/{id}", id)
+	return ask[AlertChannel](ctx, c, r, edits)
+}
+
+// UpdateAlertChannel asks PUT /api/v1/alert-channels/{id}: Replace an alert channel.
+// Url, secret and token stay where they are left out, unless the token would be sent to another receiver.
+func (c *Client) UpdateAlertChannel(ctx context.Context, id string, params UpdateAlertChannelParams, body AlertChannelWrite, edits ...Edit) (Doc[AlertChannel], error) {
+	r := newRequest("PUT", "/api/v1/alert-channels/{id}", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[AlertChannel](ctx, c, r, edits)
+}
+
+// TestAlertChannel asks POST /api/v1/alert-channels/{id}/test: Send a test message through an alert channel.
+// The message is really sent, by the node that answers, also through a channel that is disabled. 200 whatever the receiver says; the body tells. It counts for the channel's limit.
+func (c *Client) TestAlertChannel(ctx context.Context, id string, edits ...Edit) (Doc[ChannelTestResult], error) {
+	r := newRequest("POST", "/api/v1/alert-channels/{id}/test", id)
+	return ask[ChannelTestResult](ctx, c, r, edits)
+}
+
+// ListAlertIncidents asks GET /api/v1/alert-incidents: Incidents, newest first.
+// What alerts tell as one thing: one kind of trouble of a job, or of an executor when many of its jobs are in it.
+func (c *Client) ListAlertIncidents(ctx context.Context, params ListAlertIncidentsParams, edits ...Edit) (Doc[PageIncident], error) {
+	r := newRequest("GET", "/api/v1/alert-incidents")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	r.query("state", params.State)
+	r.query("executorId", params.ExecutorID)
+	return ask[PageIncident](ctx, c, r, edits)
+}
+
+// GetAlertIncident asks GET /api/v1/alert-incidents/{id}: One incident.
+// list-deliveries with incidentId says who was told of it.
+func (c *Client) GetAlertIncident(ctx context.Context, id string, edits ...Edit) (Doc[Incident], error) {
+	r := newRequest("GET", "/api/v1/alert-incidents/{id}", id)
+	return ask[Incident](ctx, c, r, edits)
+}
+
+// AcknowledgeAlertIncident asks POST /api/v1/alert-incidents/{id}/acknowledge: Take an incident on.
+// Nothing is told of it from then on until it is over, and nobody else is asked. Taking it on again changes nothing.
+func (c *Client) AcknowledgeAlertIncident(ctx context.Context, id string, edits ...Edit) (Doc[Incident], error) {
+	r := newRequest("POST", "/api/v1/alert-incidents/{id}/acknowledge", id)
+	return ask[Incident](ctx, c, r, edits)
+}
+
+// ListAlertIncidentEvents asks GET /api/v1/alert-incidents/{id}/events: The events of an incident, newest first.
+// Of a flood the first 1,000, the newest, and those that were told; events of the incident counts them all.
+func (c *Client) ListAlertIncidentEvents(ctx context.Context, id string, params ListAlertIncidentEventsParams, edits ...Edit) (Doc[PageIncidentEvent], error) {
+	r := newRequest("GET", "/api/v1/alert-incidents/{id}/events", id)
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageIncidentEvent](ctx, c, r, edits)
+}
+
+// ResolveAlertIncident asks POST /api/v1/alert-incidents/{id}/resolve: Say that an incident is over.
+// Whoever was told of it is told so. It goes on with its next event, if that comes soon; resolving it again changes nothing.
+func (c *Client) ResolveAlertIncident(ctx context.Context, id string, edits ...Edit) (Doc[Incident], error) {
+	r := newRequest("POST", "/api/v1/alert-incidents/{id}/resolve", id)
+	return ask[Incident](ctx, c, r, edits)
+}
+
+// ListAlertRules asks GET /api/v1/alert-rules: List alert rules.
+// In the order in which they decide.
+func (c *Client) ListAlertRules(ctx context.Context, params ListAlertRulesParams, edits ...Edit) (Doc[PageAlertRule], error) {
+	r := newRequest("GET", "/api/v1/alert-rules")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageAlertRule](ctx, c, r, edits)
+}
+
+// CreateAlertRule asks POST /api/v1/alert-rules: Create an alert rule.
+// It decides about events from now on; incidents that are open go on as they began. A tenant may have 100.
+func (c *Client) CreateAlertRule(ctx context.Context, body AlertRuleSpec, edits ...Edit) (Doc[AlertRule], error) {
+	r := newRequest("POST", "/api/v1/alert-rules")
+	r.Body = body
+	return ask[AlertRule](ctx, c, r, edits)
+}
+
+// DeleteAlertRule asks DELETE /api/v1/alert-rules/{id}: Delete an alert rule.
+// The next one that matches decides from then on, or the jobs' own settings.
+func (c *Client) DeleteAlertRule(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
+	r := newRequest("DELETE", "/api/v1/alert-rules/{id}", id)
+	return ask[None](ctx, c, r, edits)
+}
+
+// GetAlertRule asks GET /api/v1/alert-rules/{id}: One alert rule.
+// The ETag is the version, for update-alert-rule.
+func (c *Client) GetAlertRule(ctx context.Context, id string, edits ...Edit) (Doc[AlertRule], error) {
+	r := newRequest("GET", "/api/v1/alert-rules/{id}", id)
+	return ask[AlertRule](ctx, c, r, edits)
+}
+
+// UpdateAlertRule asks PUT /api/v1/alert-rules/{id}: Replace an alert rule.
+// It decides about events from now on. Its open incidents take quiet hours, repeat and escalation from it, and keep their receivers.
+func (c *Client) UpdateAlertRule(ctx context.Context, id string, params UpdateAlertRuleParams, body AlertRuleSpec, edits ...Edit) (Doc[AlertRule], error) {
+	r := newRequest("PUT", "/api/v1/alert-rules/{id}", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[AlertRule](ctx, c, r, edits)
+}
+
+// GetAlertSettings asks GET /api/v1/alert-settings: What the tenant says about all of its alerts.
+// The ETag is the version, for update-alert-settings.
+func (c *Client) GetAlertSettings(ctx context.Context, edits ...Edit) (Doc[AlertSettings], error) {
+	r := newRequest("GET", "/api/v1/alert-settings")
+	return ask[AlertSettings](ctx, c, r, edits)
+}
+
+// UpdateAlertSettings asks PUT /api/v1/alert-settings: Replace what the tenant says about all of its alerts.
+// It holds for events from now on, quiet hours for open incidents too.
+func (c *Client) UpdateAlertSettings(ctx context.Context, params UpdateAlertSettingsParams, body AlertSettingsWrite, edits ...Edit) (Doc[AlertSettings], error) {
+	r := newRequest("PUT", "/api/v1/alert-settings")
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[AlertSettings](ctx, c, r, edits)
+}
+
+// ListAlertSilences asks GET /api/v1/alert-silences: List silences.
+// Those that are not over, the first to end first; with all, also those that ended within the last 30 days.
+func (c *Client) ListAlertSilences(ctx context.Context, params ListAlertSilencesParams, edits ...Edit) (Doc[PageAlertSilence], error) {
+	r := newRequest("GET", "/api/v1/alert-silences")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	r.query("all", params.All)
+	return ask[PageAlertSilence](ctx, c, r, edits)
+}
+
+// CreateAlertSilence asks POST /api/v1/alert-silences: Silence alerts for a while.
+// Nothing is told of what it matches until it ends. Events are counted all the same: an incident that is open at the end is told then, and one that came and went meanwhile never is.
+func (c *Client) CreateAlertSilence(ctx context.Context, body AlertSilenceWrite, edits ...Edit) (Doc[AlertSilence], error) {
+	r := newRequest("POST", "/api/v1/alert-silences")
+	r.Body = body
+	return ask[AlertSilence](ctx, c, r, edits)
+}
+
+// GetAlertSilence asks GET /api/v1/alert-silences/{id}: One silence.
+// Also one that is over, for as long as it is kept.
+func (c *Client) GetAlertSilence(ctx context.Context, id string, edits ...Edit) (Doc[AlertSilence], error) {
+	r := newRequest("GET", "/api/v1/alert-silences/{id}", id)
+	return ask[AlertSilence](ctx, c, r, edits)
+}
+
+// EndAlertSilence asks POST /api/v1/alert-silences/{id}/end: End a silence now.
+// Incidents that are open are told within a minute. One that is over stays as it is.
+func (c *Client) EndAlertSilence(ctx context.Context, id string, edits ...Edit) (Doc[AlertSilence], error) {
+	r := newRequest("POST", "/api/v1/alert-silences/{id}/end", id)
+	return ask[AlertSilence](ctx, c, r, edits)
 }
 
 // ListAPIKeys asks GET /api/v1/api-keys: List API keys.
@@ -3909,8 +5956,15 @@ func (c *Client) ListCalendarVersions(ctx context.Context, id string, params Lis
 	return ask[PageCalendarVersion](ctx, c, r, edits)
 }
 
+// GetCallbackSecret asks GET /api/v1/callback-secret: The secret that signs the tenant's callbacks.
+// For those who receive them. It is made when callbacks are allowed for the first time; set-script-policy makes a new one.
+func (c *Client) GetCallbackSecret(ctx context.Context, edits ...Edit) (Doc[CallbackSecret], error) {
+	r := newRequest("GET", "/api/v1/callback-secret")
+	return ask[CallbackSecret](ctx, c, r, edits)
+}
+
 // CallHandler asks POST /api/v1/calls: Run a handler and get its result.
-// 201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.
+// 201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors and handlers that it is for.
 func (c *Client) CallHandler(ctx context.Context, params CallHandlerParams, body CallRequest, edits ...Edit) (Doc[Call], error) {
 	r := newRequest("POST", "/api/v1/calls")
 	r.query("wait", params.Wait)
@@ -3935,6 +5989,30 @@ func (c *Client) CancelCall(ctx context.Context, id string, edits ...Edit) (Doc[
 	return ask[Call](ctx, c, r, edits)
 }
 
+// ListCells asks GET /api/v1/cells: List the other cells of the installation.
+// Clusters with databases of their own, where tenants can live. Who asks here for a tenant that lives there is told so (tenant_elsewhere).
+func (c *Client) ListCells(ctx context.Context, params ListCellsParams, edits ...Edit) (Doc[PageCell], error) {
+	r := newRequest("GET", "/api/v1/cells")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageCell](ctx, c, r, edits)
+}
+
+// DeleteCell asks DELETE /api/v1/cells/{name}: Forget a cell.
+// Not while tenants of this cell live there.
+func (c *Client) DeleteCell(ctx context.Context, name string, edits ...Edit) (Doc[None], error) {
+	r := newRequest("DELETE", "/api/v1/cells/{name}", name)
+	return ask[None](ctx, c, r, edits)
+}
+
+// SaveCell asks PUT /api/v1/cells/{name}: Add a cell, or change its addresses.
+// All nodes tell the new addresses within a second.
+func (c *Client) SaveCell(ctx context.Context, name string, body SaveCellInputBody, edits ...Edit) (Doc[Cell], error) {
+	r := newRequest("PUT", "/api/v1/cells/{name}", name)
+	r.Body = body
+	return ask[Cell](ctx, c, r, edits)
+}
+
 // GetCluster asks GET /api/v1/cluster: Nodes, partitions, clock and database of the engine.
 // As the node that answers sees it.
 func (c *Client) GetCluster(ctx context.Context, edits ...Edit) (Doc[Cluster], error) {
@@ -3956,11 +6034,74 @@ func (c *Client) ConfirmClock(ctx context.Context, edits ...Edit) (Doc[Confirmed
 	return ask[ConfirmedClock](ctx, c, r, edits)
 }
 
+// EndClusterMaintenance asks DELETE /api/v1/cluster/maintenance: Switch maintenance of the whole cluster off.
+// What has waited starts within two seconds. 404 when none is on.
+func (c *Client) EndClusterMaintenance(ctx context.Context, edits ...Edit) (Doc[Maintenance], error) {
+	r := newRequest("DELETE", "/api/v1/cluster/maintenance")
+	return ask[Maintenance](ctx, c, r, edits)
+}
+
+// StartClusterMaintenance asks PUT /api/v1/cluster/maintenance: Switch maintenance of the whole cluster on.
+// Nothing is offered or let start any more, on all nodes at the latest a second later; attempts that run go on. What is on for the same scope ends then. Modes: wait, skip, continue.
+func (c *Client) StartClusterMaintenance(ctx context.Context, body MaintenanceRequest, edits ...Edit) (Doc[Maintenance], error) {
+	r := newRequest("PUT", "/api/v1/cluster/maintenance")
+	r.Body = body
+	return ask[Maintenance](ctx, c, r, edits)
+}
+
 // ListRefusals asks GET /api/v1/cluster/refusals: Which executors the nodes have turned away, and why.
 // What they say of themselves is not proven. Nodes write it down together, every 2 s and a bounded number each time, so that strangers are no load for the database: while very many come, some are counted without their names or later.
 func (c *Client) ListRefusals(ctx context.Context, edits ...Edit) (Doc[Refusals], error) {
 	r := newRequest("GET", "/api/v1/cluster/refusals")
 	return ask[Refusals](ctx, c, r, edits)
+}
+
+// ListConnections asks GET /api/v1/connections: List connections to brokers.
+// By name. Secrets cannot be read.
+func (c *Client) ListConnections(ctx context.Context, params ListConnectionsParams, edits ...Edit) (Doc[PageConnection], error) {
+	r := newRequest("GET", "/api/v1/connections")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageConnection](ctx, c, r, edits)
+}
+
+// CreateConnection asks POST /api/v1/connections: Create a connection to a broker.
+// It is opened when the first message needs it; test-connection tries it. A tenant may have 64.
+func (c *Client) CreateConnection(ctx context.Context, body ConnectionWrite, edits ...Edit) (Doc[Connection], error) {
+	r := newRequest("POST", "/api/v1/connections")
+	r.Body = body
+	return ask[Connection](ctx, c, r, edits)
+}
+
+// DeleteConnection asks DELETE /api/v1/connections/{id}: Delete a connection.
+// What still names it fails from then on, two seconds later at the latest.
+func (c *Client) DeleteConnection(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
+	r := newRequest("DELETE", "/api/v1/connections/{id}", id)
+	return ask[None](ctx, c, r, edits)
+}
+
+// GetConnection asks GET /api/v1/connections/{id}: One connection.
+// The ETag is the version, for update-connection.
+func (c *Client) GetConnection(ctx context.Context, id string, edits ...Edit) (Doc[Connection], error) {
+	r := newRequest("GET", "/api/v1/connections/{id}", id)
+	return ask[Connection](ctx, c, r, edits)
+}
+
+// UpdateConnection asks PUT /api/v1/connections/{id}: Replace a connection.
+// Secrets that are left out stay, unless they would be sent to another receiver. All nodes use it within two seconds; messages under way end as they began.
+func (c *Client) UpdateConnection(ctx context.Context, id string, params UpdateConnectionParams, body ConnectionWrite, edits ...Edit) (Doc[Connection], error) {
+	r := newRequest("PUT", "/api/v1/connections/{id}", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[Connection](ctx, c, r, edits)
+}
+
+// TestConnection asks POST /api/v1/connections/{id}/test: Publish a message to try a connection.
+// The message is really published, by the node that answers, which has 15 s for it. 200 whatever the broker says; the body tells.
+func (c *Client) TestConnection(ctx context.Context, id string, body MessageTest, edits ...Edit) (Doc[MessageTestResult], error) {
+	r := newRequest("POST", "/api/v1/connections/{id}/test", id)
+	r.Body = body
+	return ask[MessageTestResult](ctx, c, r, edits)
 }
 
 // ListDeliveries asks GET /api/v1/deliveries: The log of alert deliveries, newest first.
@@ -3970,6 +6111,7 @@ func (c *Client) ListDeliveries(ctx context.Context, params ListDeliveriesParams
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
 	r.query("jobId", params.JobID)
+	r.query("incidentId", params.IncidentID)
 	r.query("state", params.State)
 	return ask[PageDelivery](ctx, c, r, edits)
 }
@@ -3992,10 +6134,29 @@ func (c *Client) CreateExecutor(ctx context.Context, body CreateExecutorInputBod
 	return ask[Executor](ctx, c, r, edits)
 }
 
+// DeleteExecutor asks DELETE /api/v1/executors/{id}: Delete an executor.
+// With its tokens, former names, denials and handlers. 409 in_use while it has jobs, pending timers or instances, with how many, unless they are to go too. Its ended runs can be read as long as they are kept.
+func (c *Client) DeleteExecutor(ctx context.Context, id string, params DeleteExecutorParams, edits ...Edit) (Doc[None], error) {
+	r := newRequest("DELETE", "/api/v1/executors/{id}", id)
+	r.query("jobs", params.Jobs)
+	r.query("instances", params.Instances)
+	r.header("If-Match", params.IfMatch)
+	return ask[None](ctx, c, r, edits)
+}
+
 // GetExecutor asks GET /api/v1/executors/{id}: An executor and its handlers.
 // With handlers, their schemas and builds, and the jobs declared in code that were refused.
 func (c *Client) GetExecutor(ctx context.Context, id string, edits ...Edit) (Doc[ExecutorDetail], error) {
 	r := newRequest("GET", "/api/v1/executors/{id}", id)
+	return ask[ExecutorDetail](ctx, c, r, edits)
+}
+
+// UpdateExecutor asks PATCH /api/v1/executors/{id}: Rename or describe an executor.
+// Processes that register by the former name, programs that call and set timers by it, and API keys that are bound to it go on working, until the former name is removed.
+func (c *Client) UpdateExecutor(ctx context.Context, id string, params UpdateExecutorParams, body UpdateExecutorInputBody, edits ...Edit) (Doc[ExecutorDetail], error) {
+	r := newRequest("PATCH", "/api/v1/executors/{id}", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
 	return ask[ExecutorDetail](ctx, c, r, edits)
 }
 
@@ -4008,8 +6169,8 @@ func (c *Client) ListDenials(ctx context.Context, id string, params ListDenialsP
 	return ask[PageDenial](ctx, c, r, edits)
 }
 
-// CreateDenial asks POST /api/v1/executors/{id}/denials: Deny a process or a certificate.
-// Its sessions end on all nodes within seconds, and it cannot connect again, whatever it shows. What it runs goes on until its lease ends. A new process is not concerned: revoke the join token to keep new ones out.
+// CreateDenial asks POST /api/v1/executors/{id}/denials: Deny a certificate.
+// Sessions that showed it end on all nodes within seconds, and it opens none any more. What their processes run goes on until their leases end. A process is denied by removing its instance (remove-instance).
 func (c *Client) CreateDenial(ctx context.Context, id string, body CreateDenialInputBody, edits ...Edit) (Doc[Denial], error) {
 	r := newRequest("POST", "/api/v1/executors/{id}/denials", id)
 	r.Body = body
@@ -4017,9 +6178,33 @@ func (c *Client) CreateDenial(ctx context.Context, id string, body CreateDenialI
 }
 
 // DeleteDenial asks DELETE /api/v1/executors/{id}/denials/{denialId}: Allow it again.
-// It may register again at once.
+// It may register again at once. A process that was denied does not try again by itself: start it anew.
 func (c *Client) DeleteDenial(ctx context.Context, id string, denialID string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/executors/{id}/denials/{denialId}", id, denialID)
+	return ask[None](ctx, c, r, edits)
+}
+
+// DisableExecutor asks POST /api/v1/executors/{id}/disable: Start nothing on an executor, and admit no process.
+// Within a second on all nodes. Its enabled jobs are paused until it is enabled again; attempts that run end as they would, and sessions end when they run nothing. What waits, and timers that come due, wait for an instance, each to its own deadline. Calls and runs by hand are refused: executor_disabled.
+func (c *Client) DisableExecutor(ctx context.Context, id string, params DisableExecutorParams, body DisableInputBody, edits ...Edit) (Doc[ExecutorDetail], error) {
+	r := newRequest("POST", "/api/v1/executors/{id}/disable", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[ExecutorDetail](ctx, c, r, edits)
+}
+
+// EnableExecutor asks POST /api/v1/executors/{id}/enable: Let an executor take part again.
+// Processes register again by themselves, within ten seconds. Jobs that were paused because it was disabled go on with the first fire time from then.
+func (c *Client) EnableExecutor(ctx context.Context, id string, params EnableExecutorParams, edits ...Edit) (Doc[ExecutorDetail], error) {
+	r := newRequest("POST", "/api/v1/executors/{id}/enable", id)
+	r.header("If-Match", params.IfMatch)
+	return ask[ExecutorDetail](ctx, c, r, edits)
+}
+
+// RemoveFormerName asks DELETE /api/v1/executors/{id}/former-names/{name}: Forget a name that an executor had before.
+// What still uses it is refused from then on, and the name is free.
+func (c *Client) RemoveFormerName(ctx context.Context, id string, name string, edits ...Edit) (Doc[None], error) {
+	r := newRequest("DELETE", "/api/v1/executors/{id}/former-names/{name}", id, name)
 	return ask[None](ctx, c, r, edits)
 }
 
@@ -4074,10 +6259,57 @@ func (c *Client) SetExecutorLimit(ctx context.Context, id string, body SetLimitI
 	return ask[Limit](ctx, c, r, edits)
 }
 
+// EndExecutorMaintenance asks DELETE /api/v1/executors/{id}/maintenance: Switch maintenance of an executor off.
+// What has waited starts within two seconds. 404 when none is on.
+func (c *Client) EndExecutorMaintenance(ctx context.Context, id string, edits ...Edit) (Doc[Maintenance], error) {
+	r := newRequest("DELETE", "/api/v1/executors/{id}/maintenance", id)
+	return ask[Maintenance](ctx, c, r, edits)
+}
+
+// StartExecutorMaintenance asks PUT /api/v1/executors/{id}/maintenance: Switch maintenance of an executor on.
+// Nothing is offered or let start any more, on all nodes at the latest a second later; attempts that run go on. What is on for the same scope ends then. Modes: wait, skip, continue.
+func (c *Client) StartExecutorMaintenance(ctx context.Context, id string, body MaintenanceRequest, edits ...Edit) (Doc[Maintenance], error) {
+	r := newRequest("PUT", "/api/v1/executors/{id}/maintenance", id)
+	r.Body = body
+	return ask[Maintenance](ctx, c, r, edits)
+}
+
+// ExecutorStatistics asks GET /api/v1/executors/{id}/statistics: How an executor's runs have ended.
+// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+func (c *Client) ExecutorStatistics(ctx context.Context, id string, params ExecutorStatisticsParams, edits ...Edit) (Doc[Statistics], error) {
+	r := newRequest("GET", "/api/v1/executors/{id}/statistics", id)
+	r.query("from", params.From)
+	r.query("to", params.To)
+	r.query("step", params.Step)
+	return ask[Statistics](ctx, c, r, edits)
+}
+
+// RemoveInstance asks DELETE /api/v1/instances/{id}: Remove an instance, with what it runs.
+// Its sessions end on all nodes within seconds, and the process cannot connect again, whatever it shows, until the denial that the answer names is deleted. It stops what it runs when its lease is over; then the runs are retried or lost, as their jobs say. The answer names them. Drain it first to lose nothing. One that has gone is kept out as well. A new process is not concerned: revoke the join token to keep new ones out.
+func (c *Client) RemoveInstance(ctx context.Context, id string, params RemoveInstanceParams, edits ...Edit) (Doc[RemovedInstance], error) {
+	r := newRequest("DELETE", "/api/v1/instances/{id}", id)
+	r.query("reason", params.Reason)
+	return ask[RemovedInstance](ctx, c, r, edits)
+}
+
 // GetInstance asks GET /api/v1/instances/{id}: One instance.
 // Also one that has left, as long as it is kept.
 func (c *Client) GetInstance(ctx context.Context, id string, edits ...Edit) (Doc[Instance], error) {
 	r := newRequest("GET", "/api/v1/instances/{id}", id)
+	return ask[Instance](ctx, c, r, edits)
+}
+
+// UndrainInstance asks DELETE /api/v1/instances/{id}/drain: Let an instance take runs again.
+// Within a second. One that its own process drains goes on draining. 409 when it has gone.
+func (c *Client) UndrainInstance(ctx context.Context, id string, edits ...Edit) (Doc[Instance], error) {
+	r := newRequest("DELETE", "/api/v1/instances/{id}/drain", id)
+	return ask[Instance](ctx, c, r, edits)
+}
+
+// DrainInstance asks PUT /api/v1/instances/{id}/drain: Let an instance take nothing new.
+// From a second later on it gets no runs; what it runs goes on to its end. It stays drained, also when it connects again, until it is undone or the process ends: a new process is not drained. 409 when it has gone.
+func (c *Client) DrainInstance(ctx context.Context, id string, edits ...Edit) (Doc[Instance], error) {
+	r := newRequest("PUT", "/api/v1/instances/{id}/drain", id)
 	return ask[Instance](ctx, c, r, edits)
 }
 
@@ -4176,6 +6408,15 @@ func (c *Client) CreateJobs(ctx context.Context, params CreateJobsParams, body C
 	return ask[JobBatch](ctx, c, r, edits)
 }
 
+// ListOverdue asks GET /api/v1/jobs/overdue: Jobs whose fire time has passed and that have not started.
+// Runs that were asked for count, too; timers do not. What waits as its job says, for a slot or behind a limit, is overdue as well: reason says so.
+func (c *Client) ListOverdue(ctx context.Context, params ListOverdueParams, edits ...Edit) (Doc[OverdueList], error) {
+	r := newRequest("GET", "/api/v1/jobs/overdue")
+	r.query("by", params.By)
+	r.query("limit", params.Limit)
+	return ask[OverdueList](ctx, c, r, edits)
+}
+
 // DeleteJob asks DELETE /api/v1/jobs/{id}: Delete a job.
 // Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.
 func (c *Client) DeleteJob(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
@@ -4225,6 +6466,15 @@ func (c *Client) GetJobDeclaration(ctx context.Context, id string, edits ...Edit
 	return ask[JobDeclaration](ctx, c, r, edits)
 }
 
+// ListJobEvents asks GET /api/v1/jobs/{id}/events: What became of a job, newest first.
+// When it was made, edited, paused and resumed, by whom and why. What an edit changed is in its revisions. The newest thousand are kept.
+func (c *Client) ListJobEvents(ctx context.Context, id string, params ListJobEventsParams, edits ...Edit) (Doc[PageJobEvent], error) {
+	r := newRequest("GET", "/api/v1/jobs/{id}/events", id)
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageJobEvent](ctx, c, r, edits)
+}
+
 // ExplainFire asks GET /api/v1/jobs/{id}/explain: Why a job did or did not run at an instant.
 // Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.
 func (c *Client) ExplainFire(ctx context.Context, id string, params ExplainFireParams, edits ...Edit) (Doc[Explanation], error) {
@@ -4265,6 +6515,22 @@ func (c *Client) ResumeJob(ctx context.Context, id string, edits ...Edit) (Doc[J
 	return ask[Job](ctx, c, r, edits)
 }
 
+// GetJobRetention asks GET /api/v1/jobs/{id}/retention: How long runs of a job are kept.
+// The ETag is the version.
+func (c *Client) GetJobRetention(ctx context.Context, id string, edits ...Edit) (Doc[Retention], error) {
+	r := newRequest("GET", "/api/v1/jobs/{id}/retention", id)
+	return ask[Retention](ctx, c, r, edits)
+}
+
+// SetJobRetention asks PUT /api/v1/jobs/{id}/retention: Say how long runs of a job are kept.
+// Runs go by whichever is reached first, days or number, in small steps beside the work of others. The server's settings are the most. A run stays for an hour after its end, one with an Idempotency-Key for a day. All 0 takes the rule away. What is said here holds instead of what the tenant says.
+func (c *Client) SetJobRetention(ctx context.Context, id string, params SetJobRetentionParams, body RetentionWrite, edits ...Edit) (Doc[Retention], error) {
+	r := newRequest("PUT", "/api/v1/jobs/{id}/retention", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[Retention](ctx, c, r, edits)
+}
+
 // ListRevisions asks GET /api/v1/jobs/{id}/revisions: A job's revisions, newest first.
 // Each with the whole settings of the job then.
 func (c *Client) ListRevisions(ctx context.Context, id string, params ListRevisionsParams, edits ...Edit) (Doc[PageRevision], error) {
@@ -4280,9 +6546,20 @@ func (c *Client) RunJob(ctx context.Context, id string, params RunJobParams, bod
 	r := newRequest("POST", "/api/v1/jobs/{id}/run", id)
 	r.query("wait", params.Wait)
 	r.query("allowUnfitInput", params.AllowUnfitInput)
+	r.query("duringMaintenance", params.DuringMaintenance)
 	r.header("Idempotency-Key", params.IdempotencyKey)
 	r.Body = body
 	return ask[StartedRun](ctx, c, r, edits)
+}
+
+// JobStatistics asks GET /api/v1/jobs/{id}/statistics: How a job's runs have ended.
+// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+func (c *Client) JobStatistics(ctx context.Context, id string, params JobStatisticsParams, edits ...Edit) (Doc[Statistics], error) {
+	r := newRequest("GET", "/api/v1/jobs/{id}/statistics", id)
+	r.query("from", params.From)
+	r.query("to", params.To)
+	r.query("step", params.Step)
+	return ask[Statistics](ctx, c, r, edits)
 }
 
 // ListLimits asks GET /api/v1/limits: List the limits of the tenant and of its executors.
@@ -4292,6 +6569,31 @@ func (c *Client) ListLimits(ctx context.Context, params ListLimitsParams, edits 
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
 	return ask[PageLimit](ctx, c, r, edits)
+}
+
+// EndTenantMaintenance asks DELETE /api/v1/maintenance: Switch maintenance of the tenant off.
+// What has waited starts within two seconds. 404 when none is on.
+func (c *Client) EndTenantMaintenance(ctx context.Context, edits ...Edit) (Doc[Maintenance], error) {
+	r := newRequest("DELETE", "/api/v1/maintenance")
+	return ask[Maintenance](ctx, c, r, edits)
+}
+
+// ListMaintenance asks GET /api/v1/maintenance: List the maintenance of the tenant, its executors and the cluster, newest first.
+// That is on; with ended also what was.
+func (c *Client) ListMaintenance(ctx context.Context, params ListMaintenanceParams, edits ...Edit) (Doc[PageMaintenance], error) {
+	r := newRequest("GET", "/api/v1/maintenance")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	r.query("ended", params.Ended)
+	return ask[PageMaintenance](ctx, c, r, edits)
+}
+
+// StartTenantMaintenance asks PUT /api/v1/maintenance: Switch maintenance of the tenant on.
+// Nothing is offered or let start any more, on all nodes at the latest a second later; attempts that run go on. What is on for the same scope ends then. Modes: wait, skip, continue.
+func (c *Client) StartTenantMaintenance(ctx context.Context, body MaintenanceRequest, edits ...Edit) (Doc[Maintenance], error) {
+	r := newRequest("PUT", "/api/v1/maintenance")
+	r.Body = body
+	return ask[Maintenance](ctx, c, r, edits)
 }
 
 // Me asks GET /api/v1/me: Who asks, and what is allowed.
@@ -4345,6 +6647,62 @@ func (c *Client) Overview(ctx context.Context, edits ...Edit) (Doc[Overview], er
 func (c *Client) ListQuotas(ctx context.Context, edits ...Edit) (Doc[PageQuota], error) {
 	r := newRequest("GET", "/api/v1/quotas")
 	return ask[PageQuota](ctx, c, r, edits)
+}
+
+// GetRetention asks GET /api/v1/retention: How long runs of the tenant are kept.
+// The ETag is the version.
+func (c *Client) GetRetention(ctx context.Context, edits ...Edit) (Doc[Retention], error) {
+	r := newRequest("GET", "/api/v1/retention")
+	return ask[Retention](ctx, c, r, edits)
+}
+
+// SetRetention asks PUT /api/v1/retention: Say how long runs of the tenant are kept.
+// Runs go by whichever is reached first, days or number, in small steps beside the work of others. The server's settings are the most. A run stays for an hour after its end, one with an Idempotency-Key for a day. All 0 takes the rule away.
+func (c *Client) SetRetention(ctx context.Context, params SetRetentionParams, body RetentionWrite, edits ...Edit) (Doc[Retention], error) {
+	r := newRequest("PUT", "/api/v1/retention")
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[Retention](ctx, c, r, edits)
+}
+
+// ListRetention asks GET /api/v1/retention/rules: List the rules of the tenant and its jobs.
+// That of the tenant first.
+func (c *Client) ListRetention(ctx context.Context, params ListRetentionParams, edits ...Edit) (Doc[PageRetention], error) {
+	r := newRequest("GET", "/api/v1/retention/rules")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageRetention](ctx, c, r, edits)
+}
+
+// ListRunPurges asks GET /api/v1/run-purges: List clean-ups, newest first.
+// For as long as runs are kept: who deleted what.
+func (c *Client) ListRunPurges(ctx context.Context, params ListRunPurgesParams, edits ...Edit) (Doc[PageRunPurge], error) {
+	r := newRequest("GET", "/api/v1/run-purges")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageRunPurge](ctx, c, r, edits)
+}
+
+// PurgeRuns asks POST /api/v1/run-purges: Delete ended runs, with their logs.
+// 202 with an id; it is done in steps, and a restart does not end it (get-run-purge). A run stays for an hour after its end, one with an Idempotency-Key for a day, and one that others still need: a part of a run that stays, or one whose callback has no run yet. Statistics of timers stay.
+func (c *Client) PurgeRuns(ctx context.Context, body RunPurgeRequest, edits ...Edit) (Doc[RunPurge], error) {
+	r := newRequest("POST", "/api/v1/run-purges")
+	r.Body = body
+	return ask[RunPurge](ctx, c, r, edits)
+}
+
+// GetRunPurge asks GET /api/v1/run-purges/{id}: How far a clean-up is.
+// Also of one that is done, for as long as runs are kept.
+func (c *Client) GetRunPurge(ctx context.Context, id string, edits ...Edit) (Doc[RunPurge], error) {
+	r := newRequest("GET", "/api/v1/run-purges/{id}", id)
+	return ask[RunPurge](ctx, c, r, edits)
+}
+
+// CancelRunPurge asks POST /api/v1/run-purges/{id}/cancel: Delete no more.
+// What is deleted is gone.
+func (c *Client) CancelRunPurge(ctx context.Context, id string, edits ...Edit) (Doc[RunPurge], error) {
+	r := newRequest("POST", "/api/v1/run-purges/{id}/cancel", id)
+	return ask[RunPurge](ctx, c, r, edits)
 }
 
 // ListRuns asks GET /api/v1/runs: List runs, newest first.
@@ -4412,7 +6770,9 @@ func (c *Client) ListRunParts(ctx context.Context, id string, params ListRunPart
 // A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.
 func (c *Client) RetryRun(ctx context.Context, id string, params RetryRunParams, body RetryRunInputBody, edits ...Edit) (Doc[StartedRun], error) {
 	r := newRequest("POST", "/api/v1/runs/{id}/retry", id)
+	r.query("duringMaintenance", params.DuringMaintenance)
 	r.query("allowUnfitInput", params.AllowUnfitInput)
+	r.header("Idempotency-Key", params.IdempotencyKey)
 	r.Body = body
 	return ask[StartedRun](ctx, c, r, edits)
 }
@@ -4538,6 +6898,16 @@ func (c *Client) GetScriptRevision(ctx context.Context, id string, revision int6
 	return ask[ScriptRevision](ctx, c, r, edits)
 }
 
+// TenantStatistics asks GET /api/v1/statistics: How the tenant's runs have ended.
+// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+func (c *Client) TenantStatistics(ctx context.Context, params TenantStatisticsParams, edits ...Edit) (Doc[Statistics], error) {
+	r := newRequest("GET", "/api/v1/statistics")
+	r.query("from", params.From)
+	r.query("to", params.To)
+	r.query("step", params.Step)
+	return ask[Statistics](ctx, c, r, edits)
+}
+
 // ListTenants asks GET /api/v1/tenants: List all tenants.
 // All of the platform, for its administrators.
 func (c *Client) ListTenants(ctx context.Context, params ListTenantsParams, edits ...Edit) (Doc[PageTenant], error) {
@@ -4552,6 +6922,49 @@ func (c *Client) ListTenants(ctx context.Context, params ListTenantsParams, edit
 func (c *Client) CreateTenant(ctx context.Context, body CreateTenantInputBody, edits ...Edit) (Doc[Tenant], error) {
 	r := newRequest("POST", "/api/v1/tenants")
 	r.Body = body
+	return ask[Tenant](ctx, c, r, edits)
+}
+
+// DeleteTenant asks DELETE /api/v1/tenants/{id}: Delete a tenant that is disabled.
+// It can be restored until the grace is over. Then all that it has goes, its secrets first, in small steps beside the work of others, and accounts that belong to no other tenant.
+func (c *Client) DeleteTenant(ctx context.Context, id string, params DeleteTenantParams, edits ...Edit) (Doc[Tenant], error) {
+	r := newRequest("DELETE", "/api/v1/tenants/{id}", id)
+	r.query("name", params.Name)
+	r.query("grace", params.Grace)
+	r.header("If-Match", params.IfMatch)
+	return ask[Tenant](ctx, c, r, edits)
+}
+
+// GetTenant asks GET /api/v1/tenants/{id}: One tenant.
+// Of the whole platform.
+func (c *Client) GetTenant(ctx context.Context, id string, edits ...Edit) (Doc[Tenant], error) {
+	r := newRequest("GET", "/api/v1/tenants/{id}", id)
+	return ask[Tenant](ctx, c, r, edits)
+}
+
+// RenameTenant asks PATCH /api/v1/tenants/{id}: Rename a tenant.
+// Log-ins name the new one from then on; sessions, keys and executors go on.
+func (c *Client) RenameTenant(ctx context.Context, id string, params RenameTenantParams, body RenameTenantInputBody, edits ...Edit) (Doc[Tenant], error) {
+	r := newRequest("PATCH", "/api/v1/tenants/{id}", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[Tenant](ctx, c, r, edits)
+}
+
+// DisableTenant asks POST /api/v1/tenants/{id}/disable: Let nobody of a tenant in, and start nothing.
+// Within a second on all nodes: log-ins, sessions and API keys are refused (tenant_disabled), but for platform administrators; its processes are let out when they run nothing; its jobs are paused; its timers stay pending. It can be enabled again.
+func (c *Client) DisableTenant(ctx context.Context, id string, params DisableTenantParams, body DisableInputBody, edits ...Edit) (Doc[Tenant], error) {
+	r := newRequest("POST", "/api/v1/tenants/{id}/disable", id)
+	r.header("If-Match", params.IfMatch)
+	r.Body = body
+	return ask[Tenant](ctx, c, r, edits)
+}
+
+// EnableTenant asks POST /api/v1/tenants/{id}/enable: Let a tenant take part again.
+// Jobs that were paused because it was disabled go on with the first fire time from then; timers that came due meanwhile run now, each within its own deadline.
+func (c *Client) EnableTenant(ctx context.Context, id string, params EnableTenantParams, edits ...Edit) (Doc[Tenant], error) {
+	r := newRequest("POST", "/api/v1/tenants/{id}/enable", id)
+	r.header("If-Match", params.IfMatch)
 	return ask[Tenant](ctx, c, r, edits)
 }
 
@@ -4576,6 +6989,104 @@ func (c *Client) SetTenantQuotas(ctx context.Context, id string, body SetQuotasI
 	r := newRequest("PUT", "/api/v1/tenants/{id}/quotas", id)
 	r.Body = body
 	return ask[PageQuota](ctx, c, r, edits)
+}
+
+// RestoreTenant asks POST /api/v1/tenants/{id}/restore: Take the deletion of a tenant back.
+// Before deleteAt. It is disabled then.
+func (c *Client) RestoreTenant(ctx context.Context, id string, params RestoreTenantParams, edits ...Edit) (Doc[Tenant], error) {
+	r := newRequest("POST", "/api/v1/tenants/{id}/restore", id)
+	r.header("If-Match", params.IfMatch)
+	return ask[Tenant](ctx, c, r, edits)
+}
+
+// GetTimerCancellation asks GET /api/v1/timer-cancellations/{id}: How far a cancel of many timers is.
+// Of one by keyPrefix or label.
+func (c *Client) GetTimerCancellation(ctx context.Context, id string, edits ...Edit) (Doc[TimerCancellation], error) {
+	r := newRequest("GET", "/api/v1/timer-cancellations/{id}", id)
+	return ask[TimerCancellation](ctx, c, r, edits)
+}
+
+// ListTimers asks GET /api/v1/timers: List timers.
+// Pending ones by handler and key, others from the newest. A page reads only so much: it may have fewer than limit, or none, and yet a nextCursor.
+func (c *Client) ListTimers(ctx context.Context, params ListTimersParams, edits ...Edit) (Doc[PageTimer], error) {
+	r := newRequest("GET", "/api/v1/timers")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	r.query("executor", params.Executor)
+	r.query("handler", params.Handler)
+	r.query("state", params.State)
+	r.query("keyPrefix", params.KeyPrefix)
+	r.query("label", params.Label)
+	r.query("from", params.From)
+	r.query("to", params.To)
+	return ask[PageTimer](ctx, c, r, edits)
+}
+
+// SetTimer asks POST /api/v1/timers: Run a handler once, at an instant.
+// At most one timer of a handler with a key is pending or under way. policy says what happens where there is one: keep answers it (also one that has ended, unless it was cancelled, so that a request that is repeated makes no second timer), replace puts the new one in its place unless it has started, reject refuses the new one. 409 timer_exists with reject, timer_started with replace.
+func (c *Client) SetTimer(ctx context.Context, body TimerRequest, edits ...Edit) (Doc[Timer], error) {
+	r := newRequest("POST", "/api/v1/timers")
+	r.Body = body
+	return ask[Timer](ctx, c, r, edits)
+}
+
+// SetTimers asks POST /api/v1/timers/batch: Set up to 10,000 timers.
+// One answer for each, in their order. A timer that cannot be set keeps no other one out. Give keys: then the request can be repeated when its answer was lost. The body may have 8 MiB.
+func (c *Client) SetTimers(ctx context.Context, body SetTimersInputBody, edits ...Edit) (Doc[TimerBatch], error) {
+	r := newRequest("POST", "/api/v1/timers/batch")
+	r.Body = body
+	return ask[TimerBatch](ctx, c, r, edits)
+}
+
+// CancelTimers asks POST /api/v1/timers/cancel: Cancel many timers.
+// By up to 10,000 keys: 200 with one answer for each. By the beginning of the key, or a label: 202 with an id, and it is done in steps (get-timer-cancellation); those that are set later are not cancelled. The body may have 8 MiB.
+func (c *Client) CancelTimers(ctx context.Context, body CancelTimersRequest, edits ...Edit) (Doc[TimerCancellation], error) {
+	r := newRequest("POST", "/api/v1/timers/cancel")
+	r.Body = body
+	return ask[TimerCancellation](ctx, c, r, edits)
+}
+
+// CountTimers asks GET /api/v1/timers/count: Count the pending timers.
+// In all and by handler; the counts are exact.
+func (c *Client) CountTimers(ctx context.Context, params CountTimersParams, edits ...Edit) (Doc[TimerCount], error) {
+	r := newRequest("GET", "/api/v1/timers/count")
+	r.query("executor", params.Executor)
+	r.query("handler", params.Handler)
+	return ask[TimerCount](ctx, c, r, edits)
+}
+
+// SumTimers asks GET /api/v1/timers/statistics: How timers have ended.
+// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+func (c *Client) SumTimers(ctx context.Context, params SumTimersParams, edits ...Edit) (Doc[Statistics], error) {
+	r := newRequest("GET", "/api/v1/timers/statistics")
+	r.query("executor", params.Executor)
+	r.query("handler", params.Handler)
+	r.query("from", params.From)
+	r.query("to", params.To)
+	r.query("step", params.Step)
+	return ask[Statistics](ctx, c, r, edits)
+}
+
+// GetTimer asks GET /api/v1/timers/{executor}/{handler}/{key}: One timer.
+// The pending one of this key, or else the newest that has a run.
+func (c *Client) GetTimer(ctx context.Context, executor string, handler string, key string, edits ...Edit) (Doc[Timer], error) {
+	r := newRequest("GET", "/api/v1/timers/{executor}/{handler}/{key}", executor, handler, key)
+	return ask[Timer](ctx, c, r, edits)
+}
+
+// CancelTimer asks POST /api/v1/timers/{executor}/{handler}/{key}/cancel: Cancel a timer.
+// A pending one ends at once, as one that has not started. A running handler is asked to stop: the state is cancelling until it has. 409 already_finished when it has ended.
+func (c *Client) CancelTimer(ctx context.Context, executor string, handler string, key string, edits ...Edit) (Doc[Timer], error) {
+	r := newRequest("POST", "/api/v1/timers/{executor}/{handler}/{key}/cancel", executor, handler, key)
+	return ask[Timer](ctx, c, r, edits)
+}
+
+// RescheduleTimer asks POST /api/v1/timers/{executor}/{handler}/{key}/reschedule: Move a timer to another instant.
+// As long as it has not started: 409 timer_started after that, already_finished when it has ended.
+func (c *Client) RescheduleTimer(ctx context.Context, executor string, handler string, key string, body RescheduleTimerInputBody, edits ...Edit) (Doc[Timer], error) {
+	r := newRequest("POST", "/api/v1/timers/{executor}/{handler}/{key}/reschedule", executor, handler, key)
+	r.Body = body
+	return ask[Timer](ctx, c, r, edits)
 }
 
 // ListUsers asks GET /api/v1/users: List the tenant's users.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +72,14 @@ func TestForeignAnswers(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	raw, err := readAnswer(strings.NewReader("12345"), 5)
+	require.NoError(t, err)
+	require.Equal(t, "12345", string(raw))
+	_, err = readAnswer(strings.NewReader("123456"), 5)
+	require.EqualError(t, err, "the answer is larger than 5 bytes; ask for less at once")
 }
 
 func TestNoServer(t *testing.T) {

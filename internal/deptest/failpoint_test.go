@@ -38,7 +38,8 @@ func TestReleasesHoldNoFailpoints(t *testing.T) {
 	for _, script := range []string{"Makefile", ".ci/run", "build/test.sh"} {
 		raw, err := os.ReadFile(filepath.Join(root, script))
 		require.NoError(t, err)
-		require.NotRegexp(t, `tags[= ][^ ]*failpoints`, string(raw), script)
+		withoutVet := regexp.MustCompile(`vet -tags=[^ ]*failpoints`).ReplaceAll(raw, nil) // it makes no program
+		require.NotRegexp(t, `tags[= ][^ ]*failpoints`, string(withoutVet), script)
 	}
 }
 

@@ -7,32 +7,50 @@ const (
 	timing     = "admin/internal/timing"
 	ical       = "admin/internal/ical"
 	httpconn   = "admin/internal/httpconn"
+	doctorRoom = "admin/internal/doctor"
 	explain    = "admin/internal/explain"
 	jsonschema = "admin/internal/jsonschema"
 	spelling   = "internal/spelling"
+	egress     = "internal/egress"
 	batch      = "admin/internal/batch"
 	panics     = "admin/internal/panics"
 	secret     = "admin/internal/secret"
 	store      = "admin/internal/store"
 
-	failpoint = "proto/failpoint"
-	direct    = "proto/direct"
-	schedule  = "proto/schedule"
+	failpoint   = "proto/failpoint"
+	direct      = "proto/direct"
+	schedule    = "proto/schedule"
+	declaration = "proto/schedule/declaration"
 )
 
 // Rooms that rules name more than once.
 const (
 	api            = "admin/internal/api"
 	apiWeb         = api + "/web"
+	apiAccess      = api + "/access"
+	apiAlert       = api + "/alert"
+	apiBuiltIn     = api + "/builtin"
+	apiCalendar    = api + "/calendar"
+	apiCatalogue   = api + "/catalogue"
+	apiScript      = api + "/script"
+	apiTenant      = api + "/tenant"
+	apiTimer       = api + "/timer"
 	auth           = "admin/internal/auth"
 	alerting       = "admin/internal/alerting"
 	mailChannel    = alerting + "/mail"
+	publish        = "admin/internal/publish"
 	webhookChannel = alerting + "/webhook"
+	chatChannel    = alerting + "/chat"
+	alertPost      = alerting + "/post"
 	gateway        = "admin/internal/gateway"
 	gormstore      = store + "/gormstore"
 	database       = gormstore + "/db"
 	record         = gormstore + "/record"
 	storeEngine    = gormstore + "/engine"
+	storeAccess    = gormstore + "/access"
+	storeAlert     = gormstore + "/alert"
+	storeRetention = gormstore + "/retention"
+	storeTimer     = gormstore + "/timer"
 	storeConsole   = gormstore + "/console"
 	runRoom        = "admin/internal/run"
 	storetest      = store + "/storetest"
@@ -40,6 +58,7 @@ const (
 	testenv        = "internal/testenv"
 	lab            = "internal/lab"
 	apiclient      = "internal/apiclient"
+	assistant      = "internal/assistant"
 	faults         = "internal/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/bench"
@@ -50,9 +69,13 @@ const (
 	executortest   = "executor-sdk/executortest"
 	simulate       = "executor-sdk/simulate"
 	simulator      = "admin/internal/sim"
+	hotTimers      = "admin/internal/hotset"
 	expand         = verify + "/expand"
 	accounts       = verify + "/account"
+	provisioning   = "admin/internal/provision"
 	agent          = "cmd/carillon/internal/agent"
+	httpCall       = "internal/httpcall"
+	callbacks      = "admin/internal/callback"
 )
 
 const (
@@ -60,7 +83,11 @@ const (
 	// Of all rooms that stand side by side.
 	whySide = "rooms side by side do not import each other: declare an interface of two or three methods here and let admin plug it in"
 	whySDK  = "executor-sdk is what users inherit: it never sees the server, they meet in proto only"
-	whyCmd  = "cmd only reads flags and exits: what it needs of the server, package admin hands out"
+	// Of the packages of the API that have its nouns.
+	whyAPINoun = "a noun of the API stands on web and the store: what it needs of package api, that hands to it"
+	whyBrokers = "messages to brokers leave through publish"
+	whyNoun    = "it shows and edits nouns; what that does to runs is the engine's, and other nouns are the console's"
+	whyCmd     = "cmd only reads flags and exits: what it needs of the server, package admin hands out"
 )
 
 // Carillon returns the project's rules: who may import whom.
@@ -83,8 +110,9 @@ func rooms() []Room {
 		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
 		{direct, nil, "it moves bytes, and knows nothing of what they mean: it lies in proto because server and SDK share that module"},
 		{schedule, nil, "it computes when schedules fire, and knows nothing of jobs: it lies in proto because server and executortest share that module"},
+		{declaration, []string{"proto", schedule}, "the one place where a declared job meets the engine of schedules, for server and executortest"},
 		{"executor-sdk", []string{"proto", failpoint, direct}, whySDK},
-		{executortest, []string{"executor-sdk", "proto", schedule}, "applications are tested with it: it sees of the server what they see, and the engine of schedules"},
+		{executortest, []string{"executor-sdk", "proto", schedule, declaration}, "applications are tested with it: it sees of the server what they see, and the engine of schedules"},
 		{sdkTracing, []string{"executor-sdk"}, "a module of its own for those who want its library: it sees of the SDK what users see"},
 
 		{simulate, []string{"executor-sdk"}, "a module of its own, so that nobody inherits it: it hands out the SDK's machine, and nothing but that"},
@@ -95,8 +123,10 @@ func rooms() []Room {
 		{panics, nil, whyPure},
 		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
 		{httpconn, nil, "it counts connections and knows nothing of what they ask for"},
+		{doctorRoom, nil, "it asks questions and knows nothing of what they are about: package admin brings those of the server"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
+		{"packaging", nil, "files that bring the binary onto a machine, and tests that run it from outside"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
 
 		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
@@ -105,7 +135,11 @@ func rooms() []Room {
 		{database, []string{store, domain, panics, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
 		{record, []string{store, domain, database}, "it knows rows and what they mean, and not what becomes of them"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
-		{storeConsole, []string{store, runRoom, logchunk, domain, panics, database, record, storeEngine}, "it shows and edits nouns; what that does to runs is the engine's"},
+		{storeAlert, []string{store, domain, panics, database, record, storeEngine}, whyNoun},
+		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
+		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
+		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
+		{storeConsole, []string{store, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
@@ -115,28 +149,48 @@ func rooms() []Room {
 		{runtable, []string{domain}, "it says where runs are; what becomes of them is for the rooms that hold them to decide"},
 		{"admin/internal/scheduler", []string{domain, store, timing, panics, timerheap, runtable}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch, timerheap, runtable}, whySide},
+		{hotTimers, []string{domain, store, panics}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, panics, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/maintenance", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
+		// It is an application of the SDK whose processes are the admin nodes.
+		{callbacks, []string{domain, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret}, whySide},
-		{webhookChannel, []string{alerting, domain, secret}, whySide},
+		{alertPost, []string{alerting, httpCall, egress}, whySide},
+		{webhookChannel, []string{alerting, alertPost, domain, secret, httpCall}, whySide},
+		{chatChannel, []string{alerting, alertPost, domain}, whySide},
+		{publish, []string{domain, secret, egress}, whySide},
 		{auth, []string{domain, store, secret}, whySide},
+		// A declared secret is judged by who makes them, hence auth.
+		{provisioning, []string{domain, store, auth, spelling}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
+		{egress, nil, "it judges addresses and knows nothing of what goes there"},
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
 		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
 		{apiWeb, []string{domain, auth, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
-		{api, []string{apiWeb, domain, store, schedule, timing, ical, secret, auth, explain, jsonschema, spelling}, whySide},
+		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
+		{apiAlert, []string{apiWeb, domain, store, auth, secret}, whyAPINoun},
+		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall}, whyAPINoun},
+		{apiCalendar, []string{apiWeb, domain, store, auth, schedule, timing, ical}, whyAPINoun},
+		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
+		{apiScript, []string{apiWeb, apiBuiltIn, domain, store, auth}, whyAPINoun},
+		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},
+		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth}, whyAPINoun},
+		{api, []string{
+			apiWeb, apiAccess, apiAlert, apiBuiltIn, apiCalendar, apiCatalogue, apiScript, apiTenant, apiTimer,
+			domain, store, schedule, timing, secret, auth, explain,
+		}, whySide},
 
 		{"admin", []string{
-			"proto", "sql", domain, schedule, timing, batch, secret, store, gormstore,
+			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calljob",
-			alerting, mailChannel, webhookChannel, auth, api, apiWeb, httpconn, verify, accounts, tracing,
+			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calljob", callbacks,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, provisioning, assistant,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
@@ -144,17 +198,19 @@ func rooms() []Room {
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{benchRoom, []string{
 			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
-			gateway, verify, lab, apiclient, "admin", "executor-sdk", "proto",
+			gateway, verify, lab, apiclient, testenv, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent, apiclient}, whyCmd},
-		{agent, []string{"executor-sdk"}, "it is an application of the SDK like any other: it knows no more of the server"},
+		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent, apiclient, assistant}, whyCmd},
+		{httpCall, []string{"executor-sdk", egress}, "it makes calls for handlers, and knows no more of the server than they do"},
+		{agent, []string{"executor-sdk", httpCall}, "it is an application of the SDK like any other: it knows no more of the server"},
 
 		{expand, nil, "the second cron: it must not see the first one"},
 		{accounts, []string{verify, store, domain}, "it reads the ledger and nothing else of the engine"},
 		{verify, []string{expand}, "it judges the engine from outside: it may believe neither its code nor its tables"},
 
 		{"internal/docs", nil, "it reads documents as files; what they say is not for it to know"},
+		{assistant, []string{apiclient}, "it asks the API like any other program, with the caller's rights: it may know no more than a user"},
 		{apiclient, nil, "it knows the API's document and nothing of the server"},
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
 		{lab, []string{verify, apiclient}, "it drives real processes from outside: it may know no more than a user"},
@@ -163,6 +219,7 @@ func rooms() []Room {
 		{faults + "/hostile", []string{"proto"}, "an attacker knows what the specification says, and a token"},
 		{faults, []string{"executor-sdk", testenv, apiclient, lab, verify, expand, faults + "/proxy", faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
+		{"internal/outbox", nil, "tests of the SDK's outbox on real databases: their drivers are not for the SDK's module"},
 		{"internal/mutants", nil, "it changes the text of rooms and runs their tests: it may believe none of them"},
 	}
 }
@@ -173,9 +230,10 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{api, apiWeb}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeEngine, storeConsole}, "SQL belongs to gormstore"},
+		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer, storeConsole}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
+		{"github.com/lib/pq", []string{testenv}, "applications have their outbox in PostgreSQL: only tests of that need it"},
 		{"modernc.org/sqlite", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom, faults + "/hostile"}, "the wire belongs to the gateway and the SDK; bench measures it alone, and faults floods it"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
@@ -184,7 +242,13 @@ func libraries() []Library {
 		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
 		{"go.opentelemetry.io/otel", []string{tracing, sdkTracing}, "traces belong to tracing, and to the SDK's module for them"},
 		{"github.com/wneessen/go-mail", []string{mailChannel}, "mail belongs to its channel"},
-		{"code.dny.dev/ssrf", []string{webhookChannel, agent}, "calls to users' addresses belong to their channel, and to agents"},
+		{"github.com/nats-io/nats.go", []string{publish}, whyBrokers},
+		{"github.com/rabbitmq/amqp091-go", []string{publish, benchRoom}, whyBrokers},
+		{"github.com/twmb/franz-go", []string{publish}, whyBrokers},
+		{"github.com/redis/go-redis", []string{publish, hotTimers}, "messages to brokers leave through publish, and Redis keeps timers for hotset"},
+		{"github.com/nats-io/nats-server", nil, "only tests need it"},
+		{"code.dny.dev/ssrf", []string{egress}, "one guard decides which addresses of users may be reached"},
+		{"github.com/modelcontextprotocol/go-sdk", []string{assistant, "cmd"}, "assistants are answered by internal/assistant; cmd hands it standard input and output"},
 		{"github.com/spf13/cobra", []string{"cmd"}, whyCmd},
 		{"github.com/knadh/koanf", []string{"cmd"}, whyCmd},
 		{"github.com/jedib0t/go-pretty", []string{"cmd"}, "the terminal belongs to cmd"},
@@ -206,6 +270,7 @@ func closed() []Closed {
 		}, inherited...), "whoever asks for traces inherits OpenTelemetry's API, and no exporter"},
 		{"proto", inherited[1:], why},
 		{schedule, cron, "the engine of schedules, for the server and for tests of applications: no application is linked with it"},
+		{declaration, append(cron, inherited[1:]...), "as the engine of schedules, and the wire"},
 		{executortest, append(cron, inherited...), "tests of applications are linked with it"},
 	}
 }

@@ -27,10 +27,10 @@ func f02(ctx context.Context, s *stage) error {
 	s.result.Targets, s.result.Missed, s.result.Double = table.Sum()
 	delay, over := table.MaxDelay(), table.MaxExcess()
 	s.result.Figures = map[string]any{
-		"cells": len(table.Cells), "passed": table.Passed(), "maxDelayMs": delay.Milliseconds(), "maxOverGoalMs": over.Milliseconds(),
+		"cells": len(table.Cells), "passed": table.Passed(), "maxDelayMs": delay.Milliseconds(), "maxOverGoalMs": over.Milliseconds(), "playedAgain": table.Again(),
 	}
-	s.figure("%d of %d cells; added delay at most %s, and %s over the goal of its cell",
-		table.Passed(), len(table.Cells), delay.Round(time.Millisecond), over.Round(time.Millisecond))
+	s.figure("%d of %d cells, %d played again for being late; added delay at most %s, and %s over the goal of its cell",
+		table.Passed(), len(table.Cells), table.Again(), delay.Round(time.Millisecond), over.Round(time.Millisecond))
 	if bad := len(table.Cells) - table.Passed(); bad > 0 {
 		return fmt.Errorf("%d cells failed", bad)
 	}

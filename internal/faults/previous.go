@@ -14,8 +14,8 @@ import (
 
 // previousTag is the version before this one: nodes of both serve one database
 // while a cluster is upgraded. A release writes its own tag here for the next
-// one. Empty before the first release: then it is the oldest commit that has
-// firstMigration, with which what has to fit together begins.
+// one. Empty before the first release: then it is the commit that gave firstMigration
+// the form that it has now, for until then that file changes and no other is added.
 const (
 	previousTag    = ""
 	firstMigration = "sql/mysql/00001_schema.sql"
@@ -73,8 +73,10 @@ func previousCommit(ctx context.Context, dir, tag string) string {
 	}
 	found, err := git("rev-parse", "--verify", "--quiet", tag+"^{commit}")
 	if tag == "" {
-		found, err = git("log", "--diff-filter=A", "--format=%H", "--", firstMigration)
-		found = found[strings.LastIndexByte(found, '\n')+1:] // the oldest
+		found, err = git("log", "-1", "--format=%H", "--", firstMigration)
+		if _, differs := git("diff", "--quiet", found, "--", firstMigration); differs != nil {
+			return "" // it is being changed
+		}
 	}
 	if err != nil || found == "" {
 		return ""

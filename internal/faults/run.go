@@ -115,9 +115,9 @@ func runRows(ctx context.Context, args []string) error {
 	return conclude(s, own, results)
 }
 
-// play runs as many rows at once as there are lanes, and after them those that
-// need the machine for themselves. The results are in the order of the rows; nil
-// is none.
+// play runs as many rows at once as there are lanes, long ones first, and after
+// them those that need the machine for themselves. The results are in the order of
+// the rows; nil is none.
 func play(rows []row, lanes int, run func(row) *result) []result {
 	all := make([]*result, len(rows))
 	next := make(chan int)
@@ -129,9 +129,11 @@ func play(rows []row, lanes int, run func(row) *result) []result {
 			}
 		})
 	}
-	for i, r := range rows {
-		if !slices.Contains(alone, r.id) {
-			next <- i
+	for _, first := range []bool{true, false} {
+		for i, r := range rows {
+			if !slices.Contains(alone, r.id) && slices.Contains(long, r.id) == first {
+				next <- i
+			}
 		}
 	}
 	close(next)

@@ -30,3 +30,12 @@ func TestRowsPlayInLanes(t *testing.T) {
 	require.EqualValues(t, 3, before.Load())
 	require.Equal(t, []result{{ID: "F37"}, {ID: "F01"}, {ID: "F03"}}, results)
 }
+
+func TestLongRowsBeginFirst(t *testing.T) {
+	var began []string
+	play([]row{{id: "F01"}, {id: "F37"}, {id: "F12"}, {id: "F03"}}, 1, func(r row) *result {
+		began = append(began, r.id)
+		return nil
+	})
+	require.Equal(t, []string{"F12", "F01", "F03", "F37"}, began)
+}

@@ -22,6 +22,7 @@ type stage struct {
 
 	history *verify.Writer
 	server  *testenv.Server
+	cluster *cluster
 	db      *lab.Database
 	fleet   *lab.Fleet
 	tenant  *tenant
@@ -46,8 +47,9 @@ type fleetPlan struct {
 	admins, executors int
 	// serverArgs are added to the database server's command line.
 	serverArgs []string
-	// server is used instead of a new one.
-	server *testenv.Server
+	// server is used instead of a new one, and cluster instead of any.
+	server  *testenv.Server
+	cluster *cluster
 	// binary of admin nodes; empty = the ordinary one.
 	binary string
 	// database returns where admin i finds the database, given where it is;
@@ -79,17 +81,17 @@ func (s *stage) open(ctx context.Context, p fleetPlan) error {
 	if s.history, err = verify.CreateFile(s.historyDir(), "director"); err != nil {
 		return err
 	}
-	if s.server = p.server; s.server == nil {
+	if s.server, s.cluster = p.server, p.cluster; s.server == nil && s.cluster == nil {
 		if s.server, err = s.set.newServer(p.serverArgs...); err != nil {
 			return err
 		}
 	}
-	version, err := s.server.Version()
+	version, err := s.place().Version()
 	if err != nil {
 		return err
 	}
 	s.result.Database = fmt.Sprintf("%s %s", s.set.product, version)
-	if s.db, err = lab.CreateDatabase(ctx, s.server, "carillon"); err != nil {
+	if s.db, err = lab.CreateDatabase(ctx, s.place(), "carillon"); err != nil {
 		return err
 	}
 	dsns := make([]string, p.admins)
@@ -125,12 +127,25 @@ func (s *stage) open(ctx context.Context, p fleetPlan) error {
 	return s.settle(ctx)
 }
 
+// place is the server, or the endpoint of the cluster.
+func (s *stage) place() interface {
+	DSN() string
+	Addr() string
+	Version() (string, error)
+	Close() error
+} {
+	if s.cluster != nil {
+		return s.cluster
+	}
+	return s.server
+}
+
 // dsn makes the database user of admin i.
 func (s *stage) dsn(ctx context.Context, i int) (string, error) {
 	addr := ""
 	if s.plan.database != nil {
 		var err error
-		if addr, err = s.plan.database(i, s.server.Addr()); err != nil {
+		if addr, err = s.plan.database(i, s.place().Addr()); err != nil {
 			return "", err
 		}
 	}
@@ -285,9 +300,9 @@ func (s *stage) close() error {
 		s.fleet = nil
 	}
 	var errs []error
-	if s.server != nil {
-		errs = append(errs, s.server.Close())
-		s.server = nil
+	if s.server != nil || s.cluster != nil {
+		errs = append(errs, s.place().Close())
+		s.server, s.cluster = nil, nil
 	}
 	for i := len(s.cleanup) - 1; i >= 0; i-- {
 		errs = append(errs, s.cleanup[i]())

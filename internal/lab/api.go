@@ -110,6 +110,26 @@ func (a *API) SignIn(ctx context.Context, user, password, tenant string) error {
 	return nil
 }
 
+// AsOperator returns a client of the user, who is a platform administrator.
+func (a *API) AsOperator(ctx context.Context, user, password string) (*API, error) {
+	session, err := a.Login(ctx, apiclient.LoginInputBody{Username: user, Password: password})
+	if err != nil {
+		return nil, err
+	}
+	return a.As(session.Value.AccessToken), nil
+}
+
+// AllowCallbacks allows the nodes to call hosts for the tenant of the user, who is a
+// platform administrator.
+func (a *API) AllowCallbacks(ctx context.Context, user, password string, p apiclient.CallbackPolicyWrite) error {
+	operator, err := a.AsOperator(ctx, user, password)
+	if err != nil {
+		return err
+	}
+	_, err = operator.SetScriptPolicy(ctx, apiclient.ScriptPolicyWrite{Callbacks: &p})
+	return err
+}
+
 // MakeExecutor makes an executor and a join token for it.
 func (a *API) MakeExecutor(ctx context.Context, name string) (id, joinToken string, err error) {
 	made, err := a.CreateExecutor(ctx, apiclient.CreateExecutorInputBody{Name: name})

@@ -45,8 +45,8 @@ func (d *Database) User(ctx context.Context, user, addr string) (string, error) 
 		return "", fmt.Errorf("user name %q", user)
 	}
 	for _, statement := range []string{
-		fmt.Sprintf("CREATE USER IF NOT EXISTS %s@'127.0.0.1' IDENTIFIED BY '%s'", user, config.Passwd),
-		fmt.Sprintf("GRANT ALL PRIVILEGES ON %s.* TO %s@'127.0.0.1'", d.Name, user),
+		fmt.Sprintf("CREATE USER IF NOT EXISTS %s IDENTIFIED BY '%s'", user, config.Passwd), // from anywhere: members of clusters have addresses of their own
+		fmt.Sprintf("GRANT ALL PRIVILEGES ON %s.* TO %s", d.Name, user),
 	} {
 		if err := d.root(ctx, statement); err != nil {
 			return "", err

@@ -9,9 +9,9 @@ import (
 const (
 	// memoryDir is Linux's file system in memory.
 	memoryDir = "/dev/shm"
-	// memoryRoom is how much of it has to be free: a few servers at once, whose
+	// memorySpace is how much of it has to be free: a few servers at once, whose
 	// logs and empty databases take about 200 MB each.
-	memoryRoom = 4 << 30
+	memorySpace = 4 << 30
 )
 
 // DefaultDir is where servers lie whose Options name no folder: where TMPDIR
@@ -20,15 +20,15 @@ const (
 // (MySQL 0.14 s). A server that is killed loses nothing in either; what measures
 // durable commits names a folder on disk.
 func DefaultDir() string {
-	if os.Getenv("TMPDIR") == "" && hasRoom(memoryDir, memoryRoom) {
+	if os.Getenv("TMPDIR") == "" && hasSpace(memoryDir, memorySpace) {
 		return memoryDir
 	}
 	return os.TempDir()
 }
 
-// hasRoom reports whether path is a file system in memory of which so many
+// hasSpace reports whether path is a file system in memory of which so many
 // bytes are free.
-func hasRoom(path string, bytes uint64) bool {
+func hasSpace(path string, bytes uint64) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(path, &fs) == nil && fs.Type == unix.TMPFS_MAGIC && fs.Bavail*uint64(fs.Bsize) >= bytes
 }

@@ -8,14 +8,18 @@
 //
 //	Database(tb)       DSN of a fresh, empty database on a shared server
 //	PrivateServer(tb)  a server of the test's own, to kill, freeze, restart
+//	PrivateCluster(tb) three of them, Galera or Group Replication
+//	PostgreSQL(tb)     the same of PostgreSQL, where users have their tables
+//	Redis(tb)          a Redis that the process's tests share
+//	RabbitMQ(tb)       as well
 //	SMTP(tb)           a mail server that records, and refuses by script
 //	HTTPSink(tb)       a web server that records, and answers by script
 //
 // Servers are MariaDB's, or MySQL's when CARILLON_TEST_MYSQL_PRODUCT is mysql;
-// build/need.sh fetches either. The shared server is the one that the
+// build/need.sh fetches either, and Galera. The shared server is the one that the
 // environment variable CARILLON_TEST_MYSQL_DSN names; without it one is started
 // per test process, at the first call. `make test` starts a single one for all
-// packages with cmd/withparts.
+// packages with cmd/withparts. Brokers are started per test process.
 //
 // Nothing here skips a test: what is missing fails it, with the command that
 // installs it. No goroutine of a server's outlives a call, so leak checks in

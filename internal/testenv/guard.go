@@ -13,15 +13,17 @@ import (
 const homePrefix = "carillon-database-"
 
 // guardScript waits for the end of file on descriptor 3, whose other end the
-// test process holds, then ends the server of the directory $0, waits until it is
-// gone and removes the directory. The pid is checked against the command line,
-// which a zombie has not: a stale pid file must not cost a stranger its life.
+// test process holds, then ends the server of the directory $0 with its process
+// group, waits until it is gone and removes the directory. The pid is checked
+// against the command line, which names the directory and which a zombie has not:
+// a stale pid file must not cost a stranger its life. $0/signal names another signal
+// than KILL.
 const guardScript = `
 read -r _ <&3
 pid=$(cat "$0/pid" 2>/dev/null)
-serves() { grep -qaF -e "--datadir=$0/" "/proc/$pid/cmdline" 2>/dev/null; }
+serves() { grep -qaF -e "$0" "/proc/$pid/cmdline" 2>/dev/null; }
 if [ -n "$pid" ] && serves; then
-	kill -KILL "$pid"
+	kill "-$(cat "$0/signal" 2>/dev/null || echo KILL)" "-$pid" "$pid" # without --, which dash does not know
 	while serves; do sleep 0.02; done
 fi
 rm -rf "$0"

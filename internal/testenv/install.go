@@ -18,9 +18,8 @@ const (
 	mysqlRedoLog = "--loose-innodb-redo-log-capacity="
 )
 
-// install fills home/data with the system tables and writes the file that
-// creates the test user at each start.
-func (p program) install(home, password string) error {
+// install fills home/data with the system tables.
+func (p program) install(home string) error {
 	var line []string
 	if p.product == MySQL {
 		line = mysqlInstaller(p, home)
@@ -34,17 +33,12 @@ func (p program) install(home, password string) error {
 	if err := runLogged(exec.Command(line[0], line[1:]...), filepath.Join(home, "install.log")); err != nil {
 		return fmt.Errorf("install %s: %w", p.product, err)
 	}
-	// The password is how Start knows that it talks to this server and not to
-	// a stranger on a recycled port.
-	init := fmt.Sprintf("CREATE USER IF NOT EXISTS %s@'127.0.0.1' IDENTIFIED BY '%s';\n"+
-		"GRANT ALL PRIVILEGES ON *.* TO %s@'127.0.0.1' WITH GRANT OPTION;\n",
-		testUser, password, testUser)
-	return os.WriteFile(filepath.Join(home, "init.sql"), []byte(init), 0o600)
+	return nil
 }
 
 // serve returns the server's command line. Later arguments win, so extra may
 // overrule everything but the identity of the server.
-func (p program) serve(home string, port int, extra []string) []string {
+func (p program) serve(home, space, host string, port int, extra []string) []string {
 	args := []string{
 		"--skip-name-resolve",
 		"--skip-log-bin",
@@ -66,9 +60,8 @@ func (p program) serve(home string, port int, extra []string) []string {
 		args = append(args, mysqlArgs...)
 	}
 	args = append(args,
-		"--datadir="+filepath.Join(home, "data"), // guardScript looks for this one
-		"--init-file="+filepath.Join(home, "init.sql"),
-		"--bind-address=127.0.0.1",
+		"--datadir="+filepath.Join(home, "data"),
+		"--bind-address="+host,
 		"--port="+strconv.Itoa(port),
 		// Relative to the data directory: TMPDIR may be longer than the 107
 		// bytes that a socket address holds.
@@ -76,7 +69,14 @@ func (p program) serve(home string, port int, extra []string) []string {
 		"--pid-file=server.pid",
 		"--tmpdir="+home,
 	)
-	return p.command(append(args, asRoot()...)...)
+	if init := filepath.Join(home, "init.sql"); exists(init) { // later starts of a cluster's members have none
+		args = append(args, "--init-file="+init)
+	}
+	line := p.command(append(args, asRoot()...)...)
+	if space != "" {
+		line = append([]string{"ip", "netns", "exec", space}, line...) // ip becomes the server
+	}
+	return line
 }
 
 const socket = "server.sock"

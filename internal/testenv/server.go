@@ -44,6 +44,8 @@ type Server struct {
 	env      []string
 	password string
 	guard    *guard
+	host     string // an address of its own in space, or 127.0.0.1
+	space    string // network namespace; empty = ours
 
 	mu   sync.Mutex
 	port int       // guarded by mu; fixed once the first Start succeeded
@@ -62,11 +64,29 @@ type Options struct {
 	Dir string
 	// Env is added to the environment of the server, and not of what installs it.
 	Env []string
+	// Host is the address that it listens on; empty = 127.0.0.1. Space is the
+	// network namespace that has it; empty = ours.
+	Host, Space string
 }
 
 // NewServer installs and starts a server. Close ends it; if the process ends
 // without Close, in whatever way, the server ends too. Tests use PrivateServer.
 func NewServer(o Options) (*Server, error) {
+	s, err := prepareServer(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.program.install(s.home); err != nil {
+		return nil, errors.Join(err, s.guard.release())
+	}
+	if err := s.firstStart(); err != nil {
+		return nil, errors.Join(err, s.guard.release())
+	}
+	return s, nil
+}
+
+// prepareServer makes a server's directory, without any data, and its guard.
+func prepareServer(o Options) (*Server, error) {
 	if o.Product == "" {
 		o.Product = Chosen()
 	}
@@ -77,6 +97,9 @@ func NewServer(o Options) (*Server, error) {
 	if o.Dir == "" {
 		o.Dir = DefaultDir()
 	}
+	if o.Host == "" {
+		o.Host = "127.0.0.1"
+	}
 	sweep(o.Dir, time.Minute)
 	home, err := os.MkdirTemp(o.Dir, homePrefix)
 	if err != nil {
@@ -86,14 +109,29 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(home))
 	}
-	s := &Server{home: home, program: program, extra: o.Args, env: o.Env, password: newSecret(), guard: g}
-	if err := program.install(home, s.password); err != nil {
-		return nil, errors.Join(err, g.release())
-	}
-	if err := s.firstStart(); err != nil {
+	s := &Server{home: home, program: program, extra: o.Args, env: o.Env, password: newSecret(), guard: g, host: o.Host, space: o.Space}
+	if err := s.writeInit(""); err != nil {
 		return nil, errors.Join(err, g.release())
 	}
 	return s, nil
+}
+
+// writeInit writes the file that creates the test user at each start. The
+// password is how Start knows that it talks to this server and not to a stranger
+// on a recycled port. first is a statement that goes before.
+func (s *Server) writeInit(first string) error {
+	user := fmt.Sprintf("%s@'%s'", testUser, s.clients())
+	text := fmt.Sprintf("%sCREATE USER IF NOT EXISTS %s IDENTIFIED BY '%s';\nGRANT ALL PRIVILEGES ON *.* TO %s WITH GRANT OPTION;\n",
+		first, user, s.password, user)
+	return os.WriteFile(filepath.Join(s.home, "init.sql"), []byte(text), 0o600)
+}
+
+// clients is where the test user comes from.
+func (s *Server) clients() string {
+	if s.host == "127.0.0.1" {
+		return s.host
+	}
+	return "%"
 }
 
 // firstStart looks for a port until the server could take it.
@@ -132,7 +170,7 @@ func (s *Server) Start() error {
 		return err
 	}
 	launch := []string{"-c", launchScript, s.home}
-	cmd := exec.Command("/bin/sh", append(launch, s.program.serve(s.home, s.port, s.extra)...)...)
+	cmd := exec.Command("/bin/sh", append(launch, s.program.serve(s.home, s.space, s.host, s.port, s.extra)...)...)
 	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the tests
@@ -310,7 +348,7 @@ func (s *Server) config() *mysql.Config {
 
 func (s *Server) configLocked() *mysql.Config {
 	cfg := mysql.NewConfig()
-	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port))
 	cfg.User, cfg.Passwd = testUser, s.password
 	return cfg
 }

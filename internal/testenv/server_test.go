@@ -53,8 +53,8 @@ func TestDefaultDirIsTMPDIROrHasRoom(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	require.Equal(t, dir, DefaultDir())
-	require.False(t, hasRoom(memoryDir, math.MaxUint64))
-	require.False(t, hasRoom("/proc", 0), "it is no file system in memory")
+	require.False(t, hasSpace(memoryDir, math.MaxUint64))
+	require.False(t, hasSpace("/proc", 0), "it is no file system in memory")
 }
 
 // TestServersLeaveOthersTemporaryTables: a starting server removes those that

@@ -79,10 +79,37 @@ CREATE TABLE IF NOT EXISTS signing_keys (
 CREATE TABLE IF NOT EXISTS tenants (
     id         BIGINT NOT NULL,
     name       VARCHAR(190) NOT NULL,
+    -- 1 = enabled, 2 = disabled, 3 = deleted, and its rows go after delete_at; 4 = on
+    -- its way to or from another cell, 5 = it lives in another cell (docs/adr/0088)
+    state      TINYINT NOT NULL DEFAULT 1,
+    -- which other cell that is; delete_at is when what it has left behind goes
+    cell       VARCHAR(64) NOT NULL DEFAULT '',
+    -- why it is disabled; of a tenant on its way here, the cell that this database leads
+    -- to again when the move is given up
+    note       VARCHAR(1024) NOT NULL DEFAULT '',
+    version    BIGINT NOT NULL DEFAULT 1,
     created_at BIGINT NOT NULL,
+    -- when its state changed; 0 = never
+    changed_at BIGINT NOT NULL DEFAULT 0,
+    delete_at  BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     -- login and tenant switch by name
-    UNIQUE KEY uq_tenants_name (name)
+    UNIQUE KEY uq_tenants_name (name),
+    -- those that take nothing, and those whose rows go
+    KEY ix_tenants_state (state, delete_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Other clusters of the installation, each with a database of its own, where tenants
+-- can live (docs/adr/0088). People write it; there are few.
+CREATE TABLE IF NOT EXISTS cells (
+    name       VARCHAR(64) NOT NULL,
+    -- of API and console
+    url        VARCHAR(2048) NOT NULL,
+    -- host:port of its executor ports, separated by commas
+    executors  VARCHAR(2048) NOT NULL,
+    created_at BIGINT NOT NULL,
+    created_by VARCHAR(190) NOT NULL,
+    PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- How much of a kind a tenant may have; without a row the default applies
@@ -157,7 +184,9 @@ CREATE TABLE IF NOT EXISTS refresh_tokens (
     -- revoke a family
     KEY ix_refresh_tokens_family (family),
     -- retention: those that have expired, without reading the others
-    KEY ix_refresh_tokens_expires (expires_at)
+    KEY ix_refresh_tokens_expires (expires_at),
+    -- those that go with a tenant
+    KEY ix_refresh_tokens_tenant (tenant_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS api_keys (
@@ -169,9 +198,10 @@ CREATE TABLE IF NOT EXISTS api_keys (
     prefix         VARCHAR(32) NOT NULL,
     hash           BINARY(32) NOT NULL,
     role           VARCHAR(16) NOT NULL,
-    -- the executors whose handlers the key may call, as a JSON list of names;
-    -- empty = all of its tenant
+    -- what the key may call and set timers of, one name per line: executors with
+    -- all their handlers, and "executor/handler"; both empty = all of its tenant
     call_executors VARCHAR(4096) NOT NULL DEFAULT '',
+    call_handlers  VARCHAR(8192) NOT NULL DEFAULT '',
     created_by     VARCHAR(190) NOT NULL,
     created_at     BIGINT NOT NULL,
     expires_at     BIGINT NOT NULL DEFAULT 0,
@@ -191,10 +221,37 @@ CREATE TABLE IF NOT EXISTS executors (
     tenant_id   BIGINT NOT NULL,
     name        VARCHAR(190) NOT NULL,
     description VARCHAR(1024) NOT NULL DEFAULT '',
+    -- 1: the admin nodes are its instances (docs/adr/0070)
+    built_in    TINYINT NOT NULL DEFAULT 0,
+    -- 1 = enabled, 2 = disabled, 3 = deleted: jobs and runs may still name it
+    state       TINYINT NOT NULL DEFAULT 1,
+    -- NULL once deleted, so that the name is free again
+    live_name   VARCHAR(190) GENERATED ALWAYS AS (IF(state = 3, NULL, name)) VIRTUAL,
+    -- why it is disabled
+    note        VARCHAR(1024) NOT NULL DEFAULT '',
+    version     BIGINT NOT NULL DEFAULT 1,
     created_at  BIGINT NOT NULL,
+    -- when its state changed; 0 = never
+    changed_at  BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     -- registration by name; list of a tenant in name order
-    UNIQUE KEY uq_executors_name (tenant_id, name)
+    UNIQUE KEY uq_executors_name (tenant_id, live_name),
+    -- what each node is an instance of
+    KEY ix_executors_built_in (built_in),
+    -- those that take nothing; retention of deleted ones
+    KEY ix_executors_state (state, changed_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Names that executors had before: processes and programs go on using them
+-- (docs/adr/0079).
+CREATE TABLE IF NOT EXISTS executor_aliases (
+    tenant_id   BIGINT NOT NULL,
+    name        VARCHAR(190) NOT NULL,
+    executor_id BIGINT NOT NULL,
+    created_at  BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, name),
+    -- those of an executor
+    KEY ix_executor_aliases_executor (executor_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS handlers (
@@ -270,6 +327,9 @@ CREATE TABLE IF NOT EXISTS instances (
     lease_until  BIGINT NOT NULL DEFAULT 0,
     gone_at      BIGINT NOT NULL DEFAULT 0,
     gone_reason  VARCHAR(190) NOT NULL DEFAULT '',
+    -- since when somebody wants it to take nothing new; 0: nobody does
+    drained_at   BIGINT NOT NULL DEFAULT 0,
+    drained_by   VARCHAR(190) NOT NULL DEFAULT '',
     PRIMARY KEY (id),
     -- registration of a boot that another node knows already
     UNIQUE KEY uq_instances_boot (tenant_id, executor_id, boot_id),
@@ -277,6 +337,8 @@ CREATE TABLE IF NOT EXISTS instances (
     KEY ix_instances_executor (tenant_id, executor_id, gone_at, id),
     -- leases that ran out, of all tenants
     KEY ix_instances_lease (gone_at, lease_until),
+    -- who is to take nothing new
+    KEY ix_instances_drained (drained_at),
     -- who can be wanted
     KEY ix_instances_parked (parked, executor_id),
     -- whether a build has an instance
@@ -382,7 +444,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     part             TINYINT NOT NULL,
     state            TINYINT NOT NULL,
     -- 0: of people and code; 1: of the calls of a handler; 2: of its runs as a
-    -- callback
+    -- callback; 3: of its timers
     kind             TINYINT NOT NULL DEFAULT 0,
     name             VARCHAR(190) NOT NULL,
     -- NULL once deleted, so that the name is free again
@@ -393,6 +455,9 @@ CREATE TABLE IF NOT EXISTS jobs (
     labels           TEXT NOT NULL,
     owner            VARCHAR(512) NOT NULL DEFAULT '',
     pause_note       VARCHAR(1024) NOT NULL DEFAULT '',
+    -- the executor or tenant that was disabled and paused it; 0: somebody did, or
+    -- nobody
+    held_by          BIGINT NOT NULL DEFAULT 0,
     revision         BIGINT NOT NULL,
     -- the most that the schedule fires in a minute, by the newest revision
     fires_per_minute INT NOT NULL,
@@ -424,7 +489,11 @@ CREATE TABLE IF NOT EXISTS jobs (
     -- what the schedules of a tenant may fire in a minute
     KEY ix_jobs_quota (tenant_id, state, fires_per_minute),
     -- how many a tenant has of a kind, by state
-    KEY ix_jobs_kind (tenant_id, kind, state)
+    KEY ix_jobs_kind (tenant_id, kind, state),
+    -- those of an executor
+    KEY ix_jobs_executor (tenant_id, executor_id, state, kind),
+    -- those to resume
+    KEY ix_jobs_held (held_by, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS job_revisions (
@@ -448,6 +517,8 @@ CREATE TABLE IF NOT EXISTS job_events (
     state      TINYINT NOT NULL,
     at         BIGINT NOT NULL,
     created_by VARCHAR(190) NOT NULL DEFAULT '',
+    -- why, in the words of who did it
+    note       VARCHAR(1024) NOT NULL DEFAULT '',
     PRIMARY KEY (job_id, number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -608,6 +679,12 @@ CREATE TABLE IF NOT EXISTS script_policies (
     -- languages, separated by commas
     languages  VARCHAR(128) NOT NULL,
     http       TINYINT NOT NULL,
+    -- whom the admin nodes may call, separated by commas; empty: nobody
+    callback_hosts      VARCHAR(4096) NOT NULL DEFAULT '',
+    callback_timeout_ms BIGINT NOT NULL DEFAULT 0,
+    callbacks_per_host  INT NOT NULL DEFAULT 0,
+    -- signs callbacks; sealed
+    callback_secret     VARBINARY(255) NULL,
     note       VARCHAR(1024) NOT NULL DEFAULT '',
     created_at BIGINT NOT NULL,
     created_by VARCHAR(190) NOT NULL DEFAULT '',
@@ -648,8 +725,8 @@ CREATE TABLE IF NOT EXISTS executions (
     state          TINYINT NOT NULL,
     -- the state as coarse as lists need it: 0 = alive, 1 = alive and far ahead of
     -- its time, 2 = ended, but its handler still runs, otherwise the final state;
-    -- 64 more for a part, so that lists and counts of runs pass over it. An index on
-    -- the state itself would have to be rewritten at every step of every run
+    -- 32 more for a timer's run and 64 for a part, so that lists and counts of runs
+    -- pass over them. An index on the state itself would have to be rewritten at every step of every run
     phase          TINYINT NOT NULL DEFAULT 0,
     -- counts the writes of a row: a node that knows a row as it wrote it last moves
     -- it on with one guarded UPDATE and without reading it (docs/adr/0010)
@@ -722,6 +799,165 @@ CREATE TABLE IF NOT EXISTS request_keys (
     request_key  VARCHAR(190) NOT NULL,
     execution_id BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, job_id, request_key)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- A timer that waits for its time (docs/adr/0069). There may be millions, so a row
+-- has no more than it needs; what is rarely set is NULL. Shortly before its time it
+-- is claimed: it becomes a run, and request_keys leads from its key to that.
+CREATE TABLE IF NOT EXISTS timers (
+    id              BIGINT NOT NULL,
+    tenant_id       BIGINT NOT NULL,
+    job_id          BIGINT NOT NULL,
+    -- whose node claims it; of its id, or where its setter can claim it at once
+    part            TINYINT NOT NULL,
+    fire_at         BIGINT NOT NULL,
+    timer_key       VARCHAR(160) NOT NULL,
+    input           MEDIUMBLOB NULL,
+    max_attempts    INT NULL,
+    timeout_ms      BIGINT NULL,
+    start_within_ms BIGINT NULL,
+    -- how many rows it has in timer_labels
+    labels          TINYINT NULL,
+    note            VARCHAR(1024) NULL,
+    requested_by    VARCHAR(190) NULL,
+    traceparent     VARCHAR(64) NULL,
+    PRIMARY KEY (id),
+    -- one pending timer per key; lists in the order of the keys
+    UNIQUE KEY uq_timers_key (job_id, timer_key),
+    -- claim, as of triggers
+    KEY ix_timers_due (part, fire_at, tenant_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Words to find timers by. When a timer is claimed or cancelled, its labels go
+-- over to its run.
+CREATE TABLE IF NOT EXISTS timer_labels (
+    tenant_id BIGINT NOT NULL,
+    job_id    BIGINT NOT NULL,
+    label     VARCHAR(64) NOT NULL,
+    -- of the timer, or of its run
+    timer_id  BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, job_id, label, timer_id),
+    -- the labels of a timer
+    KEY ix_timer_labels_timer (timer_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- How many timers are pending: the sum over the slots of a job. A slot alone may be
+-- negative. Writers that come together change different slots.
+CREATE TABLE IF NOT EXISTS timer_counts (
+    tenant_id BIGINT NOT NULL,
+    job_id    BIGINT NOT NULL,
+    slot      TINYINT NOT NULL,
+    pending   BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, job_id, slot)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- How runs have ended, of a job, an executor or a tenant, in a minute, an hour or a
+-- day (docs/adr/0085). Each run is in one row of each kind: old minutes become hours,
+-- old hours days.
+CREATE TABLE IF NOT EXISTS statistics (
+    tenant_id   BIGINT NOT NULL,
+    -- 1: the tenant; 2: an executor; 3: a job
+    kind        TINYINT NOT NULL,
+    -- 0 for the tenant
+    subject_id  BIGINT NOT NULL,
+    -- first millisecond of the minute, hour or day, in UTC
+    at          BIGINT NOT NULL,
+    -- 1: a minute; 2: an hour; 3: a day
+    step        TINYINT NOT NULL,
+    state       TINYINT NOT NULL,
+    runs        BIGINT NOT NULL,
+    -- how many started at their first attempt, and how late: sum, maximum, and how many
+    -- by how much (domain.Spread)
+    started     BIGINT NOT NULL,
+    late_ms     BIGINT NOT NULL,
+    max_late_ms BIGINT NOT NULL,
+    late        BLOB NOT NULL,
+    -- how many have run, and how long their last attempt took
+    ran         BIGINT NOT NULL,
+    ran_ms      BIGINT NOT NULL,
+    max_ran_ms  BIGINT NOT NULL,
+    took        BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, kind, subject_id, at, step, state),
+    -- what becomes an hour, a day or nothing
+    KEY ix_statistics_step (step, at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Ends of runs that are not in statistics yet: one row for each transaction that ends
+-- runs. They go in the transaction that counts them there.
+CREATE TABLE IF NOT EXISTS statistics_journal (
+    id   BIGINT NOT NULL PRIMARY KEY,
+    -- a list of ends, of any tenants (record.EncodeEnds)
+    body BLOB NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Wishes to cancel many timers, by the beginning of their keys or by a label.
+CREATE TABLE IF NOT EXISTS timer_cancellations (
+    id          BIGINT NOT NULL,
+    tenant_id   BIGINT NOT NULL,
+    job_id      BIGINT NOT NULL,
+    -- NULL: it goes by the label
+    key_prefix  VARCHAR(160) NULL,
+    label       VARCHAR(64) NULL,
+    -- 1: pending timers are cancelled; 2: runs
+    stage       TINYINT NOT NULL,
+    -- where it is, in keys or ids
+    after_key   VARCHAR(190) NOT NULL DEFAULT '',
+    after_id    BIGINT NOT NULL DEFAULT 0,
+    found       BIGINT NOT NULL DEFAULT 0,
+    cancelled   BIGINT NOT NULL DEFAULT 0,
+    created_by  VARCHAR(190) NOT NULL DEFAULT '',
+    created_at  BIGINT NOT NULL,
+    finished_at BIGINT NOT NULL DEFAULT 0,
+    -- NULL for those that are done: they leave ix_timer_cancellations_wake
+    wake_at     BIGINT NULL,
+    PRIMARY KEY (id),
+    -- which have to be driven on
+    KEY ix_timer_cancellations_wake (wake_at),
+    -- those that go with a tenant
+    KEY ix_timer_cancellations_tenant (tenant_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- For how long ended runs of a tenant (job_id 0) or a job are kept, where not for as
+-- long as the server says (docs/adr/0087); 0 = not said here. Version 0: no rule, the
+-- row only says what was deleted.
+CREATE TABLE IF NOT EXISTS retention_rules (
+    tenant_id  BIGINT NOT NULL,
+    job_id     BIGINT NOT NULL,
+    run_days   INT NOT NULL DEFAULT 0,
+    log_days   INT NOT NULL DEFAULT 0,
+    run_count  INT NOT NULL DEFAULT 0,
+    version    BIGINT NOT NULL DEFAULT 0,
+    changed_at BIGINT NOT NULL DEFAULT 0,
+    changed_by VARCHAR(190) NOT NULL DEFAULT '',
+    -- runs of fire times before it may be gone, and logs; carillon verify reads it
+    runs_from  BIGINT NOT NULL DEFAULT 0,
+    logs_from  BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, job_id),
+    -- those of a job
+    KEY ix_retention_rules_job (job_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Wishes to delete ended runs (carillon run purge).
+CREATE TABLE IF NOT EXISTS run_purges (
+    id          BIGINT NOT NULL,
+    tenant_id   BIGINT NOT NULL,
+    -- 0 = all of the tenant
+    job_id      BIGINT NOT NULL,
+    before_at   BIGINT NOT NULL,
+    -- which jobs it is done with
+    after_job   BIGINT NOT NULL DEFAULT 0,
+    deleted     BIGINT NOT NULL DEFAULT 0,
+    cancelled   TINYINT NOT NULL DEFAULT 0,
+    created_by  VARCHAR(190) NOT NULL DEFAULT '',
+    created_at  BIGINT NOT NULL,
+    finished_at BIGINT NOT NULL DEFAULT 0,
+    -- NULL for those that are done: they leave ix_run_purges_wake
+    wake_at     BIGINT NULL,
+    PRIMARY KEY (id),
+    -- which have to be driven on
+    KEY ix_run_purges_wake (wake_at),
+    -- list of a tenant
+    KEY ix_run_purges_tenant (tenant_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Attempts that were followed by another one.
@@ -818,6 +1054,27 @@ CREATE TABLE IF NOT EXISTS backfills (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- ---- Who may run when ----
+
+-- Times in which nothing, or nothing of a tenant or executor, starts (docs/adr/0077).
+CREATE TABLE IF NOT EXISTS maintenance (
+    id          BIGINT NOT NULL,
+    -- 0 = of the whole cluster
+    tenant_id   BIGINT NOT NULL,
+    -- 0 = of the whole tenant
+    executor_id BIGINT NOT NULL,
+    mode        VARCHAR(16) NOT NULL,
+    reason      VARCHAR(2048) NOT NULL DEFAULT '',
+    created_by  VARCHAR(190) NOT NULL DEFAULT '',
+    since       BIGINT NOT NULL,
+    -- in the year 9999 while it is to be switched off by hand
+    ends_at     BIGINT NOT NULL,
+    ended_by    VARCHAR(190) NOT NULL DEFAULT '',
+    PRIMARY KEY (id),
+    -- which is on, for everybody who starts runs; retention
+    KEY ix_maintenance_ends (ends_at),
+    -- of a tenant, newest first
+    KEY ix_maintenance_scope (tenant_id, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- How many runs hold the job's slot, and how many wait in slot_waiters. Every
 -- job has its row from the beginning; its lock is what keeps overlap out.
@@ -936,19 +1193,34 @@ CREATE TABLE IF NOT EXISTS alert_events (
     tell_at      BIGINT NOT NULL DEFAULT 0,
     -- when its deliveries were made; 0 = not yet
     expanded_at  BIGINT NOT NULL DEFAULT 0,
+    -- the reason of the run's end
+    reason       VARCHAR(32) NOT NULL DEFAULT '',
+    -- the executor that it is about, where neither job nor run tells; 0 for the most
+    executor_id  BIGINT NOT NULL DEFAULT 0,
+    -- the rule that found it; 0 = none did
+    rule_id      BIGINT NOT NULL DEFAULT 0,
+    -- what it was counted in; an incident keeps the rows of a bounded number
+    incident_id  BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     -- one telling per event (promise P7)
     UNIQUE KEY uq_alert_events_dedupe (tenant_id, dedupe_key),
-    -- events without deliveries yet, by when they may be told
-    KEY ix_alert_events_tell (expanded_at, tell_at, id)
+    -- events that no incident has counted yet, by when they may be told
+    KEY ix_alert_events_tell (expanded_at, tell_at, id),
+    -- an incident's
+    KEY ix_alert_events_incident (incident_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS deliveries (
     id           BIGINT NOT NULL,
     tenant_id    BIGINT NOT NULL,
     event_id     BIGINT NOT NULL,
+    -- 0 for those of no incident, such as a test
+    incident_id  BIGINT NOT NULL DEFAULT 0,
     job_id       BIGINT NOT NULL DEFAULT 0,
+    -- kind of the channel; channel_id is the tenant's alert channel, 0 = it is told
+    -- by an address of the job or of the operators
     channel      VARCHAR(32) NOT NULL,
+    channel_id   BIGINT NOT NULL DEFAULT 0,
     target       VARCHAR(2048) NOT NULL,
     state        TINYINT NOT NULL,
     attempts     INT NOT NULL DEFAULT 0,
@@ -966,6 +1238,172 @@ CREATE TABLE IF NOT EXISTS deliveries (
     KEY ix_deliveries_tenant (tenant_id, id),
     -- delivery log of a job
     KEY ix_deliveries_job (tenant_id, job_id, id),
+    -- of it in one state, such as what was given up
+    KEY ix_deliveries_state (tenant_id, state, id),
     -- what nodes have claimed
-    KEY ix_deliveries_claim (claimed_by)
+    KEY ix_deliveries_claim (claimed_by),
+    -- those of an incident that are pending
+    KEY ix_deliveries_incident (incident_id, state)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- What is told as one thing (docs/adr/0081): events of one kind of one job, of an
+-- executor when many of its jobs are concerned, or of the platform. live_key names
+-- it while events can still join it; then its id is appended.
+CREATE TABLE IF NOT EXISTS alert_incidents (
+    id           BIGINT NOT NULL,
+    tenant_id    BIGINT NOT NULL,
+    live_key     VARCHAR(190) NOT NULL,
+    kind         VARCHAR(32) NOT NULL,
+    -- of the rule that it was opened by; 0 = none
+    rule_id      BIGINT NOT NULL DEFAULT 0,
+    severity     VARCHAR(16) NOT NULL DEFAULT '',
+    executor_id  BIGINT NOT NULL DEFAULT 0,
+    -- 0 = it is about more than one job
+    job_id       BIGINT NOT NULL DEFAULT 0,
+    -- the one that it became a part of; 0 = none
+    parent_id    BIGINT NOT NULL DEFAULT 0,
+    -- 1 open, 2 acknowledged, 3 resolved
+    state        TINYINT NOT NULL,
+    opened_at    BIGINT NOT NULL,
+    last_at      BIGINT NOT NULL,
+    resolved_at  BIGINT NOT NULL DEFAULT 0,
+    resolved_by  VARCHAR(190) NOT NULL DEFAULT '',
+    acknowledged_at BIGINT NOT NULL DEFAULT 0,
+    acknowledged_by VARCHAR(190) NOT NULL DEFAULT '',
+    escalated_at BIGINT NOT NULL DEFAULT 0,
+    -- how many events there were, how many of them have a row, and how often it was
+    -- opened again
+    events       BIGINT NOT NULL DEFAULT 0,
+    kept         BIGINT NOT NULL DEFAULT 0,
+    reopened     BIGINT NOT NULL DEFAULT 0,
+    first_event_id BIGINT NOT NULL DEFAULT 0,
+    last_event_id  BIGINT NOT NULL DEFAULT 0,
+    -- the jobs concerned, as JSON; no more than domain.MaxIncidentJobs
+    jobs         MEDIUMTEXT NULL,
+    detail       VARCHAR(1024) NOT NULL DEFAULT '',
+    -- messages: how many, when the last one was, and what it told
+    told         BIGINT NOT NULL DEFAULT 0,
+    told_at      BIGINT NOT NULL DEFAULT 0,
+    told_events  BIGINT NOT NULL DEFAULT 0,
+    told_state   TINYINT NOT NULL DEFAULT 0,
+    told_event_id BIGINT NOT NULL DEFAULT 0,
+    -- when it is to be looked at; NULL when events can join it no more
+    wake_at      BIGINT NULL,
+    PRIMARY KEY (id),
+    UNIQUE KEY uq_alert_incidents_live (tenant_id, live_key),
+    -- those whose time has come
+    KEY ix_alert_incidents_wake (wake_at),
+    -- a tenant's by state, newest first
+    KEY ix_alert_incidents_state (tenant_id, state, id),
+    -- an executor's, newest first
+    KEY ix_alert_incidents_executor (tenant_id, executor_id, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- What a tenant says about some of its alerts: which are told, to whom, how urgent
+-- they are (docs/adr/0082). The first that matches decides.
+CREATE TABLE IF NOT EXISTS alert_rules (
+    id         BIGINT NOT NULL,
+    tenant_id  BIGINT NOT NULL,
+    name       VARCHAR(128) NOT NULL,
+    version    BIGINT NOT NULL,
+    -- JSON
+    spec       MEDIUMTEXT NOT NULL,
+    -- when somebody looks next whether its condition holds; NULL: events say so
+    next_at    BIGINT NULL,
+    -- the job that was looked at last; 0: all were
+    next_job   BIGINT NOT NULL DEFAULT 0,
+    -- 1: it wants to hear of runs that have succeeded
+    on_success TINYINT NOT NULL DEFAULT 0,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    created_by VARCHAR(190) NOT NULL DEFAULT '',
+    updated_by VARCHAR(190) NOT NULL DEFAULT '',
+    PRIMARY KEY (id),
+    UNIQUE KEY uq_alert_rules_name (tenant_id, name),
+    -- those whose time has come
+    KEY ix_alert_rules_next (next_at),
+    -- those that want successes, of all tenants
+    KEY ix_alert_rules_success (on_success)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Times in which nothing is told of some of a tenant's alerts.
+CREATE TABLE IF NOT EXISTS alert_silences (
+    id         BIGINT NOT NULL,
+    tenant_id  BIGINT NOT NULL,
+    -- JSON
+    matcher    MEDIUMTEXT NOT NULL,
+    reason     VARCHAR(1024) NOT NULL,
+    starts_at  BIGINT NOT NULL,
+    ends_at    BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    created_by VARCHAR(190) NOT NULL DEFAULT '',
+    ended_by   VARCHAR(190) NOT NULL DEFAULT '',
+    PRIMARY KEY (id),
+    -- those that are not over; retention
+    KEY ix_alert_silences_end (tenant_id, ends_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- What a tenant says about all of its alerts.
+CREATE TABLE IF NOT EXISTS alert_settings (
+    tenant_id  BIGINT NOT NULL,
+    version    BIGINT NOT NULL,
+    -- JSON
+    settings   MEDIUMTEXT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    updated_by VARCHAR(190) NOT NULL DEFAULT '',
+    PRIMARY KEY (tenant_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Who is told of an incident.
+CREATE TABLE IF NOT EXISTS alert_receivers (
+    incident_id  BIGINT NOT NULL,
+    -- of channel and target
+    receiver_key CHAR(32) NOT NULL,
+    channel      VARCHAR(32) NOT NULL,
+    channel_id   BIGINT NOT NULL DEFAULT 0,
+    target       VARCHAR(2048) NOT NULL DEFAULT '',
+    -- whose settings name it
+    job_id       BIGINT NOT NULL DEFAULT 0,
+    told         TINYINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (incident_id, receiver_key)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Where alerts of a tenant go, and how they look there.
+CREATE TABLE IF NOT EXISTS alert_channels (
+    id         BIGINT NOT NULL,
+    tenant_id  BIGINT NOT NULL,
+    name       VARCHAR(128) NOT NULL,
+    kind       VARCHAR(32) NOT NULL,
+    enabled    TINYINT NOT NULL,
+    version    BIGINT NOT NULL,
+    -- JSON, without secrets
+    settings   MEDIUMTEXT NOT NULL,
+    -- sealed; empty: none
+    secrets    MEDIUMBLOB NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    created_by VARCHAR(190) NOT NULL DEFAULT '',
+    updated_by VARCHAR(190) NOT NULL DEFAULT '',
+    PRIMARY KEY (id),
+    -- one channel per name; list in name order
+    UNIQUE KEY uq_alert_channels_name (tenant_id, name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Where messages of a tenant go: brokers, and who asks there.
+CREATE TABLE IF NOT EXISTS connections (
+    id         BIGINT NOT NULL,
+    tenant_id  BIGINT NOT NULL,
+    name       VARCHAR(128) NOT NULL,
+    version    BIGINT NOT NULL,
+    -- JSON, without secrets
+    spec       MEDIUMTEXT NOT NULL,
+    -- sealed; empty: none
+    secrets    MEDIUMBLOB NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    created_by VARCHAR(190) NOT NULL DEFAULT '',
+    updated_by VARCHAR(190) NOT NULL DEFAULT '',
+    PRIMARY KEY (id),
+    -- one connection per name; list in name order
+    UNIQUE KEY uq_connections_name (tenant_id, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

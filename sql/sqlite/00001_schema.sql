@@ -73,10 +73,36 @@ CREATE TABLE signing_keys (
 CREATE TABLE tenants (
     id         INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,
-    created_at INTEGER NOT NULL
+    -- 1 = enabled, 2 = disabled, 3 = deleted, and its rows go after delete_at; 4 = on
+    -- its way to or from another cell, 5 = it lives in another cell (docs/adr/0088)
+    state      INTEGER NOT NULL DEFAULT 1,
+    -- which other cell that is; delete_at is when what it has left behind goes
+    cell       TEXT NOT NULL DEFAULT '',
+    -- why it is disabled; of a tenant on its way here, the cell that this database leads
+    -- to again when the move is given up
+    note       TEXT NOT NULL DEFAULT '',
+    version    INTEGER NOT NULL DEFAULT 1,
+    created_at INTEGER NOT NULL,
+    -- when its state changed; 0 = never
+    changed_at INTEGER NOT NULL DEFAULT 0,
+    delete_at  INTEGER NOT NULL DEFAULT 0
 );
 -- login and tenant switch by name
 CREATE UNIQUE INDEX uq_tenants_name ON tenants (name);
+-- those that take nothing, and those whose rows go
+CREATE INDEX ix_tenants_state ON tenants (state, delete_at);
+
+-- Other clusters of the installation, each with a database of its own, where tenants
+-- can live (docs/adr/0088). People write it; there are few.
+CREATE TABLE cells (
+    name       TEXT PRIMARY KEY,
+    -- of API and console
+    url        TEXT NOT NULL,
+    -- host:port of its executor ports, separated by commas
+    executors  TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL
+);
 
 -- How much of a kind a tenant may have; without a row the default applies
 -- (docs/adr/0052). The names of kinds are those of domain.QuotaKind.
@@ -149,6 +175,8 @@ CREATE TABLE refresh_tokens (
 CREATE INDEX ix_refresh_tokens_family ON refresh_tokens (family);
 -- retention: those that have expired, without reading the others
 CREATE INDEX ix_refresh_tokens_expires ON refresh_tokens (expires_at);
+-- those that go with a tenant
+CREATE INDEX ix_refresh_tokens_tenant ON refresh_tokens (tenant_id);
 
 CREATE TABLE api_keys (
     id             INTEGER PRIMARY KEY,
@@ -159,9 +187,10 @@ CREATE TABLE api_keys (
     prefix         TEXT NOT NULL,
     hash           BLOB NOT NULL,
     role           TEXT NOT NULL,
-    -- the executors whose handlers the key may call, as a JSON list of names;
-    -- empty = all of its tenant
+    -- what the key may call and set timers of, one name per line: executors with
+    -- all their handlers, and "executor/handler"; both empty = all of its tenant
     call_executors TEXT NOT NULL DEFAULT '',
+    call_handlers  TEXT NOT NULL DEFAULT '',
     created_by     TEXT NOT NULL,
     created_at     INTEGER NOT NULL,
     expires_at     INTEGER NOT NULL DEFAULT 0,
@@ -180,10 +209,35 @@ CREATE TABLE executors (
     tenant_id   INTEGER NOT NULL,
     name        TEXT NOT NULL,
     description TEXT NOT NULL DEFAULT '',
-    created_at  INTEGER NOT NULL
+    -- 1: the admin nodes are its instances (docs/adr/0070)
+    built_in    INTEGER NOT NULL DEFAULT 0,
+    -- 1 = enabled, 2 = disabled, 3 = deleted: jobs and runs may still name it
+    state       INTEGER NOT NULL DEFAULT 1,
+    -- why it is disabled
+    note        TEXT NOT NULL DEFAULT '',
+    version     INTEGER NOT NULL DEFAULT 1,
+    created_at  INTEGER NOT NULL,
+    -- when its state changed; 0 = never
+    changed_at  INTEGER NOT NULL DEFAULT 0
 );
 -- registration by name; list of a tenant in name order
-CREATE UNIQUE INDEX uq_executors_name ON executors (tenant_id, name);
+CREATE UNIQUE INDEX uq_executors_name ON executors (tenant_id, name) WHERE state <> 3;
+-- what each node is an instance of
+CREATE INDEX ix_executors_built_in ON executors (built_in);
+-- those that take nothing; retention of deleted ones
+CREATE INDEX ix_executors_state ON executors (state, changed_at);
+
+-- Names that executors had before: processes and programs go on using them
+-- (docs/adr/0079).
+CREATE TABLE executor_aliases (
+    tenant_id   INTEGER NOT NULL,
+    name        TEXT NOT NULL,
+    executor_id INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, name)
+);
+-- those of an executor
+CREATE INDEX ix_executor_aliases_executor ON executor_aliases (executor_id);
 
 CREATE TABLE handlers (
     tenant_id     INTEGER NOT NULL,
@@ -257,7 +311,10 @@ CREATE TABLE instances (
     last_seen_at INTEGER NOT NULL DEFAULT 0,
     lease_until  INTEGER NOT NULL DEFAULT 0,
     gone_at      INTEGER NOT NULL DEFAULT 0,
-    gone_reason  TEXT NOT NULL DEFAULT ''
+    gone_reason  TEXT NOT NULL DEFAULT '',
+    -- since when somebody wants it to take nothing new; 0: nobody does
+    drained_at   INTEGER NOT NULL DEFAULT 0,
+    drained_by   TEXT NOT NULL DEFAULT ''
 );
 -- registration of a boot that another node knows already
 CREATE UNIQUE INDEX uq_instances_boot ON instances (tenant_id, executor_id, boot_id);
@@ -265,6 +322,8 @@ CREATE UNIQUE INDEX uq_instances_boot ON instances (tenant_id, executor_id, boot
 CREATE INDEX ix_instances_executor ON instances (tenant_id, executor_id, gone_at, id);
 -- leases that ran out, of all tenants
 CREATE INDEX ix_instances_lease ON instances (gone_at, lease_until);
+-- who is to take nothing new
+CREATE INDEX ix_instances_drained ON instances (drained_at);
 -- who can be wanted
 CREATE INDEX ix_instances_parked ON instances (parked, executor_id);
 -- whether a build has an instance
@@ -365,7 +424,7 @@ CREATE TABLE jobs (
     part             INTEGER NOT NULL,
     state            INTEGER NOT NULL,
     -- 0: of people and code; 1: of the calls of a handler; 2: of its runs as a
-    -- callback
+    -- callback; 3: of its timers
     kind             INTEGER NOT NULL DEFAULT 0,
     name             TEXT NOT NULL,
     handler          TEXT NOT NULL,
@@ -374,6 +433,9 @@ CREATE TABLE jobs (
     labels           TEXT NOT NULL,
     owner            TEXT NOT NULL DEFAULT '',
     pause_note       TEXT NOT NULL DEFAULT '',
+    -- the executor or tenant that was disabled and paused it; 0: somebody did, or
+    -- nobody
+    held_by          INTEGER NOT NULL DEFAULT 0,
     revision         INTEGER NOT NULL,
     -- the most that the schedule fires in a minute, by the newest revision
     fires_per_minute INTEGER NOT NULL,
@@ -406,6 +468,10 @@ CREATE INDEX ix_jobs_deleted ON jobs (updated_at, id) WHERE state = 3;
 CREATE INDEX ix_jobs_quota ON jobs (tenant_id, state, fires_per_minute);
 -- how many a tenant has of a kind, by state
 CREATE INDEX ix_jobs_kind ON jobs (tenant_id, kind, state);
+-- those of an executor
+CREATE INDEX ix_jobs_executor ON jobs (tenant_id, executor_id, state, kind);
+-- those to resume
+CREATE INDEX ix_jobs_held ON jobs (held_by, id);
 
 CREATE TABLE job_revisions (
     job_id     INTEGER NOT NULL,
@@ -428,6 +494,8 @@ CREATE TABLE job_events (
     state      INTEGER NOT NULL,
     at         INTEGER NOT NULL,
     created_by TEXT NOT NULL DEFAULT '',
+    -- why, in the words of who did it
+    note       TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (job_id, number)
 ) WITHOUT ROWID;
 
@@ -578,6 +646,12 @@ CREATE TABLE script_policies (
     -- languages, separated by commas
     languages  TEXT NOT NULL,
     http       INTEGER NOT NULL,
+    -- whom the admin nodes may call, separated by commas; empty: nobody
+    callback_hosts      TEXT NOT NULL DEFAULT '',
+    callback_timeout_ms INTEGER NOT NULL DEFAULT 0,
+    callbacks_per_host  INTEGER NOT NULL DEFAULT 0,
+    -- signs callbacks; sealed
+    callback_secret     BLOB NULL,
     note       TEXT NOT NULL DEFAULT '',
     created_at INTEGER NOT NULL,
     created_by TEXT NOT NULL DEFAULT '',
@@ -618,8 +692,8 @@ CREATE TABLE executions (
     state          INTEGER NOT NULL,
     -- the state as coarse as lists need it: 0 = alive, 1 = alive and far ahead of
     -- its time, 2 = ended, but its handler still runs, otherwise the final state;
-    -- 64 more for a part, so that lists and counts of runs pass over it. An index on
-    -- the state itself would have to be rewritten at every step of every run
+    -- 32 more for a timer's run and 64 for a part, so that lists and counts of runs
+    -- pass over them. An index on the state itself would have to be rewritten at every step of every run
     phase          INTEGER NOT NULL DEFAULT 0,
     -- counts the writes of a row: a node that knows a row as it wrote it last moves
     -- it on with one guarded UPDATE and without reading it (docs/adr/0010)
@@ -691,6 +765,162 @@ CREATE TABLE request_keys (
     execution_id INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, job_id, request_key)
 );
+
+-- A timer that waits for its time (docs/adr/0069). There may be millions, so a row
+-- has no more than it needs; what is rarely set is NULL. Shortly before its time it
+-- is claimed: it becomes a run, and request_keys leads from its key to that.
+CREATE TABLE timers (
+    id              INTEGER PRIMARY KEY,
+    tenant_id       INTEGER NOT NULL,
+    job_id          INTEGER NOT NULL,
+    -- whose node claims it; of its id, or where its setter can claim it at once
+    part            INTEGER NOT NULL,
+    fire_at         INTEGER NOT NULL,
+    timer_key       TEXT NOT NULL,
+    input           BLOB NULL,
+    max_attempts    INTEGER NULL,
+    timeout_ms      INTEGER NULL,
+    start_within_ms INTEGER NULL,
+    -- how many rows it has in timer_labels
+    labels          INTEGER NULL,
+    note            TEXT NULL,
+    requested_by    TEXT NULL,
+    traceparent     TEXT NULL
+);
+-- one pending timer per key; lists in the order of the keys
+CREATE UNIQUE INDEX uq_timers_key ON timers (job_id, timer_key);
+-- claim, as of triggers
+CREATE INDEX ix_timers_due ON timers (part, fire_at, tenant_id);
+
+-- Words to find timers by. When a timer is claimed or cancelled, its labels go
+-- over to its run.
+CREATE TABLE timer_labels (
+    tenant_id INTEGER NOT NULL,
+    job_id    INTEGER NOT NULL,
+    label     TEXT NOT NULL,
+    -- of the timer, or of its run
+    timer_id  INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, job_id, label, timer_id)
+) WITHOUT ROWID;
+-- the labels of a timer
+CREATE INDEX ix_timer_labels_timer ON timer_labels (timer_id);
+
+-- How many timers are pending: the sum over the slots of a job. A slot alone may be
+-- negative. Writers that come together change different slots.
+CREATE TABLE timer_counts (
+    tenant_id INTEGER NOT NULL,
+    job_id    INTEGER NOT NULL,
+    slot      INTEGER NOT NULL,
+    pending   INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, job_id, slot)
+) WITHOUT ROWID;
+
+-- How runs have ended, of a job, an executor or a tenant, in a minute, an hour or a
+-- day (docs/adr/0085). Each run is in one row of each kind: old minutes become hours,
+-- old hours days.
+CREATE TABLE statistics (
+    tenant_id   INTEGER NOT NULL,
+    -- 1: the tenant; 2: an executor; 3: a job
+    kind        INTEGER NOT NULL,
+    -- 0 for the tenant
+    subject_id  INTEGER NOT NULL,
+    -- first millisecond of the minute, hour or day, in UTC
+    at          INTEGER NOT NULL,
+    -- 1: a minute; 2: an hour; 3: a day
+    step        INTEGER NOT NULL,
+    state       INTEGER NOT NULL,
+    runs        INTEGER NOT NULL,
+    -- how many started at their first attempt, and how late: sum, maximum, and how many
+    -- by how much (domain.Spread)
+    started     INTEGER NOT NULL,
+    late_ms     INTEGER NOT NULL,
+    max_late_ms INTEGER NOT NULL,
+    late        BLOB NOT NULL,
+    -- how many have run, and how long their last attempt took
+    ran         INTEGER NOT NULL,
+    ran_ms      INTEGER NOT NULL,
+    max_ran_ms  INTEGER NOT NULL,
+    took        BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, kind, subject_id, at, step, state)
+) WITHOUT ROWID;
+-- what becomes an hour, a day or nothing
+CREATE INDEX ix_statistics_step ON statistics (step, at);
+
+-- Ends of runs that are not in statistics yet: one row for each transaction that ends
+-- runs. They go in the transaction that counts them there.
+CREATE TABLE statistics_journal (
+    id   INTEGER PRIMARY KEY,
+    -- a list of ends, of any tenants (record.EncodeEnds)
+    body BLOB NOT NULL
+);
+
+-- Wishes to cancel many timers, by the beginning of their keys or by a label.
+CREATE TABLE timer_cancellations (
+    id          INTEGER PRIMARY KEY,
+    tenant_id   INTEGER NOT NULL,
+    job_id      INTEGER NOT NULL,
+    -- NULL: it goes by the label
+    key_prefix  TEXT NULL,
+    label       TEXT NULL,
+    -- 1: pending timers are cancelled; 2: runs
+    stage       INTEGER NOT NULL,
+    -- where it is, in keys or ids
+    after_key   TEXT NOT NULL DEFAULT '',
+    after_id    INTEGER NOT NULL DEFAULT 0,
+    found       INTEGER NOT NULL DEFAULT 0,
+    cancelled   INTEGER NOT NULL DEFAULT 0,
+    created_by  TEXT NOT NULL DEFAULT '',
+    created_at  INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL DEFAULT 0,
+    -- NULL for those that are done: they leave ix_timer_cancellations_wake
+    wake_at     INTEGER NULL
+);
+-- which have to be driven on
+CREATE INDEX ix_timer_cancellations_wake ON timer_cancellations (wake_at);
+-- those that go with a tenant
+CREATE INDEX ix_timer_cancellations_tenant ON timer_cancellations (tenant_id);
+
+-- For how long ended runs of a tenant (job_id 0) or a job are kept, where not for as
+-- long as the server says (docs/adr/0087); 0 = not said here. Version 0: no rule, the
+-- row only says what was deleted.
+CREATE TABLE retention_rules (
+    tenant_id  INTEGER NOT NULL,
+    job_id     INTEGER NOT NULL,
+    run_days   INTEGER NOT NULL DEFAULT 0,
+    log_days   INTEGER NOT NULL DEFAULT 0,
+    run_count  INTEGER NOT NULL DEFAULT 0,
+    version    INTEGER NOT NULL DEFAULT 0,
+    changed_at INTEGER NOT NULL DEFAULT 0,
+    changed_by TEXT NOT NULL DEFAULT '',
+    -- runs of fire times before it may be gone, and logs; carillon verify reads it
+    runs_from  INTEGER NOT NULL DEFAULT 0,
+    logs_from  INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, job_id)
+) WITHOUT ROWID;
+-- those of a job
+CREATE INDEX ix_retention_rules_job ON retention_rules (job_id);
+
+-- Wishes to delete ended runs (carillon run purge).
+CREATE TABLE run_purges (
+    id          INTEGER PRIMARY KEY,
+    tenant_id   INTEGER NOT NULL,
+    -- 0 = all of the tenant
+    job_id      INTEGER NOT NULL,
+    before_at   INTEGER NOT NULL,
+    -- which jobs it is done with
+    after_job   INTEGER NOT NULL DEFAULT 0,
+    deleted     INTEGER NOT NULL DEFAULT 0,
+    cancelled   INTEGER NOT NULL DEFAULT 0,
+    created_by  TEXT NOT NULL DEFAULT '',
+    created_at  INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL DEFAULT 0,
+    -- NULL for those that are done: they leave ix_run_purges_wake
+    wake_at     INTEGER NULL
+);
+-- which have to be driven on
+CREATE INDEX ix_run_purges_wake ON run_purges (wake_at);
+-- list of a tenant
+CREATE INDEX ix_run_purges_tenant ON run_purges (tenant_id, id);
 
 -- Attempts that were followed by another one.
 CREATE TABLE attempts (
@@ -784,6 +1014,26 @@ CREATE INDEX ix_backfills_tenant ON backfills (tenant_id, id);
 CREATE INDEX ix_backfills_job ON backfills (tenant_id, job_id, id);
 
 -- ---- Who may run when ----
+
+-- Times in which nothing, or nothing of a tenant or executor, starts (docs/adr/0077).
+CREATE TABLE maintenance (
+    id          INTEGER PRIMARY KEY,
+    -- 0 = of the whole cluster
+    tenant_id   INTEGER NOT NULL,
+    -- 0 = of the whole tenant
+    executor_id INTEGER NOT NULL,
+    mode        TEXT NOT NULL,
+    reason      TEXT NOT NULL DEFAULT '',
+    created_by  TEXT NOT NULL DEFAULT '',
+    since       INTEGER NOT NULL,
+    -- in the year 9999 while it is to be switched off by hand
+    ends_at     INTEGER NOT NULL,
+    ended_by    TEXT NOT NULL DEFAULT ''
+);
+-- which is on, for everybody who starts runs; retention
+CREATE INDEX ix_maintenance_ends ON maintenance (ends_at);
+-- of a tenant, newest first
+CREATE INDEX ix_maintenance_scope ON maintenance (tenant_id, id);
 
 -- How many runs hold the job's slot, and how many wait in slot_waiters. Every
 -- job has its row from the beginning; its lock is what keeps overlap out.
@@ -900,19 +1150,34 @@ CREATE TABLE alert_events (
     missed       INTEGER NOT NULL DEFAULT 0,
     tell_at      INTEGER NOT NULL DEFAULT 0,
     -- when its deliveries were made; 0 = not yet
-    expanded_at  INTEGER NOT NULL DEFAULT 0
+    expanded_at  INTEGER NOT NULL DEFAULT 0,
+    -- the reason of the run's end
+    reason       TEXT NOT NULL DEFAULT '',
+    -- the executor that it is about, where neither job nor run tells; 0 for the most
+    executor_id  INTEGER NOT NULL DEFAULT 0,
+    -- the rule that found it; 0 = none did
+    rule_id      INTEGER NOT NULL DEFAULT 0,
+    -- what it was counted in; an incident keeps the rows of a bounded number
+    incident_id  INTEGER NOT NULL DEFAULT 0
 );
 -- one telling per event (promise P7)
 CREATE UNIQUE INDEX uq_alert_events_dedupe ON alert_events (tenant_id, dedupe_key);
--- events without deliveries yet, by when they may be told
+-- events that no incident has counted yet, by when they may be told
 CREATE INDEX ix_alert_events_tell ON alert_events (expanded_at, tell_at, id);
+-- an incident's
+CREATE INDEX ix_alert_events_incident ON alert_events (incident_id, id);
 
 CREATE TABLE deliveries (
     id           INTEGER PRIMARY KEY,
     tenant_id    INTEGER NOT NULL,
     event_id     INTEGER NOT NULL,
+    -- 0 for those of no incident, such as a test
+    incident_id  INTEGER NOT NULL DEFAULT 0,
     job_id       INTEGER NOT NULL DEFAULT 0,
+    -- kind of the channel; channel_id is the tenant's alert channel, 0 = it is told
+    -- by an address of the job or of the operators
     channel      TEXT NOT NULL,
+    channel_id   INTEGER NOT NULL DEFAULT 0,
     target       TEXT NOT NULL,
     state        INTEGER NOT NULL,
     attempts     INTEGER NOT NULL DEFAULT 0,
@@ -930,5 +1195,165 @@ CREATE INDEX ix_deliveries_due ON deliveries (state, next_at);
 CREATE INDEX ix_deliveries_tenant ON deliveries (tenant_id, id);
 -- delivery log of a job
 CREATE INDEX ix_deliveries_job ON deliveries (tenant_id, job_id, id);
+-- of it in one state, such as what was given up
+CREATE INDEX ix_deliveries_state ON deliveries (tenant_id, state, id);
 -- what nodes have claimed
 CREATE INDEX ix_deliveries_claim ON deliveries (claimed_by);
+-- those of an incident that are pending
+CREATE INDEX ix_deliveries_incident ON deliveries (incident_id, state);
+
+-- What is told as one thing (docs/adr/0081): events of one kind of one job, of an
+-- executor when many of its jobs are concerned, or of the platform. live_key names
+-- it while events can still join it; then its id is appended.
+CREATE TABLE alert_incidents (
+    id           INTEGER PRIMARY KEY,
+    tenant_id    INTEGER NOT NULL,
+    live_key     TEXT NOT NULL,
+    kind         TEXT NOT NULL,
+    -- of the rule that it was opened by; 0 = none
+    rule_id      INTEGER NOT NULL DEFAULT 0,
+    severity     TEXT NOT NULL DEFAULT '',
+    executor_id  INTEGER NOT NULL DEFAULT 0,
+    -- 0 = it is about more than one job
+    job_id       INTEGER NOT NULL DEFAULT 0,
+    -- the one that it became a part of; 0 = none
+    parent_id    INTEGER NOT NULL DEFAULT 0,
+    -- 1 open, 2 acknowledged, 3 resolved
+    state        INTEGER NOT NULL,
+    opened_at    INTEGER NOT NULL,
+    last_at      INTEGER NOT NULL,
+    resolved_at  INTEGER NOT NULL DEFAULT 0,
+    resolved_by  TEXT NOT NULL DEFAULT '',
+    acknowledged_at INTEGER NOT NULL DEFAULT 0,
+    acknowledged_by TEXT NOT NULL DEFAULT '',
+    escalated_at INTEGER NOT NULL DEFAULT 0,
+    -- how many events there were, how many of them have a row, and how often it was
+    -- opened again
+    events       INTEGER NOT NULL DEFAULT 0,
+    kept         INTEGER NOT NULL DEFAULT 0,
+    reopened     INTEGER NOT NULL DEFAULT 0,
+    first_event_id INTEGER NOT NULL DEFAULT 0,
+    last_event_id  INTEGER NOT NULL DEFAULT 0,
+    -- the jobs concerned, as JSON; no more than domain.MaxIncidentJobs
+    jobs         TEXT NULL,
+    detail       TEXT NOT NULL DEFAULT '',
+    -- messages: how many, when the last one was, and what it told
+    told         INTEGER NOT NULL DEFAULT 0,
+    told_at      INTEGER NOT NULL DEFAULT 0,
+    told_events  INTEGER NOT NULL DEFAULT 0,
+    told_state   INTEGER NOT NULL DEFAULT 0,
+    told_event_id INTEGER NOT NULL DEFAULT 0,
+    -- when it is to be looked at; NULL when events can join it no more
+    wake_at      INTEGER NULL
+);
+CREATE UNIQUE INDEX uq_alert_incidents_live ON alert_incidents (tenant_id, live_key);
+-- those whose time has come
+CREATE INDEX ix_alert_incidents_wake ON alert_incidents (wake_at);
+-- a tenant's by state, newest first
+CREATE INDEX ix_alert_incidents_state ON alert_incidents (tenant_id, state, id);
+-- an executor's, newest first
+CREATE INDEX ix_alert_incidents_executor ON alert_incidents (tenant_id, executor_id, id);
+
+-- What a tenant says about some of its alerts: which are told, to whom, how urgent
+-- they are (docs/adr/0082). The first that matches decides.
+CREATE TABLE alert_rules (
+    id         INTEGER PRIMARY KEY,
+    tenant_id  INTEGER NOT NULL,
+    name       TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    -- JSON
+    spec       TEXT NOT NULL,
+    -- when somebody looks next whether its condition holds; NULL: events say so
+    next_at    INTEGER NULL,
+    -- the job that was looked at last; 0: all were
+    next_job   INTEGER NOT NULL DEFAULT 0,
+    -- 1: it wants to hear of runs that have succeeded
+    on_success INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL DEFAULT '',
+    updated_by TEXT NOT NULL DEFAULT ''
+);
+CREATE UNIQUE INDEX uq_alert_rules_name ON alert_rules (tenant_id, name);
+-- those whose time has come
+CREATE INDEX ix_alert_rules_next ON alert_rules (next_at);
+-- those that want successes, of all tenants
+CREATE INDEX ix_alert_rules_success ON alert_rules (on_success);
+
+-- Times in which nothing is told of some of a tenant's alerts.
+CREATE TABLE alert_silences (
+    id         INTEGER PRIMARY KEY,
+    tenant_id  INTEGER NOT NULL,
+    -- JSON
+    matcher    TEXT NOT NULL,
+    reason     TEXT NOT NULL,
+    starts_at  INTEGER NOT NULL,
+    ends_at    INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL DEFAULT '',
+    ended_by   TEXT NOT NULL DEFAULT ''
+);
+-- those that are not over; retention
+CREATE INDEX ix_alert_silences_end ON alert_silences (tenant_id, ends_at);
+
+-- What a tenant says about all of its alerts.
+CREATE TABLE alert_settings (
+    tenant_id  INTEGER PRIMARY KEY,
+    version    INTEGER NOT NULL,
+    -- JSON
+    settings   TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    updated_by TEXT NOT NULL DEFAULT ''
+);
+
+-- Who is told of an incident.
+CREATE TABLE alert_receivers (
+    incident_id  INTEGER NOT NULL,
+    -- of channel and target
+    receiver_key TEXT NOT NULL,
+    channel      TEXT NOT NULL,
+    channel_id   INTEGER NOT NULL DEFAULT 0,
+    target       TEXT NOT NULL DEFAULT '',
+    -- whose settings name it
+    job_id       INTEGER NOT NULL DEFAULT 0,
+    told         INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (incident_id, receiver_key)
+) WITHOUT ROWID;
+
+-- Where alerts of a tenant go, and how they look there.
+CREATE TABLE alert_channels (
+    id         INTEGER PRIMARY KEY,
+    tenant_id  INTEGER NOT NULL,
+    name       TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    enabled    INTEGER NOT NULL,
+    version    INTEGER NOT NULL,
+    -- JSON, without secrets
+    settings   TEXT NOT NULL,
+    -- sealed; empty: none
+    secrets    BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL DEFAULT '',
+    updated_by TEXT NOT NULL DEFAULT ''
+);
+-- one channel per name; list in name order
+CREATE UNIQUE INDEX uq_alert_channels_name ON alert_channels (tenant_id, name);
+
+-- Where messages of a tenant go: brokers, and who asks there.
+CREATE TABLE connections (
+    id         INTEGER PRIMARY KEY,
+    tenant_id  INTEGER NOT NULL,
+    name       TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    -- JSON, without secrets
+    spec       TEXT NOT NULL,
+    -- sealed; empty: none
+    secrets    BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL DEFAULT '',
+    updated_by TEXT NOT NULL DEFAULT ''
+);
+-- one connection per name; list in name order
+CREATE UNIQUE INDEX uq_connections_name ON connections (tenant_id, name);

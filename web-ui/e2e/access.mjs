@@ -5,7 +5,7 @@ import { browser, go, jobName, made, page, says, signIn, test } from './world.mj
 
 test('a join token is shown once, with a program to copy', async () => {
   await go('/executors')
-  await page.locator('a.exec-card').first().click()
+  await page.locator('a.exec-card').filter({ hasNotText: 'built in' }).first().click()
   await page.getByRole('button', { name: 'New join token' }).waitFor()
   made.executor = new URL(page.url()).pathname
   await page.getByRole('button', { name: 'New join token' }).click()
@@ -23,14 +23,16 @@ test('a join token is shown once, with a program to copy', async () => {
   await page.getByRole('button', { name: `Revoke: ${jobName}` }).waitFor({ state: 'detached' })
 })
 
-test('a process is kept out, and the cluster page says who was turned away, why and what to do', async () => {
+test('an instance is removed, and the cluster page says who was turned away, why and what to do', async () => {
   await go(made.executor)
-  await page.getByRole('button', { name: /^Keep out/ }).first().click()
+  await page.getByRole('button', { name: /^Remove: / }).first().click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Reason').fill('smoke test')
+  await says(dialog, /revoke the join token/)
   await settled(page)
+  await shot(page, 'executor-remove')
   assert.deepEqual(await axe(page), [])
-  await dialog.getByRole('button', { name: 'Keep out' }).click()
+  await dialog.getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('region', { name: 'Kept out' }).getByText('smoke test').waitFor()
   await go('/cluster')
   const row = page.getByRole('region', { name: 'Turned away' }).getByRole('row').filter({ hasText: 'An administrator keeps it out.' })

@@ -5,6 +5,8 @@ import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+/** Against a hang only: a loaded machine draws a page in many seconds. */
+export const GUARD_MS = 60_000
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']
 
 export const env = {
@@ -32,7 +34,7 @@ export function launch() {
 export async function newPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, locale: 'en-US', timezoneId: 'America/New_York', reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(GUARD_MS)
   const errors = []
   const expected = []
   page.on('console', (message) => {

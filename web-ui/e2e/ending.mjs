@@ -1,10 +1,11 @@
 // What is left at the end.
 import assert from 'node:assert/strict'
 import { env } from './browser.mjs'
-import { go, jobName, made, page, session, test } from './world.mjs'
+import { expectGone, go, jobName, made, page, session, test } from './world.mjs'
 
 test('delete the job', async () => {
   await go(made.job)
+  expectGone(made.job)
   await page.getByRole('button', { name: `More actions for ${jobName}` }).click()
   await page.getByRole('menuitem', { name: 'Delete' }).click()
   const dialog = page.getByRole('dialog')
@@ -15,7 +16,18 @@ test('delete the job', async () => {
   await page.waitForURL((url) => url.pathname === '/jobs')
 })
 
-test('a process that was kept out is allowed again', async () => {
+test('delete the connection', async () => {
+  await go(made.connection)
+  expectGone(made.connection)
+  await page.getByRole('button', { name: 'Delete' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('What still names it fails from then on.').waitFor()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.waitForURL((url) => url.pathname === '/connections')
+  await page.getByText('No connection to a broker yet').waitFor()
+})
+
+test('a process that was removed is allowed again', async () => {
   await go(made.executor)
   const out = page.getByRole('region', { name: 'Kept out' })
   await out.getByRole('button', { name: /^Allow again/ }).click()

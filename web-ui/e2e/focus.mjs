@@ -95,7 +95,7 @@ test('a dialog begins at its first field, and gives the focus back to what opene
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
-    await page.waitForFunction(() => document.activeElement.matches('[role=dialog] :is(input, button:not(.ant-modal-close), [contenteditable])')).catch(() => {})
+    await page.waitForFunction(() => document.activeElement.matches('[role=dialog] :is(input, button:not(.ant-modal-close), [contenteditable])'))
     const at = await page.evaluate(look)
     assert.match(at?.name ?? 'nothing', begins, `${path} ${name}`)
     assert.ok(at.ring, `${path} ${name}`)

@@ -1,7 +1,7 @@
 // Jobs: their form, their list, pause, conflicts, why nothing ran.
 import assert from 'node:assert/strict'
 import { axe, env, settled, shot } from './browser.mjs'
-import { choose, go, heading, jobName, made, page, says, session, test } from './world.mjs'
+import { choose, expectGone, go, heading, jobName, made, page, says, session, test } from './world.mjs'
 
 // One more than a browser's numbers can count.
 const LONG = '9007199254740993'
@@ -91,6 +91,7 @@ test('an input is filled in as a form of its schema; what the server says stands
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await dialog.waitFor({ state: 'detached' })
   await go(address)
+  expectGone(address)
   await page.getByRole('button', { name: `More actions for ${name}` }).click()
   await page.getByRole('menuitem', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
@@ -152,6 +153,18 @@ test('a save over somebody else’s change shows the difference and loses nothin
   await page.getByText('The Other').waitFor()
   await go(`${made.job}/revisions`)
   await says(page.locator('.diff').first(), /changed by the other[\s\S]*changed by me/)
+})
+
+test('the history of a job says who edited, paused and resumed it, and why', async () => {
+  await go(made.job)
+  await page.getByRole('link', { name: 'History' }).click()
+  const history = page.getByRole('region', { name: 'History' })
+  await says(history, new RegExp(`Edited · Revision 3[^]*Resumed[^]*Paused[^]*${env.user}[^]*smoke test[^]*Created`))
+  await settled(page)
+  await shot(page, 'job-history')
+  assert.deepEqual(await axe(page), [])
+  await history.getByRole('link', { name: 'Revision 3' }).click()
+  await page.waitForURL('**/revisions')
 })
 
 test('what code proposes is shown in words, and becomes a job when it is accepted', async () => {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { axe, overflow, shot } from './browser.mjs'
 import { go, heading, made, page, test } from './world.mjs'
 
-const PAGES = ['/overview', '/jobs', '/jobs/new', '/jobs/proposals', '/runs', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/scripts', '/scripts/new', '/limits', '/deliveries', '/cluster', '/settings/users', '/settings/api-keys', '/invitations']
-const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|deliveries|explain|why|backfill|calendars|scripts|limits|quotas|cluster|users|invitations|keys|time|unit|schemaForm|denials|refusals|proposals)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
+const PAGES = ['/overview', '/jobs', '/jobs/new', '/jobs/proposals', '/runs', '/timers', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/scripts', '/scripts/new', '/connections', '/connections/new', '/limits', '/alerts', '/alerts?state=all', '/alerts/rules', '/alerts/rules/new', '/alerts/channels', '/alerts/channels/new', '/alerts/silences', '/alerts/deliveries', '/cluster', '/settings/users', '/settings/api-keys', '/settings/tenants', '/invitations']
+const RAW_KEY = /\b(nav|jobs|runs|errors|action|list|field|overview|executors|tokens|alerts|deliveries|explain|why|backfill|calendars|scripts|callbacks|connections|limits|quotas|cluster|users|invitations|keys|time|unit|schemaForm|denials|refusals|proposals|timers|tenants)\.[a-zA-Z_]+(\.[a-zA-Z_]+)?\b/
 /** The pages of what the steps have made. */
-const own = () => [made.job, `${made.job}/why?at=2020-01-01T00:00:00.000Z`, `${made.job}/backfills`, made.run, made.calendar, made.script, made.executor]
+const own = () => [made.job, `${made.job}/why?at=2020-01-01T00:00:00.000Z`, `${made.job}/backfills`, made.run, made.calendar, made.script, made.connection, made.executor, made.incident, made.rule, made.channel]
 
 /** "/jobs/73…/revisions" → "-jobs-id-revisions": the same name in every run. */
 const nameOf = (path) => path.replace(/\?at=.*/, '').replace(/\d+/g, 'id').replace(/[/?=]/g, '-')
@@ -14,7 +14,7 @@ const nameOf = (path) => path.replace(/\?at=.*/, '').replace(/\d+/g, 'id').repla
 for (const theme of ['light', 'dark']) {
   test(`every page is free of axe violations: ${theme}`, async () => {
     await page.evaluate((value) => localStorage.setItem('carillon.theme', value), theme)
-    for (const path of [...PAGES, ...own(), `${made.job}/revisions`, `${made.calendar}/edit`, `${made.script}/edit`]) {
+    for (const path of [...PAGES, ...own(), `${made.job}/history`, `${made.job}/revisions`, `${made.calendar}/edit`, `${made.script}/edit`, `${made.connection}/edit`]) {
       await go(path)
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), theme)
       assert.deepEqual(await axe(page), [], path)

@@ -14,7 +14,7 @@ test('run now leads to the run page, whose log is live', async () => {
   await dialog.getByRole('button', { name: 'Run', exact: true }).click()
   await page.waitForURL('**/runs/*')
   made.run = new URL(page.url()).pathname
-  await page.locator('.log-line').first().waitFor({ timeout: 30_000 })
+  await page.locator('.log-line').first().waitFor()
   await shot(page, 'run-live')
   assert.deepEqual(await axe(page), [])
 })
@@ -30,7 +30,7 @@ test('a cancel stops the run, and its page says how it ended', async () => {
     assert.equal(await page.getByRole('button', { name: 'Keep it running' }).isVisible(), true)
     await dialog.getByRole('button', { name: 'Cancel run' }).click()
   }
-  await page.locator('h1 .state').filter({ hasText: /Succeeded|Failed|Timed out|Cancelled/ }).waitFor({ timeout: 60_000 })
+  await page.locator('h1 .state').filter({ hasText: /Succeeded|Failed|Timed out|Cancelled/ }).waitFor()
   await page.getByText('complete').waitFor()
   await settled(page)
   await shot(page, 'run-ended')

@@ -2,7 +2,7 @@
 // person: go, choose, sign in.
 import assert from 'node:assert/strict'
 import { after, before, test as nodeTest } from 'node:test'
-import { env, launch, newPage, settled, shot } from './browser.mjs'
+import { env, GUARD_MS, launch, newPage, settled, shot } from './browser.mjs'
 
 export const jobName = `e2e-smoke-${Date.now().toString(36)}`
 export let browser
@@ -42,11 +42,13 @@ export const go = async (path) => {
   await page.goto(env.url + path)
   await settled(page)
 }
+/** A page that is slow to go may ask once more for what was deleted. */
+export const expectGone = (address) => session.expect(new RegExp(`404.*/api/v1${address}\\b`))
 export const heading = (name) => page.getByRole('heading', { level: 1, name })
 
 /** Waits until what a person reads there matches; what a page shows first may lack what is still asked for. */
 export async function says(locator, pattern) {
-  const end = Date.now() + 15_000
+  const end = Date.now() + GUARD_MS
   let text
   do {
     text = await locator.innerText()

@@ -1,14 +1,14 @@
-// Runs the browser smoke test and closes with the plain line that every test
-// step ends with. With CARILLON_E2E_URL it goes against that server; else it
-// starts `CARILLON_BIN demo` (default ../bin/carillon) on free ports with a
+// Runs the browser tests, both files at once, and closes with the plain line that
+// every test step ends with. With CARILLON_E2E_URL smoke.mjs goes against that server;
+// else this starts `CARILLON_BIN demo` (default ../bin/carillon) on free ports with a
 // new data folder, and stops it afterwards.
 import { spawn } from 'node:child_process'
 import { startDemo } from '../e2e/demo.mjs'
 
 const root = new URL('..', import.meta.url).pathname
 
-function runSmoke(env) {
-  const child = spawn(process.execPath, ['--test', '--test-reporter=spec', 'e2e/smoke.mjs'], {
+function runTests(env) {
+  const child = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', 'e2e/smoke.mjs', 'e2e/apart.mjs'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...env, ...process.env },
@@ -26,7 +26,7 @@ let result
 try {
   demo = process.env.CARILLON_E2E_URL ? undefined : await startDemo()
   // A handler that logs while it runs, and obeys a cancel.
-  result = await runSmoke(demo ? { CARILLON_E2E_URL: demo.url, CARILLON_E2E_PASSWORD: demo.password, CARILLON_E2E_USER: 'admin', CARILLON_E2E_HANDLER: 'export-archive' } : {})
+  result = await runTests(demo ? { CARILLON_E2E_URL: demo.url, CARILLON_E2E_PASSWORD: demo.password, CARILLON_E2E_USER: 'admin', CARILLON_E2E_HANDLER: 'export-archive' } : {})
 } catch (err) {
   console.error(err.message)
   result = { code: 1, output: '' }

@@ -1,13 +1,25 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
-import { App as AntApp, ConfigProvider } from 'antd'
-import { useMemo } from 'react'
+import { ConfigProvider } from 'antd'
+import { useEffect, useMemo, useState, type ComponentType } from 'react'
 import { useTranslation } from 'react-i18next'
 import { queryClient } from './api/queries'
 import { ThemeContext, useThemeState } from './components/themeContext'
 import { antdLocale } from './i18n'
+import { loadChunk } from './lib/chunk'
+import { reportOutdated } from './lib/connection'
 import { router } from './router'
 import { antdTheme } from './theme'
+
+/** Not part of the first paint; not much later either, because an error is to be shown without network. */
+function LateNotices() {
+  const [Holder, setHolder] = useState<ComponentType>()
+  useEffect(() => {
+    // Without it nothing can be asked or said: only a reload helps.
+    loadChunk(() => import('./components/NoticesHolder')).then((chunk) => setHolder(() => chunk.NoticesHolder), reportOutdated)
+  }, [])
+  return Holder && <Holder />
+}
 
 export function CarillonApp() {
   const theme = useThemeState()
@@ -16,11 +28,10 @@ export function CarillonApp() {
   return (
     <ThemeContext.Provider value={theme}>
       <ConfigProvider theme={config} locale={antdLocale(i18n.language)} button={{ autoInsertSpace: false }}>
-        <AntApp component={false}>
-          <QueryClientProvider client={queryClient}>
-            <RouterProvider router={router} />
-          </QueryClientProvider>
-        </AntApp>
+        <QueryClientProvider client={queryClient}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+        <LateNotices />
       </ConfigProvider>
     </ThemeContext.Provider>
   )

@@ -9,7 +9,7 @@ import { Shell } from './components/Shell'
 import { loadChunk } from './lib/chunk'
 import { leavePage } from './lib/focus'
 import { safeNext } from './lib/next'
-import { jobsSearch, parseSearch, runsSearch, stringifySearch } from './lib/search'
+import { deliveriesSearch, incidentsSearch, jobsSearch, parseSearch, runsSearch, stringifySearch, timersSearch } from './lib/search'
 
 /** A page of its own chunk. */
 const page = <T extends Record<string, unknown>, K extends keyof T>(load: () => Promise<T>, name: K) => lazyRouteComponent(() => loadChunk(load), name)
@@ -126,6 +126,13 @@ const jobRevisions = createRoute({
   path: '/revisions',
   component: page(() => import('./pages/JobPage'), 'JobRevisionsTab'),
 })
+const jobHistory = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => job,
+  path: '/history',
+  validateSearch: (raw: Record<string, unknown>): { cursor?: string } => (typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}),
+  component: page(() => import('./pages/JobHistoryPage'), 'JobHistoryTab'),
+})
 const jobWhy = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => job,
@@ -158,6 +165,13 @@ const run = createRoute({
   path: '/runs/$runId',
   component: page(() => import('./pages/RunPage'), 'RunPage'),
 })
+const timers = createRoute({
+  staticData: { needs: 'operator' },
+  getParentRoute: () => app,
+  path: '/timers',
+  validateSearch: timersSearch,
+  component: page(() => import('./pages/TimersPage'), 'TimersPage'),
+})
 const executors = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
@@ -179,12 +193,77 @@ const executor = createRoute({
 const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } =>
   typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}
 
-const deliveries = createRoute({
+const alerts = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
+  path: '/alerts',
+  component: page(() => import('./pages/AlertsPage'), 'AlertsPage'),
+})
+const incidents = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => alerts,
+  path: '/',
+  validateSearch: incidentsSearch,
+  component: page(() => import('./pages/IncidentsPage'), 'IncidentsTab'),
+})
+const rulesPage = () => import('./pages/AlertRulesPage')
+const alertRules = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => alerts,
+  path: '/rules',
+  component: page(rulesPage, 'AlertRulesTab'),
+})
+const alertRuleNew = createRoute({
+  staticData: { needs: 'editor' },
+  getParentRoute: () => app,
+  path: '/alerts/rules/new',
+  component: page(rulesPage, 'AlertRuleNewPage'),
+})
+const alertRule = createRoute({
+  staticData: { needs: 'editor' },
+  getParentRoute: () => app,
+  path: '/alerts/rules/$ruleId',
+  component: page(rulesPage, 'AlertRuleEditPage'),
+})
+const channelsPage = () => import('./pages/AlertChannelsPage')
+const alertChannels = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => alerts,
+  path: '/channels',
+  component: page(channelsPage, 'AlertChannelsTab'),
+})
+const alertChannelNew = createRoute({
+  staticData: { needs: 'editor' },
+  getParentRoute: () => app,
+  path: '/alerts/channels/new',
+  component: page(channelsPage, 'AlertChannelNewPage'),
+})
+const alertChannel = createRoute({
+  staticData: { needs: 'editor' },
+  getParentRoute: () => app,
+  path: '/alerts/channels/$channelId',
+  component: page(channelsPage, 'AlertChannelEditPage'),
+})
+const silences = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => alerts,
+  path: '/silences',
+  validateSearch: (raw: Record<string, unknown>): { over?: '1' } => (raw.over === '1' ? { over: '1' } : {}),
+  component: page(() => import('./pages/SilencesPage'), 'SilencesTab'),
+})
+const deliveries = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => alerts,
   path: '/deliveries',
+  validateSearch: deliveriesSearch,
+  component: page(() => import('./pages/DeliveriesPage'), 'DeliveriesTab'),
+})
+const incident = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => app,
+  path: '/alerts/incidents/$incidentId',
   validateSearch: cursorSearch,
-  component: page(() => import('./pages/DeliveriesPage'), 'DeliveriesPage'),
+  component: page(() => import('./pages/IncidentPage'), 'IncidentPage'),
 })
 const calendars = createRoute({
   staticData: { needs: 'viewer' },
@@ -236,6 +315,31 @@ const scriptEdit = createRoute({
   path: '/scripts/$scriptId/edit',
   component: page(() => import('./pages/ScriptEditPage'), 'ScriptEditPage'),
 })
+const connections = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => app,
+  path: '/connections',
+  validateSearch: cursorSearch,
+  component: page(() => import('./pages/ConnectionsPage'), 'ConnectionsPage'),
+})
+const connectionNew = createRoute({
+  staticData: { needs: 'editor' },
+  getParentRoute: () => app,
+  path: '/connections/new',
+  component: page(() => import('./pages/ConnectionEditPage'), 'ConnectionNewPage'),
+})
+const connection = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => app,
+  path: '/connections/$connectionId',
+  component: page(() => import('./pages/ConnectionPage'), 'ConnectionPage'),
+})
+const connectionEdit = createRoute({
+  staticData: { needs: 'editor' },
+  getParentRoute: () => app,
+  path: '/connections/$connectionId/edit',
+  component: page(() => import('./pages/ConnectionEditPage'), 'ConnectionEditPage'),
+})
 const limits = createRoute({
   staticData: { needs: 'viewer' },
   getParentRoute: () => app,
@@ -270,6 +374,7 @@ const tenants = createRoute({
   staticData: { needs: 'platform' },
   getParentRoute: () => app,
   path: '/settings/tenants',
+  validateSearch: cursorSearch,
   component: page(() => import('./pages/TenantsPage'), 'TenantsPage'),
 })
 
@@ -283,13 +388,19 @@ const routeTree = root.addChildren([
     jobs,
     jobNew,
     proposals,
-    job.addChildren([jobOverview, jobRuns, jobWhy, jobBackfills, jobRevisions]),
+    job.addChildren([jobOverview, jobRuns, jobWhy, jobBackfills, jobHistory, jobRevisions]),
     jobEdit,
     runs,
     run,
+    timers,
     executors,
     executor,
-    deliveries,
+    alerts.addChildren([incidents, alertRules, alertChannels, silences, deliveries]),
+    alertRuleNew,
+    alertRule,
+    alertChannelNew,
+    alertChannel,
+    incident,
     calendars,
     calendarNew,
     calendar,
@@ -298,6 +409,10 @@ const routeTree = root.addChildren([
     scriptNew,
     script,
     scriptEdit,
+    connections,
+    connectionNew,
+    connection,
+    connectionEdit,
     limits,
     cluster,
     users,

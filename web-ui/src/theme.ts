@@ -28,6 +28,8 @@ const light: ThemeConfig = {
     colorPrimaryHover: '#0a4cb8',
     colorErrorHover: '#a40e26',
     colorLink: '#0b57d0',
+    colorLinkHover: '#0a4cb8',
+    colorLinkActive: '#0a4cb8',
     colorError: '#cf222e',
     colorSuccess: '#1a7f37',
     colorWarning: '#9a4a00',
@@ -55,6 +57,8 @@ const dark: ThemeConfig = {
     // The library's own is too light for white text.
     colorPrimaryHover: '#2565d3',
     colorLink: '#79b8ff',
+    colorLinkHover: '#9ccbff',
+    colorLinkActive: '#9ccbff',
     colorError: '#f0524d',
     colorSuccess: '#56d364',
     colorWarning: '#e3b341',

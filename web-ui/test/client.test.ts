@@ -156,8 +156,8 @@ describe('calls', () => {
 
   it('tell the connection watcher when the server is silent, and when it is back', async () => {
     setSession(login('fresh'))
-    server.use(http.get(`${BASE}/cluster`, () => HttpResponse.error(), { once: true }))
-    await expect(api.cluster()).rejects.toMatchObject({ code: 'network' })
+    server.use(http.get(`${BASE}/overview`, () => HttpResponse.error(), { once: true }))
+    await expect(api.overview()).rejects.toMatchObject({ code: 'network' })
     expect(getConnection().trouble).toBe('silent')
     await api.jobs({})
     expect(getConnection().trouble).toBeUndefined()

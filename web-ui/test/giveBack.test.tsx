@@ -1,12 +1,11 @@
 // @vitest-environment jsdom
 import { QueryClientProvider } from '@tanstack/react-query'
-import { cleanup, fireEvent, render, screen, within } from '@testing-library/react'
-import { App } from 'antd'
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
-import { api } from '../src/api/endpoints'
+import { proposalApi } from '../src/api/proposals'
 import { queryClient } from '../src/api/queries'
 import type { Job } from '../src/api/types'
 import { DeclaredNote } from '../src/components/DeclaredNote'
@@ -41,11 +40,11 @@ beforeAll(async () => {
   await i18next.use(initReactI18next).init({ lng: 'en', resources: { en: { translation: en } }, interpolation: { escapeValue: false } })
 })
 beforeEach(() => {
-  vi.spyOn(api, 'proposals').mockImplementation(async () => ({ items: [], nextCursor: null }))
-  vi.spyOn(api, 'declaration').mockImplementation(async () => declaration)
-  vi.spyOn(api, 'giveBackJob').mockImplementation(async (...asked) => {
+  vi.spyOn(proposalApi, 'proposals').mockImplementation(async () => ({ items: [], nextCursor: null }))
+  vi.spyOn(proposalApi, 'declaration').mockImplementation(async () => declaration)
+  vi.spyOn(proposalApi, 'giveBackJob').mockImplementation(async (...asked) => {
     sent.push(asked)
-    return {} as Awaited<ReturnType<typeof api.giveBackJob>>
+    return {} as Awaited<ReturnType<typeof proposalApi.giveBackJob>>
   })
   canEdit.value = true
   sent.length = 0
@@ -56,11 +55,11 @@ afterEach(cleanup)
 const show = (shown: Job) =>
   render(
     <I18nextProvider i18n={i18next}>
-      <App>
+      <>
         <QueryClientProvider client={queryClient}>
           <DeclaredNote job={shown} />
         </QueryClientProvider>
-      </App>
+      </>
     </I18nextProvider>,
   )
 
@@ -74,20 +73,20 @@ it('an edited job tells how its code differs, and is given back after the differ
   expect(within(dialog).getByText('priority')).toBeTruthy()
   expect(sent).toEqual([])
   fireEvent.click(within(dialog).getByRole('button', { name: 'Give back to the code' }))
-  await vi.waitFor(() => expect(sent).toEqual([['7', 'd2']]))
-}, 30_000)
+  await waitFor(() => expect(sent).toEqual([['7', 'd2']]))
+})
 
 it('who may not edit reads it and has no button', async () => {
   canEdit.value = false
   show(job())
   await screen.findByText(/^Changed in the console/)
   expect(screen.queryByRole('button')).toBeNull()
-}, 30_000)
+})
 
 it('a job that follows its code, or is the console\'s by declaration, says nothing of edits', async () => {
   const declared = job().declared
   show(job({ source: 'code' }))
   show(job({ declared: { ...declared, ownership: 'console' } }))
-  await vi.waitFor(() => expect(queryClient.isFetching()).toBe(0))
+  await waitFor(() => expect(queryClient.isFetching()).toBe(0))
   expect(screen.queryByText(/Changed in the console/)).toBeNull()
-}, 30_000)
+})

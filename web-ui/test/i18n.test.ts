@@ -17,8 +17,8 @@ const chinese = new Map(leaves(zh as Tree))
 const CJK = /[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]/
 const placeholders = (text: string) => [...text.matchAll(/\{\{(\w+)/g)].map((m) => m[1]).sort()
 
-// Words which are the same in both languages.
-const SAME = new Set(['Cron', 'Quartz', 'UTC', 'API', 'SDK', 'Webhook'])
+// Words and names of products which are the same in both languages.
+const SAME = new Set(['Cron', 'Quartz', 'UTC', 'API', 'SDK', 'Webhook', 'Slack', 'Microsoft Teams', 'Telegram', 'PagerDuty', 'Opsgenie'])
 
 function sources(dir: string): string[] {
   return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, fireEvent, render, screen } from '@testing-library/react'
-import { App, Form } from 'antd'
+import { Form } from 'antd'
 import i18next from 'i18next'
 import { useState } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
@@ -35,13 +35,13 @@ function Harness({ start, of, refused }: { start: string; of: unknown; refused?:
   const [value, setValue] = useState(start)
   return (
     <I18nextProvider i18n={i18next}>
-      <App>
+      <>
         <QueryClientProvider client={new QueryClient()}>
           <Form layout="vertical" component="div">
             <InputEditor label="Input" schema={of} value={value} onChange={(next) => setValue((text = next))} refused={refused} />
           </Form>
         </QueryClientProvider>
-      </App>
+      </>
     </I18nextProvider>
   )
 }
@@ -92,6 +92,23 @@ describe('InputEditor', () => {
     expect(text.replaceAll(/\s/g, '')).toBe('{"order":9007199254740997,"tags":[9007199254740999],"n":2}')
     fireEvent.blur(screen.getByLabelText('order'))
     expect(screen.getByLabelText('order').getAttribute('aria-invalid')).toBe('false')
+  })
+
+  it('shows what the server said of the whole input, until it is changed', () => {
+    show('{"name":"ACME"}', schema, { value: { name: 'ACME' }, items: [{ location: 'body.input', message: 'ACME may not be called', value: null }] })
+    expect(screen.getByRole('alert').textContent).toBe('ACME may not be called')
+    type('name', 'EMCA')
+    expect(screen.queryByRole('alert')).toBeNull()
+  })
+
+  it('writes texts by name, and anything', () => {
+    show('', { type: 'object', properties: { headers: { type: 'object', additionalProperties: { type: 'string' } }, body: { description: 'sent' }, method: { enum: ['GET', ''], type: 'string' } } })
+    type('headers', 'Accept: text/plain\nX-Run:')
+    type('body', '{"a":[1]}')
+    expect(JSON.parse(text)).toEqual({ headers: { Accept: 'text/plain', 'X-Run': '' }, body: { a: [1] } })
+    type('body', 'hello {{run.id}}')
+    type('headers', '')
+    expect(JSON.parse(text)).toEqual({ body: 'hello {{run.id}}' })
   })
 
   it('changes to JSON and back', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { canShow, complaintOf, itemsOf, linesOf, partAt, pointerOf, readSchema, withPart, type Field, type ListField, type ObjectField } from '../src/lib/inputSchema'
+import { canShow, complaintOf, entriesOf, entryLines, itemsOf, linesOf, looseText, looseValue, partAt, pointerOf, readSchema, withPart, type Field, type ListField, type ObjectField } from '../src/lib/inputSchema'
 import { JsonText } from '../src/lib/json'
 
 // As the Go SDK writes it.
@@ -54,10 +54,11 @@ describe('readSchema', () => {
     'several types': { type: ['string', 'integer'] },
     'a list of objects': { type: 'array', items: { type: 'object', properties: {} } },
     'a list of anything': { type: 'array' },
-    'a map': { type: 'object', additionalProperties: { type: 'string' } },
+    'a map of numbers': { type: 'object', additionalProperties: { type: 'integer' } },
+    'a map beside names': { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'string' } },
+    'a list of maps': { type: 'array', items: { type: 'object', additionalProperties: { type: 'string' } } },
     'a constant': { const: 3 },
     'an enum of objects': { type: 'string', enum: [{}] },
-    'no type': {},
   }
   for (const [name, schema] of Object.entries(strange)) {
     it(`leaves ${name} to JSON, with all that is around it`, () => {
@@ -151,5 +152,44 @@ describe('values', () => {
     expect(itemsOf(field({ type: 'array', items: { type: 'string' } }) as ListField, '1\n a b ')).toEqual(['1', 'a b'])
     expect(linesOf(['a', 'b'])).toBe('a\nb')
     expect(linesOf(undefined)).toBe('')
+  })
+})
+
+describe('a map of texts', () => {
+  const map = field({ type: 'object', additionalProperties: { type: 'string' } }) as Field
+  it('is lines, and back', () => {
+    expect(map.kind).toBe('map')
+    const value = { Accept: 'text/plain', 'X-Url': 'http://a/b', Empty: '' }
+    expect(entryLines(value)).toBe('Accept: text/plain\nX-Url: http://a/b\nEmpty: ')
+    expect(entriesOf(entryLines(value))).toEqual(value)
+    expect(entriesOf('\n  a :  b  \n:c\n')).toEqual({ a: 'b' })
+  })
+  it('stays JSON where lines would lose a part of it', () => {
+    expect(canShow(map, { a: 'b' })).toBe(true)
+    for (const value of [{ 'a:b': 'c' }, { a: 'b\nc' }, { a: ' b' }, { a: 1 }, ['a'], 'a', null]) expect(canShow(map, value), JSON.stringify(value)).toBe(false)
+  })
+})
+
+describe('anything', () => {
+  const any = field({ description: 'What it sends' }) as Field
+  it('is JSON, or a text as it is typed', () => {
+    expect(any).toMatchObject({ kind: 'json', description: 'What it sends' })
+    for (const [typed, value] of [
+      ['{"a": [1]}', { a: [1] }],
+      ['17', 17],
+      ['"17"', '17'],
+      ['hello {{input.name}} ', 'hello {{input.name}} '],
+      ['{"a": ', '{"a": '],
+      ['  ', undefined],
+    ] as const)
+      expect(looseValue(typed)).toEqual(value)
+    expect((looseValue('9007199254740993') as JsonText).text).toBe('9007199254740993')
+  })
+  it.each([undefined, '', 'plain', '17', ' 17 ', '"quoted"', 'null', 'two\nlines', { a: { b: [true] } }, 0, false, [], new JsonText('1.10')])('keeps %j', (value) => {
+    expect(looseValue(looseText(value))).toEqual(value)
+  })
+  it('leaves null to JSON: an empty field is left out', () => {
+    expect(canShow(any, null)).toBe(false)
+    expect(canShow(any, [null])).toBe(true)
   })
 })

@@ -1,7 +1,6 @@
 // @vitest-environment jsdom
 import { QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, fireEvent, render, screen } from '@testing-library/react'
-import { App } from 'antd'
 import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
@@ -35,11 +34,11 @@ const schedule = (kind: string) => fireEvent.click(screen.getByLabelText(kind, {
 it('runs of a new job without a recurring schedule start side by side, until somebody says otherwise', async () => {
   render(
     <I18nextProvider i18n={i18next}>
-      <App>
+      <>
         <QueryClientProvider client={queryClient}>
           <JobNewPage />
         </QueryClientProvider>
-      </App>
+      </>
     </I18nextProvider>,
   )
   expect(blocking()).toBe(SERIAL)
@@ -51,4 +50,4 @@ it('runs of a new job without a recurring schedule start side by side, until som
   fireEvent.click(await screen.findByTitle('Discard the new run'))
   schedule('On demand')
   expect(blocking()).toBe('Discard the new run')
-}, 30_000)
+})

@@ -1,14 +1,15 @@
 // @vitest-environment jsdom
 import { QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
-import { App } from 'antd'
 import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { api } from '../src/api/endpoints'
+import { proposalApi } from '../src/api/proposals'
 import { queryClient } from '../src/api/queries'
 import type { Proposal } from '../src/api/types'
+import { NoticesHolder } from '../src/components/NoticesHolder'
 import { en } from '../src/i18n/en'
 import { zh } from '../src/i18n/zh'
 import { settingLabel, settingsOf, settingText } from '../src/lib/jobWords'
@@ -84,15 +85,16 @@ describe('a job in words', () => {
 })
 
 const show = (items: Proposal[]) => {
-  vi.spyOn(api, 'proposals').mockResolvedValue({ items, nextCursor: null })
+  vi.spyOn(proposalApi, 'proposals').mockResolvedValue({ items, nextCursor: null })
   vi.spyOn(api, 'previewSchedule').mockResolvedValue({ text: spec.schedule.text, neverFires: false, fires: [{ at: '2026-12-01T04:00:00.000Z' }] } as never)
   render(
     <I18nextProvider i18n={i18next}>
-      <App>
+      <>
         <QueryClientProvider client={queryClient}>
           <ProposalsPage />
         </QueryClientProvider>
-      </App>
+        <NoticesHolder />
+      </>
     </I18nextProvider>,
   )
 }
@@ -122,7 +124,7 @@ describe('ProposalsPage', () => {
     expect(card.getByText('Timeout').nextElementSibling?.textContent).toBe('10 m · default: none')
     expect(card.getByText('At once, at most').nextElementSibling?.textContent).toBe('no limit')
     expect(card.queryByText(/"handler"/), 'no JSON').toBeNull()
-    const accept = vi.spyOn(api, 'acceptProposal').mockResolvedValue(undefined as never)
+    const accept = vi.spyOn(proposalApi, 'acceptProposal').mockResolvedValue(undefined as never)
     fireEvent.click(card.getByRole('button', { name: 'Accept, create the job: noon-report' }))
     await waitFor(() => expect(accept).toHaveBeenCalledWith('5', 'h1'))
     await screen.findByText('The job noon-report was created.')
@@ -138,7 +140,7 @@ describe('ProposalsPage', () => {
     ])
     await card.findByText('Next fires, if accepted')
     await card.findByText('2026-12-01 12:00:00')
-    const decline = vi.spyOn(api, 'declineProposal').mockResolvedValue(undefined as never)
+    const decline = vi.spyOn(proposalApi, 'declineProposal').mockResolvedValue(undefined as never)
     fireEvent.click(card.getByRole('button', { name: 'Reject, leave it as it is: noon-report' }))
     await waitFor(() => expect(decline).toHaveBeenCalledWith('5', 'h1'))
     await screen.findByText('noon-report stays as it is.')

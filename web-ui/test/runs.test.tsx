@@ -1,7 +1,6 @@
 // @vitest-environment jsdom
 import { QueryClientProvider } from '@tanstack/react-query'
 import { cleanup, render, screen } from '@testing-library/react'
-import { App } from 'antd'
 import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
@@ -33,9 +32,9 @@ function show(search: { jobId?: string }, items: Run[], nextCursor: string | nul
   render(
     <QueryClientProvider client={queryClient}>
       <I18nextProvider i18n={i18next}>
-        <App>
+        <>
           <RunTable search={search} onChange={() => {}} />
-        </App>
+        </>
       </I18nextProvider>
     </QueryClientProvider>,
   )

@@ -1,6 +1,5 @@
 // @vitest-environment jsdom
 import { cleanup, render, screen } from '@testing-library/react'
-import { App } from 'antd'
 import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
@@ -20,7 +19,7 @@ afterEach(cleanup)
 const show = (children: ReactNode) =>
   render(
     <I18nextProvider i18n={i18next}>
-      <App>{children}</App>
+      <>{children}</>
     </I18nextProvider>,
   )
 

@@ -1,6 +1,5 @@
 // @vitest-environment jsdom
 import { cleanup, fireEvent, render, screen } from '@testing-library/react'
-import { App } from 'antd'
 import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -27,9 +26,9 @@ const base = {
 const show = (more: Partial<Parameters<typeof ResourceTable<Row>>[0]>) =>
   render(
     <I18nextProvider i18n={i18next}>
-      <App>
+      <>
         <ResourceTable<Row> {...base} rows={undefined} {...more} />
-      </App>
+      </>
     </I18nextProvider>,
   )
 
@@ -53,6 +52,16 @@ describe('ResourceTable', () => {
     show({ rows: [], filtered: true, onClearFilters })
     fireEvent.click(screen.getByRole('button', { name: 'Clear filters' }))
     expect(onClearFilters).toHaveBeenCalledOnce()
+  })
+
+  it('keeps the way to the next page when this one has no row', () => {
+    for (const filtered of [false, true]) {
+      const onGo = vi.fn()
+      show({ rows: [], filtered, pager: <Pager cursor={undefined} nextCursor="page2" onGo={onGo} /> })
+      fireEvent.click(screen.getByRole('button', { name: 'Next' }))
+      expect(onGo).toHaveBeenCalledWith('page2')
+      cleanup()
+    }
   })
 
   it('shows an error by its code, with the request id and a way to try again', () => {

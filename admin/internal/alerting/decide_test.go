@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-func TestExpand(t *testing.T) {
+func TestReceivers(t *testing.T) {
 	all := domain.Alert{OnFailure: true, IncludeNoExecutor: true}
 	for _, row := range []struct {
 		name  string
@@ -29,7 +29,7 @@ func TestExpand(t *testing.T) {
 		{"failures unwanted", domain.AlertRunFailed, "ann@example.com", domain.Alert{IncludeNoExecutor: true}, nil},
 		{"no executor unwanted", domain.AlertNoExecutor, "ann@example.com", domain.Alert{OnFailure: true}, nil},
 		{"a test is always wanted", domain.AlertTest, "ann@example.com", domain.Alert{}, []string{"email ann@example.com"}},
-		{"kind of a newer version", "run_late", "ann@example.com", all, nil},
+		{"kind of a newer version", "run_backwards", "ann@example.com", all, nil},
 		{"clock of the database", domain.AlertClockJump, "ann@example.com", all, []string{"email ops@example.com", "webhook https://hook.example.com/ops"}},
 		{"rolled back", domain.AlertRollback, "", domain.Alert{}, []string{"email ops@example.com", "webhook https://hook.example.com/ops"}},
 		{"an executor comes and goes", domain.AlertFlapping, "", domain.Alert{}, []string{"email ops@example.com", "webhook https://hook.example.com/ops"}},
@@ -42,11 +42,10 @@ func TestExpand(t *testing.T) {
 			c := store.AlertContext{Event: domain.AlertEvent{ID: 8, TenantID: 3, Kind: row.kind},
 				Job: domain.Job{Spec: domain.JobSpec{Owner: domain.Owner{Email: row.owner}, Alert: row.alert}}}
 			var got []string
-			for _, d := range (Operators{Emails: []string{"ops@example.com"}, WebhookURL: "https://hook.example.com/ops"}).expand(c) {
-				require.Equal(t, int64(8), d.EventID)
-				require.Equal(t, domain.TenantID(3), d.TenantID)
-				require.Equal(t, domain.DeliveryPending, d.State)
-				got = append(got, d.Channel+" "+d.Target)
+			receivers, _ := (Operators{Emails: []string{"ops@example.com"}, WebhookURL: "https://hook.example.com/ops"}).receivers(&store.GroupedEvent{AlertContext: c}, store.TenantAlerts{})
+			for _, r := range receivers {
+				require.False(t, r.Told)
+				got = append(got, r.Channel+" "+r.Target)
 			}
 			require.Equal(t, row.want, got)
 		})
@@ -107,10 +106,19 @@ func TestDedupeKey(t *testing.T) {
 	}
 	d.Attempts, d.ID = 7, 99
 	require.Equal(t, key, dedupeKey(event, d), "the same in every try")
+	d.Incident = 5
+	key = dedupeKey(event, d)
+	d.Attempts = 8
+	require.Equal(t, key, dedupeKey(event, d), "the same in every try")
+	d.ID = 100
+	require.NotEqual(t, key, dedupeKey(event, d), "each message of an incident has its own")
 }
 
 func TestTextsExistInBothLanguages(t *testing.T) {
 	for kind := range titles {
+		if kind == domain.AlertRecovered {
+			continue // TestTextsOfIncidents
+		}
 		n := &Notice{Event: domain.AlertEvent{Kind: kind}, Job: domain.Job{Spec: domain.JobSpec{Name: "close-day"}},
 			Executor: domain.Executor{Name: "billing"}, Execution: &domain.Execution{Attempt: 3, State: domain.Succeeded}}
 		for _, f := range []func(Language) string{n.Title, n.Summary} {
@@ -123,6 +131,40 @@ func TestTextsExistInBothLanguages(t *testing.T) {
 	for _, s := range domain.States {
 		require.NotEmpty(t, StateName(s, English))
 		require.NotEmpty(t, StateName(s, Chinese))
+	}
+}
+
+func TestTextsOfIncidents(t *testing.T) {
+	for kind := range titles {
+		if kind == domain.AlertRecovered || kind == domain.AlertTest {
+			continue
+		}
+		for _, several := range []bool{false, true} {
+			for _, state := range domain.IncidentStates {
+				n := &Notice{
+					Event: domain.AlertEvent{Kind: kind, JobID: 1}, Job: domain.Job{ID: 1, Spec: domain.JobSpec{Name: "close-day"}}, Executor: domain.Executor{Name: "billing"},
+					Incident: &domain.Incident{Kind: kind, Job: 1, State: state, Events: 4321, OpenedAt: time.Unix(1e9, 0), ResolvedAt: time.Unix(1e9, 0)},
+				}
+				n.Incident.Jobs = []domain.IncidentJob{{ID: 1, Name: "close-day", Events: 3}}
+				if several {
+					n.Incident.Job = 0
+					n.Incident.Jobs = append(n.Incident.Jobs, domain.IncidentJob{ID: 2, Name: "open-day", Events: 3}, domain.IncidentJob{ID: 3, Events: 4315})
+				}
+				over := state == domain.IncidentResolved && kind != domain.AlertRunSucceeded // which nobody hears the end of
+				for _, l := range []Language{English, Chinese} {
+					title, summary := n.Title(l), n.Summary(l)
+					require.NotContains(t, title+summary, "%!")
+					require.Equal(t, over, strings.HasPrefix(title, titles[domain.AlertRecovered].in(l)[:6]), title)
+					if kind.Platform() {
+						continue
+					}
+					require.Equal(t, several, strings.Contains(title, "billing"), title)
+					require.Contains(t, summary, "4321")
+					require.Contains(t, summary, "2001-09-09 01:46:40 UTC")
+					require.Equal(t, several && !over, strings.Contains(summary, "open-day"), summary)
+				}
+			}
+		}
 	}
 }
 
@@ -157,7 +199,11 @@ func TestNoticeOfAJobThatIsGone(t *testing.T) {
 	n := newNotice(store.DueDelivery{
 		Delivery: domain.Delivery{Channel: ChannelEmail, Target: "ann@example.com", Attempts: 2},
 		Context:  store.AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: 1, JobID: 5, ExecutionID: 1001, Kind: domain.AlertRunLost}},
-	}, "https://c.example.com")
+	}, &Options{BaseURL: "https://c.example.com", RunbookURL: "https://w.example.com/runbooks"})
+	require.Equal(t, "https://w.example.com/runbooks#run_lost", n.RunbookURL)
+	require.Equal(t, n.RunbookURL, NewPayload(n, English).Links.Runbook)
+	content := n.standard(Chinese)
+	require.Equal(t, Fact{"应急手册", n.RunbookURL}, content.Facts[len(content.Facts)-1])
 	require.Equal(t, "#5", n.JobName())
 	require.Equal(t, "https://c.example.com/runs/1001", n.RunURL)
 	require.Equal(t, "https://c.example.com/jobs/5", n.JobURL)

@@ -72,7 +72,9 @@ func failedRun(id int64, owner, url string) store.AlertContext {
 	}
 }
 
-func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, expand func(store.AlertContext) []domain.Delivery) (int, error) {
+// ExpandAlertEvents makes deliveries of each event at once: how events are grouped is
+// not what the tests are about that use this store.
+func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, _ func(*store.AlertBatch)) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down != nil {
@@ -80,14 +82,30 @@ func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, expand func(sto
 	}
 	n := min(limit, len(o.events))
 	for _, c := range o.events[:n] {
-		for _, d := range expand(c) {
-			d.ID, d.CreatedAt, d.NextAt = int64(len(o.deliveries)+1), time.Now(), time.Now()
-			o.deliveries[d.ID] = &d
+		receivers, _ := Operators{}.receivers(&store.GroupedEvent{AlertContext: c}, store.TenantAlerts{})
+		for _, r := range receivers {
+			id := int64(len(o.deliveries) + 1)
+			o.deliveries[id] = &domain.Delivery{
+				ID: id, TenantID: c.Event.TenantID, EventID: c.Event.ID, Channel: r.Channel, Target: r.Target, State: domain.DeliveryPending,
+				CreatedAt: time.Now(), NextAt: time.Now(),
+			}
 		}
 		o.contexts[c.Event.ID] = c
 	}
 	o.events = o.events[n:]
 	return n, nil
+}
+
+func (o *outbox) EvaluateAlertRules(context.Context) (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return false, o.down
+}
+
+func (o *outbox) TellIncidents(context.Context, int, func(time.Time, []*store.DueIncident)) (int, time.Duration, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return 0, 0, o.down
 }
 
 func (o *outbox) ReleaseDeliveries(_ context.Context, boot string, ids []int64) error {
@@ -223,6 +241,10 @@ func newChannel(name string, answer func(context.Context, *Notice) error) *chann
 func (c *channel) Channel() string        { return c.name }
 func (c *channel) Timeout() time.Duration { return c.timeout }
 func (c *channel) Lane(n *Notice) string  { return n.Target }
+
+func (c *channel) Render(n *Notice) (Rendered, error) {
+	return Rendered{Title: n.Title(English)}, nil
+}
 
 func (c *channel) Send(ctx context.Context, n *Notice) error {
 	c.mu.Lock()

@@ -13,7 +13,7 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, channels []string) *metrics {
 	m := &metrics{
 		expanded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "carillon_alert_events_expanded_total", Help: "Alert events that this node turned into deliveries."}),
+			Name: "carillon_alert_events_expanded_total", Help: "Alert events that this node counted in incidents."}),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "carillon_alert_deliveries_total",
 			Help: "What became of claimed deliveries: delivered, retry, failed (given up), put_off (not tried)."},

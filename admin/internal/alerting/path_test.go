@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/chat"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/mail"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -140,7 +142,8 @@ func run(t *testing.T, s quick, mailPort int) *alerting.Service {
 }
 
 func newService(s quick, mailPort int) (*alerting.Service, error) {
-	senders := []alerting.Sender{webhook.New(webhook.Options{Opener: box(), AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})}
+	client := post.New(post.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	senders := append(chat.New(chat.Options{Client: client}), webhook.New(webhook.Options{Opener: box(), Client: client}))
 	if mailPort != 0 {
 		m, err := mail.New(mail.Config{Host: "127.0.0.1", Port: mailPort, From: "carillon@example.com", TLS: mail.TLSNone})
 		if err != nil {
@@ -148,7 +151,7 @@ func newService(s quick, mailPort int) (*alerting.Service, error) {
 		}
 		senders = append(senders, m)
 	}
-	return alerting.New(alerting.Options{Store: s, Senders: senders, BaseURL: "https://c.example.com",
+	return alerting.New(alerting.Options{Store: s, Senders: senders, Opener: box(), BaseURL: "https://c.example.com",
 		PollInterval: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}), nil
 }
 
@@ -195,7 +198,7 @@ func TestAFailedRunIsTold(t *testing.T) {
 			posts := sink.Wait(t, 2)
 			require.Equal(t, posts[0].Header.Get("Carillon-Dedupe-Key"), posts[1].Header.Get("Carillon-Dedupe-Key"))
 			require.Equal(t, []string{"1", "2"}, []string{posts[0].Header.Get("Carillon-Delivery-Attempt"), posts[1].Header.Get("Carillon-Delivery-Attempt")})
-			var body webhook.Payload
+			var body alerting.Payload
 			require.NoError(t, json.Unmarshal(posts[1].Body, &body))
 			require.Equal(t, e.ID.String(), body.Run.ID)
 			require.Equal(t, "no route to host", body.Run.Error)

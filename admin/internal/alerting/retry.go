@@ -38,10 +38,10 @@ func retryWait(tries int, age, wish time.Duration, spread float64) (wait time.Du
 	return max(wait, min(wish, maxRetryAfter)), true
 }
 
-// crowdedWait is how long a delivery is put off whose lane is full. drain is
+// fullLaneWait is how long a delivery is put off whose lane is full. drain is
 // the time that the lane needs for what it knows of; the wait is longer, at
 // random, so that what was put off together returns in small portions.
-func crowdedWait(drain time.Duration) time.Duration {
+func fullLaneWait(drain time.Duration) time.Duration {
 	drain = min(max(drain, time.Second), 2*time.Minute)
 	return drain + rand.N(3*drain)
 }

@@ -17,11 +17,16 @@ type Sender interface {
 	// Lane names what would be slow together with this notice's target, such
 	// as a host. It must be quick.
 	Lane(n *Notice) string
+	// Render is what Send would send. It must not block.
+	Render(n *Notice) (Rendered, error)
 	// Send tells once. nil: the receiver has taken it. An error is temporary
 	// unless it is or wraps a SendError that says otherwise. Send returns when
 	// ctx ends.
 	Send(ctx context.Context, n *Notice) error
 }
+
+// Rendered is a message as the receiver gets it.
+type Rendered = domain.RenderedAlert
 
 // SendError tells more about an error than that it happened.
 type SendError struct {

@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// expandBatch is how many events become deliveries in one transaction.
-	expandBatch = 100
+	// expandBatch is how many events are counted in one transaction, tellBatch how
+	// many incidents are looked at.
+	expandBatch = 500
+	tellBatch   = 100
 	// maxHeld is how many claimed deliveries this node keeps in memory,
 	// waiting or under way; maxSends of them are under way.
 	maxHeld  = 512
@@ -44,10 +46,17 @@ type Options struct {
 	// Senders are the channels that are configured. A delivery for any other
 	// channel fails with that reason.
 	Senders []Sender
+	// Opener opens the secrets of alert channels.
+	Opener Opener
 	// Operators are told of what concerns the platform; none: it is logged only.
 	Operators Operators
+	// Policy says how often incidents are told; zero = domain.DefaultTellPolicy.
+	Policy domain.TellPolicy
 	// BaseURL begins the links, such as https://carillon.example.com.
 	BaseURL string
+	// RunbookURL is the page with what to do about each kind of incident; empty: none.
+	// The kind is its anchor.
+	RunbookURL string
 	// Boot is the node's boot id, which claims are made under.
 	Boot string
 	// Living returns the boots of all nodes that are not dead for certain,
@@ -72,6 +81,7 @@ type Service struct {
 	metrics *metrics
 	nudge   chan struct{} // holds one; never closed
 	ended   chan ending   // as many places as sends, so that no send waits for Run
+	paces   *paces        // of the alert channels
 
 	// Owned by Run's goroutine.
 	lanes   map[string]*lane
@@ -79,6 +89,7 @@ type Service struct {
 	sending int  // under way
 	starved bool // the last claim was full: there may be more
 	failing bool // the database did not answer last time
+	timer   *time.Timer
 }
 
 // ending tells Run that a telling is over.
@@ -102,11 +113,14 @@ func New(opt Options) *Service {
 	if opt.Shown == nil {
 		opt.Shown = func() (time.Time, bool) { return time.Time{}, true }
 	}
+	if opt.Policy == (domain.TellPolicy{}) {
+		opt.Policy = domain.DefaultTellPolicy
+	}
 	opt.BaseURL = strings.TrimRight(opt.BaseURL, "/")
 	s := &Service{
 		opt: opt, log: opt.Logger.With("component", "alerting"),
 		senders: map[string]Sender{}, lanes: map[string]*lane{},
-		nudge: make(chan struct{}, 1), ended: make(chan ending, maxSends),
+		nudge: make(chan struct{}, 1), ended: make(chan ending, maxSends), paces: newPaces(),
 	}
 	for _, sender := range opt.Senders {
 		s.senders[sender.Channel()] = sender
@@ -131,8 +145,8 @@ func (s *Service) Run(ctx context.Context) error {
 	// Sends outlive ctx by the grace, so that what was told gets recorded.
 	sendCtx, cancelSends := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelSends()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	s.timer = time.NewTimer(0)
+	defer s.timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -140,9 +154,8 @@ func (s *Service) Run(ctx context.Context) error {
 			return nil
 		case <-s.nudge:
 			s.pump(ctx)
-		case <-timer.C:
+		case <-s.timer.C:
 			s.pump(ctx)
-			timer.Reset(s.opt.PollInterval)
 		case e := <-s.ended:
 			s.settle(ctx, e)
 			if s.starved && s.held() <= maxHeld/2 {
@@ -155,11 +168,26 @@ func (s *Service) Run(ctx context.Context) error {
 
 func (s *Service) held() int { return s.waiting + s.sending }
 
-// pump moves events to deliveries and deliveries into the lanes.
+// pump counts events in incidents, makes deliveries of incidents, and moves those
+// into the lanes. It sets the timer to when it is to be called again.
 func (s *Service) pump(ctx context.Context) {
-	n, err := s.opt.Store.ExpandAlertEvents(ctx, expandBatch, s.opt.Operators.expand)
+	again := s.opt.PollInterval
+	defer func() { s.timer.Reset(again) }()
+	// Rules that are looked for write events, which are counted next.
+	if found, err := s.opt.Store.EvaluateAlertRules(ctx); err != nil {
+		s.storeFailed(ctx, "evaluate alert rules", err)
+		return
+	} else if found {
+		defer s.Nudge() // others may be due as well
+	}
+	n, err := s.opt.Store.ExpandAlertEvents(ctx, expandBatch, s.group)
 	if err != nil {
 		s.storeFailed(ctx, "expand alert events", err)
+		return
+	}
+	told, wait, err := s.opt.Store.TellIncidents(ctx, tellBatch, s.tell)
+	if err != nil {
+		s.storeFailed(ctx, "tell incidents", err)
 		return
 	}
 	room := maxHeld - s.held()
@@ -183,7 +211,10 @@ func (s *Service) pump(ctx context.Context) {
 			break // the database is slow or gone: the other claims run out by themselves
 		}
 	}
-	if n == expandBatch || s.starved && s.held() <= maxHeld/2 {
+	if wait > 0 {
+		again = min(again, wait)
+	}
+	if n == expandBatch || told == tellBatch || s.starved && s.held() <= maxHeld/2 {
 		s.Nudge() // there is more, and room for it
 	}
 	s.forgetLanes(now)
@@ -199,10 +230,20 @@ func (s *Service) storeFailed(ctx context.Context, step string, err error) {
 // admit puts a claimed delivery into its lane, or puts it off. Its error is
 // the database's.
 func (s *Service) admit(ctx context.Context, due store.DueDelivery, now time.Time) error {
-	j := job{due: due, notice: newNotice(due, s.opt.BaseURL), claimedAt: now}
+	j := job{due: due, notice: newNotice(due, &s.opt), claimedAt: now}
 	var known bool
 	if j.sender, known = s.senders[due.Delivery.Channel]; !known {
 		return s.record(ctx, j, Permanent(errNotConfigured(due.Delivery.Channel)))
+	}
+	if due.Delivery.ChannelID != 0 {
+		c, err := s.open(due.Channel)
+		if err != nil {
+			return s.record(ctx, j, err)
+		}
+		j.notice.Channel = c
+		if wait := s.paces.take(c.ID, c.Kind, len(s.opt.Living()), now); wait > 0 {
+			return s.putOff(ctx, j, wait, "not tried yet: the channel takes no more messages now")
+		}
 	}
 	name := due.Delivery.Channel + " " + j.sender.Lane(j.notice)
 	l := s.lanes[name]
@@ -216,7 +257,7 @@ func (s *Service) admit(ctx context.Context, due store.DueDelivery, now time.Tim
 		return s.record(ctx, j, errClosed(l))
 	case l.full():
 		l.deferred++
-		return s.putOff(ctx, j, crowdedWait(l.drain()), "not tried yet: many deliveries wait for the same receiver")
+		return s.putOff(ctx, j, fullLaneWait(l.drain()), "not tried yet: many deliveries wait for the same receiver")
 	default:
 		l.add(j)
 		s.waiting++
@@ -229,6 +270,9 @@ func (s *Service) settle(ctx context.Context, e ending) {
 	s.sending--
 	now := time.Now()
 	l := e.job.lane
+	if c := e.job.notice.Channel; c != nil && e.err != nil {
+		s.paces.pause(c.ID, now, min(sendErrorOf(e.err).RetryAfter, maxRetryAfter))
+	}
 	before := l.misses
 	l.ended(e.err, e.took, now)
 	if l.misses < closeAfter && before >= closeAfter {
@@ -277,6 +321,13 @@ func (s *Service) startSends(ctx context.Context) {
 				// would tell it at the same time. It comes again by itself.
 				l.sending--
 				continue
+			}
+			if c := j.notice.Channel; c != nil {
+				if wait := s.paces.paused(c.ID, now); wait > 0 {
+					l.sending--
+					_ = s.putOff(ctx, j, wait, "not tried yet: the receiver asked to wait") // logged; its claim runs out
+					continue
+				}
 			}
 			s.sending++
 			go s.send(ctx, j) // ends within the sender's timeout; Run waits for it in stop

@@ -2,6 +2,9 @@ package alerting
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -10,8 +13,8 @@ import (
 type Language string
 
 const (
-	English Language = "en"
-	Chinese Language = "zh"
+	English Language = domain.LanguageEnglish
+	Chinese Language = domain.LanguageChinese
 )
 
 // ParseLanguage reads a setting; empty means English.
@@ -36,33 +39,178 @@ func (t text) in(l Language) string {
 	return t.en
 }
 
+// noun is something that is counted: one of it and several in English, and with its
+// measure word in Chinese.
+type noun struct{ one, many, zh string }
+
+var (
+	events = noun{"event", "events", "次"}
+	jobs   = noun{"job", "jobs", "个任务"}
+	runs   = noun{"run", "runs", "次"}
+	tries  = noun{"attempt", "attempts", "次尝试"}
+	times  = noun{"time", "times", "次"}
+)
+
+// of is n of them in words.
+func (w noun) of(l Language, n int64) string { return w.count(l, n, strconv.FormatInt(n, 10)) }
+
+// count is of with a number that is written otherwise, such as "1000+".
+func (w noun) count(l Language, n int64, number string) string {
+	switch {
+	case l == Chinese:
+		return " " + number + " " + w.zh
+	case n == 1:
+		return number + " " + w.one
+	}
+	return number + " " + w.many
+}
+
 var titles = map[domain.AlertKind]text{
-	domain.AlertRunFailed:   {"Failed: %s", "执行失败：%s"},
-	domain.AlertRunTimedOut: {"Timed out: %s", "执行超时：%s"},
-	domain.AlertRunLost:     {"Outcome unknown: %s", "执行结果未知：%s"},
-	domain.AlertRunMissed:   {"Never started: %s", "未能执行：%s"},
-	domain.AlertNoExecutor:  {"No executor online: %s", "没有在线的执行器：%s"},
-	domain.AlertTest:        {"Test message: %s", "测试消息：%s"},
-	domain.AlertClockJump:   {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
-	domain.AlertRollback:    {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
-	domain.AlertFlapping:    {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
-	domain.AlertSetAside:    {"A row in the database cannot be used%s", "数据库中有无法使用的记录%s"},
+	domain.AlertRunFailed:    {"Failed: %s", "执行失败：%s"},
+	domain.AlertRunTimedOut:  {"Timed out: %s", "执行超时：%s"},
+	domain.AlertRunLost:      {"Outcome unknown: %s", "执行结果未知：%s"},
+	domain.AlertRunMissed:    {"Never started: %s", "未能执行：%s"},
+	domain.AlertNoExecutor:   {"No executor online: %s", "没有在线的执行器：%s"},
+	domain.AlertTest:         {"Test message: %s", "测试消息：%s"},
+	domain.AlertRunLate:      {"Late: %s", "未按时开始：%s"},
+	domain.AlertRunLong:      {"Runs for long: %s", "执行时间过长：%s"},
+	domain.AlertJobAbsent:    {"No success for long: %s", "长时间没有成功执行：%s"},
+	domain.AlertRunSucceeded: {"Succeeded: %s", "执行成功：%s"},
+	domain.AlertRecovered:    {"Recovered: %s", "已恢复：%s"},
+	domain.AlertClockJump:    {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
+	domain.AlertRollback:     {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
+	domain.AlertFlapping:     {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
+	domain.AlertOverload:     {"More is due than can be sent out%s", "到期任务超出派发能力%s"},
+	domain.AlertSetAside:     {"A row in the database cannot be used%s", "数据库中有无法使用的记录%s"},
 }
 
 // Title is one line: what happened, to which job.
 func (n *Notice) Title(l Language) string {
-	t, ok := titles[n.Event.Kind]
+	t, ok := titles[n.Kind()]
 	if !ok {
 		t = text{"Alert: %s", "告警：%s"}
 	}
-	if n.Event.Kind.Platform() {
+	if n.Kind().Platform() {
 		return fmt.Sprintf(t.in(l), "")
 	}
-	return fmt.Sprintf(t.in(l), n.JobName())
+	if n.Event.Kind == domain.AlertTest && n.Channel != nil {
+		return fmt.Sprintf(t.in(l), n.Channel.Name)
+	}
+	if n.Over() && n.Incident.Kind.Platform() {
+		return strings.TrimRight(fmt.Sprintf(t.in(l), ""), " :：")
+	}
+	return fmt.Sprintf(t.in(l), n.subject(l))
 }
 
-// Summary says in a sentence or two what happened and what follows from it.
+// subject is whom it is about.
+func (n *Notice) subject(l Language) string {
+	switch {
+	case !n.Several():
+		name := n.JobName()
+		if n.Incident != nil && n.Incident.Events > 1 {
+			name += fmt.Sprintf(text{" (%s)", "（共%s）"}.in(l), runs.of(l, n.Incident.Events))
+		}
+		return name
+	case len(n.Incident.Jobs) == 1:
+		return fmt.Sprintf(text{"executor %s", "执行器 %s"}.in(l), n.executorName())
+	default:
+		return fmt.Sprintf(text{"%s of executor %s", "执行器 %[2]s 的%[1]s"}.in(l), jobs.count(l, int64(len(n.Incident.Jobs)), n.jobCount()), n.executorName())
+	}
+}
+
+// jobCount is how many jobs an incident is about.
+func (n *Notice) jobCount() string {
+	count := strconv.Itoa(len(n.Incident.Jobs))
+	if len(n.Incident.Jobs) >= domain.MaxIncidentJobs {
+		count += "+"
+	}
+	return count
+}
+
+// Summary says in a few sentences what happened and what follows from it.
 func (n *Notice) Summary(l Language) string {
+	switch {
+	case n.Incident == nil:
+		return n.eventSummary(l)
+	case n.Over():
+		return n.overSummary(l)
+	case n.Several():
+		return n.severalSummary(l)
+	}
+	out := n.eventSummary(l)
+	if n.Incident.Events > 1 {
+		out += text{" ", ""}.in(l) + fmt.Sprintf(text{
+			"It has happened %s since %s; this is about the last one.", "自 %[2]s 以来已发生%[1]s，以下为最近一次的信息。",
+		}.in(l), times.of(l, n.Incident.Events), n.clock(n.Incident.OpenedAt))
+	}
+	return out
+}
+
+func (n *Notice) overSummary(l Language) string {
+	i := n.Incident
+	var out string
+	switch {
+	case i.ResolvedBy != "":
+		out = fmt.Sprintf(text{"%s has ended it at %s.", "%s 于 %s 将其标记为已解决。"}.in(l), i.ResolvedBy, n.clock(i.ResolvedAt))
+	case i.Kind == domain.AlertNoExecutor:
+		out = fmt.Sprintf(text{"Instances are online again, since %s at the latest.", "实例已重新上线（不晚于 %s）。"}.in(l), n.clock(i.ResolvedAt))
+	default:
+		out = fmt.Sprintf(text{"A run has succeeded since, before %s.", "此后已有执行成功（不晚于 %s）。"}.in(l), n.clock(i.ResolvedAt))
+	}
+	return out + text{" ", ""}.in(l) + fmt.Sprintf(text{
+		"It had begun at %s: %s, %s in all.", "该事件始于 %s：%s，共%s。",
+	}.in(l), n.clock(i.OpenedAt), n.what(l), events.of(l, i.Events))
+}
+
+func (n *Notice) severalSummary(l Language) string {
+	i := n.Incident
+	var out string
+	switch i.Kind {
+	case domain.AlertNoExecutor:
+		out = fmt.Sprintf(text{
+			"Jobs are due, but no instance of executor %s is online to run them.", "有任务已到触发时间，但执行器 %s 没有任何实例在线。",
+		}.in(l), n.executorName())
+	case domain.AlertRunSucceeded:
+		out = fmt.Sprintf(text{"Runs of several jobs of executor %s have succeeded.", "执行器 %s 的多个任务执行成功。"}.in(l), n.executorName())
+	default:
+		out = fmt.Sprintf(text{
+			"Many jobs of executor %s are in the same trouble: %s.", "执行器 %s 的多个任务出现同样的问题：%s。",
+		}.in(l), n.executorName(), n.what(l))
+	}
+	names, more := i.Names()
+	list := strings.Join(names, text{", ", "、"}.in(l))
+	if more > 0 {
+		list += fmt.Sprintf(text{" and %d more", " 等，另有 %d 个"}.in(l), more)
+	}
+	return out + text{" ", ""}.in(l) + fmt.Sprintf(text{
+		"%s of %s since %s: %s.", "自 %[3]s 以来共%[1]s，涉及%[2]s：%[4]s。",
+	}.in(l), events.of(l, i.Events), jobs.count(l, int64(len(i.Jobs)), n.jobCount()), n.clock(i.OpenedAt), list)
+}
+
+// what is the incident's kind in words.
+func (n *Notice) what(l Language) string {
+	words, ok := kindWords[n.Incident.Kind]
+	if !ok {
+		return string(n.Incident.Kind)
+	}
+	return words.in(l)
+}
+
+var kindWords = map[domain.AlertKind]text{
+	domain.AlertRunFailed: {"runs failed", "执行失败"}, domain.AlertRunTimedOut: {"runs timed out", "执行超时"},
+	domain.AlertRunLost: {"runs whose outcome is unknown", "执行结果未知"}, domain.AlertRunMissed: {"runs never started", "未能执行"},
+	domain.AlertNoExecutor: {"no instance was online", "没有在线的实例"}, domain.AlertRunLate: {"runs were late", "未按时开始"},
+	domain.AlertRunLong: {"runs took too long", "执行时间过长"}, domain.AlertJobAbsent: {"no run succeeded", "没有成功的执行"},
+	domain.AlertRunSucceeded: {"runs succeeded", "执行成功"},
+}
+
+func (n *Notice) clock(t time.Time) string {
+	zone := n.Zone()
+	return t.In(zone).Format("2006-01-02 15:04:05") + " " + zone.String()
+}
+
+// eventSummary is the summary of a single event.
+func (n *Notice) eventSummary(l Language) string {
 	attempts := 1
 	if n.Execution != nil {
 		attempts = n.Execution.Attempt
@@ -77,9 +225,9 @@ func (n *Notice) Summary(l Language) string {
 		}
 		if attempts > 1 {
 			return fmt.Sprintf(text{
-				"The run failed for good, after %d attempts. It will not be tried again.",
-				"本次执行在 %d 次尝试后最终失败，不会再重试。",
-			}.in(l), attempts)
+				"The run failed for good, after %s. It will not be tried again.",
+				"本次执行在%s后最终失败，不会再重试。",
+			}.in(l), tries.of(l, int64(attempts)))
 		}
 		return text{"The run failed. It will not be tried again.", "本次执行失败，不会再重试。"}.in(l)
 	case domain.AlertRunTimedOut:
@@ -95,11 +243,19 @@ func (n *Notice) Summary(l Language) string {
 	case domain.AlertRunMissed:
 		if n.Event.Missed > 1 {
 			return fmt.Sprintf(text{
-				"%d runs of the job never started. What follows is about the last one of them.",
-				"该任务有 %d 次执行未能开始，以下为其中最后一次的信息。",
-			}.in(l), n.Event.Missed)
+				"%s of the job never started. What follows is about the last one of them.",
+				"该任务有%s执行未能开始，以下为其中最后一次的信息。",
+			}.in(l), runs.of(l, int64(n.Event.Missed)))
 		}
 		return text{"The run never started.", "本次执行未能开始。"}.in(l)
+	case domain.AlertRunLate:
+		return text{"The run is due and has not started.", "本次执行已到计划时间，但尚未开始。"}.in(l) + n.waitsFor(l)
+	case domain.AlertRunLong:
+		return text{"The run has been running for longer than it should.", "本次执行的运行时间超出预期。"}.in(l)
+	case domain.AlertJobAbsent:
+		return text{"No run of the job has succeeded for longer than its rule allows.", "该任务没有成功执行的时间已超过规则允许的时长。"}.in(l)
+	case domain.AlertRunSucceeded:
+		return text{"The run has succeeded.", "本次执行成功。"}.in(l)
 	case domain.AlertNoExecutor:
 		return fmt.Sprintf(text{
 			"The job is due, but no instance of executor %s is online to run it.",
@@ -120,6 +276,11 @@ func (n *Notice) Summary(l Language) string {
 			"They register and end again within seconds, over and over. They are let in less often until that stops; runs that they were given may be lost. Look at the application's log: it probably crashes after its start.",
 			"这些进程注册后几秒内又退出，如此反复。在恢复正常之前系统会限制其接入频率，已派发给它们的执行可能会丢失。请查看应用日志，很可能是启动后崩溃。",
 		}.in(l)
+	case domain.AlertOverload:
+		return text{
+			"Runs start late: those of tenants that fill the memory are planned later, and none is lost. See whose executors are full or away, then the load of the database and the nodes, and which tenant's jobs have become so many.",
+			"执行将延迟开始：占满内存的租户的任务会推迟计划，不会丢失。请先检查哪些执行器已满载或离线，再检查数据库与各节点的负载，以及哪个租户的任务激增。",
+		}.in(l)
 	case domain.AlertSetAside:
 		return text{
 			"It was set aside, and everything else goes on: a run has ended as failed, or a job does not fire until its row is put right. Somebody may have changed the database by hand, a copy may be incomplete, or this is a fault of Carillon; the node's log has more.",
@@ -133,6 +294,25 @@ func (n *Notice) Summary(l Language) string {
 	default:
 		return string(n.Event.Kind)
 	}
+}
+
+// waitReasons says what a run that has not started waits for.
+var waitReasons = map[domain.Reason]text{
+	domain.ReasonWaitSlot:     {"It waits for an earlier run of its job to end.", "正在等待该任务的上一次执行结束。"},
+	domain.ReasonWaitLimit:    {"It waits because its executor or its tenant runs as many as it may.", "执行器或租户的并发数已达上限，正在排队。"},
+	domain.ReasonWaitInstance: {"It waits for an instance: none is online, or all are full.", "正在等待实例：没有在线的实例，或所有实例都已满载。"},
+	domain.ReasonMaintenance:  {"It waits for the end of the maintenance.", "正在等待维护结束。"},
+}
+
+// waitsFor is empty when it has moved on, or nothing keeps it.
+func (n *Notice) waitsFor(l Language) string {
+	if n.Execution == nil || n.Execution.State != domain.Due {
+		return ""
+	}
+	if why, ok := waitReasons[n.Execution.Reason]; ok {
+		return text{" ", ""}.in(l) + why.in(l)
+	}
+	return ""
 }
 
 func (n *Notice) executorName() string {
@@ -164,7 +344,7 @@ var stateNames = map[domain.State]text{
 	domain.Cancelling: {"cancelling", "取消中"}, domain.RetryWait: {"waiting for its retry", "等待重试"},
 	domain.Succeeded: {"succeeded", "成功"}, domain.Failed: {"failed", "失败"}, domain.TimedOut: {"timed out", "超时"},
 	domain.Cancelled: {"cancelled", "已取消"}, domain.Lost: {"lost", "结果未知"}, domain.Missed: {"missed", "已错过"},
-	domain.Discarded: {"discarded", "已丢弃"}, domain.Excluded: {"excluded by a calendar", "被日历排除"},
+	domain.Discarded: {"discarded", "已丢弃"}, domain.Excluded: {"excluded", "被排除"},
 }
 
 // StateName returns a state's name for people.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
+	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -14,11 +16,11 @@ import (
 func TestAPIKeys(t *testing.T) {
 	w := newWorld(t)
 	created := w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": " deploy ", "role": "operator"}).is(201).golden("api_key_created")
-	key := into[CreatedAPIKey](created)
+	key := into[access.CreatedAPIKey](created)
 	w.bearers["key"] = key.Secret
 	me := into[Me](w.call("key", "GET", "/me", nil).is(200))
 	require.Equal(t, "api_key", me.Kind)
-	require.Equal(t, []string{"read", "operate", "call"}, me.Permissions)
+	require.Equal(t, []string{"read", "operate", "call", "timer"}, me.Permissions)
 	require.Equal(t, "key:deploy", me.User.Username)
 	require.Equal(t, "acme", me.Tenant.Name)
 	require.Len(t, me.Tenants, 1)
@@ -28,10 +30,10 @@ func TestAPIKeys(t *testing.T) {
 
 	list := w.call("acme/admin", "GET", "/api-keys", nil).is(200)
 	require.NotContains(t, string(list.body), key.Secret)
-	require.Len(t, into[web.Page[APIKey]](list).Items, 1)
+	require.Len(t, into[web.Page[access.APIKey]](list).Items, 1)
 	w.call("acme/admin", "DELETE", "/api-keys/"+key.ID, nil).is(204)
 	w.call("key", "GET", "/me", nil).problem(401, "unauthenticated")
-	require.Empty(t, into[web.Page[APIKey]](w.call("acme/admin", "GET", "/api-keys", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[access.APIKey]](w.call("acme/admin", "GET", "/api-keys", nil).is(200)).Items)
 
 	for name, body := range map[string]map[string]any{
 		"past expiry":  {"name": "x", "role": "viewer", "expiresAt": "2020-01-01T00:00:00Z"},
@@ -43,14 +45,14 @@ func TestAPIKeys(t *testing.T) {
 		})
 	}
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	key = into[CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "viewer", "expiresAt": expires.Format(time.RFC3339)}).is(201))
+	key = into[access.CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "viewer", "expiresAt": expires.Format(time.RFC3339)}).is(201))
 	require.Equal(t, web.Instant(expires), *key.ExpiresAt)
 }
 
 func TestUsers(t *testing.T) {
 	w := newWorld(t)
 	admin := "acme/admin"
-	created := into[UserWithPassword](w.call(admin, "POST", "/users", map[string]any{"username": "Ann", "role": "viewer", "password": "a long password"}).is(201))
+	created := into[access.UserWithPassword](w.call(admin, "POST", "/users", map[string]any{"username": "Ann", "role": "viewer", "password": "a long password"}).is(201))
 	require.Equal(t, "ann", created.Username)
 	require.Empty(t, created.Password, "it was not generated")
 	w.call(admin, "POST", "/users", map[string]any{"username": "ann", "role": "viewer"}).problem(409, "conflict")
@@ -62,7 +64,7 @@ func TestUsers(t *testing.T) {
 	w.call("ann", "POST", "/jobs", map[string]any{}).problem(403, "permission_denied")
 
 	path := "/users/" + created.ID
-	require.Equal(t, "editor", into[UserWithPassword](w.call(admin, "PATCH", path, map[string]any{"role": "editor"}).is(200)).Role)
+	require.Equal(t, "editor", into[access.UserWithPassword](w.call(admin, "PATCH", path, map[string]any{"role": "editor"}).is(200)).Role)
 	require.Equal(t, "editor", into[Me](w.call("ann", "GET", "/me", nil).is(200)).User.Role, "at once")
 
 	w.call(admin, "PATCH", path, map[string]any{"disabled": true}).is(200)
@@ -70,14 +72,14 @@ func TestUsers(t *testing.T) {
 	login("a long password").problem(401, "unauthenticated")
 	w.call(admin, "PATCH", path, map[string]any{"disabled": false}).is(200)
 
-	reset := into[UserWithPassword](w.call(admin, "PATCH", path, map[string]any{"password": ""}).is(200))
+	reset := into[access.UserWithPassword](w.call(admin, "PATCH", path, map[string]any{"password": ""}).is(200))
 	require.NotEmpty(t, reset.Password)
 	require.True(t, into[Login](login(reset.Password).is(200)).User.MustChangePassword)
 
 	w.call(admin, "DELETE", path, nil).is(204)
 	login(reset.Password).problem(401, "unauthenticated")
 	w.call(admin, "GET", "/users", nil).is(200)
-	for _, u := range into[web.Page[User]](w.call(admin, "GET", "/users", nil).is(200)).Items {
+	for _, u := range into[web.Page[access.User]](w.call(admin, "GET", "/users", nil).is(200)).Items {
 		require.NotEqual(t, "ann", u.Username)
 	}
 	for name, body := range map[string]map[string]any{
@@ -137,7 +139,7 @@ func TestInvitation(t *testing.T) {
 	invite := func(name string) answer {
 		return w.call("acme/admin", "POST", "/invitations", map[string]any{"username": name, "role": "operator"})
 	}
-	one, none := into[Invitation](invite("Beta-Viewer").is(201)), into[Invitation](invite("nobody-at-all").is(201))
+	one, none := into[access.Invitation](invite("Beta-Viewer").is(201)), into[access.Invitation](invite("nobody-at-all").is(201))
 	require.Equal(t, "beta-viewer", one.Username)
 	none.ID, none.Username, none.CreatedAt, none.ExpiresAt = one.ID, one.Username, one.CreatedAt, one.ExpiresAt
 	require.Equal(t, one, none, "a name that nobody has is answered the same")
@@ -147,10 +149,10 @@ func TestInvitation(t *testing.T) {
 	invite("acme-viewer").problem(409, "conflict")
 	invite("no name").problem(422, "validation_failed")
 
-	mine := into[web.Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200).golden("my_invitations"))
+	mine := into[web.Page[access.MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200).golden("my_invitations"))
 	require.Len(t, mine.Items, 1)
 	require.Equal(t, "acme", mine.Items[0].Tenant.Name)
-	require.Empty(t, into[web.Page[MyInvitation]](w.call("beta/editor", "GET", "/me/invitations", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[access.MyInvitation]](w.call("beta/editor", "GET", "/me/invitations", nil).is(200)).Items)
 	accept := "/me/invitations/" + one.ID + "/accept"
 	w.call("beta/admin", "POST", accept, nil).problem(404, "not_found")
 	w.call("acme/admin", "POST", accept, nil).problem(404, "not_found")
@@ -172,22 +174,22 @@ func TestInvitation(t *testing.T) {
 	// The name that nobody has cannot be claimed by making it.
 	w.call("beta/admin", "POST", "/users", map[string]any{"username": "nobody-at-all", "role": "viewer", "password": "late but welcome"}).is(201)
 	w.bearers["late"] = into[Login](w.call("", "POST", "/auth/login", map[string]any{"username": "nobody-at-all", "password": "late but welcome"}).is(200)).AccessToken
-	require.Empty(t, into[web.Page[MyInvitation]](w.call("late", "GET", "/me/invitations", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[access.MyInvitation]](w.call("late", "GET", "/me/invitations", nil).is(200)).Items)
 }
 
 func TestInvitationsThatAreNotAccepted(t *testing.T) {
 	w := newWorld(t)
-	invite := func(by, name string) Invitation {
-		return into[Invitation](w.call(by, "POST", "/invitations", map[string]any{"username": name, "role": "admin"}).is(201))
+	invite := func(by, name string) access.Invitation {
+		return into[access.Invitation](w.call(by, "POST", "/invitations", map[string]any{"username": name, "role": "admin"}).is(201))
 	}
 	open := func() int {
-		return len(into[web.Page[Invitation]](w.call("acme/admin", "GET", "/invitations", nil).is(200)).Items)
+		return len(into[web.Page[access.Invitation]](w.call("acme/admin", "GET", "/invitations", nil).is(200)).Items)
 	}
 
 	declined := invite("acme/admin", "beta-viewer")
 	w.call("beta/viewer", "POST", "/me/invitations/"+declined.ID+"/decline", nil).is(204)
 	w.call("beta/viewer", "POST", "/me/invitations/"+declined.ID+"/accept", nil).problem(404, "not_found")
-	require.Empty(t, into[web.Page[MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200)).Items)
+	require.Empty(t, into[web.Page[access.MyInvitation]](w.call("beta/viewer", "GET", "/me/invitations", nil).is(200)).Items)
 	require.Equal(t, 1, open(), "the tenant does not learn that there is somebody who declined")
 
 	taken := invite("acme/admin", "beta-editor")
@@ -196,13 +198,13 @@ func TestInvitationsThatAreNotAccepted(t *testing.T) {
 	w.call("beta/editor", "POST", "/me/invitations/"+taken.ID+"/accept", nil).problem(404, "not_found")
 
 	// Who loses the right to invite takes his invitations along.
-	second := into[UserWithPassword](w.call("acme/admin", "POST", "/users", map[string]any{"username": "second", "role": "admin", "password": "a password of my own"}).is(201))
+	second := into[access.UserWithPassword](w.call("acme/admin", "POST", "/users", map[string]any{"username": "second", "role": "admin", "password": "a password of my own"}).is(201))
 	w.bearers["second"] = into[Login](w.call("", "POST", "/auth/login", map[string]any{"username": "second", "password": "a password of my own"}).is(200)).AccessToken
 	stale := invite("second", "beta-operator")
 	w.call("acme/admin", "PATCH", "/users/"+second.ID, map[string]any{"role": "viewer"}).is(200)
 	w.call("beta/operator", "POST", "/me/invitations/"+stale.ID+"/accept", nil).problem(404, "not_found")
 
-	key := into[CreatedAPIKey](w.call("beta/admin", "POST", "/api-keys", map[string]any{"name": "k", "role": "admin"}).is(201))
+	key := into[access.CreatedAPIKey](w.call("beta/admin", "POST", "/api-keys", map[string]any{"name": "k", "role": "admin"}).is(201))
 	w.bearers["key"] = key.Secret
 	w.call("key", "GET", "/me/invitations", nil).problem(403, "permission_denied")
 	refused := w.call("key", "POST", "/invitations", map[string]any{"username": "acme-viewer", "role": "viewer"}).problem(403, "permission_denied")
@@ -216,13 +218,13 @@ func TestInvitationsThatAreNotAccepted(t *testing.T) {
 
 func TestTenants(t *testing.T) {
 	w := newWorld(t)
-	made := into[Tenant](w.call("platform", "POST", "/tenants", map[string]any{"name": "gamma"}).is(201))
+	made := into[tenant.Tenant](w.call("platform", "POST", "/tenants", map[string]any{"name": "gamma"}).is(201))
 	require.Equal(t, "gamma", made.Name)
 	w.call("platform", "POST", "/tenants", map[string]any{"name": "gamma"}).problem(409, "conflict")
 	for _, name := range []string{"Gamma", "1gamma", "ga mma", "-x", "x-", "123", "a/b"} {
 		w.call("platform", "POST", "/tenants", map[string]any{"name": name}).problem(422, "validation_failed")
 	}
-	require.Len(t, into[web.Page[Tenant]](w.call("platform", "GET", "/tenants", nil).is(200)).Items, 4)
+	require.Len(t, into[web.Page[tenant.Tenant]](w.call("platform", "GET", "/tenants", nil).is(200)).Items, 4)
 }
 
 func TestJoinTokens(t *testing.T) {

@@ -9,10 +9,18 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
+	"github.com/carillon-sched/carillon/admin/internal/api/alert"
+	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
+	"github.com/carillon-sched/carillon/admin/internal/api/script"
+	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
+	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -31,15 +39,12 @@ type Runner interface {
 	WaitFinished(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
 }
 
-// Sealer seals secrets before they are stored.
-type Sealer interface {
-	Seal(tenant domain.TenantID, purpose string, id int64, plain []byte) ([]byte, error)
-}
-
 // Store is what the API asks of the database: the nouns, and the transitions
 // that people ask for.
 type Store interface {
 	store.Console
+	store.Timers
+	Maintenances(ctx context.Context) (domain.Maintenances, error)
 	CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error)
 	RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error)
 	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
@@ -52,7 +57,7 @@ type Store interface {
 type Deps struct {
 	Store   Store
 	Auth    *auth.Service
-	Secrets Sealer
+	Secrets web.Sealer
 	// SignScript signs revisions of scripts with the private half of ScriptKey.
 	SignScript store.SignFunc
 	ScriptKey  ed25519.PublicKey
@@ -70,15 +75,33 @@ type Deps struct {
 	FollowCalendar func(ctx context.Context, id domain.CalendarID)
 	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
 	JobsChanged func()
-	// CallJob returns the job that calls of a handler belong to.
-	CallJob func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error)
+	// CallJob returns the job that the calls, or the timers, of a handler belong
+	// to, and makes it where there is none.
+	CallJob func(ctx context.Context, executor domain.Executor, handler domain.Handler, kind domain.JobKind) (store.JobView, error)
+	// Held are the partitions that this node plans; nil: none.
+	Held func() []domain.PartitionTerm
+	// TimersSet tells that timers were set or moved, the first of them for this
+	// instant; may be nil.
+	TimersSet func(first time.Time)
+	// Publish sends a message to a broker, by its connection as it is now; permanent: trying again is no use.
+	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
+	// Channels renders and tries alert channels.
+	Channels alert.Channels
 	// Declaration returns what code declares of a job, CodeNotFound if that is not
 	// known. GivenBack tells that a job has become so; both may be nil.
 	Declaration func(ctx context.Context, job store.JobView) (domain.DeclaredJob, error)
 	GivenBack   func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID)
+	// BuiltInChanged lets this node hear, before it returns, of a tenant's changed
+	// policy of callbacks, or first connection; may be nil.
+	BuiltInChanged func(ctx context.Context, tenant domain.TenantID)
 	// Denied tells that there is a new denial, for the sessions that it names;
 	// may be nil.
 	Denied func()
+	// DisabledChanged lets this node hear, before it returns, of an executor or a tenant
+	// that was disabled or enabled; may be nil.
+	DisabledChanged func(ctx context.Context)
+	// Statistics is how long statistics are kept.
+	Statistics store.StatisticsKept
 	// Nodes returns the live nodes; Self is this one's boot id.
 	Nodes func() []domain.Node
 	Self  string
@@ -95,6 +118,9 @@ type Deps struct {
 	Draining, Closing func() bool
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
 	UI http.Handler
+	// Assistant makes what answers assistants at /mcp, from the API that it asks as
+	// they; nil: 404.
+	Assistant func(api http.Handler) Assistant
 	// Metrics is where request metrics are registered, and what /metrics shows.
 	Metrics *prometheus.Registry
 	// MetricsElsewhere: another port shows them, and /metrics is not here.
@@ -103,6 +129,8 @@ type Deps struct {
 	Version          string
 	// RunRetention is how long ended runs are kept; 0: not known.
 	RunRetention time.Duration
+	// LogRetention is how long their logs are kept; 0: not known.
+	LogRetention time.Duration
 	// Waits bounds requests that wait or stream.
 	Waits web.Waits
 	// SecureCookies says when cookies are for TLS only.
@@ -110,6 +138,13 @@ type Deps struct {
 	// TrustedProxies are the networks from which X-Forwarded-For, X-Real-IP and
 	// X-Forwarded-Proto are believed; empty: none.
 	TrustedProxies []netip.Prefix
+}
+
+// Assistant answers messages of the Model Context Protocol (docs/adr/0086).
+type Assistant interface {
+	// Serve answers one of a caller who may read. operates: the caller's role may
+	// operate, too.
+	Serve(w http.ResponseWriter, r *http.Request, operates bool)
 }
 
 // API is the HTTP side of a node. It is an http.Handler and starts nothing.
@@ -123,6 +158,9 @@ type API struct {
 func New(deps Deps) (*API, error) {
 	if deps.Denied == nil {
 		deps.Denied = func() {}
+	}
+	if deps.DisabledChanged == nil {
+		deps.DisabledChanged = func(context.Context) {}
 	}
 	if deps.JobsChanged == nil {
 		deps.JobsChanged = func() {}
@@ -149,6 +187,12 @@ func New(deps Deps) (*API, error) {
 	if deps.Metrics == nil {
 		deps.Metrics = prometheus.NewRegistry()
 	}
+	if deps.Held == nil {
+		deps.Held = func() []domain.PartitionTerm { return nil }
+	}
+	if deps.TimersSet == nil {
+		deps.TimersSet = func(time.Time) {}
+	}
 	a := &API{deps: deps, log: deps.Logger.With("component", "api")}
 	a.Server = web.New(web.Options{
 		Document: description(),
@@ -168,36 +212,36 @@ func metricsHandler(r *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
 }
 
-// MetricsAlone is the handler of a port that shows metrics and nothing else.
-func MetricsAlone(r *prometheus.Registry) http.Handler {
+// MetricsOnly is the handler of a port that shows metrics and nothing else.
+func MetricsOnly(r *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metricsHandler(r))
 	return mux
 }
 
 func (a *API) routes() {
+	a.registerNouns()
 	a.registerSession()
-	a.registerAPIKeys()
-	a.registerUsers()
-	a.registerInvitations()
-	a.registerTenants()
 	a.registerExecutors()
 	a.registerHandlers()
 	a.registerJoinTokens()
 	a.registerDenials()
 	a.registerRefusals()
 	a.registerLimits()
-	a.registerQuotas()
+	a.registerMaintenance()
+	a.registerDrains()
+	a.registerRetention()
+	a.registerPurges()
 	a.registerJobs()
 	a.registerJobActions()
 	a.registerProposals()
 	a.registerGiveBack()
 	a.registerSchedules()
-	a.registerCalendars()
-	a.registerScripts()
 	a.registerBackfills()
 	a.registerRuns()
 	a.registerCalls()
+	a.registerStatistics()
+	a.registerOverdue()
 	a.registerExplain()
 	a.registerLogs()
 	a.registerOverview()
@@ -212,6 +256,60 @@ func (a *API) routes() {
 	} else {
 		a.Plain(web.Public, http.MethodGet, "/metrics", gin.WrapH(metricsHandler(a.deps.Metrics)))
 	}
+	if a.deps.Assistant != nil {
+		door := a.deps.Assistant(a)
+		a.Mount(web.May(domain.PermRead), "/mcp", func(w http.ResponseWriter, r *http.Request, id auth.Identity) {
+			door.Serve(w, r, id.May(domain.PermOperate))
+		})
+	}
 	a.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")
 	a.ServeDocument(a.deps.UI != nil)
+}
+
+// registerNouns adds the operations of the packages below this one.
+func (a *API) registerNouns() {
+	d := &a.deps
+	changed := builtin.Within(d.BuiltInChanged)
+	access.Register(a.Server, access.Deps{Store: d.Store, Auth: d.Auth, NewID: d.NewID, Now: d.Now, Log: a.log})
+	tenant.Register(a.Server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, DisabledChanged: d.DisabledChanged, Log: a.log})
+	calendar.Register(a.Server, calendar.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, FollowCalendar: d.FollowCalendar, Log: a.log})
+	script.Register(a.Server, script.Deps{
+		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: a.log,
+	})
+	builtin.Register(a.Server, builtin.Deps{Store: d.Store, Secrets: d.Secrets, NewID: d.NewID, Publish: d.Publish, Changed: changed, Log: a.log})
+	alert.Register(a.Server, alert.Deps{Store: d.Store, Secrets: d.Secrets, Channels: d.Channels, NewID: d.NewID, Now: d.Now, Log: a.log})
+	timer.Register(a.Server, timer.Deps{
+		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Log: a.log,
+	})
+}
+
+// APIVersion is the version of the document, apart from the server's.
+const APIVersion = "1.0.0"
+
+// description is what the document says beside operations and schemas.
+func description() *huma.OpenAPI {
+	return &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Carillon", Version: APIVersion,
+			Description: "Jobs, runs and executors. Errors are application/problem+json with a stable code; ids are strings; instants are RFC 3339 UTC with milliseconds; lists are paged by cursor.",
+			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+		},
+		// Whoever reads it has it from the server that it speaks of.
+		Servers: []*huma.Server{{URL: "/", Description: "The server that this document comes from"}},
+		Components: &huma.Components{
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"bearer":        {Type: "http", Scheme: "bearer", Description: "An access token from POST /api/v1/auth/login, or an API key (ck_…)."},
+				"refreshCookie": {Type: "apiKey", In: "cookie", Name: refreshCookie, Description: "Set by login, exchanged by refresh; scripts in pages cannot read it."},
+			},
+		},
+		Tags: []*huma.Tag{
+			{Name: "session", Description: "Log in, and who am I"}, {Name: "jobs", Description: "Definitions and schedules"},
+			{Name: "runs", Description: "What ran, runs and will run"}, {Name: "executors", Description: "Applications and their processes"},
+			{Name: "calls", Description: "Handlers, called by programs"}, {Name: "timers", Description: "Single runs at an instant, set by programs"}, {Name: "statistics", Description: "How runs have ended, by time"}, {Name: "maintenance", Description: "Times in which nothing starts: of the cluster, a tenant, an executor"}, {Name: "retention", Description: "How long ended runs are kept, and their deletion by hand"}, {Name: "calendars", Description: "Days and windows without fires"}, {Name: "connections", Description: "Brokers that messages are published to"},
+			{Name: "alerts", Description: "What is told, to whom, and what became of it"},
+			{Name: "scripts", Description: "What agents run"}, {Name: "access", Description: "Users, API keys, join tokens"}, {Name: "system", Description: "The tenant and the cluster at a glance"},
+			{Name: "platform", Description: "All tenants"},
+		},
+	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -75,34 +76,24 @@ func (a *API) registerBackfills() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/backfills/{id}", ID: "get-backfill", Tag: "jobs", Summary: "One backfill",
 		Description: "How far it is: runs written, ended and still to come.",
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Backfill }, error) {
-		bid, err := domain.ParseID[domain.BackfillID](in.ID)
-		if err != nil {
-			return nil, err
-		}
-		b, err := a.deps.Store.FindBackfill(ctx, id.Tenant, bid)
-		if err != nil {
-			return nil, err
-		}
-		return &struct{ Body Backfill }{backfillOf(b)}, nil
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Backfill }, error) {
+		b, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindBackfill)
+		return web.AnswerOf(b, err, backfillOf)
 	})
 	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/backfills/{id}/cancel", ID: "cancel-backfill", Tag: "jobs", Summary: "Write no more runs of a backfill",
 		Description: "Those that are under way go on.", Errors: []int{http.StatusConflict},
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Backfill }, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Backfill }, error) {
 		bid, err := domain.ParseID[domain.BackfillID](in.ID)
 		if err != nil {
 			return nil, err
 		}
 		b, err := a.deps.Store.CancelBackfill(ctx, id.Tenant, bid, "cancelled by "+id.Actor())
-		if err != nil {
-			return nil, err
-		}
-		return &struct{ Body Backfill }{backfillOf(b)}, nil
+		return web.AnswerOf(b, err, backfillOf)
 	})
 }
 
-func backfillOf(b domain.Backfill) Backfill {
+func backfillOf(b *domain.Backfill) Backfill {
 	out := Backfill{
 		JobID: b.JobID.String(), JobRevision: b.Revision, State: b.State.String(), Scope: string(b.Scope),
 		From: web.Instant(b.From), To: web.Instant(b.To), Concurrency: b.Concurrency,
@@ -124,6 +115,9 @@ func (a *API) backfillJob(ctx context.Context, id auth.Identity, in *backfillInp
 		return nil, err
 	}
 	b, fires, err := a.readBackfill(id, v, &in.Body)
+	if err == nil && b.Scope != domain.BackfillAll {
+		err = a.knowsMissing(ctx, &b)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +130,17 @@ func (a *API) backfillJob(ctx context.Context, id auth.Identity, in *backfillInp
 		return nil, err
 	}
 	a.log.Info("backfill requested", "tenant_id", id.Tenant, "job_id", v.ID, "backfill_id", b.ID, "fires", b.Planned, "by", id.Actor())
-	return &backfillOutput{Status: http.StatusCreated, Body: backfillOf(b)}, nil
+	return &backfillOutput{Status: http.StatusCreated, Body: backfillOf(&b)}, nil
+}
+
+// knowsMissing refuses a range of which runs may have been deleted: they would be
+// taken for missing, and run again.
+func (a *API) knowsMissing(ctx context.Context, b *domain.Backfill) error {
+	rule, err := a.deps.Store.FindRetention(ctx, b.TenantID, b.JobID)
+	if err != nil || !b.From.Before(rule.RunsFrom) {
+		return err
+	}
+	return domain.Invalid("body.from", "is before %s: runs of earlier fire times may have been deleted, so which of them are missing is not known; begin there, or say scope all", web.Instant(rule.RunsFrom))
 }
 
 // readBackfill checks a request and finds the fire times of its range.
@@ -144,7 +148,7 @@ func (a *API) readBackfill(id auth.Identity, v store.JobView, w *BackfillRequest
 	var r reader
 	now := a.deps.Now()
 	b := domain.Backfill{
-		TenantID: id.Tenant, JobID: v.ID, Revision: v.Revision, Scope: orDefault(domain.BackfillScope(w.Scope), domain.BackfillMissing),
+		TenantID: id.Tenant, JobID: v.ID, Revision: v.Revision, Scope: cmp.Or(domain.BackfillScope(w.Scope), domain.BackfillMissing),
 		From: r.Instant("body.from", &w.From), To: r.Instant("body.to", &w.To), Concurrency: max(w.Concurrency, 1),
 		Note: strings.TrimSpace(w.Note), CreatedBy: id.Actor(),
 	}
@@ -185,7 +189,7 @@ func (a *API) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fi
 	if err != nil {
 		return Backfill{}, err
 	}
-	out := backfillOf(b)
+	out := backfillOf(&b)
 	out.State, out.NextFireAt = "dry_run", web.InstantOrNull(fires[0])
 	var r reader
 	plan := compile(&r, "schedule", &v.Spec.Schedule, "")
@@ -221,16 +225,7 @@ func (a *API) listBackfills(ctx context.Context, id auth.Identity, in *listBackf
 	rows, err := a.deps.Store.ListBackfills(ctx, store.ListBackfillsParams{
 		Tenant: id.Tenant, Job: v.ID, Before: domain.BackfillID(at.ID), Limit: in.Limit + 1,
 	})
-	if err != nil {
-		return nil, err
-	}
-	rows, more := web.Cut(rows, in.Limit)
-	out := web.OnePage(make([]Backfill, 0, len(rows)))
-	for _, b := range rows {
-		out.Body.Items = append(out.Body.Items, backfillOf(b))
-	}
-	if more {
-		out.Body.NextCursor = web.Cursor{List: "backfills", ID: int64(rows[len(rows)-1].ID)}.Encode()
-	}
-	return out, nil
+	return web.RowsPage(rows, err, in.Limit, backfillOf, func(last *domain.Backfill) web.Cursor {
+		return web.Cursor{List: "backfills", ID: int64(last.ID)}
+	})
 }

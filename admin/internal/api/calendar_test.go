@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -30,7 +31,7 @@ func TestCalendarLifecycle(t *testing.T) {
 	})
 	created := w.call("acme/editor", "POST", "/calendars", chinaDays()).is(201)
 	require.Equal(t, `"1"`, created.header.Get("ETag"))
-	c := into[Calendar](created)
+	c := into[calendar.Calendar](created)
 	got := into[map[string]any](created)
 	for k, v := range chinaDays() {
 		require.Equal(t, v, got[k], k)
@@ -44,14 +45,14 @@ func TestCalendarLifecycle(t *testing.T) {
 	w.call("acme/editor", "PUT", path, changed).problem(428, "validation_failed")
 	w.call("acme/editor", "PUT", path, changed, header{"If-Match": `"7"`}).problem(412, "revision_mismatch")
 	require.Empty(t, followed)
-	second := into[Calendar](w.call("acme/editor", "PUT", path, changed, header{"If-Match": `"1"`}).is(200))
+	second := into[calendar.Calendar](w.call("acme/editor", "PUT", path, changed, header{"If-Match": `"1"`}).is(200))
 	require.Equal(t, int64(2), second.Version)
 	require.Equal(t, []domain.CalendarID{mustID[domain.CalendarID](t, c.ID)}, followed, "the jobs that use it are planned anew")
 
-	versions := into[web.Page[CalendarVersion]](w.call("acme/viewer", "GET", path+"/versions", nil).is(200))
+	versions := into[web.Page[calendar.CalendarVersion]](w.call("acme/viewer", "GET", path+"/versions", nil).is(200))
 	require.Len(t, versions.Items, 2)
 	require.Equal(t, "2026-10-01", versions.Items[1].Spec.Holidays[0].Date)
-	list := into[web.Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars", nil).is(200))
+	list := into[web.Page[calendar.CalendarSummary]](w.call("acme/viewer", "GET", "/calendars", nil).is(200))
 	require.Len(t, list.Items, 1)
 	require.Equal(t, 1, list.Items[0].Holidays)
 	w.call("acme/editor", "DELETE", path, nil).is(204)
@@ -63,9 +64,9 @@ func TestCalendarPages(t *testing.T) {
 	for _, name := range []string{"c", "a", "b"} {
 		w.call("acme/editor", "POST", "/calendars", map[string]any{"name": name}).is(201)
 	}
-	first := into[web.Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2", nil).is(200))
+	first := into[web.Page[calendar.CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2", nil).is(200))
 	require.Equal(t, "b", first.Items[1].Name)
-	rest := into[web.Page[CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2&cursor="+*first.NextCursor, nil).is(200))
+	rest := into[web.Page[calendar.CalendarSummary]](w.call("acme/viewer", "GET", "/calendars?limit=2&cursor="+*first.NextCursor, nil).is(200))
 	require.Equal(t, "c", rest.Items[0].Name)
 	require.Nil(t, rest.NextCursor)
 }
@@ -73,13 +74,13 @@ func TestCalendarPages(t *testing.T) {
 func TestJobsWithCalendars(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")
-	c := into[Calendar](w.call("acme/editor", "POST", "/calendars", chinaDays()).is(201))
+	c := into[calendar.Calendar](w.call("acme/editor", "POST", "/calendars", chinaDays()).is(201))
 	daily := map[string]any{
 		"kind": "cron", "expr": "0 10 * * *", "zone": "Asia/Shanghai",
 		"calendars": []any{map[string]any{"name": "cn"}}, "calendarDays": "workdays",
 	}
 	job := w.job("acme", "daily", e, with("schedule", daily))
-	require.Equal(t, []CalendarRef{{ID: c.ID, Name: "cn", Version: 1}}, job.Schedule.Calendars)
+	require.Equal(t, []calendar.CalendarRef{{ID: c.ID, Name: "cn", Version: 1}}, job.Schedule.Calendars)
 	require.Equal(t, "workdays", job.Schedule.CalendarDays)
 
 	fires := into[NextFires](w.call("acme/viewer", "GET", "/jobs/"+job.ID+"/next-fires?n=4&from=2026-09-30T00:00:00Z", nil).is(200))
@@ -95,15 +96,15 @@ func TestJobsWithCalendars(t *testing.T) {
 	require.Equal(t, []string{"09-30", "-10-01", "-10-02", "-10-03", "-10-04", "10-05", "10-06", "10-07"}, days)
 	require.Contains(t, fires.Fires[1].Excluded, "国庆节")
 	require.Equal(t, &Exclusion{
-		Calendar: CalendarRef{ID: c.ID, Name: "cn", Version: 1}, Kind: "holiday", Date: "2026-10-01", Name: "国庆节",
+		Calendar: calendar.CalendarRef{ID: c.ID, Name: "cn", Version: 1}, Kind: "holiday", Date: "2026-10-01", Name: "国庆节",
 	}, fires.Fires[1].Exclusion)
 	require.Equal(t, "weekend", fires.Fires[3].Exclusion.Kind)
 	require.Nil(t, fires.Fires[0].Exclusion)
 	preview := into[Preview](w.call("acme/viewer", "POST", "/schedules/preview", map[string]any{"schedule": daily, "n": 4, "from": "2026-09-30T00:00:00Z"}).is(200))
 	require.Equal(t, fires.Fires, preview.Fires)
 
-	jobs := into[web.Page[Ref]](w.call("acme/viewer", "GET", "/calendars/"+c.ID+"/jobs", nil).is(200))
-	require.Equal(t, []Ref{{ID: job.ID, Name: "daily"}}, jobs.Items)
+	jobs := into[web.Page[web.Ref]](w.call("acme/viewer", "GET", "/calendars/"+c.ID+"/jobs", nil).is(200))
+	require.Equal(t, []web.Ref{{ID: job.ID, Name: "daily"}}, jobs.Items)
 	w.call("acme/editor", "DELETE", "/calendars/"+c.ID, nil).problem(409, "conflict")
 
 	sundays := map[string]any{"kind": "cron", "expr": "0 10 * * SUN", "calendars": []any{map[string]any{"id": c.ID}}, "calendarDays": "workdays"}
@@ -148,7 +149,7 @@ func TestCalendarMistakes(t *testing.T) {
 
 func TestCalendarImport(t *testing.T) {
 	w := newWorld(t)
-	c := into[Calendar](w.call("acme/editor", "POST", "/calendars", chinaDays()).is(201))
+	c := into[calendar.Calendar](w.call("acme/editor", "POST", "/calendars", chinaDays()).is(201))
 	path := "/calendars/" + c.ID + "/import"
 	events := func(lines ...string) string {
 		return "BEGIN:VCALENDAR\r\n" + strings.Join(lines, "\r\n") + "\r\nEND:VCALENDAR\r\n"
@@ -160,23 +161,23 @@ func TestCalendarImport(t *testing.T) {
 		"BEGIN:VEVENT", "DTSTART;VALUE=DATE:20261002", "DTEND;VALUE=DATE:20261004", "SUMMARY:国庆节", "X-APPLE-SPECIAL-DAY:WORK-HOLIDAY", "END:VEVENT",
 		"BEGIN:VEVENT", "DTSTART;VALUE=DATE:20260920", "SUMMARY:补班", "X-APPLE-SPECIAL-DAY:ALTERNATE-WORKDAY", "END:VEVENT",
 	)
-	added := into[Calendar](send(map[string]any{"ical": file}).is(200))
+	added := into[calendar.Calendar](send(map[string]any{"ical": file}).is(200))
 	require.Equal(t, int64(2), added.Version)
-	require.Equal(t, []CalendarDay{{"2026-10-01", "国庆节"}, {"2026-10-02", ""}, {"2026-10-03", "国庆节"}}, added.Holidays)
-	require.Equal(t, []CalendarDay{{"2026-10-10", "补班"}, {"2026-09-20", "补班"}}, added.MakeUpDays)
+	require.Equal(t, []calendar.CalendarDay{{Date: "2026-10-01", Name: "国庆节"}, {Date: "2026-10-02", Name: ""}, {Date: "2026-10-03", Name: "国庆节"}}, added.Holidays)
+	require.Equal(t, []calendar.CalendarDay{{Date: "2026-10-10", Name: "补班"}, {Date: "2026-09-20", Name: "补班"}}, added.MakeUpDays)
 	p := send(map[string]any{"ical": file, "as": "holidays"}).problem(422, "validation_failed")
 	require.Equal(t, "body.makeUpDays[1]", p.Errors[0].Location, "20 September cannot be both")
-	replaced := into[Calendar](send(map[string]any{"ical": file, "replace": true}).is(200))
-	require.Equal(t, []CalendarDay{{"2026-10-02", "国庆节"}, {"2026-10-03", "国庆节"}}, replaced.Holidays)
-	require.Equal(t, []CalendarDay{{"2026-09-20", "补班"}}, replaced.MakeUpDays)
+	replaced := into[calendar.Calendar](send(map[string]any{"ical": file, "replace": true}).is(200))
+	require.Equal(t, []calendar.CalendarDay{{Date: "2026-10-02", Name: "国庆节"}, {Date: "2026-10-03", Name: "国庆节"}}, replaced.Holidays)
+	require.Equal(t, []calendar.CalendarDay{{Date: "2026-09-20", Name: "补班"}}, replaced.MakeUpDays)
 
 	timed := events("BEGIN:VEVENT", "DTSTART:20261001T080000", "DURATION:PT2H", "SUMMARY:Maintenance", "END:VEVENT")
-	windows := into[Calendar](send(map[string]any{"ical": timed, "as": "blackouts"}).is(200))
-	require.Equal(t, Blackout{"2026-10-01T00:00:00.000Z", "2026-10-01T02:00:00.000Z", "Maintenance"}, windows.Blackouts[1], "floating times are the calendar's zone's")
+	windows := into[calendar.Calendar](send(map[string]any{"ical": timed, "as": "blackouts"}).is(200))
+	require.Equal(t, calendar.Blackout{From: "2026-10-01T00:00:00.000Z", To: "2026-10-01T02:00:00.000Z", Name: "Maintenance"}, windows.Blackouts[1], "floating times are the calendar's zone's")
 
 	yearly := events("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20201225", "RRULE:FREQ=YEARLY", "SUMMARY:Christmas", "END:VEVENT")
-	days := into[Calendar](send(map[string]any{"ical": yearly, "as": "holidays", "replace": true}).is(200)).Holidays
-	require.Contains(t, days, CalendarDay{strconv.Itoa(time.Now().Year()+5) + "-12-25", "Christmas"}, "each year until ten years from now")
+	days := into[calendar.Calendar](send(map[string]any{"ical": yearly, "as": "holidays", "replace": true}).is(200)).Holidays
+	require.Contains(t, days, calendar.CalendarDay{Date: strconv.Itoa(time.Now().Year()+5) + "-12-25", Name: "Christmas"}, "each year until ten years from now")
 	windows.Version++
 
 	var centuries strings.Builder // which are 2.2 million days
@@ -195,5 +196,5 @@ func TestCalendarImport(t *testing.T) {
 			require.Contains(t, p.Errors[0].Message, "line ")
 		})
 	}
-	require.Equal(t, windows.Version, into[Calendar](w.call("acme/viewer", "GET", "/calendars/"+c.ID, nil).is(200)).Version, "nothing was written")
+	require.Equal(t, windows.Version, into[calendar.Calendar](w.call("acme/viewer", "GET", "/calendars/"+c.ID, nil).is(200)).Version, "nothing was written")
 }

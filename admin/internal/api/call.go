@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -63,7 +63,7 @@ type callOutput struct {
 func (a *API) registerCalls() {
 	web.Register(a.Server, web.May(domain.PermCall), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/calls", ID: "call-handler", Tag: "calls", Summary: "Run a handler and get its result",
-		Description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors that it is for.",
+		Description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors and handlers that it is for.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
 		Also: map[int]string{
 			http.StatusOK:       "The Idempotency-Key was seen before with the same body: the call that it began",
@@ -89,7 +89,7 @@ func (a *API) registerCalls() {
 		Method: http.MethodPost, Path: web.Base + "/calls/{id}/cancel", ID: "cancel-call", Tag: "calls", Summary: "Stop one's own call",
 		Description: "One that has not started ends at once; a running handler is asked to stop.",
 		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*callOutput, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*callOutput, error) {
 		v, err := a.ownCall(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
@@ -114,19 +114,6 @@ func readWait(text string) (time.Duration, error) {
 	return wait, r.Err()
 }
 
-// mayCall keeps a key to the executors that it is for. The answer is the same
-// as for one that does not exist: names are nobody's business.
-func mayCall(id auth.Identity, executor string) error {
-	if len(id.CallExecutors) == 0 || slices.Contains(id.CallExecutors, executor) {
-		return nil
-	}
-	return errNoSuchExecutor(executor)
-}
-
-func errNoSuchExecutor(name string) error {
-	return domain.Errorf(domain.CodeNotFound, "there is no executor %q that you may call", name)
-}
-
 // ownCall finds a call by the run's id: of the caller, or any for those who may
 // operate runs. Whatever else has that id does not exist here.
 func (a *API) ownCall(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
@@ -135,24 +122,24 @@ func (a *API) ownCall(ctx context.Context, id auth.Identity, text string) (store
 		return v, err
 	}
 	own := v.RequestedBy == id.Actor() || id.May(domain.PermOperate)
-	if !own || !strings.HasPrefix(v.JobName, "call:") || mayCall(id, v.ExecutorName) != nil {
+	if !own || !strings.HasPrefix(v.JobName, "call:") || catalogue.MayCall(id, v.ExecutorName, v.Handler) != nil {
 		return v, domain.Errorf(domain.CodeNotFound, "there is no call %s", text)
 	}
 	return v, nil
 }
 
-// maxStartWithin bounds how long a call may wait for an instance.
-const maxStartWithin = 366 * 24 * time.Hour
-
 func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callOutput, error) {
-	if err := mayCall(id, in.Body.Executor); err != nil {
+	if err := catalogue.MayCall(id, in.Body.Executor, in.Body.Handler); err != nil {
 		return nil, err
 	}
 	executor, err := a.deps.Store.FindExecutorByName(ctx, id.Tenant, in.Body.Executor)
 	if domain.Is(err, domain.CodeNotFound) {
-		return nil, errNoSuchExecutor(in.Body.Executor)
+		return nil, catalogue.NoSuchTarget(in.Body.Executor, in.Body.Handler)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := takesRuns(executor); err != nil {
 		return nil, err
 	}
 	wait, err := readWait(in.Wait)
@@ -161,27 +148,18 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	}
 	var r reader
 	input := r.JSON("body.input", in.Body.Input)
-	within := r.Duration("body.startWithin", in.Body.StartWithin, domain.DefaultDispatchTimeout)
-	if within <= 0 || within > maxStartWithin {
-		r.Fail("body.startWithin", in.Body.StartWithin, "must be more than 0s, and at most one year")
-	}
+	within := catalogue.StartWithin(&r.Reader, in.Body.StartWithin, domain.DefaultDispatchTimeout)
 	age := r.Duration("header.Call-Age", in.CallAge, 0)
 	if age < 0 {
 		r.Fail("header.Call-Age", in.CallAge, "must not be negative")
 	}
-	timeout := r.Duration("body.timeout", in.Body.Timeout, 0)
-	if timeout < 0 || timeout > domain.MaxTimeout || in.Body.Timeout != "" && timeout < time.Millisecond {
-		r.Fail("body.timeout", in.Body.Timeout, "must be from 1ms to 168h")
-	}
-	if domain.HasControl(strings.ReplaceAll(in.Body.Note, "\n", " ")) {
-		r.Fail("body.note", nil, "must not contain control characters")
-	}
+	timeout, note := catalogue.AttemptTimeout(&r.Reader, in.Body.Timeout), catalogue.Note(&r.Reader, in.Body.Note)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	h, err := a.knownHandler(ctx, id.Tenant, executor, in.Body.Handler)
+	h, err := catalogue.Known(ctx, a.deps.Store, id.Tenant, executor, in.Body.Handler, catalogue.HintCall)
 	if err == nil && h != nil {
-		err = checkInput(h, input, "")
+		err = catalogue.CheckInput(h, input, "")
 	}
 	if err != nil {
 		return nil, err
@@ -189,16 +167,14 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	if h == nil {
 		h = &domain.Handler{Name: in.Body.Handler}
 	}
-	job, err := a.deps.CallJob(ctx, executor, *h)
+	job, err := a.deps.CallJob(ctx, executor, *h, domain.JobCall)
 	if err != nil {
 		return nil, err
 	}
 	e := a.newRun(id, job, a.deps.Now())
-	e.Cause, e.Input, e.Note = domain.CauseAPI, input, strings.TrimSpace(in.Body.Note)
-	e.Timeout, e.ExpireAt = timeout.Truncate(time.Millisecond), e.FireAt.Add(max(within-age, time.Millisecond))
-	if n := in.Body.MaxAttempts; n > 0 && (n < e.MaxAttempts || h.Calls == nil || h.Calls.Retry.MaxAttempts == 0) {
-		e.MaxAttempts = n // the handler allows it, or leaves it to its callers
-	}
+	e.Cause, e.Input, e.Note = domain.CauseAPI, input, note
+	e.Timeout, e.ExpireAt = timeout, e.FireAt.Add(max(within-age, time.Millisecond))
+	e.MaxAttempts = catalogue.Attempts(in.Body.MaxAttempts, e.MaxAttempts, h)
 	if in.IdempotencyKey != "" {
 		e.OccurrenceKey = requestKey(id.Actor()+"\x00"+in.IdempotencyKey, in.Body.asked()) // a caller's keys are its own
 	}

@@ -3,11 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -20,8 +23,18 @@ func (w *world) key(name, role string, executors ...string) {
 	if len(executors) > 0 {
 		body["callExecutors"] = executors
 	}
-	made := into[CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", body).is(201))
+	made := into[access.CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", body).is(201))
 	require.Equal(w.t, append([]string{}, executors...), made.CallExecutors)
+	require.Empty(w.t, made.CallHandlers)
+	w.bearers[name] = made.Secret
+}
+
+// keyFor makes an API key of acme that is for single handlers.
+func (w *world) keyFor(name, role string, handlers ...string) {
+	w.t.Helper()
+	made := into[access.CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": name, "role": role, "callHandlers": handlers}).is(201))
+	require.Equal(w.t, handlers, made.CallHandlers)
+	require.Empty(w.t, made.CallExecutors)
 	w.bearers[name] = made.Secret
 }
 
@@ -135,14 +148,49 @@ func TestWhatACallerMayNot(t *testing.T) {
 	require.Equal(t, own.ID, into[Call](w.call("shop-only", "GET", "/calls/"+own.ID, nil).is(200)).ID)
 	require.Equal(t, own.ID, into[Call](w.call("acme/operator", "GET", "/calls/"+own.ID, nil).is(200)).ID)
 
+	// A key for one handler calls no other one of the executor, and learns of none.
+	w.instance(shop, "four", "reconcile", "refund")
+	w.keyFor("reconcile-only", "caller", "shop/reconcile")
+	w.call("reconcile-only", "POST", "/calls", callBody("shop", nil)).is(201)
+	refunded := into[Call](w.call("any", "POST", "/calls", callBody("shop", map[string]any{"handler": "refund"})).is(201))
+	w.call("reconcile-only", "GET", "/calls/"+refunded.ID, nil).problem(404, "not_found")
+	for _, handler := range []string{"refund", "reconcil"} {
+		p := w.call("reconcile-only", "POST", "/calls", callBody("shop", map[string]any{"handler": handler})).problem(404, "not_found")
+		require.Equal(t, `there is no executor "shop" whose handler "`+handler+`" you may call`, p.Detail)
+	}
+	w.call("reconcile-only", "POST", "/calls", callBody("bank", nil)).problem(404, "not_found")
+
 	// A key makes no key that may call more than itself.
 	w.key("admin-for-shop", "admin", "shop")
 	for _, body := range []map[string]any{
 		{"name": "x", "role": "caller"}, {"name": "x", "role": "caller", "callExecutors": []string{"shop", "bank"}},
+		{"name": "x", "role": "caller", "callHandlers": []string{"bank/reconcile"}},
 	} {
 		w.call("admin-for-shop", "POST", "/api-keys", body).problem(403, "permission_denied")
 	}
 	w.call("admin-for-shop", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callExecutors": []string{"shop"}}).is(201)
+	w.call("admin-for-shop", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callHandlers": []string{"shop/reconcile"}}).is(201)
+	listed := into[web.Page[access.APIKey]](w.call("acme/admin", "GET", "/api-keys", nil).is(200)).Items
+	require.Equal(t, []string{"shop/reconcile"}, listed[len(listed)-1].CallHandlers)
+	for _, target := range []string{"shop", "/reconcile", "shop/", "shop/ reconcile", "sh op/x", "shop/a\nb", "shop/" + strings.Repeat("x", 129)} {
+		p := w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callHandlers": []string{"shop/reconcile", target}}).problem(422, "validation_failed")
+		require.Equal(t, "body.callHandlers[1]", p.Errors[0].Location, target)
+	}
+	long := "shop/" + strings.Repeat("x", 128)
+	w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callHandlers": slices.Repeat([]string{long}, 30)}).is(201)
+	w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callHandlers": slices.Repeat([]string{long}, 31)}).problem(422, "validation_failed")
+}
+
+// Keys of the role timer set timers, and do nothing else.
+func TestWhatATimerKeyMayNot(t *testing.T) {
+	w := newWorld(t)
+	w.instance(w.executor("acme", "shop"), "one", "reconcile")
+	w.key("timers", "timer")
+	require.Equal(t, []string{"timer"}, into[Me](w.call("timers", "GET", "/me", nil).is(200)).Permissions)
+	for _, path := range []string{"/jobs", "/runs", "/executors", "/api-keys", "/overview"} {
+		w.call("timers", "GET", path, nil).problem(403, "permission_denied")
+	}
+	w.call("timers", "POST", "/calls", callBody("shop", nil)).problem(403, "permission_denied")
 }
 
 func TestCallsThatMakeNoSense(t *testing.T) {

@@ -31,6 +31,28 @@ type ClusterDatabase struct {
 	ReadOnly  bool              `json:"readOnly" doc:"The server refuses writes"`
 	LatencyMs float64           `json:"latencyMs" doc:"One round trip from this node"`
 	Findings  []DatabaseFinding `json:"findings" doc:"What about its setup endangers the promises; for administrators, others get none"`
+	Group     *DatabaseGroup    `json:"group" doc:"The cluster that the server is part of, for administrators; null = none"`
+}
+
+// DatabaseGroup is a cluster of database servers as the one that answered sees it.
+type DatabaseGroup struct {
+	Kind      string           `json:"kind" enum:"galera,group_replication" doc:"How the servers replicate"`
+	State     string           `json:"state" doc:"State of the server that answered, in the product's words"`
+	Quorum    bool             `json:"quorum" doc:"That server is with the majority"`
+	Writer    string           `json:"writer" doc:"Id of the server that all nodes write through; empty = unknown"`
+	Members   []DatabaseMember `json:"members" doc:"The servers that it knows; one that it cannot reach may be missing"`
+	Conflicts int64            `json:"conflicts" doc:"Transactions that the cluster has refused since that server's start"`
+	Waiting   int64            `json:"waiting" doc:"Others' transactions that it has received and not applied"`
+	Paused    *float64         `json:"paused" doc:"For which part of the time it was held back for the slowest server (flow control); null = it does not say"`
+}
+
+// DatabaseMember is one of the servers; what the one that answered does not know is empty.
+type DatabaseMember struct {
+	ID      string `json:"id" doc:"The server's id in the cluster"`
+	Address string `json:"address" doc:"Where clients reach it, as it says itself"`
+	State   string `json:"state" doc:"Its state, in the product's words"`
+	Role    string `json:"role" doc:"writer, secondary or empty"`
+	Current bool   `json:"current" doc:"This one answered"`
 }
 
 // DatabaseFinding is something that an operator should change.
@@ -183,7 +205,7 @@ func (a *API) cluster(ctx context.Context, id auth.Identity, _ *struct{}) (*stru
 // hide leaves what concerns every tenant: whether and when runs are planned. How
 // the servers are set up is for administrators, and so is what other tenants do.
 func (c *Cluster) hide() {
-	c.Database.Findings = []DatabaseFinding{}
+	c.Database.Findings, c.Database.Group = []DatabaseFinding{}, nil
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		n.Sessions, n.ExecutorAddress, n.ZoneRules.Source = 0, "", ""
@@ -200,6 +222,18 @@ func databaseOf(d domain.Database) ClusterDatabase {
 	}
 	for _, f := range d.Findings {
 		out.Findings = append(out.Findings, DatabaseFinding{Code: f.Code, Fatal: f.Fatal, Message: f.Message})
+	}
+	if g := d.Group; g != nil {
+		out.Group = &DatabaseGroup{
+			Kind: g.Kind, State: g.State, Quorum: g.Quorum, Writer: g.Writer, Members: []DatabaseMember{},
+			Conflicts: g.Conflicts, Waiting: g.Waiting,
+		}
+		if g.Paused >= 0 {
+			out.Group.Paused = &g.Paused
+		}
+		for _, m := range g.Members {
+			out.Group.Members = append(out.Group.Members, DatabaseMember(m))
+		}
 	}
 	return out
 }
@@ -268,4 +302,56 @@ func partitionOf(l domain.PartitionLease, lag domain.PartitionLag, now time.Time
 		p.OldestDueAt, p.DueLagMs = web.InstantOrNull(lag.OldestWakeAt), now.Sub(lag.OldestWakeAt).Milliseconds()
 	}
 	return p
+}
+
+// maxRefusals is more than the nodes keep.
+const maxRefusals = 1000
+
+// Refusals is whom the nodes turned away.
+type Refusals struct {
+	Unheard int       `json:"unheard" doc:"Connections closed before their hello was complete, because there were too many"`
+	Items   []Refusal `json:"items" doc:"The last one first; no more than 500 are kept, for 30 days"`
+}
+
+// Refusal is a process that was turned away, as often as for the same reason.
+type Refusal struct {
+	Code     string `json:"code" doc:"As the process was told: bad_token, token_expired, wrong_executor, certificate_required, bad_certificate, denied, version_unsupported, flapping, limit_reached, not_registered, malformed; or flood"`
+	Message  string `json:"message" doc:"Of the last time"`
+	Remote   string `json:"remote" doc:"Its address; of IPv6 the network of 64 bits; empty: several, counted together because there were too many"`
+	Executor string `json:"executor" doc:"The executor that it said it belongs to; empty also for several, when an address uses too many names"`
+	Instance string `json:"instance" doc:"The name that it gave, if any"`
+	Node     string `json:"node" doc:"The node that turned it away last"`
+	Times    int    `json:"times" doc:"How often since it was first seen"`
+	FirstAt  string `json:"firstAt" format:"date-time" doc:"By the node's own clock, as lastAt"`
+	LastAt   string `json:"lastAt" format:"date-time" doc:"When it was turned away last"`
+}
+
+func (a *API) registerRefusals() {
+	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/cluster/refusals", ID: "list-refusals", Tag: "system",
+		Summary: "Which executors the nodes have turned away, and why",
+		Description: "What they say of themselves is not proven. Nodes write it down together, every 2 s and a bounded number each time, " +
+			"so that strangers are no load for the database: while very many come, some are counted without their names or later.",
+	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*struct{ Body Refusals }, error) {
+		list, err := a.deps.Store.ListRefusals(ctx, maxRefusals)
+		if err != nil {
+			return nil, err
+		}
+		out := Refusals{Items: make([]Refusal, 0, len(list))}
+		for _, r := range list {
+			if r.Code == domain.RefusalUnheard {
+				out.Unheard += r.Times
+			} else {
+				out.Items = append(out.Items, refusalOf(r))
+			}
+		}
+		return &struct{ Body Refusals }{out}, nil
+	})
+}
+
+func refusalOf(r domain.Refusal) Refusal {
+	return Refusal{
+		Code: r.Code, Message: r.Message, Remote: r.Remote, Executor: r.Executor, Instance: r.Instance, Node: r.Node,
+		Times: r.Times, FirstAt: web.Instant(r.FirstAt), LastAt: web.Instant(r.LastAt),
+	}
 }

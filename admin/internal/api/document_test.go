@@ -34,7 +34,7 @@ func (d describedAnswers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return // half an answer, to nobody
 	}
-	if why := document(d.fail).wrong(r.Method, r.URL.Path, seen); why != "" {
+	if why := document(d.fail).wrong(r.Method, r.URL.EscapedPath(), seen); why != "" {
 		d.fail("%s %s: the answer is not as docs/openapi.json says: %s\n%d %s", r.Method, r.URL.Path, why, seen.status, seen.body.Bytes())
 	}
 }

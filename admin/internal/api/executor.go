@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -17,9 +16,13 @@ type Executor struct {
 	ID              string `json:"id" doc:"Id of the executor, a decimal string"`
 	Name            string `json:"name" doc:"Its name, unique in the tenant"`
 	Description     string `json:"description" doc:"What it is for, for people"`
+	Kind            string `json:"kind" enum:"application,built_in" doc:"built_in: the admin nodes are its instances, and no process joins it"`
 	InstancesOnline int    `json:"instancesOnline" doc:"Those that are heard, also while they drain; without silent ones"`
 	InstancesTotal  int    `json:"instancesTotal" doc:"Without those that have gone"`
 	Handlers        int    `json:"handlers" doc:"How many handlers its instances have registered"`
+	State           string `json:"state" enum:"enabled,disabled" doc:"disabled: no process registers and nothing starts"`
+	Note            string `json:"note,omitempty" doc:"Why it is disabled"`
+	Version         int64  `json:"version" doc:"Grows with each change; for If-Match"`
 	CreatedAt       string `json:"createdAt" format:"date-time" doc:"When it was made"`
 }
 
@@ -28,8 +31,13 @@ type ExecutorDetail struct {
 	ID                  string               `json:"id" doc:"Id of the executor, a decimal string"`
 	Name                string               `json:"name" doc:"Its name, unique in the tenant"`
 	Description         string               `json:"description" doc:"What it is for, for people"`
+	Kind                string               `json:"kind" enum:"application,built_in" doc:"built_in: the admin nodes are its instances, and no process joins it"`
 	InstancesOnline     int                  `json:"instancesOnline" doc:"Processes that are connected and take runs"`
 	InstancesTotal      int                  `json:"instancesTotal" doc:"Processes that are not gone"`
+	State               string               `json:"state" enum:"enabled,disabled" doc:"disabled: no process registers and nothing starts"`
+	Note                string               `json:"note,omitempty" doc:"Why it is disabled"`
+	Version             int64                `json:"version" doc:"Grows with each change; for If-Match"`
+	FormerNames         []string             `json:"formerNames" doc:"Names that it had before, by which processes and programs may still use it"`
 	CreatedAt           string               `json:"createdAt" format:"date-time" doc:"When it was made"`
 	MaxRunning          int                  `json:"maxRunning" doc:"Runs that may go on at once; 0 = no limit"`
 	Handlers            []Handler            `json:"handlers" doc:"What its instances have registered, by name"`
@@ -65,6 +73,8 @@ type Instance struct {
 	Build           string            `json:"build" doc:"Digest of what it registered, as in the versions of handlers; empty = not known"`
 	GoneAt          *string           `json:"goneAt" format:"date-time" doc:"When it left or was given up; null: it is there"`
 	GoneReason      string            `json:"goneReason,omitempty" doc:"Why; absent while it is there"`
+	DrainedAt       *string           `json:"drainedAt" format:"date-time" doc:"Since when somebody wants it to take nothing new; null: nobody does"`
+	DrainedBy       string            `json:"drainedBy,omitempty" doc:"Who; absent: nobody"`
 }
 
 func instanceState(i domain.Instance, now time.Time) string {
@@ -86,15 +96,29 @@ func instanceOf(i domain.Instance, now time.Time) Instance {
 		Labels: web.EmptyMapIfNil(i.Labels), Slots: i.Slots, Running: i.Running, State: instanceState(i, now),
 		ConnectedAt: web.Instant(i.ConnectedAt), LastHeartbeatAt: web.Instant(i.LastSeenAt), StartedAt: web.Instant(i.StartedAt),
 		BootID: i.BootID, Handlers: web.EmptyIfNil(i.Handlers), Build: i.Build,
-		GoneAt: web.InstantOrNull(i.GoneAt), GoneReason: i.GoneReason,
+		GoneAt: web.InstantOrNull(i.GoneAt), GoneReason: i.GoneReason, DrainedAt: web.InstantOrNull(i.DrainedAt), DrainedBy: i.DrainedBy,
 	}
 }
 
-func executorOf(e store.ExecutorSummary) Executor {
-	return Executor{
-		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesOnline: e.Online,
-		InstancesTotal: e.Total, Handlers: e.Handlers, CreatedAt: web.Instant(e.CreatedAt),
+func executorKind(e domain.Executor) string {
+	if e.BuiltIn {
+		return "built_in"
 	}
+	return "application"
+}
+
+func executorOf(e *store.ExecutorSummary) Executor {
+	return Executor{
+		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e.Executor), InstancesOnline: e.Online,
+		InstancesTotal: e.Total, Handlers: e.Handlers, State: executorState(e.Executor), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt),
+	}
+}
+
+func executorState(e domain.Executor) string {
+	if e.State == domain.ExecutorDisabled {
+		return "disabled"
+	}
+	return "enabled"
 }
 
 type listExecutorsInput struct {
@@ -115,8 +139,9 @@ type listInstancesInput struct {
 	IncludeGone bool   `query:"includeGone" doc:"Also those that have left or died"`
 }
 
-// executorName can stand in configuration files and on a command line.
-var executorName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+func errExecutorName() error {
+	return domain.Invalid("body.name", "must be letters, digits and . _ -, beginning with a letter or digit")
+}
 
 // maxInstances bounds what is listed of one executor's instances.
 const maxInstances = 1000
@@ -143,6 +168,7 @@ func (a *API) registerExecutors() {
 		Method: http.MethodGet, Path: web.Base + "/instances/{id}", ID: "get-instance", Tag: "executors", Summary: "One instance",
 		Description: "Also one that has left, as long as it is kept.",
 	}, a.getInstance)
+	a.registerExecutorEdits()
 }
 
 func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecutorsInput) (*web.PageOutput[Executor], error) {
@@ -153,44 +179,31 @@ func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecu
 	rows, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{
 		Tenant: id.Tenant, Query: in.Q, After: at.Name, Limit: in.Limit + 1,
 	})
-	if err != nil {
-		return nil, err
-	}
-	rows, more := web.Cut(rows, in.Limit)
-	out := web.OnePage(make([]Executor, 0, len(rows)))
-	for _, e := range rows {
-		out.Body.Items = append(out.Body.Items, executorOf(e))
-	}
-	if more {
-		out.Body.NextCursor = web.Cursor{List: "executors", Name: rows[len(rows)-1].Name}.Encode()
-	}
-	return out, nil
+	return web.RowsPage(rows, err, in.Limit, executorOf, func(last *store.ExecutorSummary) web.Cursor {
+		return web.Cursor{List: "executors", Name: last.Name}
+	})
 }
 
 func (a *API) createExecutor(ctx context.Context, id auth.Identity, in *createExecutorInput) (*struct{ Body Executor }, error) {
-	if !executorName.MatchString(in.Body.Name) {
-		return nil, domain.Invalid("body.name", "must be letters, digits and . _ -, beginning with a letter or digit")
+	if !domain.ExecutorNames.MatchString(in.Body.Name) {
+		return nil, errExecutorName()
 	}
 	e := domain.Executor{
 		ID: domain.ExecutorID(a.deps.NewID()), TenantID: id.Tenant, Name: in.Body.Name,
-		Description: in.Body.Description, CreatedAt: a.deps.Now(),
+		Description: in.Body.Description, Version: 1, CreatedAt: a.deps.Now(),
 	}
 	if err := a.deps.Store.CreateExecutor(ctx, e); err != nil {
 		return nil, err
 	}
-	return &struct{ Body Executor }{executorOf(store.ExecutorSummary{Executor: e})}, nil
+	return &struct{ Body Executor }{executorOf(&store.ExecutorSummary{Executor: e})}, nil
 }
 
 // executor finds one of the identity's tenant by the id in the path.
 func (a *API) executor(ctx context.Context, id auth.Identity, text string) (domain.Executor, error) {
-	eid, err := domain.ParseID[domain.ExecutorID](text)
-	if err != nil {
-		return domain.Executor{}, err
-	}
-	return a.deps.Store.FindExecutor(ctx, id.Tenant, eid)
+	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindExecutor)
 }
 
-func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body ExecutorDetail }, error) {
+func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput) (*executorOutput, error) {
 	e, err := a.executor(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -204,9 +217,14 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 		return nil, err
 	}
 	out := ExecutorDetail{
-		ID: e.ID.String(), Name: e.Name, Description: e.Description, InstancesTotal: len(instances),
-		CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
+		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e), InstancesTotal: len(instances),
+		State: executorState(e), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
 	}
+	aliases, err := a.deps.Store.ListExecutorAliases(ctx, id.Tenant, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	out.FormerNames = web.EmptyIfNil(aliases)
 	refused, err := a.deps.Store.ListRefusedDeclarations(ctx, id.Tenant, e.ID)
 	if err != nil {
 		return nil, err
@@ -232,7 +250,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *idInput) (*
 			out.InstancesOnline++
 		}
 	}
-	return &struct{ Body ExecutorDetail }{out}, nil
+	return &executorOutput{out}, nil
 }
 
 func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInstancesInput) (*web.PageOutput[Instance], error) {
@@ -243,23 +261,12 @@ func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInsta
 	rows, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
 		Tenant: id.Tenant, Executor: e.ID, IncludeGone: in.IncludeGone, Limit: maxInstances,
 	})
-	if err != nil {
-		return nil, err
-	}
 	now := a.deps.Now()
-	items := make([]Instance, 0, len(rows))
-	for _, i := range rows {
-		items = append(items, instanceOf(i, now))
-	}
-	return web.SlicePage(items, in.ShortPage, "instances")
+	return web.ListPage(rows, err, func(i *domain.Instance) Instance { return instanceOf(*i, now) }, in.ShortPage, "instances")
 }
 
-func (a *API) getInstance(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Instance }, error) {
-	iid, err := domain.ParseID[domain.InstanceID](in.ID)
-	if err != nil {
-		return nil, err
-	}
-	i, err := a.deps.Store.FindInstance(ctx, id.Tenant, iid)
+func (a *API) getInstance(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {
+	i, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindInstance)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ type ExplanationStep struct {
 
 // InstanceVerdict is an instance with why it was chosen or not.
 type InstanceVerdict struct {
-	Instance Ref       `json:"instance" doc:"The process"`
+	Instance web.Ref   `json:"instance" doc:"The process"`
 	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room" doc:"Why it got the run, or did not"`
 	Text     Bilingual `json:"text" doc:"The same for people, with figures"`
 }
@@ -61,7 +61,7 @@ func (a *API) registerExplain() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/explain", ID: "explain-run", Tag: "runs", Summary: "Why a run did or did not start",
 		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.",
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Explanation }, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Explanation }, error) {
 		v, err := a.run(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
@@ -137,7 +137,7 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		r.Family = family
 	}
 	out := explanationOf(r.Explain())
-	run := runOf(v)
+	run := runOf(&v)
 	out.Run = &run
 	out.Stamps = &ExplanationStamps{
 		PlannedAt: run.FireAt, ClaimedAt: run.ClaimedAt, OfferedAt: run.OfferedAt,
@@ -168,7 +168,7 @@ func explanationOf(e explain.Explanation) Explanation {
 	}
 	for _, c := range e.Candidates {
 		out.Instances = append(out.Instances, InstanceVerdict{
-			Instance: Ref{ID: strconv.FormatInt(c.ID, 10), Name: c.Name}, Verdict: string(c.Verdict), Text: Bilingual(c.Text),
+			Instance: web.Ref{ID: strconv.FormatInt(c.ID, 10), Name: c.Name}, Verdict: string(c.Verdict), Text: Bilingual(c.Text),
 		})
 	}
 	return out
@@ -240,8 +240,22 @@ func (a *API) fireTime(ctx context.Context, id auth.Identity, jobID domain.JobID
 	f := explain.FireTime{
 		At: at, Now: a.deps.Now(), CreatedAt: job.CreatedAt, State: job.State, PauseNote: job.PauseNote,
 	}
+	all, err := a.deps.Store.Maintenances(ctx)
+	if err != nil {
+		return explain.FireTime{}, err
+	}
+	if x := all.Covers(domain.MaintenanceWait, id.Tenant, job.Executor, at); x != nil && x.At(f.Now) {
+		f.Waits = x
+	}
 	if a.deps.RunRetention > 0 {
 		f.KeptSince = f.Now.Add(-a.deps.RunRetention)
+	}
+	rule, err := a.deps.Store.FindRetention(ctx, id.Tenant, job.ID)
+	if err != nil {
+		return explain.FireTime{}, err
+	}
+	if rule.RunsFrom.After(f.KeptSince) {
+		f.KeptSince = rule.RunsFrom
 	}
 	return f, a.askSchedule(ctx, id, job, &f)
 }

@@ -83,6 +83,10 @@ type world struct {
 	tenants map[string]domain.TenantID
 	// bearers are access tokens by "tenant/role", and "platform".
 	bearers map[string]string
+	// disabled is what the authentication holds for disabled.
+	disabled map[domain.TenantID]bool
+	// notHere is likewise why a tenant is not served here.
+	notHere map[domain.TenantID]error
 	users   map[string]domain.UserID
 }
 
@@ -107,16 +111,17 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	w.store = st
 	w.box, err = secret.Load("", filepath.Join(dir, "sealing.key"))
 	require.NoError(t, err)
-	w.auth, err = auth.New(ctx, auth.Options{Store: st, DataDir: dir, NewID: w.ids.Next, Logger: logger})
+	w.auth, err = auth.New(ctx, auth.Options{
+		Store: st, DataDir: dir, NewID: w.ids.Next, Logger: logger, Disabled: func(t domain.TenantID) bool { return w.disabled[t] },
+		NotHere: func(t domain.TenantID) error { return w.notHere[t] },
+	})
 	require.NoError(t, err)
 	w.deps = Deps{
 		Store: st, Auth: w.auth, Secrets: w.box, ScriptKey: w.box.ScriptKey().Public().(ed25519.PublicKey), Runner: w.runner,
 		SignScript: func(s domain.Script, revision int64, sum []byte) []byte {
 			return ed25519.Sign(w.box.ScriptKey(), fmt.Appendf(nil, "%s/%d/%x", s.ID, revision, sum))
-		}, NewID: w.ids.Next, Now: time.Now, Logger: logger,
-		CallJob: func(ctx context.Context, executor domain.Executor, handler domain.Handler) (store.JobView, error) {
-			return calljob.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For(ctx, executor, handler, calljob.Call)
-		},
+		}, NewID: w.ids.Next, Now: time.Now, Logger: logger, Channels: &fakeChannels{},
+		CallJob:  calljob.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For,
 		NextFire: testNextFire, JobsChanged: func() { w.changed++ }, Version: "test", Self: "boot-1",
 		Nodes: func() []domain.Node {
 			return []domain.Node{{ID: 1, Name: "here", BootID: "boot-1"}, {ID: 2, Name: "there", BootID: "boot-2"}}
@@ -418,4 +423,24 @@ func testNextFire(domain.JobID) store.NextFireFunc {
 		}
 		return now.Add(time.Hour)
 	}
+}
+
+// incident makes one of a job.
+func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.IncidentID) {
+	w.t.Helper()
+	event := domain.AlertEvent{TenantID: tenant, Kind: domain.AlertRunFailed, JobID: job, Revision: 1, Reason: domain.ReasonHandlerFailed, DedupeKey: fmt.Sprint(w.ids.Next())}
+	require.NoError(w.t, w.store.RecordAlerts(w.t.Context(), []domain.AlertEvent{event}))
+	w.expandAlerts()
+	list, err := w.store.ListIncidents(w.t.Context(), store.ListIncidentsParams{Tenant: tenant})
+	require.NoError(w.t, err)
+	return list[0].ID
+}
+
+// expandAlerts makes these deliveries of each event that is in the outbox.
+func (w *world) expandAlerts(deliveries ...domain.Delivery) {
+	w.t.Helper()
+	_, err := w.store.ExpandAlertEvents(w.t.Context(), 10, func(b *store.AlertBatch) {
+		storetest.EachAlone(b, func(store.AlertContext) bool { return true }, func(store.AlertContext) []domain.Delivery { return deliveries })
+	})
+	require.NoError(w.t, err)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // TestReadersSeeNoAddresses reads every route as everybody: who may not edit sees
@@ -37,13 +36,7 @@ func TestReadersSeeNoAddresses(t *testing.T) {
 	require.NoError(t, w.store.Propose(t.Context(), proposal))
 	own["/job-proposals/{id}"] = domain.JobID(proposal.ID).String()
 	delivery := w.ids.Next()
-	_, err = w.store.ExpandAlertEvents(t.Context(), 10, func(c store.AlertContext) []domain.Delivery {
-		return []domain.Delivery{{
-			ID: delivery, TenantID: c.Event.TenantID, EventID: c.Event.ID, Channel: "webhook", Target: webhook,
-			State: domain.DeliveryPending, NextAt: time.Now(), CreatedAt: time.Now(),
-		}}
-	})
-	require.NoError(t, err)
+	w.expandAlerts(domain.Delivery{ID: delivery, Channel: "webhook", Target: webhook})
 	require.NoError(t, w.store.FinishDelivery(t.Context(), delivery, domain.DeliveryFailed, 0, "dial tcp "+inside+": connection refused"))
 
 	seen := map[domain.Role]map[string]int{}

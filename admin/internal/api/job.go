@@ -5,18 +5,14 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
+	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
-
-// Ref names another object.
-type Ref struct {
-	ID   string `json:"id" doc:"Its id, a decimal string"`
-	Name string `json:"name" doc:"Its name"`
-}
 
 // Bilingual is a text in both languages of the UI.
 type Bilingual struct {
@@ -31,7 +27,7 @@ type JobSpec struct {
 	Labels          map[string]string `json:"labels" doc:"What it is grouped and found by"`
 	Handler         string            `json:"handler" doc:"Name of the handler that it runs"`
 	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON; absent in lists"`
-	Script          *ScriptUse        `json:"script,omitempty" doc:"What an agent runs"`
+	Script          *script.ScriptUse `json:"script,omitempty" doc:"What an agent runs"`
 	Schedule        Schedule          `json:"schedule" doc:"When it fires"`
 	Misfire         Misfire           `json:"misfire" doc:"What becomes of fire times that nobody could serve in time"`
 	Routing         string            `json:"routing" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Which instance gets a run"`
@@ -56,24 +52,24 @@ type JobSpec struct {
 
 // Schedule says when a job fires. Only the fields of its kind are present.
 type Schedule struct {
-	Kind         string        `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none" doc:"What decides when it fires; none: only who asks"`
-	Expr         string        `json:"expr,omitempty" doc:"The cron expression; absent for other kinds"`
-	Dialect      string        `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"How the expression is read: standard has 5 fields, seconds 6, quartz 6 or 7"`
-	Every        string        `json:"every,omitempty" doc:"Time from one fire to the next; with fixed_delay from the end of a run"`
-	Anchor       *string       `json:"anchor,omitempty" format:"date-time" doc:"Where a fixed rate counts from"`
-	At           *string       `json:"at,omitempty" format:"date-time" doc:"The instant of once"`
-	Instants     []string      `json:"instants,omitempty" doc:"In order"`
-	WindowFrom   string        `json:"windowFrom,omitempty" doc:"With daily_window: first fire of each day"`
-	WindowTo     string        `json:"windowTo,omitempty" doc:"With daily_window: no fire later"`
-	Zone         string        `json:"zone" doc:"IANA name"`
-	StartAt      *string       `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
-	EndAt        *string       `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
-	DSTGap       string        `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"What becomes of a time that the clock jumps over"`
-	DSTOverlap   string        `json:"dstOverlap,omitempty" enum:"once,both" doc:"What becomes of a time that comes twice"`
-	Jitter       string        `json:"jitter,omitempty" doc:"Runs start up to this long after their fire time"`
-	Calendars    []CalendarRef `json:"calendars,omitempty" doc:"They keep it from firing"`
-	CalendarDays string        `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days its calendars leave"`
-	Text         *Bilingual    `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
+	Kind         string                 `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none" doc:"What decides when it fires; none: only who asks"`
+	Expr         string                 `json:"expr,omitempty" doc:"The cron expression; absent for other kinds"`
+	Dialect      string                 `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"How the expression is read: standard has 5 fields, seconds 6, quartz 6 or 7"`
+	Every        string                 `json:"every,omitempty" doc:"Time from one fire to the next; with fixed_delay from the end of a run"`
+	Anchor       *string                `json:"anchor,omitempty" format:"date-time" doc:"Where a fixed rate counts from"`
+	At           *string                `json:"at,omitempty" format:"date-time" doc:"The instant of once"`
+	Instants     []string               `json:"instants,omitempty" doc:"In order"`
+	WindowFrom   string                 `json:"windowFrom,omitempty" doc:"With daily_window: first fire of each day"`
+	WindowTo     string                 `json:"windowTo,omitempty" doc:"With daily_window: no fire later"`
+	Zone         string                 `json:"zone" doc:"IANA name"`
+	StartAt      *string                `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
+	EndAt        *string                `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
+	DSTGap       string                 `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"What becomes of a time that the clock jumps over"`
+	DSTOverlap   string                 `json:"dstOverlap,omitempty" enum:"once,both" doc:"What becomes of a time that comes twice"`
+	Jitter       string                 `json:"jitter,omitempty" doc:"Runs start up to this long after their fire time"`
+	Calendars    []calendar.CalendarRef `json:"calendars,omitempty" doc:"They keep it from firing"`
+	CalendarDays string                 `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days its calendars leave"`
+	Text         *Bilingual             `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
 }
 
 // Misfire says what happens to fire times that passed unnoticed.
@@ -119,8 +115,8 @@ type Alert struct {
 type Job struct {
 	ID string `json:"id" doc:"Id of the job, a decimal string"`
 	JobSpec
-	Kind           string    `json:"kind" readOnly:"true" enum:"job,call,callback" doc:"job: made by people or declared by code; call, callback: made by the server, for the calls of a handler or its runs as a callback"`
-	Executor       Ref       `json:"executor" doc:"The executor whose instances run it"`
+	Kind           string    `json:"kind" readOnly:"true" enum:"job,call,callback,timer" doc:"job: made by people or declared by code; call, callback, timer: made by the server, for the calls of a handler, its runs as a callback, or its timers"`
+	Executor       web.Ref   `json:"executor" doc:"The executor whose instances run it"`
 	State          string    `json:"state" enum:"enabled,paused" doc:"enabled: its schedule fires; paused: it fires only when asked"`
 	PauseNote      string    `json:"pauseNote" doc:"Why it is paused; empty: not said"`
 	Source         string    `json:"source" enum:"console,code" doc:"Who wrote the newest revision"`
@@ -130,6 +126,7 @@ type Job struct {
 	NeverFires     bool      `json:"neverFires" doc:"Enabled with a schedule that has no fire left"`
 	AwaitsRun      *string   `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
 	LastRun        *LastRun  `json:"lastRun" doc:"The newest run; null: none yet"`
+	RecentRuns     []LastRun `json:"recentRuns" readOnly:"true" doc:"The newest runs, the newest first, at most 10"`
 	ExecutorOnline int       `json:"executorOnline" doc:"Instances online"`
 	CreatedAt      string    `json:"createdAt" format:"date-time" doc:"When the job was made"`
 	UpdatedAt      string    `json:"updatedAt" format:"date-time" doc:"When the newest revision was written"`
@@ -139,22 +136,32 @@ type Job struct {
 
 // Declared says who decides about a job that an application declares.
 type Declared struct {
-	Executor  Ref    `json:"executor" doc:"Whose code declares it"`
-	Ownership string `json:"ownership" enum:"until_edited,code,console,propose" doc:"until_edited: the code, until somebody edits the job here"`
-	Removal   string `json:"removal" enum:"default,keep,pause,delete" doc:"What happens when no version declares it any more"`
-	Version   string `json:"version" doc:"Of the application, whose declaration was taken last"`
-	Gone      bool   `json:"gone" doc:"No version that is present declares it any more"`
-	Locked    bool   `json:"locked" doc:"Edits are refused, but for labels, alerts and the owner where the code does not declare them (says)"`
+	Executor  web.Ref `json:"executor" doc:"Whose code declares it"`
+	Ownership string  `json:"ownership" enum:"until_edited,code,console,propose" doc:"until_edited: the code, until somebody edits the job here"`
+	Removal   string  `json:"removal" enum:"default,keep,pause,delete" doc:"What happens when no version declares it any more"`
+	Version   string  `json:"version" doc:"Of the application, whose declaration was taken last"`
+	Gone      bool    `json:"gone" doc:"No version that is present declares it any more"`
+	Locked    bool    `json:"locked" doc:"Edits are refused, but for labels, alerts and the owner where the code does not declare them (says)"`
 	// Says is CodeSays of the newest revision.
 	Says []string `json:"says,omitempty" doc:"Which of labels, alerts and owner the code declares, for example labels.team, alert.emails, owner; absent: none"`
 }
 
-// LastRun is a job's newest run.
+// LastRun is one of a job's newest runs.
 type LastRun struct {
 	ID         string  `json:"id" doc:"Id of the run, a decimal string"`
 	State      string  `json:"state" doc:"State of the run"`
 	FireAt     string  `json:"fireAt" format:"date-time" doc:"Its fire time"`
 	FinishedAt *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
+}
+
+// JobEvent is that somebody did something to a job.
+type JobEvent struct {
+	What     string `json:"what" enum:"created,edited,paused,resumed,note_changed,deleted" doc:"What was done; note_changed: a paused job was paused again, with another note"`
+	State    string `json:"state,omitempty" enum:"enabled,paused,deleted" doc:"What the job was from then on; absent with an edit, which leaves it as it is"`
+	At       string `json:"at" format:"date-time" doc:"When"`
+	By       string `json:"by" doc:"Who did it"`
+	Note     string `json:"note,omitempty" doc:"Why, in the words of who did it"`
+	Revision int64  `json:"revision,omitempty" doc:"Number of the revision that was made; absent: none"`
 }
 
 // Revision is one version of a job's settings.
@@ -172,7 +179,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 	}
 	return JobSpec{
 		Name: s.Name, Description: s.Description, Labels: web.EmptyMapIfNil(s.Labels), Handler: s.Handler,
-		Input: web.RawOrNull(s.Input), Script: scriptUseOf(s.Script), Schedule: scheduleOf(s.Schedule),
+		Input: web.RawOrNull(s.Input), Script: script.UseOf(s.Script), Schedule: scheduleOf(s.Schedule),
 		Misfire: misfireOf(s.Misfire),
 		Routing: string(s.Routing), RoutingKey: s.RoutingKey, RequireLabels: s.Require.Text, PreferLabels: s.Prefer.Text,
 		SendRetry: sendRetryOf(s.SendRetry),
@@ -191,14 +198,11 @@ func specOf(s *domain.JobSpec) JobSpec {
 	}
 }
 
-// hidden stands for what only editors may read.
-const hidden = "…"
-
 // shownTo leaves out what is for those who may edit: who knows the address of a
 // webhook can often write there.
 func shownTo(id auth.Identity, s JobSpec) JobSpec {
 	if !id.May(domain.PermEdit) && s.Alert.WebhookURL != "" {
-		s.Alert.WebhookURL = hidden
+		s.Alert.WebhookURL = web.Hidden
 	}
 	return s
 }
@@ -215,15 +219,15 @@ const defaultLevel = "default"
 
 func jobOf(id auth.Identity, v store.JobView, online int) Job {
 	j := Job{
-		ID: v.ID.String(), JobSpec: shownTo(id, specOf(&v.Spec)), Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
+		ID: v.ID.String(), JobSpec: shownTo(id, specOf(&v.Spec)), Executor: web.Ref{ID: v.Executor.String(), Name: v.ExecutorName},
 		State: v.State.String(), Kind: v.Kind.String(), PauseNote: v.PauseNote, Source: string(v.Source), Revision: v.Revision,
 		ExecutorOnline: online, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(v.UpdatedAt),
 		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
 	}
 	if d := v.Declared; d.By != 0 {
 		j.Declared = &Declared{
-			Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName}, Ownership: orDefault(string(d.Ownership), "until_edited"),
-			Removal: orDefault(string(d.Removal), "default"), Version: d.Version, Gone: d.Gone, Locked: d.LocksConsole(), Says: v.Spec.CodeSays,
+			Executor: web.Ref{ID: v.Executor.String(), Name: v.ExecutorName}, Ownership: cmp.Or(string(d.Ownership), "until_edited"),
+			Removal: cmp.Or(string(d.Removal), "default"), Version: d.Version, Gone: d.Gone, Locked: d.LocksConsole(), Says: v.Spec.CodeSays,
 		}
 		if v.Spec.CodeSays == nil && d.LocksConsole() {
 			j.Declared.Says = []string{"owner"} // as CodeSays.Locks has it
@@ -239,11 +243,11 @@ func jobOf(id auth.Identity, v store.JobView, online int) Job {
 		j.AwaitsRun = web.IDOrNull(v.AwaitsRun)
 		j.NeverFires = j.NextFireAt == nil && j.AwaitsRun == nil && v.Spec.Schedule.Kind != domain.ScheduleNone
 	}
-	if v.LastRun != nil {
-		j.LastRun = &LastRun{
-			ID: v.LastRun.ID.String(), State: v.LastRun.State.String(),
-			FireAt: web.Instant(v.LastRun.FireAt), FinishedAt: web.InstantOrNull(v.LastRun.FinishedAt),
-		}
+	j.RecentRuns = domain.Collect(v.Recent, func(r *store.LastRun) LastRun {
+		return LastRun{ID: r.ID.String(), State: r.State.String(), FireAt: web.Instant(r.FireAt), FinishedAt: web.InstantOrNull(r.FinishedAt)}
+	})
+	if len(j.RecentRuns) > 0 {
+		j.LastRun = &j.RecentRuns[0]
 	}
 	return j
 }

@@ -187,6 +187,27 @@ func TestUpdateNeedsTheRevision(t *testing.T) {
 	require.Equal(t, "nightly", revisions[3].Spec.Name)
 }
 
+// Who paused a job, and why, is known after it was resumed.
+func TestJobEvents(t *testing.T) {
+	w := newWorld(t)
+	job := w.job("acme", "nightly", w.executor("acme", "shop"))
+	path := "/jobs/" + job.ID
+	w.call("acme/operator", "POST", path+"/pause", map[string]any{"note": "orders are being moved"}).is(200)
+	w.call("acme/editor", "POST", path+"/pause", map[string]any{"note": "orders are moved until Monday"}).is(200)
+	w.call("acme/editor", "POST", path+"/resume", nil).is(200)
+	type event struct{ what, state, by, note string }
+	var got []event
+	for _, e := range into[web.Page[JobEvent]](w.call("acme/viewer", "GET", path+"/events", nil).is(200)).Items {
+		require.NotEmpty(t, e.At)
+		got = append(got, event{e.What, e.State, e.By, e.Note})
+	}
+	require.Equal(t, []event{
+		{"resumed", "enabled", "acme-editor", ""}, {"note_changed", "paused", "acme-editor", "orders are moved until Monday"},
+		{"paused", "paused", "acme-operator", "orders are being moved"}, {"created", "enabled", "acme-editor", ""},
+	}, got)
+	w.call("beta/viewer", "GET", path+"/events", nil).is(404)
+}
+
 func TestWebhookSecretIsKept(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -37,6 +38,7 @@ type runJobInput struct {
 	ID              string      `path:"id" doc:"Id of what the address names, a decimal string"`
 	Wait            string      `query:"wait" doc:"Wait this long for the end, at most 5m; default: answer at once"`
 	AllowUnfitInput bool        `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
+	During          bool        `query:"duringMaintenance" doc:"Start it although nothing is to start because of maintenance; for people: runs that an API key asks for wait"`
 	IdempotencyKey  string      `header:"Idempotency-Key" maxLength:"255" doc:"The same key with the same body on the same job gives the same run"`
 	Body            *RunRequest `required:"false"`
 }
@@ -73,7 +75,7 @@ func (a *API) registerJobActions() {
 	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/resume", ID: "resume-job", Tag: "jobs", Summary: "Start a job's schedule again", Errors: []int{http.StatusConflict},
 		Description: "It goes on with the first fire time from now.",
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*jobOutput, error) {
 		return a.setJobState(ctx, id, in.ID, domain.JobEnabled, "")
 	})
 	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
@@ -114,7 +116,17 @@ func (a *API) runJob(ctx context.Context, id auth.Identity, in *runJobInput) (*r
 	if in.Body == nil {
 		in.Body = &RunRequest{}
 	}
+	executor, err := a.deps.Store.FindExecutor(ctx, id.Tenant, v.Executor)
+	if err == nil {
+		err = takesRuns(executor)
+	}
+	if err != nil {
+		return nil, err
+	}
 	e, wait, err := a.readRun(ctx, id, v, in)
+	if err == nil {
+		err = a.checkMaintenance(ctx, &e, in.During)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +163,7 @@ func (a *API) readRun(ctx context.Context, id auth.Identity, v store.JobView, in
 	if err := r.Err(); err != nil {
 		return domain.Execution{}, 0, err
 	}
-	if err := a.checkRunInput(ctx, v, input, in.AllowUnfitInput); err != nil {
+	if err := catalogue.CheckRunInput(ctx, a.deps.Store, v, input, in.AllowUnfitInput); err != nil {
 		return domain.Execution{}, 0, err
 	}
 	e := a.newRun(id, v, fireAt)
@@ -199,7 +211,7 @@ func (a *API) preferred(ctx context.Context, id auth.Identity, v store.JobView, 
 		i, err = a.deps.Store.FindInstance(ctx, id.Tenant, iid)
 	}
 	if domain.Is(err, domain.CodeNotFound) {
-		return 0, notThere("body.instanceId", "instance", text)
+		return 0, web.NotThere("body.instanceId", "instance", text)
 	}
 	if err != nil {
 		return 0, err
@@ -243,7 +255,7 @@ func (a *API) start(ctx context.Context, e domain.Execution, wait time.Duration)
 		return nil, err
 	}
 	code := out.Body.Code
-	out.Body.Run, out.Body.Output = runOf(view), json.RawMessage(view.Output)
+	out.Body.Run, out.Body.Output = runOf(&view), json.RawMessage(view.Output)
 	out.Body.Code = code
 	return out, nil
 }
@@ -306,4 +318,101 @@ func checkReplay(asked, stored string) error {
 			Hint: "the same body again, or a new key",
 		}},
 	}
+}
+
+type createJobsInput struct {
+	AllowUnknownHandler bool `query:"allowUnknownHandler" doc:"Accept handlers that no instance has registered yet"`
+	AllowUnfitInput     bool `query:"allowUnfitInput" doc:"Accept inputs that do not fit what is registered of the handlers"`
+	Body                struct {
+		Items []JobWrite `json:"items" minItems:"1" maxItems:"1000" doc:"The body may have 1 MiB in all"`
+	}
+}
+
+// JobBatch is what became of many jobs.
+type JobBatch struct {
+	Created int            `json:"created" doc:"How many jobs were created"`
+	Failed  int            `json:"failed" doc:"How many were refused"`
+	Items   []JobBatchItem `json:"items" doc:"In the order of the request"`
+}
+
+// JobBatchItem is what became of one of them.
+type JobBatchItem struct {
+	Name    string       `json:"name" doc:"Name of the job, as in the request"`
+	Status  int          `json:"status" doc:"201, or the problem's"`
+	ID      string       `json:"id,omitempty" doc:"With 201"`
+	Problem *web.Problem `json:"problem,omitempty" doc:"Why it was not created; locations are those of the job alone, such as body.schedule.expr"`
+}
+
+func (a *API) createJobs(ctx context.Context, id auth.Identity, in *createJobsInput) (*struct{ Body JobBatch }, error) {
+	reading := &API{deps: a.deps, log: a.log}
+	reading.deps.Store = &remembering{Store: a.deps.Store, executors: map[string]domain.Executor{}, handlers: map[domain.ExecutorID][]domain.Handler{}}
+	items := make([]JobBatchItem, len(in.Body.Items))
+	var jobs []store.NewJob
+	var at []int // of each in items
+	for i := range in.Body.Items {
+		items[i].Name = in.Body.Items[i].Name
+		job, err := reading.newJob(ctx, id, &in.Body.Items[i], catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
+		if err != nil {
+			a.refuseItem(ctx, &items[i], err)
+			continue
+		}
+		jobs, at = append(jobs, job), append(at, i)
+	}
+	for i, err := range a.deps.Store.CreateJobs(ctx, id.Tenant, jobs) {
+		item := &items[at[i]]
+		if err != nil {
+			a.refuseItem(ctx, item, err)
+			continue
+		}
+		item.Status, item.ID, item.Name = http.StatusCreated, jobs[i].ID.String(), jobs[i].Spec.Name
+	}
+	out := JobBatch{Items: items}
+	for i := range items {
+		if items[i].Problem == nil {
+			out.Created++
+		}
+	}
+	out.Failed = len(items) - out.Created
+	if out.Created > 0 {
+		a.deps.JobsChanged()
+		a.log.Info("jobs created", "tenant_id", id.Tenant, "count", out.Created, "refused", out.Failed, "by", id.Actor())
+	}
+	return &struct{ Body JobBatch }{out}, nil
+}
+
+func (a *API) refuseItem(ctx context.Context, item *JobBatchItem, err error) {
+	item.Problem = a.Problem(ctx, err)
+	item.Status = item.Problem.Status
+}
+
+// remembering asks once for what many jobs of one request name. It is used by
+// one goroutine.
+type remembering struct {
+	Store
+	executors map[string]domain.Executor // by id, or by "name:" and name
+	handlers  map[domain.ExecutorID][]domain.Handler
+}
+
+func (r *remembering) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
+	return once(r.executors, id.String(), func() (domain.Executor, error) { return r.Store.FindExecutor(ctx, tenant, id) })
+}
+
+func (r *remembering) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
+	return once(r.executors, "name:"+name, func() (domain.Executor, error) { return r.Store.FindExecutorByName(ctx, tenant, name) })
+}
+
+func (r *remembering) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
+	return once(r.handlers, executor, func() ([]domain.Handler, error) { return r.Store.ListHandlers(ctx, tenant, executor) })
+}
+
+// once calls ask unless the answer is known already.
+func once[K comparable, V any](known map[K]V, key K, ask func() (V, error)) (V, error) {
+	if v, ok := known[key]; ok {
+		return v, nil
+	}
+	v, err := ask()
+	if err == nil {
+		known[key] = v
+	}
+	return v, err
 }

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
+	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
+	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -27,7 +31,7 @@ type listJobsInput struct {
 	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
 	Label      string `query:"label" maxLength:"256" doc:"A label that they have: key for any value of it, or key=value"`
 	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
-	Kind       string `query:"kind" enum:"job,call,callback,all" default:"job" doc:"job: those of people and code; call, callback: those that the server has made for calls and callbacks of handlers; all of them"`
+	Kind       string `query:"kind" enum:"job,call,callback,timer,all" default:"job" doc:"job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them"`
 	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
 	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name" doc:"By name, the next fire time, or the newest change first"`
 }
@@ -65,7 +69,7 @@ func (a *API) registerJobs() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}", ID: "get-job", Tag: "jobs", Summary: "One job",
 		Description: "The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.",
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*jobOutput, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*jobOutput, error) {
 		v, err := a.job(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
@@ -81,7 +85,7 @@ func (a *API) registerJobs() {
 		Method: http.MethodDelete, Path: web.Base + "/jobs/{id}", ID: "delete-job", Tag: "jobs", Summary: "Delete a job",
 		Description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.",
 		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict},
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{}, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{}, error) {
 		v, err := a.job(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
@@ -97,15 +101,16 @@ func (a *API) registerJobs() {
 		Summary:     "A job's revisions, newest first",
 		Description: "Each with the whole settings of the job then.",
 	}, a.listRevisions)
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/events", ID: "list-job-events", Tag: "jobs",
+		Summary:     "What became of a job, newest first",
+		Description: "When it was made, edited, paused and resumed, by whom and why. What an edit changed is in its revisions. The newest thousand are kept.",
+	}, a.listJobEvents)
 }
 
 // job finds one of the identity's tenant by the id in the path.
 func (a *API) job(ctx context.Context, id auth.Identity, text string) (store.JobView, error) {
-	jid, err := domain.ParseID[domain.JobID](text)
-	if err != nil {
-		return store.JobView{}, err
-	}
-	return a.deps.Store.FindJob(ctx, id.Tenant, jid)
+	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindJob)
 }
 
 // jobAnswer adds what is asked from elsewhere.
@@ -114,12 +119,10 @@ func (a *API) jobAnswer(ctx context.Context, id auth.Identity, v store.JobView) 
 	if err != nil {
 		return nil, err
 	}
-	return &jobOutput{ETag: etag(v.Revision), Body: jobOf(id, v, online)}, nil
+	return &jobOutput{ETag: web.ETag(v.Revision), Body: jobOf(id, v, online)}, nil
 }
 
-func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
-
-var jobKinds = map[string]domain.JobKind{"job": domain.JobPlain, "call": domain.JobCall, "callback": domain.JobCallback}
+var jobKinds = map[string]domain.JobKind{"job": domain.JobPlain, "call": domain.JobCall, "callback": domain.JobCallback, "timer": domain.JobTimer}
 
 func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*web.PageOutput[Job], error) {
 	list := "jobs/" + in.Sort
@@ -202,7 +205,7 @@ func (o *onlineCounter) of(ctx context.Context, tenant domain.TenantID, executor
 }
 
 func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInput) (*jobOutput, error) {
-	job, err := a.newJob(ctx, id, &in.Body, lenient{in.AllowUnknownHandler, in.AllowUnfitInput})
+	job, err := a.newJob(ctx, id, &in.Body, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +219,7 @@ func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInpu
 }
 
 // newJob reads a job that is to be created.
-func (a *API) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow lenient) (store.NewJob, error) {
+func (a *API) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow catalogue.Lenient) (store.NewJob, error) {
 	now := a.deps.Now()
 	spec, executor, err := a.readJob(ctx, id, w, allow)
 	if err != nil {
@@ -242,14 +245,14 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	if err != nil {
 		return nil, err
 	}
-	revision, err := a.ifMatch(ctx, in.IfMatch)
+	revision, err := web.IfMatch(ctx, in.IfMatch)
 	if err != nil {
 		return nil, err
 	}
 	if revision != 0 && revision != v.Revision {
 		return nil, a.revisionMismatch(ctx, id, v.ID)
 	}
-	spec, executor, err := a.readJob(ctx, id, &in.Body, lenient{in.AllowUnknownHandler, in.AllowUnfitInput})
+	spec, executor, err := a.readJob(ctx, id, &in.Body, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
@@ -284,23 +287,6 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	return a.jobAnswer(ctx, id, v)
 }
 
-// ifMatch reads the header; 0 means any revision.
-func (a *API) ifMatch(ctx context.Context, header string) (int64, error) {
-	header = strings.TrimSpace(header)
-	if header == "" {
-		return 0, web.NewProblem(ctx, http.StatusPreconditionRequired, domain.CodeInvalid,
-			`say which revision was edited: If-Match: "3" (the ETag of the job), or * for any`)
-	}
-	if header == "*" {
-		return 0, nil
-	}
-	text := strings.TrimPrefix(header, "W/")
-	if n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64); err == nil && n > 0 && text == etag(n) {
-		return n, nil
-	}
-	return 0, domain.Invalid("header.If-Match", `must be a revision in quotes, such as "3", or *`)
-}
-
 // revisionMismatch answers with the job as it is, so that the editor can show
 // both.
 func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain.JobID) error {
@@ -321,14 +307,14 @@ func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain
 
 // readJob checks everything about a job that was sent, and tells all that is
 // wrong with it at once.
-func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow lenient) (domain.JobSpec, domain.Executor, error) {
+func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
 	executor, err := a.chooseExecutor(ctx, id, w.Executor)
 	if err != nil {
 		return domain.JobSpec{}, executor, err
 	}
 	var r reader
 	spec := w.spec(&r, a.deps.Now())
-	if err := a.chooseScript(ctx, id, &r, w.Script, &spec); err != nil {
+	if err := script.Choose(ctx, a.deps.Store, id.Tenant, &r.Reader, w.Script, &spec); err != nil {
 		return spec, executor, err
 	}
 	if len(r.Fields) == 0 {
@@ -337,14 +323,17 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow 
 			return spec, executor, err
 		}
 	}
-	if spec.Schedule.Calendars, err = a.chooseCalendars(ctx, id.Tenant, &r, "body.schedule", w.Schedule.Calendars); err != nil {
+	if spec.Schedule.Calendars, err = calendar.Choose(ctx, a.deps.Store, id.Tenant, &r.Reader, "body.schedule", w.Schedule.Calendars); err != nil {
 		return spec, executor, err
 	}
 	compile(&r, "body.schedule", &spec.Schedule, "")
 	if err := r.Err(); err != nil {
 		return spec, executor, err
 	}
-	if err = a.checkHandler(ctx, id.Tenant, executor, &spec, allow); err == nil && !allow.handler {
+	if err = catalogue.CheckHandler(ctx, a.deps.Store, id.Tenant, executor, &spec, allow); err == nil && executor.BuiltIn {
+		err = builtin.Inputs(ctx, a.deps.Store, id.Tenant)(spec.Handler, spec.Input)
+	}
+	if err == nil && !allow.Handler {
 		err = a.checkHooks(ctx, id.Tenant, executor, &spec)
 	}
 	return spec, executor, err
@@ -363,18 +352,9 @@ func (a *API) chooseExecutor(ctx context.Context, id auth.Identity, c ExecutorCh
 		return e, domain.Invalid("body.executor", "needs an id or a name")
 	}
 	if domain.Is(err, domain.CodeNotFound) {
-		return e, notThere(location, "executor", value)
+		return e, web.NotThere(location, "executor", value)
 	}
 	return e, err
-}
-
-// notThere says where the request names an object that does not exist.
-func notThere(location, what, value string) error {
-	message := "there is no such " + what
-	return &domain.Error{
-		Code: domain.CodeNotFound, Message: location + ": " + message,
-		Fields: []domain.FieldError{{Location: location, Message: message, Value: value, Position: -1}},
-	}
 }
 
 // sealWebhook seals a new signing key; without one the old one is kept, as
@@ -389,23 +369,28 @@ func (a *API) sealWebhook(tenant domain.TenantID, job domain.JobID, w *JobWrite,
 	return a.deps.Secrets.Seal(tenant, secret.PurposeJobWebhook, int64(job), []byte(w.Alert.WebhookSecret))
 }
 
-// maxRevisions bounds what is listed of one job's history.
-const maxRevisions = 1000
-
-func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[Revision], error) {
+func (a *API) listJobEvents(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[JobEvent], error) {
 	v, err := a.job(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListRevisions(ctx, id.Tenant, v.ID, maxRevisions)
+	rows, err := a.deps.Store.ListJobChanges(ctx, id.Tenant, v.ID, web.MaxListed)
+	return web.ListPage(rows, err, func(e *store.JobChange) JobEvent {
+		out := JobEvent{What: string(e.What), At: web.Instant(e.At), By: e.By, Note: e.Note, Revision: e.Revision}
+		if e.State != 0 {
+			out.State = e.State.String()
+		}
+		return out
+	}, in.ShortPage, "job-events")
+}
+
+func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[Revision], error) {
+	v, err := a.job(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	items := make([]Revision, 0, len(rows))
-	for i := range rows {
-		items = append(items, Revision{
-			Revision: rows[i].Revision, CreatedAt: web.Instant(rows[i].CreatedAt), CreatedBy: rows[i].CreatedBy, Spec: shownTo(id, specOf(&rows[i].Spec)),
-		})
-	}
-	return web.SlicePage(items, in.ShortPage, "revisions")
+	rows, err := a.deps.Store.ListRevisions(ctx, id.Tenant, v.ID, web.MaxListed)
+	return web.ListPage(rows, err, func(r *store.Revision) Revision {
+		return Revision{Revision: r.Revision, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, Spec: shownTo(id, specOf(&r.Spec))}
+	}, in.ShortPage, "revisions")
 }

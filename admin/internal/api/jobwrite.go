@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -12,34 +14,34 @@ import (
 // JobWrite is a job as it is created or replaced. What is left out gets its
 // default. Read-only parts of nested objects are accepted and ignored.
 type JobWrite struct {
-	Name            string            `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant"`
-	Description     string            `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
-	Labels          map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes"`
-	Executor        ExecutorChoice    `json:"executor" doc:"The executor whose instances run it"`
-	Handler         string            `json:"handler" minLength:"1" maxLength:"128" doc:"Name of the handler that it runs"`
-	Input           json.RawMessage   `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
-	Script          *ScriptChoice     `json:"script,omitempty" doc:"What an agent is to run; for handlers script.LANGUAGE, which need it"`
-	Schedule        ScheduleWrite     `json:"schedule" doc:"When it fires"`
-	Misfire         *MisfireWrite     `json:"misfire,omitempty" doc:"What becomes of fire times that nobody could serve in time; default: they are skipped"`
-	Routing         string            `json:"routing,omitempty" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Default round_robin"`
-	RoutingKey      string            `json:"routingKey,omitempty" maxLength:"256" doc:"With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key"`
-	RequireLabels   string            `json:"requireLabels,omitempty" maxLength:"1024" doc:"What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot"`
-	PreferLabels    string            `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
-	Blocking        string            `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)"`
-	Parallelism     int               `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
-	Retry           *RetryWrite       `json:"retry,omitempty" doc:"When an attempt fails; default: no further attempt"`
-	SendRetry       *SendRetryWrite   `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
-	Timeout         string            `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
-	DispatchTimeout string            `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
-	OnLost          string            `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
-	Priority        int               `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
-	OnSuccess       string            `json:"onSuccess,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run succeeded; default: none"`
-	OnFailure       string            `json:"onFailure,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run failed for good; default: none"`
-	LogLevel        string            `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
-	Owner           *OwnerWrite       `json:"owner,omitempty" doc:"Whom alerts go to; default: nobody"`
-	Alert           *AlertWrite       `json:"alert,omitempty" doc:"When and where alerts go; default: of failures, and of runs that no executor took"`
-	Sharding        *Sharding         `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
-	State           string            `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
+	Name            string               `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant"`
+	Description     string               `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
+	Labels          map[string]string    `json:"labels,omitempty" maxProperties:"32" doc:"What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes"`
+	Executor        ExecutorChoice       `json:"executor" doc:"The executor whose instances run it"`
+	Handler         string               `json:"handler" minLength:"1" maxLength:"128" doc:"Name of the handler that it runs"`
+	Input           json.RawMessage      `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`
+	Script          *script.ScriptChoice `json:"script,omitempty" doc:"What an agent is to run; for handlers script.LANGUAGE, which need it"`
+	Schedule        ScheduleWrite        `json:"schedule" doc:"When it fires"`
+	Misfire         *MisfireWrite        `json:"misfire,omitempty" doc:"What becomes of fire times that nobody could serve in time; default: they are skipped"`
+	Routing         string               `json:"routing,omitempty" enum:"round_robin,random,consistent_hash,least_loaded,least_frequently_used,least_recently_used,first,last,failover,busy_over" doc:"Default round_robin"`
+	RoutingKey      string               `json:"routingKey,omitempty" maxLength:"256" doc:"With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key"`
+	RequireLabels   string               `json:"requireLabels,omitempty" maxLength:"1024" doc:"What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot"`
+	PreferLabels    string               `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
+	Blocking        string               `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)"`
+	Parallelism     int                  `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
+	Retry           *RetryWrite          `json:"retry,omitempty" doc:"When an attempt fails; default: no further attempt"`
+	SendRetry       *SendRetryWrite      `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
+	Timeout         string               `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
+	DispatchTimeout string               `json:"dispatchTimeout,omitempty" doc:"Default 5m"`
+	OnLost          string               `json:"onLost,omitempty" enum:"auto,fail,retry" doc:"Default auto"`
+	Priority        int                  `json:"priority,omitempty" minimum:"-100" maximum:"100" doc:"Default 0; among the tenant's waiting runs each point counts as one second of waiting"`
+	OnSuccess       string               `json:"onSuccess,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run succeeded; default: none"`
+	OnFailure       string               `json:"onFailure,omitempty" maxLength:"128" doc:"Handler of the same executor that runs after a run failed for good; default: none"`
+	LogLevel        string               `json:"logLevel,omitempty" enum:"default,DEBUG,INFO,WARN,ERROR" doc:"Lowest level that is captured into the logs of runs; default: as the executor says"`
+	Owner           *OwnerWrite          `json:"owner,omitempty" doc:"Whom alerts go to; default: nobody"`
+	Alert           *AlertWrite          `json:"alert,omitempty" doc:"When and where alerts go; default: of failures, and of runs that no executor took"`
+	Sharding        *Sharding            `json:"sharding,omitempty" doc:"Cut each fire into shards; default: each fire is one run"`
+	State           string               `json:"state,omitempty" enum:"enabled,paused" doc:"Only when creating, default enabled; later by pause and resume"`
 }
 
 // ExecutorChoice names an executor by id or by name.
@@ -90,22 +92,22 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Handler: r.Name("body.handler", w.Handler, domain.MaxNameLength), Input: r.JSON("body.input", w.Input),
 		Schedule:        w.Schedule.read(r, "body.schedule", now),
 		Misfire:         w.Misfire.read(r),
-		Routing:         orDefault(domain.Routing(w.Routing), domain.RouteRoundRobin),
+		Routing:         cmp.Or(domain.Routing(w.Routing), domain.RouteRoundRobin),
 		Parallelism:     w.Parallelism,
 		Retry:           w.Retry.read(r),
 		RoutingKey:      w.RoutingKey,
-		Require:         r.selector("body.requireLabels", w.RequireLabels),
-		Prefer:          r.selector("body.preferLabels", w.PreferLabels),
+		Require:         r.Selector("body.requireLabels", w.RequireLabels),
+		Prefer:          r.Selector("body.preferLabels", w.PreferLabels),
 		SendRetry:       w.SendRetry.read(r),
 		Timeout:         r.Duration("body.timeout", w.Timeout, 0),
 		DispatchTimeout: r.Duration("body.dispatchTimeout", w.DispatchTimeout, domain.DefaultDispatchTimeout),
-		OnLost:          orDefault(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
+		OnLost:          cmp.Or(domain.OnLost(w.OnLost), domain.OnLostAuto), Priority: w.Priority,
 		OnSuccess: w.OnSuccess, OnFailure: w.OnFailure,
 		Alert:    w.Alert.read(),
 		Sharding: w.Sharding.read(r),
 	}
 	_ = r.Add(domain.CheckLabelsAndAlert(&s)) // which has no other errors than of fields
-	s.Blocking = orDefault(domain.Blocking(w.Blocking), domain.DefaultBlocking(s.Schedule.Kind))
+	s.Blocking = cmp.Or(domain.Blocking(w.Blocking), domain.DefaultBlocking(s.Schedule.Kind))
 	if w.LogLevel != defaultLevel {
 		s.LogLevel = w.LogLevel
 	}
@@ -152,14 +154,6 @@ func (w *SendRetryWrite) read(r *reader) domain.SendRetry {
 // reader reads also what nouns are made of.
 type reader struct{ web.Reader }
 
-func (r *reader) selector(location, text string) domain.Selector {
-	s, err := domain.ParseSelector(text)
-	if err != nil {
-		r.Fail(location, text, "%s", err.Error())
-	}
-	return s
-}
-
 func (w *AlertWrite) read() domain.Alert {
 	out := domain.DefaultAlert
 	if w == nil {
@@ -178,13 +172,6 @@ func (w *AlertWrite) read() domain.Alert {
 	}
 	out.WebhookURL = strings.TrimSpace(w.WebhookURL)
 	return out
-}
-
-func orDefault[T ~string](v, fallback T) T {
-	if v == "" {
-		return fallback
-	}
-	return v
 }
 
 func (r *reader) email(location, text string) string {

@@ -63,7 +63,7 @@ func (a *API) registerJoinTokens() {
 	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/executors/{id}/join-tokens", ID: "create-join-token", Tag: "access",
 		Summary:     "Make a join token",
-		Description: "The answer holds the secret, with which a process registers at this executor. It is shown only now.", Status: http.StatusCreated,
+		Description: "The answer holds the secret, with which a process registers at this executor. It is shown only now.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createJoinToken)
 	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/join-tokens/{tokenId}", ID: "revoke-join-token", Tag: "access",
@@ -72,7 +72,7 @@ func (a *API) registerJoinTokens() {
 	}, a.revokeJoinToken)
 }
 
-func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *idPageInput) (*web.PageOutput[JoinToken], error) {
+func (a *API) listJoinTokens(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[JoinToken], error) {
 	e, err := a.executor(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (a *API) createJoinToken(ctx context.Context, id auth.Identity, in *createJ
 		return nil, err
 	}
 	var r reader
-	expires := a.futureInstant(&r, "body.expiresAt", in.Body.ExpiresAt)
+	expires := r.Future("body.expiresAt", in.Body.ExpiresAt, a.deps.Now())
 	name := e.Name
 	if in.Body.Name != "" {
 		name = r.Name("body.name", in.Body.Name, domain.MaxNameLength)

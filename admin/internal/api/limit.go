@@ -12,11 +12,11 @@ import (
 
 // Limit bounds how many runs may be on instances at once, on all nodes together.
 type Limit struct {
-	Kind       string `json:"kind" enum:"tenant,executor" doc:"What is limited: the whole tenant, or one executor"`
-	Subject    Ref    `json:"subject" doc:"The tenant, or the executor"`
-	MaxRunning int    `json:"maxRunning" doc:"0 = no limit"`
-	Running    int    `json:"running" doc:"Offered, running or cancelling"`
-	Waiting    int    `json:"waiting" doc:"Due, and waiting for room under this limit"`
+	Kind       string  `json:"kind" enum:"tenant,executor" doc:"What is limited: the whole tenant, or one executor"`
+	Subject    web.Ref `json:"subject" doc:"The tenant, or the executor"`
+	MaxRunning int     `json:"maxRunning" doc:"0 = no limit"`
+	Running    int     `json:"running" doc:"Offered, running or cancelling"`
+	Waiting    int     `json:"waiting" doc:"Due, and waiting for room under this limit"`
 }
 
 type setLimitInput struct {
@@ -43,7 +43,7 @@ func (a *API) registerLimits() {
 		if err != nil {
 			return nil, err
 		}
-		return a.setLimit(ctx, id, domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, Ref{ID: e.ID.String(), Name: e.Name}, in.Body.MaxRunning)
+		return a.setLimit(ctx, id, domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, web.Ref{ID: e.ID.String(), Name: e.Name}, in.Body.MaxRunning)
 	})
 	web.Register(a.Server, web.PlatformAdmin, web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/tenants/{id}/limit", ID: "set-tenant-limit", Tag: "platform",
@@ -57,11 +57,11 @@ func (a *API) registerLimits() {
 		if err != nil {
 			return nil, err
 		}
-		return a.setLimit(ctx, id, domain.LimitKey{Tenant: t.ID}, Ref{ID: t.ID.String(), Name: t.Name}, in.Body.MaxRunning)
+		return a.setLimit(ctx, id, domain.LimitKey{Tenant: t.ID}, web.Ref{ID: t.ID.String(), Name: t.Name}, in.Body.MaxRunning)
 	})
 }
 
-func (a *API) setLimit(ctx context.Context, id auth.Identity, key domain.LimitKey, subject Ref, maxRunning int) (*limitOutput, error) {
+func (a *API) setLimit(ctx context.Context, id auth.Identity, key domain.LimitKey, subject web.Ref, maxRunning int) (*limitOutput, error) {
 	if err := a.deps.Store.SetLimit(ctx, domain.Limit{LimitKey: key, Max: maxRunning}); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (a *API) setLimit(ctx context.Context, id auth.Identity, key domain.LimitKe
 	return &limitOutput{limitOf(store.LimitView{Limit: domain.Limit{LimitKey: key}}, subject)}, nil // taken away
 }
 
-func limitOf(v store.LimitView, subject Ref) Limit {
+func limitOf(v store.LimitView, subject web.Ref) Limit {
 	out := Limit{Kind: "tenant", Subject: subject, MaxRunning: v.Max, Running: v.Running, Waiting: v.Waiting}
 	if v.Executor != 0 {
 		out.Kind = "executor"
@@ -86,20 +86,20 @@ func limitOf(v store.LimitView, subject Ref) Limit {
 	return out
 }
 
-func (a *API) listLimits(ctx context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[Limit], error) {
+func (a *API) listLimits(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Limit], error) {
 	views, err := a.deps.Store.ListLimits(ctx, id.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	items := make([]Limit, 0, len(views))
 	for _, v := range views {
-		subject := Ref{ID: v.Executor.String(), Name: v.ExecutorName}
+		subject := web.Ref{ID: v.Executor.String(), Name: v.ExecutorName}
 		if v.Executor == 0 {
 			t, err := a.deps.Store.FindTenant(ctx, id.Tenant)
 			if err != nil {
 				return nil, err
 			}
-			subject = Ref{ID: t.ID.String(), Name: t.Name}
+			subject = web.Ref{ID: t.ID.String(), Name: t.Name}
 		}
 		items = append(items, limitOf(v, subject))
 	}

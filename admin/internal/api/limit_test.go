@@ -20,11 +20,11 @@ func TestLimits(t *testing.T) {
 	}
 	require.Empty(t, list("acme/viewer"))
 
-	want := Limit{Kind: "executor", Subject: Ref{ID: e.ID.String(), Name: "shop"}, MaxRunning: 3}
+	want := Limit{Kind: "executor", Subject: web.Ref{ID: e.ID.String(), Name: "shop"}, MaxRunning: 3}
 	require.Equal(t, want, into[Limit](w.call("acme/editor", "PUT", path, map[string]any{"maxRunning": 3}).is(200)))
 	w.call("platform", "PUT", tenant, map[string]any{"maxRunning": 20}).is(200)
 	got := list("acme/viewer")
-	require.Equal(t, []Limit{{Kind: "tenant", Subject: Ref{ID: w.tenants["acme"].String(), Name: "acme"}, MaxRunning: 20}, want}, got)
+	require.Equal(t, []Limit{{Kind: "tenant", Subject: web.Ref{ID: w.tenants["acme"].String(), Name: "acme"}, MaxRunning: 20}, want}, got)
 	require.Empty(t, list("beta/viewer"))
 	require.Equal(t, 3, into[ExecutorDetail](w.call("acme/viewer", "GET", strings.TrimSuffix(path, "/limit"), nil).is(200)).MaxRunning)
 

@@ -172,7 +172,7 @@ const downloadPage = 2000
 
 // downloadLog streams the log. An error in the middle ends the text with a
 // line that says so: the status is out already.
-func (a *API) downloadLog(ctx context.Context, id auth.Identity, in *idInput) (*huma.StreamResponse, error) {
+func (a *API) downloadLog(ctx context.Context, id auth.Identity, in *web.IDInput) (*huma.StreamResponse, error) {
 	v, err := a.run(ctx, id, in.ID)
 	if err != nil {
 		return nil, err

@@ -148,6 +148,8 @@ func TestLogOfSeveralAttempts(t *testing.T) {
 
 	again := w.started("acme", e.ID.String())
 	require.Equal(t, 2, again.Attempt)
+	require.False(t, w.logPage(path, "attempt=2").Complete, "it runs")
+	require.True(t, w.logPage(path, "attempt=1").Complete, "this one is over")
 	w.write(again, 1, "b1", "b2", "b3")
 	more := w.logPage(path, fmt.Sprintf("after=%d", between.Next))
 	require.Equal(t, []string{"b1", "b2", "b3"}, messages(more))

@@ -43,12 +43,12 @@ func (s segment) settled(now time.Time) (settled, missing bool) {
 // segments lists the attempts whose lines are asked for. whole tells whether
 // the run can have no further ones.
 func (a *API) segments(ctx context.Context, v store.ExecutionView, only int) (list []segment, whole bool, err error) {
-	archived, err := a.deps.Store.ListAttempts(ctx, v.TenantID, v.ID)
+	attempts, err := a.deps.Store.ListAttempts(ctx, v.TenantID, v.ID)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, at := range archived {
-		list = append(list, segment{attempt: at.Number, wrote: at.LogLines, over: true, endedAt: at.FinishedAt})
+	for _, at := range attempts { // the last one may be the current one
+		list = append(list, segment{attempt: at.Number, wrote: at.LogLines, over: at.Fence != v.Fence || !v.State.OnInstance(), endedAt: at.FinishedAt})
 	}
 	if v.Attempt > 0 && (len(list) == 0 || list[len(list)-1].attempt < v.Attempt) {
 		list = append(list, segment{attempt: v.Attempt, wrote: v.LogLines, over: v.State.Terminal(), endedAt: v.FinishedAt})

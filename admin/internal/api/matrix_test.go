@@ -10,6 +10,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
+	"github.com/carillon-sched/carillon/admin/internal/api/alert"
+	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
+	"github.com/carillon-sched/carillon/admin/internal/api/script"
+	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -25,25 +31,40 @@ func (w *world) objectsOf(tenant string) objects {
 	job := w.job(tenant, "nightly", e)
 	run := w.ran(tenant, job, domain.Report{Outcome: domain.OutcomeSucceeded})
 	admin := tenant + "/admin"
-	key := into[CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
+	key := into[access.CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
 	denial := into[Denial](w.call(admin, "POST", "/executors/"+e.ID.String()+"/denials", map[string]any{"serial": "ab01"}).is(201))
-	calendar := into[Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
+	calendar := into[calendar.Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
 	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
-	script := into[Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
+	script := into[script.Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
+	connection := into[builtin.Connection](w.call(admin, "POST", "/connections", map[string]any{"name": "events", "broker": "nats", "addresses": []string{"nats.example:4222"}}).is(201))
+	channel := into[alert.AlertChannel](w.call(admin, "POST", "/alert-channels", map[string]any{"name": "mail", "kind": "email", "emails": []string{"ops@example.com"}}).is(201))
 	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
 	require.NoError(w.t, err)
 	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed", Hash: "h", Spec: stored.Spec}
 	proposal.Spec.Name = proposal.Name
 	require.NoError(w.t, w.store.Propose(w.t.Context(), proposal))
-	invitation := into[Invitation](w.call(admin, "POST", "/invitations", map[string]any{"username": "stranger", "role": "viewer"}).is(201))
+	invitation := into[access.Invitation](w.call(admin, "POST", "/invitations", map[string]any{"username": "stranger", "role": "viewer"}).is(201))
+	require.NoError(w.t, w.store.SaveCell(w.t.Context(), domain.Cell{Name: "eu-" + tenant, URL: "https://eu2.example.com", Executors: []string{"eu2:9000"}}))
+	name := func(acme, other string) string { return map[bool]string{true: acme, false: other}[tenant == "acme"] }
+	w.call(admin, "POST", "/timers", map[string]any{"executor": "shop", "handler": "reconcile", "key": "order-1", "after": "1h"}).is(201)
+	cancellation := into[timer.TimerCancellation](w.call(admin, "POST", "/timers/cancel", map[string]any{"executor": "shop", "handler": "reconcile", "keyPrefix": "none-"}).is(202))
+	rule := into[alert.AlertRule](w.call(admin, "POST", "/alert-rules", map[string]any{"name": "r", "condition": map[string]any{"kind": "events"}}).is(201))
+	purge := into[RunPurge](w.call(admin, "POST", "/run-purges", map[string]any{"before": "2026-01-01T00:00:00Z"}).is(202))
+	silence := into[alert.AlertSilence](w.call(admin, "POST", "/alert-silences", map[string]any{"reason": "r", "duration": "1h"}).is(201))
 	return objects{
-		"/invitations/{id}":   invitation.ID,
-		"/job-proposals/{id}": domain.JobID(proposal.ID).String(),
-		"/scripts/{id}":       script.ID, "/revisions/{revision}": map[bool]string{true: "1", false: "771177117711771177"}[tenant == "acme"],
-		"/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
+		"/alert-rules/{id}": rule.ID, "/alert-silences/{id}": silence.ID,
+		"/alert-incidents/{id}":     w.incident(e.TenantID, stored.ID).String(),
+		"/timer-cancellations/{id}": cancellation.ID, "/run-purges/{id}": purge.ID,
+		"/timers/{executor}": name("shop", "theirs"), "/{handler}": name("reconcile", "refund"), "/{key}": name("order-1", "order-2"),
+		"/former-names/{name}": "formerly",
+		"/invitations/{id}":    invitation.ID,
+		"/job-proposals/{id}":  domain.JobID(proposal.ID).String(),
+		"/connections/{id}":    connection.ID, "/alert-channels/{id}": channel.ID,
+		"/scripts/{id}": script.ID, "/revisions/{revision}": name("1", "771177117711771177"),
+		"/cells/{name}": "eu-" + tenant, "/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
@@ -74,13 +95,17 @@ func fill(path string, own, foreign objects, foreignAt int) string {
 }
 
 // matrixQuery has the parameters that a route cannot do without.
-var matrixQuery = map[string]string{web.Base + "/jobs/{id}/explain": "?at=2026-11-21T02:00:00Z", web.Base + "/scripts/{id}/diff": "?from=1&to=1"}
+var matrixQuery = map[string]string{web.Base + "/jobs/{id}/explain": "?at=2026-11-21T02:00:00Z", web.Base + "/scripts/{id}/diff": "?from=1&to=1", web.Base + "/tenants/{id}": "?name=acme"}
 
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {
 	switch {
 	case strings.HasSuffix(path, "/backfill"):
 		return map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}
+	case strings.HasSuffix(path, "/denials"):
+		return map[string]any{"serial": "ab01"}
+	case strings.HasSuffix(path, "/reschedule"):
+		return map[string]any{"after": "2h"}
 	case strings.HasSuffix(path, "/import"):
 		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
 	case method == http.MethodPut && strings.Contains(path, "/scripts/"):
@@ -89,12 +114,34 @@ func matrixBody(method, path string) any {
 		return map[string]any{"revision": 1}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return map[string]any{"name": "changed"}
+	case method == http.MethodPut && strings.Contains(path, "/connections/"):
+		return map[string]any{"name": "changed", "broker": "nats", "addresses": []string{"nats.example:4222"}}
+	case method == http.MethodPut && strings.Contains(path, "/alert-channels/"):
+		return map[string]any{"name": "changed", "kind": "email", "emails": []string{"ops@example.com"}}
+	case strings.HasSuffix(path, "/alert-channels/{id}/test"):
+		return nil
+	case strings.HasSuffix(path, "/connections/{id}/test"):
+		return map[string]any{"target": map[string]any{"subject": "x"}}
+	case method == http.MethodPut && strings.Contains(path, "/alert-rules/"):
+		return map[string]any{"name": "changed", "condition": map[string]any{"kind": "events"}}
+	case method == http.MethodPut && strings.Contains(path, "/cells/"):
+		return map[string]any{"url": "https://eu2.example.com", "executors": []string{"eu2:9000"}}
+	case method == http.MethodPut && strings.HasSuffix(path, "/alert-settings"):
+		return map[string]any{}
+	case method == http.MethodPut && strings.HasSuffix(path, "/maintenance"):
+		return map[string]any{"mode": "continue"}
+	case method == http.MethodPut && strings.HasSuffix(path, "/retention"):
+		return map[string]any{"runDays": 1}
 	case strings.HasSuffix(path, "/limit"):
 		return map[string]any{"maxRunning": 1}
 	case method == http.MethodPut:
 		return jobBody("changed", domain.Executor{ID: 1})
 	case strings.HasSuffix(path, "/auth/tenant"):
 		return map[string]any{"tenant": "acme"}
+	case method == http.MethodPatch && strings.Contains(path, "/tenants/"):
+		return map[string]any{"name": "changed"}
+	case method == http.MethodPatch && strings.Contains(path, "/executors/"):
+		return map[string]any{"description": "changed"}
 	case method == http.MethodPatch:
 		return map[string]any{"role": "viewer"}
 	case method == http.MethodPost && strings.Contains(path, "{"):
@@ -170,8 +217,8 @@ func TestRoutesTimesRolesTimesTenants(t *testing.T) {
 		require.Equal(t, "enabled", job.State)
 		runs := into[web.Page[Run]](w.call("beta/viewer", "GET", "/runs", nil).is(200))
 		require.Len(t, runs.Items, 1)
-		require.Len(t, into[web.Page[User]](w.call("beta/admin", "GET", "/users", nil).is(200)).Items, 5)
-		require.Len(t, into[web.Page[APIKey]](w.call("beta/admin", "GET", "/api-keys", nil).is(200)).Items, 1)
+		require.Len(t, into[web.Page[access.User]](w.call("beta/admin", "GET", "/users", nil).is(200)).Items, 5)
+		require.Len(t, into[web.Page[access.APIKey]](w.call("beta/admin", "GET", "/api-keys", nil).is(200)).Items, 1)
 		tokens := w.call("beta/admin", "GET", "/executors/"+foreign["/executors/{id}"]+"/join-tokens", nil).is(200)
 		require.Len(t, into[web.Page[JoinToken]](tokens).Items, 1)
 	})
@@ -193,7 +240,7 @@ func TestListsShowOnlyTheOwnTenant(t *testing.T) {
 		a := w.call("acme/viewer", "GET", query, nil).is(200)
 		require.Empty(t, into[web.Page[any]](a).Items, query)
 	}
-	for _, path := range []string{"/jobs", "/runs", "/executors", "/deliveries", "/overview", "/scripts", "/script-policy/history"} {
+	for _, path := range []string{"/jobs", "/runs", "/executors", "/deliveries", "/overview", "/scripts", "/script-policy/history", "/connections", "/alert-incidents", "/alert-rules", "/alert-silences", "/alert-channels", "/retention/rules", "/run-purges"} {
 		a := w.call("acme/viewer", "GET", path, nil).is(200)
 		for pattern, id := range foreign {
 			require.NotContains(t, string(a.body), id, "%s shows %s of another tenant", path, pattern)
@@ -221,7 +268,7 @@ func TestNestedForeignIds(t *testing.T) {
 // TestMustChangePassword lets a user with a generated password do nothing else.
 func TestMustChangePassword(t *testing.T) {
 	w := newWorld(t)
-	created := into[UserWithPassword](w.call("acme/admin", "POST", "/users", map[string]any{"username": "new", "role": "admin"}).is(201))
+	created := into[access.UserWithPassword](w.call("acme/admin", "POST", "/users", map[string]any{"username": "new", "role": "admin"}).is(201))
 	require.NotEmpty(t, created.Password)
 	login := into[Login](w.call("", "POST", "/auth/login", map[string]any{"username": "new", "password": created.Password}).is(200))
 	require.True(t, login.User.MustChangePassword)

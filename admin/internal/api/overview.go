@@ -29,7 +29,7 @@ type RunCounts struct {
 	TimedOut  int64 `json:"timedOut" doc:"The last attempt took longer than the job's timeout"`
 	Lost      int64 `json:"lost" doc:"The outcome is unknown: the instance went silent"`
 	Missed    int64 `json:"missed" doc:"Nobody could serve the fire time in time"`
-	Excluded  int64 `json:"excluded" doc:"Fire times that a calendar excluded, as planned"`
+	Excluded  int64 `json:"excluded" doc:"Fire times that a calendar or maintenance excluded, as planned"`
 	Running   int64 `json:"running" doc:"Running or being cancelled"`
 	Due       int64 `json:"due" doc:"Due, offered, or waiting for a retry"`
 }
@@ -55,7 +55,7 @@ type NextFire struct {
 
 // AttentionItem is something that a person should look at.
 type AttentionItem struct {
-	Kind       string    `json:"kind" enum:"executor_offline,job_failing" doc:"What is wrong: executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
+	Kind       string    `json:"kind" enum:"maintenance,executor_offline,job_failing" doc:"What is wrong: maintenance (nothing is to start), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
 	JobID      string    `json:"jobId,omitempty" doc:"The job; absent when it is about an executor"`
 	ExecutorID string    `json:"executorId,omitempty" doc:"The executor; absent when it is about a job"`
 	Text       Bilingual `json:"text" doc:"The same for people"`
@@ -92,6 +92,9 @@ func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 	for _, v := range next {
 		out.NextFires = append(out.NextFires, NextFire{JobID: v.ID.String(), JobName: v.Spec.Name, At: web.Instant(v.NextFireAt)})
 	}
+	if err := a.maintenanceAttention(ctx, id, &out); err != nil {
+		return nil, err
+	}
 	if err := a.executorAttention(ctx, id, &out); err != nil {
 		return nil, err
 	}
@@ -106,10 +109,39 @@ func countsOf(c map[domain.State]int64) RunCounts {
 	}
 }
 
+// maintenanceAttention names what is under maintenance.
+func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *Overview) error {
+	list, err := a.maintenancesOn(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, m := range list[:min(len(list), overviewAttention)] {
+		kinds := map[string]Bilingual{"cluster": {"the cluster", "集群"}, "tenant": {"the tenant", "租户"}, "executor": {"the executor", "执行器"}}
+		modes := map[string]Bilingual{
+			"wait": {"what is due waits", "到期的运行将等待"}, "skip": {"fire times are skipped", "触发将被跳过"}, "continue": {"everything goes on", "一切照常运行"},
+		}
+		item := AttentionItem{Kind: "maintenance", Text: Bilingual{En: "Maintenance of " + kinds[m.Kind].En, Zh: kinds[m.Kind].Zh + "维护中"}}
+		if m.Kind == "executor" {
+			item.ExecutorID = m.Subject.ID
+			item.Text.En += fmt.Sprintf(" %q", m.Subject.Name)
+			item.Text.Zh = fmt.Sprintf("执行器“%s”维护中", m.Subject.Name)
+		}
+		item.Text.En += ": " + modes[m.Mode].En
+		item.Text.Zh += "：" + modes[m.Mode].Zh
+		if m.Reason != "" {
+			item.Text.En += " (" + m.Reason + ")"
+			item.Text.Zh += "（" + m.Reason + "）"
+		}
+		item.Text.En, item.Text.Zh = item.Text.En+".", item.Text.Zh+"。"
+		out.Attention = append(out.Attention, item)
+	}
+	return nil
+}
+
 // executorAttention counts the executors and names those that are offline
 // while enabled jobs need them.
 func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Overview) error {
-	after := ""
+	after, named := "", 0
 	for {
 		rows, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, After: after, Limit: 200})
 		if err != nil {
@@ -121,7 +153,7 @@ func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Over
 				continue
 			}
 			out.Executors.Offline++
-			if len(out.Attention) >= overviewAttention {
+			if named >= overviewAttention {
 				continue
 			}
 			jobs, err := a.deps.Store.ListJobs(ctx, store.ListJobsParams{
@@ -131,6 +163,7 @@ func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Over
 				return err
 			}
 			if len(jobs) > 0 {
+				named++
 				out.Attention = append(out.Attention, AttentionItem{
 					Kind: "executor_offline", ExecutorID: e.ID.String(), Text: Bilingual{
 						En: fmt.Sprintf("No instance of the executor %q is online, and enabled jobs need it.", e.Name),

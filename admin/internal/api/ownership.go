@@ -118,7 +118,7 @@ func (a *API) registerGiveBack() {
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/declaration", ID: "get-job-declaration", Tag: "jobs",
 		Summary:     "What code declares of a job, and how the job differs",
 		Description: "404 where no application declares the job, or the declaration is not known any more.",
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body JobDeclaration }, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body JobDeclaration }, error) {
 		v, err := a.job(ctx, id, in.ID)
 		if err != nil {
 			return nil, err

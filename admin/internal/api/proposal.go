@@ -14,8 +14,8 @@ import (
 type Proposal struct {
 	ID         string   `json:"id" doc:"Id of the proposal, a decimal string"`
 	Name       string   `json:"name" doc:"Of the job"`
-	Executor   Ref      `json:"executor" doc:"The executor whose code proposes it"`
-	Job        *Ref     `json:"job" doc:"null: there is none yet, accepting makes it"`
+	Executor   web.Ref  `json:"executor" doc:"The executor whose code proposes it"`
+	Job        *web.Ref `json:"job" doc:"null: there is none yet, accepting makes it"`
 	State      string   `json:"state" enum:"pending,declined" doc:"pending: somebody has to decide; declined: it was left as it is"`
 	Hash       string   `json:"hash" doc:"Of what is proposed; give it back with the decision"`
 	Version    string   `json:"version" doc:"Of the application that proposes"`
@@ -46,7 +46,7 @@ func (a *API) registerProposals() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/job-proposals/{id}", ID: "get-proposal", Tag: "jobs", Summary: "One proposal and what it changes",
 		Description: "Each setting that would change, as it is and as proposed.",
-	}, func(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body Proposal }, error) {
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Proposal }, error) {
 		v, err := a.proposal(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
@@ -64,16 +64,12 @@ func (a *API) registerProposals() {
 }
 
 func (a *API) proposal(ctx context.Context, id auth.Identity, text string) (store.ProposalView, error) {
-	pid, err := domain.ParseID[domain.JobID](text)
-	if err != nil {
-		return store.ProposalView{}, err
-	}
-	return a.deps.Store.FindProposal(ctx, id.Tenant, int64(pid))
+	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindProposal)
 }
 
 func proposalOf(id auth.Identity, v store.ProposalView) Proposal {
 	p := Proposal{
-		ID: domain.JobID(v.ID).String(), Name: v.Name, Executor: Ref{ID: v.Executor.String(), Name: v.ExecutorName},
+		ID: domain.JobID(v.ID).String(), Name: v.Name, Executor: web.Ref{ID: v.Executor.String(), Name: v.ExecutorName},
 		State: "pending", Hash: v.Hash, Version: v.Version, ProposedAt: web.Instant(v.ProposedAt), DecidedAt: web.InstantOrNull(v.DecidedAt),
 		DecidedBy: v.DecidedBy, Proposed: specOf(&v.Spec), Changes: []Change{},
 	}
@@ -81,7 +77,7 @@ func proposalOf(id auth.Identity, v store.ProposalView) Proposal {
 		p.State = "declined"
 	}
 	if v.Job != nil {
-		p.Job = &Ref{ID: v.Job.ID.String(), Name: v.Job.Spec.Name}
+		p.Job = &web.Ref{ID: v.Job.ID.String(), Name: v.Job.Spec.Name}
 		if merged, err := mergedProposal(v); err == nil { // else accepting it says why
 			p.Proposed = specOf(&merged)
 		}
@@ -109,18 +105,9 @@ func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listPropo
 		return nil, err
 	}
 	rows, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit + 1})
-	if err != nil {
-		return nil, err
-	}
-	rows, more := web.Cut(rows, in.Limit)
-	out := web.OnePage(make([]Proposal, 0, len(rows)))
-	for _, v := range rows {
-		out.Body.Items = append(out.Body.Items, proposalOf(id, v))
-	}
-	if more {
-		out.Body.NextCursor = web.Cursor{List: "proposals", ID: rows[len(rows)-1].ID}.Encode()
-	}
-	return out, nil
+	return web.RowsPage(rows, err, in.Limit, func(v *store.ProposalView) Proposal { return proposalOf(id, *v) }, func(last *store.ProposalView) web.Cursor {
+		return web.Cursor{List: "proposals", ID: last.ID}
+	})
 }
 
 // pending finds a proposal that can still be decided.

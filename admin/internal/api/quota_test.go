@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -20,22 +21,22 @@ func TestQuotas(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")
 	path := "/tenants/" + w.tenants["acme"].String() + "/quotas"
-	list := func(who, path string) map[string]Quota {
-		out := map[string]Quota{}
-		for _, q := range into[web.Page[Quota]](w.call(who, "GET", path, nil).is(200)).Items {
+	list := func(who, path string) map[string]tenant.Quota {
+		out := map[string]tenant.Quota{}
+		for _, q := range into[web.Page[tenant.Quota]](w.call(who, "GET", path, nil).is(200)).Items {
 			out[q.Kind] = q
 		}
 		require.Len(t, out, len(domain.QuotaKinds))
 		return out
 	}
-	require.Equal(t, Quota{Kind: "jobs", Limit: 10_000, Default: true}, list("acme/viewer", "/quotas")["jobs"])
+	require.Equal(t, tenant.Quota{Kind: "jobs", Limit: 10_000, Default: true}, list("acme/viewer", "/quotas")["jobs"])
 
 	w.quota("acme", "jobs", 3)
 	w.quota("acme", "fires_per_minute", 65)
 	job := w.job("acme", "first", e, with("schedule", map[string]any{"kind": "cron", "expr": "* * * * * *"}))
 	second := w.job("acme", "second", e, with("schedule", map[string]any{"kind": "fixed_rate", "every": "12s"}))
 	got := list("platform", path)
-	require.Equal(t, []Quota{{Kind: "jobs", Limit: 3, Used: 2}, {Kind: "fires_per_minute", Limit: 65, Used: 65}}, []Quota{got["jobs"], got["fires_per_minute"]})
+	require.Equal(t, []tenant.Quota{{Kind: "jobs", Limit: 3, Used: 2}, {Kind: "fires_per_minute", Limit: 65, Used: 65}}, []tenant.Quota{got["jobs"], got["fires_per_minute"]})
 
 	// One job fits by number, but not by its schedule.
 	asked := with("schedule", map[string]any{"kind": "none"})
@@ -69,10 +70,10 @@ func TestQuotas(t *testing.T) {
 
 	// A lowered quota takes nothing away; other tenants do not notice.
 	w.quota("acme", "jobs", 1)
-	require.Equal(t, Quota{Kind: "jobs", Limit: 1, Used: 3}, list("acme/viewer", "/quotas")["jobs"])
+	require.Equal(t, tenant.Quota{Kind: "jobs", Limit: 1, Used: 3}, list("acme/viewer", "/quotas")["jobs"])
 	w.job("beta", "first", w.executor("beta", "shop"))
 	w.quota("acme", "jobs", -1)
-	require.Equal(t, Quota{Kind: "jobs", Limit: 10_000, Used: 3, Default: true}, list("acme/viewer", "/quotas")["jobs"])
+	require.Equal(t, tenant.Quota{Kind: "jobs", Limit: 10_000, Used: 3, Default: true}, list("acme/viewer", "/quotas")["jobs"])
 
 	for _, wrong := range []any{-2, "three", 100_000_001, 1.5} {
 		w.call("platform", "PUT", path, map[string]any{"items": []any{map[string]any{"kind": "jobs", "limit": wrong}}}).problem(422, "validation_failed")

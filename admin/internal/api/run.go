@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -16,46 +17,46 @@ import (
 
 // Run is one planned run (an execution) with its current attempt.
 type Run struct {
-	ID          string  `json:"id" doc:"Id of the run, a decimal string"`
-	JobID       string  `json:"jobId" doc:"Id of its job"`
-	JobName     string  `json:"jobName" doc:"Name of its job"`
-	JobRevision int64   `json:"jobRevision" doc:"Revision of the job that it runs with"`
-	Executor    Ref     `json:"executor" doc:"The executor whose instances run it"`
-	Handler     string  `json:"handler" doc:"Name of the handler"`
-	Cause       string  `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill" doc:"Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill"`
-	FireAt      string  `json:"fireAt" format:"date-time" doc:"The instant planned"`
-	State       string  `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded,excluded" doc:"State of the run"`
-	Reason      string  `json:"reason" doc:"Why it is there, for machines; may be empty"`
-	Message     string  `json:"message" doc:"The same for people"`
-	Attempt     int     `json:"attempt" doc:"Number of the current attempt; 0 before the first"`
-	MaxAttempts int     `json:"maxAttempts" doc:"How many attempts it has, the first one included"`
-	Timeout     string  `json:"timeout,omitempty" doc:"What its caller allows one attempt to take; absent: what the job does"`
-	Fence       int64   `json:"fence" doc:"How often it was sent to an instance"`
-	FailedSends int     `json:"failedSends" doc:"Sends that led to nothing, over all attempts"`
-	Instance    *Ref    `json:"instance" doc:"The process that has it, or had it last; null: none yet"`
-	Note        string  `json:"note" doc:"Why it was asked for; empty: not said"`
-	RequestedBy string  `json:"requestedBy" doc:"Who asked for it; empty: the schedule"`
-	ClaimedAt   *string `json:"claimedAt" format:"date-time" doc:"When it was planned"`
-	OfferedAt   *string `json:"offeredAt" format:"date-time" doc:"When the current attempt was sent; null: not yet"`
-	GrantedAt   *string `json:"grantedAt" format:"date-time" doc:"When it was let start; null: not yet"`
-	StartedAt   *string `json:"startedAt" format:"date-time" doc:"By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once"`
-	FinishedAt  *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
-	Lingers     bool    `json:"lingers,omitempty" doc:"It has ended, but its handler still runs and keeps the slot"`
-	ReturnedAt  *string `json:"returnedAt,omitempty" format:"date-time" doc:"When the handler of a run that lingered was known to run no more"`
-	NotBefore   *string `json:"notBefore" format:"date-time" doc:"No attempt before"`
-	DeadlineAt  *string `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
-	LatenessMS  *int64  `json:"latenessMs" doc:"From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started"`
-	DurationMS  *int64  `json:"durationMs" doc:"From startedAt to finishedAt"`
-	ParentID    *string `json:"parentId,omitempty" doc:"The run that it is a part of"`
-	Part        string  `json:"part,omitempty" enum:"shard,before,after" doc:"What it is to its parent"`
-	Shard       *Shard  `json:"shard,omitempty" doc:"Which shard it is"`
-	BoundTo     *string `json:"boundTo,omitempty" doc:"The only instance that may take it"`
-	Stage       string  `json:"stage,omitempty" enum:"before,ready,shards,after" doc:"Where a run with shards stands"`
-	Shards      int     `json:"shards,omitempty" doc:"How many shards the run has; see its parts"`
-	TraceID     string  `json:"traceId,omitempty" doc:"The W3C trace that it belongs to, 32 hex digits; empty when nobody records it"`
-	ErrorKind   string  `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
-	Error       string  `json:"error,omitempty" doc:"What the handler said of its failure; absent without one"`
-	Code        string  `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
+	ID          string   `json:"id" doc:"Id of the run, a decimal string"`
+	JobID       string   `json:"jobId" doc:"Id of its job"`
+	JobName     string   `json:"jobName" doc:"Name of its job"`
+	JobRevision int64    `json:"jobRevision" doc:"Revision of the job that it runs with"`
+	Executor    web.Ref  `json:"executor" doc:"The executor whose instances run it"`
+	Handler     string   `json:"handler" doc:"Name of the handler"`
+	Cause       string   `json:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer" doc:"Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)"`
+	FireAt      string   `json:"fireAt" format:"date-time" doc:"The instant planned"`
+	State       string   `json:"state" enum:"due,offered,running,cancelling,retry_wait,succeeded,failed,timed_out,cancelled,lost,missed,discarded,excluded" doc:"State of the run"`
+	Reason      string   `json:"reason" doc:"Why it is there, for machines; may be empty"`
+	Message     string   `json:"message" doc:"The same for people"`
+	Attempt     int      `json:"attempt" doc:"Number of the current attempt; 0 before the first"`
+	MaxAttempts int      `json:"maxAttempts" doc:"How many attempts it has, the first one included"`
+	Timeout     string   `json:"timeout,omitempty" doc:"What its caller allows one attempt to take; absent: what the job does"`
+	Fence       int64    `json:"fence" doc:"How often it was sent to an instance"`
+	FailedSends int      `json:"failedSends" doc:"Sends that led to nothing, over all attempts"`
+	Instance    *web.Ref `json:"instance" doc:"The process that has it, or had it last; null: none yet"`
+	Note        string   `json:"note" doc:"Why it was asked for; empty: not said"`
+	RequestedBy string   `json:"requestedBy" doc:"Who asked for it; empty: the schedule"`
+	ClaimedAt   *string  `json:"claimedAt" format:"date-time" doc:"When it was planned"`
+	OfferedAt   *string  `json:"offeredAt" format:"date-time" doc:"When the current attempt was sent; null: not yet"`
+	GrantedAt   *string  `json:"grantedAt" format:"date-time" doc:"When it was let start; null: not yet"`
+	StartedAt   *string  `json:"startedAt" format:"date-time" doc:"By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once"`
+	FinishedAt  *string  `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
+	Lingers     bool     `json:"lingers,omitempty" doc:"It has ended, but its handler still runs and keeps the slot"`
+	ReturnedAt  *string  `json:"returnedAt,omitempty" format:"date-time" doc:"When the handler of a run that lingered was known to run no more"`
+	NotBefore   *string  `json:"notBefore" format:"date-time" doc:"No attempt before"`
+	DeadlineAt  *string  `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
+	LatenessMS  *int64   `json:"latenessMs" doc:"From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started"`
+	DurationMS  *int64   `json:"durationMs" doc:"From startedAt to finishedAt"`
+	ParentID    *string  `json:"parentId,omitempty" doc:"The run that it is a part of"`
+	Part        string   `json:"part,omitempty" enum:"shard,before,after" doc:"What it is to its parent"`
+	Shard       *Shard   `json:"shard,omitempty" doc:"Which shard it is"`
+	BoundTo     *string  `json:"boundTo,omitempty" doc:"The only instance that may take it"`
+	Stage       string   `json:"stage,omitempty" enum:"before,ready,shards,after" doc:"Where a run with shards stands"`
+	Shards      int      `json:"shards,omitempty" doc:"How many shards the run has; see its parts"`
+	TraceID     string   `json:"traceId,omitempty" doc:"The W3C trace that it belongs to, 32 hex digits; empty when nobody records it"`
+	ErrorKind   string   `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
+	Error       string   `json:"error,omitempty" doc:"What the handler said of its failure; absent without one"`
+	Code        string   `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
 }
 
 // RunDetail is a run with all that is known of it.
@@ -71,25 +72,25 @@ type RunDetail struct {
 
 // Attempt is one try on one instance.
 type Attempt struct {
-	Number     int     `json:"number" doc:"From 1; retries add one"`
-	Fence      int64   `json:"fence" doc:"Number that grows with each send; reports with an older one change nothing"`
-	Instance   *Ref    `json:"instance" doc:"The process that it was sent to; null: none yet"`
-	State      string  `json:"state" doc:"State of the run that this attempt was in, or ended in"`
-	OfferedAt  *string `json:"offeredAt" format:"date-time" doc:"When it was sent; null: not yet"`
-	GrantedAt  *string `json:"grantedAt" format:"date-time" doc:"When it was let start; null: never"`
-	StartedAt  *string `json:"startedAt" format:"date-time" doc:"When its handler was called, by the executor's clock; null: never, or not known"`
-	FinishedAt *string `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
-	ErrorKind  string  `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
-	Error      string  `json:"error,omitempty" doc:"What the handler said of its failure; absent without one"`
-	Stack      string  `json:"stack,omitempty" doc:"Stack of a handler that panicked; absent otherwise"`
-	Message    string  `json:"message,omitempty" doc:"Code of the reason why the engine ended it; absent: the handler ended by itself"`
+	Number     int      `json:"number" doc:"From 1; retries add one"`
+	Fence      int64    `json:"fence" doc:"Number that grows with each send; reports with an older one change nothing"`
+	Instance   *web.Ref `json:"instance" doc:"The process that it was sent to; null: none yet"`
+	State      string   `json:"state" doc:"State of the run that this attempt was in, or ended in"`
+	OfferedAt  *string  `json:"offeredAt" format:"date-time" doc:"When it was sent; null: not yet"`
+	GrantedAt  *string  `json:"grantedAt" format:"date-time" doc:"When it was let start; null: never"`
+	StartedAt  *string  `json:"startedAt" format:"date-time" doc:"When its handler was called, by the executor's clock; null: never, or not known"`
+	FinishedAt *string  `json:"finishedAt" format:"date-time" doc:"When it ended; null: not yet"`
+	ErrorKind  string   `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
+	Error      string   `json:"error,omitempty" doc:"What the handler said of its failure; absent without one"`
+	Stack      string   `json:"stack,omitempty" doc:"Stack of a handler that panicked; absent otherwise"`
+	Message    string   `json:"message,omitempty" doc:"Code of the reason why the engine ended it; absent: the handler ended by itself"`
 }
 
-func runOf(v store.ExecutionView) Run {
+func runOf(v *store.ExecutionView) Run {
 	e := v.Execution
 	out := Run{
 		ID: e.ID.String(), JobID: e.JobID.String(), JobName: v.JobName, JobRevision: e.Revision,
-		Executor: Ref{ID: e.Executor.String(), Name: v.ExecutorName}, Handler: v.Handler,
+		Executor: web.Ref{ID: e.Executor.String(), Name: v.ExecutorName}, Handler: v.Handler,
 		Cause: string(e.Cause), FireAt: web.Instant(e.FireAt), State: e.State.String(), Reason: string(e.Reason), Message: e.Message,
 		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Fence: e.Fence, FailedSends: e.FailedSends(), Instance: instanceRef(e.Instance, v.InstanceName),
 		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: web.InstantOrNull(e.PlannedAt), OfferedAt: web.InstantOrNull(e.OfferedAt),
@@ -101,7 +102,7 @@ func runOf(v store.ExecutionView) Run {
 		out.Timeout = domain.DurationText(e.Timeout)
 	}
 	out.familyOf(&e)
-	if late, ok := latenessOf(&v); ok {
+	if late, ok := latenessOf(v); ok {
 		ms := late.Milliseconds()
 		out.LatenessMS = &ms
 	}
@@ -131,11 +132,11 @@ func latenessOf(v *store.ExecutionView) (d time.Duration, ok bool) {
 	return first.Sub(due), true
 }
 
-func instanceRef(id domain.InstanceID, name string) *Ref {
+func instanceRef(id domain.InstanceID, name string) *web.Ref {
 	if id == 0 {
 		return nil
 	}
-	return &Ref{ID: id.String(), Name: name}
+	return &web.Ref{ID: id.String(), Name: name}
 }
 
 type listRunsInput struct {
@@ -144,7 +145,7 @@ type listRunsInput struct {
 	ExecutorID string `query:"executorId" doc:"Only runs of this executor"`
 	InstanceID string `query:"instanceId" doc:"Only runs that this instance has or had last"`
 	State      string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
-	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill" doc:"Only runs that exist for this reason"`
+	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer" doc:"Only runs that exist for this reason"`
 	From       string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
 	To         string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
 	Q          string `query:"q" maxLength:"128" doc:"Part of the job's name"`
@@ -159,7 +160,9 @@ type cancelRunInput struct {
 
 type retryRunInput struct {
 	ID              string `path:"id" doc:"Id of what the address names, a decimal string"`
+	During          bool   `query:"duringMaintenance" doc:"Start it although nothing is to start because of maintenance"`
 	AllowUnfitInput bool   `query:"allowUnfitInput" doc:"Accept an input that does not fit what is registered of the handler"`
+	IdempotencyKey  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key with the same body on runs of one job gives the same run"`
 	Body            *struct {
 		Input      json.RawMessage `json:"input,omitempty" doc:"Default: the run's own"`
 		OnlyFailed bool            `json:"onlyFailed,omitempty" doc:"Of a run with shards: only those that did not succeed. A retry of one shard is of that shard alone in any case"`
@@ -184,6 +187,7 @@ func (a *API) registerRuns() {
 		Method: http.MethodPost, Path: web.Base + "/runs/{id}/retry", ID: "retry-run", Tag: "runs", Summary: "Run a finished run again",
 		Description: "A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
+		Also: map[int]string{http.StatusOK: "The Idempotency-Key was seen before with the same body: the run that it began"},
 	}, a.retryRun)
 	a.registerParts()
 }
@@ -215,35 +219,22 @@ func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput)
 		return nil, err
 	}
 	rows, err := a.deps.Store.ListExecutions(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	rows, more := web.Cut(rows, in.Limit)
-	out := web.OnePage(make([]Run, 0, len(rows)))
-	for _, v := range rows {
-		out.Body.Items = append(out.Body.Items, runOf(v))
-	}
-	if more {
-		out.Body.NextCursor = web.Cursor{List: "runs", ID: int64(rows[len(rows)-1].ID)}.Encode()
-	}
-	return out, nil
+	return web.RowsPage(rows, err, in.Limit, runOf, func(last *store.ExecutionView) web.Cursor {
+		return web.Cursor{List: "runs", ID: int64(last.ID)}
+	})
 }
 
 // run finds one of the identity's tenant by the id in the path.
 func (a *API) run(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
-	eid, err := domain.ParseID[domain.ExecutionID](text)
-	if err != nil {
-		return store.ExecutionView{}, err
-	}
-	return a.deps.Store.FindExecution(ctx, id.Tenant, eid)
+	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindExecution)
 }
 
-func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struct{ Body RunDetail }, error) {
+func (a *API) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body RunDetail }, error) {
 	v, err := a.run(ctx, id, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	archived, err := a.deps.Store.ListAttempts(ctx, id.Tenant, v.ID)
+	attempts, err := a.deps.Store.ListAttempts(ctx, id.Tenant, v.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -252,11 +243,11 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struc
 		return nil, err
 	}
 	shown := shownTo(id, specOf(spec))
-	out := RunDetail{Run: runOf(v), Input: web.RawOrNull(v.Input), Output: web.RawOrNull(v.Output), JobSpec: &shown}
+	out := RunDetail{Run: runOf(&v), Input: web.RawOrNull(v.Input), Output: web.RawOrNull(v.Output), JobSpec: &shown}
 	if v.Part != domain.PartAfter {
 		out.Input = web.RawOrNull(spec.InputOf(&v.Execution))
 	}
-	if out.Attempts, err = a.attemptsOf(ctx, v, archived); err != nil {
+	if out.Attempts, err = a.attemptsOf(ctx, v, attempts); err != nil {
 		return nil, err
 	}
 	if out.Progress, err = a.progressOf(ctx, v); err != nil {
@@ -268,16 +259,8 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *idInput) (*struc
 	return &struct{ Body RunDetail }{out}, nil
 }
 
-// attemptsOf lists the archived attempts and, unless it is one of them, the
-// current one.
-func (a *API) attemptsOf(ctx context.Context, v store.ExecutionView, archived []domain.Attempt) ([]Attempt, error) {
-	all := archived
-	current := v.CurrentAttempt()
-	if v.Attempt > 0 && v.State != domain.RetryWait && v.State != domain.Due {
-		if len(all) == 0 || all[len(all)-1].Fence != current.Fence {
-			all = append(all[:len(all):len(all)], current)
-		}
-	}
+// attemptsOf names the instances of attempts.
+func (a *API) attemptsOf(ctx context.Context, v store.ExecutionView, all []domain.Attempt) ([]Attempt, error) {
 	names := map[domain.InstanceID]string{v.Instance: v.InstanceName}
 	out := make([]Attempt, 0, len(all))
 	for _, at := range all {
@@ -318,10 +301,7 @@ func (a *API) cancelRun(ctx context.Context, id auth.Identity, in *cancelRunInpu
 	}
 	a.log.Info("run cancelled", "tenant_id", id.Tenant, "execution_id", eid, "state", e.State.String(), "by", id.Actor())
 	v, err := a.deps.Store.FindExecution(ctx, id.Tenant, eid)
-	if err != nil {
-		return nil, err
-	}
-	return &struct{ Body Run }{runOf(v)}, nil
+	return web.AnswerOf(v, err, runOf)
 }
 
 func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput) (*runOutput, error) {
@@ -338,6 +318,16 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 	}
 	e := a.newRun(id, v, a.deps.Now())
 	e.Cause, e.Input, e.Note = domain.CauseRetry, old.Input, "retry of run "+old.ID.String()
+	if in.IdempotencyKey != "" {
+		asked := []any{"retry", old.ID.String(), false, nil}
+		if in.Body != nil {
+			asked[2], asked[3] = in.Body.OnlyFailed, sameOrder(in.Body.Input)
+		}
+		e.OccurrenceKey = requestKey(in.IdempotencyKey, asked)
+	}
+	if v.ExecutorName == domain.BuiltInExecutor && v.Spec.Handler == domain.PublishHandler && old.State != domain.Succeeded {
+		e.Input = domain.SameMessage(v.Spec.InputOf(&e), old.ID)
+	}
 	if old.IsPart() || in.Body != nil && in.Body.OnlyFailed {
 		if err := a.pickShards(ctx, &e, &v.Spec, old); err != nil {
 			return nil, err
@@ -349,9 +339,12 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 		if err := r.Err(); err != nil {
 			return nil, err
 		}
-		if err := a.checkRunInput(ctx, v, e.Input, in.AllowUnfitInput); err != nil {
+		if err := catalogue.CheckRunInput(ctx, a.deps.Store, v, e.Input, in.AllowUnfitInput); err != nil {
 			return nil, err
 		}
+	}
+	if err := a.checkMaintenance(ctx, &e, in.During); err != nil {
+		return nil, err
 	}
 	return a.start(ctx, e, 0)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -44,7 +45,7 @@ func TestRunNow(t *testing.T) {
 	require.Equal(t, i.ID, w.runner.submitted[1].Instance)
 	require.JSONEq(t, `{"n":1}`, string(w.runner.submitted[1].Input))
 
-	key := into[CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "ci", "role": "operator"}).is(201))
+	key := into[access.CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "ci", "role": "operator"}).is(201))
 	w.bearers["ci"] = key.Secret
 	byKey := into[Run](w.call("ci", "POST", path, nil).is(201))
 	require.Equal(t, "api", byKey.Cause)
@@ -254,6 +255,12 @@ func TestRetryRun(t *testing.T) {
 
 	again := into[Run](w.call("acme/operator", "POST", "/runs/"+due.ID+"/retry", nil).is(201))
 	require.Equal(t, "retry", again.Cause)
+	key := header{"Idempotency-Key": "once"}
+	keyed := into[Run](w.call("acme/operator", "POST", "/runs/"+due.ID+"/retry", nil, key).is(201))
+	require.Equal(t, keyed.ID, into[Run](w.call("acme/operator", "POST", "/runs/"+due.ID+"/retry", nil, key).is(200)).ID, "the same key, the same run")
+	w.call("acme/operator", "POST", "/runs/"+again.ID+"/retry", nil, key).problem(409, "conflict") // it has not ended
+	w.call("acme/operator", "POST", "/runs/"+due.ID+"/retry", map[string]any{"input": map[string]any{"day": 4}}, key).problem(422, "idempotency_key_reused")
+	w.call("acme/operator", "POST", "/jobs/"+due.JobID+"/run", nil, key).problem(422, "idempotency_key_reused")
 	require.Contains(t, again.Note, due.ID)
 	require.NotEqual(t, due.ID, again.ID)
 	detail := into[RunDetail](w.call("acme/viewer", "GET", "/runs/"+again.ID, nil).is(200))

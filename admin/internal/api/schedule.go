@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -26,11 +27,11 @@ type Fire struct {
 
 // Exclusion is what of a calendar keeps a fire time from running.
 type Exclusion struct {
-	Calendar CalendarRef `json:"calendar" doc:"The calendar that excludes it"`
-	Kind     string      `json:"kind" enum:"holiday,weekend,blackout" doc:"What of the calendar does"`
-	Date     string      `json:"date,omitempty" doc:"Of a holiday or weekend, in the calendar's zone"`
-	Until    string      `json:"until,omitempty" format:"date-time" doc:"End of a blackout"`
-	Name     string      `json:"name,omitempty" doc:"What the calendar calls the day or the window"`
+	Calendar calendar.CalendarRef `json:"calendar" doc:"The calendar that excludes it"`
+	Kind     string               `json:"kind" enum:"holiday,weekend,blackout" doc:"What of the calendar does"`
+	Date     string               `json:"date,omitempty" doc:"Of a holiday or weekend, in the calendar's zone"`
+	Until    string               `json:"until,omitempty" format:"date-time" doc:"End of a blackout"`
+	Name     string               `json:"name,omitempty" doc:"What the calendar calls the day or the window"`
 }
 
 // NextFires are the fire times to come.
@@ -100,7 +101,7 @@ func (a *API) previewSchedule(ctx context.Context, id auth.Identity, in *preview
 	from := r.Instant("body.from", in.Body.From)
 	spec := in.Body.Schedule.read(&r, "body.schedule", now)
 	var err error
-	if spec.Calendars, err = a.chooseCalendars(ctx, id.Tenant, &r, "body.schedule", in.Body.Schedule.Calendars); err != nil {
+	if spec.Calendars, err = calendar.Choose(ctx, a.deps.Store, id.Tenant, &r.Reader, "body.schedule", in.Body.Schedule.Calendars); err != nil {
 		return nil, err
 	}
 	plan := compile(&r, "body.schedule", &spec, "")
@@ -198,7 +199,7 @@ func firesOf(spec *domain.ScheduleSpec, s *schedule.Schedule, from time.Time, n 
 func exclusionOf(spec *domain.ScheduleSpec, e schedule.Exclusion) *Exclusion {
 	u := spec.Calendars[e.Calendar]
 	out := &Exclusion{
-		Calendar: CalendarRef{ID: u.ID.String(), Name: u.Content.Name, Version: u.Version},
+		Calendar: calendar.CalendarRef{ID: u.ID.String(), Name: u.Content.Name, Version: u.Version},
 		Kind:     string(e.Kind), Date: e.Date, Name: timing.ExclusionName(spec, e),
 	}
 	if e.Kind == schedule.ExcludedBlackout {

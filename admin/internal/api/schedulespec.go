@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto/schedule"
@@ -12,25 +13,25 @@ import (
 
 // ScheduleWrite is a schedule as it is given.
 type ScheduleWrite struct {
-	Kind         string           `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none" doc:"What decides when it fires; none: only who asks"`
-	Expr         string           `json:"expr,omitempty" maxLength:"1024" doc:"For cron"`
-	Dialect      string           `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"For cron; default auto, which is resolved and stored"`
-	Every        string           `json:"every,omitempty" doc:"For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms"`
-	Anchor       *string          `json:"anchor,omitempty" format:"date-time" doc:"For fixed_rate: where it counts from, default startAt or now. For fixed_delay: the first fire, if it is still to come"`
-	At           *string          `json:"at,omitempty" format:"date-time" doc:"For once"`
-	After        string           `json:"after,omitempty" writeOnly:"true" doc:"For once, instead of at: this long from now"`
-	Instants     []string         `json:"instants,omitempty" maxItems:"10000" doc:"For instants: RFC 3339, in any order"`
-	WindowFrom   string           `json:"windowFrom,omitempty" maxLength:"8" doc:"For daily_window: first fire of each day, HH:MM or HH:MM:SS"`
-	WindowTo     string           `json:"windowTo,omitempty" maxLength:"8" doc:"For daily_window: no fire later; before windowFrom it is on the next day"`
-	Zone         string           `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
-	StartAt      *string          `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
-	EndAt        *string          `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
-	DSTGap       string           `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"For cron and daily_window: a time that the clock jumps over; default run_at_gap_end"`
-	DSTOverlap   string           `json:"dstOverlap,omitempty" enum:"once,both" doc:"For cron: a time that comes twice; default once"`
-	Jitter       string           `json:"jitter,omitempty" doc:"Start each run up to this long after its fire time, the same on every node; default 0s"`
-	Calendars    []CalendarChoice `json:"calendars,omitempty" maxItems:"8" doc:"Calendars whose days and windows keep it from firing; a fire time that they exclude gets a row with its reason"`
-	CalendarDays string           `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days the calendars leave: not_holidays (default), workdays (neither holiday nor weekend, but make-up days), all (only blackouts count)"`
-	Text         *Bilingual       `json:"text,omitempty" readOnly:"true" doc:"Written by the server; taken back so that what was read can be written"`
+	Kind         string                    `json:"kind" enum:"cron,fixed_rate,fixed_delay,once,instants,daily_window,none" doc:"What decides when it fires; none: only who asks"`
+	Expr         string                    `json:"expr,omitempty" maxLength:"1024" doc:"For cron"`
+	Dialect      string                    `json:"dialect,omitempty" enum:"auto,standard,seconds,quartz" doc:"For cron; default auto, which is resolved and stored"`
+	Every        string                    `json:"every,omitempty" doc:"For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms"`
+	Anchor       *string                   `json:"anchor,omitempty" format:"date-time" doc:"For fixed_rate: where it counts from, default startAt or now. For fixed_delay: the first fire, if it is still to come"`
+	At           *string                   `json:"at,omitempty" format:"date-time" doc:"For once"`
+	After        string                    `json:"after,omitempty" writeOnly:"true" doc:"For once, instead of at: this long from now"`
+	Instants     []string                  `json:"instants,omitempty" maxItems:"10000" doc:"For instants: RFC 3339, in any order"`
+	WindowFrom   string                    `json:"windowFrom,omitempty" maxLength:"8" doc:"For daily_window: first fire of each day, HH:MM or HH:MM:SS"`
+	WindowTo     string                    `json:"windowTo,omitempty" maxLength:"8" doc:"For daily_window: no fire later; before windowFrom it is on the next day"`
+	Zone         string                    `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
+	StartAt      *string                   `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
+	EndAt        *string                   `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
+	DSTGap       string                    `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"For cron and daily_window: a time that the clock jumps over; default run_at_gap_end"`
+	DSTOverlap   string                    `json:"dstOverlap,omitempty" enum:"once,both" doc:"For cron: a time that comes twice; default once"`
+	Jitter       string                    `json:"jitter,omitempty" doc:"Start each run up to this long after its fire time, the same on every node; default 0s"`
+	Calendars    []calendar.CalendarChoice `json:"calendars,omitempty" maxItems:"8" doc:"Calendars whose days and windows keep it from firing; a fire time that they exclude gets a row with its reason"`
+	CalendarDays string                    `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days the calendars leave: not_holidays (default), workdays (neither holiday nor weekend, but make-up days), all (only blackouts count)"`
+	Text         *Bilingual                `json:"text,omitempty" readOnly:"true" doc:"Written by the server; taken back so that what was read can be written"`
 }
 
 // MisfireWrite has defaults: skip, 5s; for all 1h and 100 runs.
@@ -46,7 +47,7 @@ func (w *MisfireWrite) read(r *reader) domain.Misfire {
 	if w == nil {
 		return out
 	}
-	out.Policy = orDefault(domain.MisfirePolicy(w.Policy), domain.MisfireSkip)
+	out.Policy = cmp.Or(domain.MisfirePolicy(w.Policy), domain.MisfireSkip)
 	out.Threshold = r.Duration("body.misfire.threshold", w.Threshold, domain.DefaultMisfireThreshold)
 	window, runs := time.Duration(0), 0 // CheckSpec refuses them with another policy
 	if out.Policy == domain.MisfireAll {
@@ -84,7 +85,7 @@ func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.S
 	s := domain.ScheduleSpec{
 		Kind: domain.ScheduleKind(w.Kind), Expr: w.Expr, Every: r.Duration(location+".every", w.Every, 0),
 		Anchor: r.Instant(location+".anchor", w.Anchor), At: w.once(r, location, now),
-		WindowFrom: w.WindowFrom, WindowTo: w.WindowTo, Zone: orDefault(w.Zone, "UTC"),
+		WindowFrom: w.WindowFrom, WindowTo: w.WindowTo, Zone: cmp.Or(w.Zone, "UTC"),
 		StartAt: r.Instant(location+".startAt", w.StartAt), EndAt: r.Instant(location+".endAt", w.EndAt),
 		Gap: w.DSTGap, Overlap: w.DSTOverlap, JitterMax: r.Duration(location+".jitter", w.Jitter, 0),
 	}
@@ -92,13 +93,13 @@ func (w *ScheduleWrite) read(r *reader, location string, now time.Time) domain.S
 		s.Instants = append(s.Instants, r.Instant(fmt.Sprintf("%s.instants[%d]", location, i), &w.Instants[i]))
 	}
 	if len(w.Calendars) > 0 {
-		s.Days = orDefault(w.CalendarDays, string(schedule.DaysNotHolidays))
+		s.Days = cmp.Or(w.CalendarDays, string(schedule.DaysNotHolidays))
 	} else if w.CalendarDays != "" {
 		r.Fail(location+".calendarDays", w.CalendarDays, "needs calendars; leave it out where there are none")
 	}
 	switch s.Kind {
 	case domain.ScheduleCron:
-		s.Dialect = orDefault(w.Dialect, "auto")
+		s.Dialect = cmp.Or(w.Dialect, "auto")
 	case domain.ScheduleFixedRate:
 		if s.Anchor.IsZero() {
 			s.Anchor = s.StartAt
@@ -141,7 +142,7 @@ func (w *ScheduleWrite) once(r *reader, location string, now time.Time) time.Tim
 // scheduleOf is the schedule as it is read, with what was left out filled in.
 func scheduleOf(s domain.ScheduleSpec) Schedule {
 	out := Schedule{
-		Kind: string(s.Kind), Zone: orDefault(s.Zone, "UTC"), StartAt: web.InstantOrNull(s.StartAt), EndAt: web.InstantOrNull(s.EndAt),
+		Kind: string(s.Kind), Zone: cmp.Or(s.Zone, "UTC"), StartAt: web.InstantOrNull(s.StartAt), EndAt: web.InstantOrNull(s.EndAt),
 	}
 	// What is stored was checked once; should it not compile any more, there
 	// are no words for it.
@@ -149,7 +150,7 @@ func scheduleOf(s domain.ScheduleSpec) Schedule {
 		text := textOf(plan)
 		out.Text = &text
 	}
-	out.Calendars, out.CalendarDays = calendarRefs(s.Calendars), s.Days
+	out.Calendars, out.CalendarDays = calendar.Refs(s.Calendars), s.Days
 	if s.JitterMax > 0 {
 		out.Jitter = domain.DurationText(s.JitterMax)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -14,39 +15,34 @@ import (
 type SessionUser struct {
 	ID                 string `json:"id" doc:"Id of the user, or of the API key"`
 	Username           string `json:"username" doc:"Name of the user, or key: and the name of the key"`
-	Role               string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"In the session's tenant"`
+	Role               string `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"In the session's tenant; caller and timer are of API keys only"`
 	PlatformAdmin      bool   `json:"platformAdmin" doc:"May manage all tenants"`
 	MustChangePassword bool   `json:"mustChangePassword" doc:"Until then only /me, /auth/password and /auth/logout answer"`
 }
 
-// TenantRef names a tenant.
-type TenantRef struct {
-	ID   string `json:"id" doc:"Id of the tenant, a decimal string"`
-	Name string `json:"name" doc:"Its name"`
-}
-
 // Login is a session's begin or renewal.
 type Login struct {
-	AccessToken string      `json:"accessToken" doc:"For Authorization: Bearer; keep it in memory only"`
-	ExpiresAt   string      `json:"expiresAt" format:"date-time" doc:"When the access token ends; refresh before"`
-	User        SessionUser `json:"user" doc:"Who is logged in"`
-	Tenant      TenantRef   `json:"tenant" doc:"The tenant that the session is in"`
+	AccessToken string           `json:"accessToken" doc:"For Authorization: Bearer; keep it in memory only"`
+	ExpiresAt   string           `json:"expiresAt" format:"date-time" doc:"When the access token ends; refresh before"`
+	User        SessionUser      `json:"user" doc:"Who is logged in"`
+	Tenant      access.TenantRef `json:"tenant" doc:"The tenant that the session is in"`
 }
 
 // Me is who asks.
 type Me struct {
 	User        SessionUser      `json:"user" doc:"The user, or the API key"`
-	Tenant      TenantRef        `json:"tenant" doc:"The tenant of the session, or of the key"`
+	Tenant      access.TenantRef `json:"tenant" doc:"The tenant of the session, or of the key"`
 	Tenants     []TenantWithRole `json:"tenants" doc:"Where the user may switch to"`
-	Permissions []string         `json:"permissions" doc:"read, operate, edit, admin"`
+	Permissions []string         `json:"permissions" doc:"read, operate, edit, admin, script, call, timer"`
 	Kind        string           `json:"kind" enum:"user,api_key" doc:"Whether a user or an API key asks"`
+	Maintenance []Maintenance    `json:"maintenance" doc:"What is on for the tenant, its executors and the cluster"`
 }
 
 // TenantWithRole is a membership.
 type TenantWithRole struct {
 	ID   string `json:"id" doc:"Id of the tenant, a decimal string"`
 	Name string `json:"name" doc:"Its name"`
-	Role string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do there"`
+	Role string `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"What the user, or the API key, may do there"`
 }
 
 type loginOutput struct {
@@ -101,7 +97,7 @@ func (a *API) loginAnswer(ctx context.Context, s auth.Session) *loginOutput {
 		SetCookie: a.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt),
 		Body: Login{
 			AccessToken: s.AccessToken, ExpiresAt: web.Instant(s.ExpiresAt),
-			User: sessionUser(s.Identity), Tenant: TenantRef{ID: s.Tenant.ID.String(), Name: s.Tenant.Name},
+			User: sessionUser(s.Identity), Tenant: access.TenantRef{ID: s.Tenant.ID.String(), Name: s.Tenant.Name},
 		},
 	}
 }
@@ -213,8 +209,9 @@ func (a *API) me(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ B
 	for _, m := range memberships {
 		me.Tenants = append(me.Tenants, TenantWithRole{ID: m.Tenant.ID.String(), Name: m.Tenant.Name, Role: string(m.Role)})
 		if m.Tenant.ID == id.Tenant {
-			me.Tenant = TenantRef{ID: m.Tenant.ID.String(), Name: m.Tenant.Name}
+			me.Tenant = access.TenantRef{ID: m.Tenant.ID.String(), Name: m.Tenant.Name}
 		}
 	}
-	return &struct{ Body Me }{me}, nil
+	me.Maintenance, err = a.maintenancesOn(ctx, id)
+	return &struct{ Body Me }{me}, err
 }

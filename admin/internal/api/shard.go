@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/catalogue"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -62,7 +63,7 @@ func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor d
 		if name == "" {
 			continue
 		}
-		_, err := a.knownHandler(ctx, tenant, executor, name)
+		_, err := catalogue.Known(ctx, a.deps.Store, tenant, executor, name, catalogue.HintSave)
 		var known *domain.Error
 		if errors.As(err, &known) {
 			for i := range known.Fields {
@@ -127,10 +128,7 @@ func (a *API) listParts(ctx context.Context, id auth.Identity, in *listPartsInpu
 		return nil, err
 	}
 	views, more := web.Cut(views, in.Limit)
-	out := RunParts{Items: make([]Run, 0, len(views)), More: more, Living: family.Living, Shards: map[string]int{}}
-	for _, v := range views {
-		out.Items = append(out.Items, runOf(v))
-	}
+	out := RunParts{Items: domain.Collect(views, runOf), More: more, Living: family.Living, Shards: map[string]int{}}
 	for state, n := range family.Shards {
 		out.Shards[state.String()] = n
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -13,34 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
-
-// Delivery is one telling of an alert to one target.
-type Delivery struct {
-	ID          string  `json:"id" doc:"Id of the delivery, a decimal string"`
-	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,test,executor_flapping" doc:"What it tells"`
-	JobID       *string `json:"jobId" doc:"The job that it is about; null: none"`
-	RunID       *string `json:"runId" doc:"The run that it is about; null: none"`
-	Channel     string  `json:"channel" enum:"email,webhook" doc:"By which means"`
-	Target      string  `json:"target" doc:"Address that it goes to; … for readers who may not edit, if it is a webhook's"`
-	State       string  `json:"state" enum:"pending,delivered,failed" doc:"State of the delivery"`
-	Attempts    int     `json:"attempts" doc:"How often it was tried"`
-	LastError   string  `json:"lastError" doc:"Why the last try failed; empty: it did not; … for readers who may not edit"`
-	CreatedAt   string  `json:"createdAt" format:"date-time" doc:"When the event happened"`
-	DeliveredAt *string `json:"deliveredAt" format:"date-time" doc:"When it was delivered; null: not yet"`
-}
-
-// hide leaves out what is for those who may edit: addresses of webhooks, and what
-// errors say of servers inside.
-func (d *Delivery) hide() {
-	if d.Channel == "webhook" {
-		d.Target = hidden
-	}
-	if d.LastError != "" {
-		d.LastError = hidden
-	}
-}
 
 // Node is one admin process.
 type Node struct {
@@ -62,21 +34,11 @@ type Version struct {
 	ExecutorAddresses []string `json:"executorAddresses" doc:"Where executors connect, host:port, this node's first; for administrators, others get none"`
 }
 
-type listDeliveriesInput struct {
-	web.PageParams
-	JobID string `query:"jobId" doc:"Only deliveries about this job"`
-	State string `query:"state" enum:"pending,delivered,failed" doc:"Only deliveries in this state"`
-}
-
 func (a *API) registerSystem() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/deliveries", ID: "list-deliveries", Tag: "system", Summary: "The log of alert deliveries, newest first",
-		Description: "One for each alert and address. Mail and webhooks are tried again until they are delivered or given up.",
-	}, a.listDeliveries)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/nodes", ID: "list-nodes", Tag: "system", Summary: "The live admin nodes",
 		Description: "Those that have been heard of lately; get-cluster says more.",
-	}, func(_ context.Context, id auth.Identity, in *PageQuery) (*web.PageOutput[Node], error) {
+	}, func(_ context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Node], error) {
 		items := []Node{}
 		for _, n := range a.deps.Nodes() {
 			one := Node{
@@ -128,46 +90,6 @@ func commit() string {
 		}
 	}
 	return ""
-}
-
-var deliveryStates = map[string]domain.DeliveryState{
-	"pending": domain.DeliveryPending, "delivered": domain.DeliveryDelivered, "failed": domain.DeliveryFailed,
-}
-
-func (a *API) listDeliveries(ctx context.Context, id auth.Identity, in *listDeliveriesInput) (*web.PageOutput[Delivery], error) {
-	at, err := web.DecodeCursor(in.Cursor, "deliveries")
-	if err != nil {
-		return nil, err
-	}
-	var r reader
-	p := store.ListDeliveriesParams{
-		Tenant: id.Tenant, Job: web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
-		State: deliveryStates[in.State], Before: at.ID, Limit: in.Limit + 1,
-	}
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	rows, err := a.deps.Store.ListDeliveries(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	rows, more := web.Cut(rows, in.Limit)
-	out := web.OnePage(make([]Delivery, 0, len(rows)))
-	for _, d := range rows {
-		one := Delivery{
-			ID: strconv.FormatInt(d.ID, 10), Kind: string(d.Event.Kind), JobID: web.IDOrNull(d.Event.JobID), RunID: web.IDOrNull(d.Event.ExecutionID),
-			Channel: d.Channel, Target: d.Target, State: d.State.String(), Attempts: d.Attempts, LastError: d.LastError,
-			CreatedAt: web.Instant(d.CreatedAt), DeliveredAt: web.InstantOrNull(d.DeliveredAt),
-		}
-		if !id.May(domain.PermEdit) {
-			one.hide()
-		}
-		out.Body.Items = append(out.Body.Items, one)
-	}
-	if more {
-		out.Body.NextCursor = web.Cursor{List: "deliveries", ID: rows[len(rows)-1].ID}.Encode()
-	}
-	return out, nil
 }
 
 // healthz says that the process answers, whatever the database does.

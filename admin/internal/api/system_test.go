@@ -11,6 +11,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
+	"github.com/carillon-sched/carillon/admin/internal/api/alert"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -121,28 +123,19 @@ func TestDeliveries(t *testing.T) {
 	w.instance(shop, "one", "reconcile")
 	job := w.job("acme", "bad", shop)
 	run := w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
-	_, err := w.store.ExpandAlertEvents(t.Context(), 10, func(c store.AlertContext) []domain.Delivery {
-		var out []domain.Delivery
-		for _, target := range []string{"a@example.com", "b@example.com", "c@example.com"} {
-			out = append(out, domain.Delivery{
-				ID: w.ids.Next(), TenantID: c.Event.TenantID, EventID: c.Event.ID, Channel: "email", Target: target,
-				State: domain.DeliveryPending, NextAt: time.Now(), CreatedAt: time.Now(),
-			})
-		}
-		return out
-	})
-	require.NoError(t, err)
-	page := into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
+	w.expandAlerts(domain.Delivery{Channel: "email", Target: "a@example.com"}, domain.Delivery{Channel: "email", Target: "b@example.com"},
+		domain.Delivery{Channel: "email", Target: "c@example.com"})
+	page := into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
 	require.Len(t, page.Items, 2)
 	require.Equal(t, "run_failed", page.Items[0].Kind)
 	require.Equal(t, job.ID, *page.Items[0].JobID)
 	require.Equal(t, run.ID.String(), *page.Items[0].RunID)
 	require.Equal(t, "pending", page.Items[0].State)
-	rest := into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
+	rest := into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
 	require.Len(t, rest.Items, 1)
 	require.Nil(t, rest.NextCursor)
-	require.Empty(t, into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
-	require.Len(t, into[web.Page[Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
+	require.Empty(t, into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
+	require.Len(t, into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
 }
 
 func TestNodesAndVersion(t *testing.T) {
@@ -265,7 +258,7 @@ func TestShortListsHavePagesToo(t *testing.T) {
 	var seen []string
 	path := "/users?limit=3"
 	for {
-		page := into[web.Page[User]](w.call("acme/admin", "GET", path, nil).is(200))
+		page := into[web.Page[access.User]](w.call("acme/admin", "GET", path, nil).is(200))
 		require.LessOrEqual(t, len(page.Items), 3)
 		for _, u := range page.Items {
 			seen = append(seen, u.Username)
@@ -277,7 +270,7 @@ func TestShortListsHavePagesToo(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"acme-viewer", "acme-operator", "acme-editor", "acme-scripter", "acme-admin"}, seen)
 	far := web.Cursor{List: "users", ID: 1 << 40}.Encode()
-	require.Empty(t, into[web.Page[User]](w.call("acme/admin", "GET", "/users?cursor="+*far, nil).is(200)).Items)
+	require.Empty(t, into[web.Page[access.User]](w.call("acme/admin", "GET", "/users?cursor="+*far, nil).is(200)).Items)
 
 	e := w.executor("acme", "shop")
 	job := w.job("acme", "nightly", e)

@@ -46,6 +46,7 @@ type Sealer interface {
 type TrustStore interface {
 	store.Trust
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
+	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
 }
 
 // AuthorityOptions configures an Authority.
@@ -289,10 +290,18 @@ func (a *Authority) identity(shown *x509.Certificate) (who domain.ExecutorIdenti
 	return who, nil
 }
 
-// Name returns the name of the executor that a certificate is for.
-func (a *Authority) Name(ctx context.Context, who domain.ExecutorIdentity) (string, error) {
+// Named reports whether the executor that a certificate is for has a name, or had it
+// before.
+func (a *Authority) Named(ctx context.Context, who domain.ExecutorIdentity, name string) (bool, error) {
 	e, err := a.opt.Store.FindExecutor(ctx, who.Tenant, who.Executor)
-	return e.Name, err
+	if err != nil || e.Name == name {
+		return err == nil, err
+	}
+	other, err := a.opt.Store.FindExecutorByName(ctx, who.Tenant, name)
+	if domain.Is(err, domain.CodeNotFound) {
+		return false, nil
+	}
+	return other.ID == who.Executor, err
 }
 
 // newSerial is random, positive and of 127 bits at most.

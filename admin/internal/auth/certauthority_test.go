@@ -56,6 +56,14 @@ func (s *trustStore) FindExecutor(_ context.Context, tenant domain.TenantID, id 
 	return domain.Executor{ID: id, TenantID: tenant, Name: "shop"}, nil
 }
 
+func (s *trustStore) FindExecutorByName(_ context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
+	id, known := map[string]domain.ExecutorID{"formerly-shop": 2, "other": 3}[name]
+	if !known {
+		return domain.Executor{}, domain.Errorf(domain.CodeNotFound, "no executor")
+	}
+	return domain.Executor{ID: id, TenantID: tenant, Name: "shop"}, nil
+}
+
 func (s *trustStore) FindDenials(_ context.Context, list []store.DenialQuery) ([]*domain.Denial, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,9 +153,11 @@ func TestCertificatesNameOneProcess(t *testing.T) {
 	require.Equal(t, process.Executor, who.Executor)
 	require.Equal(t, c.SerialNumber.Text(16), who.Serial)
 	require.Equal(t, c.NotAfter, who.Until)
-	name, err := a.Name(t.Context(), who)
-	require.NoError(t, err)
-	require.Equal(t, "shop", name)
+	for name, want := range map[string]bool{"shop": true, "formerly-shop": true, "other": false, "nobody": false} {
+		named, err := a.Named(t.Context(), who, name)
+		require.NoError(t, err)
+		require.Equal(t, want, named, name)
+	}
 	require.NotEqual(t, c.SerialNumber, issued(t, a, process).SerialNumber)
 }
 

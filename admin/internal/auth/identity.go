@@ -28,11 +28,12 @@ type Identity struct {
 	Name        string
 	Role        domain.Role
 	Permissions domain.Permission
-	// CallExecutors are the executors, by name, whose handlers an API key may
-	// call; empty = all of the tenant.
-	CallExecutors []string
+	// Scope bounds the handlers that an API key may call and set timers of.
+	Scope domain.KeyScope
 	// PlatformAdmin may manage tenants and acts as admin in each of them.
 	PlatformAdmin bool
+	// Via is the way that the request came, if it says so; "mcp": an assistant asks.
+	Via string
 	// MustChangePassword: everything but the change itself is refused.
 	MustChangePassword bool
 }
@@ -54,10 +55,14 @@ func (id Identity) Account() domain.UserID {
 
 // Actor is the name written into createdBy, requestedBy and the like.
 func (id Identity) Actor() string {
+	name := id.Name
 	if id.Kind == KindAPIKey {
-		return "key:" + id.Name
+		name = "key:" + id.Name
 	}
-	return id.Name
+	if id.Via != "" {
+		name += " via " + id.Via
+	}
+	return name
 }
 
 // LogValue keeps log lines short.

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -46,6 +45,12 @@ func (s *Service) Authenticate(ctx context.Context, bearer, address string) (Ide
 	if a.user.SessionVersion != c.SessionVersion {
 		return Identity{}, errSessionOver()
 	}
+	if err := s.notHere(tenant); err != nil {
+		return Identity{}, err
+	}
+	if s.disabled(tenant) && !a.user.PlatformAdmin {
+		return Identity{}, errTenantDisabled()
+	}
 	if ended, err := s.sessionEnded(ctx, c.Family); err != nil {
 		return Identity{}, err
 	} else if ended {
@@ -69,6 +74,12 @@ func (s *Service) authenticateKey(ctx context.Context, secret, address string) (
 	case !key.ExpiresAt.IsZero() && now.After(key.ExpiresAt):
 		return Identity{}, domain.Errorf(domain.CodeTokenExpired, "the API key has expired")
 	}
+	if err := s.notHere(key.TenantID); err != nil {
+		return Identity{}, err
+	}
+	if s.disabled(key.TenantID) {
+		return Identity{}, errTenantDisabled()
+	}
 	rights := key.Role.Permissions()
 	if key.Owner != 0 {
 		owner, err := s.account(ctx, accountKey{user: key.Owner, tenant: key.TenantID})
@@ -85,7 +96,7 @@ func (s *Service) authenticateKey(ctx context.Context, secret, address string) (
 	s.mu.Unlock()
 	return Identity{
 		Kind: KindAPIKey, Tenant: key.TenantID, APIKey: key.ID, Owner: key.Owner, Name: key.Name,
-		Role: key.Role, Permissions: rights, CallExecutors: key.CallExecutors,
+		Role: key.Role, Permissions: rights, Scope: key.Scope,
 	}, nil
 }
 
@@ -113,6 +124,10 @@ func (s *Service) findKey(ctx context.Context, hash [32]byte, address string) (d
 	}
 	s.apiKeys.Add(hash, knownKey{key: key, at: now})
 	return key, nil
+}
+
+func errTenantDisabled() error {
+	return domain.Errorf(domain.CodeTenantDisabled, "the tenant is disabled; a platform administrator can enable it")
 }
 
 func errBadKey() error { return domain.Errorf(domain.CodeUnauthenticated, "the API key is not valid") }
@@ -143,10 +158,9 @@ func (s *Service) flushTouched(ctx context.Context) error {
 // CreateAPIKey makes a key in the identity's tenant and returns its secret,
 // which cannot be read again. The new key cannot do more than its maker, whose
 // account it belongs to: it ends with the account's place in the tenant.
-// callable are the names of the executors whose handlers it may call; none = all.
-func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time, callable ...string) (domain.APIKey, string, error) {
-	if len(by.CallExecutors) > 0 && (len(callable) == 0 || slices.ContainsFunc(callable, func(e string) bool { return !slices.Contains(by.CallExecutors, e) })) {
-		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot call more executors than its maker")
+func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time, scope domain.KeyScope) (domain.APIKey, string, error) {
+	if !by.Scope.Contains(scope) {
+		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot call more handlers than its maker")
 	}
 	if !by.May(role.Permissions()) || role.Permissions() == 0 {
 		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot have more rights than its maker")
@@ -158,7 +172,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, ro
 	key := domain.APIKey{
 		ID: s.newID(), TenantID: by.Tenant, Name: name, Prefix: secret[:len(APIKeyPrefix)+shownChars],
 		Hash: hashSecret(secret), Role: role, CreatedBy: by.Actor(), Owner: by.Account(), CreatedAt: now(), ExpiresAt: expiresAt,
-		CallExecutors: callable,
+		Scope: scope,
 	}
 	if err := s.store.CreateAPIKey(ctx, key); err != nil {
 		return key, "", fmt.Errorf("create API key: %w", err)
@@ -219,7 +233,7 @@ func (s *Service) VerifyJoinTokens(ctx context.Context, claims []domain.JoinClai
 			out[i].Err = domain.Errorf(domain.CodeUnauthenticated, "the join token is not valid")
 			continue
 		}
-		uses, of = append(uses, store.JoinTokenUse{Hash: hashSecret(c.Secret), BootID: c.BootID}), append(of, i)
+		uses, of = append(uses, store.JoinTokenUse{Hash: hashSecret(c.Secret), BootID: c.BootID, Executor: c.Executor}), append(of, i)
 	}
 	if len(uses) == 0 {
 		return out, nil

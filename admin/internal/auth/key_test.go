@@ -16,7 +16,7 @@ func TestAPIKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := withAdmin(t)
 		by := login(t, s, "admin", adminPassword).Identity
-		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleOperator, time.Now().Add(time.Hour))
+		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleOperator, time.Now().Add(time.Hour), domain.KeyScope{})
 		require.NoError(t, err)
 		require.True(t, looksLike(secret, "ck_"))
 		require.True(t, strings.HasPrefix(secret, key.Prefix))
@@ -57,7 +57,7 @@ func TestRevokedAPIKey(t *testing.T) {
 		s, m := withAdmin(t)
 		elsewhere := node(t, m)
 		by := login(t, s, "admin", adminPassword).Identity
-		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{})
+		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{}, domain.KeyScope{})
 		require.NoError(t, err)
 		for _, n := range []*Service{s, elsewhere} {
 			_, err = n.Authenticate(t.Context(), secret, "")
@@ -87,12 +87,12 @@ func TestAPIKeysAreTheirOwners(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		by := account{user: vera, role: domain.RoleAdmin}.identity(tenant)
-		_, first, err := s.CreateAPIKey(t.Context(), by, "first", domain.RoleAdmin, time.Time{})
+		_, first, err := s.CreateAPIKey(t.Context(), by, "first", domain.RoleAdmin, time.Time{}, domain.KeyScope{})
 		require.NoError(t, err)
 		firstKey, err := s.Authenticate(t.Context(), first, "")
 		require.NoError(t, err)
 		require.Equal(t, vera.ID, firstKey.Account())
-		_, second, err := s.CreateAPIKey(t.Context(), firstKey, "second", domain.RoleEditor, time.Time{})
+		_, second, err := s.CreateAPIKey(t.Context(), firstKey, "second", domain.RoleEditor, time.Time{}, domain.KeyScope{})
 		require.NoError(t, err)
 		secrets := []string{first, second}
 
@@ -128,10 +128,10 @@ func TestAPIKeyHasNoMoreRightsThanItsMaker(t *testing.T) {
 	s, _ := withAdmin(t)
 	by := Identity{Kind: KindUser, Tenant: 1, Role: domain.RoleOperator, Permissions: domain.RoleOperator.Permissions()}
 	for _, role := range []domain.Role{domain.RoleEditor, domain.RoleAdmin, "root", ""} {
-		_, _, err := s.CreateAPIKey(t.Context(), by, "k", role, time.Time{})
+		_, _, err := s.CreateAPIKey(t.Context(), by, "k", role, time.Time{}, domain.KeyScope{})
 		require.True(t, domain.Is(err, domain.CodeDenied), "%q", role)
 	}
-	_, _, err := s.CreateAPIKey(t.Context(), by, "k", domain.RoleOperator, time.Time{})
+	_, _, err := s.CreateAPIKey(t.Context(), by, "k", domain.RoleOperator, time.Time{}, domain.KeyScope{})
 	require.NoError(t, err)
 }
 
@@ -140,7 +140,7 @@ func TestAPIKeyHasNoMoreRightsThanItsMaker(t *testing.T) {
 func TestUnknownAPIKeysAreNobodyElsesLoss(t *testing.T) {
 	s, m := withAdmin(t)
 	by := login(t, s, "admin", adminPassword).Identity
-	_, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{})
+	_, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{}, domain.KeyScope{})
 	require.NoError(t, err)
 	for range 1000 {
 		_, err := s.Authenticate(t.Context(), "ck_"+strings.Repeat("x", 43), "192.0.2.1")
@@ -215,4 +215,41 @@ func TestVerifyJoinToken(t *testing.T) {
 	m.fault = errors.New("no database")
 	_, err = s.VerifyJoinTokens(t.Context(), []domain.JoinClaim{good})
 	require.ErrorIs(t, err, m.fault)
+}
+
+// TestImportedSecrets: what somebody brings has the form and the strength of what
+// is made here.
+func TestImportedSecrets(t *testing.T) {
+	for range 50 {
+		secret, err := NewAPIKey()
+		require.NoError(t, err)
+		got, err := ImportAPIKey(secret)
+		require.NoError(t, err, "a random one is always taken")
+		require.Equal(t, Imported{secret[:9], hashSecret(secret)}, got)
+	}
+	token, err := NewJoinToken()
+	require.NoError(t, err)
+	_, err = ImportJoinToken(token)
+	require.NoError(t, err)
+	body := token[len("cjt_"):]
+	for name, secret := range map[string]string{
+		"a key as a token":         "ck_" + body,
+		"too short":                token[:len(token)-1],
+		"too long":                 token + "a",
+		"another alphabet":         "cjt_" + body[1:] + "+",
+		"one character":            "cjt_" + strings.Repeat("a", 43),
+		"few characters":           "cjt_" + strings.Repeat("0123456789abcd_", 3)[:43],
+		"the alphabet":             "cjt_abcdefghijklmnopqrstuvwxyzabcdefghijklmnopq",
+		"rows of the keyboard":     "cjt_qwertyuiopasdfghjklzxcvbnmqwertyuiopasdfghj",
+		"words":                    "cjt_correct-horse-battery-staple-and-a-few-word",
+		"a placeholder":            "cjt_change-me-please-this-is-only-an-example-12",
+		"a short one, and filling": "cjt_Correct-horse7" + strings.Repeat("a", 29),
+		"empty":                    "",
+	} {
+		_, err := ImportJoinToken(secret)
+		require.True(t, domain.Is(err, domain.CodeInvalid), name)
+		if secret != "" {
+			require.NotContains(t, err.Error(), secret)
+		}
+	}
 }

@@ -120,15 +120,36 @@ func (s *Service) chooseTenant(ctx context.Context, user domain.User, want strin
 			want = own[0].TenantID.String()
 		}
 	}
+	var out error // why not in the one that he wants
 	for _, m := range list {
-		if want == "" || m.Tenant.Name == want || m.Tenant.ID.String() == want {
+		if want != "" && m.Tenant.Name != want && m.Tenant.ID.String() != want {
+			continue
+		}
+		if out = s.closed(user, m.Tenant); out == nil {
 			return m.Tenant, nil
 		}
+	}
+	if out != nil {
+		return domain.Tenant{}, out
 	}
 	if want == "" {
 		return domain.Tenant{}, domain.Errorf(domain.CodeDenied, "the user belongs to no tenant")
 	}
 	return domain.Tenant{}, domain.Errorf(domain.CodeDenied, "the user does not belong to the tenant %q", want)
+}
+
+// closed is why nobody can log in to a tenant; nil: people can.
+func (s *Service) closed(user domain.User, tenant domain.Tenant) error {
+	if tenant.State >= domain.TenantMoving {
+		if err := s.notHere(tenant.ID); err != nil {
+			return err
+		}
+		return domain.TenantMoving.NotHere(nil) // this node has not heard yet of where it goes
+	}
+	if tenant.State > domain.TenantEnabled && !user.PlatformAdmin {
+		return errTenantDisabled()
+	}
+	return nil
 }
 
 // begin makes the tokens of a session. family ties the refresh tokens of one
@@ -185,6 +206,9 @@ func (s *Service) Refresh(ctx context.Context, token, address string) (Session, 
 	tenant, err := s.store.FindTenant(ctx, used.TenantID)
 	if err != nil {
 		return Session{}, fmt.Errorf("find tenant: %w", err)
+	}
+	if err := s.closed(user, tenant); err != nil {
+		return Session{}, err
 	}
 	return s.begin(ctx, user, tenant, used.Family)
 }

@@ -51,20 +51,28 @@ type Options struct {
 	// DataDir holds the node's signing key.
 	DataDir string
 	// NewID makes ids for tokens and keys.
-	NewID  func() int64
-	Logger *slog.Logger
+	NewID func() int64
+	// Disabled reports whether a tenant is disabled: of it only platform administrators
+	// are let in. nil: none is.
+	Disabled func(domain.TenantID) bool
+	// NotHere is why nobody of a tenant is let in, also no platform administrator: it
+	// is moving, or lives in another cell; nil: it is here, or always.
+	NotHere func(domain.TenantID) error
+	Logger  *slog.Logger
 }
 
 // Service knows who asks. Create it with New, keep it going with Run. All
 // methods are safe for concurrent use.
 type Service struct {
 	// fixed after construction
-	store   Store
-	dataDir string
-	newID   func() int64
-	log     *slog.Logger
-	issuer  string
-	hasher  *hasher
+	store    Store
+	dataDir  string
+	newID    func() int64
+	disabled func(domain.TenantID) bool
+	notHere  func(domain.TenantID) error
+	log      *slog.Logger
+	issuer   string
+	hasher   *hasher
 	// failures and familiar are the limits of guessing passwords; keyGate and
 	// refreshGate bound what keys and tokens that nobody made ask of the database.
 	failures             *failures
@@ -86,7 +94,14 @@ type Service struct {
 // New reads or makes the node's signing key, publishes its public half and
 // learns those of the other nodes. It starts nothing.
 func New(ctx context.Context, opt Options) (*Service, error) {
+	if opt.Disabled == nil {
+		opt.Disabled = func(domain.TenantID) bool { return false }
+	}
+	if opt.NotHere == nil {
+		opt.NotHere = func(domain.TenantID) error { return nil }
+	}
 	s := &Service{
+		disabled: opt.Disabled, notHere: opt.NotHere,
 		store: opt.Store, dataDir: opt.DataDir, newID: opt.NewID, log: opt.Logger.With("component", "auth"),
 		hasher: newHasher(), failures: newFailures(),
 		keyGate: newGate(lookupSlots, lookupPlaces), refreshGate: newGate(lookupSlots, lookupPlaces),

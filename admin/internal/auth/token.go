@@ -128,6 +128,9 @@ func errBadToken() error {
 // secretBytes is the strength of all tokens and keys: 256 bits.
 const secretBytes = 32
 
+// secretLength is how many characters that is, without the prefix.
+var secretLength = base64.RawURLEncoding.EncodedLen(secretBytes)
+
 // newSecret returns prefix and 256 random bits as 43 characters.
 func newSecret(prefix string) (string, error) {
 	raw := make([]byte, secretBytes)
@@ -144,6 +147,6 @@ func hashSecret(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 // looksLike reports whether s has the form of a secret with this prefix.
 func looksLike(s, prefix string) bool {
 	return strings.HasPrefix(s, prefix) &&
-		len(s) == len(prefix)+base64.RawURLEncoding.EncodedLen(secretBytes) &&
+		len(s) == len(prefix)+secretLength &&
 		!strings.ContainsFunc(s[len(prefix):], notBase64URL)
 }

@@ -35,7 +35,7 @@ type Queue[T any] struct {
 	waiting chan struct{} // holds a token while there may be items
 	closed  bool          // guarded by mu
 	began   time.Time     // guarded by mu: of the last flush
-	resting chan struct{} // guarded by mu: not nil while a worker waits for the pace; closed to end that
+	pausing chan struct{} // guarded by mu: not nil while a worker waits for the pace; closed to end that
 }
 
 // line is the order in which items wait.
@@ -118,13 +118,13 @@ func (q *Queue[T]) Add(items ...T) {
 	if !q.closed {
 		q.items.push(items)
 	}
-	resting := q.resting != nil
-	if resting && q.patience() <= 0 {
-		close(q.resting)
-		q.resting = nil
+	pausing := q.pausing != nil
+	if pausing && q.patience() <= 0 {
+		close(q.pausing)
+		q.pausing = nil
 	}
 	q.mu.Unlock()
-	if !resting {
+	if !pausing {
 		q.wake()
 	}
 }
@@ -195,7 +195,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 					return
 				case <-q.waiting:
 				}
-				for q.rest(ctx) && q.flushOne(ctx) {
+				for q.pause(ctx) && q.flushOne(ctx) {
 				}
 			}
 		})
@@ -212,11 +212,11 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	q.mu.Unlock()
 }
 
-// rest waits until the pace allows another flush. It reports false when there is
-// nothing to flush, ctx has ended, or another worker rests, which takes it all.
-func (q *Queue[T]) rest(ctx context.Context) bool {
+// pause waits until the pace allows another flush. It reports false when there is
+// nothing to flush, ctx has ended, or another worker pauses, which takes it all.
+func (q *Queue[T]) pause(ctx context.Context) bool {
 	q.mu.Lock()
-	if q.items.len() == 0 || q.resting != nil {
+	if q.items.len() == 0 || q.pausing != nil {
 		q.mu.Unlock()
 		return false
 	}
@@ -227,7 +227,7 @@ func (q *Queue[T]) rest(ctx context.Context) bool {
 		return true
 	}
 	pressed := make(chan struct{})
-	q.resting = pressed
+	q.pausing = pressed
 	q.mu.Unlock()
 	over := time.NewTimer(left)
 	defer over.Stop()
@@ -238,8 +238,8 @@ func (q *Queue[T]) rest(ctx context.Context) bool {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.resting == pressed {
-		q.resting = nil
+	if q.pausing == pressed {
+		q.pausing = nil
 	}
 	q.began = time.Now()
 	return ctx.Err() == nil

@@ -2,9 +2,9 @@
 // is called, without a job of its own?
 //
 // Every run belongs to a job: its history, its alerts and its settings hang on
-// it. For calls and callbacks there is one per executor and handler, made when
-// it is needed first. It is not among people's jobs: lists show it when they are
-// asked for its kind, and it counts against no quota.
+// it. For calls, callbacks and timers there is one each per executor and
+// handler, made when it is needed first. It is not among people's jobs: lists show
+// it when they are asked for its kind, and it counts against no quota.
 //
 // It has the settings that the handler's declaration gives to its calls
 // (domain.Handler.Calls), and follows them until somebody edits one of these
@@ -33,6 +33,10 @@ const (
 	// Callback: the end of a run. It is repeated until it succeeds, ten times
 	// unless its handler says otherwise. No callback follows it.
 	Callback = domain.JobCallback
+	// Timer: an application wanted it at an instant. It is repeated as its handler
+	// says, and waits for an instance for a day unless the handler says otherwise:
+	// nobody waits for it.
+	Timer = domain.JobTimer
 )
 
 // Jobs finds and makes such jobs.
@@ -123,6 +127,15 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 		spec.OnLost, spec.DispatchTimeout = domain.OnLostRetry, 24*time.Hour
 		spec.Alert = domain.Alert{OnFailure: true, IncludeNoExecutor: true}
 	}
+	if kind == Timer {
+		spec.Description = "Timers of the handler " + handler.Name
+		spec.DispatchTimeout = 24 * time.Hour
+		spec.Alert = domain.Alert{OnFailure: true, IncludeNoExecutor: true}
+	}
+	if executor == domain.BuiltInExecutor && handler.Name == domain.PublishHandler {
+		// The message has one id over all attempts, and the broker may be restarting.
+		spec.Retry = domain.Retry{MaxAttempts: 10, Delay: 5 * time.Second, Backoff: 2, MaxDelay: 10 * time.Minute}
+	}
 	said := handler.Calls
 	if said == nil {
 		return spec
@@ -140,7 +153,7 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	spec.Timeout, spec.SendRetry, spec.Priority = said.Timeout, said.SendRetry, said.Priority
 	spec.Routing, spec.RoutingKey, spec.Require, spec.Prefer = said.Routing, said.RoutingKey, said.Require, said.Prefer
 	spec.Blocking, spec.Parallelism = said.Blocking, said.Parallelism
-	if kind == Call { // a callback runs at least once; one that is followed by itself would never end
+	if kind != Callback { // a callback runs at least once; one that is followed by itself would never end
 		spec.OnLost, spec.OnSuccess, spec.OnFailure = said.OnLost, said.OnSuccess, said.OnFailure
 	}
 	return spec

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // arrived are the runs whose results are here and not written yet. Under
@@ -12,16 +13,15 @@ import (
 // run; what that writes would only be in the way of the result.
 type arrived struct {
 	mu sync.Mutex
-	// runs are those by id. A session may report any id, so each tenant's results of
-	// one are counted apart. The sweep asks by the id alone: while another tenant's
-	// result of it waits to be refused, it leaves the run alone, too.
+	// runs are those by id. A session may report any id, so the results of each
+	// executor are counted apart, and the sweep compares it with the run's.
 	runs map[domain.ExecutionID][]arrivals // guarded by mu
 }
 
-// arrivals is how many results of a run a tenant has here: they may come twice.
+// arrivals is how many results of a run an executor has here: they may come twice.
 type arrivals struct {
-	tenant domain.TenantID
-	count  int
+	of    store.ReportedRun
+	count int
 }
 
 func (a *arrived) enter(results []Result) {
@@ -44,14 +44,14 @@ func (a *arrived) leave(results []Result) {
 }
 
 func (a *arrived) addLocked(r *Result, n int) {
-	id := r.Report.ExecutionID
-	list := a.runs[id]
-	at := slices.IndexFunc(list, func(of arrivals) bool { return of.tenant == r.Tenant })
+	of := store.ReportedRun{Tenant: r.Tenant, Executor: r.Executor, ID: r.Report.ExecutionID}
+	list := a.runs[of.ID]
+	at := slices.IndexFunc(list, func(a arrivals) bool { return a.of == of })
 	switch {
 	case at >= 0:
 		list[at].count += n
 	case n > 0:
-		at, list = len(list), append(list, arrivals{r.Tenant, n})
+		at, list = len(list), append(list, arrivals{of, n})
 	default:
 		return // a flush that panicked is repeated
 	}
@@ -59,15 +59,20 @@ func (a *arrived) addLocked(r *Result, n int) {
 		list = slices.Delete(list, at, at+1)
 	}
 	if len(list) == 0 {
-		delete(a.runs, id)
+		delete(a.runs, of.ID)
 	} else {
-		a.runs[id] = list
+		a.runs[of.ID] = list
 	}
 }
 
-// without returns those of ids that are not here.
-func (a *arrived) without(ids []domain.ExecutionID) []domain.ExecutionID {
+// among returns those of ids that are here, by who reported them.
+func (a *arrived) among(ids []domain.ExecutionID) (out []store.ReportedRun) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool { return len(a.runs[id]) > 0 })
+	for _, id := range ids {
+		for _, one := range a.runs[id] {
+			out = append(out, one.of)
+		}
+	}
+	return out
 }

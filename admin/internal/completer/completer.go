@@ -121,10 +121,10 @@ func inTurn(r *Result) batch.Place { return batch.Place{Owner: int64(r.Tenant)} 
 func (c *Completer) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { c.results.Run(ctx) })
-	wg.Go(func() { c.runStarts(ctx) })
+	wg.Go(func() { every(ctx, StartEvery, c.WriteStarts) })
 	wg.Go(func() { c.steps.Run(ctx) })
-	wg.Go(func() { c.runProgress(ctx) })
-	wg.Go(func() { c.runPolls(ctx) })
+	wg.Go(func() { every(ctx, progressEvery, c.writeProgress) })
+	wg.Go(func() { every(ctx, pollEvery, c.poll) })
 	wg.Wait()
 }
 
@@ -141,10 +141,10 @@ func (c *Completer) Finished(results ...Result) {
 	c.results.Add(results...)
 }
 
-// Unattended leaves out the runs whose result is here and not written yet, and
-// returns the rest in its order.
-func (c *Completer) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
-	return c.arrived.without(ids)
+// Reported names those of the runs whose result is here and not written yet, by
+// who sent it.
+func (c *Completer) Reported(ids []domain.ExecutionID) []store.ReportedRun {
+	return c.arrived.among(ids)
 }
 
 // retryAfter is the pause before results are tried again that the database
@@ -212,6 +212,20 @@ func (c *Completer) Ended(executions []domain.Execution) {
 	}
 	c.hub.publish(executions)
 	c.opt.Ended(executions)
+}
+
+// every calls round after each interval, until ctx ends.
+func every(ctx context.Context, interval time.Duration, round func(context.Context)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		round(ctx)
+	}
 }
 
 // again queues results once more after a pause, those of live sessions only:

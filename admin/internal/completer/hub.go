@@ -89,20 +89,7 @@ const pollEvery = 500 * time.Millisecond
 // pollBatch is how many executions one statement asks for.
 const pollBatch = 500
 
-// runPolls wakes waiters whose executions ended elsewhere, until ctx ends.
-func (c *Completer) runPolls(ctx context.Context) {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		c.poll(ctx)
-	}
-}
-
+// poll wakes waiters whose executions ended elsewhere.
 func (c *Completer) poll(ctx context.Context) {
 	awaited := c.hub.list()
 	for _, tenant := range slices.Sorted(maps.Keys(awaited)) {

@@ -65,12 +65,8 @@ func (s *starts) forget(key startKey) {
 func (s *starts) turn() []store.Start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]store.Start, 0, len(s.old))
-	for _, start := range s.old {
-		out = append(out, start)
-	}
+	out := slices.SortedFunc(maps.Values(s.old), func(a, b store.Start) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Fence, b.Fence)) })
 	s.old, s.young = s.young, nil
-	slices.SortFunc(out, func(a, b store.Start) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Fence, b.Fence)) })
 	return out
 }
 
@@ -93,19 +89,6 @@ func (s *starts) keep(list []store.Start) {
 		if of[start.Tenant]++; of[start.Tenant] <= maxStarts {
 			s.old[keyOfStart(start)] = start
 		}
-	}
-}
-
-func (c *Completer) runStarts(ctx context.Context) {
-	tick := time.NewTicker(StartEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		c.WriteStarts(ctx)
 	}
 }
 

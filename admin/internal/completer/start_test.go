@@ -79,11 +79,11 @@ func TestARunWhoseResultIsHereIsAttendedTo(t *testing.T) {
 		r.report(&session{}, e, domain.OutcomeSucceeded)
 		time.Sleep(5 * StartEvery)
 		require.Zero(t, writes.Load())
-		require.Equal(t, []domain.ExecutionID{7}, r.c.Unattended([]domain.ExecutionID{e.ID, 7}))
+		require.Equal(t, []store.ReportedRun{{Tenant: r.Tenant, Executor: r.Executor, ID: e.ID}}, r.c.Reported([]domain.ExecutionID{e.ID, 7}))
 		close(gate)
 		synctest.Wait()
 		require.Equal(t, domain.Succeeded, r.Find(e.ID).State)
-		require.Len(t, r.c.Unattended([]domain.ExecutionID{e.ID, 7}), 2)
+		require.Empty(t, r.c.Reported([]domain.ExecutionID{e.ID, 7}))
 		require.Empty(t, r.c.arrived.runs)
 	})
 }
@@ -131,21 +131,24 @@ func TestStartsThatCannotBeWrittenAreBounded(t *testing.T) {
 	require.EqualValues(t, 3*each-maxStarts, kept[3].ID, "the latest have gone")
 }
 
-// TestAResultOfAnotherTenantIsCountedApart: what it says of the id ends nothing of
-// the run's own.
-func TestAResultOfAnotherTenantIsCountedApart(t *testing.T) {
+// TestResultsAreCountedByWhoSentThem: what another tenant, or another executor,
+// says of the id ends nothing of the run's own.
+func TestResultsAreCountedByWhoSentThem(t *testing.T) {
 	var a arrived
-	result := func(tenant domain.TenantID) []Result {
+	result := func(of store.ReportedRun) []Result {
 		r := Result{}
-		r.Tenant, r.Report.ExecutionID = tenant, 5
+		r.Tenant, r.Executor, r.Report.ExecutionID = of.Tenant, of.Executor, of.ID
 		return []Result{r}
 	}
-	a.enter(result(1))
-	a.enter(result(2))
-	a.leave(result(2))
-	a.leave(result(2)) // a flush that panicked is repeated
-	require.Empty(t, a.without([]domain.ExecutionID{5}))
-	a.leave(result(1))
-	require.Len(t, a.without([]domain.ExecutionID{5}), 1)
+	own, foreign, other := store.ReportedRun{Tenant: 1, Executor: 3, ID: 5}, store.ReportedRun{Tenant: 2, Executor: 3, ID: 5}, store.ReportedRun{Tenant: 1, Executor: 4, ID: 5}
+	for _, of := range []store.ReportedRun{own, foreign, other} {
+		a.enter(result(of))
+	}
+	a.leave(result(foreign))
+	a.leave(result(foreign)) // a flush that panicked is repeated
+	require.Equal(t, []store.ReportedRun{own, other}, a.among([]domain.ExecutionID{4, 5}))
+	a.leave(result(own))
+	require.Equal(t, []store.ReportedRun{other}, a.among([]domain.ExecutionID{5}))
+	a.leave(result(other))
 	require.Empty(t, a.runs)
 }

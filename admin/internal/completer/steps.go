@@ -102,19 +102,6 @@ func (c *Completer) Progressed(list ...store.ProgressReport) {
 	}
 }
 
-func (c *Completer) runProgress(ctx context.Context) {
-	tick := time.NewTicker(progressEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		c.writeProgress(ctx)
-	}
-}
-
 // writeProgress writes in the order of the ids, so that two nodes do not wait
 // for each other.
 func (c *Completer) writeProgress(ctx context.Context) {

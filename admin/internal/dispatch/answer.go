@@ -139,7 +139,7 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 	for _, g := range out {
 		g.Key.SendGrants(g.Items)
 	}
-	d.rooms(freed) // sending a refusal gave its room back
+	d.slotsFreedAt(freed) // sending a refusal gave its room back
 }
 
 // giveBack is the flush of refused offers.

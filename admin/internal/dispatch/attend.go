@@ -33,7 +33,7 @@ const (
 	handOver = time.Millisecond
 )
 
-// surveyed is what one look has found in the waiting room.
+// surveyed is what one look has found in the wait queues.
 type surveyed struct {
 	record, check []*waiting
 	executors     []waitingFor
@@ -51,7 +51,7 @@ type waitingFor struct {
 // survey takes out what waits no more, or is another node's now, and says what is
 // to be done about the rest. It goes by lists, not by maps: the order decides who
 // comes first.
-func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) {
+func (r *waitQueues) survey(now time.Time, held func(int) bool) (out surveyed) {
 	for _, found := range r.all() {
 		runs := found.runs
 		found.runs = nil
@@ -66,7 +66,7 @@ func (r *waitingRoom) survey(now time.Time, held func(int) bool) (out surveyed) 
 }
 
 // all returns who waits for each executor, by line.
-func (r *waitingRoom) all() (list []waitingFor) {
+func (r *waitQueues) all() (list []waitingFor) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(r.executors)) {
@@ -75,18 +75,18 @@ func (r *waitingRoom) all() (list []waitingFor) {
 		for _, of := range at.bound {
 			queues = slices.AppendSeq(queues, maps.Values(of))
 		}
-		slices.SortFunc(queues, func(a, b *queue) int { return compare(a.old[0], b.old[0]) })
+		slices.SortFunc(queues, func(a, b *queue) int { return compare(a.first(), b.first()) })
 		found := waitingFor{tenant: at.tenant, executor: id, refill: at.spilled}
 		for _, q := range queues {
-			found.refill = found.refill && len(q.old) < maxWaiting/2
-			found.runs = append(found.runs, q.old...)
+			found.refill = found.refill && q.old.Len() < maxWaiting/2
+			q.old.Ascend(func(w *waiting) bool { found.runs = append(found.runs, w); return true })
 		}
 		list = append(list, found)
 	}
 	return list
 }
 
-func (r *waitingRoom) surveyRuns(runs []*waiting, found *waitingFor, out *surveyed, now time.Time, held func(int) bool) {
+func (r *waitQueues) surveyRuns(runs []*waiting, found *waitingFor, out *surveyed, now time.Time, held func(int) bool) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	for _, w := range runs {
@@ -111,7 +111,7 @@ func (r *waitingRoom) surveyRuns(runs []*waiting, found *waitingFor, out *survey
 }
 
 // filled tells that what waited in the database alone has been loaded.
-func (r *waitingRoom) filled(executor domain.ExecutorID) {
+func (r *waitQueues) filled(executor domain.ExecutorID) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	at := r.executors[executor]
@@ -149,14 +149,14 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 			short[x.executor] = true
 			err = cmp.Or(err, d.record(ctx, d.waiting.hand(x.runs, handMost, now)))
 		default:
-			d.Room(x.executor, 0, maxWaiting) // should a word of room have been lost
+			d.SlotsFreed(x.executor, 0, maxWaiting) // should word of free slots have been lost
 		}
 		if x.refill {
 			refill = append(refill, x.executor)
 		}
 	}
 	d.seen.setShort(short)
-	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, refill))
+	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, refill), d.resume(ctx))
 }
 
 // heldGrace is how long a partition counts as held after this node held it last:
@@ -209,10 +209,10 @@ func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 		waits := d.waiting.waits(part, now)
 		covered, err := d.opt.Store.RecordWaits(ctx, waits)
 		if err != nil {
-			d.noWaits.met(d.log, err, len(waits))
+			d.waitFailures.failed(d.log, err, len(waits))
 			return err
 		}
-		d.noWaits.over(d.log)
+		d.waitFailures.recovered(d.log)
 		d.waiting.recorded(part)
 		if ended := d.stopCovered(covered); len(ended) > 0 {
 			for i := range ended {
@@ -225,7 +225,7 @@ func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 }
 
 // waits are what the rows of runs are to say.
-func (r *waitingRoom) waits(list []*waiting, now time.Time) []store.Wait {
+func (r *waitQueues) waits(list []*waiting, now time.Time) []store.Wait {
 	r.table.Lock()
 	defer r.table.Unlock()
 	out := make([]store.Wait, len(list))
@@ -255,7 +255,7 @@ func (w *waiting) wait(now time.Time) store.Wait {
 	return out
 }
 
-func (r *waitingRoom) recorded(list []*waiting) {
+func (r *waitQueues) recorded(list []*waiting) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	for _, w := range list {
@@ -279,7 +279,7 @@ func (d *Dispatcher) check(ctx context.Context, list []*waiting) error {
 	return nil
 }
 
-func (r *waitingRoom) checked(list []*waiting, fences map[domain.ExecutionID]int64, now time.Time) {
+func (r *waitQueues) checked(list []*waiting, fences map[domain.ExecutionID]int64, now time.Time) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	for _, w := range list {
@@ -293,7 +293,7 @@ func (r *waitingRoom) checked(list []*waiting, fences map[domain.ExecutionID]int
 
 // hand lets other nodes take up to limit runs that are this node's alone, the last
 // of the list first, and returns these.
-func (r *waitingRoom) hand(list []*waiting, limit int, now time.Time) (handed []*waiting) {
+func (r *waitQueues) hand(list []*waiting, limit int, now time.Time) (handed []*waiting) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	for _, w := range slices.Backward(list) {
@@ -342,7 +342,7 @@ func (d *Dispatcher) load(ctx context.Context, partitions []int, executors []dom
 }
 
 // spilledOf notes that runs of an executor wait in the database alone.
-func (r *waitingRoom) spilledOf(e *domain.Execution) {
+func (r *waitQueues) spilledOf(e *domain.Execution) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	r.linesOf(e.TenantID, e.Executor).spilled = true

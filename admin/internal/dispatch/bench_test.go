@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -55,7 +56,7 @@ func (t *benchTarget) Load() Load                                       { return
 func (t *benchTarget) Free() int                                        { return 2 * offerBatch }
 func (t *benchTarget) Idempotent(string) bool                           { return false }
 func (t *benchTarget) Weight(string) int                                { return 1 }
-func (t *benchTarget) Crowded() bool                                    { return false }
+func (t *benchTarget) SendQueueFull() bool                              { return false }
 func (t *benchTarget) Spare() int                                       { return 1 << 30 }
 func (t *benchTarget) Reserve(domain.ExecutionID, int64, int, int) bool { return true }
 func (t *benchTarget) Holds(domain.ExecutionID, int64) bool             { return false }
@@ -106,4 +107,25 @@ func benchmarkOffer(b *testing.B, routing domain.Routing, instances int) {
 		round()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/offerBatch, "ns/run")
+}
+
+// BenchmarkWaitQueues is an edge at which 10,000 runs of one line are due that
+// wait for 512 slots: each waits once and is let go once.
+func BenchmarkWaitQueues(b *testing.B) {
+	const runs, slots = maxWaiting, 512
+	due := time.Now()
+	for b.Loop() {
+		queues := newWaitQueues(new(runtable.Table))
+		var l line
+		for i := range runs {
+			w := waitingRun(domain.ExecutionID(i+1), due, nil)
+			l = w.line
+			queues.add(w, false)
+		}
+		for left := runs; left > 0; {
+			out, _ := queues.take(l, slots, 1<<30, due)
+			left -= len(out)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*runs), "ns/run")
 }

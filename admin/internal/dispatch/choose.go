@@ -61,7 +61,7 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 			continue
 		}
 		if d.kept.drop(e.ID) { // others may have what was kept beyond what it takes
-			d.untold.add(place{executor: e.Executor}, weight)
+			d.deferred.add(place{executor: e.Executor}, weight)
 		}
 		return d.chosen(e, spec, t, weight, in.last, passed(all, t.InstanceID(), wished)), nil, all
 	}
@@ -132,13 +132,16 @@ func (d *Dispatcher) wish(e *domain.Execution, handler string, targets []Target)
 
 // whyWait says in words why none of the candidates took a run.
 func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets []Target, all []candidate, one bool) string {
+	if len(targets) == 0 && d.opt.Disabled(e.TenantID, e.Executor) {
+		return "the executor is disabled"
+	}
 	if len(targets) == 0 {
 		return "no instance that serves the handler is connected"
 	}
 	if len(all) == 0 {
 		return "no connected instance that serves the handler has the labels " + spec.Require.Text
 	}
-	weight, kept, crowded := 1, false, false
+	weight, kept, sendQueueFull := 1, false, false
 	taken, of, refusing := 0, 0, 0
 	for i := range all {
 		t := targets[all[i].at]
@@ -149,13 +152,13 @@ func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets 
 		}
 		taken, of = taken+load.Taken, of+load.Of
 		weight = max(weight, t.Weight(spec.Handler))
-		crowded = crowded || t.Crowded()
+		sendQueueFull = sendQueueFull || t.SendQueueFull()
 		kept = kept || t.Free() >= t.Weight(spec.Handler) && d.keptFrom(e, all[i].id)
 	}
 	switch {
 	case refusing == len(all):
 		return "no instance that serves the handler can write its journal"
-	case crowded:
+	case sendQueueFull:
 		return "inputs of other runs are still on their way to the instances that serve the handler"
 	case kept:
 		return "the free slots are kept for a run before this one that takes more of them"

@@ -29,8 +29,9 @@ type Target interface {
 	// so many bytes of input; false: fewer are free, it is leaving, or too much is
 	// still on its way to it.
 	Reserve(id domain.ExecutionID, fence int64, weight, input int) bool
-	// Crowded reports whether it is the last of these that leaves nothing free.
-	Crowded() bool
+	// SendQueueFull reports whether Reserve refuses because too much is still on its
+	// way to it.
+	SendQueueFull() bool
 	// Spare is how many more bytes of inputs may be on their way to it.
 	Spare() int
 	// Holds reports whether the attempt with this fence has room there.
@@ -64,6 +65,7 @@ type Store interface {
 	store.Executions
 	store.Specs
 	store.Admission
+	store.MaintenanceView
 	store.Outbox
 	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 }
@@ -93,6 +95,9 @@ type Options struct {
 	Backpressure *batch.Backpressure
 	// Ended is called for executions that an offer ended (discarded); may be nil.
 	Ended func([]domain.Execution)
+	// Disabled reports whether an executor starts nothing, of which Fleet has no
+	// targets then; nil: all do.
+	Disabled func(domain.TenantID, domain.ExecutorID) bool
 	// Random is a source of random numbers, safe for concurrent use; nil: the
 	// runtime's. All that is left to chance is taken from it.
 	Random func() uint64
@@ -113,17 +118,18 @@ type Dispatcher struct {
 	uses      uses
 	expected  expected
 	early     earlyOffers
-	waiting   waitingRoom
+	waiting   waitQueues
 	kept      keptSlots
-	untold    untoldRoom
+	deferred  deferredSlots
 	seen      seen
 	heldAt    atomic.Pointer[[domain.Partitions]time.Time] // held, for everybody
 	// owned by LookAfterWaiting
 	held    map[int]time.Time // when each partition was held last
 	outages outages
+	stopped []domain.MaintenanceScope // of which nothing was to start at the last look
 	// These keep the log short while the database is away.
-	noSpec, noOffer, noAdmit, noUses, noSpread, noWaits trouble
-	stop                                                <-chan struct{} // set by Run before its workers begin
+	specFailures, offerFailures, admitFailures, usesFailures, spreadFailures, waitFailures failureLog
+	stop                                                                                   <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -140,14 +146,17 @@ func New(opt Options) *Dispatcher {
 	if opt.Table == nil {
 		opt.Table = new(runtable.Table)
 	}
+	if opt.Disabled == nil {
+		opt.Disabled = func(domain.TenantID, domain.ExecutorID) bool { return false }
+	}
 	if opt.Random == nil {
 		opt.Random = rand.Uint64
 	}
 	d := &Dispatcher{
-		opt: opt, log: opt.Logger.With("component", "dispatch"), due: newDueRuns(opt.Table), early: newEarlyOffers(opt.Table), waiting: newWaitingRoom(opt.Table),
-		noSpec: trouble{step: "read job revision"}, noOffer: trouble{step: "offer executions"},
-		noAdmit: trouble{step: "admit waiting executions"}, noUses: trouble{step: "read recent instances"},
-		noSpread: trouble{step: "spread executions"}, noWaits: trouble{step: "record waits"}, outages: outages{}, held: map[int]time.Time{},
+		opt: opt, log: opt.Logger.With("component", "dispatch"), due: newDueRuns(opt.Table), early: newEarlyOffers(opt.Table), waiting: newWaitQueues(opt.Table),
+		specFailures: failureLog{step: "read job revision"}, offerFailures: failureLog{step: "offer executions"},
+		admitFailures: failureLog{step: "admit waiting executions"}, usesFailures: failureLog{step: "read recent instances"},
+		spreadFailures: failureLog{step: "spread executions"}, waitFailures: failureLog{step: "record waits"}, outages: outages{}, held: map[int]time.Time{},
 	}
 	for i := range d.dueQueues {
 		d.dueQueues[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)

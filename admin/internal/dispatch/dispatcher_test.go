@@ -262,7 +262,7 @@ func TestExecutionsThatAreNotDueAnyMoreAreReleased(t *testing.T) {
 	})
 }
 
-// TestACopyThatComesAgainDoesNotFreeTheRoomOfTheAttempt: the waiting room and
+// TestACopyThatComesAgainDoesNotFreeTheRoomOfTheAttempt: the wait queues and
 // the sweep may both hold a run.
 func TestACopyThatComesAgainDoesNotFreeTheRoomOfTheAttempt(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -314,7 +314,7 @@ func TestASessionThatLeavesGivesBackWhatItHadNotAccepted(t *testing.T) {
 		require.Equal(t, domain.ReasonWaitInstance, back.Reason, "it was tried at once, and waits")
 
 		next := r.join(1, nil)
-		r.d.Room(r.Executor, 0, 1)
+		r.d.SlotsFreed(r.Executor, 0, 1)
 		synctest.Wait()
 		require.Equal(t, offered.ID, one(t, next.sent()).Execution.ID)
 	})

@@ -149,10 +149,10 @@ func hasJob(list []domain.Execution, job domain.JobID) bool {
 	return slices.ContainsFunc(list, func(e domain.Execution) bool { return e.JobID == job })
 }
 
-// leavesRoom reports whether a choice that is made ahead leaves half of its
+// leavesCapacity reports whether a choice that is made ahead leaves half of its
 // instance to what comes due sooner. One whose offer would be its grant does not
 // come ahead; mayOfferEarly has asked another instance.
-func (c *choice) leavesRoom() bool {
+func (c *choice) leavesCapacity() bool {
 	return !c.offer.Granted && c.target.Load().Slots <= halfTaken
 }
 

@@ -64,7 +64,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 		over   func() // nil while it waits
 	}
 	var there []batch
-	next, together, apart := domain.ExecutionID(0), 0, 0
+	next, together, separate := domain.ExecutionID(0), 0, 0
 	for range 5_000 {
 		if len(there) > 0 && source.IntN(5) > 0 {
 			at := source.IntN(len(there))
@@ -98,7 +98,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 			if len(there) == 1 {
 				together++
 			} else {
-				apart++
+				separate++
 			}
 		}
 		workers := map[domain.JobID]int{}
@@ -112,7 +112,7 @@ func TestRunsOfAJobGoToOneWorker(t *testing.T) {
 		}
 	}
 	require.NotZero(t, together)
-	require.Zero(t, apart, "at most 40 at once are few")
+	require.Zero(t, separate, "at most 40 at once are few")
 	for _, b := range there {
 		if b.over == nil {
 			b.over = q.begin(b.runs).end

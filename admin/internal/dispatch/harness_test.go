@@ -135,14 +135,14 @@ type instance struct {
 	onOffers func([]store.OfferResult)
 	onGrants func([]Grant)
 
-	mu      sync.Mutex
-	taken   map[attempt]int     // guarded by mu
-	line    int                 // guarded by mu: how many bytes of inputs are taken until relieve; 0 = any
-	loading int                 // guarded by mu: bytes of inputs that were taken since
-	crowded bool                // guarded by mu
-	offers  []store.OfferResult // guarded by mu
-	grants  []Grant             // guarded by mu
-	cancels []domain.Execution  // guarded by mu
+	mu            sync.Mutex
+	taken         map[attempt]int     // guarded by mu
+	line          int                 // guarded by mu: how many bytes of inputs are taken until relieve; 0 = any
+	loading       int                 // guarded by mu: bytes of inputs that were taken since
+	sendQueueFull bool                // guarded by mu
+	offers        []store.OfferResult // guarded by mu
+	grants        []Grant             // guarded by mu
+	cancels       []domain.Execution  // guarded by mu
 }
 
 type attempt struct {
@@ -158,16 +158,16 @@ func (i *instance) Idempotent(string) bool        { return i.idempotent }
 func (i *instance) Free() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.crowded {
+	if i.sendQueueFull {
 		return 0
 	}
 	return i.slots - i.used()
 }
 
-func (i *instance) Crowded() bool {
+func (i *instance) SendQueueFull() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.crowded
+	return i.sendQueueFull
 }
 
 func (i *instance) Spare() int {
@@ -183,7 +183,7 @@ func (i *instance) Spare() int {
 func (i *instance) relieve() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.crowded, i.loading = false, 0
+	i.sendQueueFull, i.loading = false, 0
 }
 
 // used is called with mu held.
@@ -207,7 +207,7 @@ func (i *instance) Reserve(id domain.ExecutionID, fence int64, weight, input int
 		return false
 	}
 	if i.line > 0 && i.loading+input > i.line {
-		i.crowded = true
+		i.sendQueueFull = true
 		return false
 	}
 	i.loading += input
@@ -467,7 +467,7 @@ func (r *rig) finishFor(w *storetest.World, from *instance, e domain.Execution) 
 	from.Release(e.ID, e.Fence)
 	r.takeLater(results[0].Woken...)
 	r.d.Freed([]domain.Execution{results[0].Execution})
-	r.d.Room(w.Executor, 0, from.Free())
+	r.d.SlotsFreed(w.Executor, 0, from.Free())
 }
 
 func one[E any](t *testing.T, list []E) E {

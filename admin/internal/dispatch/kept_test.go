@@ -23,7 +23,7 @@ func (r *rig) handled(by string, at time.Time) domain.Execution {
 func (r *rig) free(from *instance, e domain.Execution) {
 	before := from.Free()
 	from.Release(e.ID, e.Fence)
-	r.d.Room(r.Executor, 0, from.Free()-before)
+	r.d.SlotsFreed(r.Executor, 0, from.Free()-before)
 	synctest.Wait()
 }
 
@@ -157,7 +157,7 @@ func TestSlotsAreNotKeptForARunThatIsGone(t *testing.T) {
 		r.fire(light)
 		require.Empty(t, a.sent())
 		time.Sleep(keptFor)
-		r.d.Room(r.Executor, 0, a.Free()) // as with every heartbeat
+		r.d.SlotsFreed(r.Executor, 0, a.Free()) // as with every heartbeat
 		synctest.Wait()
 		require.Equal(t, light.ID, one(t, a.sent()).Execution.ID)
 	})

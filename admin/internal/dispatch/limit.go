@@ -39,8 +39,8 @@ func (d *Dispatcher) admit(ctx context.Context, keys []domain.LimitKey) {
 	woken, err := d.opt.Store.AdmitWaiting(context.WithoutCancel(ctx), keys)
 	d.opt.Later(woken...)
 	if err != nil {
-		d.noAdmit.met(d.log, err, len(keys)) // the sweep tries again
+		d.admitFailures.failed(d.log, err, len(keys)) // the sweep tries again
 		return
 	}
-	d.noAdmit.over(d.log)
+	d.admitFailures.recovered(d.log)
 }

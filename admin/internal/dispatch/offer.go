@@ -73,7 +73,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 			unused[place{e.Executor, e.Bound}] += weightOf(spec.Handler, targets)
 			continue
 		}
-		if early && (wait != nil || !c.leavesRoom()) {
+		if early && (wait != nil || !c.leavesCapacity()) {
 			if wait == nil {
 				d.undo(&c)
 				unused[place{e.Executor, c.offer.Instance}] += c.weight
@@ -99,7 +99,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 	d.makeOffers(ctx, chosen)
 	d.spread(ctx, parents)
 	d.wait(ctx, waits)
-	d.rooms(unused)
+	d.slotsFreedAt(unused)
 }
 
 // lookup asks the fleet once per handler for a batch: an instance that comes
@@ -157,20 +157,20 @@ func (d *Dispatcher) specsOf(ctx context.Context, due []*domain.Execution, unuse
 				unused[place{e.Executor, e.Bound}]++
 			} else {
 				readable = false
-				d.untold.add(place{e.Executor, e.Bound}, 1) // the next one would fare no better now
+				d.deferred.add(place{e.Executor, e.Bound}, 1) // the next one would fare no better now
 			}
-			d.postpone(&d.noSpec, err, *e)
+			d.postpone(&d.specFailures, err, *e)
 			continue
 		}
 		kept, specs = append(kept, *e), append(specs, spec.For(e.Part))
 	}
 	if readable {
-		d.noSpec.over(d.log)
+		d.specFailures.recovered(d.log)
 	}
 	return kept, specs
 }
 
-// isThere tells a copy that comes again (the waiting room and the sweep may both
+// isThere tells a copy that comes again (the wait queues and the sweep may both
 // hold one) from a new try: offered to the same instance it would be refused, and
 // giving its room back would free the room of the attempt.
 func isThere(e *domain.Execution, targets []Target) bool {
@@ -191,15 +191,15 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		again := make([]domain.Execution, len(chosen))
 		for i, c := range chosen {
 			c.target.Release(c.execution.ID, c.execution.Fence+1)
-			d.untold.add(place{c.execution.Executor, c.offer.Instance}, c.weight)
+			d.deferred.add(place{c.execution.Executor, c.offer.Instance}, c.weight)
 			again[i] = c.execution
 		}
-		d.postpone(&d.noOffer, err, again...)
+		d.postpone(&d.offerFailures, err, again...)
 		return
 	}
-	d.noOffer.over(d.log)
+	d.offerFailures.recovered(d.log)
 	var out batch.Groups[Target, store.OfferResult]
-	freed := d.untold.take()
+	freed := d.deferred.take()
 	if freed == nil {
 		freed = map[place]int{}
 	}
@@ -244,7 +244,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	for _, g := range out {
 		g.Key.SendOffers(g.Items)
 	}
-	d.rooms(freed) // the other worker may have met a full house
+	d.slotsFreedAt(freed) // the other worker may have met a full house
 	d.Freed(stayed)
 	if len(ended) > 0 {
 		d.opt.Ended(ended)
@@ -256,11 +256,11 @@ func (d *Dispatcher) retryPause() time.Duration {
 	return 300*time.Millisecond + time.Duration(d.opt.Random()%uint64(400*time.Millisecond))
 }
 
-func (d *Dispatcher) postpone(t *trouble, err error, executions ...domain.Execution) {
+func (d *Dispatcher) postpone(f *failureLog, err error, executions ...domain.Execution) {
 	if domain.Is(err, domain.CodeNotFound) {
 		return // gone with its job
 	}
-	t.met(d.log, err, len(executions))
+	f.failed(d.log, err, len(executions))
 	for i := range executions {
 		executions[i].NotBefore = d.opt.Now().Add(d.retryPause())
 	}

@@ -56,7 +56,7 @@ func TestSerialRunsKeepTheirOrderUnderLoad(t *testing.T) {
 			}
 			r.d.Answered(a)
 			if !a.Accepted {
-				r.d.Room(r.Executor, 0, to.Free())
+				r.d.SlotsFreed(r.Executor, 0, to.Free())
 			}
 		}
 		for n := range 3 {

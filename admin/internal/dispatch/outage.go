@@ -57,6 +57,9 @@ const outageJobs = 20
 // instance of their executor is online on any node.
 func (d *Dispatcher) tellOutage(ctx context.Context, x waitingFor, now time.Time) error {
 	window := now.Truncate(outageRepeat).Unix()
+	if d.underMaintenance(x.tenant, x.executor, now) {
+		return nil // they may be down for it
+	}
 	if now.Sub(x.since) < noExecutorAfter || d.outages[x.executor] == window {
 		return nil
 	}

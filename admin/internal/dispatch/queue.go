@@ -185,56 +185,56 @@ func (d *Dispatcher) Unattended(ids []domain.ExecutionID) []domain.ExecutionID {
 	return d.opt.Table.Unattended(ids, d.opt.Now())
 }
 
-// trouble tells of a step that fails again and again only when that begins and
+// failureLog tells of a step that fails again and again only when that begins and
 // when it is over.
-type trouble struct {
+type failureLog struct {
 	step string // fixed
 
 	mu        sync.Mutex
 	postponed int // guarded by mu: executions since it began; 0 = all is well
 }
 
-func (t *trouble) met(log *slog.Logger, err error, executions int) {
-	t.mu.Lock()
-	first := t.postponed == 0
-	t.postponed += executions
-	t.mu.Unlock()
+func (f *failureLog) failed(log *slog.Logger, err error, executions int) {
+	f.mu.Lock()
+	first := f.postponed == 0
+	f.postponed += executions
+	f.mu.Unlock()
 	if first {
-		log.Warn("dispatch does not work", "step", t.step, "count", executions, "err", err)
+		log.Warn("dispatch does not work", "step", f.step, "count", executions, "err", err)
 	}
 }
 
-func (t *trouble) over(log *slog.Logger) {
-	t.mu.Lock()
-	n := t.postponed
-	t.postponed = 0
-	t.mu.Unlock()
+func (f *failureLog) recovered(log *slog.Logger) {
+	f.mu.Lock()
+	n := f.postponed
+	f.postponed = 0
+	f.mu.Unlock()
 	if n > 0 {
-		log.Info("dispatch works again", "step", t.step, "postponed", n)
+		log.Info("dispatch works again", "step", f.step, "postponed", n)
 	}
 }
 
-// untoldRoom are slots that failed offers gave back, or that were kept for longer
+// deferredSlots are slots that failed offers gave back, or that were kept for longer
 // than needed: who waits for them is told after the next offers that succeed, and
 // not sent into the same fault at once.
-type untoldRoom struct {
-	mu   sync.Mutex
-	room map[place]int // guarded by mu
+type deferredSlots struct {
+	mu    sync.Mutex
+	slots map[place]int // guarded by mu
 }
 
-func (o *untoldRoom) add(at place, slots int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.room == nil {
-		o.room = map[place]int{}
+func (d *deferredSlots) add(at place, slots int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.slots == nil {
+		d.slots = map[place]int{}
 	}
-	o.room[at] += slots
+	d.slots[at] += slots
 }
 
-func (o *untoldRoom) take() map[place]int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	out := o.room
-	o.room = nil
+func (d *deferredSlots) take() map[place]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := d.slots
+	d.slots = nil
 	return out
 }

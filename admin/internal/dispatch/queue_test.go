@@ -41,7 +41,7 @@ func flood(w *storetest.World, n int, change func(*domain.JobSpec)) []domain.Exe
 	return got.Executions
 }
 
-// TestAnotherTenantsBurstDelaysNobody is fault row F33 for this room: tenant A
+// TestAnotherTenantsBurstDelaysNobody is fault row F33 for this package: tenant A
 // has thousands of runs due at once. At each of its two steps a run of tenant B
 // has a batch of its own at once.
 func TestAnotherTenantsBurstDelaysNobody(t *testing.T) {
@@ -129,7 +129,7 @@ func TestTheMoreUrgentRunGoesFirst(t *testing.T) {
 		}
 		to.slots = 1
 		for _, id := range want {
-			r.d.Room(r.Executor, 0, 1)
+			r.d.SlotsFreed(r.Executor, 0, 1)
 			synctest.Wait()
 			o := one(t, to.sent())
 			require.Equal(t, id, o.Execution.ID)

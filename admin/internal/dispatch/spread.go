@@ -33,10 +33,10 @@ func (d *Dispatcher) spread(ctx context.Context, parents []domain.Execution) {
 	}
 	results, err := d.opt.Store.SpreadExecutions(ctx, spreads)
 	if err != nil {
-		d.postpone(&d.noSpread, err, parents...)
+		d.postpone(&d.spreadFailures, err, parents...)
 		return
 	}
-	d.noSpread.over(d.log)
+	d.spreadFailures.recovered(d.log)
 	var ended []domain.Execution
 	for _, r := range results {
 		ended = append(ended, d.stopCovered(r.Covered)...)

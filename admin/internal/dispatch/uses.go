@@ -208,9 +208,9 @@ func (d *Dispatcher) read(ctx context.Context, jobs []store.RecentJob, rows int,
 	}
 	found, err := d.opt.Store.RecentInstances(ctx, store.RecentInstancesParams{Jobs: jobs, Until: now.Add(readAhead), Limit: rows})
 	if err != nil {
-		d.noUses.met(d.log, err, len(jobs))
+		d.usesFailures.failed(d.log, err, len(jobs))
 		return
 	}
-	d.noUses.over(d.log)
+	d.usesFailures.recovered(d.log)
 	d.uses.learn(jobs, found, rows == domain.RoutingWindow, now)
 }

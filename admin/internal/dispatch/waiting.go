@@ -27,11 +27,11 @@ func (w waiter) line() line {
 	return l
 }
 
-// room is how many more runs of the line the targets can take, of which head is
+// capacityFor is how many more runs of the line the targets can take, of which head is
 // the first, when so many slots have been let go to others and may still look
 // free. Of runs that take more than one, slots are kept for head until then: those
 // behind it must not be quicker, whether it has room now or not.
-func (d *Dispatcher) room(l line, head *domain.Execution, until time.Time, targets []Target, let int) (free int) {
+func (d *Dispatcher) capacityFor(l line, head *domain.Execution, until time.Time, targets []Target, let int) (free int) {
 	spec := domain.JobSpec{Routing: l.pin, Handler: l.handler}
 	// The texts were parsed before: they come from settings that were read.
 	spec.Require, _ = domain.ParseSelector(l.require)
@@ -73,7 +73,7 @@ func weightOf(handler string, targets []Target) int {
 const (
 	waitBusy = 10 * time.Second // instances are here, but full
 	// No instance is here: another node that has one takes the execution at
-	// its next look at strays. If nobody has one, the pauses grow.
+	// its next sweep of foreign partitions. If nobody has one, the pauses grow.
 	waitOfflineMin = 250 * time.Millisecond
 	waitOfflineMax = 3 * time.Second
 )
@@ -172,7 +172,7 @@ type sighting struct {
 const maxSeen = 10_000
 
 // recheck catches room that became free between the choice and the entry into
-// the waiting room: nobody would tell about it again.
+// the wait queues: nobody would tell about it again.
 func (d *Dispatcher) recheck(waiters []waiter) {
 	seen := map[line]bool{}
 	for _, w := range waiters {
@@ -183,9 +183,9 @@ func (d *Dispatcher) recheck(waiters []waiter) {
 	}
 }
 
-// Room tells that an instance of an executor may have n more slots free; 0: one
+// SlotsFreed tells that an instance of an executor may have n more slots free; 0: one
 // of them has.
-func (d *Dispatcher) Room(executor domain.ExecutorID, instance domain.InstanceID, n int) {
+func (d *Dispatcher) SlotsFreed(executor domain.ExecutorID, instance domain.InstanceID, n int) {
 	let := 0
 	for _, l := range d.waiting.of(executor, instance, d.opt.Now()) {
 		if let += d.release(l, n, let); let >= n {
@@ -210,13 +210,13 @@ type place struct {
 	instance domain.InstanceID
 }
 
-// rooms is Room for several places, in the order of their ids.
-func (d *Dispatcher) rooms(freed map[place]int) {
+// slotsFreedAt is SlotsFreed for several places, in the order of their ids.
+func (d *Dispatcher) slotsFreedAt(freed map[place]int) {
 	order := slices.SortedFunc(maps.Keys(freed), func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.executor, b.executor), cmp.Compare(a.instance, b.instance))
 	})
 	for _, at := range order {
-		d.Room(at.executor, at.instance, freed[at])
+		d.SlotsFreed(at.executor, at.instance, freed[at])
 	}
 }
 
@@ -234,7 +234,7 @@ func (d *Dispatcher) release(l line, n, let int) (slots int) {
 	if head == nil {
 		return 0
 	}
-	free := d.room(l, head, seen.Add(keptFor), targets, let)
+	free := d.capacityFor(l, head, seen.Add(keptFor), targets, let)
 	due, turns := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets), d.opt.Now())
 	d.enqueue(pointers(due), turns)
 	return len(due) * weight

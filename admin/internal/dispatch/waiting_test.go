@@ -40,13 +40,13 @@ func TestFullInstancesLetRunsWaitOldestFirst(t *testing.T) {
 		done := first.Execution
 		for _, next := range runs[1:] {
 			to.Release(done.ID, done.Fence)
-			r.d.Room(r.Executor, 0, 1)
+			r.d.SlotsFreed(r.Executor, 0, 1)
 			synctest.Wait()
 			done = one(t, to.sent()).Execution
 			require.Equal(t, next.ID, done.ID)
 		}
 		to.Release(done.ID, done.Fence)
-		r.d.Room(r.Executor, 0, 5)
+		r.d.SlotsFreed(r.Executor, 0, 5)
 		synctest.Wait()
 		require.Empty(t, to.sent())
 	})
@@ -64,7 +64,7 @@ func TestAnotherHandlersWaitersAreNotInTheWay(t *testing.T) {
 		waiting := r.Run(fry, time.Now())
 		r.fire(waiting)
 		free.slots = 1
-		r.d.Room(r.Executor, 0, 1)
+		r.d.SlotsFreed(r.Executor, 0, 1)
 		synctest.Wait()
 		require.Equal(t, waiting.ID, one(t, free.sent()).Execution.ID)
 		require.Empty(t, full.sent())
@@ -72,7 +72,7 @@ func TestAnotherHandlersWaitersAreNotInTheWay(t *testing.T) {
 }
 
 // TestRoomThatBecomesFreeMeanwhileIsSeen: between the choice and the entry
-// into the waiting room nobody would be told.
+// into the wait queues nobody would be told.
 func TestRoomThatBecomesFreeMeanwhileIsSeen(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		to := r.join(0, nil)
@@ -142,7 +142,7 @@ func TestWaitsThatCannotBeRecordedStillWaitHere(t *testing.T) {
 		r.fire(run)
 		r.store.heal()
 		to := r.join(1, nil)
-		r.d.Room(r.Executor, 0, 1)
+		r.d.SlotsFreed(r.Executor, 0, 1)
 		synctest.Wait()
 		require.Equal(t, run.ID, one(t, to.sent()).Execution.ID)
 	})
@@ -191,7 +191,7 @@ func TestOutagesAreToldOnceAnHour(t *testing.T) {
 			r.look()
 			told := len(r.Alerts())
 			to := r.join(100, nil)
-			r.d.Room(r.Executor, to.id, 100)
+			r.d.SlotsFreed(r.Executor, to.id, 100)
 			synctest.Wait()
 			r.look()
 			require.Empty(t, r.d.outages)
@@ -230,7 +230,7 @@ func TestAnExecutorThatIsAwayCostsNothing(t *testing.T) {
 		}
 		require.Equal(t, 1, writes)
 		to := r.join(100, nil)
-		r.d.Room(r.Executor, to.id, 100)
+		r.d.SlotsFreed(r.Executor, to.id, 100)
 		synctest.Wait()
 		require.Len(t, to.sent(), 50)
 	})
@@ -324,7 +324,7 @@ func TestRunsWaitForALineThatIsBusy(t *testing.T) {
 				require.Equal(t, "inputs of other runs are still on their way to the instances that serve the handler", waits.Message)
 			}
 			to.relieve()
-			r.d.Room(r.Executor, 0, to.Free())
+			r.d.SlotsFreed(r.Executor, 0, to.Free())
 			synctest.Wait()
 		}
 		require.Empty(t, to.sent())

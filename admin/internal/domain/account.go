@@ -1,13 +1,60 @@
 package domain
 
-import "time"
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Names that are the same for the API and for what an operator declares in a file.
+var (
+	// TenantNames can stand in a URL and cannot be taken for an id.
+	TenantNames = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}[a-z0-9]$|^[a-z]$`)
+	// UserNames are as they are compared: in small letters.
+	UserNames = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,63}$`)
+	// ExecutorNames can stand in configuration files and on a command line.
+	ExecutorNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+)
 
 // Tenant is the isolation boundary; it owns jobs, executors, users and keys.
 type Tenant struct {
 	ID        TenantID
 	Name      string
+	State     TenantState // 0 counts as TenantEnabled where one is made
+	Note      string      // why it is disabled
+	Version   int64       // grows with each change of name and state
 	CreatedAt time.Time
+	// ChangedAt is when its state changed; zero = never.
+	ChangedAt time.Time
+	// DeleteAt is from when on a deleted tenant's rows go, and those that one has left
+	// behind that lives in another cell.
+	DeleteAt time.Time
+	// Cell is where it lives or goes to, when that is another one; empty: here.
+	Cell string
 }
+
+// TenantState is whether a tenant takes part.
+type TenantState uint8
+
+const (
+	TenantEnabled TenantState = 1
+	// TenantDisabled lets nobody in and starts nothing, until it is enabled again.
+	TenantDisabled TenantState = 2
+	// TenantDeleted is disabled, and its rows go after DeleteAt. Until then it can be
+	// restored.
+	TenantDeleted TenantState = 3
+	// TenantMoving is on its way to or from another cell: it starts nothing, and who
+	// asks is to ask again in a moment.
+	TenantMoving TenantState = 4
+	// TenantMoved lives in another cell: this one only says in which.
+	TenantMoved TenantState = 5
+)
+
+// MovedTenantKept is how long a tenant's rows stay in the cell that it has left. Nodes
+// there look for the runs that they moved last, and would miss younger ones
+// (docs/adr/0019).
+const MovedTenantKept = 24 * time.Hour
 
 // User is a person. Rights stand in memberships.
 type User struct {
@@ -58,7 +105,9 @@ type Role string
 
 const (
 	// RoleCaller may only call handlers, and see and cancel its own calls.
-	RoleCaller   Role = "caller"
+	RoleCaller Role = "caller"
+	// RoleTimer may only set, see, move and cancel timers.
+	RoleTimer    Role = "timer"
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleEditor   Role = "editor"
@@ -76,26 +125,29 @@ const (
 	PermAdmin                          // users, API keys, join tokens
 	PermScript                         // write scripts, which is to run programs where agents are
 	PermCall                           // call handlers, and see and cancel one's own calls
+	PermTimer                          // set, see, move and cancel timers
 )
 
 // PermissionNames are the names in API answers, in bit order.
-var PermissionNames = []string{"read", "operate", "edit", "admin", "script", "call"}
+var PermissionNames = []string{"read", "operate", "edit", "admin", "script", "call", "timer"}
 
 // Permissions returns the rights of a role; none for an unknown one.
 func (r Role) Permissions() Permission {
 	switch r {
 	case RoleCaller:
 		return PermCall
+	case RoleTimer:
+		return PermTimer
 	case RoleViewer:
 		return PermRead
 	case RoleOperator:
-		return PermRead | PermOperate | PermCall
+		return PermRead | PermOperate | PermCall | PermTimer
 	case RoleEditor:
-		return PermRead | PermOperate | PermCall | PermEdit
+		return PermRead | PermOperate | PermCall | PermTimer | PermEdit
 	case RoleScripter:
-		return PermRead | PermOperate | PermCall | PermEdit | PermScript
+		return PermRead | PermOperate | PermCall | PermTimer | PermEdit | PermScript
 	case RoleAdmin:
-		return PermRead | PermOperate | PermCall | PermEdit | PermAdmin | PermScript
+		return PermRead | PermOperate | PermCall | PermTimer | PermEdit | PermAdmin | PermScript
 	default:
 		return 0
 	}
@@ -129,9 +181,35 @@ type APIKey struct {
 	ExpiresAt  time.Time // zero = never
 	LastUsedAt time.Time
 	RevokedAt  time.Time
-	// CallExecutors are the executors, by name, whose handlers the key may
-	// call; empty = all of the tenant.
-	CallExecutors []string
+	Scope      KeyScope
+}
+
+// KeyScope bounds which handlers a key may call and set timers of. The zero
+// value is all of the tenant.
+type KeyScope struct {
+	Executors []string // by name, with all their handlers
+	Handlers  []string // each "executor/handler"; executors' names have no slash
+}
+
+// Bounded reports whether there is anything that the scope does not allow.
+func (s KeyScope) Bounded() bool { return len(s.Executors)+len(s.Handlers) > 0 }
+
+// Allows reports whether the handler is in the scope.
+func (s KeyScope) Allows(executor, handler string) bool {
+	return !s.Bounded() || slices.Contains(s.Executors, executor) || slices.Contains(s.Handlers, executor+"/"+handler)
+}
+
+// Contains reports whether s allows all that other does.
+func (s KeyScope) Contains(other KeyScope) bool {
+	if !s.Bounded() {
+		return true
+	}
+	beyond := func(target string) bool {
+		executor, handler, _ := strings.Cut(target, "/")
+		return !s.Allows(executor, handler)
+	}
+	return other.Bounded() && !slices.ContainsFunc(other.Executors, func(e string) bool { return !slices.Contains(s.Executors, e) }) &&
+		!slices.ContainsFunc(other.Handlers, beyond)
 }
 
 // JoinToken lets instances of one executor register.

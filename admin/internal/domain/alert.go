@@ -13,7 +13,17 @@ const (
 	// within MissedGather, and then at most once in MissedRepeat.
 	AlertRunMissed  AlertKind = "run_missed"
 	AlertNoExecutor AlertKind = "no_executor"
-	AlertTest       AlertKind = "test"
+	// AlertRunSucceeded is written only for runs that a rule wants to hear of
+	// (AlertRuleSpec.WantsSuccess).
+	AlertRunSucceeded AlertKind = "run_succeeded"
+	AlertTest         AlertKind = "test"
+	// AlertRecovered is what a message says of an incident that is over; no event
+	// has it.
+	AlertRecovered AlertKind = "recovered"
+	// These are found by a tenant's rules.
+	AlertRunLate   AlertKind = "run_late"   // it has not started, a while after its time
+	AlertRunLong   AlertKind = "run_long"   // it runs for longer than it should
+	AlertJobAbsent AlertKind = "job_absent" // no run of the job has succeeded for a while
 	// These are about the platform and not about a job: TenantID and JobID are
 	// 0, and the operators are told.
 	AlertClockJump AlertKind = "clock_jump"
@@ -24,19 +34,24 @@ const (
 	// AlertSetAside is about rows that cannot be read, decided or planned: the
 	// operators are told once an hour and job.
 	AlertSetAside AlertKind = "row_set_aside"
+	// AlertOverload is about a node that is late because more is due than it can
+	// send out: the operators are told once an hour.
+	AlertOverload AlertKind = "overload"
 )
 
 // Missed runs of a job are told together: an outage of an hour may have thousands.
+// Incidents gather as well, for a second, and tell of more after MissedRepeat at the
+// earliest.
 const (
-	MissedGather = 10 * time.Second
-	MissedRepeat = time.Hour
+	MissedGather = 500 * time.Millisecond
+	MissedRepeat = 5 * time.Minute
 )
 
 // toldAsMissed reports whether somebody has to know that a run was missed for
 // this reason: not where he stopped the job himself.
 func toldAsMissed(reason Reason) bool {
 	switch reason {
-	case ReasonPaused, ReasonDeleted:
+	case ReasonPaused, ReasonDeleted, ReasonMaintenance:
 		return false
 	}
 	return true
@@ -50,11 +65,11 @@ func (e *Execution) MissedUntold() bool {
 
 // Platform reports whether an event is one for the operators.
 func (k AlertKind) Platform() bool {
-	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertSetAside
+	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertSetAside || k == AlertOverload
 }
 
 // AlertEvent is one thing to tell, written in the same transaction as the
-// change it tells about. Alerting turns it into deliveries.
+// change it tells about. Alerting counts it in an Incident, which is told.
 type AlertEvent struct {
 	ID       int64
 	TenantID TenantID
@@ -66,24 +81,39 @@ type AlertEvent struct {
 	// DedupeKey makes the event unique: a second insert with the same key is
 	// ignored. For a run it is kind, execution and fence.
 	DedupeKey string
+	// Reason is that of the run's end; empty for events that are not about one.
+	Reason Reason
+	// Executor is whom it is about, where the job does not tell.
+	Executor ExecutorID
+	// Rule is the one that found it; 0 = none did.
+	Rule AlertRuleID
+	// Incident is what it was counted in; 0 = none, or not yet.
+	Incident IncidentID
 	// Detail says what happened, in English, where the kind does not tell all.
 	Detail string
-	// Missed is how many runs an AlertRunMissed stands for, of which
-	// ExecutionID is the last one; 0 for all others.
+	// Missed is how many runs an AlertRunMissed or AlertRunSucceeded stands for, of
+	// which ExecutionID is the last one; 0: for one.
 	Missed    int
 	CreatedAt time.Time
 }
 
-// Delivery is one telling of one event on one channel to one target.
+// Delivery is one telling on one channel to one target: of an incident, of which
+// EventID is the newest event, or of an event that belongs to none.
 type Delivery struct {
 	ID       int64
 	TenantID TenantID
 	EventID  int64
 	Event    AlertEvent
-	Channel  string // "email", "webhook"
-	Target   string // address or URL
-	State    DeliveryState
-	Attempts int
+	Incident IncidentID
+	// Job is whose settings name the target; 0 = no job's.
+	Job     JobID
+	Channel string // a ChannelKind
+	// ChannelID is the tenant's alert channel that it goes through; 0: to an
+	// address of the job, or of the operators.
+	ChannelID ChannelID
+	Target    string // address or URL; of an alert channel its name, or an address of it
+	State     DeliveryState
+	Attempts  int
 	// NextAt is when it is tried (again).
 	NextAt      time.Time
 	LastError   string

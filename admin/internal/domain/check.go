@@ -1,9 +1,11 @@
 package domain
 
 import (
+	"net/mail"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Limits of a job's settings.
@@ -138,3 +140,123 @@ func (c *checker) err() error {
 	f := c.fields[0]
 	return &Error{Code: CodeInvalid, Message: f.Location + ": " + f.Message, Fields: c.fields}
 }
+
+// CheckSchedule finds what contradicts itself in a schedule, wherever it comes
+// from: what its kind does not use (whoever sent it meant it to count), and a
+// jitter by which runs overtake each other. What is empty says nothing. Package
+// schedule checks the rest. Locations begin with at, such as "body.schedule".
+func CheckSchedule(at string, s *ScheduleSpec) []FieldError {
+	var c checker
+	c.schedule(at+".", s)
+	return c.fields
+}
+
+func (c *checker) schedule(at string, s *ScheduleSpec) {
+	c.leftovers(at, s)
+	paced := s.Kind == ScheduleFixedRate || s.Kind == ScheduleDailyWindow
+	c.check(!paced || s.Every <= 0 || s.JitterMax <= s.Every, at+"jitter", DurationText(s.JitterMax),
+		"is longer than every, so that runs would overtake each other; at most "+DurationText(s.Every))
+	for _, f := range []struct {
+		name string
+		at   time.Time
+	}{{"anchor", s.Anchor}, {"at", s.At}, {"startAt", s.StartAt}, {"endAt", s.EndAt}} {
+		c.check(f.at.IsZero() || f.at.Year() >= 1970 && f.at.Year() <= LastYear, at+f.name, f.at, "must lie in the years from 1970 to 9998")
+	}
+}
+
+// LastYear is the last one that a schedule may name: Never lies in the next.
+const LastYear = 9998
+
+// leftovers refuses what a schedule of another kind is made of.
+func (c *checker) leftovers(at string, s *ScheduleSpec) {
+	for _, f := range []struct {
+		name  string
+		given bool
+		value any
+		kinds []ScheduleKind
+	}{
+		{"expr", s.Expr != "", s.Expr, []ScheduleKind{ScheduleCron}},
+		{"every", s.Every != 0, DurationText(s.Every), []ScheduleKind{ScheduleFixedRate, ScheduleFixedDelay, ScheduleDailyWindow}},
+		{"anchor", !s.Anchor.IsZero(), nil, []ScheduleKind{ScheduleFixedRate, ScheduleFixedDelay}},
+		{"at", !s.At.IsZero(), nil, []ScheduleKind{ScheduleOnce}},
+		{"instants", len(s.Instants) > 0, nil, []ScheduleKind{ScheduleInstants}},
+		{"windowFrom", s.WindowFrom != "", s.WindowFrom, []ScheduleKind{ScheduleDailyWindow}},
+		{"windowTo", s.WindowTo != "", s.WindowTo, []ScheduleKind{ScheduleDailyWindow}},
+		{"dstGap", s.Gap != "", s.Gap, []ScheduleKind{ScheduleCron, ScheduleDailyWindow}},
+		// A window goes by elapsed time: an hour that comes twice is served twice.
+		{"dstOverlap", s.Overlap != "", s.Overlap, []ScheduleKind{ScheduleCron}},
+	} {
+		c.check(!f.given || slices.Contains(f.kinds, s.Kind), at+f.name, f.value,
+			"is for schedules of kind "+kindNames(f.kinds)+"; leave it out for "+string(s.Kind))
+	}
+}
+
+func kindNames(kinds []ScheduleKind) string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// DurationText writes a duration without zero parts: "1h30m", "5m", "0s".
+func DurationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// HasControl finds control characters, those that turn the reading direction, and
+// what is no UTF-8.
+func HasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r)
+	})
+}
+
+// IsEmail reports whether the text is one mail address and nothing else.
+func IsEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text && a.Name == "" && len(text) <= MaxEmailLength && !HasControl(text)
+}
+
+// CheckLabelsAndAlert is the part of CheckSpec that needs nothing else to be right.
+func CheckLabelsAndAlert(s *JobSpec) error {
+	var c checker
+	c.labels(s.Labels)
+	c.alert(&s.Alert)
+	return c.err()
+}
+
+func (c *checker) labels(labels map[string]string) {
+	c.check(len(labels) <= MaxLabels, "body.labels", nil, "must not be more than 32")
+	keys := make([]string, 0, len(labels))
+	for key := range labels {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		value := labels[key]
+		if key == "" || len(key) > MaxLabelKey || strings.ContainsAny(key, ":= \t") || HasControl(key) {
+			c.fail("body.labels", key, "keys have 1 to 63 bytes and no colon, equals sign, space or control character")
+			continue
+		}
+		c.check(len(value) <= MaxNameLength && !HasControl(value), "body.labels."+key, nil, "values have at most 128 bytes and no control characters")
+	}
+}
+
+func (c *checker) alert(a *Alert) {
+	c.check(len(a.Emails) <= MaxEmails, "body.alert.emails", nil, "must not be more than 20")
+	for _, e := range a.Emails {
+		c.check(IsEmail(e), "body.alert.emails", e, NotAnEmail)
+	}
+	c.httpURL("body.alert.webhookUrl", a.WebhookURL)
+}
+
+// NotAnEmail is what is wrong with a text that IsEmail does not take.
+const NotAnEmail = "is not a mail address such as ops@example.com"

@@ -15,9 +15,11 @@ const (
 	CodeNotFound         Code = "not_found"
 	CodeConflict         Code = "conflict"
 	CodeRevisionMismatch Code = "revision_mismatch"
-	CodeInvalid          Code = "validation_failed"
-	CodeInvalidCron      Code = "invalid_cron"
-	CodeUnknownHandler   Code = "unknown_handler"
+	// CodeInUse: what is to be deleted has something that would be left behind.
+	CodeInUse          Code = "in_use"
+	CodeInvalid        Code = "validation_failed"
+	CodeInvalidCron    Code = "invalid_cron"
+	CodeUnknownHandler Code = "unknown_handler"
 	// CodeUnfitInput: a run's input does not fit its handler's schema.
 	CodeUnfitInput Code = "unfit_input"
 	// CodeOwnedByCode: what is to be changed belongs to the application's code.
@@ -28,6 +30,11 @@ const (
 	CodeEdited Code = "edited_in_console"
 	// CodeKeyReused: an Idempotency-Key came with another request before.
 	CodeKeyReused Code = "idempotency_key_reused"
+	// CodeTimerExists: a timer of this key is there, and is to be neither kept nor
+	// replaced.
+	CodeTimerExists Code = "timer_exists"
+	// CodeTimerStarted: the timer's run has started and has not ended.
+	CodeTimerStarted Code = "timer_started"
 	// CodeQuotaExceeded: the tenant has as much of it as it may have.
 	CodeQuotaExceeded Code = "quota_exceeded"
 	// CodePolicyRefused: the tenant's policy does not allow it, to nobody.
@@ -39,6 +46,16 @@ const (
 	// CodeTooManyWaiting: too many requests of the caller wait or stream.
 	CodeTooManyWaiting  Code = "too_many_waiting"
 	CodeExecutorOffline Code = "executor_offline"
+	// CodeTenantDisabled: a platform administrator has disabled the tenant.
+	CodeTenantDisabled Code = "tenant_disabled"
+	// CodeTenantMoving: the tenant is on its way to another cell.
+	CodeTenantMoving Code = "tenant_moving"
+	// CodeTenantElsewhere: the tenant lives in another cell (Error.Cell).
+	CodeTenantElsewhere Code = "tenant_elsewhere"
+	// CodeExecutorDisabled: an administrator has disabled the executor.
+	CodeExecutorDisabled Code = "executor_disabled"
+	// CodeMaintenance: nothing is to start now.
+	CodeMaintenance     Code = "maintenance"
 	CodeAlreadyFinished Code = "already_finished"
 	CodeWaitTimedOut    Code = "wait_timed_out"
 	CodeUnavailable     Code = "unavailable"
@@ -68,6 +85,7 @@ type Error struct {
 	Message string // one sentence for people: what, where, what to do
 	Fields  []FieldError
 	Quota   *QuotaExcess // with CodeQuotaExceeded
+	Cell    *Cell        // with CodeTenantElsewhere
 	// RetryAfter is when the same may succeed; 0 = not said.
 	RetryAfter time.Duration
 	cause      error
@@ -93,6 +111,9 @@ func Errorf(code Code, format string, args ...any) *Error {
 	}
 	return &Error{Code: code, Message: wrapped.Error(), cause: cause}
 }
+
+// ErrDiskFull is in an error with CodeUnavailable when the database has no room left.
+var ErrDiskFull = errors.New("the disk of the database is full")
 
 // Invalid makes a CodeInvalid error for one field.
 func Invalid(location, format string, args ...any) *Error {

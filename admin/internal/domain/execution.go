@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +38,8 @@ const (
 	Missed State = 15
 	// Discarded: never started, because the blocking strategy said so.
 	Discarded State = 16
-	// Excluded: a calendar of the job excludes its fire time, so it was never to
-	// run. Written by the planner, and never moved.
+	// Excluded: a calendar of the job excludes its fire time, or maintenance does,
+	// so it was never to run.
 	Excluded State = 17
 )
 
@@ -80,6 +81,7 @@ const (
 	CauseRetry    Cause = "retry"   // a person asked for a finished run again
 	CauseParent   Cause = "parent"
 	CauseBackfill Cause = "backfill" // somebody asked for a past range; FireAt is the logical date
+	CauseTimer    Cause = "timer"    // a timer was set for it
 )
 
 // Reason is a stable code for why an execution is where it is. Empty when the
@@ -100,6 +102,7 @@ const (
 	ReasonWaitSlot       Reason = "waiting_for_slot"     // serial: the previous run still holds the slot
 	ReasonWaitLimit      Reason = "waiting_for_limit"    // the executor or the tenant runs as many as it may
 	ReasonWaitInstance   Reason = "waiting_for_instance" // no instance online, or all are full
+	ReasonMaintenance    Reason = "maintenance"          // waits until it is over; of an excluded run: it skips fire times
 	ReasonOfferExpired   Reason = "offer_expired"
 	ReasonOfferRefused   Reason = "offer_refused"
 	ReasonSessionLost    Reason = "session_lost"
@@ -112,6 +115,7 @@ const (
 	ReasonStalled        Reason = "executor_stalled" // its process stood still for longer than its lease, and then stopped the handler
 	ReasonRollback       Reason = "db_rollback"      // its end was lost with what the database had committed after it
 	ReasonKilled         Reason = "killed"
+	ReasonRescheduled    Reason = "rescheduled" // its timer was moved, or replaced, before it started
 	ReasonTimeout        Reason = "timeout"
 	ReasonCancelForced   Reason = "cancel_forced" // the handler did not answer the cancel
 	ReasonHandlerFailed  Reason = "handler_failed"
@@ -188,7 +192,7 @@ type Execution struct {
 	Idempotent bool
 	// HoldsSlot: this execution counts in its job's slot row.
 	HoldsSlot bool
-	// Lingers: it has ended, but its handler still runs, or may (linger.go).
+	// Lingers: it has ended, but its handler still runs, or may (finish.go).
 	Lingers bool
 	// ReturnedAt is when a run that lingered was known to run no more; zero for
 	// all others, whose handlers ended at FinishedAt.
@@ -261,6 +265,20 @@ type Attempt struct {
 	LogLines    int64
 }
 
+// Attempts puts the current attempt behind the archived ones, which are in the order
+// of their fences. An offer is none until it is taken, and what came back unbegun is
+// none any more: neither has a number of its own.
+func (e *Execution) Attempts(archived []Attempt) []Attempt {
+	last := 0
+	if n := len(archived); n > 0 {
+		last = archived[n-1].Number
+	}
+	if e.Attempt <= last || e.State == Offered || e.State == Due || e.State == RetryWait || e.GrantedAt.IsZero() {
+		return archived
+	}
+	return append(archived, e.CurrentAttempt())
+}
+
 // CurrentAttempt returns what the execution knows of its current attempt.
 func (e *Execution) CurrentAttempt() Attempt {
 	return Attempt{
@@ -318,4 +336,48 @@ func SplitRequestKey(occurrence string) (unique, body string) {
 	}
 	unique, body, _ = strings.Cut(occurrence, bodyMark)
 	return unique, body
+}
+
+// PriorityStep is what one point of priority is worth: a run is served as if it
+// had been due this much earlier per point. So a run overtakes those of lower
+// priority that have waited up to PriorityStep per point of difference, and
+// nobody longer: with priorities from -100 to 100 nothing is overtaken for more
+// than 200 s, however many urgent runs come.
+const PriorityStep = time.Second
+
+// Precedence is the instant by which runs of a tenant that wait for the same
+// thing are ordered, earliest first. It never changes in a run's life.
+func (e *Execution) Precedence() time.Time {
+	return e.FireAt.Add(-time.Duration(e.Priority) * PriorityStep)
+}
+
+// ComparePrecedence orders runs that wait, for slices.SortFunc: by precedence,
+// those alike by fire time and then by age.
+func ComparePrecedence(a, b *Execution) int {
+	return cmp.Or(a.Precedence().Compare(b.Precedence()), a.FireAt.Compare(b.FireAt), cmp.Compare(a.ID, b.ID))
+}
+
+// Progress is how far the newest attempt of a run is, as its handler says.
+type Progress struct {
+	ExecutionID ExecutionID
+	Fence       int64
+	Seq         int64 // grows with each report of an attempt
+	Permille    int   // 0 to 1000
+	Message     string
+	UpdatedAt   time.Time
+}
+
+// Limits of the steps of one run; the wire has the same.
+const (
+	MaxStep       = 64 << 10 // bytes of one result
+	MaxSteps      = 200
+	MaxStepsBytes = 1 << 20 // all results together
+)
+
+// StoredStep is the result of a named part of a handler.
+type StoredStep struct {
+	Name     string
+	Fence    int64 // of the attempt that stored it
+	Output   []byte
+	StoredAt time.Time
 }

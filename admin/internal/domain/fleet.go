@@ -1,6 +1,10 @@
 package domain
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Executor is a named group of interchangeable processes.
 type Executor struct {
@@ -8,8 +12,41 @@ type Executor struct {
 	TenantID    TenantID
 	Name        string
 	Description string
-	CreatedAt   time.Time
+	// BuiltIn: the admin nodes are its instances; no process joins it.
+	BuiltIn bool
+	State   ExecutorState // 0 counts as ExecutorEnabled where one is made
+	Note    string        // why it is disabled
+	// Version grows with each change of name, description and state.
+	Version   int64
+	CreatedAt time.Time
+	// ChangedAt is when its state changed; zero = never.
+	ChangedAt time.Time
 }
+
+// ExecutorState is whether an executor takes work.
+type ExecutorState uint8
+
+const (
+	ExecutorEnabled ExecutorState = 1
+	// ExecutorDisabled lets no process register and starts nothing, until it is
+	// enabled again.
+	ExecutorDisabled ExecutorState = 2
+	// ExecutorDeleted is final. Its row stays while jobs and runs name it.
+	ExecutorDeleted ExecutorState = 3
+)
+
+// MaxExecutorAliases is how many names an executor keeps that it had before.
+const MaxExecutorAliases = 10
+
+// BuiltInExecutor is the name of a tenant's executor whose instances are the admin
+// nodes (docs/adr/0070). Nobody else may have it.
+const BuiltInExecutor = "carillon"
+
+// CallbackHandler is the handler of that executor that calls an address.
+const CallbackHandler = "http"
+
+// PublishHandler is the handler of that executor that publishes a message.
+const PublishHandler = "publish"
 
 // Instance is one live process of an executor (one boot).
 type Instance struct {
@@ -42,6 +79,10 @@ type Instance struct {
 	// GoneAt is when it left or was declared dead; zero while it lives.
 	GoneAt     time.Time
 	GoneReason string
+	// DrainedAt is since when somebody wants it to take nothing new, and DrainedBy is
+	// who; zero: nobody does. It is of the process: the next one is not drained.
+	DrainedAt time.Time
+	DrainedBy string
 }
 
 // SilentAfter is how long after its last written heartbeat an instance counts
@@ -88,6 +129,26 @@ type Node struct {
 	Sessions        int
 	// Zones are the rules of time zones that it plans with.
 	Zones ZoneRules
+	// Numbers bound the number that it gets; the zero value is all there are.
+	Numbers NodeNumbers
+}
+
+// NodeNumbers are those from First to Last; zero = 1 and MaxNodeID. Cells have
+// different ones, so that the ids that they make are different.
+type NodeNumbers struct{ First, Last NodeID }
+
+// ParseNodeNumbers reads "17-32"; empty = all.
+func ParseNodeNumbers(text string) (n NodeNumbers, err error) {
+	if text == "" {
+		return n, nil
+	}
+	first, last, _ := strings.Cut(text, "-")
+	from, err1 := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	if err1 != nil || err2 != nil || from < 1 || to < from || to > MaxNodeID {
+		return n, Errorf(CodeInvalid, "node numbers %q: want a range within 1-%d, such as 17-32", text, MaxNodeID)
+	}
+	return NodeNumbers{NodeID(from), NodeID(to)}, nil
 }
 
 // ZoneRules says which rules of time zones a process has (schedule.ZoneRules).
@@ -122,4 +183,24 @@ type LogLine struct {
 	Message string
 	Attrs   []byte // JSON object or nil
 	TraceID string // of the span that the line was written in; empty = none
+}
+
+// RefusalUnheard is the code of connections that were closed before their hello
+// was complete, because there were too many. All of them are one Refusal, which
+// names nobody.
+const RefusalUnheard = "unheard"
+
+// Refusal is a process that was turned away, as often as for the same reason.
+// Who it is, is what it says of itself: nothing of it is proven.
+type Refusal struct {
+	Code     string // as it crosses the wire, or "flood", or RefusalUnheard
+	Message  string // of the last time
+	Remote   string // address; of IPv6 the network of 64 bits; empty = several
+	Executor string // the name it gave; empty = none, or several
+	Instance string // the name it gave, if any
+	Node     string // the name of the node that turned it away last
+	Times    int
+	// By the clocks of the nodes.
+	FirstAt time.Time
+	LastAt  time.Time
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,11 @@ func (h History) Before(o History) bool {
 	return h.Epoch < o.Epoch || h.Epoch == o.Epoch && h.Mark < o.Mark
 }
 
+// FenceFloor is above all fences of earlier epochs. A database that has lost
+// commits does not know which fences it has given; an instance that had one, and
+// has forgotten what came of it, would not take it again and never say so.
+func (h History) FenceFloor() int64 { return h.Epoch << 20 }
+
 func (h History) String() string { return fmt.Sprintf("%d:%d", h.Epoch, h.Mark) }
 
 // ParseHistory reads what String wrote; anything else is the zero History.
@@ -28,6 +34,31 @@ func ParseHistory(s string) (h History) {
 		return History{}
 	}
 	return h
+}
+
+// Doubt is word that somebody left in a database: nothing may start on it until
+// an operator accepts it.
+type Doubt struct {
+	History // the farthest that is known of
+	// Backup is of when the backup is that was put back; zero = no restore has left it.
+	Backup time.Time
+}
+
+func (d Doubt) String() string {
+	if d.Backup.IsZero() {
+		return d.History.String()
+	}
+	return d.History.String() + " " + d.Backup.UTC().Format(time.RFC3339)
+}
+
+// ParseDoubt reads what String wrote; anything else is the zero Doubt.
+func ParseDoubt(s string) Doubt {
+	history, backup, _ := strings.Cut(s, " ")
+	d := Doubt{History: ParseHistory(history)}
+	if at, err := time.Parse(time.RFC3339, backup); err == nil {
+		d.Backup = at
+	}
+	return d
 }
 
 // HistoryAcceptedValue is the cluster value with the instant at which an
@@ -44,12 +75,16 @@ type Rollback struct {
 	Lost int
 	// Told: another node found it out and left word in the database.
 	Told bool
-	At   time.Time // by the node's own clock
+	// Backup is of when the backup is that was put back, as far as is known.
+	Backup time.Time
+	At     time.Time // by the node's own clock
 }
 
 // Reason says in a sentence how it was found out.
 func (r Rollback) Reason() string {
 	switch {
+	case !r.Backup.IsZero():
+		return fmt.Sprintf("a backup of %s was put back", r.Backup.UTC().Format(time.RFC3339))
 	case r.Told:
 		return fmt.Sprintf("another node knows a history up to %s", r.Seen)
 	case r.Lost > 0:

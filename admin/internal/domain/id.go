@@ -22,6 +22,11 @@ type (
 	SessionID    int64
 	InvitationID int64
 	NodeID       int64
+	ConnectionID int64
+	IncidentID   int64
+	ChannelID    int64
+	AlertRuleID  int64
+	SilenceID    int64
 )
 
 func (id TenantID) String() string     { return strconv.FormatInt(int64(id), 10) }
@@ -36,6 +41,11 @@ func (id ScriptID) String() string     { return strconv.FormatInt(int64(id), 10)
 func (id SessionID) String() string    { return strconv.FormatInt(int64(id), 10) }
 func (id InvitationID) String() string { return strconv.FormatInt(int64(id), 10) }
 func (id NodeID) String() string       { return strconv.FormatInt(int64(id), 10) }
+func (id ConnectionID) String() string { return strconv.FormatInt(int64(id), 10) }
+func (id IncidentID) String() string   { return strconv.FormatInt(int64(id), 10) }
+func (id ChannelID) String() string    { return strconv.FormatInt(int64(id), 10) }
+func (id AlertRuleID) String() string  { return strconv.FormatInt(int64(id), 10) }
+func (id SilenceID) String() string    { return strconv.FormatInt(int64(id), 10) }
 
 // ParseID reads an id as it stands in a URL or in JSON.
 func ParseID[T ~int64](s string) (T, error) {
@@ -119,4 +129,16 @@ func Collect[T, V any](list []T, of func(*T) V) []V {
 		out[i] = of(&list[i])
 	}
 	return out
+}
+
+// TryCollect is Collect where of can fail; the first error ends it.
+func TryCollect[T, V any](list []T, of func(*T) (V, error)) ([]V, error) {
+	out := make([]V, len(list))
+	for i := range list {
+		var err error
+		if out[i], err = of(&list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -34,11 +34,11 @@ const (
 	VerdictDrop
 )
 
-// Unheld ends what the database calls under way on an instance that does not
-// have it (arrow 8): its end was among the commits that the database has lost,
-// and nobody will tell it again. An offer ends by itself. A result that comes
-// all the same settles it, like that of any attempt that is lost.
-func (e *Execution) Unheld(now time.Time, p Policy) (fx Effects, ended bool) {
+// EndOrphaned ends an orphan: an attempt that the database calls under way on an
+// instance that does not have it (arrow 8). Its end was among the commits that
+// the database has lost, and nobody will tell it again. An offer ends by itself.
+// A result that comes all the same settles it, like that of any lost attempt.
+func (e *Execution) EndOrphaned(now time.Time, p Policy) (fx Effects, ended bool) {
 	if e.Lingers {
 		return e.returned(now), true
 	}

@@ -41,6 +41,7 @@ const (
 	JobPlain    JobKind = iota // made by people or declared by code
 	JobCall                    // the calls of a handler belong to it
 	JobCallback                // the runs of a handler as a callback belong to it
+	JobTimer                   // the timers of a handler belong to it
 )
 
 func (k JobKind) String() string {
@@ -49,6 +50,8 @@ func (k JobKind) String() string {
 		return "call"
 	case JobCallback:
 		return "callback"
+	case JobTimer:
+		return "timer"
 	default:
 		return "job"
 	}

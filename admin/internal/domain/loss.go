@@ -27,7 +27,11 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 	case p.RetryLost && e.LostAttempts < FreeLosses && !e.retryOnlyThere(p):
 		return e.loseFree(now, reason, message, p), nil
 	case !p.RetryLost || e.Attempt >= e.MaxAttempts:
-		if e.LostAttempts > 0 {
+		switch e.LostAttempts {
+		case 0:
+		case 1:
+			message += "; an attempt before was lost too"
+		default:
 			message += fmt.Sprintf("; %d attempts before were lost too", e.LostAttempts)
 		}
 		return e.end(now, Lost, reason, message), nil

@@ -218,6 +218,14 @@ func TestMoves(t *testing.T) {
 			move:  func(e *Execution) (Effects, error) { return e.Discard(now, "") },
 			legal: map[State]State{Due: Discarded},
 		}, {
+			name:  "exclude",
+			move:  func(e *Execution) (Effects, error) { return e.Exclude(now, "maintenance") },
+			legal: map[State]State{Due: Excluded},
+		}, {
+			name:  "hold",
+			move:  func(e *Execution) (Effects, error) { return noEffects(e.Hold(now, "maintenance")) },
+			legal: map[State]State{Offered: Due},
+		}, {
 			name: "cover",
 			move: func(e *Execution) (Effects, error) { return e.Cover(now, "a later run is due") },
 			legal: map[State]State{Due: Discarded, Offered: Discarded, RetryWait: Cancelled,

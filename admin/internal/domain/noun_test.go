@@ -38,16 +38,59 @@ func TestRolesContainEachOther(t *testing.T) {
 	for _, r := range roles {
 		p := r.Permissions()
 		require.Equal(t, before, p&before, string(r))
-		// Who may run jobs may call handlers.
-		require.Equal(t, 1, bits.OnesCount32(uint32(p&^before&^PermCall)), "%s adds one right", r)
+		// Who may run jobs may call handlers and set timers.
+		require.Equal(t, 1, bits.OnesCount32(uint32(p&^before&^PermCall&^PermTimer)), "%s adds one right", r)
 		require.Equal(t, r != RoleViewer, p&PermCall != 0, string(r))
+		require.Equal(t, r != RoleViewer, p&PermTimer != 0, string(r))
 		before = p
 	}
 	require.Equal(t, PermCall, RoleCaller.Permissions())
+	require.Equal(t, PermTimer, RoleTimer.Permissions())
 	require.Zero(t, Role("root").Permissions())
 	require.Zero(t, Role("").Permissions())
-	require.Len(t, PermissionNames, len(roles)+1)
-	require.Equal(t, PermCall, Permission(1)<<(len(PermissionNames)-1), "one name per bit")
+	require.Len(t, PermissionNames, len(roles)+2)
+	require.Equal(t, PermTimer, Permission(1)<<(len(PermissionNames)-1), "one name per bit")
+}
+
+func TestScopesOfKeys(t *testing.T) {
+	all, shop := KeyScope{}, KeyScope{Executors: []string{"shop"}}
+	cancel := KeyScope{Handlers: []string{"shop/cancel-order", "shop/a/b"}}
+	both := KeyScope{Executors: []string{"bank"}, Handlers: []string{"shop/cancel-order"}}
+	for _, row := range []struct {
+		scope             KeyScope
+		executor, handler string
+		want              bool
+	}{
+		{all, "shop", "x", true},
+		{shop, "shop", "x", true},
+		{shop, "bank", "x", false},
+		{shop, "shop/x", "x", false},
+		{cancel, "shop", "cancel-order", true},
+		{cancel, "shop", "a/b", true},
+		{cancel, "shop", "cancel-order2", false},
+		{cancel, "shop", "", false},
+		{both, "bank", "x", true},
+		{both, "shop", "cancel-order", true},
+		{both, "shop", "x", false},
+	} {
+		require.Equal(t, row.want, row.scope.Allows(row.executor, row.handler), "%v %s/%s", row.scope, row.executor, row.handler)
+	}
+	for _, row := range []struct {
+		of, in KeyScope
+		want   bool
+	}{
+		{all, all, true},
+		{shop, all, true},
+		{all, shop, false},
+		{shop, shop, true},
+		{cancel, shop, true},
+		{shop, cancel, false},
+		{both, shop, false},
+		{cancel, both, false},
+		{KeyScope{Handlers: []string{"shop/cancel-order", "bank/x"}}, both, true},
+	} {
+		require.Equal(t, row.want, row.in.Contains(row.of), "%v in %v", row.of, row.in)
+	}
 }
 
 func TestSlotLimit(t *testing.T) {

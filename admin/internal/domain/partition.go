@@ -36,7 +36,7 @@ type PartitionTable struct {
 	History          History
 	// Doubted is the farthest history that a node knows which found the
 	// database rolled back; zero = none did, or an operator has decided.
-	Doubted History
+	Doubted Doubt
 }
 
 // ClockHoldValue is the cluster value that outlives the nodes which do not
@@ -98,7 +98,7 @@ type NodeStatus struct {
 // PartitionLag says how far behind the work of a partition is.
 type PartitionLag struct {
 	Partition int
-	// NextFireAt is the earliest fire time that is not planned; OldestWakeAt
+	// NextFireAt is the earliest fire time, of a trigger or a timer, that is not planned; OldestWakeAt
 	// the earliest instant at which somebody has to look at an execution. Zero = none.
 	NextFireAt, OldestWakeAt time.Time
 }
@@ -111,6 +111,31 @@ type Database struct {
 	ReadOnly bool
 	Latency  time.Duration // of one round trip
 	Findings []Finding
+	Group    *DatabaseGroup // nil = a server by itself
+}
+
+// DatabaseGroup is a cluster of database servers, as the one that answered sees it.
+type DatabaseGroup struct {
+	Kind   string // galera or group_replication
+	State  string // of the server that answered, in the product's words
+	Quorum bool   // that server is with the majority
+	// Writer is the server that takes this cluster's writes; empty = unknown.
+	Writer string
+	// Members are all that the server knows; those it cannot reach may be missing.
+	Members []DatabaseMember
+	// Conflicts are the transactions that the group has refused since the server's
+	// start; Waiting are others' that it has received and not applied.
+	Conflicts, Waiting int64
+	// Paused is for which part of the time the server was held back so that the
+	// slowest could follow; negative = it does not say.
+	Paused float64
+}
+
+// DatabaseMember is one server of a cluster. What the server that answered does not
+// say is empty.
+type DatabaseMember struct {
+	ID, Address, State, Role string
+	Current                  bool // the server that answered
 }
 
 // Finding is something about the database that endangers a promise.

@@ -25,13 +25,16 @@ const (
 	QuotaUsers QuotaKind = "users"
 	// QuotaAPIKeys counts API keys that are not revoked.
 	QuotaAPIKeys QuotaKind = "api_keys"
+	// QuotaTimers counts pending timers. It is held to within what is set at the
+	// same time.
+	QuotaTimers QuotaKind = "timers"
 	// QuotaAPICalls bounds the API calls of a tenant that one node answers in a
 	// second; half of it those of one API key. There is no count of it.
 	QuotaAPICalls QuotaKind = "api_calls_per_second"
 )
 
 // QuotaKinds are all kinds, in the order in which they are shown.
-var QuotaKinds = []QuotaKind{QuotaJobs, QuotaFires, QuotaExecutors, QuotaInstances, QuotaUsers, QuotaAPIKeys, QuotaAPICalls}
+var QuotaKinds = []QuotaKind{QuotaJobs, QuotaFires, QuotaExecutors, QuotaInstances, QuotaUsers, QuotaAPIKeys, QuotaTimers, QuotaAPICalls}
 
 // DefaultQuota is what a tenant gets for which nothing else was set.
 func DefaultQuota(k QuotaKind) int64 {
@@ -46,6 +49,8 @@ func DefaultQuota(k QuotaKind) int64 {
 		return 20_000
 	case QuotaUsers, QuotaAPIKeys:
 		return 1_000
+	case QuotaTimers:
+		return 1_000_000
 	case QuotaAPICalls:
 		return 2_000
 	}
@@ -93,6 +98,8 @@ func (k QuotaKind) text() string {
 		return "the tenant may have %d users and has %d, this needs %d more: remove users who have left"
 	case QuotaAPIKeys:
 		return "the tenant may have %d API keys and has %d, this needs %d more: revoke keys that are not used"
+	case QuotaTimers:
+		return "the tenant may have %d pending timers and has %d, this needs %d more: cancel timers that are not needed"
 	}
 	return fmt.Sprintf("the tenant may have %%d of %s and has %%d, this needs %%d more", k)
 }
@@ -101,4 +108,40 @@ func (k QuotaKind) text() string {
 type QuotaExcess struct {
 	Quota
 	Asked int64
+}
+
+// LimitKey names whose runs a limit bounds: a tenant's, or those of one of its
+// executors.
+type LimitKey struct {
+	Tenant   TenantID
+	Executor ExecutorID // 0 = all of the tenant
+}
+
+// Limit bounds how many runs may be on instances (offered, running or
+// cancelling) at once, on all nodes together. What is over it waits, in the
+// order of precedence.
+type Limit struct {
+	LimitKey
+	Max int // 0 = no limit
+}
+
+// MaxLimit is the greatest limit that can be set.
+const MaxLimit = 100_000
+
+const limitMessage = "the %s may have %d runs at once"
+
+// LimitMessage says under which limit a run waits: the tenant's, or its
+// executor's.
+func LimitMessage(tenants bool, capacity int64) string {
+	if tenants {
+		return fmt.Sprintf(limitMessage, "tenant", capacity)
+	}
+	return fmt.Sprintf(limitMessage, "executor", capacity)
+}
+
+// ReadLimitMessage reads what LimitMessage has written; ok is false for all else.
+func ReadLimitMessage(message string) (tenants bool, capacity int64, ok bool) {
+	var whose string
+	n, err := fmt.Sscanf(message, limitMessage, &whose, &capacity)
+	return whose == "tenant", capacity, err == nil && n == 2 && (whose == "tenant" || whose == "executor")
 }

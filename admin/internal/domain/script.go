@@ -49,9 +49,39 @@ type ScriptPolicy struct {
 	Revision  int64 // 0: nobody has decided yet
 	Languages []string
 	HTTP      bool
+	// Callbacks is what the admin nodes themselves may call; nil: nothing.
+	Callbacks *CallbackPolicy
 	Note      string
 	CreatedAt time.Time
 	CreatedBy string
+}
+
+// CallbackPolicy is what the admin nodes may call for a tenant.
+type CallbackPolicy struct {
+	Hosts      []string      // patterns, as httpcall.ParseHost reads them; none: nothing may be called
+	MaxTimeout time.Duration // of one call
+	// PerHost is how many calls to one host each node makes at a time.
+	PerHost int
+	Secret  []byte // signs them; sealed
+}
+
+// Bounds of callbacks.
+const (
+	MaxCallbackHosts        = 64
+	maxCallbackHostsSize    = 4000
+	DefaultCallbackTimeout  = 30 * time.Second
+	MaxCallbackTimeout      = 10 * time.Minute
+	DefaultCallbacksPerHost = 32
+	MaxCallbacksPerHost     = 512
+)
+
+// CheckCallbackPolicy validates one; its hosts have been read.
+func CheckCallbackPolicy(p *CallbackPolicy) error {
+	var c checker
+	c.check(len(p.Hosts) <= MaxCallbackHosts && len(strings.Join(p.Hosts, ",")) <= maxCallbackHostsSize, "body.callbacks.hosts", nil, "must be at most 64, of 4,000 bytes together")
+	c.check(p.MaxTimeout >= time.Millisecond && p.MaxTimeout <= MaxCallbackTimeout, "body.callbacks.maxTimeout", p.MaxTimeout.String(), "must be from 1ms to 10m")
+	c.check(p.PerHost >= 1 && p.PerHost <= MaxCallbacksPerHost, "body.callbacks.perHost", p.PerHost, "must be from 1 to 512")
+	return c.err()
 }
 
 // ScriptLanguages are the languages of scripts, as SPEC.md section 11 has them.

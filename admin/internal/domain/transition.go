@@ -260,14 +260,17 @@ func (e *Execution) Wait(now time.Time, reason Reason, message string, until tim
 	return nil
 }
 
-// AwaitsTurn reports whether the execution waits for its job's slot or for room
-// under a limit. That wait does not count against its dispatch timeout.
+// AwaitsTurn reports whether the execution waits for its job's slot, for room under
+// a limit or for the end of maintenance. That wait does not count against its
+// dispatch timeout.
 func (e *Execution) AwaitsTurn() bool {
-	return (e.State == Due || e.State == RetryWait) && (e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit)
+	waits := e.Reason == ReasonWaitSlot || e.Reason == ReasonWaitLimit || e.Reason == ReasonMaintenance
+	return waits && (e.State == Due || e.State == RetryWait)
 }
 
 // Wake makes an execution that waited for its turn ready to be offered: its
-// job's slot is free now, or the limit that it waited for has room. The wait for
+// job's slot is free now, the limit that it waited for has room, or the maintenance
+// is over. The wait for
 // an instance begins here, so ExpireAt is set anew, to patience from now (0 = it
 // never expires). One whose wait for an instance has begun already is not woken:
 // it would wait for longer than its dispatch timeout, once more for each run

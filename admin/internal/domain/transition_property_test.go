@@ -1,6 +1,9 @@
 package domain
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,6 +89,26 @@ func (m *model) apply(t *rapid.T, name string, move func() (Effects, error)) {
 		t.Fatalf("%s: an attempt with unknown outcome is repeated, though the job forbids it", name)
 	}
 	checkBounds(t, name, e)
+	m.checkAttempts(t, name)
+}
+
+// checkAttempts looks at the list that people read: each number once, and the current
+// attempt last, if it has begun.
+func (m *model) checkAttempts(t *rapid.T, name string) {
+	var archived []Attempt
+	for number, fence := range m.archived {
+		archived = append(archived, Attempt{Number: number, Fence: fence})
+	}
+	slices.SortFunc(archived, func(a, b Attempt) int { return cmp.Compare(a.Fence, b.Fence) })
+	list := m.e.Attempts(archived)
+	for n := 1; n < len(list); n++ {
+		if list[n].Number <= list[n-1].Number {
+			t.Fatalf("%s: attempt %d (fence %d) comes before attempt %d (fence %d)", name, list[n-1].Number, list[n-1].Fence, list[n].Number, list[n].Fence)
+		}
+	}
+	if m.e.State == Running && (len(list) == 0 || list[len(list)-1].Fence != m.e.Fence) {
+		t.Fatalf("%s: the attempt %d that runs is not in the list", name, m.e.Attempt)
+	}
 }
 
 // book keeps the books that the store keeps.
@@ -173,7 +196,9 @@ func (m *model) finish(t *rapid.T) {
 		if err == nil {
 			m.unknown = r.Outcome == OutcomeUnknown && was != Cancelling
 			if r.Outcome == OutcomeNeverStarted {
-				delete(m.started, r.Fence) // proven: it was no start
+				// Proven: it was no start. The next attempt has its number.
+				delete(m.started, r.Fence)
+				maps.DeleteFunc(m.archived, func(_ int, fence int64) bool { return fence == r.Fence })
 			}
 		}
 		return fx, err

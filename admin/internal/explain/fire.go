@@ -19,6 +19,8 @@ type FireTime struct {
 	Planned bool
 	// Calendar is the name of the one that keeps it from running; "": none.
 	Calendar string
+	// Waits is the maintenance for whose end it waits; nil: none.
+	Waits *domain.Maintenance
 	// Before and After are its neighbouring fire times; zero: none, or not known.
 	Before, After time.Time
 	// KeptSince is the instant before which ended runs have been deleted.
@@ -45,6 +47,12 @@ func (f FireTime) summary() Text {
 			t.Zh += "（" + f.PauseNote + "）"
 		}
 		return Text{t.En + ".", t.Zh + "。"}
+	case f.Waits != nil && f.Calendar == "":
+		en, zh := "It waits for the end of maintenance", "它正在等待维护结束"
+		if f.Waits.Reason != "" {
+			en, zh = en+" ("+f.Waits.Reason+")", zh+"（"+f.Waits.Reason+"）"
+		}
+		return Text{en + ". The run of the newest fire time that waits stands for all then, unless the job makes each of them up.", zh + "。结束后由最近一次触发代替其余的触发，除非任务设置为逐一补跑。"}
 	case f.At.After(f.Now) && f.Calendar != "":
 		return Text{fmt.Sprintf("It lies ahead, and it will not run: the calendar %q excludes it.", f.Calendar),
 			fmt.Sprintf("该时刻尚未到来，届时也不会运行：日历“%s”排除了它。", f.Calendar)}

@@ -52,6 +52,8 @@ func (r Run) why() Text {
 			t.Zh += "（" + r.PauseNote + "）"
 		}
 		return t
+	case e.Reason == domain.ReasonMaintenance && e.Message != "":
+		return Text{"nothing was to start (" + e.Message + ")", "处于维护期间，不启动任何运行（" + e.Message + "）"}
 	case e.Reason == domain.ReasonKilled:
 		return cancelled(e.Message)
 	}

@@ -65,6 +65,7 @@ var blamed = map[domain.Reason]struct {
 	domain.ReasonStalled:        {ByExecutor, "process of its instance stood still", "进程停顿"},
 	domain.ReasonRollback:       {ByDatabase, "the database", "数据库"},
 	domain.ReasonKilled:         {ByPerson, "somebody", "人为"},
+	domain.ReasonRescheduled:    {ByPerson, "its timer", "定时"},
 	domain.ReasonTimeout:        {ByHandler, "ran longer", "运行时间"},
 	domain.ReasonCancelForced:   {ByHandler, "the handler", "处理器"},
 	domain.ReasonHandlerFailed:  {ByHandler, "the handler returned an error", "处理器返回了错误"},
@@ -80,6 +81,7 @@ var blamed = map[domain.Reason]struct {
 	domain.ReasonBeforeHook:     {ByHandler, "hook", "钩子"},
 	domain.ReasonAfterHook:      {ByHandler, "hook", "钩子"},
 	domain.ReasonManyInstances:  {ByExecutor, "more instances", "实例数"},
+	domain.ReasonMaintenance:    {ByPerson, "maintenance", "维护"},
 	domain.ReasonSetAside:       {ByDatabase, "in the database", "记录"},
 }
 

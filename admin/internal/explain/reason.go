@@ -34,6 +34,7 @@ var reasons = map[domain.Reason]struct {
 	domain.ReasonDeleted:        {ByPerson, Text{"the job was deleted before it started", "任务在它开始之前被删除"}},
 	domain.ReasonWaitSlot:       {ByJob, Text{"an earlier run of the job was still going on", "该任务之前的运行仍在进行"}},
 	domain.ReasonWaitLimit:      {ByJob, Text{"the executor or the tenant was running as many as it may", "执行器或租户的并发数已达上限"}},
+	domain.ReasonMaintenance:    {ByPerson, Text{"nothing was to start because of maintenance", "处于维护期间，不启动任何运行"}},
 	domain.ReasonWaitInstance:   {ByExecutor, Text{"no instance could take it", "没有执行器实例能够接收"}},
 	domain.ReasonOfferExpired:   {ByExecutor, Text{"the instance did not answer the offer in time", "实例未在规定时间内应答"}},
 	domain.ReasonOfferRefused:   {ByExecutor, Text{"the instance refused the offer", "实例拒绝了该次派发"}},
@@ -48,6 +49,7 @@ var reasons = map[domain.Reason]struct {
 	domain.ReasonNotStarted:     {ByExecutor, Text{"its executor gave it back before the handler was called", "执行器在调用处理器之前将其退回"}},
 	domain.ReasonStopped:        {ByExecutor, Text{"the process of its instance stopped before the handler was done", "所在实例的进程在处理器完成之前停止"}},
 	domain.ReasonKilled:         {ByPerson, Text{"somebody cancelled it", "被人为取消"}},
+	domain.ReasonRescheduled:    {ByPerson, Text{"its timer was moved to another time, or replaced, before it started", "它的定时在开始之前被改期或替换"}},
 	domain.ReasonTimeout:        {ByHandler, Text{"it ran longer than the job's timeout", "运行时间超过任务的超时设置"}},
 	domain.ReasonCancelForced:   {ByHandler, Text{"the handler did not answer the cancel, and the wait for it was over", "处理器未响应取消请求，等待期已过"}},
 	domain.ReasonHandlerFailed:  {ByHandler, Text{"the handler returned an error", "处理器返回了错误"}},
@@ -81,6 +83,7 @@ var causes = map[domain.Cause]Text{
 	domain.CauseRetry:    {"asked for as a repetition of a finished run", "作为已结束运行的重跑而触发"},
 	domain.CauseParent:   {"started by another run", "由另一次运行触发"},
 	domain.CauseBackfill: {"started by a backfill", "由补数触发"},
+	domain.CauseTimer:    {"asked for by a timer that an application set", "由应用设置的定时触发"},
 }
 
 func causeText(c domain.Cause) Text {
@@ -93,5 +96,5 @@ func causeText(c domain.Cause) Text {
 // states names terminal states in Chinese; English takes their codes.
 var states = map[domain.State]string{
 	domain.Succeeded: "成功", domain.Failed: "失败", domain.TimedOut: "超时", domain.Cancelled: "已取消",
-	domain.Lost: "失联", domain.Missed: "错过", domain.Discarded: "丢弃", domain.Excluded: "被日历排除",
+	domain.Lost: "失联", domain.Missed: "错过", domain.Discarded: "丢弃", domain.Excluded: "被排除",
 }

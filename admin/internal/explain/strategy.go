@@ -23,7 +23,7 @@ func (r Run) passed(i *domain.Instance, possible []domain.InstanceID) (Verdict, 
 	case e.Passed.Known() && full && i.Refusing && running < i.Slots:
 		return Refusing, noJournal()
 	case e.Passed.Known() && full && sure, (!e.Passed.Known() || !sure) && running >= i.Slots:
-		return Full, noRoom(i, running)
+		return Full, noFreeSlots(i, running)
 	case e.Passed.Known() && full:
 		return Full, Text{
 			fmt.Sprintf("It was probably full: the note of the node that sent the run fits it and another instance alike; rows have %d of %d slots taken.", running, i.Slots),
@@ -52,10 +52,10 @@ func taken(i *domain.Instance, n int) Text {
 	return Text{fmt.Sprintf("It was full: %d of %d slots were taken.", n, i.Slots), fmt.Sprintf("当时已满：槽位已用 %d/%d。", n, i.Slots)}
 }
 
-// noRoom is for an instance of which the node that sent the run knew that it had
+// noFreeSlots is for an instance of which the node that sent the run knew that it had
 // no room. Rows count runs, and a run may take several slots (docs/adr/0036), or a
 // large input (docs/adr/0042).
-func noRoom(i *domain.Instance, running int) Text {
+func noFreeSlots(i *domain.Instance, running int) Text {
 	if running >= i.Slots {
 		return taken(i, running)
 	}

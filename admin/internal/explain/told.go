@@ -15,6 +15,7 @@ type phrase struct{ en, zh string }
 var slotsTaken = phrase{" (%d of %d slots are taken)", "（已用槽位 %d/%d）"}
 
 var phrases = []phrase{
+	{"the executor is disabled", "执行器已停用"},
 	{"no instance that serves the handler is connected", "没有提供该处理器的实例在线"},
 	{"no connected instance that serves the handler has the labels %s", "在线且提供该处理器的实例都没有标签 %s"},
 	{"no instance that could take a shard is online", "没有可以接收分片的实例在线"},

@@ -13,13 +13,16 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
+// DefaultSessions is how many sessions a node has at most.
+const DefaultSessions = 20_000
+
 // Limits bound what others can take of this node. Zero means the default, in
 // brackets.
 type Limits struct {
 	// Pending are connections that have not authenticated yet [2048], and those
 	// of one address [1024]: for what is beyond, those go that say nothing.
 	Pending, PendingPerAddress int
-	// Sessions of this node [20,000], and of one tenant [10,000].
+	// Sessions of this node [DefaultSessions], and of one tenant [10,000].
 	Sessions, SessionsPerTenant int
 	// PerAddress are all connections from one address [12,000].
 	PerAddress int
@@ -30,7 +33,7 @@ func (l Limits) withDefaults() Limits {
 		field *int
 		value int
 	}{
-		{&l.Pending, 2048}, {&l.PendingPerAddress, 1024}, {&l.Sessions, 20_000}, {&l.SessionsPerTenant, 10_000}, {&l.PerAddress, 12_000},
+		{&l.Pending, 2048}, {&l.PendingPerAddress, 1024}, {&l.Sessions, DefaultSessions}, {&l.SessionsPerTenant, 10_000}, {&l.PerAddress, 12_000},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value

@@ -34,7 +34,9 @@ func (g *Gateway) authenticate(ctx context.Context, p *peer, shown *x509.Certifi
 		claim: domain.JoinClaim{Secret: p.hello.JoinToken, BootID: p.hello.BootId, Executor: p.hello.Executor},
 		who:   domain.ExecutorIdentity{BootID: p.hello.BootId},
 	}
-	if shown != nil && g.opt.Certificates != nil {
+	if who, ok := p.local.prove(p); ok {
+		k.proven, k.who = true, who
+	} else if shown != nil && g.opt.Certificates != nil {
 		m, err := g.certified(ctx, p, shown)
 		if err != nil {
 			return err
@@ -67,11 +69,11 @@ func (g *Gateway) certified(ctx context.Context, p *peer, shown *x509.Certificat
 	if m.BootID != p.hello.BootId {
 		return m, domain.Errorf(domain.CodeBadCertificate, "the certificate is another process's")
 	}
-	name, err := g.opt.Certificates.Name(ctx, m)
+	named, err := g.opt.Certificates.Named(ctx, m, p.hello.Executor)
 	if domain.Is(err, domain.CodeNotFound) {
 		return m, domain.Errorf(domain.CodeBadCertificate, "the certificate's executor no longer exists")
 	}
-	if err == nil && name != p.hello.Executor {
+	if err == nil && !named {
 		err = domain.Errorf(domain.CodeDenied, "the certificate is for another executor than %q", p.hello.Executor)
 	}
 	return m, err

@@ -57,7 +57,7 @@ func TestCredentialsAreCheckedTogether(t *testing.T) {
 		answers := make(chan answer, 400)
 		admit := func(n int, token string) {
 			go func() {
-				p, _, err := g.admit(t.Context(), hello(token, bootOf(n)), nil, func() {})
+				p, _, err := g.admit(t.Context(), hello(token, bootOf(n)), nil, nil, func() {})
 				if err == nil {
 					p.leave()
 				}

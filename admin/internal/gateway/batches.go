@@ -32,8 +32,8 @@ const (
 	// maxLookups bounds how many executors ask the database at once for themselves
 	// alone, because they have much under way.
 	maxLookups = 4
-	// maxUnheld is the same for what they have not, which nobody waits for.
-	maxUnheld = 1
+	// maxOrphanLookups is the same for their orphans, which nobody waits for.
+	maxOrphanLookups = 1
 )
 
 func (g *Gateway) openBatches() {
@@ -51,5 +51,5 @@ func (g *Gateway) openBatches() {
 		return g.opt.Fleet.LeaveInstances(ctx, list), nil
 	})
 	g.logWrites = batch.NewCalls(logFrames, logStoreTime, g.storeLogs)
-	g.lookups, g.unheldLookups = semaphore.NewWeighted(maxLookups), semaphore.NewWeighted(maxUnheld)
+	g.lookups, g.orphanLookups = semaphore.NewWeighted(maxLookups), semaphore.NewWeighted(maxOrphanLookups)
 }

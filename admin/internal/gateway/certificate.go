@@ -16,9 +16,9 @@ type Certificates interface {
 	// Verify says whose certificate it is. domain.CodeBadCertificate: not one of ours,
 	// or over.
 	Verify(ctx context.Context, shown *x509.Certificate) (domain.ExecutorIdentity, error)
-	// Name returns the name of its executor; domain.CodeNotFound: there is none
-	// any more.
-	Name(ctx context.Context, who domain.ExecutorIdentity) (string, error)
+	// Named reports whether its executor has a name, or had it before;
+	// domain.CodeNotFound: there is none any more.
+	Named(ctx context.Context, who domain.ExecutorIdentity, name string) (bool, error)
 	// Required reports whether a session needs a certificate.
 	Required() bool
 }
@@ -27,7 +27,8 @@ type Certificates interface {
 type Denials interface {
 	// Denied returns, in the order of the list, domain.CodeInstanceDenied with the
 	// reason for a boot that was denied, or a certificate's serial number if that
-	// is not empty. An error of its own is everybody's.
+	// is not empty; domain.CodeExecutorDisabled for a new process of an executor that
+	// is disabled. An error of its own is everybody's.
 	Denied(ctx context.Context, list []domain.ExecutorIdentity) ([]error, error)
 }
 
@@ -40,6 +41,27 @@ func (g *Gateway) enroll(ctx context.Context, p *peer) ([]byte, error) {
 }
 
 var errDenied = errors.New("it was denied by an administrator")
+
+var errDisabled = errors.New("its executor is disabled")
+
+// EndIdle ends the sessions of some executors whose instances run nothing, and counts
+// them.
+func (g *Gateway) EndIdle(of func(domain.TenantID, domain.ExecutorID) bool) (ended int) {
+	for _, s := range g.registry.all() {
+		if of(s.Tenant, s.Executor) && s.runsNothing() {
+			s.close(errDisabled)
+			ended++
+		}
+	}
+	return ended
+}
+
+// runsNothing: neither what was offered here, nor what the last heartbeat tells of.
+func (s *Session) runsNothing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.inflight) == 0 && s.occupancy.Occupied() == 0
+}
 
 // EndDenied ends the sessions that a denial names, and tells of which instances.
 func (g *Gateway) EndDenied(d domain.Denial) (ended []domain.InstanceID) {

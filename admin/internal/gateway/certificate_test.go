@@ -43,11 +43,11 @@ func (f *fakeTrust) Verify(_ context.Context, shown *x509.Certificate) (domain.E
 	return who, nil
 }
 
-func (f *fakeTrust) Name(_ context.Context, who domain.ExecutorIdentity) (string, error) {
+func (f *fakeTrust) Named(_ context.Context, who domain.ExecutorIdentity, name string) (bool, error) {
 	if who.Executor != 2 {
-		return "", domain.Errorf(domain.CodeNotFound, "none")
+		return false, domain.Errorf(domain.CodeNotFound, "none")
 	}
-	return "shop", nil
+	return name == "shop", nil
 }
 
 func (f *fakeTrust) Required() bool { return f.required }

@@ -53,7 +53,7 @@ func TestTheExecutorIsToldWhichLimitItExceeded(t *testing.T) {
 			require.Equal(t, c.code, told.Code)
 			require.Contains(t, told.Message, c.says)
 			require.Equal(t, c.retry, told.RetryAfterMs)
-			require.Equal(t, s, get(t, b.rec.left))
+			require.Same(t, s, get(t, b.rec.left))
 			require.ErrorContains(t, s.err(), c.says)
 		})
 	}

@@ -102,7 +102,8 @@ type Gateway struct {
 	renewals   renewals
 	wakes      wakeRequests
 	conns      sync.WaitGroup
-	settleWake chan struct{} // capacity 1: no session may have work under way now; nobody closes it
+	locals     chan *localConn // taken while Serve runs; nobody closes it
+	settleWake chan struct{}   // capacity 1: no session may have work under way now; nobody closes it
 
 	// Executors that come and go ask the database together (batches.go), but for a
 	// few that ask for themselves alone.
@@ -112,7 +113,7 @@ type Gateway struct {
 	succeeds        *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
 	leaves          *batch.Calls[store.InstanceLeave, error]
 	lookups         *semaphore.Weighted // one per executor
-	unheldLookups   *semaphore.Weighted // one per look for what an instance does not have
+	orphanLookups   *semaphore.Weighted // one per look for what an instance does not have
 
 	logFrames chan struct{} // one token per log batch in memory
 	logWrites *batch.Calls[store.LogAppend, struct{}]
@@ -124,6 +125,7 @@ type Gateway struct {
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
 	draining bool            // guarded by mu
+	drained  bool            // owned by runDrains: there were drained instances at the last look
 }
 
 // New returns a Gateway; it starts nothing.
@@ -137,7 +139,7 @@ func New(opt Options) *Gateway {
 	g := &Gateway{
 		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
 		registry: newRegistry(), renewals: newRenewals(), wakes: newWakeRequests(),
-		admission: newAdmission(opt.Limits, opt.NodeID), settleWake: make(chan struct{}, 1), nodes: &proto.NodeList{},
+		admission: newAdmission(opt.Limits, opt.NodeID), settleWake: make(chan struct{}, 1), locals: make(chan *localConn), nodes: &proto.NodeList{},
 		logFrames: make(chan struct{}, logFrames),
 	}
 	g.openBatches()
@@ -152,10 +154,16 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	var renewer sync.WaitGroup
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
 	renewer.Go(func() { g.runRenewals(renewCtx) })
+	renewer.Go(func() { g.runDrains(renewCtx) })
 	renewer.Go(func() { g.runWakes(renewCtx) })
 	renewer.Go(func() { g.runRefusals(renewCtx) })
 
+	var locals sync.WaitGroup
+	localCtx, stopLocals := context.WithCancel(ctx)
+	locals.Go(func() { g.acceptLocal(localCtx) })
 	err := g.acceptLoop(ctx, l)
+	stopLocals()
+	locals.Wait()
 	g.registry.closeAll(errGatewayStopped)
 	g.conns.Wait()
 	stopRenewals()
@@ -242,7 +250,9 @@ func (g *Gateway) SetNodes(nodes []domain.Node) {
 	g.nodes = list
 	g.mu.Unlock()
 	for _, s := range g.registry.all() {
-		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Nodes{Nodes: list}})
+		if !s.local {
+			s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Nodes{Nodes: list}})
+		}
 	}
 }
 
@@ -340,11 +350,11 @@ func (g *Gateway) TurnedAway() int64 {
 	return g.admission.unheard
 }
 
-// Reached returns the number of sessions whose instances answer.
+// Reached returns the number of sessions over the network whose instances answer.
 func (g *Gateway) Reached() int {
 	n := 0
 	for _, s := range g.registry.all() {
-		if !s.doubt.Load() {
+		if !s.local && !s.doubt.Load() {
 			n++
 		}
 	}

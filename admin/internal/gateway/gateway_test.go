@@ -237,7 +237,7 @@ func TestDrainingInstancesGetNoOffers(t *testing.T) {
 	p := b.join(bootA, 1)
 	s := get(t, b.rec.joined)
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Drain{Drain: &proto.Drain{Reason: "deploy"}}})
-	require.Equal(t, s, get(t, b.rec.draining))
+	require.Same(t, s, get(t, b.rec.draining))
 	require.Empty(t, b.gate.Sessions(1, 2, "sync"))
 	require.False(t, s.Reserve(1, 1, 1, 0))
 	require.False(t, s.Closed(), "it may still report results")

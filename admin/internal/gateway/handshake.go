@@ -24,12 +24,13 @@ type peer struct {
 	name     string // of the executor
 	hello    *proto.ClientHello
 	session  int64
-	serial   string    // of its certificate; empty = it has none
-	until    time.Time // when its certificate ends
-	greeted  time.Time // before it was answered; its registration is made after that
-	epoch    int64     // of the gateway then
-	seat     *seat     // nil: it is no session
-	logsOf   *Session  // of which it is a log connection; nil: it is none
+	serial   string     // of its certificate; empty = it has none
+	until    time.Time  // when its certificate ends
+	greeted  time.Time  // before it was answered; its registration is made after that
+	epoch    int64      // of the gateway then
+	seat     *seat      // nil: it is no session
+	local    *localConn // nil: it came over the network
+	logsOf   *Session   // of which it is a log connection; nil: it is none
 }
 
 // leave gives back all that the peer has.
@@ -86,7 +87,8 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*pe
 		_ = raw.SetDeadline(began.Add(proto.HelloTimeout)) // of a connection that was closed
 	}}
 	var shown *x509.Certificate
-	if g.opt.TLS != nil {
+	local, _ := who.conn.(*localConn)
+	if g.opt.TLS != nil && local == nil {
 		secure := tls.Server(conn, g.opt.TLS)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return nil, nil, fmt.Errorf("tls handshake: %w", err)
@@ -108,14 +110,14 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*pe
 		g.refuse(conn, "malformed", "the hello could not be read: "+err.Error(), -1)
 		return nil, nil, fmt.Errorf("read hello: %w", err)
 	}
-	if g.opt.TLS == nil {
+	if g.opt.TLS == nil || local != nil {
 		conn = raw
 	}
 	g.admission.advance(who, judging)
-	p, answer, err := g.admit(ctx, &hello, shown, func() { g.admission.advance(who, judged) })
+	p, answer, err := g.admit(ctx, &hello, shown, local, func() { g.admission.advance(who, judged) })
 	if err != nil {
 		code, retry := helloCode(err)
-		g.refuse(conn, code, err.Error(), retry)
+		g.refuse(conn, code, err.Error(), retry, executorsOf(err)...)
 		return nil, nil, &refusedError{err, &hello, code}
 	}
 	if err = proto.WriteFrame(conn, answer, proto.MaxHello); err != nil {
@@ -132,7 +134,7 @@ func (g *Gateway) greet(ctx context.Context, conn net.Conn, who *candidate) (*pe
 // admit checks a hello and makes its answer. Who has shown who he is may have to
 // wait for a place, and must not keep others from being heard meanwhile:
 // known is called then.
-func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x509.Certificate, known func()) (*peer, *proto.ServerHello, error) {
+func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x509.Certificate, local *localConn, known func()) (*peer, *proto.ServerHello, error) {
 	ctx, cancel := context.WithTimeout(ctx, proto.HelloTimeout)
 	defer cancel()
 	if err := checkHello(hello); err != nil {
@@ -141,7 +143,7 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	if err := g.admission.hold(hello, hello.InstanceName, time.Now()); err != nil {
 		return nil, nil, err
 	}
-	p := &peer{name: hello.Executor, hello: hello, epoch: g.epoch.Load()}
+	p := &peer{name: hello.Executor, hello: hello, local: local, epoch: g.epoch.Load()}
 	if err := g.authenticate(ctx, p, shown); err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +158,7 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 		err = g.admitLogs(p)
 	default:
 		p.session = g.opt.NewID()
-		answer.Enroll = g.opt.Certificates != nil && p.serial == ""
+		answer.Enroll = g.opt.Certificates != nil && p.serial == "" && local == nil
 		p.seat, err = g.admission.seat(ctx, p.tenant)
 	}
 	answer.SessionId = p.session
@@ -218,19 +220,22 @@ var helloCodes = map[domain.Code]struct {
 	code       string
 	retryAfter int64
 }{
-	domain.CodeUnauthenticated: {"bad_token", -1},
-	domain.CodeNotFound:        {"bad_token", -1},
-	domain.CodeTokenExpired:    {"token_expired", -1},
-	domain.CodeDenied:          {"wrong_executor", -1},
-	domain.CodeInvalid:         {"malformed", -1},
-	domain.CodeInstanceDenied:  {"denied", -1},
-	domain.CodeBadCertificate:  {"bad_certificate", 0},
-	domain.CodeRateLimited:     {"limit_reached", 5000},
-	codeUncertified:            {"certificate_required", 0},
-	codeVersion:                {"version_unsupported", -1},
-	codeNotRegistered:          {"not_registered", 0},
-	codeOverloaded:             {"limit_reached", 0},
-	codeFlapping:               {"flapping", 0},
+	domain.CodeUnauthenticated:  {"bad_token", -1},
+	domain.CodeNotFound:         {"bad_token", -1},
+	domain.CodeTokenExpired:     {"token_expired", -1},
+	domain.CodeDenied:           {"wrong_executor", -1},
+	domain.CodeInvalid:          {"malformed", -1},
+	domain.CodeInstanceDenied:   {"denied", -1},
+	domain.CodeBadCertificate:   {"bad_certificate", 0},
+	domain.CodeExecutorDisabled: {"executor_disabled", 10000},
+	domain.CodeTenantMoving:     {"moving", 500},
+	domain.CodeTenantElsewhere:  {"moved", 0},
+	domain.CodeRateLimited:      {"limit_reached", 5000},
+	codeUncertified:             {"certificate_required", 0},
+	codeVersion:                 {"version_unsupported", -1},
+	codeNotRegistered:           {"not_registered", 0},
+	codeOverloaded:              {"limit_reached", 0},
+	codeFlapping:                {"flapping", 0},
 }
 
 func helloCode(err error) (code string, retryAfter int64) {
@@ -245,14 +250,22 @@ func helloCode(err error) (code string, retryAfter int64) {
 }
 
 // refuse tells the peer why, as far as it still listens.
-func (g *Gateway) refuse(conn net.Conn, code, message string, retryAfter int64) {
+func (g *Gateway) refuse(conn net.Conn, code, message string, retryAfter int64, addresses ...string) {
 	if code == "unavailable" {
 		message = "the admin cannot check the token now" // not the database's own words
 	}
 	_ = proto.WriteFrame(conn, &proto.ServerHello{
 		Version: proto.Version,
-		Error:   &proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter},
+		Error:   &proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter, Addresses: addresses},
 	}, proto.MaxHello)
+}
+
+// executorsOf are the addresses of the cell that a tenant lives in.
+func executorsOf(err error) []string {
+	if moved, ok := errors.AsType[*domain.Error](err); ok && moved.Cell != nil {
+		return moved.Cell.Executors
+	}
+	return nil
 }
 
 // firstByte tells when the first byte comes.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,12 +53,14 @@ func (fakeAuth) VerifyJoinTokens(_ context.Context, claims []domain.JoinClaim) (
 type fakeFleet struct {
 	renewals []store.InstanceRenewal // guarded by mu
 	store.Instances
-	mu     sync.Mutex
-	ids    map[string]domain.InstanceID
-	gone   map[domain.InstanceID]bool
-	held   []domain.Held
-	quiet  []time.Duration // guarded by mu: of each renewal
-	broken atomic.Bool
+	mu   sync.Mutex
+	ids  map[string]domain.InstanceID
+	gone map[domain.InstanceID]bool
+	held []domain.Held
+	// drained is what somebody drains; guarded by mu.
+	drained []domain.InstanceID
+	quiet   []time.Duration // guarded by mu: of each renewal
+	broken  atomic.Bool
 	// failures is how many renewals fail before one does not.
 	failures atomic.Int64
 	left     chan domain.InstanceID // buffered
@@ -92,6 +95,9 @@ func (f *fakeFleet) RegisterInstances(_ context.Context, list []store.RegisterIn
 		}
 		f.ids[i.BootID] = i.ID
 		i.LastSeenAt, i.ConnectedAt = f.registered, f.registered.Add(-time.Hour)
+		if slices.Contains(f.drained, i.ID) {
+			i.DrainedAt = time.Now()
+		}
 		out[n].Instance = i
 	}
 	return out, nil
@@ -116,6 +122,18 @@ func (f *fakeFleet) RenewInstances(_ context.Context, renewals []store.InstanceR
 
 func (f *fakeFleet) ListWanted(context.Context, []domain.InstanceID) ([]domain.InstanceID, error) {
 	return nil, nil
+}
+
+func (f *fakeFleet) ListDrained(context.Context) ([]domain.InstanceID, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.drained, nil
+}
+
+func (f *fakeFleet) drain(ids ...domain.InstanceID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drained = ids
 }
 
 func (f *fakeFleet) ListHeld(context.Context, domain.TenantID, domain.InstanceID, []domain.Held) ([]domain.Held, error) {
@@ -217,7 +235,7 @@ func startWith(t *testing.T, change func(*Options)) *bench {
 	b := &bench{
 		t:     t,
 		logs:  newFakeLogs(),
-		judge: &judge{unheld: make(chan store.EndUnheldParams, 64), fails: make(chan error, 8)},
+		judge: &judge{orphans: make(chan store.EndOrphansParams, 64), fails: make(chan error, 8)},
 		fleet: &fakeFleet{ids: map[string]domain.InstanceID{}, gone: map[domain.InstanceID]bool{}, left: make(chan domain.InstanceID, 8)},
 		rec: &recorder{
 			joined: make(chan *Session, 64), left: make(chan *Session, 64), freed: make(chan room, 64),

@@ -15,8 +15,8 @@ import (
 // order of the list, and of the items.
 type Settler interface {
 	SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []domain.SettledInventory
-	// EndUnheld ends what the database has and a complete inventory has not.
-	EndUnheld(ctx context.Context, p store.EndUnheldParams) error
+	// EndOrphans ends attempts that the database has and a complete inventory has not.
+	EndOrphans(ctx context.Context, p store.EndOrphansParams) error
 }
 
 // maxInventory bounds the attempts that one frame may ask about; a bit more
@@ -55,13 +55,13 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 	return out
 }
 
-// settleAlone is how many attempts of one instance are judged by themselves, so
-// that small inventories do not wait for large ones.
-const settleAlone = 50
+// maxBatchedInventory: an inventory of so many attempts is judged by itself, so that
+// small ones do not wait for large ones.
+const maxBatchedInventory = 50
 
 // ask goes together with others who ask now, unless it is about much.
 func (g *Gateway) ask(ctx context.Context, a *account, p store.SettleInventoryParams) (domain.SettledInventory, error) {
-	if len(p.Items) < settleAlone {
+	if len(p.Items) < maxBatchedInventory {
 		return g.settles.Do(ctx, p)
 	}
 	for _, places := range []*semaphore.Weighted{a.lookup, g.lookups} {
@@ -73,17 +73,17 @@ func (g *Gateway) ask(ctx context.Context, a *account, p store.SettleInventoryPa
 	return g.opt.Inventory.SettleInventories(ctx, []store.SettleInventoryParams{p})[0], nil
 }
 
-// unheldEvery is the pause before it is looked again for what an instance does
-// not have, while the database does not answer.
-const unheldEvery = time.Second
+// orphanRetryInterval is the pause before orphans of an instance are looked for
+// again, while the database does not answer.
+const orphanRetryInterval = time.Second
 
-// unheldOf is what a registration says about attempts that the instance does
-// not have; nil when it does not say that it leaves nothing out.
-func unheldOf(s *Session, p *peer, reg *proto.Register, i domain.Instance) *store.EndUnheldParams {
+// orphanCheckOf asks for the orphans of an instance by the inventory of its
+// registration; nil when that does not say that it leaves nothing out.
+func orphanCheckOf(s *Session, p *peer, reg *proto.Register, i domain.Instance) *store.EndOrphansParams {
 	if !reg.InventoryComplete {
 		return nil
 	}
-	out := &store.EndUnheldParams{
+	out := &store.EndOrphansParams{
 		Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Since: i.ConnectedAt,
 		Taken: i.LastSeenAt.Add(-time.Since(p.greeted)),
 	}
@@ -95,12 +95,12 @@ func unheldOf(s *Session, p *peer, reg *proto.Register, i domain.Instance) *stor
 	return out
 }
 
-// endUnheld tries until the database has answered: nobody else would end these
+// endOrphans tries until the database has answered: nobody else would end these
 // attempts while their instance lives. While the database is under suspicion of a rollback there
 // is nothing to do: the session is ended when an operator has accepted it.
-func (g *Gateway) endUnheld(ctx context.Context, s *Session, p store.EndUnheldParams) {
+func (g *Gateway) endOrphans(ctx context.Context, s *Session, p store.EndOrphansParams) {
 	for told := false; ; told = true {
-		err := g.tryUnheld(ctx, s, p)
+		err := g.tryEndOrphans(ctx, s, p)
 		if err == nil || domain.Is(err, domain.CodeRolledBack) {
 			return
 		}
@@ -112,23 +112,23 @@ func (g *Gateway) endUnheld(ctx context.Context, s *Session, p store.EndUnheldPa
 			return
 		case <-s.closed:
 			return
-		case <-time.After(unheldEvery):
+		case <-time.After(orphanRetryInterval):
 		}
 	}
 }
 
-// tryUnheld waits for its turn first: nobody waits for its answer.
-func (g *Gateway) tryUnheld(ctx context.Context, s *Session, p store.EndUnheldParams) error {
-	if err := g.unheldLookups.Acquire(ctx, 1); err != nil {
+// tryEndOrphans waits for its turn first: nobody waits for its answer.
+func (g *Gateway) tryEndOrphans(ctx context.Context, s *Session, p store.EndOrphansParams) error {
+	if err := g.orphanLookups.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer g.unheldLookups.Release(1)
+	defer g.orphanLookups.Release(1)
 	if s.Closed() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	return g.opt.Inventory.EndUnheld(ctx, p)
+	return g.opt.Inventory.EndOrphans(ctx, p)
 }
 
 // heldOf leaves out what needs no verdict: results are sent like any other, and

@@ -26,12 +26,12 @@ type judge struct {
 	hold     chan struct{}
 	together []int // guarded by mu: how many were asked about at once
 
-	unheld chan store.EndUnheldParams
-	fails  chan error // answers to the next ones
+	orphans chan store.EndOrphansParams
+	fails   chan error // answers to the next ones
 }
 
-func (j *judge) EndUnheld(_ context.Context, p store.EndUnheldParams) error {
-	j.unheld <- p
+func (j *judge) EndOrphans(_ context.Context, p store.EndOrphansParams) error {
+	j.orphans <- p
 	select {
 	case err := <-j.fails:
 		return err
@@ -132,20 +132,20 @@ func TestACompleteInventoryTellsWhatIsNotThere(t *testing.T) {
 	b.fleet.registered = registered
 	p := b.joinWith(bootA, &proto.Register{Slots: 9, Inventory: inventoryOfA(), InventoryComplete: true})
 	for range 2 {
-		got := get(t, b.judge.unheld)
+		got := get(t, b.judge.orphans)
 		require.True(t, got.Taken.Before(registered), "it was made after the greeting")
 		got.Taken = time.Time{}
-		require.Equal(t, store.EndUnheldParams{
+		require.Equal(t, store.EndOrphansParams{
 			Tenant: 1, Executor: 2, Instance: domain.InstanceID(p.registered.InstanceId), Since: registered.Add(-time.Hour),
 			Has: []domain.Held{{ID: 1, Fence: 11}, {ID: 2, Fence: 12}, {ID: 3, Fence: 13}, {ID: 4, Fence: 14}, {ID: 6, Fence: 16}},
 		}, got)
 	}
 	b.judge.fails <- domain.Errorf(domain.CodeRolledBack, "held") // the next session tells again
 	b.joinWith(bootA, &proto.Register{Slots: 9, InventoryComplete: true})
-	require.Empty(t, get(t, b.judge.unheld).Has)
+	require.Empty(t, get(t, b.judge.orphans).Has)
 	b.joinWith(bootA, &proto.Register{Slots: 9})
 	b.joinWith(bootA, &proto.Register{Slots: 9, Inventory: inventoryOfA(), InventoryComplete: true})
-	require.Len(t, get(t, b.judge.unheld).Has, 5, "the one before said nothing")
+	require.Len(t, get(t, b.judge.orphans).Has, 5, "the one before said nothing")
 }
 
 // TestSessionsAreRenewed, also those that began before and stand after.
@@ -186,7 +186,7 @@ func TestInventoriesAreJudgedTogether(t *testing.T) {
 		ask(p, []*proto.InventoryItem{item(int64(n+100), proto.AttemptPhase_ATTEMPT_PHASE_RUNNING, boot), item(1, proto.AttemptPhase_ATTEMPT_PHASE_ACCEPTED, boot)})
 	}
 	var many []*proto.InventoryItem
-	for i := range int64(settleAlone) {
+	for i := range int64(maxBatchedInventory) {
 		many = append(many, item(i+10, proto.AttemptPhase_ATTEMPT_PHASE_RUNNING, bootOf(0)))
 	}
 	require.Eventually(t, func() bool { return b.gate.settles.Waiting() == crowd-2 }, 20*time.Second, time.Millisecond)
@@ -199,7 +199,7 @@ func TestInventoriesAreJudgedTogether(t *testing.T) {
 			}
 		}
 	}
-	require.Len(t, verdicts(peers[0]), settleAlone)
+	require.Len(t, verdicts(peers[0]), maxBatchedInventory)
 	for n, p := range peers[1:] {
 		got := verdicts(p)
 		require.Len(t, got, 2)
@@ -218,7 +218,7 @@ func TestLargeInventoriesTakeOnePlaceOfTheirTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		judge := &judge{hold: make(chan struct{})}
 		g := New(Options{Logger: slog.New(slog.DiscardHandler), Inventory: judge})
-		large := store.SettleInventoryParams{Items: make([]domain.Held, settleAlone)}
+		large := store.SettleInventoryParams{Items: make([]domain.Held, maxBatchedInventory)}
 		many, one := newAccount(), newAccount()
 		for range 2 * maxLookups {
 			go func() { _, _ = g.ask(t.Context(), many, large) }()

@@ -17,7 +17,7 @@ import (
 )
 
 // register reads the Register frame and enters the instance.
-func (g *Gateway) register(ctx context.Context, s *Session, p *peer, io streams) (out *proto.Registered, unheld *store.EndUnheldParams, err error) {
+func (g *Gateway) register(ctx context.Context, s *Session, p *peer, io streams) (out *proto.Registered, orphanCheck *store.EndOrphansParams, err error) {
 	tell := func(why *proto.Error) {
 		_ = proto.WriteFrame(io.control, &proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{Error: why}}, proto.MaxFrame)
 	}
@@ -30,7 +30,7 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, io streams)
 		if read = slow.Stop(); !read {
 			return s.err()
 		}
-		out, unheld, err = g.enterInstance(ctx, s, p, first.GetRegister(), tell)
+		out, orphanCheck, err = g.enterInstance(ctx, s, p, first.GetRegister(), tell)
 		return err
 	})
 	if err != nil && !read {
@@ -39,11 +39,11 @@ func (g *Gateway) register(ctx context.Context, s *Session, p *peer, io streams)
 		}
 		err = fmt.Errorf("read registration: %w", err)
 	}
-	return out, unheld, err
+	return out, orphanCheck, err
 }
 
 // enterInstance enters an instance; tell tells it why not.
-func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *proto.Register, tell func(*proto.Error)) (*proto.Registered, *store.EndUnheldParams, error) {
+func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *proto.Register, tell func(*proto.Error)) (*proto.Registered, *store.EndOrphansParams, error) {
 	refuse := func(code, message string, retryAfter int64) error {
 		tell(&proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter})
 		return fmt.Errorf("registration refused: %s", message)
@@ -86,6 +86,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	if reg.Draining {
 		s.drainLocked() // nobody else has it yet
 	}
+	s.drain(!instance.DrainedAt.IsZero())
 	for _, h := range reg.Handlers {
 		s.idempotent[h.Name] = h.Idempotent
 	}
@@ -93,7 +94,10 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	out := &proto.Registered{
 		Verdicts:   g.settle(ctx, s, reg.Inventory),
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
-		LeaseTtlMs: proto.LeaseTTL.Milliseconds(), Nodes: g.nodeList(), TakesSteps: true,
+		LeaseTtlMs: proto.LeaseTTL.Milliseconds(),
+	}
+	if !s.local {
+		out.Nodes = g.nodeList()
 	}
 	if len(reg.SupersededBoots) > 0 {
 		g.supersede(ctx, s, reg)
@@ -101,7 +105,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	if g.opt.Declarer != nil {
 		out.Notices = g.opt.Declarer.Declare(ctx, p.tenant, p.executor, build.Digest)
 	}
-	return out, unheldOf(s, p, reg, instance), nil
+	return out, orphanCheckOf(s, p, reg, instance), nil
 }
 
 // quotaRetry is after how long an instance tries again for which its tenant has no

@@ -84,7 +84,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		h.interval = g.idleFor(h, sessions)
 		batch[id] = h
 		items = append(items, store.InstanceRenewal{
-			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining, Parked: h.beat.Parked, Refusing: h.beat.Refusing,
+			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining || h.session.drainingFor() > 0, Parked: h.beat.Parked, Refusing: h.beat.Refusing,
 			DrainingFor: h.session.drainingFor(), Quiet: leaseExtra(h.interval),
 		})
 		if h.beat.Parked {

@@ -35,6 +35,7 @@ type Session struct {
 	weights    map[string]int  // by handler name; those above 1
 	serial     string          // of its certificate; empty = it has none
 	refusesOld bool            // Register.refuses_old
+	local      bool            // its executor is in this process
 
 	mux        *yamux.Session
 	socket     net.Conn // below mux and TLS: closing it ends everything, and waits for nobody
@@ -61,12 +62,13 @@ type Session struct {
 	inflight   map[attemptKey]reservation // guarded by mu: offered here and not ended
 	occupancy  Occupancy                  // guarded by mu
 	loading    int                        // guarded by mu: bytes of offers that have not been written
-	crowded    bool                       // guarded by mu: an offer found no room beside loading
+	queueFull  bool                       // guarded by mu: an offer found no room beside loading
 	leased     int64                      // guarded by mu: the last heartbeat that renewed the lease
 	leasedAt   time.Duration              // guarded by mu: when that was heard, since began
 	slowTill   time.Duration              // guarded by mu: until then offers have no bound of their own, since they came too late
 	draining   bool                       // guarded by mu
 	drainsAt   time.Time                  // guarded by mu: when that was heard
+	drainedAt  time.Time                  // guarded by mu: when it was heard that somebody drains it; zero = nobody
 	refusing   bool                       // guarded by mu; it has no room, whatever its slots say
 	retiring   bool                       // guarded by mu: it gets no more offers, and is replaced
 	results    outstanding                // guarded by mu: without their acknowledgement
@@ -135,12 +137,12 @@ func (g *Gateway) serveSession(ctx context.Context, raw, conn net.Conn, p *peer)
 	if err != nil {
 		return s.because(err)
 	}
-	registered, unheld, err := g.register(ctx, s, p, io)
+	registered, orphanCheck, err := g.register(ctx, s, p, io)
 	p.seat.registered()
 	if err != nil {
 		return s.because(err)
 	}
-	return g.runSession(ctx, s, p, io, registered, unheld)
+	return g.runSession(ctx, s, p, io, registered, orphanCheck)
 }
 
 // streams are the two of a session; reader reads control.
@@ -152,7 +154,7 @@ type streams struct {
 func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 	now := time.Now()
 	s := &Session{
-		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, socket: socket, wakeSettle: g.wakeSettle, account: p.seat.account,
+		ID: domain.SessionID(p.session), Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, Name: p.hello.InstanceName, serial: p.serial, local: p.local != nil, socket: socket, wakeSettle: g.wakeSettle, account: p.seat.account,
 		logRate:    rate.NewLimiter(logRate, logBurst),
 		idempotent: map[string]bool{},
 		began:      now, retires: now.Add(g.lifetime(p)), idle: idle{heard: now, beatAt: now}, closed: make(chan struct{}), results: newOutstanding(), steps: newOutstanding(),
@@ -197,7 +199,7 @@ func acceptStreams(mux *yamux.Session) (out streams, err error) {
 // runSession serves a registered session: this goroutine reads the control
 // stream, another one the commands. It returns when both have ended, and what
 // they began.
-func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io streams, registered *proto.Registered, unheld *store.EndUnheldParams) error {
+func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io streams, registered *proto.Registered, orphanCheck *store.EndOrphansParams) error {
 	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.wakeSettle)
 	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.wakeSettle)
 	s.command.sent = func(part []bulk) {
@@ -228,8 +230,8 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{Drain: &proto.Drain{Reason: "admin node stops"}}})
 	}
 	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.occupancy.slots)
-	if unheld != nil && g.opt.Inventory != nil {
-		g.spawn(func() error { g.endUnheld(ctx, s, *unheld); return nil }) // may outlast the session by one look
+	if orphanCheck != nil && g.opt.Inventory != nil {
+		g.spawn(func() error { g.endOrphans(ctx, s, *orphanCheck); return nil }) // may outlast the session by one look
 	}
 	g.opt.Sink.Joined(s)
 
@@ -299,16 +301,19 @@ func (s *Session) drainLocked() {
 func (s *Session) drainingFor() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.draining {
-		return 0
+	switch {
+	case s.draining && (s.drainedAt.IsZero() || s.drainsAt.Before(s.drainedAt)):
+		return time.Since(s.drainsAt)
+	case !s.drainedAt.IsZero():
+		return time.Since(s.drainedAt)
 	}
-	return time.Since(s.drainsAt)
+	return 0
 }
 
 func (s *Session) isDraining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.draining || s.retiring || s.cause != nil
+	return s.draining || s.retiring || s.cause != nil || !s.drainedAt.IsZero()
 }
 
 // Free returns how many slots of the instance are free, as far as this node
@@ -317,7 +322,7 @@ func (s *Session) isDraining() bool {
 func (s *Session) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refusing || s.crowded {
+	if s.refusing || s.queueFull || !s.drainedAt.IsZero() {
 		return 0
 	}
 	return s.occupancy.Free()

@@ -45,11 +45,11 @@ const maxLoading = 2 << 20
 func (s *Session) Reserve(execution, fence int64, weight, input int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining || s.retiring || s.cause != nil || s.refusing || s.occupancy.Occupied()+weight > s.occupancy.slots {
+	if s.draining || !s.drainedAt.IsZero() || s.retiring || s.cause != nil || s.refusing || s.occupancy.Occupied()+weight > s.occupancy.slots {
 		return false
 	}
 	if s.loading > 0 && s.loading+input > maxLoading {
-		s.crowded = true
+		s.queueFull = true
 		return false
 	}
 	if f, ok := s.forgetLocked(attemptKey{execution, fence}); ok {
@@ -94,18 +94,18 @@ func (s *Session) loaded(part []bulk) (relieved bool) {
 // reports whether the instance takes offers again. mu is held.
 func (s *Session) unload(bytes int) (relieved bool) {
 	s.loading -= bytes
-	if relieved = s.crowded && s.loading <= maxLoading/2; relieved {
-		s.crowded = false
+	if relieved = s.queueFull && s.loading <= maxLoading/2; relieved {
+		s.queueFull = false
 	}
 	return relieved
 }
 
-// Crowded reports whether the instance gets nothing because inputs of other
+// SendQueueFull reports whether the instance gets nothing because inputs of other
 // runs are still on their way to it.
-func (s *Session) Crowded() bool {
+func (s *Session) SendQueueFull() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.crowded
+	return s.queueFull
 }
 
 // Spare returns how many more bytes of offers may be on their way to it.

@@ -99,16 +99,16 @@ func TestRoomCountsBytes(t *testing.T) {
 	require.True(t, s.Reserve(1, 1, 1, 3*maxLoading), "one goes in any case")
 	require.Equal(t, 9, s.Free())
 	require.False(t, s.Reserve(2, 1, 1, 1))
-	require.True(t, s.Crowded())
+	require.True(t, s.SendQueueFull())
 	require.Zero(t, s.Free())
 	s.Release(1, 1)
-	require.False(t, s.Crowded())
+	require.False(t, s.SendQueueFull())
 	require.Equal(t, 10, s.Free())
 
 	for id := range int64(2) {
 		require.True(t, s.Reserve(id, 1, 1, half))
 	}
-	require.False(t, s.Crowded(), "it is full, and nobody has asked for more")
+	require.False(t, s.SendQueueFull(), "it is full, and nobody has asked for more")
 	require.False(t, s.Reserve(2, 1, 1, 1))
 	offer := func(id int64, input int) bulk {
 		return bulk{offer: &proto.Offer{ExecutionId: id, Fence: 1, Input: make([]byte, input)}}

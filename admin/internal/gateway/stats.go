@@ -74,7 +74,7 @@ func (g *Gateway) Stats() Stats {
 			out.Doubted++
 		}
 		s.mu.Lock()
-		if s.draining {
+		if s.draining || !s.drainedAt.IsZero() {
 			out.Draining++
 		}
 		out.Slots += s.occupancy.slots

@@ -16,7 +16,7 @@ import (
 const (
 	DefaultMax        = 4_000
 	DefaultPerAddress = 1_000
-	// Reserve is how many crowded connections there may be beside Max.
+	// Reserve is how many connections for probes only there may be beside Max.
 	Reserve = 64
 )
 
@@ -42,31 +42,31 @@ type Limiter struct {
 	mu        sync.Mutex
 	open      map[net.Conn]*entry   // guarded by mu
 	addresses map[netip.Addr]*group // guarded by mu; those with connections
-	full      int                   // guarded by mu; connections that are not crowded
-	crowded   list.List             // guarded by mu; of *entry, the oldest first
+	full      int                   // guarded by mu; connections that are not for probes only
+	probeOnly list.List             // guarded by mu; of *entry, the oldest first
 	counts    Counts                // guarded by mu
 }
 
 // Counts is what has become of connections since the start, and now.
 type Counts struct {
-	Open    int // now
-	Evicted int // left for another one, while they waited
-	Refused int // closed at once: their address has enough that work
-	Crowded int // let in for probes only
+	Open      int // now
+	Evicted   int // left for another one, while they waited
+	Refused   int // closed at once: their address has enough that work
+	ProbeOnly int // let in for probes only
 }
 
 // group is what comes from one address.
 type group struct {
-	open    int       // not crowded
+	open    int       // not for probes only
 	waiting list.List // of *entry, the one that waits longest first
 }
 
 // entry is an open connection. Its fields are guarded by Limiter.mu.
 type entry struct {
-	conn    net.Conn
-	address netip.Addr
-	place   *list.Element // in its group's waiting, or in crowded; nil: it works
-	crowded bool
+	conn      net.Conn
+	address   netip.Addr
+	place     *list.Element // in its group's waiting, or in probeOnly; nil: it works
+	probeOnly bool
 }
 
 // New makes one; see Listen and Serve for how it comes to a server.
@@ -136,17 +136,17 @@ func (in *Limiter) enter(c net.Conn) (leaves net.Conn, ok bool) {
 		if most := in.mostWaiting(); most != nil {
 			leaves = in.evict(most)
 		} else {
-			e.crowded = true
+			e.probeOnly = true
 		}
 	}
-	if e.crowded {
-		in.counts.Crowded++
-		if in.crowded.Len() >= Reserve {
-			oldest := in.crowded.Front().Value.(*entry)
+	if e.probeOnly {
+		in.counts.ProbeOnly++
+		if in.probeOnly.Len() >= Reserve {
+			oldest := in.probeOnly.Front().Value.(*entry)
 			in.drop(oldest)
 			leaves = oldest.conn
 		}
-		e.place = in.crowded.PushBack(e)
+		e.place = in.probeOnly.PushBack(e)
 	} else {
 		if g = in.addresses[e.address]; g == nil { // also if the one evicted was its last
 			g = &group{}
@@ -192,8 +192,8 @@ func (in *Limiter) mostWaiting() (most *group) {
 // drop forgets a connection.
 func (in *Limiter) drop(e *entry) {
 	delete(in.open, e.conn)
-	if e.crowded {
-		in.crowded.Remove(e.place)
+	if e.probeOnly {
+		in.probeOnly.Remove(e.place)
 		return
 	}
 	g := in.addresses[e.address]
@@ -207,7 +207,7 @@ func (in *Limiter) drop(e *entry) {
 }
 
 // Serve puts the rules into a server whose listener is the limiter's, before it
-// serves: refuse answers what crowded connections ask for.
+// serves: refuse answers what connections for probes only ask for besides.
 func (in *Limiter) Serve(s *http.Server, probes map[string]bool, refuse http.HandlerFunc) {
 	handler := s.Handler
 	s.ConnState = in.state
@@ -218,7 +218,7 @@ func (in *Limiter) Serve(s *http.Server, probes map[string]bool, refuse http.Han
 		slow := &writer{ResponseWriter: w, control: http.NewResponseController(w), time: in.writeTime}
 		slow.extend()       // also for answers without a body
 		defer slow.extend() // for what the server still holds back
-		if c, _ := r.Context().Value(connKey{}).(net.Conn); in.isCrowded(c) {
+		if c, _ := r.Context().Value(connKey{}).(net.Conn); in.isProbeOnly(c) {
 			w.Header().Set("Connection", "close")
 			if !probes[r.URL.Path] {
 				refuse(slow, r)
@@ -239,11 +239,11 @@ func raw(c net.Conn) net.Conn {
 	return c
 }
 
-func (in *Limiter) isCrowded(c net.Conn) bool {
+func (in *Limiter) isProbeOnly(c net.Conn) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	e := in.open[c]
-	return e != nil && e.crowded
+	return e != nil && e.probeOnly
 }
 
 // state hears from the server what a connection does.
@@ -256,12 +256,12 @@ func (in *Limiter) state(c net.Conn, s http.ConnState) {
 	}
 	switch s {
 	case http.StateActive:
-		if !e.crowded && e.place != nil {
+		if !e.probeOnly && e.place != nil {
 			in.addresses[e.address].waiting.Remove(e.place)
 			e.place = nil
 		}
 	case http.StateIdle:
-		if !e.crowded && e.place == nil {
+		if !e.probeOnly && e.place == nil {
 			e.place = in.addresses[e.address].waiting.PushBack(e)
 		}
 	case http.StateClosed, http.StateHijacked:

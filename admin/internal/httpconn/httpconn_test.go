@@ -167,7 +167,7 @@ func TestProbesAreAnsweredWhenAllWork(t *testing.T) {
 		})
 		<-w.held
 	}
-	for range 2 * Reserve { // far more than are crowded at a time
+	for range 2 * Reserve { // far more than are kept at a time
 		w.dial()
 	}
 	require.Equal(t, http.StatusServiceUnavailable, w.dial().ask("/"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -59,6 +60,7 @@ type Keeper struct {
 	machine *Machine              // guarded by mu
 	table   domain.PartitionTable // guarded by mu
 	adopts  sync.WaitGroup
+	renewed atomic.Int64 // when the node has last renewed, by now
 }
 
 // NewKeeper returns a Keeper; it starts nothing.
@@ -123,6 +125,9 @@ func (k *Keeper) Shown() (since time.Time, ok bool) {
 	d, ok := k.machine.Shown(now)
 	return time.Now().Add(d - now), ok
 }
+
+// Silent returns how long this node has not been able to say that it lives.
+func (k *Keeper) Silent() time.Duration { return k.now() - time.Duration(k.renewed.Load()) }
 
 // Refused makes the keeper look at once, because a claim was refused.
 func (k *Keeper) Refused() {
@@ -224,6 +229,9 @@ func (k *Keeper) do(ctx context.Context, effect Effect) (Event, error) {
 			Node: k.opt.Node, BootID: k.opt.BootID, Held: effect.Held, TTL: TTL,
 			Wall: time.Now(), ClockHeld: k.opt.ClockHeld(),
 		})
+		if err == nil {
+			k.renewed.Store(int64(k.now()))
+		}
 		return Seen{SentAt: sent, Renewed: effect.Held, Table: table}, err
 	case Look:
 		table, err := k.opt.Store.ReadPartitions(ctx)
@@ -260,6 +268,9 @@ func (k *Keeper) adopt(ctx context.Context, a Adopt) {
 		}
 		if err != nil {
 			k.log.Warn("what another node had planned cannot be taken over, it will be swept", "err", err)
+			return
+		}
+		if len(found) == 0 { // at a first start there was none
 			return
 		}
 		k.log.Info("what a dead node would have fired is fired from here",

@@ -159,6 +159,7 @@ func TestAKeeperWithoutItsDatabaseTrustsNothing(t *testing.T) {
 			Node: one.opt.Node, Instance: offered[0].Execution.Instance, Idempotent: true, Granted: true,
 		}})
 		require.NoError(t, err)
+		require.LessOrEqual(t, one.Silent(), TTL)
 		one.store.down.Store(true)
 		time.Sleep(TTL - Margin)
 		require.Empty(t, one.Held())
@@ -173,6 +174,8 @@ func TestAKeeperWithoutItsDatabaseTrustsNothing(t *testing.T) {
 		require.Len(t, two.resent, 1, "what was offered in one step is sent again")
 		require.Equal(t, granted[0].Execution.ID, two.resent[0].ID)
 
+		require.Greater(t, one.Silent(), TTL)
+		require.LessOrEqual(t, two.Silent(), TTL)
 		one.store.down.Store(false)
 		time.Sleep(RenewEvery + 2*LookEvery)
 		synctest.Wait()

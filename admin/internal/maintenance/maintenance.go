@@ -24,15 +24,16 @@ const (
 	// sweepHold is how long a due execution that was swept is left to this node.
 	sweepHold  = 3 * time.Second
 	admitEvery = time.Second
-	// Of partitions that another node holds, only what it hands over is swept
-	// here, which are runs that wait for an instance and that it has none for;
-	// and what has been overdue for longer than any node's work takes (strayAfter),
-	// so that no row is ever left alone, whoever holds what. What is overdue where
-	// nobody holds the partition (ownerlessAfter) is left by a node that has died.
-	strayEvery     = 500 * time.Millisecond
-	strayAfter     = 5 * time.Minute
-	ownerlessAfter = 3 * time.Second
-	instanceEvery  = 2 * time.Second
+	// A foreign partition is one that another node holds. Swept here is only what
+	// that node hands over, which are runs that wait for an instance and that it
+	// has none for, and what has been overdue for longer than any node's work takes
+	// (foreignOverdue), so that every row is looked at, whoever holds what. What is
+	// overdue where nobody holds the partition (ownerlessOverdue) is left by a node
+	// that has died.
+	foreignSweepEvery = 500 * time.Millisecond
+	foreignOverdue    = 5 * time.Minute
+	ownerlessOverdue  = 3 * time.Second
+	instanceEvery     = 2 * time.Second
 	// delayEvery bounds how long a fixed delay may stand still whose run ended
 	// without setting it, which is not known to happen.
 	delayEvery = 10 * time.Second
@@ -59,6 +60,8 @@ type Options struct {
 	// Unattended leaves out what waits in a queue of this node's (see
 	// store.SweepParams); nil: nothing does.
 	Unattended func([]domain.ExecutionID) []domain.ExecutionID
+	// Reported names runs whose results wait here to be stored; nil: none do.
+	Reported func([]domain.ExecutionID) []store.ReportedRun
 	// Latest is the latest time that is believed of the database's clock; nil: any.
 	Latest func() time.Time
 	// Later takes executions that are due now or soon.
@@ -71,6 +74,8 @@ type Options struct {
 	// RunRetention is how long ended runs and alerts are kept, and jobs and
 	// scripts after they were deleted; 0 = 90 days.
 	RunRetention time.Duration
+	// TimerRetention is how long ended timers are kept; 0 = 72 hours.
+	TimerRetention time.Duration
 	// LogRetention is how long handlers' logs are kept; 0 = 30 days. Logs never
 	// outlive their run.
 	LogRetention time.Duration
@@ -99,6 +104,9 @@ type Sweeper struct {
 func New(opt Options) *Sweeper {
 	if opt.RunRetention <= 0 {
 		opt.RunRetention = 90 * 24 * time.Hour
+	}
+	if opt.TimerRetention <= 0 {
+		opt.TimerRetention = 72 * time.Hour
 	}
 	if opt.LogRetention <= 0 {
 		opt.LogRetention = 30 * 24 * time.Hour
@@ -132,7 +140,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 func (s *Sweeper) Rounds() []Chore {
 	return append([]Chore{
 		{"sweep executions", sweepEvery, s.sweep},
-		{"sweep stray executions", strayEvery, s.sweepStrays},
+		{"sweep executions of foreign partitions", foreignSweepEvery, s.sweepForeign},
 		{"admit waiting executions", admitEvery, s.admit},
 		{"expire instances", instanceEvery, s.expireInstances},
 		{"rearm fixed delays", delayEvery, s.rearmDelays},
@@ -175,11 +183,11 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	})
 }
 
-func (s *Sweeper) sweepStrays(ctx context.Context) error {
-	if err := s.sweepAll(ctx, ownerlessAfter, s.opt.Ownerless); err != nil {
+func (s *Sweeper) sweepForeign(ctx context.Context) error {
+	if err := s.sweepAll(ctx, ownerlessOverdue, s.opt.Ownerless); err != nil {
 		return err
 	}
-	return s.sweepAll(ctx, strayAfter, func() []int {
+	return s.sweepAll(ctx, foreignOverdue, func() []int {
 		var mine [domain.Partitions]bool
 		for _, h := range s.opt.Held() {
 			mine[h.Partition] = true
@@ -206,7 +214,8 @@ func (s *Sweeper) sweepAll(ctx context.Context, overdue time.Duration, partition
 			return nil
 		}
 		swept, err := s.opt.Store.SweepExecutions(ctx, store.SweepParams{
-			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Unattended: s.opt.Unattended, Latest: s.opt.Latest,
+			Partitions: list, Limit: sweepLimit, Hold: sweepHold, Overdue: overdue, Latest: s.opt.Latest,
+			Unattended: s.opt.Unattended, Reported: s.opt.Reported,
 		})
 		if err != nil {
 			return err

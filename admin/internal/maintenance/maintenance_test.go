@@ -291,30 +291,30 @@ func TestPassedDeadlinesEndRunsAndCancelThem(t *testing.T) {
 	})
 }
 
-// TestStraysOfDeadNodesAreSweptByEverybody: where nobody holds the partition.
-func TestStraysOfDeadNodesAreSweptByEverybody(t *testing.T) {
+// TestOwnerlessPartitionsAreSweptByEverybody: where nobody holds the partition.
+func TestOwnerlessPartitionsAreSweptByEverybody(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		job := r.World.Job(nil)
 		run := r.Run(job, time.Now())
-		time.Sleep(domain.PickupGrace + 10*ownerlessAfter)
+		time.Sleep(domain.PickupGrace + 10*ownerlessOverdue)
 		require.Empty(t, r.took(&r.later), "a living node has it in a queue")
 		r.mu.Lock()
 		r.ownerless = []int{job.Partition}
 		r.mu.Unlock()
-		time.Sleep(strayEvery)
+		time.Sleep(foreignSweepEvery)
 		require.Equal(t, run.ID, one(t, r.took(&r.later)).e.ID)
 	})
 }
 
-// TestStraysAreSweptByEverybody: what its own node leaves alone for longer than
+// TestForeignPartitionsAreSweptByEverybody: what its own node leaves alone for longer than
 // any work takes is found by the others.
-func TestStraysAreSweptByEverybody(t *testing.T) {
+func TestForeignPartitionsAreSweptByEverybody(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		patient := r.World.Job(func(s *domain.JobSpec) { s.DispatchTimeout = time.Hour })
 		run := r.Run(patient, time.Now()) // in a partition that is not held
-		time.Sleep(domain.PickupGrace + strayAfter - time.Millisecond)
+		time.Sleep(domain.PickupGrace + foreignOverdue - time.Millisecond)
 		require.Empty(t, r.took(&r.later))
-		time.Sleep(time.Millisecond + strayEvery)
+		time.Sleep(time.Millisecond + foreignSweepEvery)
 		require.Equal(t, run.ID, one(t, r.took(&r.later)).e.ID)
 	})
 }
@@ -341,7 +341,7 @@ type fake struct {
 
 func (f fake) SweepExecutions(_ context.Context, p store.SweepParams) (store.Swept, error) {
 	if p.Overdue > 0 {
-		return store.Swept{}, nil // strays
+		return store.Swept{}, nil // foreign partitions
 	}
 	if f.sweep == nil {
 		return store.Swept{}, nil
@@ -362,6 +362,17 @@ func (f fake) DeleteLogsBefore(_ context.Context, before time.Time, limit int) (
 func (f fake) DeleteRunsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("runs", before, limit)
 }
+
+func (f fake) DeleteTimersBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("timers", before, limit)
+}
+func (f fake) DeleteRunPurgesBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("purges", before, limit)
+}
+func (f fake) ApplyRetentionRules(_ context.Context, limit int) (runs, chunks int64, err error) {
+	runs, err = f.delete("rules", time.Now(), limit)
+	return runs, 0, err
+}
 func (f fake) TrimLogs(context.Context, int64, int) (int64, error) { return 0, nil }
 
 func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
@@ -370,14 +381,26 @@ func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int)
 func (f fake) DeleteInstancesBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("instances", before, limit)
 }
+func (f fake) DeleteHandlersBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("handlers", before, limit)
+}
 func (f fake) DeleteJoinTokenBootsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("boots", before, limit)
 }
 func (f fake) DeleteRefusalsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("refusals", before, limit)
 }
+func (f fake) DeleteMaintenanceBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("maintenance", before, limit)
+}
 func (f fake) DeleteJobsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("jobs", before, limit)
+}
+func (f fake) DeleteExecutorsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("executors", before, limit)
+}
+func (f fake) DeleteTenantsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("tenants", before, limit)
 }
 func (f fake) DeleteScriptsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("scripts", before, limit)
@@ -416,7 +439,7 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		deletions := map[string]int{}
-		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour, "jobs": 72 * time.Hour, "scripts": 72 * time.Hour, "tokens": 72 * time.Hour}
+		keep := map[string]time.Duration{"logs": 48 * time.Hour, "runs": 72 * time.Hour, "rules": 0, "purges": 72 * time.Hour, "timers": 36 * time.Hour, "alerts": 72 * time.Hour, "instances": 72 * time.Hour, "handlers": 72 * time.Hour, "boots": 72 * time.Hour, "refusals": 72 * time.Hour, "maintenance": 72 * time.Hour, "jobs": 72 * time.Hour, "executors": 72 * time.Hour, "tenants": time.Hour, "scripts": 72 * time.Hour, "tokens": 72 * time.Hour}
 		old := fake{delete: func(what string, before time.Time, limit int) (int64, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -430,7 +453,7 @@ func TestWhatGrewOldIsDeletedNowAndThen(t *testing.T) {
 			Store: old, Retention: old,
 			Logger: slog.New(slog.DiscardHandler), Held: func() []domain.PartitionTerm { return held(1) },
 			Later: func(...domain.Execution) {}, Ended: func([]domain.Execution) {},
-			LogRetention: 48 * time.Hour, RunRetention: 72 * time.Hour,
+			LogRetention: 48 * time.Hour, RunRetention: 72 * time.Hour, TimerRetention: 36 * time.Hour,
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

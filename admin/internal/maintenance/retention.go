@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // deleteLimit bounds one deleting transaction.
@@ -40,17 +42,26 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 	}{
 		{"logs", s.opt.LogRetention, s.opt.Retention.DeleteLogsBefore},
 		{"runs", s.opt.RunRetention, s.opt.Retention.DeleteRunsBefore},
+		{"clean-ups of runs", s.opt.RunRetention, s.opt.Retention.DeleteRunPurgesBefore},
+		{"timers", s.opt.TimerRetention, s.opt.Retention.DeleteTimersBefore},
 		{"alerts", s.opt.RunRetention, s.opt.Retention.DeleteAlertsBefore},
 		{"instances", s.opt.RunRetention, s.opt.Retention.DeleteInstancesBefore}, // runs show their names
 		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Retention.DeleteJoinTokenBootsBefore},
 		{"refusals", min(s.opt.RunRetention, refusalRetention), s.opt.Retention.DeleteRefusalsBefore},
-		{"deleted jobs", s.opt.RunRetention, s.opt.Retention.DeleteJobsBefore}, // after their runs
+		{"maintenance", max(s.opt.RunRetention, domain.MaintenanceKept), s.opt.Retention.DeleteMaintenanceBefore}, // it explains runs
+		{"deleted jobs", s.opt.RunRetention, s.opt.Retention.DeleteJobsBefore},                                    // after their runs
+		{"deleted executors", s.opt.RunRetention, s.opt.Retention.DeleteExecutorsBefore},
+		{"handlers", s.opt.RunRetention, s.opt.Retention.DeleteHandlersBefore}, // after their instances
 		{"deleted scripts", s.opt.RunRetention, s.opt.Retention.DeleteScriptsBefore},
+		{"deleted tenants", domain.RetentionGrace, s.opt.Retention.DeleteTenantsBefore}, // nodes look for the last commits
 		{"refresh tokens", min(s.opt.RunRetention, tokenRetention), s.opt.Retention.DeleteRefreshTokensBefore},
 	} {
 		total, err := s.deleteAll(ctx, r.keep, r.delete)
 		s.tellDeleted(ctx, r.what, total, err)
 	}
+	runs, chunks, err := s.opt.Retention.ApplyRetentionRules(ctx, deleteLimit)
+	s.tellDeleted(ctx, "runs by rules of tenants and jobs", runs, err)
+	s.tellDeleted(ctx, "logs by rules of tenants and jobs", chunks, nil)
 	if s.opt.LogBytes > 0 {
 		total, err := s.deleteAll(ctx, 0, func(ctx context.Context, _ time.Time, limit int) (int64, error) {
 			return s.opt.Retention.TrimLogs(ctx, s.opt.LogBytes, limit)

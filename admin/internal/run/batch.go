@@ -32,6 +32,8 @@ type Batch struct {
 	AllParents bool
 	// Partial: what is missing in Moves may be locked by another transaction.
 	Partial bool
+	// FenceFloor is below every fence that is given here (domain.History.FenceFloor).
+	FenceFloor int64
 	// Misfire is asked about an execution that starts late; nil: never.
 	Misfire store.MisfireFunc
 	Source  Source
@@ -85,6 +87,11 @@ type Callback struct {
 type Source interface {
 	// Stopped returns those of the jobs that are not enabled.
 	Stopped(jobs []domain.JobID) (JobStates, error)
+	// Maintenances are those that a run may be under, as the node knows them.
+	Maintenances() (domain.Maintenances, error)
+	// SuccessWish says whether somebody is told that a run has succeeded, as the node
+	// knows it.
+	SuccessWish(m *Move) domain.SuccessWish
 	// TriggerRevision is the revision of a job's schedule that is in force.
 	TriggerRevision(job domain.JobID) (int64, error)
 	// Leases are the ends of the leases of instances; absent: there is none.
@@ -153,6 +160,9 @@ func (b *Batch) apply(m *Move, fx domain.Effects) {
 		if m.E.Parent == 0 && m.Spec.Callback(m.E.State) != "" && m.was != m.E.State {
 			b.Callbacks = append(b.Callbacks, Callback{Tenant: m.E.TenantID, ID: m.E.ID, Succeeded: m.E.State == domain.Succeeded})
 		}
+		if m.E.Parent == 0 && m.E.State == domain.Succeeded && m.was != domain.Succeeded {
+			b.tellSuccess(m)
+		}
 	}
 	if fx.Archive != nil {
 		b.Archived = append(b.Archived, fx.Archive)
@@ -162,11 +172,34 @@ func (b *Batch) apply(m *Move, fx domain.Effects) {
 	case fx.Alert == domain.AlertRunMissed:
 		b.Missed = append(b.Missed, m.E)
 	default:
-		b.Alerts = append(b.Alerts, domain.AlertEvent{
-			TenantID: m.E.TenantID, Kind: fx.Alert, JobID: m.E.JobID, Revision: m.E.Revision, ExecutionID: m.E.ID, CreatedAt: b.Now,
-			DedupeKey: string(fx.Alert) + ":" + m.E.ID.String() + ":" + strconv.FormatInt(m.E.Fence, 10),
-		})
+		b.Alerts = append(b.Alerts, b.alertOf(m, fx.Alert))
 	}
+}
+
+func (b *Batch) alertOf(m *Move, kind domain.AlertKind) domain.AlertEvent {
+	return domain.AlertEvent{
+		TenantID: m.E.TenantID, Kind: kind, JobID: m.E.JobID, Revision: m.E.Revision, ExecutionID: m.E.ID, CreatedAt: b.Now, Reason: m.E.Reason,
+		DedupeKey: string(kind) + ":" + m.E.ID.String() + ":" + strconv.FormatInt(m.E.Fence, 10),
+	}
+}
+
+// tellSuccess writes an event if a rule wants it. Those of one job in one batch are
+// one event, which names the last one, unless somebody reads what each says.
+func (b *Batch) tellSuccess(m *Move) {
+	wish := b.Source.SuccessWish(m)
+	if wish == domain.SuccessUnwanted {
+		return
+	}
+	e := b.alertOf(m, domain.AlertRunSucceeded)
+	if wish == domain.SuccessCounted {
+		at := slices.IndexFunc(b.Alerts, func(o domain.AlertEvent) bool { return o.Kind == e.Kind && o.JobID == e.JobID })
+		if at >= 0 {
+			e.Missed = max(1, b.Alerts[at].Missed) + 1
+			b.Alerts[at] = e
+			return
+		}
+	}
+	b.Alerts = append(b.Alerts, e)
 }
 
 // Woken are executions that may be offered now, by job.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -63,16 +64,18 @@ func (b *Batch) finish(r store.AttemptReport) (store.FinishCode, error) {
 	default:
 		return "", err
 	}
+	if was == domain.RetryWait {
+		// The attempt was archived when it was given up, perhaps in this batch; its
+		// result replaces that.
+		b.Archived = slices.DeleteFunc(b.Archived, func(a *domain.Attempt) bool { return AttemptKey{a.TenantID, a.ExecutionID, a.Fence} == archived })
+		b.Unarchive = append(b.Unarchive, archived)
+	}
 	b.apply(m, fx)
 	if lingered {
 		return store.FinishReturned, nil
 	}
 	if !occupied && m.E.OccupiesInstance() {
-		b.takeRoom(&m.E) // its handler runs after all, beside others if there is no room
-	}
-	if was == domain.RetryWait {
-		// The attempt was archived when it was given up; its result replaces that.
-		b.Unarchive = append(b.Unarchive, archived)
+		b.takeCapacity(&m.E) // its handler runs after all, beside others if there is no room
 	}
 	return store.FinishStored, nil
 }
@@ -111,6 +114,9 @@ func (b *Batch) Grant(grants []store.GrantRequest) ([]store.GrantResult, error) 
 			continue
 		}
 		if !m.E.Has(g.Fence, g.Instance) {
+			if err := b.maintainedOffer(m); err != nil {
+				return nil, err
+			}
 			if err := b.lapseOffered(m); err != nil {
 				return nil, err
 			}
@@ -201,15 +207,16 @@ func (b *Batch) Theirs(of *store.SettleInventoryParams, h domain.Held) *Move {
 	return nil
 }
 
-// EndUnheld ends what an instance has not, though it was there before accepted,
-// by an inventory that it gave since: see store.EndUnheldParams. has says what the instance has.
-func (b *Batch) EndUnheld(p *store.EndUnheldParams, accepted time.Time, has func(*domain.Execution) bool) (ended []*Move) {
+// EndOrphans ends the attempts that an instance does not have, though it was there
+// before accepted, by an inventory that it gave since: see store.EndOrphansParams.
+// has says what the instance has.
+func (b *Batch) EndOrphans(p *store.EndOrphansParams, accepted time.Time, has func(*domain.Execution) bool) (ended []*Move) {
 	for _, m := range b.byID(func(m *Move) bool { // others have moved on since they were found, or are queued for a slot
 		e := &m.E
 		return e.TenantID == p.Tenant && e.Executor == p.Executor && e.Instance == p.Instance && e.OccupiesInstance() && e.OfferedAt.Before(accepted) && !has(e)
 	}) {
 		b.Deciding = m.E.ID
-		if fx, over := m.E.Unheld(b.Now, m.Policy()); over {
+		if fx, over := m.E.EndOrphaned(b.Now, m.Policy()); over {
 			b.apply(m, fx)
 			ended = append(ended, m)
 		}

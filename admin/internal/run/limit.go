@@ -88,8 +88,8 @@ func (l *Limit) Adopt(id domain.ExecutionID) {
 	}
 }
 
-// Room is how many more runs may be offered.
-func (l *Limit) Room() int64 {
+// Free is how many more runs may be offered.
+func (l *Limit) Free() int64 {
 	if l.Capacity == 0 {
 		return AdmitBatch
 	}
@@ -102,7 +102,7 @@ func (l *Limit) admits(e *domain.Execution) bool {
 	if l.Capacity == 0 {
 		return true
 	}
-	me, places := PlaceOf(e), l.Room()
+	me, places := PlaceOf(e), l.Free()
 	for _, p := range l.Queue {
 		if places <= 0 || ComparePlaces(p, me) >= 0 {
 			break
@@ -153,8 +153,8 @@ func (l *Limit) Dequeue(id domain.ExecutionID) {
 	}
 }
 
-// takeRoom counts an execution that is offered.
-func (b *Batch) takeRoom(e *domain.Execution) {
+// takeCapacity counts an execution that is offered.
+func (b *Batch) takeCapacity(e *domain.Execution) {
 	for _, l := range b.limitsOf(e) {
 		l.take(e)
 	}
@@ -193,9 +193,9 @@ func (b *Batch) leaveQueues(e *domain.Execution, but *Limit) {
 	}
 }
 
-// waitForRoom lets an execution wait under a limit. It also takes its place in
+// waitForLimit lets an execution wait under a limit. It also takes its place in
 // the queue for its job's slot, so that no later run of the job overtakes it.
-func (b *Batch) waitForRoom(m *Move, l *Limit, r *store.OfferResult) error {
+func (b *Batch) waitForLimit(m *Move, l *Limit, r *store.OfferResult) error {
 	b.leaveQueues(&m.E, l)
 	l.enqueue(&m.E)
 	if s := b.slotToTake(m); s != nil {

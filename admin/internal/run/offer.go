@@ -41,8 +41,10 @@ func (b *Batch) offer(o store.Offer, r *store.OfferResult) error {
 	if m.E.State != domain.Due && m.E.State != domain.RetryWait || m.Spec.Sharding.On() && !m.E.IsPart() {
 		return nil // one with shards is spread
 	}
-	if b.Now.Before(m.E.NotBefore) && !b.mayBeEarly(m, o) {
-		return nil
+	if b.Now.Before(m.E.NotBefore) {
+		if early, err := b.mayBeEarly(m, o); err != nil || !early {
+			return err
+		}
 	}
 	if m.E.Bound != 0 && m.E.Bound != o.Instance {
 		return nil
@@ -51,13 +53,14 @@ func (b *Batch) offer(o store.Offer, r *store.OfferResult) error {
 		return err
 	}
 	if full := b.full(&m.E); full != nil {
-		return b.waitForRoom(m, full, r)
+		return b.waitForLimit(m, full, r)
 	}
 	if s := b.slotToTake(m); s != nil {
 		s.take(&m.E)
 	}
-	b.takeRoom(&m.E)
+	b.takeCapacity(&m.E)
 	granted := o.Granted && o.Idempotent
+	m.E.Fence = max(m.E.Fence, b.FenceFloor)
 	if err := m.E.Offer(b.Now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.Spec, o.Idempotent)); err != nil {
 		return err // all that is expected was checked above
 	}
@@ -78,23 +81,31 @@ func (b *Batch) slotToTake(m *Move) *Slot {
 // mayBeEarly reports whether an execution may be offered before its time: it only
 // takes what is there for it, so that nothing is decided now that would be
 // decided otherwise then.
-func (b *Batch) mayBeEarly(m *Move, o store.Offer) bool {
+func (b *Batch) mayBeEarly(m *Move, o store.Offer) (bool, error) {
 	if !m.E.Ahead(b.Now) || !m.Spec.MaybeAhead() || o.Granted && o.Idempotent || len(b.limitsOf(&m.E)) > 0 {
-		return false
+		return false, nil
 	}
 	if b.stopped.reason(&m.E, m.E.Attempt) != "" || m.E.SendsSpent(m.Spec.SendRetry) {
-		return false
+		return false, nil
 	}
-	s := b.slotToTake(m)
-	return s == nil || s.Admits(&m.E, m.Spec.SlotLimit())
+	if s := b.slotToTake(m); s != nil && !s.Admits(&m.E, m.Spec.SlotLimit()) {
+		return false, nil
+	}
+	return b.mayStart(m)
 }
 
-// enter decides by the state of the job, its misfire policy and its blocking
-// strategy whether an execution may go on now. If not, r says what became of it.
+// enter decides by the state of the job, maintenance, its misfire policy and its
+// blocking strategy whether an execution may go on now. If not, r says what became of it.
 // The slot is left for the caller to take.
 func (b *Batch) enter(m *Move, since time.Time, r *store.OfferResult) (in bool, err error) {
 	r.Status = store.OfferDiscarded
 	if ended, err := b.endStopped(m); err != nil || ended {
+		return false, err
+	}
+	if stays, ended, err := b.maintained(m); err != nil || stays {
+		if !ended {
+			r.Status = store.OfferBlocked
+		}
 		return false, err
 	}
 	if ended, err := b.lapse(m, since); err != nil || ended {
@@ -241,6 +252,11 @@ func (b *Batch) Wait(waits []store.Wait) (ended []domain.Execution, err error) {
 }
 
 func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error) {
+	if stays, ended, err := b.maintained(m); err != nil || stays && !ended {
+		return nil, err
+	} else if ended {
+		return []domain.Execution{m.E}, nil
+	}
 	if ended, err := b.lapse(m, w.Since); err != nil {
 		return nil, err
 	} else if ended {
@@ -251,7 +267,7 @@ func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error
 		return nil, nil
 	}
 	if w.Full {
-		m.E.WaitsForRoom(b.Now, m.Policy())
+		m.E.ExtendWait(b.Now, m.Policy())
 	}
 	b.leaveQueues(&m.E, nil)
 	s := b.slotToTake(m)
@@ -304,10 +320,15 @@ func (b *Batch) lapseOffered(m *Move) error {
 }
 
 // misfired asks the misfire policy about an execution that is to start now, once
-// its fire time has passed by more than the threshold.
+// its fire time has passed by more than the threshold. A fire time that waited for
+// the end of maintenance has not passed unnoticed.
 func (b *Batch) misfired(m *Move) (asked bool, reason domain.Reason, message string, err error) {
 	if b.Misfire == nil || !m.E.Misfired(b.Now, m.Spec) {
 		return false, "", "", nil
+	}
+	known, err := b.Source.Maintenances()
+	if err != nil || known.Covers(domain.MaintenanceWait, m.E.TenantID, m.E.Executor, m.E.FireAt) != nil {
+		return false, "", "", err
 	}
 	reason, message = b.Misfire(b.Now, &m.E, m.Spec)
 	if reason == domain.ReasonCoalesced {

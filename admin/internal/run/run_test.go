@@ -29,7 +29,10 @@ type world struct {
 	queues  map[domain.JobID][]run.Waiter
 	under   map[domain.LimitKey]*run.Limit
 
-	alerts map[string]bool
+	alerts   map[string]bool
+	archived map[run.AttemptKey]domain.Attempt
+	// maintenance changes now and then.
+	maintenance domain.Maintenances
 }
 
 const (
@@ -41,6 +44,7 @@ func newWorld(t *testing.T, pick func(int) int) *world {
 	w := &world{
 		t: t, now: time.UnixMilli(1_800_000_000_000).UTC(), jobs: map[domain.JobID]*domain.JobSpec{}, state: run.JobStates{}, rows: map[domain.ExecutionID]domain.Execution{},
 		holders: map[domain.JobID]int64{}, queues: map[domain.JobID][]run.Waiter{}, under: map[domain.LimitKey]*run.Limit{}, alerts: map[string]bool{},
+		archived: map[run.AttemptKey]domain.Attempt{},
 	}
 	for i, blocking := range []domain.Blocking{domain.BlockSerial, domain.BlockDiscard, domain.BlockCover, domain.BlockParallel} {
 		w.jobs[domain.JobID(i+1)] = &domain.JobSpec{
@@ -113,7 +117,34 @@ func (w *world) save(b *run.Batch) {
 		require.False(w.t, w.alerts[a.DedupeKey], "told twice: %s", a.DedupeKey)
 		w.alerts[a.DedupeKey] = true
 	}
+	for _, key := range b.Unarchive {
+		delete(w.archived, key)
+	}
+	for _, a := range b.Archived {
+		w.archived[run.AttemptKey{Tenant: a.TenantID, ID: a.ExecutionID, Fence: a.Fence}] = *a
+	}
+	for id := range b.Moves {
+		w.checkAttempts(id)
+	}
 	w.check()
+}
+
+// checkAttempts: no two attempts of a run have one number.
+func (w *world) checkAttempts(id domain.ExecutionID) {
+	e := w.rows[id]
+	var archived []domain.Attempt
+	for fence := range e.Fence + 1 {
+		if a, ok := w.archived[run.AttemptKey{Tenant: tenant, ID: id, Fence: fence}]; ok {
+			archived = append(archived, a)
+		}
+	}
+	list := e.Attempts(archived)
+	for n := 1; n < len(list); n++ {
+		require.Less(w.t, list[n-1].Number, list[n].Number, "attempts with the fences %d and %d of run %s", list[n-1].Fence, list[n].Fence, id)
+	}
+	if e.State == domain.Running && !e.OnlyPartsMove() {
+		require.Equal(w.t, e.Fence, list[len(list)-1].Fence, "the attempt that runs is listed")
+	}
 }
 
 func (w *world) check() {
@@ -156,6 +187,38 @@ func (w *world) check() {
 		}
 		if e.State.Terminal() && !e.Lingers {
 			require.False(w.t, e.HoldsSlot, "%s has ended with its slot", e.ID)
+		}
+	}
+}
+
+func (w *world) Maintenances() (domain.Maintenances, error) { return w.maintenance, nil }
+
+func (w *world) SuccessWish(m *run.Move) domain.SuccessWish {
+	return []domain.SuccessWish{domain.SuccessUnwanted, domain.SuccessCounted, domain.SuccessEach}[m.E.JobID%3]
+}
+
+// checkSuccesses: who wants to hear of successes hears of each once, by one event or by
+// as many.
+func (w *world) checkSuccesses(b *run.Batch) {
+	want, told := map[domain.JobID]int{}, map[domain.JobID]int{}
+	events := map[domain.JobID]int{}
+	for _, m := range b.Moves {
+		if m.E.State == domain.Succeeded && m.Was() != domain.Succeeded && w.SuccessWish(m) != domain.SuccessUnwanted {
+			want[m.E.JobID]++
+		}
+	}
+	for _, a := range b.Alerts {
+		if a.Kind == domain.AlertRunSucceeded {
+			told[a.JobID] += max(1, a.Missed)
+			events[a.JobID]++
+		}
+	}
+	require.Equal(w.t, want, told)
+	for job, n := range events {
+		if job%3 == 1 {
+			require.Equal(w.t, 1, n, "those of job %d are counted together", job)
+		} else {
+			require.Equal(w.t, want[job], n)
 		}
 	}
 }
@@ -203,6 +266,7 @@ func (w *world) some(pick func(int) int) (ids []domain.ExecutionID) {
 func (w *world) step(pick func(int) int) {
 	w.now = w.now.Add([]time.Duration{0, time.Millisecond, 400 * time.Millisecond, 3 * time.Second, 20 * time.Second}[pick(5)])
 	ids := w.some(pick)
+	w.maintain(pick)
 	b := w.batch()
 	var err error
 	switch pick(10) {
@@ -217,6 +281,7 @@ func (w *world) step(pick func(int) int) {
 		var results []store.OfferResult
 		results, err = b.Offer(offers)
 		w.overtaken(b, results)
+		w.keptFromStarting(b, ids)
 	case 4:
 		var waits []store.Wait
 		for _, id := range ids {
@@ -229,13 +294,14 @@ func (w *world) step(pick func(int) int) {
 			grants = append(grants, store.GrantRequest{Tenant: tenant, ID: id, Fence: w.rows[id].Fence, Instance: w.rows[id].Instance})
 		}
 		_, err = b.Grant(grants)
+		w.keptFromStarting(b, ids)
 	case 6:
 		var reports []store.AttemptReport
 		for _, id := range ids {
 			e := w.rows[id]
 			reports = append(reports, store.AttemptReport{Tenant: tenant, Executor: executor, Report: domain.Report{
 				ExecutionID: id, Fence: e.Fence - int64(pick(8)/7), StillRunning: pick(6) == 0,
-				Outcome: []domain.Outcome{domain.OutcomeSucceeded, domain.OutcomeFailed, domain.OutcomeTimedOut, domain.OutcomeCancelled, domain.OutcomeNeverStarted}[pick(5)],
+				Outcome: []domain.Outcome{domain.OutcomeSucceeded, domain.OutcomeFailed, domain.OutcomeTimedOut, domain.OutcomeCancelled, domain.OutcomeNeverStarted, domain.OutcomeUnknown}[pick(6)],
 			}})
 		}
 		_, err = b.Finish(reports)
@@ -260,7 +326,7 @@ func (w *world) step(pick func(int) int) {
 		require.LessOrEqual(w.t, len(list), w.jobs[job].SlotLimit()-int(b.Slots[job].Holders), "more of job %d are woken than there are places", job)
 	}
 	for _, l := range b.Limits {
-		l.Queue = l.Queue[:min(int64(len(l.Queue)), l.Room())] // as AdmitWaiting loads it
+		l.Queue = l.Queue[:min(int64(len(l.Queue)), l.Free())] // as AdmitWaiting loads it
 		rest := slices.Clone(w.under[l.Key].Queue)
 		_, _, err = b.Admit(l)
 		require.NoError(w.t, err)
@@ -272,7 +338,35 @@ func (w *world) step(pick func(int) int) {
 		}
 		slices.SortFunc(l.Queue, run.ComparePlaces)
 	}
+	w.checkSuccesses(b)
 	w.save(b)
+}
+
+// maintain switches maintenance on or off at times.
+func (w *world) maintain(pick func(int) int) {
+	switch pick(12) {
+	case 0:
+		scope := []domain.MaintenanceScope{{}, {Tenant: tenant}, {Tenant: tenant, Executor: executor}, {Tenant: tenant + 1}}[pick(4)]
+		mode := []domain.MaintenanceMode{domain.MaintenanceWait, domain.MaintenanceSkip, domain.MaintenanceContinue}[pick(3)]
+		w.maintenance = domain.Maintenances{scope: {{MaintenanceScope: scope, Mode: mode, Since: w.now, EndsAt: w.now.Add(time.Duration(pick(60)) * time.Second)}}}
+	case 1:
+		w.maintenance = nil
+	}
+}
+
+// keptFromStarting: nothing is offered or granted in maintenance, and what a schedule
+// fires in one that skips is excluded, and nothing else is.
+func (w *world) keptFromStarting(b *run.Batch, ids []domain.ExecutionID) {
+	for _, id := range ids {
+		was, is := w.rows[id], b.Moves[id].E
+		stopped := w.maintenance.Holds(w.now, &was)
+		if moved := was.State != is.State && (is.State == domain.Offered || is.State == domain.Running); moved {
+			require.Nil(w.t, stopped, "%s went from %s to %s", id, was.State, is.State)
+		}
+		if was.State != domain.Excluded && is.State == domain.Excluded {
+			require.NotNil(w.t, w.maintenance.Skips(&was), "%s is excluded", id)
+		}
+	}
 }
 
 // plan adds a run.
@@ -355,4 +449,23 @@ func TestOrderOfOffers(t *testing.T) {
 		"the earliest has the slot, whatever the others' priority")
 	require.Equal(t, 2, len(b.Slots[1].Queue))
 	require.Negative(t, cmp.Compare(b.Slots[1].Queue[0].FireAt, b.Slots[1].Queue[1].FireAt))
+}
+
+// An attempt is given up and turns out not to have begun, by two reports that come
+// together: the next attempt has its number.
+func TestTwoReportsOfOneAttempt(t *testing.T) {
+	w := newWorld(t, func(int) int { return 0 })
+	*w.jobs[4] = domain.JobSpec{Handler: "h", Blocking: domain.BlockParallel, OnLost: domain.OnLostRetry, Retry: domain.Retry{MaxAttempts: 3}}
+	w.rows[1] = domain.Execution{ID: 1, TenantID: tenant, JobID: 4, Executor: executor, State: domain.Running, Attempt: 1, MaxAttempts: 3, Fence: 1, Instance: 5, GrantedAt: w.now, LogLines: -1}
+	b := w.batch()
+	var reports []store.AttemptReport
+	for _, outcome := range []domain.Outcome{domain.OutcomeUnknown, domain.OutcomeNeverStarted} {
+		reports = append(reports, store.AttemptReport{Tenant: tenant, Executor: executor, Report: domain.Report{ExecutionID: 1, Fence: 1, Outcome: outcome}})
+	}
+	_, err := b.Finish(reports)
+	require.NoError(t, err)
+	w.save(b)
+	require.Equal(t, domain.Due, w.rows[1].State)
+	require.Zero(t, w.rows[1].Attempt)
+	require.Empty(t, w.archived)
 }

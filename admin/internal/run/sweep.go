@@ -34,6 +34,18 @@ func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, 
 		if b.parentAway(m) {
 			continue
 		}
+		if !b.Now.Before(m.E.NotBefore) {
+			stays, ended, err := b.maintained(m)
+			if err != nil {
+				return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
+			}
+			if ended {
+				out.Ended = append(out.Ended, m)
+			}
+			if stays {
+				continue
+			}
+		}
 		if b.stillBlocked(m) {
 			if err := m.E.Wait(b.Now, domain.ReasonWaitSlot, "", b.Now.Add(SlotCheck)); err != nil {
 				return out, err

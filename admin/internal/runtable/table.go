@@ -2,7 +2,7 @@
 //
 // A run has one place at a time, however often it is read from the database or
 // handed on. A place decides whether it gives the run away; what it consists of
-// is its room's, and is guarded by the table's lock. Nothing else is decided here.
+// is its owner's, and is guarded by the table's lock. Nothing else is decided here.
 package runtable
 
 import (
@@ -43,7 +43,7 @@ type Place interface {
 	Attended(now time.Time) bool
 }
 
-// Most is how many runs a room handles before it lets others have the lock, but
+// Most is how many runs an owner handles before it lets others have the lock, but
 // for those of one line that are let go at once.
 const Most = 200
 

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -28,21 +29,27 @@ const (
 	firesPerClaim = 32
 )
 
-// Planner claims due triggers and plans executions.
+// Planner claims due triggers and timers and plans executions.
 type Planner struct {
 	// fixed after construction
-	store   store.Triggers
-	held    func() []domain.PartitionTerm
-	refused func()
-	latest  func() time.Time
-	newID   func() int64
-	plan    PlanFunc
-	out     func([]domain.Execution)
-	log     *slog.Logger
-	observe func(claimed, planned int, took time.Duration)
-	nudge   chan struct{}
-	waiting func() map[domain.TenantID]int
-	press   *pressure
+	store    store.Triggers
+	timers   store.DueTimers
+	held     func() []domain.PartitionTerm
+	refused  func()
+	latest   func() time.Time
+	newID    func() int64
+	disabled func() []domain.TenantID
+	plan     PlanFunc
+	out      func([]domain.Execution)
+	log      *slog.Logger
+	observe  func(claimed, planned int, took time.Duration)
+	nudge    chan struct{}
+	waiting  func() map[domain.TenantID]int
+	// maintenance and now: see PlannerOptions.
+	maintenance store.MaintenanceView
+	now         func() time.Time
+	// backpressure holds tenants back that have too much in memory (docs/adr/0017).
+	backpressure *backpressure
 	// done is when all that was due was planned, in Unix nanoseconds.
 	done atomic.Int64
 }
@@ -53,6 +60,10 @@ type PlanFunc func(job domain.JobID, revision int64, spec *domain.JobSpec, next,
 // PlannerOptions configures a Planner.
 type PlannerOptions struct {
 	Store store.Triggers
+	// Timers are claimed beside the triggers; nil: none are.
+	Timers store.DueTimers
+	// Disabled are tenants whose timers stay pending, however late; nil: none.
+	Disabled func() []domain.TenantID
 	// Held returns the partitions that this node may plan now (lease.Keeper).
 	Held func() []domain.PartitionTerm
 	// Refused is told of a claim whose terms were not valid any more; may be nil.
@@ -67,6 +78,11 @@ type PlannerOptions struct {
 	// Waiting counts the runs in this node's memory that wait for their time or
 	// for their offer; nil: planning is never held back.
 	Waiting func() map[domain.TenantID]int
+	// Maintenance says which schedules and timers are not planned, because what is
+	// due waits for its end; nil: none.
+	Maintenance store.MaintenanceView
+	// Now is the database's clock; it is asked where there is Maintenance.
+	Now func() time.Time
 	// MaxWaiting and MaxWaitingAll bound them; 0 = the constants of that name.
 	MaxWaiting, MaxWaitingAll int
 	// Observe is called after each claim that found something; may be nil.
@@ -84,19 +100,24 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Latest == nil {
 		o.Latest = func() time.Time { return time.Time{} }
 	}
+	if o.Disabled == nil {
+		o.Disabled = func() []domain.TenantID { return nil }
+	}
 	if o.Waiting == nil {
 		o.Waiting = func() map[domain.TenantID]int { return nil }
 	}
 	p := &Planner{
-		waiting: o.Waiting, press: newPressure(o.MaxWaiting, o.MaxWaitingAll, o.Logger.With("component", "scheduler")),
-		store: o.Store, held: o.Held, refused: o.Refused, latest: o.Latest, newID: o.NewID, plan: o.Plan, out: o.Out,
+		waiting: o.Waiting, backpressure: newBackpressure(o.MaxWaiting, o.MaxWaitingAll, o.Logger.With("component", "scheduler")),
+		store: o.Store, timers: o.Timers, held: o.Held, refused: o.Refused, latest: o.Latest, newID: o.NewID, disabled: o.Disabled, plan: o.Plan, out: o.Out,
+		maintenance: o.Maintenance, now: o.Now,
 		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
 	}
 	p.done.Store(time.Now().UnixNano())
 	return p
 }
 
-// Nudge makes the planner look at once, because a trigger has changed.
+// Nudge makes the planner look at once, because a trigger has changed, or a timer
+// was set that is due soon.
 func (p *Planner) Nudge() {
 	select {
 	case p.nudge <- struct{}{}:
@@ -131,9 +152,9 @@ func (p *Planner) Run(ctx context.Context) {
 // pause waits until it is time to look again; false: ctx ended.
 func (p *Planner) pause(ctx context.Context, tick <-chan time.Time) bool {
 	for {
-		var ease <-chan time.Time
-		if p.press.holds() {
-			ease = time.After(easeEvery)
+		var resume <-chan time.Time
+		if p.backpressure.active() {
+			resume = time.After(resumeInterval)
 		}
 		select {
 		case <-ctx.Done():
@@ -142,8 +163,8 @@ func (p *Planner) pause(ctx context.Context, tick <-chan time.Time) bool {
 			return true
 		case <-p.nudge:
 			return true
-		case <-ease:
-			if p.press.look(p.waiting(), time.Now()) {
+		case <-resume:
+			if p.backpressure.update(p.waiting(), time.Now()) {
 				return true
 			}
 		}
@@ -152,7 +173,7 @@ func (p *Planner) pause(ctx context.Context, tick <-chan time.Time) bool {
 
 // HeldBack reports whether triggers were left where they are lately, because
 // too many runs wait in memory.
-func (p *Planner) HeldBack() bool { return p.press.episode.Load() != nil }
+func (p *Planner) HeldBack() bool { return p.backpressure.episode.Load() != nil }
 
 // Lag is how long ago a fire time may have passed that this node has not
 // planned: how long it has not come to an end with planning, less the time
@@ -162,37 +183,38 @@ func (p *Planner) Lag() time.Duration {
 }
 
 // Claim is one round of Run: it claims until nothing is due inside the horizon,
-// but for tenants whose runs crowd the memory: theirs stay triggers, and are
-// late in the database.
+// but for tenants whose runs fill the memory, and for what is under maintenance:
+// theirs stay triggers and timers, and are late in the database.
 func (p *Planner) Claim(ctx context.Context) error {
 	for ctx.Err() == nil {
 		held := p.held() // asked each time: trust may end while there is much to do
 		if len(held) == 0 {
 			return nil
 		}
-		began := time.Now()
-		p.press.look(p.waiting(), began)
-		if p.press.all {
+		p.backpressure.update(p.waiting(), time.Now())
+		if p.backpressure.all {
 			return nil
 		}
-		except := p.press.except()
-		claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-			Partitions: held, Except: except, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest,
-		})
-		if domain.Is(err, domain.CodeStaleTerm) {
-			p.refused()
-			return nil
-		}
+		except := p.backpressure.heldTenants()
+		idle, err := p.underMaintenance(ctx)
 		if err != nil {
 			return err
 		}
-		if claimed.Triggers > 0 {
-			p.observe(claimed.Triggers, len(claimed.Executions), time.Since(began))
+		if idle.All {
+			p.done.Store(time.Now().UnixNano())
+			return nil
 		}
-		p.out(runnable(claimed.Executions))
-		// A full batch means that there may be more; so does a trigger whose
-		// next fire time still lies inside the horizon.
-		if claimed.Triggers < claimLimit && claimed.NextFireAt.After(claimed.Now.Add(LookAhead)) {
+		without := slices.Concat(except, idle.Tenants)
+		moreTriggers, err := p.claimTriggers(ctx, held, without, idle.Executors)
+		moreTimers, timersErr := p.claimTimers(ctx, held, without) // whatever became of the triggers
+		if domain.Is(err, domain.CodeStaleTerm) || domain.Is(timersErr, domain.CodeStaleTerm) {
+			p.refused()
+			return nil
+		}
+		if err := errors.Join(err, timersErr); err != nil {
+			return err
+		}
+		if !moreTriggers && !moreTimers {
 			if len(except) == 0 {
 				p.done.Store(time.Now().UnixNano())
 			}
@@ -200,6 +222,41 @@ func (p *Planner) Claim(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (p *Planner) claimTriggers(ctx context.Context, held []domain.PartitionTerm, except []domain.TenantID, executors []domain.ExecutorID) (more bool, err error) {
+	began := time.Now()
+	claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
+		Partitions: held, Except: except, ExceptExecutors: executors, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest,
+	})
+	if err != nil {
+		return false, err
+	}
+	if claimed.Triggers > 0 {
+		p.observe(claimed.Triggers, len(claimed.Executions), time.Since(began))
+	}
+	p.out(runnable(claimed.Executions))
+	// A full batch means that there may be more; so does a trigger whose
+	// next fire time still lies inside the horizon.
+	return claimed.Triggers >= claimLimit || !claimed.NextFireAt.After(claimed.Now.Add(LookAhead)), nil
+}
+
+func (p *Planner) claimTimers(ctx context.Context, held []domain.PartitionTerm, except []domain.TenantID) (more bool, err error) {
+	if p.timers == nil {
+		return false, nil
+	}
+	began := time.Now()
+	claimed, err := p.timers.ClaimDueTimers(ctx, store.ClaimDueTimersParams{
+		Partitions: held, Except: slices.Concat(except, p.disabled()), Horizon: LookAhead, Limit: claimLimit, NewID: p.newID, Latest: p.latest,
+	})
+	if err != nil {
+		return false, err
+	}
+	if claimed.Timers > 0 {
+		p.observe(claimed.Timers, len(claimed.Executions), time.Since(began))
+	}
+	p.out(runnable(claimed.Executions))
+	return claimed.More, nil
 }
 
 // runnable are those that a timer of this node is to hold. One that jitter has
@@ -220,14 +277,15 @@ func runnable(all []domain.Execution) []domain.Execution {
 // PlanTrigger plans one locked trigger. It is pure, and runs inside the
 // transaction that claims or changes the trigger.
 func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
-	fires, crowds := firesPerClaim, p.press.crowds(t.TenantID)
-	if crowds {
+	fires, heldBack := firesPerClaim, p.backpressure.heldBack(t.TenantID)
+	if heldBack {
 		fires = 1 // what is late has many fire times, and memory little room
 	}
-	planned := p.plan(t.JobID, t.Revision, spec, t.NextFireAt, now, now.Add(LookAhead), fires)
+	paused := p.pausedOf(t, now)
+	planned := p.plan(t.JobID, t.Revision, paused.spec(spec), t.NextFireAt, now, now.Add(LookAhead), fires)
 	out := store.TriggerPlan{NextFireAt: planned.Next, LastFireAt: t.LastFireAt, Err: planned.Err}
 	for _, f := range planned.Fires {
-		out.Executions = append(out.Executions, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f, crowds))
+		out.Executions = append(out.Executions, paused.note(now, f, newExecution(domain.ExecutionID(p.newID()), now, t, spec, f, heldBack)))
 		out.LastFireAt = f.At
 	}
 	if planned.AwaitsFinish && len(out.Executions) > 0 {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -112,6 +113,51 @@ func TestClaimingGoesOnWhileSomethingIsDue(t *testing.T) {
 	require.NoError(t, p.Claim(t.Context()))
 	require.Equal(t, 3, source.calls)
 	require.Equal(t, []domain.Execution{due}, out, "missed ones do not go on")
+}
+
+// timerClaims is a store.DueTimers that answers as told.
+type timerClaims struct {
+	answers []store.ClaimedTimers
+	err     error
+	asked   []store.ClaimDueTimersParams
+}
+
+func (c *timerClaims) ClaimDueTimers(_ context.Context, p store.ClaimDueTimersParams) (store.ClaimedTimers, error) {
+	c.asked = append(c.asked, p)
+	if len(c.asked) > len(c.answers) {
+		return store.ClaimedTimers{}, c.err
+	}
+	return c.answers[len(c.asked)-1], nil
+}
+
+type brokenClaims struct{ store.Triggers }
+
+func (brokenClaims) ClaimDueTriggers(context.Context, store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
+	return store.ClaimedTriggers{}, errors.New("a trigger cannot be read")
+}
+
+// Timers are claimed beside the triggers, until none is due, and whatever becomes
+// of the triggers.
+func TestTimersAreClaimedBesideTriggers(t *testing.T) {
+	first, ended, second := domain.Execution{ID: 1, State: domain.Due}, domain.Execution{ID: 2, State: domain.Missed}, domain.Execution{ID: 3, State: domain.Due}
+	var out []domain.Execution
+	p := plannerWith(nil)
+	timers := &timerClaims{answers: []store.ClaimedTimers{{Timers: 2, More: true, Executions: []domain.Execution{first, ended}}, {Timers: 1, Executions: []domain.Execution{second}}}}
+	p.store, p.timers, p.out = &claims{}, timers, func(e []domain.Execution) { out = append(out, e...) }
+	require.NoError(t, p.Claim(t.Context()))
+	require.Equal(t, []domain.Execution{first, second}, out)
+	require.Len(t, timers.asked, 2)
+	require.Equal(t, []any{LookAhead, claimLimit, p.held()}, []any{timers.asked[0].Horizon, timers.asked[0].Limit, timers.asked[0].Partitions})
+
+	timers.asked, p.store = nil, brokenClaims{}
+	require.ErrorContains(t, p.Claim(t.Context()), "a trigger cannot be read")
+	require.Len(t, timers.asked, 1)
+
+	told := 0
+	p.refused = func() { told++ }
+	p.store, p.timers = &claims{}, &timerClaims{err: domain.Errorf(domain.CodeStaleTerm, "not held any more")}
+	require.NoError(t, p.Claim(t.Context()))
+	require.Equal(t, 1, told)
 }
 
 // A claim under terms that are over plans nothing, and whoever holds the leases

@@ -117,7 +117,7 @@ func (t *Timer) Run(ctx context.Context) {
 // until the next of it.
 func (t *Timer) Round() (wait time.Duration) {
 	due, wait := t.due()
-	for _, part := range apart(due) {
+	for _, part := range splitBursts(due) {
 		t.fire(part)
 	}
 	return wait
@@ -151,9 +151,9 @@ func (t *Timer) due() (due []*domain.Execution, wait time.Duration) {
 // those of tenants with fewer: to take ten thousand takes tens of milliseconds.
 const many = 200
 
-// apart divides what is due at once, so that one tenant's burst keeps nobody
+// splitBursts divides what is due at once, so that one tenant's burst keeps nobody
 // else's runs waiting (docs/adr/0017).
-func apart(due []*domain.Execution) (parts [][]*domain.Execution) {
+func splitBursts(due []*domain.Execution) (parts [][]*domain.Execution) {
 	if len(due) == 0 {
 		return nil
 	}

@@ -24,9 +24,16 @@ const KeySize = 32
 const (
 	// PurposeJobWebhook is a job's webhook signing key; the id is the job's.
 	PurposeJobWebhook = "job.webhook"
+	// PurposeCallbacks is what signs a tenant's callbacks; the id is the tenant's.
+	PurposeCallbacks = "tenant.callbacks"
 	// PurposeExecutorAuthority is the key that signs executors' certificates; the
 	// id is the authority's, the tenant is 0: it serves all.
 	PurposeExecutorAuthority = "executor.authority"
+	// PurposeConnection is what a connection logs in with; the id is the connection's.
+	PurposeConnection = "connection"
+	// PurposeAlertChannel is the address, key and token of an alert channel; the
+	// id is the channel's.
+	PurposeAlertChannel = "alert.channel"
 )
 
 // version is the first byte of a sealed value. Layout: version (1), first
@@ -78,6 +85,9 @@ func New(key []byte) (*Box, error) {
 // nodes have the same, and the database does not hold it.
 func (b *Box) ScriptKey() ed25519.PrivateKey { return b.scriptKey }
 
+// Fingerprint names the key without giving it away: 32 hex digits.
+func (b *Box) Fingerprint() string { return b.fingerprint }
+
 // Seal encrypts plain for one place: the object with this id in this tenant.
 func (b *Box) Seal(tenant domain.TenantID, purpose string, id int64, plain []byte) ([]byte, error) {
 	out := make([]byte, headerSize+nonceSize, headerSize+nonceSize+len(plain)+b.aead.Overhead())
@@ -118,16 +128,21 @@ type Values interface {
 	ClusterValue(ctx context.Context, key, initial string) (string, error)
 }
 
-// fingerprintKey is where the cluster keeps the fingerprint.
-const fingerprintKey = "sealing_key_fingerprint"
+// FingerprintValue is the cluster value that holds the fingerprint.
+const FingerprintValue = "sealing_key_fingerprint"
 
 // Claim makes sure that all nodes on this database use the same key: the first
 // one leaves the fingerprint, and another key is refused.
 func (b *Box) Claim(ctx context.Context, values Values) error {
-	known, err := values.ClusterValue(ctx, fingerprintKey, b.fingerprint)
+	known, err := values.ClusterValue(ctx, FingerprintValue, b.fingerprint)
 	if err != nil {
 		return fmt.Errorf("compare sealing key: %w", err)
 	}
+	return b.Fits(known)
+}
+
+// Fits refuses a key that is not the one with the known fingerprint.
+func (b *Box) Fits(known string) error {
 	if known != b.fingerprint {
 		return fmt.Errorf("this node's sealing key (fingerprint %s) is not the one that this database was set up with "+
 			"(fingerprint %s): copy sealing.key from the data directory of a working node, or name the right file "+

@@ -20,23 +20,37 @@ const EnvKey = "CARILLON_SEALING_KEY"
 // the file at path. A missing file is made with a random key and mode 0600; a
 // file that others may read is refused.
 func Load(key, path string) (*Box, error) {
-	if key != "" {
-		raw, err := ParseKey(key)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", EnvKey, err)
-		}
-		return New(raw)
-	}
-	raw, err := readKeyFile(path)
+	box, err := Read(key, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = createKeyFile(path); err == nil || errors.Is(err, fs.ErrExist) {
-			raw, err = readKeyFile(path)
+		if err := createKeyFile(path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("sealing key: %w", err)
 		}
+		return Read(key, path)
 	}
+	return box, err
+}
+
+// Read is Load that makes no key: fs.ErrNotExist when there is none.
+func Read(key, path string) (*Box, error) {
+	raw, err := ReadKey(key, path)
 	if err != nil {
-		return nil, fmt.Errorf("sealing key: %w", err)
+		return nil, err
 	}
 	return New(raw)
+}
+
+// ReadKey returns the key that Read makes a Box of.
+func ReadKey(key, path string) (raw []byte, err error) {
+	if key != "" {
+		if raw, err = ParseKey(key); err != nil {
+			err = fmt.Errorf("%s: %w", EnvKey, err)
+		}
+		return raw, err
+	}
+	if raw, err = readKeyFile(path); err != nil {
+		err = fmt.Errorf("sealing key: %w", err)
+	}
+	return raw, err
 }
 
 // ParseKey reads a key as text.
@@ -72,12 +86,19 @@ func readKeyFile(path string) ([]byte, error) {
 	return raw, nil
 }
 
+// NewKey returns a random key as text.
+func NewKey() (string, error) {
+	raw := make([]byte, KeySize)
+	_, err := rand.Read(raw)
+	return hex.EncodeToString(raw), err
+}
+
 // createKeyFile writes a random key. The file appears under its name only when
 // it is complete and on disk: a crash in between leaves no half key, and of
 // two processes that start at once one wins.
 func createKeyFile(path string) error {
-	raw := make([]byte, KeySize)
-	if _, err := rand.Read(raw); err != nil {
+	key, err := NewKey()
+	if err != nil {
 		return err
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".sealing-*") // mode 0600
@@ -85,7 +106,7 @@ func createKeyFile(path string) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(hex.EncodeToString(raw) + "\n")
+	_, err = tmp.WriteString(key + "\n")
 	if err == nil {
 		err = tmp.Sync()
 	}

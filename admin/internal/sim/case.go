@@ -17,6 +17,8 @@ type Case struct {
 	Only []string `json:"only,omitempty"`
 	// Shards: some of the jobs have shards.
 	Shards bool `json:"shards,omitempty"`
+	// Timers: an application sets timers.
+	Timers bool `json:"timers,omitempty"`
 	// Note says what it found.
 	Note string `json:"note,omitempty"`
 }
@@ -45,12 +47,13 @@ const (
 	faultDelete    = "delete"    // somebody deletes a job
 	faultLimit     = "limit"     // somebody sets a limit
 	faultStop      = "stop"      // an executor is asked to stop
+	faultMaintain  = "maintain"  // somebody switches maintenance on
 )
 
 var faultKinds = []string{
 	faultDelay, faultDrop, faultDuplicate, faultReorder, faultReset, faultCut, faultCommit, faultTx, faultSlow, faultDown,
 	faultClock, faultNode, faultFreeze, faultExecutor, faultJournal, faultHandler, faultCancel, faultPause, faultEdit, faultDelete, faultLimit,
-	faultStop,
+	faultStop, faultMaintain,
 }
 
 // faults decides what goes wrong. Every source of chance has a name and a

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -153,6 +154,7 @@ func (w *world) checkMove(before, after *domain.Execution) {
 	w.checkParent(before, after)
 	w.checkSlot(j, before, after)
 	w.checkPaused(j, before, after)
+	w.checkMaintenance(before, after)
 	w.checkLimits(before, after)
 	w.checkDelay(j, before, after)
 	w.noteFailure(before, after)
@@ -166,7 +168,8 @@ func (w *world) checkMisfire(j *jobRow, before, after *domain.Execution) {
 	}
 	ungranted := *after
 	ungranted.Attempt, ungranted.Stage = 0, domain.StageNone
-	if ungranted.Misfired(w.dbNow(), j.of(after)) {
+	waited := w.db.maintenances().Covers(domain.MaintenanceWait, tenant, executorID, after.FireAt) != nil
+	if !waited && ungranted.Misfired(w.dbNow(), j.of(after)) {
 		w.fail("misfire: execution %d of %s is granted beyond its misfire threshold", after.ID, after.FireAt.Format(time.TimeOnly))
 	}
 }
@@ -277,9 +280,11 @@ func (w *world) checkEnd() {
 		w.failUnfinished()
 	}
 	w.checkFires()
+	w.checkTimers()
 	w.checkAlerts()
 	w.checkDelays()
 	w.checkFamilies()
+	w.checkAttempts()
 	for _, id := range w.db.order {
 		e := w.db.find(id)
 		s := w.witness.starts[attemptKey{id, e.Fence}]
@@ -297,11 +302,32 @@ func (w *world) checkEnd() {
 	}
 }
 
+// checkAttempts: no two attempts of a run have one number.
+func (w *world) checkAttempts() {
+	archived := map[domain.ExecutionID][]domain.Attempt{}
+	for key, a := range w.db.attempts {
+		archived[key.id] = append(archived[key.id], *a)
+	}
+	for _, id := range w.db.order {
+		list := archived[id]
+		slices.SortFunc(list, func(a, b domain.Attempt) int { return cmp.Compare(a.Fence, b.Fence) })
+		list = w.db.find(id).Attempts(list)
+		for n := 1; n < len(list); n++ {
+			if a, b := &list[n-1], &list[n]; a.Number >= b.Number {
+				w.fail("execution %d has attempt %d with fence %d, and then attempt %d with fence %d", id, a.Number, a.Fence, b.Number, b.Fence)
+			}
+		}
+	}
+}
+
 func (w *world) failUnfinished() {
 	for _, id := range w.db.jobOrder {
 		if j := w.db.jobs[id]; !j.trigger.NextFireAt.Equal(domain.Never) {
 			w.fail("liveness: job %d still fires at %s", id, j.trigger.NextFireAt.Format(time.TimeOnly))
 		}
+	}
+	for _, t := range w.db.timers {
+		w.fail("liveness: timer %d of %s is pending", t.ID, t.FireAt.Format(time.TimeOnly))
 	}
 	for _, id := range w.db.living() {
 		e := w.db.find(id)
@@ -318,7 +344,7 @@ func (w *world) failUnfinished() {
 func (w *world) checkFires() {
 	rows := map[occurrence]int{}
 	for _, id := range w.db.order {
-		if e := w.db.find(id); !e.IsPart() {
+		if e := w.db.find(id); !e.IsPart() && e.Cause != domain.CauseTimer {
 			rows[occurrence{e.JobID, e.FireAt.UnixMilli(), ""}]++
 		}
 	}

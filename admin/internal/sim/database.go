@@ -28,10 +28,16 @@ type database struct {
 	order      []domain.ExecutionID // of insertion
 	alive      []domain.ExecutionID // those that may still move, and some that do not; by id
 	byFire     map[occurrence]domain.ExecutionID
+	timers     []domain.Timer       // pending ones
+	timersSet  []domain.Timer       // all but those that were replaced while they were pending
+	tookBack   []domain.ExecutionID // runs of timers that were moved, replaced or cancelled before they started
 	attempts   map[attemptKey]*domain.Attempt
 	alerts     map[string]bool // by key
 	alertOrder []string
 	limits     []*limitRow // executors' first
+	// maintenance, in order; caller is the node whose transaction it is.
+	maintenance []*maintenanceRow
+	caller      *nodeStore
 
 	instances map[domain.InstanceID]*domain.Instance
 	boots     map[string]domain.InstanceID
@@ -84,34 +90,39 @@ type nodeRow struct {
 
 // rules are broken on purpose by tests of the checks: a true one is not kept.
 type rules struct {
-	skipFence     bool // an older fence may finish
-	skipOfferEnd  bool // a grant counts after the offer has ended
-	grantEarly    bool // nodes grant before the execution's time, and that counts
-	keepSlot      bool // a finished run keeps its slot
-	skipTerm      bool // a claim needs no valid term
-	skipUnique    bool // a fire time may have two rows
-	skipSlot      bool // a slot is never full
-	ackUnstored   bool // a result is acknowledged before it is stored
-	retryLost     bool // what was lost is repeated, whoever forbade it
-	stopFree      bool // what a stop has interrupted goes on, whoever forbade it
-	skipLease     bool // nobody looks after leases of instances
-	skipTrigger   bool // a fire is passed over without a row
-	planTwice     bool // a trigger is not moved on at times
-	keepPlanned   bool // a pause, edit or delete leaves what was planned
-	startStopped  bool // what comes back from an instance is offered again, whatever became of its job
-	skipLimit     bool // a limit is never full
-	dropAlert     bool // some failures write no alert
-	standStill    bool // the end of a run does not set a fixed delay
-	believeAll    bool // nodes believe any leap of the clock
-	outlive       bool // executors do not stop what their lease has left
-	trustEnd      bool // executors take the end of a journal for whole, whatever became of the machine
-	takeLease     bool // a renewal may leave less of a lease than an earlier one promised
-	freeLingering bool // the slot is free although the handler still runs
-	dropShard     bool // the first shard is not made
-	endEarly      bool // a parent ends before its last part has
-	forgetParent  bool // the end of their parts does not move some parents
-	startOld      bool // executors start one-step offers however old they are
-	skipMisfire   bool // the misfire policy is not asked again
+	skipFence       bool // an older fence may finish
+	skipOfferEnd    bool // a grant counts after the offer has ended
+	grantEarly      bool // nodes grant before the execution's time, and that counts
+	keepSlot        bool // a finished run keeps its slot
+	skipTerm        bool // a claim needs no valid term
+	skipUnique      bool // a fire time may have two rows
+	skipSlot        bool // a slot is never full
+	ackUnstored     bool // a result is acknowledged before it is stored
+	retryLost       bool // what was lost is repeated, whoever forbade it
+	stopFree        bool // what a stop has interrupted goes on, whoever forbade it
+	skipLease       bool // nobody looks after leases of instances
+	skipTrigger     bool // a fire is passed over without a row
+	planTwice       bool // a trigger is not moved on at times
+	keepPlanned     bool // a pause, edit or delete leaves what was planned
+	startStopped    bool // what comes back from an instance is offered again, whatever became of its job
+	skipLimit       bool // a limit is never full
+	dropAlert       bool // some failures write no alert
+	standStill      bool // the end of a run does not set a fixed delay
+	believeAll      bool // nodes believe any leap of the clock
+	outlive         bool // executors do not stop what their lease has left
+	trustEnd        bool // executors take the end of a journal for whole, whatever became of the machine
+	takeLease       bool // a renewal may leave less of a lease than an earlier one promised
+	freeLingering   bool // the slot is free although the handler still runs
+	dropShard       bool // the first shard is not made
+	endEarly        bool // a parent ends before its last part has
+	forgetParent    bool // the end of their parts does not move some parents
+	startOld        bool // executors start one-step offers however old they are
+	skipMisfire     bool // the misfire policy is not asked again
+	keepTimer       bool // a timer that is claimed stays
+	dropTimer       bool // some timers are claimed without a run
+	dropMoved       bool // a pending timer that is moved is gone
+	skipMaintenance bool // nodes do not look at maintenance
+	keepMoved       bool // the run of a timer that is moved stays
 }
 
 func newDatabase(clock func() time.Time) *database {
@@ -165,13 +176,16 @@ func (d *database) create(e domain.Execution) (domain.Execution, bool) {
 func (d *database) claim(p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
 	now := d.clock()
 	out := store.ClaimedTriggers{Now: now, NextFireAt: domain.Never}
-	if err := believe(now, p.Latest); err != nil {
+	if err := checkClock(now, p.Latest); err != nil {
 		return out, err
 	}
 	var due []*jobRow
 	for _, id := range d.jobOrder {
 		j := d.jobs[id]
 		if !slices.ContainsFunc(p.Partitions, func(h domain.PartitionTerm) bool { return h.Partition == j.trigger.Partition }) {
+			continue
+		}
+		if slices.Contains(p.Except, j.trigger.TenantID) || slices.Contains(p.ExceptExecutors, j.trigger.Executor) {
 			continue
 		}
 		if j.trigger.NextFireAt.After(now.Add(p.Horizon)) {
@@ -260,8 +274,8 @@ func (d *database) living() []domain.ExecutionID {
 	return d.alive
 }
 
-// believe refuses to decide at a time that the caller does not believe.
-func believe(now time.Time, latest func() time.Time) error {
+// checkClock refuses to decide at a time that the caller does not believe.
+func checkClock(now time.Time, latest func() time.Time) error {
 	if latest != nil && now.After(latest()) {
 		return domain.Errorf(domain.CodeClockJump, "it is later than is believed")
 	}

@@ -54,7 +54,7 @@ func (n *node) joined(s *session) {
 	}
 	s.nodeUp, s.heard = true, n.w.now
 	n.sessions = append(n.sessions, s)
-	n.room(s, s.Free())
+	n.slotsFreed(s, s.Free())
 }
 
 // verdicts compares an inventory with the database. Without an answer
@@ -195,12 +195,12 @@ func (n *node) heartbeat(s *session, used int, reply func(ok bool, rest time.Dur
 		}
 	})
 	if s.Free() > 0 {
-		n.room(s, s.Free())
+		n.slotsFreed(s, s.Free())
 	}
 }
 
 // room is what the gateway tells of a session that has room for more.
-func (n *node) room(s *session, more int) { n.dispatch.Room(executorID, s.instance, more) }
+func (n *node) slotsFreed(s *session, more int) { n.dispatch.SlotsFreed(executorID, s.instance, more) }
 
 // answered takes answers to offers (as admin's sink).
 func (n *node) answered(s *session, list []*proto.Answer) {
@@ -227,7 +227,7 @@ func (n *node) answered(s *session, list []*proto.Answer) {
 	n.dispatch.Answered(out...)
 	n.lookAtGrants()
 	if freed > 0 {
-		n.room(s, freed)
+		n.slotsFreed(s, freed)
 	}
 }
 
@@ -262,6 +262,6 @@ func (n *node) results(s *session, list []*proto.Result) {
 	}
 	n.completer.Finished(out...)
 	if freed > 0 {
-		n.room(s, freed)
+		n.slotsFreed(s, freed)
 	}
 }

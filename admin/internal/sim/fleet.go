@@ -93,7 +93,7 @@ func (d *database) supersede(p store.SupersedeBootsParams) {
 // expire is ExpireInstances.
 func (d *database) expire(order []domain.InstanceID, latest func() time.Time) error {
 	now := d.clock()
-	if err := believe(now, latest); err != nil {
+	if err := checkClock(now, latest); err != nil {
 		return err
 	}
 	for _, id := range order {
@@ -196,10 +196,12 @@ func (d *database) stillDue(ids []domain.ExecutionID) map[domain.ExecutionID]int
 
 // listWaiting is ListWaiting.
 func (d *database) listWaiting(p store.ListWaitingParams) (out []domain.Execution) {
+	stopped := d.caller != nil && len(d.caller.maintained().stopped) > 0 // all is of one executor
 	now := d.clock()
 	for _, id := range d.living() {
 		e := d.find(id)
-		if (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason == domain.ReasonWaitInstance && e.WakeAt.After(now) &&
+		over := e.Reason == domain.ReasonMaintenance && !stopped
+		if (e.State == domain.Due || e.State == domain.RetryWait) && (e.Reason == domain.ReasonWaitInstance || over) && e.WakeAt.After(now) &&
 			slices.Contains(p.Partitions, e.Partition) && len(p.Unattended([]domain.ExecutionID{id})) > 0 {
 			out = append(out, *e)
 		}
@@ -213,7 +215,7 @@ func (d *database) planned(p store.ListPlannedParams) (out []domain.Execution) {
 	until := d.clock().Add(p.Horizon + domain.PickupGrace)
 	for _, id := range d.living() {
 		e := d.find(id)
-		planned := (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason != domain.ReasonWaitSlot && e.Reason != domain.ReasonWaitLimit
+		planned := (e.State == domain.Due || e.State == domain.RetryWait) && e.Reason != domain.ReasonWaitSlot && e.Reason != domain.ReasonWaitLimit && e.Reason != domain.ReasonMaintenance
 		offered := e.State == domain.Offered || e.State == domain.Running && e.Idempotent && e.StartedAt.IsZero()
 		offered = offered && slices.Contains(p.OfferedBy, e.Node)
 		if stopped := (run.JobStates{e.JobID: d.jobs[e.JobID].state}); e.State == domain.Running && !stopped.MayResend(e) {

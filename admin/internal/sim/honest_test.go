@@ -159,7 +159,20 @@ func (p *pair) step() string {
 	}
 	e, fence := p.some()
 	instance := oneOf(p.r, p.instances...)
-	switch p.r.IntN(13) {
+	switch p.r.IntN(14) {
+	case 13:
+		scope := oneOf(p.r, domain.MaintenanceScope{}, domain.MaintenanceScope{Tenant: p.Tenant}, domain.MaintenanceScope{Tenant: p.Tenant, Executor: p.Executor})
+		if p.r.IntN(2) == 0 {
+			_, _ = p.S.EndMaintenance(ctx, scope, "") // there may be none
+			p.db.endMaintenance(scope)
+			return "end maintenance"
+		}
+		m := domain.Maintenance{MaintenanceScope: scope, Mode: oneOf(p.r, domain.MaintenanceWait, domain.MaintenanceSkip, domain.MaintenanceContinue), EndsAt: time.Now().UTC().Truncate(time.Second).Add(time.Duration(2+p.r.IntN(9)) * time.Second)}
+		_, err := p.S.StartMaintenance(ctx, m)
+		require.NoError(t, err)
+		p.made = append(p.made, 0)
+		p.db.startMaintenance(m, 0)
+		return "start maintenance"
 	case 0, 1, 2:
 		if p.db.jobs[e.JobID].of(&e).Sharding.On() {
 			s := []store.Spread{{Tenant: p.Tenant, ID: e.ID}}

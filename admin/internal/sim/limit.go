@@ -116,7 +116,7 @@ func (d *database) admitUnder(now time.Time, key domain.LimitKey) (woken []domai
 			}
 		}
 	}
-	l.Queue = slices.Clone(row.queue[:min(len(row.queue), int(min(l.Room(), run.AdmitBatch)))])
+	l.Queue = slices.Clone(row.queue[:min(len(row.queue), int(min(l.Free(), run.AdmitBatch)))])
 	var ids []domain.ExecutionID
 	for _, p := range l.Queue {
 		l.Waiting[p.ID] = p

@@ -169,7 +169,7 @@ func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
 func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 	now := d.clock()
 	out := store.Swept{Now: now}
-	if err := believe(now, p.Latest); err != nil {
+	if err := checkClock(now, p.Latest); err != nil {
 		return out, err
 	}
 	var in [domain.Partitions]bool
@@ -181,7 +181,8 @@ func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 		e := d.find(id)
 		if in[e.Partition] && !e.WakeAt.IsZero() && !e.WakeAt.After(now) &&
 			(e.Reason == domain.ReasonWaitInstance || !e.WakeAt.After(now.Add(-p.Overdue))) &&
-			(p.Unattended == nil || len(p.Unattended([]domain.ExecutionID{e.ID})) > 0) {
+			(p.Unattended == nil || len(p.Unattended([]domain.ExecutionID{e.ID})) > 0) &&
+			(p.Reported == nil || !slices.Contains(p.Reported([]domain.ExecutionID{e.ID}), store.ReportedRun{Tenant: e.TenantID, Executor: e.Executor, ID: e.ID})) {
 			found = append(found, e)
 		}
 	}

@@ -38,15 +38,20 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"no run sets a fixed delay":          {rules{standStill: true}, "fixed delay", false, 40, 0},
 		"nodes believe any leap":             {rules{believeAll: true}, "F24", false, 80, 0},
 		"a shard is not made":                {rules{dropShard: true}, "family", true, 20, 0},
+		"a timer stays when it is claimed":   {rules{keepTimer: true}, "liveness", false, 20, 0},
+		"a timer is claimed without a run":   {rules{dropTimer: true}, "P1, P2", false, 20, 0},
+		"a timer that is moved is gone":      {rules{dropMoved: true}, "P1, P2", false, 20, 0},
+		"a moved timer's run stays":          {rules{keepMoved: true}, "P11", false, 20, 0},
 		"a parent ends before its parts":     {rules{endEarly: true}, "family", true, 20, 0},
 		"offers start however old":           {rules{startOld: true}, "P4", false, 60, 80},
 		"runs start however late":            {rules{skipMisfire: true}, "misfire", false, 20, 0},
+		"maintenance is not looked at":       {rules{skipMaintenance: true}, "maintenance", false, 40, 0},
 		"parents are forgotten":              {rules{forgetParent: true}, "liveness", true, 20, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := c.from; seed < c.from+c.seeds; seed++ {
-				o, err := runWith(Case{Seed: seed, Shards: c.shards}, c.broken)
+				o, err := runWith(Case{Seed: seed, Shards: c.shards, Timers: c.broken.keepTimer || c.broken.dropTimer || c.broken.dropMoved || c.broken.keepMoved}, c.broken)
 				require.NoError(t, err)
 				if len(o.Broken) == 0 {
 					continue

@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -93,9 +94,13 @@ func (n *node) build() {
 	})
 	table := new(runtable.Table)
 	n.timer = scheduler.NewTimer(table, n.clock.Now, scheduler.Lead, func(due []*domain.Execution) { n.dispatch.Fire(due) })
+	var timers store.DueTimers
+	if n.w.timed { // other cases stay as they are, event by event
+		timers = n.store
+	}
 	n.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: n.store, Held: n.partitions, Refused: func() { n.leaseEvent(lease.Refused{}) }, Latest: n.clock.Latest,
-		NewID: n.w.newID, Plan: n.w.plans.Plan, Out: func(e []domain.Execution) { later(e...) }, Logger: log,
+		Store: n.store, Timers: timers, Held: n.partitions, Refused: func() { n.leaseEvent(lease.Refused{}) }, Latest: n.clock.Latest,
+		NewID: n.w.newID, Plan: n.w.plans.Plan, Maintenance: n.store, Now: n.clock.Now, Out: func(e []domain.Execution) { later(e...) }, Logger: log,
 	})
 	n.completer = completer.New(completer.Options{
 		Store: n.store, Later: later, Logger: log, Ended: func(list []domain.Execution) { n.dispatch.Freed(list) },
@@ -115,10 +120,7 @@ func (n *node) build() {
 	n.sweeper = maintenance.New(maintenance.Options{
 		Store: n.store, Held: n.partitions, Latest: n.clock.Latest, Later: later, Cancel: n.dispatch.SendCancel,
 		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
-		Ownerless: n.leases.Ownerless,
-		Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
-			return n.completer.Unattended(n.dispatch.Unattended(ids))
-		},
+		Ownerless: n.leases.Ownerless, Unattended: n.dispatch.Unattended, Reported: n.completer.Reported,
 		Chores: []maintenance.Chore{{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: n.dispatch.LookAfterWaiting}},
 	})
 	n.queues = append(n.dispatch.Queues(), n.completer.Results())

@@ -17,13 +17,19 @@ type nodeStore struct {
 	store.Engine
 	n     *node
 	known limitsKnown
+	// maintenance is what the node has read of it.
+	maintenance maintenanceKnown
 }
 
 // ask is one transaction whose answer is a value.
 func ask[T any](n *node, name string, limit time.Duration, do func(d *database) (T, error)) (T, error) {
 	var out, none T
 	var refused error
-	err := n.call(name, limit, func() { out, refused = do(n.w.db) })
+	err := n.call(name, limit, func() {
+		n.w.db.caller = n.store
+		out, refused = do(n.w.db)
+		n.w.db.caller = nil
+	})
 	if err == nil {
 		err = refused
 	}

@@ -29,6 +29,8 @@ func (w *world) operate(n *node, kind string, long time.Duration, what int) {
 		n.edit(j)
 	case faultLimit:
 		w.setLimit(n, what)
+	case faultMaintain:
+		w.maintain(n, long, what)
 	case faultCancel:
 		n.cancel(what)
 	}

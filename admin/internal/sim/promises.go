@@ -131,7 +131,11 @@ func (w *world) noteFailure(before, after *domain.Execution) {
 	if after.MissedUntold() && (before == nil || before.State != after.State) {
 		w.failures = append(w.failures, alertKey(domain.AlertRunMissed, after))
 	}
-	if kind := failureAlerts[after.State]; kind != "" && before != nil && before.State != after.State && !after.IsPart() {
+	kind := failureAlerts[after.State]
+	if after.State == domain.Succeeded && wishOf(after.JobID) != domain.SuccessUnwanted {
+		kind = domain.AlertRunSucceeded
+	}
+	if kind != "" && before != nil && before.State != after.State && !after.IsPart() {
 		w.failures = append(w.failures, alertKey(kind, after))
 	}
 }

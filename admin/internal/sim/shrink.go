@@ -9,14 +9,14 @@ import (
 // out in halves, quarters and so on, and at last one by one. fails says whether
 // a case still fails, and what it injected; budget bounds how often it is asked.
 func Shrink(c Case, injected []string, budget int, fails func(Case) (bool, []string)) Case {
-	best := Case{Seed: c.Seed, Shards: c.Shards, Only: slices.Clone(injected), Note: c.Note}
+	best := Case{Seed: c.Seed, Shards: c.Shards, Timers: c.Timers, Only: slices.Clone(injected), Note: c.Note}
 	if ok, _ := fails(best); !ok {
 		return c // its faults alone do not make it: it stays whole
 	}
 	for size := max(len(best.Only)/2, 1); size >= 1 && budget > 0; {
 		smaller := false
 		for at := 0; at < len(best.Only) && budget > 0; {
-			try := Case{Seed: c.Seed, Shards: c.Shards, Note: c.Note}
+			try := Case{Seed: c.Seed, Shards: c.Shards, Timers: c.Timers, Note: c.Note}
 			try.Only = slices.Delete(slices.Clone(best.Only), at, min(at+size, len(best.Only)))
 			budget--
 			if ok, left := fails(try); ok {

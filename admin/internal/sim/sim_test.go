@@ -35,7 +35,7 @@ func TestSwarm(t *testing.T) {
 				if seed >= *seedFlag+*seedsFlag && time.Since(began) >= *forFlag {
 					return
 				}
-				c := Case{Seed: seed, Shards: seed%2 == 1}
+				c := Case{Seed: seed, Shards: seed%2 == 1, Timers: seed%4 > 1}
 				o, err := Run(c)
 				if err != nil {
 					t.Error(err)

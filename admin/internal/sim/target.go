@@ -20,11 +20,11 @@ func (s *session) Traits() dispatch.Traits        { return dispatch.Traits{Name:
 func (s *session) Load() dispatch.Load {
 	return dispatch.Load{Slots: 1000 * s.room.Occupied() / s.ex.slots}
 }
-func (s *session) Closed() bool  { return !s.nodeUp }
-func (s *session) Unacked(int)   {}
-func (s *session) Spare() int    { return math.MaxInt32 }
-func (s *session) Crowded() bool { return false }
-func (s *session) Free() int     { return s.room.Free() }
+func (s *session) Closed() bool        { return !s.nodeUp }
+func (s *session) Unacked(int)         {}
+func (s *session) Spare() int          { return math.MaxInt32 }
+func (s *session) SendQueueFull() bool { return false }
+func (s *session) Free() int           { return s.room.Free() }
 
 // taken is how many slots its attempts in flight have.
 func (s *session) taken() (n int) {

@@ -168,7 +168,7 @@ func (b *transaction) loadLimits(known *limitsKnown, ids []domain.ExecutionID) {
 				l.Waiting[p.ID] = p
 			}
 		}
-		l.Queue = slices.Clone(row.queue[:min(len(row.queue), int(min(l.Room()+int64(len(list)), maxQueueRead)))])
+		l.Queue = slices.Clone(row.queue[:min(len(row.queue), int(min(l.Free()+int64(len(list)), maxQueueRead)))])
 		b.Limits[key] = l
 	}
 }

@@ -45,6 +45,7 @@ type world struct {
 	work     time.Duration                // how long every handler takes; 0: by chance
 	cuts     map[string]time.Duration
 	lastID   int64
+	timed    bool // there are timers
 
 	instanceOrder []domain.InstanceID
 	claimer       *node
@@ -59,6 +60,9 @@ func newWorld(c Case, broken rules) (*world, error) {
 	}
 	r := w.faults.chance("world")
 	w.makeJobs(r, c.Shards)
+	if c.Timers {
+		w.makeTimers(w.faults.chance("timers"))
+	}
 	for what := range r.IntN(3) {
 		key, maximum := limitOf(r, what)
 		w.db.setLimit(key, maximum)
@@ -157,8 +161,8 @@ func (w *world) makeJobs(r *rand.Rand, shards bool) {
 
 // planFaults spreads those that are no matter of a message or a statement.
 func (w *world) planFaults() {
-	for _, kind := range []string{faultCut, faultDown, faultClock, faultNode, faultFreeze, faultExecutor, faultCancel, faultPause, faultEdit, faultDelete, faultLimit, faultStop} {
-		if kind == faultStop && !w.faults.mayPlan(kind) {
+	for _, kind := range []string{faultCut, faultDown, faultClock, faultNode, faultFreeze, faultExecutor, faultCancel, faultPause, faultEdit, faultDelete, faultLimit, faultStop, faultMaintain} {
+		if (kind == faultStop || kind == faultMaintain) && !w.faults.mayPlan(kind) {
 			continue // cases that are older than it stay as they are, event by event
 		}
 		r := w.faults.chance("plan " + kind)
@@ -315,7 +319,7 @@ func (w *world) idle() bool {
 			return false
 		}
 	}
-	if len(w.db.living()) > 0 {
+	if len(w.db.living()) > 0 || len(w.db.timers) > 0 {
 		return false
 	}
 	for _, e := range w.execs {

@@ -13,11 +13,25 @@ type Accounts interface {
 	FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
 	FindTenantByName(ctx context.Context, name string) (domain.Tenant, error)
 	ListTenants(ctx context.Context) ([]domain.Tenant, error)
+	// RenameTenant: CodeConflict: the name is taken. CodeRevisionMismatch: it is at
+	// another version than ifVersion (0 = any).
+	RenameTenant(ctx context.Context, id domain.TenantID, ifVersion int64, name string) (domain.Tenant, error)
+	// SetTenantState disables and enables a tenant, deletes one that is disabled, and
+	// restores a deleted one to disabled. CodeConflict: not from its state, or it is too
+	// late to restore it.
+	SetTenantState(ctx context.Context, p SetTenantStateParams) (domain.Tenant, error)
 
 	// CreateFirstUser creates user, its tenant and the membership only if
 	// there is no user at all; created tells whether it did. Several nodes may
 	// call it at once; one of them creates.
 	CreateFirstUser(ctx context.Context, t domain.Tenant, u domain.User, role domain.Role) (created bool, err error)
+	// Provision makes what is declared and missing, in one transaction, and changes
+	// and deletes nothing that is there: a tenant, an executor and an account are
+	// known by name, keys and tokens by their hash, also when they were revoked. It
+	// counts for no quota: those bound what tenants add themselves. Several nodes
+	// may call it at once. The steps are in the order of what was declared, those of
+	// users last.
+	Provision(ctx context.Context, p ProvisionParams) ([]ProvisionStep, error)
 	CreateUser(ctx context.Context, u domain.User, m domain.Membership) error // CodeConflict: the name is taken
 	FindUser(ctx context.Context, id domain.UserID) (domain.User, error)
 	FindUserByName(ctx context.Context, username string) (domain.User, error)
@@ -60,16 +74,29 @@ type Accounts interface {
 	UseJoinTokens(ctx context.Context, list []JoinTokenUse) ([]UsedJoinToken, error)
 }
 
+type SetTenantStateParams struct {
+	ID        domain.TenantID
+	IfVersion int64 // 0 = any
+	State     domain.TenantState
+	Note      string // why it is disabled
+	// Grace is how long a deleted tenant can be restored. 0: not at all, and its secrets
+	// go with the answer.
+	Grace time.Duration
+}
+
 // JoinTokenUse is a boot that shows a join token.
 type JoinTokenUse struct {
 	Hash   [32]byte
 	BootID string
+	// Executor is the name that the boot comes by.
+	Executor string
 }
 
 // UsedJoinToken is the answer to one use.
 type UsedJoinToken struct {
 	Token domain.JoinToken
-	// Executor is the name of the token's; empty: it does not exist any more.
+	// Executor is the name of the token's, or the one that the boot comes by, if the
+	// executor had it before; empty: it does not exist any more.
 	Executor string
 	// Err has CodeUnauthenticated: unknown, revoked or used up; or
 	// CodeTokenExpired.

@@ -33,9 +33,12 @@ type Engine interface {
 	History
 	Partitions
 	Triggers
+	DueTimers
+	TimerPages
 	Specs
 	Executions
 	Admission
+	MaintenanceView
 	Instances
 	Progress
 	LogAppender
@@ -53,14 +56,26 @@ type Console interface {
 	Jobs
 	Calendars
 	Scripts
+	Cells
+	Connections
+	AlertRules
 	Backfills
+	Timers
+	TimerEdits
+	TimerLists
+	Statistics
+	TimerCancellations
 	Runs
 	Limits
+	Maintenance
 	Quotas
 	Logs
 	Alerts
+	AlertChannels
 	Ledger
 	Retention
+	RetentionRules
+	RunPurges
 	Cluster
 }
 

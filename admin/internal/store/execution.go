@@ -31,12 +31,12 @@ type Executions interface {
 	// others, and those that do not exist, are to be dropped. The answers are in
 	// the order of the list: one that cannot be settled keeps no other one out.
 	SettleInventories(ctx context.Context, list []SettleInventoryParams) []SettledInventory
-	// EndUnheld ends what the database calls running on an instance, and which
-	// the instance does not have, where the end may have been lost with commits
-	// (arrow 8): attempts that were offered before an operator accepted such a
-	// database. Nothing happens when nobody ever did, or when the inventory may
+	// EndOrphans ends attempts that the database calls running on an instance,
+	// and which the instance does not have, where the end may have been lost with
+	// commits (arrow 8): those that were offered before an operator accepted such
+	// a database. Nothing happens when nobody ever did, or when the inventory may
 	// be older than that.
-	EndUnheld(ctx context.Context, p EndUnheldParams) (EndedUnheld, error)
+	EndOrphans(ctx context.Context, p EndOrphansParams) (EndedOrphans, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)
 	// SetAside ends executions as failed that cannot be read, decided or sent,
@@ -51,8 +51,9 @@ type Executions interface {
 	// StillDue returns those of the executions that wait to be offered, with their
 	// fences.
 	StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error)
-	// ListWaiting returns executions that wait for an instance and that nobody
-	// has to look at yet, those first whose wait ends soonest.
+	// ListWaiting returns executions that wait for an instance, or for the end of a
+	// maintenance that is over, and that nobody has to look at yet, those first whose
+	// wait ends soonest.
 	ListWaiting(ctx context.Context, p ListWaitingParams) ([]domain.Execution, error)
 	// ListWaitingJobs returns the jobs with living runs of an executor, by job;
 	// where there are very many runs, of some of them.
@@ -264,8 +265,20 @@ type SweepParams struct {
 	// returns the rest in its order; nil: nothing waits. It is called for some
 	// hundred runs at a time, without a lock or a transaction.
 	Unattended func([]domain.ExecutionID) []domain.ExecutionID
+	// Reported names those runs of which a result waits in the caller's memory, by
+	// who reported it; nil: there are none. A run is left alone for a result of its
+	// own executor only: a session may report any id. It is called like Unattended.
+	Reported func([]domain.ExecutionID) []ReportedRun
 	// Latest: see ClaimDueTriggersParams.
 	Latest func() time.Time
+}
+
+// ReportedRun is a run by the executor that sent a result of it, which need not be
+// the run's.
+type ReportedRun struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+	ID       domain.ExecutionID
 }
 
 type Swept struct {

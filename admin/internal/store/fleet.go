@@ -47,25 +47,110 @@ type Instances interface {
 	// database knows: offered to it, running there, or lingering. Their phases
 	// do not matter.
 	ListHeld(ctx context.Context, tenant domain.TenantID, instance domain.InstanceID, attempts []domain.Held) ([]domain.Held, error)
+	// ListDrained returns the instances, of all tenants, that are to take nothing new
+	// because somebody wants it.
+	ListDrained(ctx context.Context) ([]domain.InstanceID, error)
 	// CountOnline returns the number of instances with a live lease.
 	CountOnline(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 }
 
 // Executors keeps executors and their handler catalogue, and lists their instances.
 type Executors interface {
-	CreateExecutor(ctx context.Context, e domain.Executor) error // CodeConflict: the name is taken
+	// CreateExecutor: CodeConflict: the name is taken. CodeInvalid: it is that of the
+	// built-in one, which SetScriptPolicy makes.
+	CreateExecutor(ctx context.Context, e domain.Executor) error
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
 	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
 	ListExecutors(ctx context.Context, p ListExecutorsParams) ([]ExecutorSummary, error)
+	// UpdateExecutor changes name and description and adds one to the version. A
+	// former name stays an alias, by which FindExecutorByName and join tokens know the
+	// executor too, and API keys that are bound to it are bound to both. CodeConflict:
+	// the name is taken or another one's alias, there are domain.MaxExecutorAliases, or
+	// it is the built-in one. CodeRevisionMismatch: it is at another version.
+	UpdateExecutor(ctx context.Context, p UpdateExecutorParams) (domain.Executor, error)
+	// SetExecutorState disables or enables an executor; its jobs follow (ListJobsToHold).
+	SetExecutorState(ctx context.Context, p SetExecutorStateParams) (domain.Executor, error)
+	// ListDisabled lists disabled executors and tenants.
+	ListDisabled(ctx context.Context) (Disabled, error)
+	// ListJobsToHold lists enabled jobs of what is disabled, which are to be paused, and
+	// jobs that were paused so and whose executor or tenant is enabled again; a limited
+	// number of each (SetJobStateParams.Hold and Release).
+	ListJobsToHold(ctx context.Context, limit int) (hold, release []HeldJob, err error)
+	// ListBusyBoots tells which of the boots have a living instance that runs something.
+	ListBusyBoots(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, boots []string) (map[string]bool, error)
+	ListExecutorAliases(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) ([]string, error)
+	// DeleteExecutorAlias frees a former name.
+	DeleteExecutorAlias(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID, name string) error
+	// ExecutorUse counts what an executor has.
+	ExecutorUse(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (ExecutorUse, error)
+	// DeleteExecutor deletes an executor that has no job, with its tokens, aliases,
+	// denials, handlers, builds and proposals. CodeInUse: it has jobs, or instances that
+	// are not to end. Its name is free then, and its row goes when no job and no run
+	// names it (Retention).
+	DeleteExecutor(ctx context.Context, p DeleteExecutorParams) error
 
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)
+	// DrainInstance lets a process take nothing new, from a second later on, until it
+	// is undone or the process ends; what it runs goes on. CodeConflict: it has gone.
+	DrainInstance(ctx context.Context, p DrainInstanceParams) (domain.Instance, error)
 	// CountHeard returns the number of instances that are not domain.Silent: of
 	// those that CountOnline counts, the ones that people are told are online.
 	CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
 	ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error)
 	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
 }
+
+type SetExecutorStateParams struct {
+	Tenant    domain.TenantID
+	ID        domain.ExecutorID
+	IfVersion int64 // 0 = any
+	State     domain.ExecutorState
+	Note      string // why it is disabled
+}
+
+// Disabled is what takes nothing now.
+type Disabled struct {
+	Tenants   map[domain.TenantID]bool
+	Executors map[domain.ExecutorID]bool
+	// NotHere are those of Tenants that are moving, or have moved to another cell.
+	NotHere map[domain.TenantID]TenantPlace
+}
+
+// TenantPlace is where a tenant is.
+type TenantPlace struct {
+	State domain.TenantState
+	Cell  domain.Cell
+}
+
+// HeldJob is a job that was disabled, or is enabled again, with its executor or tenant
+// (By).
+type HeldJob struct {
+	Tenant domain.TenantID
+	ID     domain.JobID
+	By     int64
+	Note   string
+}
+
+type UpdateExecutorParams struct {
+	Tenant            domain.TenantID
+	ID                domain.ExecutorID
+	IfVersion         int64   // 0 = any
+	Name, Description *string // nil = as it is
+}
+
+type DeleteExecutorParams struct {
+	Tenant    domain.TenantID
+	ID        domain.ExecutorID
+	IfVersion int64 // 0 = any
+	// EndInstances takes connected instances along: what they run is lost.
+	EndInstances bool
+}
+
+// ExecutorUse is what an executor has: jobs of people and of code, jobs that hold the
+// calls, callbacks and timers of its handlers, pending timers, and instances that have
+// not gone.
+type ExecutorUse struct{ Jobs, HandlerJobs, Timers, Instances int64 }
 
 type ListExecutorsParams struct {
 	Tenant domain.TenantID
@@ -141,6 +226,13 @@ func (p SupersedeBootsParams) GraceOf(e domain.ExecutionID) time.Duration {
 		return 0
 	}
 	return p.Grace
+}
+
+type DrainInstanceParams struct {
+	Tenant domain.TenantID
+	ID     domain.InstanceID
+	By     string
+	Undo   bool
 }
 
 type ListInstancesParams struct {

@@ -29,8 +29,8 @@ type SettledInventory struct {
 	Err   error // CodeUnavailable, CodeRolledBack and the like
 }
 
-// EndUnheldParams is an inventory that leaves nothing out.
-type EndUnheldParams struct {
+// EndOrphansParams is an inventory that leaves nothing out.
+type EndOrphansParams struct {
 	Tenant   domain.TenantID
 	Executor domain.ExecutorID
 	Instance domain.InstanceID
@@ -40,8 +40,8 @@ type EndUnheldParams struct {
 	Has          []domain.Held // phases do not matter
 }
 
-// EndedUnheld is what EndUnheld has moved.
-type EndedUnheld struct {
+// EndedOrphans is what EndOrphans has moved.
+type EndedOrphans struct {
 	Ended []domain.Execution // lost, cancelled, to be retried, or lingering no more
 	Woken []domain.Execution // by the slots that became free
 }

@@ -34,15 +34,43 @@ type Jobs interface {
 	// fires planned ahead and end scheduled runs that wait as Missed; deleting
 	// also cancels waiting retries. Running attempts are left alone. After it
 	// returns no run of the job's schedule is offered any more.
+	// CodeExecutorDisabled: the job's executor is disabled, and it cannot be resumed.
 	SetJobState(ctx context.Context, p SetJobStateParams) (JobView, error)
 
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (JobView, error)
 	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (JobView, error)
 	ListJobs(ctx context.Context, p ListJobsParams) ([]JobView, error)
 	ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) ([]Revision, error)
+	// ListJobChanges says what became of a job, newest first: its events, of which
+	// the newest thousand are kept, and its edits.
+	ListJobChanges(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) ([]JobChange, error)
 	CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error)
 	// ListNextFires returns the triggers that fire next.
 	ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) ([]JobView, error)
+	// ListOverdue returns fire times that passed longer ago than that and of which no
+	// attempt has started, those that are planned first, each from the oldest; more:
+	// there are others. Timers and parts of runs are left out.
+	ListOverdue(ctx context.Context, p ListOverdueParams) (list []Overdue, more bool, err error)
+}
+
+type ListOverdueParams struct {
+	Tenant domain.TenantID
+	By     time.Duration
+	Limit  int
+}
+
+// Overdue is a fire time that has passed, and nothing has started.
+type Overdue struct {
+	Job          domain.JobID
+	JobName      string
+	Executor     domain.ExecutorID
+	ExecutorName string
+	FireAt       time.Time
+	// By is how long ago it was, by the database's clock.
+	By time.Duration
+	// Run is its run, and Reason why that waits; 0: it is not even planned.
+	Run    domain.ExecutionID
+	Reason domain.Reason
 }
 
 // NewJob is a job to create.
@@ -64,7 +92,12 @@ type JobView struct {
 	// AwaitsRun is the run whose end sets NextFireAt (a fixed delay); 0 = none.
 	AwaitsRun domain.ExecutionID
 	LastRun   *LastRun
+	// Recent are the newest runs, at most RecentRuns, the newest first.
+	Recent []LastRun
 }
+
+// RecentRuns is how many runs are known with a job.
+const RecentRuns = 10
 
 type LastRun struct {
 	ID         domain.ExecutionID
@@ -97,6 +130,10 @@ type SetJobStateParams struct {
 	State  domain.JobState
 	Note   string
 	By     string
+	// Hold pauses the job if it is enabled, and marks it with the executor or tenant that
+	// was disabled. Release resumes the job if it is still marked with this one. Any other
+	// change takes the mark away. 0: people's wishes.
+	Hold, Release int64
 	// Declared replaces the job's, unless nil.
 	Declared *domain.Declared
 	Next     NextFireFunc // needed for JobEnabled
@@ -135,6 +172,44 @@ type JobCursor struct {
 	Name string
 	At   time.Time
 	ID   domain.JobID // 0 = from the start
+}
+
+// JobDeed is what somebody did to a job.
+type JobDeed string
+
+const (
+	JobCreated JobDeed = "created"
+	JobEdited  JobDeed = "edited" // a new revision
+	JobPaused  JobDeed = "paused"
+	JobResumed JobDeed = "resumed"
+	JobNoted   JobDeed = "note_changed" // it was paused, and stays so
+	JobRemoved JobDeed = "deleted"
+)
+
+// JobEventOf names the change into a state; same: from that very state.
+func JobEventOf(state domain.JobState, same bool) JobDeed {
+	switch {
+	case same:
+		return JobNoted
+	case state == domain.JobPaused:
+		return JobPaused
+	case state == domain.JobDeleted:
+		return JobRemoved
+	default:
+		return JobResumed
+	}
+}
+
+// JobChange is that somebody did something to a job.
+type JobChange struct {
+	What JobDeed
+	// State is what the job was from then on; 0 with an edit, which leaves it.
+	State domain.JobState
+	At    time.Time
+	By    string
+	Note  string // why, in the words of who did it
+	// Revision is the one that was made; 0 = none.
+	Revision int64
 }
 
 type Revision struct {

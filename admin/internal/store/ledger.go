@@ -39,9 +39,12 @@ type LedgerJob struct {
 	NextFireAt time.Time
 	Revisions  []Revision
 	Events     []JobEvent
+	// RunsFrom: runs of fire times before it may have been deleted before their age
+	// (RetentionView); zero: none have.
+	RunsFrom time.Time
 }
 
-// JobEvent is a change of a job's state.
+// JobEvent is a change of a job's state, or of the note on it.
 type JobEvent struct {
 	State domain.JobState
 	At    time.Time

@@ -19,6 +19,7 @@ type Runs interface {
 	// ListSlotHolders returns the runs that hold a job's slot now, the first 20:
 	// those on an instance, and those that linger.
 	ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) ([]ExecutionView, error)
+	// ListAttempts lists those that have begun, as far as is known, each number once.
 	ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.Attempt, error)
 	// FindChoice returns what rows tell of the choice of an instance for a run.
 	FindChoice(ctx context.Context, p FindChoiceParams) (domain.Choice, error)

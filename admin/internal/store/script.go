@@ -34,10 +34,25 @@ type Scripts interface {
 	// FindScriptPolicy returns what counts; the zero policy when nobody has
 	// decided yet.
 	FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (domain.ScriptPolicy, error)
-	// SetScriptPolicy keeps the one before.
+	// SetScriptPolicy keeps the one before. Without Callbacks, or their Secret, these
+	// stay as they are; with the first hosts that may be called the tenant gets its
+	// built-in executor.
 	SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (domain.ScriptPolicy, error)
 	// ListScriptPolicies lists the newest first.
 	ListScriptPolicies(ctx context.Context, tenant domain.TenantID, limit int) ([]domain.ScriptPolicy, error)
+	// FindCallbackSecret returns the sealed secret that signs the tenant's callbacks.
+	// CodeNotFound: none was made yet.
+	FindCallbackSecret(ctx context.Context, tenant domain.TenantID) ([]byte, error)
+	// ListBuiltIn returns the built-in executors of all tenants, with what counts
+	// for them.
+	ListBuiltIn(ctx context.Context) ([]BuiltIn, error)
+}
+
+// BuiltIn is a tenant's executor whose instances are the admin nodes.
+type BuiltIn struct {
+	Tenant    domain.TenantID
+	Executor  domain.ExecutorID
+	Callbacks *domain.CallbackPolicy // nil: nothing may be called any more
 }
 
 // SignFunc signs a revision's digest.

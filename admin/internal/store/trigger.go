@@ -28,15 +28,51 @@ type ClaimDueTriggersParams struct {
 	// Partitions are those that the caller holds, with their terms: the claim
 	// commits only while these are the highest.
 	Partitions []domain.PartitionTerm
-	// Except are tenants whose triggers stay where they are.
-	Except  []domain.TenantID
-	Horizon time.Duration
-	Limit   int
+	// Except and ExceptExecutors are tenants and executors whose triggers stay where
+	// they are.
+	Except          []domain.TenantID
+	ExceptExecutors []domain.ExecutorID
+	Horizon         time.Duration
+	Limit           int
 	// Latest is the latest time that is believed of the database's clock, when the
 	// database has told its time; nil = any.
 	Latest func() time.Time
 	// Plan is pure and quick; it is called inside the transaction.
 	Plan PlanFunc
+}
+
+// DueTimers is the scheduler's view of timers.
+type DueTimers interface {
+	// ClaimDueTimers locks up to Limit timers of the partitions whose time is at or
+	// before the database's now + Horizon (rows locked by others are skipped), makes
+	// a run of each and deletes them, all in one transaction. Those whose job was
+	// deleted become runs that have ended as missed. CodeStaleTerm, CodeClockJump:
+	// as of ClaimDueTriggers.
+	ClaimDueTimers(ctx context.Context, p ClaimDueTimersParams) (ClaimedTimers, error)
+}
+
+type ClaimDueTimersParams struct {
+	// Partitions, Except, Horizon, Limit and Latest are as of
+	// ClaimDueTriggersParams.
+	Partitions []domain.PartitionTerm
+	Except     []domain.TenantID
+	Horizon    time.Duration
+	Limit      int
+	Latest     func() time.Time
+	// NewID makes the ids of the runs.
+	NewID func() int64
+	// Begin hears of each run before it is written, again when the transaction is
+	// repeated, and may set its Trace; nil = nothing.
+	Begin func(e *domain.Execution)
+	// Hot is asked first which timers are due; nil = only the database is.
+	Hot HotTimers
+}
+
+// ClaimedTimers is what was claimed.
+type ClaimedTimers struct {
+	Timers     int  // how many were locked
+	More       bool // there may be more that are due
+	Executions []domain.Execution
 }
 
 // MisfireFunc asks the misfire policy of a job about a run which was planned in

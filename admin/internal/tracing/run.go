@@ -67,12 +67,20 @@ func (t *Tracer) AskBackfill(b *domain.Backfill) *Trigger {
 // that links to the request, since there may be thousands, for hours. Runs of
 // one that its caller does not record are not recorded.
 func (t *Tracer) Backfill(b *domain.Backfill, e *domain.Execution) *Trigger {
-	if t == nil || b.Trace != "" && !b.Trace.Sampled() {
+	return t.linked(b.Trace, e)
+}
+
+// Fire begins the trigger span of a timer's run: a trace of its own that links to
+// the request which set the timer. e.Trace is that of the request until then.
+func (t *Tracer) Fire(e *domain.Execution) *Trigger { return t.linked(e.Trace, e) }
+
+func (t *Tracer) linked(asked domain.Trace, e *domain.Execution) *Trigger {
+	if t == nil || asked != "" && !asked.Sampled() {
 		return nil
 	}
 	var options []trace.SpanStartOption
-	if b.Trace != "" {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: spanContext(b.Trace)}))
+	if asked != "" {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: spanContext(asked)}))
 	}
 	return t.trigger(context.Background(), e, options...)
 }

@@ -61,7 +61,9 @@ type account struct {
 	late, waited  lateness
 	// uncertain counts jobs that were there before their events were kept.
 	uncertain int
-	families  map[domain.ExecutionID]*family
+	// deleted counts jobs of which runs were deleted before their age.
+	deleted  int
+	families map[domain.ExecutionID]*family
 }
 
 // jobLine is what the second pass needs to know of a job.
@@ -71,6 +73,7 @@ type jobLine struct {
 	// milliseconds; 0 = not known.
 	threshold int64
 	single    bool
+	from      int64        // runs of earlier fire times, Unix ms, may have been deleted; 0: none
 	life      *verify.Life // only of jobs that were paused or deleted
 	// granted and finished bound the last attempt of the run before, in Unix
 	// ms; finished is 0 until it has ended.
@@ -139,6 +142,7 @@ type jobCheck struct {
 	a       *account
 	j       *store.LedgerJob
 	targets []verify.Target // those that have not been passed
+	from    time.Time       // runs of earlier fire times may have been deleted
 	free    bool            // its fire times are not known in advance
 	last    int64           // fire time of the last scheduled occurrence
 }
@@ -146,7 +150,11 @@ type jobCheck struct {
 // begin expands a job's targets up to where its trigger has been planned.
 func (a *account) begin(j *store.LedgerJob) *jobCheck {
 	a.report.Jobs++
-	c := &jobCheck{a: a, j: j, last: -1}
+	c := &jobCheck{a: a, j: j, last: -1, from: a.from}
+	if j.RunsFrom.After(a.from) {
+		c.from = j.RunsFrom
+		a.deleted++
+	}
 	calls := callsOf(j)
 	if len(calls) == 0 {
 		c.free = true
@@ -154,7 +162,7 @@ func (a *account) begin(j *store.LedgerJob) *jobCheck {
 		return c
 	}
 	life := verify.NewLife(j.ID.String(), calls)
-	line := &jobLine{jitter: int64(life.Jitter() / 1000), threshold: int64(life.Threshold() / 1000), single: life.Single()}
+	line := &jobLine{jitter: int64(life.Jitter() / 1000), threshold: int64(life.Threshold() / 1000), single: life.Single(), from: j.RunsFrom.UnixMilli()}
 	if life.Stops() {
 		line.life = life
 	}
@@ -171,7 +179,7 @@ func (a *account) begin(j *store.LedgerJob) *jobCheck {
 	if j.Events[0].At.After(a.from) && j.Revisions[0].CreatedAt.Before(j.Events[0].At.Add(-time.Second)) {
 		a.uncertain++
 	}
-	c.targets = life.Targets(verify.At(a.from), verify.At(a.to))
+	c.targets = life.Targets(verify.At(c.from), verify.At(a.to))
 	c.overdue()
 	return c
 }
@@ -204,6 +212,9 @@ func (c *jobCheck) take(o store.Occurrence) {
 		return
 	}
 	fire := verify.Time(o.FireAt * 1000)
+	if o.FireAt < c.from.UnixMilli() {
+		return // one of those that were left
+	}
 	if o.FireAt == c.last {
 		c.a.find(verify.Double, c.j.ID, o.ID, o.FireAt, "a second row of this fire time")
 		return

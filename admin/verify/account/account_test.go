@@ -83,7 +83,9 @@ func newBook() *book {
 	}
 	pausedAt, resumedAt, edited := noon.Add(-40*time.Minute-time.Second), noon.Add(-30*time.Minute-time.Second), noon.Add(-20*time.Minute-time.Second)
 	j := job(1, every(10*time.Second))
-	j.Events = append(j.Events, store.JobEvent{State: domain.JobPaused, At: pausedAt}, store.JobEvent{State: domain.JobEnabled, At: resumedAt})
+	j.Events = append(j.Events, store.JobEvent{State: domain.JobPaused, At: pausedAt},
+		store.JobEvent{State: domain.JobPaused, At: pausedAt.Add(time.Minute)}, // with another note
+		store.JobEvent{State: domain.JobEnabled, At: resumedAt})
 	j = job(2, every(10*time.Second))
 	j.Revisions = append(j.Revisions, store.Revision{JobID: 2, Revision: 2, Spec: every(time.Minute), CreatedAt: edited})
 	job(3, domain.JobSpec{Schedule: domain.ScheduleSpec{Kind: domain.ScheduleFixedDelay, Every: time.Minute}})
@@ -272,7 +274,7 @@ func TestEveryWrongBookIsFound(t *testing.T) {
 
 func TestWhatIsNotKnownIsNotDemanded(t *testing.T) {
 	b := newBook()
-	b.jobs[0].Events = []store.JobEvent{{State: domain.JobEnabled, At: noon.Add(-10*time.Minute - time.Second)}} // the migration's
+	b.jobs[0].Events = []store.JobEvent{{State: domain.JobEnabled, At: noon.Add(-10*time.Minute - time.Second)}} // those before are not kept
 	r := judge(t, b)
 	require.Empty(t, r.Examples)
 	require.Equal(t, 50*6, r.Possible)
@@ -284,4 +286,25 @@ func TestWhatIsNotKnownIsNotDemanded(t *testing.T) {
 	b = newBook()
 	b.jobs[0].Revisions[0].Spec.Schedule = domain.ScheduleSpec{Kind: domain.ScheduleCron, Expr: "whenever"}
 	require.Equal(t, 2, judge(t, b).ExitCode())
+}
+
+// What a rule of retention or somebody deleted is not missing.
+func TestDeletedRuns(t *testing.T) {
+	b := newBook()
+	until := noon.Add(-25 * time.Minute)
+	b.jobs[0].RunsFrom = until
+	n := 0
+	b.entries = slices.DeleteFunc(b.entries, func(e store.LedgerEntry) bool {
+		n++
+		return e.JobID == 1 && e.FireAt < until.UnixMilli() && n%3 > 0 // some are left
+	})
+	r := judge(t, b)
+	require.Empty(t, r.Examples)
+	require.Equal(t, 24*6+1, r.Expected-(40*6+19)-59)
+	require.Contains(t, r.Notes, "of 1 jobs runs were deleted before their age, by a rule of retention or by hand: earlier fire times are not judged")
+
+	b.jobs[0].RunsFrom = noon.Add(time.Hour) // a clock that was set back
+	require.Empty(t, judge(t, b).Examples)
+	b.jobs[0].RunsFrom = time.Time{}
+	require.NotEmpty(t, judge(t, b).Examples, "or else it would be")
 }

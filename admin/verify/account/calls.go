@@ -13,8 +13,8 @@ import (
 // callsOf writes a job's revisions and events as calls, in order. Each took
 // effect at the instant that its transaction noted; nil when there is no event.
 //
-// The first event of a job that was there before events were kept is the one
-// that the migration made: until then nobody knows whether it was paused.
+// Of a job with more events than are kept the first ones are missing: until the
+// first that is left nobody knows whether it was paused.
 func callsOf(j *store.LedgerJob) []verify.Call {
 	if len(j.Events) == 0 || len(j.Revisions) == 0 {
 		return nil
@@ -36,7 +36,10 @@ func callsOf(j *store.LedgerJob) []verify.Call {
 		edit.Revision, edit.Spec = r.Revision, specOf(&r.Spec)
 		calls = append(calls, edit)
 	}
-	for _, e := range j.Events[1:] {
+	for i, e := range j.Events[1:] {
+		if e.State == j.Events[i].State {
+			continue // only the note was changed
+		}
 		op := verify.OpResume
 		switch e.State {
 		case domain.JobPaused:

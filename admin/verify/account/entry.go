@@ -40,10 +40,12 @@ func (a *account) readExecutions(ctx context.Context, r store.LedgerReader) erro
 // judge looks at one row.
 func (a *account) judge(e *store.LedgerEntry) {
 	scheduled := e.Cause == domain.CauseSchedule || e.Cause == domain.CauseMisfire
-	a.noteFamily(e)
 	line := a.jobs[e.JobID]
 	if line == nil {
 		line = &jobLine{}
+	}
+	if e.FireAt >= line.from {
+		a.noteFamily(e)
 	}
 	a.count(e, scheduled)
 	a.judgeTimes(e, scheduled)
@@ -157,6 +159,9 @@ func (a *account) sum() {
 	r.Outside, r.Waited = a.late.stats(), a.waited.stats()
 	r.Need("executions", 1, r.Rows)
 	r.Notes = append(r.Notes, "the rows are compared with the schedules, not with witnesses: what handlers did is not judged")
+	if a.deleted > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("of %d jobs runs were deleted before their age, by a rule of retention or by hand: earlier fire times are not judged", a.deleted))
+	}
 	if a.uncertain > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d jobs are older than their record of pauses: what they had to do before it is not known", a.uncertain))
 	}

@@ -8,7 +8,65 @@ import (
 	"context"
 
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
+	"github.com/carillon-sched/carillon/executor-sdk/timers"
 )
+
+// OrdersProxy calls the handlers of timer orders, wherever they run.
+type OrdersProxy struct {
+	client   *proxy.Client
+	executor string
+}
+
+// NewOrdersProxy returns a proxy for the handlers that executor has registered.
+func NewOrdersProxy(client *proxy.Client, executor string) *OrdersProxy {
+	return &OrdersProxy{client, executor}
+}
+
+// CancelUnpaid runs cancel-unpaid and returns its output: Cancel one order that nobody paid in time.
+func (p *OrdersProxy) CancelUnpaid(ctx context.Context, in CancelUnpaidInput, opts ...proxy.Option) (Cancelled, error) {
+	return proxy.Call[Cancelled](ctx, p.client, p.executor, "cancel-unpaid", in, opts...)
+}
+
+// StartCancelUnpaid runs cancel-unpaid and does not wait for its end.
+func (p *OrdersProxy) StartCancelUnpaid(ctx context.Context, in CancelUnpaidInput, opts ...proxy.Option) (*proxy.Run[Cancelled], error) {
+	return proxy.Start[Cancelled](ctx, p.client, p.executor, "cancel-unpaid", in, opts...)
+}
+
+// DailyRevenueReport runs daily-revenue-report and returns its output: Revenue by product of the last day, as CSV.
+func (p *OrdersProxy) DailyRevenueReport(ctx context.Context, opts ...proxy.Option) (RevenueReport, error) {
+	return proxy.Call[RevenueReport](ctx, p.client, p.executor, "daily-revenue-report", nil, opts...)
+}
+
+// StartDailyRevenueReport runs daily-revenue-report and does not wait for its end.
+func (p *OrdersProxy) StartDailyRevenueReport(ctx context.Context, opts ...proxy.Option) (*proxy.Run[RevenueReport], error) {
+	return proxy.Start[RevenueReport](ctx, p.client, p.executor, "daily-revenue-report", nil, opts...)
+}
+
+// ReconcileTotals runs reconcile-totals and returns its output: Compare order totals with lines and payments.
+func (p *OrdersProxy) ReconcileTotals(ctx context.Context, opts ...proxy.Option) (Reconciled, error) {
+	return proxy.Call[Reconciled](ctx, p.client, p.executor, "reconcile-totals", nil, opts...)
+}
+
+// StartReconcileTotals runs reconcile-totals and does not wait for its end.
+func (p *OrdersProxy) StartReconcileTotals(ctx context.Context, opts ...proxy.Option) (*proxy.Run[Reconciled], error) {
+	return proxy.Start[Reconciled](ctx, p.client, p.executor, "reconcile-totals", nil, opts...)
+}
+
+// OrdersTimers sets timers for the handlers of orders: each is one run at one instant.
+type OrdersTimers struct {
+	CancelUnpaid       timers.Handler[CancelUnpaidInput] // cancel-unpaid
+	DailyRevenueReport timers.Plain                      // daily-revenue-report
+	ReconcileTotals    timers.Plain                      // reconcile-totals
+}
+
+// NewOrdersTimers returns the timers of handlers that executor has registered.
+func NewOrdersTimers(client *proxy.Client, executor string) *OrdersTimers {
+	return &OrdersTimers{
+		CancelUnpaid:       timers.New[CancelUnpaidInput](client, executor, "cancel-unpaid"),
+		DailyRevenueReport: timers.NewPlain(client, executor, "daily-revenue-report"),
+		ReconcileTotals:    timers.NewPlain(client, executor, "reconcile-totals"),
+	}
+}
 
 // ShippingProxy calls the handlers of timer shipping, wherever they run.
 type ShippingProxy struct {
@@ -39,6 +97,47 @@ func (p *ShippingProxy) Ship(ctx context.Context, in ShipInput, opts ...proxy.Op
 // StartShip runs ship-order and does not wait for its end.
 func (p *ShippingProxy) StartShip(ctx context.Context, in ShipInput, opts ...proxy.Option) (*proxy.Run[Parcel], error) {
 	return proxy.Start[Parcel](ctx, p.client, p.executor, "ship-order", in, opts...)
+}
+
+// ShippingTimers sets timers for the handlers of shipping: each is one run at one instant.
+type ShippingTimers struct {
+	Quote timers.Handler[QuoteInput] // quote-parcel
+	Ship  timers.Handler[ShipInput]  // ship-order
+}
+
+// NewShippingTimers returns the timers of handlers that executor has registered.
+func NewShippingTimers(client *proxy.Client, executor string) *ShippingTimers {
+	return &ShippingTimers{
+		Quote: timers.New[QuoteInput](client, executor, "quote-parcel"),
+		Ship:  timers.New[ShipInput](client, executor, "ship-order"),
+	}
+}
+
+// CancelUnpaidInput names one order.
+type CancelUnpaidInput struct {
+	OrderID int64 `json:"orderId" required:"true" doc:"The order to cancel if nobody has paid it"`
+}
+
+// Cancelled says what became of the order.
+type Cancelled struct {
+	OrderID   int64  `json:"orderId"`
+	Cancelled bool   `json:"cancelled"`
+	Why       string `json:"why"`
+}
+
+// RevenueReport tells where the report is and what it says.
+type RevenueReport struct {
+	Day   string `json:"day"`
+	File  string `json:"file"`
+	Rows  int    `json:"rows"`
+	Cents int64  `json:"cents"`
+}
+
+// Reconciled says what ReconcileTotals found.
+type Reconciled struct {
+	Orders     int   `json:"orders" doc:"Paid orders that were checked"`
+	Mismatches int   `json:"mismatches" doc:"Orders whose total, lines and payments differ"`
+	Cents      int64 `json:"cents" doc:"Sum of the differences, in cents"`
 }
 
 // QuoteInput asks what a parcel costs.

@@ -12,10 +12,13 @@ const (
 	ProblemCodeAlreadyFinished      ProblemCode = "already_finished"
 	ProblemCodeBodyTooLarge         ProblemCode = "body_too_large"
 	ProblemCodeConflict             ProblemCode = "conflict"
+	ProblemCodeExecutorDisabled     ProblemCode = "executor_disabled"
 	ProblemCodeExecutorOffline      ProblemCode = "executor_offline"
 	ProblemCodeIdempotencyKeyReused ProblemCode = "idempotency_key_reused"
+	ProblemCodeInUse                ProblemCode = "in_use"
 	ProblemCodeInternal             ProblemCode = "internal"
 	ProblemCodeInvalidCron          ProblemCode = "invalid_cron"
+	ProblemCodeMaintenance          ProblemCode = "maintenance"
 	ProblemCodeMalformedJSON        ProblemCode = "malformed_json"
 	ProblemCodeNotFound             ProblemCode = "not_found"
 	ProblemCodeOwnedByCode          ProblemCode = "owned_by_code"
@@ -24,6 +27,11 @@ const (
 	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
 	ProblemCodeRateLimited          ProblemCode = "rate_limited"
 	ProblemCodeRevisionMismatch     ProblemCode = "revision_mismatch"
+	ProblemCodeTenantDisabled       ProblemCode = "tenant_disabled"
+	ProblemCodeTenantElsewhere      ProblemCode = "tenant_elsewhere"
+	ProblemCodeTenantMoving         ProblemCode = "tenant_moving"
+	ProblemCodeTimerExists          ProblemCode = "timer_exists"
+	ProblemCodeTimerStarted         ProblemCode = "timer_started"
 	ProblemCodeTokenExpired         ProblemCode = "token_expired"
 	ProblemCodeTooManyWaiting       ProblemCode = "too_many_waiting"
 	ProblemCodeUnauthenticated      ProblemCode = "unauthenticated"
@@ -100,8 +108,68 @@ type CallRequest struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
+// CancelTimersRequest defines model for CancelTimersRequest.
+type CancelTimersRequest struct {
+	// Executor Its name
+	Executor string `json:"executor"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// KeyPrefix Beginning of the keys
+	KeyPrefix string `json:"keyPrefix,omitempty"`
+
+	// Keys Keys of the timers. Either these, or keyPrefix, or label
+	Keys []string `json:"keys,omitempty"`
+
+	// Label One of the timers' labels
+	Label string `json:"label,omitempty"`
+}
+
+// CancelledTimer defines model for CancelledTimer.
+type CancelledTimer struct {
+	// Key As in the request
+	Key string `json:"key"`
+
+	// Outcome cancelled: now, or before the request, so that it can be repeated; cancelling: its handler runs, and was asked to stop; failed: the database did not answer
+	Outcome string        `json:"outcome"`
+	Problem *TimerProblem `json:"problem,omitempty"`
+}
+
+// CellAddress defines model for CellAddress.
+type CellAddress struct {
+	// Name The cell
+	Name string `json:"name"`
+
+	// URL Of its API and console
+	URL string `json:"url"`
+}
+
+// HandlerTimerCount defines model for HandlerTimerCount.
+type HandlerTimerCount struct {
+	// Executor Name of the executor
+	Executor string `json:"executor"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// Pending How many are pending, exactly
+	Pending int64 `json:"pending"`
+}
+
+// PageTimer defines model for PageTimer.
+type PageTimer struct {
+	// Items The items of this page, in the order of the list
+	Items []Timer `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // Problem defines model for Problem.
 type Problem struct {
+	Cell *CellAddress `json:"cell,omitempty"`
+
 	// Code What is wrong, for machines; never changes its meaning
 	Code ProblemCode `json:"code"`
 
@@ -182,4 +250,215 @@ type QuotaExcess struct {
 
 	// Used How many there are
 	Used int64 `json:"used"`
+}
+
+// RescheduleTimerInputBody defines model for RescheduleTimerInputBody.
+type RescheduleTimerInputBody struct {
+	// After How long from now, a duration such as 30m or 720h, at most ten years
+	After string `json:"after,omitempty"`
+
+	// At When, RFC 3339, at most ten years ahead; an instant that has passed is now. Either this or after
+	At string `json:"at,omitempty"`
+}
+
+// SetTimersInputBody defines model for SetTimersInputBody.
+type SetTimersInputBody struct {
+	// Timers What is wrong with one of them is in its answer. A member that is not known, or of another type, is refused with all
+	Timers []TimerRequest `json:"timers"`
+}
+
+// Timer defines model for Timer.
+type Timer struct {
+	// CreatedAt When it was set; one that had a run and was moved counts as set when it was moved
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy The user or key that has set it
+	CreatedBy string `json:"createdBy"`
+
+	// Error What the handler said of its failure; absent without one
+	Error string `json:"error,omitempty"`
+
+	// Executor Name of the executor
+	Executor string `json:"executor"`
+
+	// FinishedAt When its run ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// FireAt The instant that it was set for
+	FireAt time.Time `json:"fireAt"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// Input What the handler gets; null: nothing
+	Input json.RawMessage `json:"input"`
+
+	// Key Names it among the timers of its handler
+	Key string `json:"key"`
+
+	// Labels Words to find it by
+	Labels []string `json:"labels"`
+
+	// MaxAttempts How often it may be tried; absent: as its handler declares
+	MaxAttempts int64 `json:"maxAttempts,omitempty"`
+
+	// Message The same for people, such as who has cancelled it
+	Message string `json:"message"`
+
+	// Note Why; empty: not said
+	Note string `json:"note"`
+
+	// Outcome What setting it has done; absent in all other answers
+	Outcome string `json:"outcome,omitempty"`
+
+	// Reason Code of why its run is in this state; empty when the state alone says it
+	Reason string `json:"reason"`
+
+	// Run Id of its run; null while it is pending
+	Run *string `json:"run"`
+
+	// StartWithin How long it may wait for an instance; absent: as its handler declares, and for a timer that has a run
+	StartWithin string `json:"startWithin,omitempty"`
+
+	// State pending: its time has not come; otherwise the state of its run
+	State string `json:"state"`
+
+	// Timeout Of one attempt; absent: as its handler declares
+	Timeout string `json:"timeout,omitempty"`
+}
+
+// TimerBatch defines model for TimerBatch.
+type TimerBatch struct {
+	// Created How many were set anew
+	Created int64 `json:"created"`
+
+	// Failed How many may be set or not: repeat them with the same keys
+	Failed int64 `json:"failed"`
+
+	// Invalid How many are wrong in themselves
+	Invalid int64 `json:"invalid"`
+
+	// Items In the order of the request
+	Items []TimerBatchItem `json:"items"`
+
+	// Kept How many were there already
+	Kept int64 `json:"kept"`
+
+	// Rejected How many were refused as things are
+	Rejected int64 `json:"rejected"`
+
+	// Replaced How many took the place of another one
+	Replaced int64 `json:"replaced"`
+}
+
+// TimerBatchItem defines model for TimerBatchItem.
+type TimerBatchItem struct {
+	// FireAt The instant that it is set for; null: it is not
+	FireAt *time.Time `json:"fireAt"`
+
+	// Key As in the request, or as the server made it
+	Key string `json:"key"`
+
+	// Outcome rejected: the key is in use, or the quota is used up; invalid: the request is wrong; failed: the database did not answer, it may be set or not, and the same with the same key tells
+	Outcome string        `json:"outcome"`
+	Problem *TimerProblem `json:"problem,omitempty"`
+}
+
+// TimerCancellation defines model for TimerCancellation.
+type TimerCancellation struct {
+	// Cancelled Those of them that were cancelled; running handlers were asked to stop
+	Cancelled int64 `json:"cancelled"`
+
+	// CreatedAt With keyPrefix or label: when it was asked for
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// CreatedBy With keyPrefix or label: who asked for it
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// Done Nothing is left to be cancelled
+	Done bool `json:"done"`
+
+	// Executor Name of the executor
+	Executor string `json:"executor"`
+
+	// FinishedAt When nothing was left; null: not yet, or with keys
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// Found How many had not ended
+	Found int64 `json:"found"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// ID With keyPrefix or label
+	ID string `json:"id,omitempty"`
+
+	// Items With keys: one for each, in their order
+	Items []CancelledTimer `json:"items,omitempty"`
+
+	// KeyPrefix As asked for
+	KeyPrefix string `json:"keyPrefix,omitempty"`
+
+	// Label As asked for
+	Label string `json:"label,omitempty"`
+}
+
+// TimerCount defines model for TimerCount.
+type TimerCount struct {
+	// ByHandler Of each handler that ever had a timer, by executor and handler
+	ByHandler []HandlerTimerCount `json:"byHandler"`
+
+	// Pending Of all those below
+	Pending int64 `json:"pending"`
+}
+
+// TimerProblem defines model for TimerProblem.
+type TimerProblem struct {
+	// Code As in problem answers
+	Code string `json:"code"`
+
+	// Detail What is wrong, for people; begins with the field, such as body.key
+	Detail string `json:"detail"`
+
+	// Title In a few words
+	Title string `json:"title"`
+}
+
+// TimerRequest defines model for TimerRequest.
+type TimerRequest struct {
+	// After How long from now, a duration such as 30m or 720h, at most ten years
+	After string `json:"after,omitempty"`
+
+	// At When, RFC 3339, at most ten years ahead; an instant that has passed is now. Either this or after
+	At string `json:"at,omitempty"`
+
+	// Executor Its name
+	Executor string `json:"executor"`
+
+	// Handler Name of the handler, as its instances register it
+	Handler string `json:"handler"`
+
+	// Input Any JSON up to 256 KiB
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// Key Names the timer among those of its handler, 1 to 160 characters; default: the server makes one
+	Key string `json:"key,omitempty"`
+
+	// Labels Words to find it and to cancel it by, at most 8 of 1 to 64 characters
+	Labels []string `json:"labels,omitempty"`
+
+	// MaxAttempts 1 to 100, at most as many as the handler declares; default: as many, or 1 where it declares none
+	MaxAttempts int64 `json:"maxAttempts,omitempty"`
+
+	// Note Why, up to 1024 characters; shown beside the run
+	Note string `json:"note,omitempty"`
+
+	// Policy keep (default), replace or reject: what happens where the key is in use
+	Policy string `json:"policy,omitempty"`
+
+	// StartWithin How long from its time it may wait for an instance, at most one year; default: as the handler declares, or 24h
+	StartWithin string `json:"startWithin,omitempty"`
+
+	// Timeout Of one attempt, from 1ms to 168h, at most what the handler declares; default: that, or none
+	Timeout string `json:"timeout,omitempty"`
 }

@@ -46,8 +46,6 @@ type Admin struct {
 
 	// Switches, all off by default.
 	HoldGrants, HoldAcks, HoldLogAcks, HoldHeartbeats, HoldSteps, DenyLease atomic.Bool
-	// Old makes it a node from before progress and steps.
-	Old atomic.Bool
 
 	listener net.Listener
 	wait     sync.WaitGroup

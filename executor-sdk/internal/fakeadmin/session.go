@@ -81,7 +81,6 @@ func (s *Session) reply() error {
 		reply = s.admin.Judge(s, s.Register)
 	}
 	reply.InstanceId = s.ID
-	reply.TakesSteps = !s.admin.Old.Load()
 	reply.HeartbeatIntervalMs = s.admin.Heartbeat.Milliseconds()
 	reply.LeaseTtlMs = s.admin.LeaseTTL.Milliseconds()
 	return s.Control(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Registered{Registered: reply}})

@@ -136,8 +136,8 @@ func (s *Shipper) relaxed(w *Writer) bool {
 	return w.bytes <= s.options.PerAttempt/2 && s.total <= s.options.Total/4*3
 }
 
-// awaitRoom waits for up to MaxWait. mu is held before and after.
-func (s *Shipper) awaitRoom(w *Writer, size int) {
+// awaitSpace waits for up to MaxWait. mu is held before and after.
+func (s *Shipper) awaitSpace(w *Writer, size int) {
 	timer := time.NewTimer(MaxWait)
 	defer timer.Stop()
 	for !s.fits(w, size) && !w.dropping && !w.closed {

@@ -58,7 +58,7 @@ func (w *Writer) Write(at time.Time, level int, message string, attrs []byte, tr
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !w.dropping && !w.closed && !s.fits(w, size) {
-		s.awaitRoom(w, size)
+		s.awaitSpace(w, size)
 	}
 	if w.closed {
 		return

@@ -10,7 +10,7 @@ package progress
 
 import "github.com/carillon-sched/carillon/proto"
 
-// Link is one session to an admin node that takes these frames. Its methods
+// Link is one session to an admin node. Its methods
 // only queue, and do nothing when the session has ended.
 type Link interface {
 	Progress([]*proto.Progress)

@@ -2,15 +2,11 @@ package progress
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
 )
-
-// ErrTooOld means that sessions stand, but only to nodes that do not know steps.
-var ErrTooOld = errors.New("the admin node does not store steps: it is older than this SDK")
 
 // askAgain is the pause before a question is sent again.
 const askAgain = 3 * time.Second
@@ -20,11 +16,10 @@ const codeUnavailable = "unavailable"
 
 // StepClient asks the admin about steps. Its methods may be called from many goroutines.
 type StepClient struct {
-	mu           sync.Mutex // guards what follows
-	links        []Link     // that take steps, in the order they registered
-	withoutSteps map[Link]bool
-	request      int64
-	waiting      map[int64]*question
+	mu      sync.Mutex // guards what follows
+	links   []Link     // in the order they registered
+	request int64
+	waiting map[int64]*question
 }
 
 // question is one that waits for its answer.
@@ -36,17 +31,13 @@ type question struct {
 
 // NewStepClient returns a StepClient without sessions.
 func NewStepClient() *StepClient {
-	return &StepClient{withoutSteps: map[Link]bool{}, waiting: map[int64]*question{}}
+	return &StepClient{waiting: map[int64]*question{}}
 }
 
-// Up takes a session; knows says whether its node takes steps.
-func (c *StepClient) Up(l Link, knows bool) {
+// Up takes a session.
+func (c *StepClient) Up(l Link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !knows {
-		c.withoutSteps[l] = true
-		return
-	}
 	c.links = append(c.links, l)
 	for _, q := range c.waiting {
 		if q.via == nil {
@@ -59,7 +50,6 @@ func (c *StepClient) Up(l Link, knows bool) {
 func (c *StepClient) Down(l Link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.withoutSteps, l)
 	for i, other := range c.links {
 		if other == l {
 			c.links = append(c.links[:i], c.links[i+1:]...)
@@ -92,10 +82,6 @@ func (c *StepClient) Answered(acks []*proto.StepAck) {
 func (c *StepClient) Ask(ctx context.Context, step *proto.Step) (*proto.StepAck, error) {
 	q := &question{step: step, answer: make(chan *proto.StepAck, 1)}
 	c.mu.Lock()
-	if len(c.links) == 0 && len(c.withoutSteps) > 0 {
-		c.mu.Unlock()
-		return nil, ErrTooOld
-	}
 	c.request++
 	step.Request = c.request
 	c.waiting[step.Request] = q

@@ -26,15 +26,19 @@ func (c guardedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// dial connects to address, with TLS if secure is set.
-func dial(ctx context.Context, address string, secure *tls.Config) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, proto.HelloTimeout)
-	defer cancel()
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	dialer := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: tcpTimeout, Interval: 5 * time.Second, Count: 3},
 		Control:         setUserTimeout,
 	}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	return dialer.DialContext(ctx, "tcp", address)
+}
+
+// dial connects to address by open, with TLS if secure is set.
+func dial(ctx context.Context, open func(ctx context.Context, address string) (net.Conn, error), address string, secure *tls.Config) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, proto.HelloTimeout)
+	defer cancel()
+	conn, err := open(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

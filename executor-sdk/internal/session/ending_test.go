@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -51,6 +52,8 @@ func TestTheAdminsReasonCounts(t *testing.T) {
 	given := &RefusedError{Code: "recycled"}
 	for name, c := range map[string]struct{ first, want error }{
 		"closed":          {nil, given},
+		"written late":    {fmt.Errorf("write control: %w", yamux.ErrSessionShutdown), given},
+		"closed stream":   {fmt.Errorf("write command: %w", yamux.ErrStreamClosed), given},
 		"the stream ends": {readError("command", io.EOF), given},
 		"own decision":    {errStopped, errStopped},
 	} {

@@ -24,7 +24,9 @@ type Options struct {
 	Boot      string
 	Client    string
 	// TLS is nil for plain TCP.
-	TLS    *tls.Config
+	TLS *tls.Config
+	// Dial opens connections; nil: TCP.
+	Dial   func(ctx context.Context, address string) (net.Conn, error)
 	Logger *slog.Logger
 	// IdleAfter: with nothing to do for so long, one session stays; 0 = all do.
 	IdleAfter time.Duration
@@ -48,9 +50,10 @@ type Fleet struct {
 	ready    []*Link          // registered
 	opened   uint64           // how many ever were registered
 	nodes    map[string]*target
-	changed  chan struct{} // closed and replaced when claimed or nodes change
-	aloneAt  time.Time     // since when there is no session
-	refused  error         // why the last try failed; nil after a success
+	seeds    map[string]bool // addresses that have a target: of the configuration, and of cells that the tenant moved to
+	changed  chan struct{}   // closed and replaced when claimed or nodes change
+	aloneAt  time.Time       // since when there is no session
+	refused  error           // why the last try failed; nil after a success
 	group    sync.WaitGroup
 	ctx      context.Context // of Run
 	left     bool            // Leave was called
@@ -60,8 +63,11 @@ type Fleet struct {
 
 // NewFleet returns a Fleet that connects while Run runs.
 func NewFleet(o Options) *Fleet {
+	if o.Dial == nil {
+		o.Dial = dialTCP
+	}
 	return &Fleet{
-		options: o, badge: newBadge(), claimed: map[string]*Link{}, nodes: map[string]*target{},
+		options: o, badge: newBadge(), claimed: map[string]*Link{}, nodes: map[string]*target{}, seeds: map[string]bool{},
 		changed: make(chan struct{}), aloneAt: time.Now(), activeAt: time.Now(),
 		refused: errors.New("not connected yet"),
 	}
@@ -72,7 +78,7 @@ func (f *Fleet) Run(ctx context.Context) {
 	f.mu.Lock()
 	f.ctx = ctx
 	for _, address := range f.options.Addresses {
-		f.group.Go(func() { f.keep(ctx, newTarget("", address)) })
+		f.seedLocked(address)
 	}
 	f.group.Go(func() { f.keepBadge(ctx) })
 	if f.options.IdleAfter > 0 {
@@ -169,7 +175,7 @@ func (f *Fleet) dial(ctx context.Context, address string) (conn net.Conn, shown 
 		secure = secure.Clone()
 		f.badge.wear(secure, func(c *tls.Certificate) { shown = c })
 	}
-	conn, err = dial(ctx, address, secure)
+	conn, err = dial(ctx, f.options.Dial, address, secure)
 	return conn, shown, err
 }
 
@@ -281,6 +287,40 @@ func (f *Fleet) setNodes(list []*proto.Node) {
 		if !listed[id] {
 			t.removed = true
 			delete(f.nodes, id)
+		}
+	}
+	f.broadcast()
+}
+
+// seedLocked begins to try an address. mu is held.
+func (f *Fleet) seedLocked(address string) {
+	if !f.seeds[address] {
+		f.seeds[address] = true
+		f.group.Go(func() { f.keep(f.ctx, newTarget("", address)) })
+	}
+}
+
+// maxSeeds bounds the addresses that an executor keeps of cells that its tenant has
+// been to; a tenant that moves on and on is found by the configured ones.
+const maxSeeds = 64
+
+// follow goes to the cell that the tenant lives in now. The nodes of the cell before
+// are forgotten: a list of the new one's comes with the first session.
+func (f *Fleet) follow(addresses []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(addresses) == 0 || f.ctx.Err() != nil || f.left {
+		return
+	}
+	for id, t := range f.nodes {
+		if f.claimed[id] == nil {
+			t.removed = true
+			delete(f.nodes, id)
+		}
+	}
+	for _, address := range addresses {
+		if len(f.seeds) < maxSeeds {
+			f.seedLocked(address)
 		}
 	}
 	f.broadcast()

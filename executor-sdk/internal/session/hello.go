@@ -19,6 +19,8 @@ type RefusedError struct {
 	// RetryAfter is how long the admin wants to be left alone; negative = it
 	// will say no again until somebody changes something.
 	RetryAfter time.Duration
+	// Addresses are, with code moved, where the executor's tenant lives now.
+	Addresses []string
 }
 
 func (e *RefusedError) Error() string {
@@ -45,6 +47,8 @@ func (e *RefusedError) advice() string {
 		return "set Config.TLS: this admin gives certificates over TLS"
 	case "denied":
 		return "an administrator has denied this process; ask why, and start a new one"
+	case "executor_disabled":
+		return "it goes on when an administrator enables the executor again"
 	case "limit_reached":
 		return "ask an administrator to raise the limit, or stop instances that are not needed"
 	}
@@ -54,7 +58,7 @@ func (e *RefusedError) advice() string {
 func refusal(e *proto.Error) error {
 	return &RefusedError{
 		Code: e.GetCode(), Message: e.GetMessage(),
-		RetryAfter: time.Duration(e.GetRetryAfterMs()) * time.Millisecond,
+		RetryAfter: time.Duration(e.GetRetryAfterMs()) * time.Millisecond, Addresses: e.GetAddresses(),
 	}
 }
 

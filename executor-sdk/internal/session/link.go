@@ -106,8 +106,8 @@ func (l *Link) Node() string { return l.node }
 // accepted and started goes with whatever goes next: nobody waits for it, and a
 // write of its own would cost both ends more than the message.
 func (l *Link) Answer(list []*proto.Answer)   { l.outbox.put(list, nil, nil) }
-func (l *Link) Accept(list []*proto.Answer)   { l.outbox.putLater(list, nil) }
-func (l *Link) Started(list []*proto.Started) { l.outbox.putLater(nil, list) }
+func (l *Link) Accept(list []*proto.Answer)   { l.outbox.putDeferred(list, nil) }
+func (l *Link) Started(list []*proto.Started) { l.outbox.putDeferred(nil, list) }
 func (l *Link) Results(list []*proto.Result)  { l.outbox.put(nil, nil, list) }
 
 // Progress and Steps queue what running handlers tell and ask.
@@ -239,7 +239,9 @@ func (l *Link) howItEnded() error {
 }
 
 // cutConn keeps the first error of the connection that is not its own end here:
-// the multiplexer only tells its streams that they have ended.
+// the multiplexer only tells its streams that they have ended. An end of the
+// stream gives way to another error: the kernel tells a reset to the reader or
+// to the writer, and an end to the other of them.
 type cutConn struct {
 	net.Conn
 	err atomic.Pointer[error]
@@ -257,7 +259,9 @@ func (c *cutConn) Write(p []byte) (int, error) {
 
 func (c *cutConn) keep(err error) error {
 	if err != nil && !errors.Is(err, net.ErrClosed) {
-		c.err.CompareAndSwap(nil, &err)
+		if first := c.err.Load(); first == nil || errors.Is(*first, io.EOF) {
+			c.err.CompareAndSwap(first, &err)
+		}
 	}
 	return err
 }
@@ -273,8 +277,8 @@ func (c *cutConn) cause() error {
 // the admin gave as its reason counts more than that it then closed the session,
 // which another loop may see before the reason is read.
 func (l *Link) fail(err error) {
-	if err == nil {
-		err = errAdminLeft
+	if err == nil || errors.Is(err, yamux.ErrSessionShutdown) || errors.Is(err, yamux.ErrStreamClosed) {
+		err = errAdminLeft // a write that came after the end tells only that it came too late
 	}
 	said := errors.As(err, new(*RefusedError))
 	l.mu.Lock()

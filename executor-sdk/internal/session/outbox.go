@@ -15,9 +15,9 @@ import (
 // that offers without end and does not read loses its session.
 const maxQueued = 100_000
 
-// laterBy is how long what was accepted and started may wait for something that
+// deferFor is how long what was accepted and started may wait for something that
 // is urgent, as the result of a short handler is.
-const laterBy = 10 * time.Millisecond
+const deferFor = 10 * time.Millisecond
 
 // maxBulk is how many bytes of results and steps leave at once, or one of them
 // that is larger: what is urgent waits for no more than that.
@@ -42,7 +42,7 @@ type outbox struct {
 	steps    []*proto.Step
 	closed   bool
 	full     bool
-	later    bool // a timer will signal
+	deferred bool // a timer will signal
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
@@ -55,16 +55,16 @@ func (o *outbox) put(answers []*proto.Answer, started []*proto.Started, results 
 	o.signal()
 }
 
-// putLater adds what goes with whatever goes next, or by itself after laterBy.
-func (o *outbox) putLater(answers []*proto.Answer, started []*proto.Started) {
+// putDeferred adds what goes with whatever goes next, or by itself after deferFor.
+func (o *outbox) putDeferred(answers []*proto.Answer, started []*proto.Started) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.add(answers, started, nil)
-	if !o.closed && !o.later {
-		o.later = true
-		time.AfterFunc(laterBy, func() {
+	if !o.closed && !o.deferred {
+		o.deferred = true
+		time.AfterFunc(deferFor, func() {
 			o.mu.Lock()
-			o.later = false
+			o.deferred = false
 			o.mu.Unlock()
 			o.signal()
 		})

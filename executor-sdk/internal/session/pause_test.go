@@ -38,7 +38,7 @@ func TestNewsEndThePause(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan bool, 1)
 				b := &backoff{failures: 9}
-				go func() { ended <- f.pause(ctx, f.nodes["n2"], b, time.Hour, heeds(c.err)) }()
+				go func() { ended <- f.pause(ctx, f.nodes["n2"], b, time.Hour, retriesOnNews(c.err)) }()
 				synctest.Wait()
 				c.news(f)
 				time.Sleep(newsSpread)

@@ -53,11 +53,15 @@ func (f *Fleet) keep(ctx context.Context, t *target) {
 				continue // at once: the node is there, and asked for it
 			}
 		}
-		pause := b.next(err, time.Since(began), f.alone(), rand.Float64())
+		var refused *RefusedError
+		if errors.As(err, &refused) && refused.Code == "moved" {
+			f.follow(refused.Addresses)
+		}
+		pause := b.next(err, time.Since(began), f.disconnected(), rand.Float64())
 		if !errors.Is(err, errDuplicate) && !planned { // of a duplicate mayDial waits for that session's end
 			f.tell(t, err, pause)
 		}
-		if !f.pause(ctx, t, &b, pause, heeds(err)) {
+		if !f.pause(ctx, t, &b, pause, retriesOnNews(err)) {
 			return
 		}
 	}
@@ -93,9 +97,9 @@ func (f *Fleet) pause(ctx context.Context, t *target, b *backoff, d time.Duratio
 	}
 }
 
-// heeds reports whether news may shorten the pause after err: not when the
-// admin said how long it wants to be left alone.
-func heeds(err error) bool {
+// retriesOnNews reports whether news may shorten the pause after err: not when the
+// admin said how long to wait.
+func retriesOnNews(err error) bool {
 	var refused *RefusedError
 	return !errors.As(err, &refused) || refused.RetryAfter == 0
 }
@@ -124,8 +128,8 @@ func (f *Fleet) gone() bool {
 	return f.left
 }
 
-// alone reports whether no node has a session with us.
-func (f *Fleet) alone() bool {
+// disconnected reports whether no node has a session with us.
+func (f *Fleet) disconnected() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.ready) == 0

@@ -85,11 +85,12 @@ func (s *stage) play(ctx context.Context, c scenario) Cell {
 	err := c.play(ctx, p)
 	stopGuard()
 	guard.Wait()
-	if err == nil && p.cell.Delay > p.cell.Goal+tolerance {
-		err = fmt.Errorf("%s late, the goal is %s", p.cell.Delay.Round(time.Millisecond), p.cell.Goal)
-	}
 	if err == nil {
 		err = s.heal(ctx)
+	}
+	p.cell.Late = err == nil && p.cell.Delay > p.cell.Goal+tolerance
+	if p.cell.Late {
+		err = fmt.Errorf("%s late, the goal is %s", p.cell.Delay.Round(time.Millisecond), p.cell.Goal)
 	}
 	p.cell.Passed = err == nil
 	if err != nil {

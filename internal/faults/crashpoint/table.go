@@ -20,7 +20,9 @@ type Cell struct {
 	Outcome  string        `json:"outcome"` // what was seen
 	Reason   string        `json:"reason,omitempty"`
 	Delay    time.Duration `json:"delay"`
-	Goal     time.Duration `json:"goal"` // for Delay; 0 = none
+	Goal     time.Duration `json:"goal"`           // for Delay; 0 = none
+	Late     bool          `json:"late,omitempty"` // and all else was right
+	Plays    int           `json:"plays"`          // more than 1: all before the last were late
 	Targets  int           `json:"targets"`
 	Missed   int           `json:"missed"`
 	Double   int           `json:"double"`
@@ -57,6 +59,16 @@ func (t Table) MaxExcess() (d time.Duration) {
 		}
 	}
 	return d
+}
+
+// Again returns how many cells were played more than once.
+func (t Table) Again() (n int) {
+	for _, c := range t.Cells {
+		if c.Plays > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // Sum returns the runs that were due, those without an end, and those started

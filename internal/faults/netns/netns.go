@@ -79,7 +79,7 @@ func (n *Net) addSpace(s int) error {
 		err = errors.Join(
 			n.do([]string{"link", "del", near}, "link", "add", near, "type", "veth", "peer", "name", far, "netns", space),
 			n.do(nil, "link", "set", near, "master", n.bridge(b), "up"),
-			n.do(nil, "-n", space, "addr", "add", n.inside(s, b)+"/24", "dev", far),
+			n.do(nil, "-n", space, "addr", "add", n.Inside(s, b)+"/24", "dev", far),
 			n.do(nil, "-n", space, "link", "set", far, "up"))
 	}
 	return err
@@ -114,7 +114,7 @@ const stranger = "02:00:00:00:00:66"
 // Deafen drops what is sent to namespace s over bridge b; what it sends
 // arrives. Mute is the other direction. Hear ends both.
 func (n *Net) Deafen(s, b int) error {
-	return n.do(nil, "neigh", "replace", n.inside(s, b), "lladdr", stranger, "dev", n.bridge(b), "nud", "permanent")
+	return n.do(nil, "neigh", "replace", n.Inside(s, b), "lladdr", stranger, "dev", n.bridge(b), "nud", "permanent")
 }
 
 // Mute drops what namespace s sends over bridge b.
@@ -125,11 +125,12 @@ func (n *Net) Mute(s, b int) error {
 // Hear lets both directions pass again. Each end learns the other's address anew.
 func (n *Net) Hear(s, b int) error {
 	return errors.Join(
-		n.do(nil, "neigh", "flush", "to", n.inside(s, b), "dev", n.bridge(b), "nud", "all"),
+		n.do(nil, "neigh", "flush", "to", n.Inside(s, b), "dev", n.bridge(b), "nud", "all"),
 		n.do(nil, "-n", n.spaces[s], "neigh", "flush", "to", n.Address(b), "dev", fmt.Sprintf("eth%d", b), "nud", "all"))
 }
 
-func (n *Net) inside(s, b int) string { return fmt.Sprintf("10.231.%d.%d", b+1, s+10) }
+// Inside is the address of namespace s on bridge b.
+func (n *Net) Inside(s, b int) string { return fmt.Sprintf("10.231.%d.%d", b+1, s+10) }
 
 // Close removes everything; processes in the namespaces should have ended.
 func (n *Net) Close() error {

@@ -20,7 +20,6 @@ import (
 // Proxy forwards connections to one address.
 type Proxy struct {
 	// Fixed after construction.
-	upstream string
 	listener net.Listener
 	done     chan struct{} // closed by Close
 	wait     sync.WaitGroup
@@ -33,11 +32,12 @@ type Proxy struct {
 	delay     atomic.Int64 // ns, one way
 	poor      atomic.Pointer[Poor]
 
-	mu    sync.Mutex
-	open  map[*link]struct{} // guarded by mu
-	gate  chan struct{}      // guarded by mu; closed while bytes may pass
-	shut  bool               // guarded by mu: the gate is closed
-	ended bool               // guarded by mu
+	mu       sync.Mutex
+	upstream string             // guarded by mu
+	open     map[*link]struct{} // guarded by mu
+	gate     chan struct{}      // guarded by mu; closed while bytes may pass
+	shut     bool               // guarded by mu: the gate is closed
+	ended    bool               // guarded by mu
 }
 
 // Options of a proxy; the zero value forwards everything.
@@ -105,6 +105,15 @@ func (p *Proxy) Heal() {
 
 // Delay makes all bytes late by d, each way; 0 = none.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
+
+// Follow makes upstream the other end, of all connections: open ones are reset, as a
+// load balancer does when it leaves a server. Empty: connections are reset at once.
+func (p *Proxy) Follow(upstream string) {
+	p.mu.Lock()
+	p.upstream = upstream
+	p.mu.Unlock()
+	p.Reset()
+}
 
 // Reset resets all open connections and returns how many there were.
 func (p *Proxy) Reset() int {
@@ -180,7 +189,10 @@ func (p *Proxy) serve(client *net.TCPConn, number int64) {
 		l.reset()
 		return
 	}
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", p.upstream)
+	p.mu.Lock()
+	upstream := p.upstream
+	p.mu.Unlock()
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", upstream)
 	if err != nil {
 		l.reset() // what a client sees when nobody listens
 		return

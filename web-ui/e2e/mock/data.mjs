@@ -94,11 +94,11 @@ export function putJob(spec, who, old) {
     schedule: { ...spec.schedule, text: text(spec.schedule) },
     alert: { ...alert, webhookSecretSet: Boolean(webhookSecret) || (old?.alert.webhookSecretSet ?? false) },
     state: spec.state ?? 'enabled', pauseNote: spec.pauseNote ?? '', source: old?.source ?? spec.source ?? 'console', revision: (old?.revision ?? 0) + 1,
-    lastRun: old?.lastRun ?? null, createdAt: old?.createdAt ?? iso(Date.now()), updatedAt: iso(Date.now()), createdBy: old?.createdBy ?? who, updatedBy: who,
+    lastRun: old?.lastRun ?? null, recentRuns: old?.recentRuns ?? [], createdAt: old?.createdAt ?? iso(Date.now()), updatedAt: iso(Date.now()), createdBy: old?.createdBy ?? who, updatedBy: who,
   }
   if (old) jobs[jobs.indexOf(old)] = job
   else jobs.push(job)
-  const { id, lastRun, createdAt, updatedAt, createdBy, updatedBy, revision, ...stored } = job
+  const { id, lastRun, recentRuns, createdAt, updatedAt, createdBy, updatedBy, revision, ...stored } = job
   revisions.set(job.id, [{ revision, createdAt: updatedAt, createdBy: who, spec: structuredClone(stored) }, ...(revisions.get(job.id) ?? [])])
   return view(job)
 }
@@ -154,8 +154,10 @@ export const invitations = [{ id: newId(), username: 'paula', role: 'operator', 
 export const myInvitations = [{ id: newId(), tenant: { id: '3', name: 'reports' }, role: 'viewer', invitedBy: 'rita', createdAt: iso(now - DAY), expiresAt: iso(now + 6 * DAY) }]
 export const apiKeys = [{ id: newId(), name: 'ci-deploy', prefix: 'ck_7Hq2', role: 'editor', createdAt: iso(now - 8 * DAY), lastUsedAt: iso(now - 3 * MIN), expiresAt: iso(now + 357 * DAY) }]
 export const tenants = [
-  { id: '1', name: 'default', createdAt: iso(now - 41 * DAY) },
-  { id: '2', name: 'pay', createdAt: iso(now - 10 * DAY) },
+  { id: '1', name: 'default', state: 'enabled', version: 1, createdAt: iso(now - 41 * DAY), deleteAt: null },
+  { id: '2', name: 'pay', state: 'enabled', version: 1, createdAt: iso(now - 10 * DAY), deleteAt: null },
+  { id: '3', name: 'reports', state: 'disabled', note: 'moved to the new team', version: 3, createdAt: iso(now - 9 * DAY), deleteAt: null },
+  { id: '4', name: 'trial', state: 'deleted', version: 4, createdAt: iso(now - 30 * DAY), deleteAt: iso(now + 6 * DAY) },
 ]
 export const nodes = [
   { id: newId(), name: 'node-a', bootId: newId(), version: '0.1.0', startedAt: iso(now - 26 * HOUR), sessions: 4, current: true },

@@ -23,6 +23,7 @@ export function addRun(job, cause, fireAt, extra = {}) {
   else runs.splice(at, 0, run)
   logs.set(run.id, { lines: [], complete: false, waiters: new Set() })
   if (cause !== 'retry' || !job.lastRun || job.lastRun.fireAt <= run.fireAt) job.lastRun = run
+  job.recentRuns = [run, ...job.recentRuns].slice(0, 10)
   return run
 }
 

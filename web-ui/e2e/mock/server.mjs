@@ -95,9 +95,11 @@ const routes = [
     Object.assign(user, { password: body.new, mustChangePassword: false })
   }],
   ['POST', '/auth/tenant', ({ body, user, res }) => issue(user, byId(d.tenants, body.tenant), res)],
-  ['GET', '/me', ({ user, tenant }) => ({ user, tenant, tenants: d.tenants.map((t) => ({ ...t, role: user.role })), permissions: [], kind: 'user' })],
+  ['GET', '/me', ({ user, tenant }) => ({ user, tenant, tenants: d.tenants.map((t) => ({ id: t.id, name: t.name, role: user.role })), permissions: [], kind: 'user' })],
   ['GET', '/version', () => ({ version: '0.1.0-mock', executorAddresses: ['127.0.0.1:7070'] })],
   ['GET', '/overview', () => overview()],
+  ['GET', '/statistics', () => statistics(() => true)],
+  ['GET', '/jobs/overdue', () => ({ items: [], more: false })],
   ...engineRoutes({ Refusal, byId }),
   ['GET', '/deliveries', ({ query }) => page(d.deliveries, query)],
   ['GET', '/users', ({ query }) => page(d.users.map(({ password: _, ...u }) => u), query)],
@@ -128,7 +130,12 @@ const routes = [
   }, 201],
   ['DELETE', '/api-keys/:id', ({ params }) => void d.apiKeys.splice(d.apiKeys.indexOf(byId(d.apiKeys, params.id)), 1)],
   ['GET', '/tenants', ({ query }) => page(d.tenants, query)],
-  ['POST', '/tenants', ({ body }) => { const t = { id: d.newId(), name: body.name, createdAt: d.iso(Date.now()) }; d.tenants.push(t); return t }, 201],
+  ['POST', '/tenants', ({ body }) => { const t = { id: d.newId(), name: body.name, state: 'enabled', version: 1, createdAt: d.iso(Date.now()), deleteAt: null }; d.tenants.push(t); return t }, 201],
+  ['PATCH', '/tenants/:id', ({ params, body }) => Object.assign(byId(d.tenants, params.id), { name: body.name })],
+  ['POST', '/tenants/:id/disable', ({ params, body }) => Object.assign(byId(d.tenants, params.id), { state: 'disabled', note: body.note })],
+  ['POST', '/tenants/:id/enable', ({ params }) => Object.assign(byId(d.tenants, params.id), { state: 'enabled', note: '' })],
+  ['POST', '/tenants/:id/restore', ({ params }) => Object.assign(byId(d.tenants, params.id), { state: 'disabled', deleteAt: null })],
+  ['DELETE', '/tenants/:id', ({ params, query }) => Object.assign(byId(d.tenants, params.id), { state: 'deleted', deleteAt: d.iso(Date.now() + Number.parseInt(query.get('grace'), 10) * 3_600_000) })],
 
   ['GET', '/executors', ({ query }) => page(d.executors.filter((e) => e.name.includes(query.get('q') ?? '')).map((e) => ({ ...executorView(e), handlers: e.handlers.length })), query)],
   ['POST', '/executors', ({ body }) => { const e = { id: d.newId(), name: body.name, description: body.description ?? '', createdAt: d.iso(Date.now()), handlers: [] }; d.executors.push(e); return { ...executorView(e), handlers: 0 } }, 201],
@@ -186,6 +193,7 @@ const routes = [
     if (key) idempotent.set(key, run)
     return runView(run)
   }, 201],
+  ['GET', '/jobs/:id/statistics', ({ params }) => statistics((run) => run.jobId === params.id)],
   ['GET', '/jobs/:id/revisions', ({ params, query }) => page(d.revisions.get(params.id) ?? [], query)],
   ['GET', '/jobs/:id/next-fires', ({ params, query }) => {
     const job = byId(d.jobs, params.id)
@@ -256,6 +264,27 @@ function readLog(id, query, req) {
     entry.waiters.add(done)
     req.on('close', done)
   })
+}
+
+const COUNTED = { succeeded: 'succeeded', failed: 'failed', timed_out: 'timedOut', lost: 'lost', cancelled: 'cancelled', missed: 'missed', discarded: 'discarded', excluded: 'excluded' }
+
+/** How runs have ended in the last 24 hours, by hour. */
+function statistics(pick) {
+  const hour = 3_600_000
+  const to = (Math.floor(Date.now() / hour) + 1) * hour
+  const from = to - 24 * hour
+  const none = (at) => ({ at: new Date(at).toISOString(), runs: 0, ...Object.fromEntries(Object.values(COUNTED).map((key) => [key, 0])), lateness: null, duration: null })
+  const total = none(from)
+  const byHour = new Map()
+  for (const run of runs.filter((one) => one.finishedAt && COUNTED[one.state] && Date.parse(one.finishedAt) >= from && pick(one))) {
+    const at = Math.floor(Date.parse(run.finishedAt) / hour) * hour
+    if (!byHour.has(at)) byHour.set(at, none(at))
+    for (const sum of [byHour.get(at), total]) {
+      sum.runs++
+      sum[COUNTED[run.state]]++
+    }
+  }
+  return { from: total.at, to: new Date(to).toISOString(), step: 'hour', keptFrom: total.at, items: [...byHour.values()].sort((a, b) => (a.at < b.at ? 1 : -1)), total }
 }
 
 function overview() {

@@ -2,11 +2,11 @@
 // what it would do. The server counts; nothing is written before the button.
 import { keepPreviousData } from '@tanstack/react-query'
 import { useQuery } from '../api/useQuery'
-import { App, Form, Input, InputNumber, Radio } from 'antd'
+import { Form, Input, InputNumber, Radio } from 'antd'
 import type { Dayjs } from 'dayjs'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { backfillApi } from '../api/backfills'
 import { isApiError } from '../api/problem'
 import { queryClient, refreshJobs } from '../api/queries'
 import type { Backfill, BackfillRequest, BackfillScope, Job } from '../api/types'
@@ -14,6 +14,7 @@ import { wallToInstant } from '../lib/time'
 import { Dialog } from './Dialog'
 import { FireList } from './FireList'
 import { useDebounced, useErrorText, useShowError } from './hooks'
+import { message } from './notices'
 import WallPicker from './WallPicker'
 
 const TYPING_MS = 250
@@ -21,7 +22,6 @@ const SHOWN_FIRES = 8
 
 export default function BackfillDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const { zone } = job.schedule
   const [from, setFrom] = useState<Dayjs | null>(null)
@@ -40,7 +40,7 @@ export default function BackfillDialog({ job, onClose }: { job: Job; onClose: ()
     if (!asked) return
     setBusy(true)
     try {
-      await api.backfillJob(job.id, { ...asked, note: note.trim() || undefined })
+      await backfillApi.backfillJob(job.id, { ...asked, note: note.trim() || undefined })
       message.success(t('backfill.started'))
       void queryClient.invalidateQueries({ queryKey: ['job', job.id, 'backfills'] })
       refreshJobs()
@@ -98,7 +98,7 @@ function usePreview(jobId: string, asked: BackfillRequest | undefined) {
   const settled = useDebounced(JSON.stringify(asked ?? null), TYPING_MS)
   return useQuery({
     queryKey: ['job', jobId, 'backfill-preview', settled],
-    queryFn: ({ signal }) => api.backfillJob(jobId, { ...(JSON.parse(settled) as BackfillRequest), dryRun: true }, signal),
+    queryFn: ({ signal }) => backfillApi.backfillJob(jobId, { ...(JSON.parse(settled) as BackfillRequest), dryRun: true }, signal),
     enabled: settled !== 'null' && settled === JSON.stringify(asked),
     placeholderData: keepPreviousData,
     retry: false,

@@ -2,7 +2,7 @@
 import { useQuery } from '../api/useQuery'
 import { Form, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { calendarQueries } from '../api/calendars'
 
 const LIMIT = 200
 /** As the API has it. */
@@ -10,7 +10,7 @@ const MAX_CALENDARS = 8
 
 export function CalendarFields() {
   const { t } = useTranslation()
-  const calendars = useQuery({ ...queries.calendars(undefined, LIMIT), refetchInterval: false })
+  const calendars = useQuery({ ...calendarQueries.calendars(undefined, LIMIT), refetchInterval: false })
   const chosen = Form.useWatch<string[] | undefined>(['schedule', 'calendarIds']) ?? []
   const options = (calendars.data?.items ?? []).map((one) => ({ value: one.id, label: one.name }))
   return (

@@ -1,21 +1,21 @@
 // Days or windows out of an iCalendar file, pasted or chosen. The server reads
 // it and refuses, with the line, what it does not understand whole.
 import { UploadOutlined } from '@ant-design/icons'
-import { App, Button, Checkbox, Form, Input, Select } from 'antd'
+import { Button, Checkbox, Form, Input, Select } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { calendarApi, calendarQueries, refreshCalendars } from '../api/calendars'
 import { isApiError } from '../api/problem'
-import { queries, queryClient, refreshCalendars } from '../api/queries'
+import { queryClient } from '../api/queries'
 import type { Calendar, ImportCalendar } from '../api/types'
 import { Dialog } from './Dialog'
 import { useErrorText } from './hooks'
+import { message } from './notices'
 
 type As = NonNullable<ImportCalendar['as']>
 
 export default function CalendarImport({ calendar, onClose }: { calendar: Calendar; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const errorText = useErrorText()
   const [ical, setIcal] = useState('')
   const [as, setAs] = useState<As>('auto')
@@ -28,8 +28,8 @@ export default function CalendarImport({ calendar, onClose }: { calendar: Calend
     setBusy(true)
     setFault('')
     try {
-      const next = await api.importCalendar(calendar.id, calendar.version, { ical, as, replace })
-      queryClient.setQueryData(queries.calendar(calendar.id).queryKey, next)
+      const next = await calendarApi.importCalendar(calendar.id, calendar.version, { ical, as, replace })
+      queryClient.setQueryData(calendarQueries.calendar(calendar.id).queryKey, next)
       refreshCalendars()
       const count = (list: unknown[] | undefined) => list?.length ?? 0
       message.success(t('calendars.imported', { n: next.version, holidays: count(next.holidays), makeUpDays: count(next.makeUpDays), blackouts: count(next.blackouts) }))

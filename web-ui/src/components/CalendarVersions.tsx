@@ -1,7 +1,7 @@
 // The versions of a calendar: who, when, and what each one changed.
 import { useQuery } from '../api/useQuery'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { calendarQueries } from '../api/calendars'
 import type { Calendar, Weekday } from '../api/types'
 import { diffCalendars, type CalendarChange } from '../lib/calendar'
 import { localZone } from '../lib/time'
@@ -11,7 +11,7 @@ const SHOWN = 12
 
 export function CalendarVersions({ calendar }: { calendar: Calendar }) {
   const { t } = useTranslation()
-  const versions = useQuery(queries.calendarVersions(calendar.id, calendar.version))
+  const versions = useQuery(calendarQueries.calendarVersions(calendar.id, calendar.version))
   return (
     <Versions title={t('calendars.versions')} list={versions}>
       {({ items, nextCursor }) =>

@@ -1,14 +1,15 @@
 // What keeps the engine from firing, or may: a clock that leapt, a database
 // that takes no writes, a setup that endangers the promises.
-import { Alert, App } from 'antd'
+import { Alert } from 'antd'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { clusterApi } from '../api/cluster'
 import { queryClient } from '../api/queries'
 import type { Cluster } from '../api/types'
 import { humanDuration } from '../lib/duration'
 import { formatWithZone } from '../lib/time'
 import { ActionButton } from './ActionButton'
 import { useSession, useShowError } from './hooks'
+import { message } from './notices'
 import { useConfirm } from './useConfirm'
 
 export function ClusterAlerts({ cluster }: { cluster: Cluster }) {
@@ -59,7 +60,6 @@ export function ClusterAlerts({ cluster }: { cluster: Cluster }) {
 
 function ConfirmClock() {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const ask = useConfirm()
   const showError = useShowError()
   if (!useSession()?.user.platformAdmin) return null
@@ -72,7 +72,7 @@ function ConfirmClock() {
       cancelText: t('action.cancel'),
       onOk: async () => {
         try {
-          await api.confirmClock()
+          await clusterApi.confirmClock()
           message.success(t('cluster.confirmed'))
           void queryClient.invalidateQueries({ queryKey: ['cluster'] })
         } catch (err) {

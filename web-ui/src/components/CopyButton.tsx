@@ -1,10 +1,10 @@
 import { CopyOutlined } from '@ant-design/icons'
-import { App, Button } from 'antd'
+import { Button } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { copyText } from '../lib/misc'
+import { message } from './notices'
 
 export function CopyButton({ text, label, size }: { text: string; label?: string; size?: 'small' | 'middle' }) {
-  const { message } = App.useApp()
   const { t } = useTranslation()
   const copy = async () => {
     if (await copyText(text)) message.success(t('action.copied'))

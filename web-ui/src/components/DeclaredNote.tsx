@@ -2,14 +2,14 @@ import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
 import { Alert } from 'antd'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { proposalQueries } from '../api/proposals'
 import type { Job } from '../api/types'
 import { EditedNote } from './EditedNote'
 
 /** Who decides about a job that code declares; nothing for all other jobs. */
 export function DeclaredNote({ job }: { job: Job }) {
   const { t } = useTranslation()
-  const proposals = useQuery(queries.proposals())
+  const proposals = useQuery(proposalQueries.proposals())
   const { declared } = job
   if (!declared) return null
   const at = { executor: declared.executor.name, version: declared.version || '—', handler: job.handler }

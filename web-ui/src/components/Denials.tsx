@@ -1,27 +1,24 @@
 // Which processes and certificates of an executor are kept out, whatever they show.
 import { useQuery } from '../api/useQuery'
-import { App, Input } from 'antd'
-import { useRef } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { joiningApi, joiningQueries } from '../api/joining'
 import { queries, queryClient } from '../api/queries'
-import type { Denial, Id, Instance } from '../api/types'
+import type { Denial, Id } from '../api/types'
 import { ActionButton } from './ActionButton'
 import { useShowError } from './hooks'
 import { ByWhom } from './ByWhom'
+import { message } from './notices'
 import { ResourceTable, type Column } from './ResourceTable'
-import { useDanger } from './useDanger'
 
 const refresh = (id: Id) => void queryClient.invalidateQueries({ queryKey: queries.executor(id).queryKey })
 
 export function Denials({ executorId }: { executorId: Id }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
-  const denials = useQuery(queries.denials(executorId))
+  const denials = useQuery(joiningQueries.denials(executorId))
   const allow = async (one: Denial) => {
     try {
-      await api.deleteDenial(executorId, one.id)
+      await joiningApi.deleteDenial(executorId, one.id)
       message.success(t('denials.allowed'))
       refresh(executorId)
     } catch (err) {
@@ -75,34 +72,5 @@ export function Denials({ executorId }: { executorId: Id }) {
         empty={<p className="muted empty-line">{t('denials.none')}</p>}
       />
     </section>
-  )
-}
-
-/** Ends the sessions of one process and keeps it out. */
-export function DenyButton({ executorId, instance }: { executorId: Id; instance: Instance }) {
-  const { t } = useTranslation()
-  const danger = useDanger()
-  const reason = useRef('')
-  const { name } = instance
-  const ask = () => {
-    reason.current = ''
-    danger({
-      title: t('denials.denyTitle', { name }),
-      content: (
-        <div className="stack">
-          <p>{t('denials.denyHelp')}</p>
-          <Input aria-label={t('denials.reason')} placeholder={t('denials.reason')} maxLength={1000} onChange={(event) => (reason.current = event.target.value)} />
-        </div>
-      ),
-      action: t('denials.deny'),
-      work: () => api.createDenial(executorId, { instanceId: instance.id, reason: reason.current.trim() }),
-      done: t('denials.denied', { name }),
-      after: () => refresh(executorId),
-    })
-  }
-  return (
-    <ActionButton size="small" danger onClick={ask} aria-label={`${t('denials.deny')}: ${name}`}>
-      {t('denials.deny')}
-    </ActionButton>
   )
 }

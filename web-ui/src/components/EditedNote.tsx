@@ -1,23 +1,24 @@
 // A job that code declares and somebody has edited since: how it differs from
 // its declaration, and the way back.
 import { useQuery } from '@tanstack/react-query'
-import { Alert, App, Button } from 'antd'
+import { Alert, Button } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient, refreshJobs } from '../api/queries'
+import { proposalApi, proposalQueries } from '../api/proposals'
+import { queryClient, refreshJobs } from '../api/queries'
 import type { Job, JobDeclaration } from '../api/types'
 import { settingLabel } from '../lib/jobWords'
 import { formatWithZone } from '../lib/time'
 import { Dialog } from './Dialog'
 import { FieldDiffTable } from './FieldDiffTable'
 import { useCan, useShowError } from './hooks'
+import { message } from './notices'
 
 export function EditedNote({ job }: { job: Job }) {
   const { t } = useTranslation()
   const canEdit = useCan('editor')
   const [asking, setAsking] = useState(false)
-  const { data } = useQuery(queries.declaration(job.id, job.revision))
+  const { data } = useQuery(proposalQueries.declaration(job.id, job.revision))
   if (!data?.editedAt) return null // nothing is known of the declaration
   const fields = data.changes.map((one) => settingLabel(one.field, t) ?? one.field).join(t('jobs.giveBack.comma'))
   return (
@@ -49,14 +50,13 @@ export function EditedNote({ job }: { job: Job }) {
 
 function GiveBackDialog({ job, declaration, onClose }: { job: Job; declaration: JobDeclaration; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const [busy, setBusy] = useState(false)
   // The hash says what was looked at: another declaration is not applied by this click.
   const giveBack = async () => {
     setBusy(true)
     try {
-      await api.giveBackJob(job.id, declaration.hash)
+      await proposalApi.giveBackJob(job.id, declaration.hash)
       message.success(t('jobs.giveBack.done', { name: job.name }))
       onClose()
     } catch (err) {

@@ -38,6 +38,8 @@ export function InputEditor({ label, schema, value: text = '', onChange, id = 'i
   const form = shows && !asJson
   const complaints = refused && parsed.ok && sameJson(refused.value ?? {}, value) ? refused.items : []
   const invalid = !parsed.ok || complaints.length > 0
+  // What no field is said of.
+  const whole = form ? complaints.filter((item) => !item.pointer) : []
   return (
     <div role="group" aria-label={label}>
       <div className="input-head">
@@ -57,6 +59,13 @@ export function InputEditor({ label, schema, value: text = '', onChange, id = 'i
         )}
       </div>
       {root && parsed.ok && !shows && <Alert type="info" showIcon style={{ marginBottom: 8 }} title={t('schemaForm.cannotShow')} />}
+      {whole.length > 0 && (
+        <div className="st-failed" role="alert" style={{ marginBottom: 8 }} ref={(shown) => shown?.scrollIntoView?.({ block: 'center' })}>
+          {whole.map((item) => (
+            <div key={item.message}>{misfitText(item)}</div>
+          ))}
+        </div>
+      )}
       {form ? (
         <SchemaForm id={id} root={root} value={value} refused={refused} onChange={(next) => onChange?.(writeJson(next, 2))} />
       ) : (

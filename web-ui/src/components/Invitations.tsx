@@ -1,13 +1,14 @@
 // Inviting an account of another tenant, for the users' page.
 import { useQuery } from '../api/useQuery'
-import { App, Button, Form, Input } from 'antd'
+import { Button, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient } from '../api/queries'
+import { accessApi, accessQueries } from '../api/access'
+import { queryClient } from '../api/queries'
 import type { Invitation, Role } from '../api/types'
 import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
+import { message } from './notices'
 import { ResourceTable, type Column } from './ResourceTable'
 import { RoleSelect } from './RoleSelect'
 import { Blank } from './States'
@@ -17,13 +18,12 @@ const refresh = () => void queryClient.invalidateQueries({ queryKey: ['invitatio
 
 export function Invitations() {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
-  const invitations = useQuery(queries.invitations())
+  const invitations = useQuery(accessQueries.invitations())
   if (invitations.data?.items.length === 0) return null
   const takeBack = async (one: Invitation) => {
     try {
-      await api.deleteInvitation(one.id)
+      await accessApi.deleteInvitation(one.id)
       message.success(t('invitations.takenBack', { name: one.username }))
       refresh()
     } catch (err) {
@@ -64,16 +64,15 @@ export function Invitations() {
   )
 }
 
-export function InviteUser({ onClose }: { onClose: () => void }) {
+export function InviteUser({ role, onClose }: { role: Role; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const [form] = Form.useForm<{ username: string; role: Role }>()
   const [busy, setBusy] = useState(false)
   const submit = async (fields: { username: string; role: Role }) => {
     setBusy(true)
     try {
-      const made = await api.createInvitation({ username: fields.username.trim(), role: fields.role })
+      const made = await accessApi.createInvitation({ username: fields.username.trim(), role: fields.role })
       refresh()
       message.success(t('invitations.sent', { name: made.username }))
       onClose()
@@ -85,7 +84,7 @@ export function InviteUser({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={t('invitations.invite')} okText={t('invitations.invite')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
       <p className="muted">{t('invitations.help')}</p>
-      <Form form={form} layout="vertical" initialValues={{ role: 'viewer' }} onFinish={submit}>
+      <Form form={form} layout="vertical" initialValues={{ role }} onFinish={submit}>
         <Form.Item name="username" label={t('users.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
           <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} />
         </Form.Item>

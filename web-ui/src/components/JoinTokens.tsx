@@ -5,7 +5,7 @@ import { useQuery } from '../api/useQuery'
 import { Alert, Button, Checkbox, Form, Input, InputNumber, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { joiningApi, joiningQueries } from '../api/joining'
 import { queries, queryClient } from '../api/queries'
 import type { ExecutorDetail, JoinToken } from '../api/types'
 import { environmentSnippet, executorAddress, goSnippet } from '../lib/snippet'
@@ -39,15 +39,15 @@ export function JoinTokens({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
   const danger = useDanger()
   const [creating, setCreating] = useState(false)
-  const tokens = useQuery(queries.joinTokens(executor.id))
-  const refresh = () => void queryClient.invalidateQueries({ queryKey: queries.joinTokens(executor.id).queryKey })
+  const tokens = useQuery(joiningQueries.joinTokens(executor.id))
+  const refresh = () => void queryClient.invalidateQueries({ queryKey: joiningQueries.joinTokens(executor.id).queryKey })
 
   const revoke = (token: JoinToken) =>
     danger({
       title: t('tokens.revokeTitle'),
       content: t('tokens.revokeHelp'),
       action: t('tokens.revoke'),
-      work: () => api.deleteJoinToken(executor.id, token.id),
+      work: () => joiningApi.deleteJoinToken(executor.id, token.id),
       done: t('tokens.revoked'),
       after: refresh,
     })
@@ -125,7 +125,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
-      const token = await api.createJoinToken(executor.id, {
+      const token = await joiningApi.createJoinToken(executor.id, {
         name: fields.name?.trim() || undefined,
         expiresAt: expiryIn(fields.days),
         maxUses: fields.maxUses ?? undefined,

@@ -1,14 +1,15 @@
 // How many runs of an executor, or of the tenant, go on at once: how full it
 // is, and setting it.
-import { App, Form, InputNumber } from 'antd'
+import { Form, InputNumber } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { limitApi } from '../api/limits'
 import { queryClient } from '../api/queries'
 import type { Limit } from '../api/types'
 import { ActionButton } from './ActionButton'
 import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
+import { message } from './notices'
 
 /** What is limited, and to how many; 0 = no limit. */
 export type Limited = Pick<Limit, 'kind' | 'subject' | 'maxRunning'>
@@ -29,7 +30,6 @@ export function LimitButton({ limited }: { limited: Limited }) {
 
 function LimitDialog({ limited, onClose }: { limited: Limited; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const { name, id } = limited.subject
   const [max, setMax] = useState<number | null>(limited.maxRunning || null)
@@ -37,7 +37,7 @@ function LimitDialog({ limited, onClose }: { limited: Limited; onClose: () => vo
   const submit = async () => {
     setBusy(true)
     try {
-      const set = limited.kind === 'tenant' ? api.setTenantLimit : api.setExecutorLimit
+      const set = limited.kind === 'tenant' ? limitApi.setTenantLimit : limitApi.setExecutorLimit
       await set(id, max ?? 0)
       message.success(max ? t('limits.saved', { name, max }) : t('limits.removed', { name }))
       void queryClient.invalidateQueries({ queryKey: ['limits'] })

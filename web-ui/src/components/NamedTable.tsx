@@ -10,7 +10,7 @@ import { Blank } from './States'
 interface Named {
   id: string
   name: string
-  description: string
+  description?: string
   updatedBy: string
   updatedAt: string
 }

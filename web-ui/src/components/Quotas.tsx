@@ -1,12 +1,13 @@
 // How much a tenant may have, and has; platform administrators change it.
 import { useQuery } from '../api/useQuery'
-import { App, Button, Form, InputNumber } from 'antd'
+import { Button, Form, InputNumber } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient } from '../api/queries'
+import { limitApi, limitQueries } from '../api/limits'
+import { queryClient } from '../api/queries'
 import type { Id, Quota } from '../api/types'
 import { Dialog } from './Dialog'
+import { message } from './notices'
 import { ResourceTable, type Column } from './ResourceTable'
 import { useShowError } from './hooks'
 
@@ -18,7 +19,7 @@ interface Named {
 export function QuotaTable({ tenant, platform }: { tenant: Named; platform: boolean }) {
   const { t } = useTranslation()
   // Everybody may see their own tenant's; only the platform's administrators any.
-  const quotas = useQuery(queries.quotas(platform ? tenant.id : undefined))
+  const quotas = useQuery(limitQueries.quotas(platform ? tenant.id : undefined))
   const columns: Column<Quota>[] = [
     {
       key: 'kind',
@@ -70,7 +71,6 @@ function Used({ quota: { used, limit } }: { quota: Quota }) {
 
 function SetQuota({ tenant, quota }: { tenant: Named; quota: Quota }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const [open, setOpen] = useState(false)
   const [limit, setLimit] = useState<number | null>(quota.default ? null : quota.limit)
@@ -79,7 +79,7 @@ function SetQuota({ tenant, quota }: { tenant: Named; quota: Quota }) {
   const submit = async () => {
     setBusy(true)
     try {
-      await api.setQuota(tenant.id, quota.kind, limit ?? -1)
+      await limitApi.setQuota(tenant.id, quota.kind, limit ?? -1)
       message.success(t('quotas.saved', { kind }))
       void queryClient.invalidateQueries({ queryKey: ['quotas'] })
       setOpen(false)

@@ -3,7 +3,7 @@
 import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { clusterQueries } from '../api/cluster'
 import type { Refusal } from '../api/types'
 import { ResourceTable, type Column } from './ResourceTable'
 import { RelativeTime } from './TimeText'
@@ -25,7 +25,7 @@ const KNOWN = [
 
 export function Refusals() {
   const { t } = useTranslation()
-  const refusals = useQuery(queries.refusals())
+  const refusals = useQuery(clusterQueries.refusals())
   const reason = (one: Refusal) => KNOWN.find((code) => code === one.code)
   const columns: Column<Refusal>[] = [
     {

@@ -43,7 +43,13 @@ export function ResourceTable<T>(props: Props<T>) {
   const { rows, error, columns } = props
   if (!rows && error) return <ErrorState error={error} onRetry={props.onRetry} />
   if (rows?.length === 0) {
-    return props.filtered ? <FilteredBlank onClear={props.onClearFilters} /> : <>{props.empty}</>
+    // A page may have no row and yet a next one.
+    return (
+      <>
+        {props.filtered ? <FilteredBlank onClear={props.onClearFilters} /> : props.empty}
+        {props.pager}
+      </>
+    )
   }
   const stale = Boolean(rows && error)
   return (

@@ -1,6 +1,6 @@
 // Running an ended run again, with its input or another one.
 import { useNavigate } from '@tanstack/react-router'
-import { App, Form } from 'antd'
+import { Form } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -11,12 +11,12 @@ import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 import { InputEditor, useHandler } from './InputEditor'
 import { inputText, parseInput, writtenInput } from './JsonEditor'
+import { message } from './notices'
 import type { Refused } from './SchemaForm'
 import { useUnfit } from './useUnfit'
 
 export function RetryDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
   const meant = useUnfit()

@@ -3,7 +3,7 @@
 // resent request creates one run.
 import { useQuery } from '../api/useQuery'
 import { useNavigate } from '@tanstack/react-router'
-import { Alert, App, Checkbox, Form, Input, Select } from 'antd'
+import { Alert, Checkbox, Form, Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -17,12 +17,12 @@ import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 import { InputEditor, useHandler } from './InputEditor'
 import { inputText, parseInput, writtenInput } from './JsonEditor'
+import { notification } from './notices'
 import type { Refused } from './SchemaForm'
 import { useUnfit } from './useUnfit'
 
 export function RunNowDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation()
-  const { notification } = App.useApp()
   const showError = useShowError()
   const meant = useUnfit()
   const navigate = useNavigate()

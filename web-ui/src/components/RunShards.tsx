@@ -2,7 +2,7 @@
 import { RedoOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { App, Button } from 'antd'
+import { Button } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -11,6 +11,7 @@ import type { Run, RunDetail, RunState } from '../api/types'
 import { reasonText } from '../lib/why'
 import { ActionButton } from './ActionButton'
 import { useCan, useShowError } from './hooks'
+import { message } from './notices'
 import { ResourceTable, type Column } from './ResourceTable'
 import { RunStateChip } from './StateChip'
 import { DurationText } from './TimeText'
@@ -83,7 +84,6 @@ function PartLink({ part }: { part: Run }) {
 
 function RetryFailed({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
   const allowed = useCan('operator')

@@ -5,8 +5,12 @@ import { useTranslation } from 'react-i18next'
 import type { ProblemItem } from '../api/types'
 import {
   complaintOf,
+  entriesOf,
+  entryLines,
   itemsOf,
   linesOf,
+  looseText,
+  looseValue,
   partAt,
   pointerOf,
   withPart,
@@ -103,6 +107,8 @@ interface OneProps {
   required: boolean
 }
 
+const WIDE = new Set<Field['kind']>(['list', 'map', 'json'])
+
 function One({ name, field, path, required }: OneProps) {
   const { t } = useTranslation()
   const state = use(State)
@@ -120,7 +126,7 @@ function One({ name, field, path, required }: OneProps) {
   }
   return (
     <Form.Item
-      className={field.kind === 'list' ? 'wide' : undefined}
+      className={WIDE.has(field.kind) ? 'wide' : undefined}
       label={field.title || name}
       htmlFor={id}
       required={required}
@@ -140,6 +146,8 @@ function Notes({ field }: { field: Exclude<Field, ObjectField> }) {
   const notes = [
     field.description,
     field.kind === 'list' && field.items.kind !== 'choice' && t('schemaForm.perLine'),
+    field.kind === 'map' && t('schemaForm.entryPerLine'),
+    field.kind === 'json' && t('schemaForm.anything'),
     field.kind === 'text' && field.format === 'date-time' && t('schemaForm.zone', { zone: localZone }),
     field.fallback !== undefined && t('schemaForm.fallback', { value: typeof field.fallback === 'string' ? field.fallback : writeJson(field.fallback) }),
   ].filter(Boolean)
@@ -162,7 +170,15 @@ function Control(props: ControlProps<Exclude<Field, ObjectField>>) {
     case 'choice':
       return <Choice {...rest} field={field} />
     case 'list':
-      return field.items.kind === 'choice' ? <Choices {...rest} field={field} items={field.items} /> : <Lines {...rest} field={field} />
+      return field.items.kind === 'choice' ? (
+        <Choices {...rest} field={field} items={field.items} />
+      ) : (
+        <Typed {...rest} show={linesOf} read={(text) => noneIfEmpty(itemsOf(field, text))} />
+      )
+    case 'map':
+      return <Typed {...rest} show={entryLines} read={(text) => noneIfEmpty(entriesOf(text))} />
+    case 'json':
+      return <Typed {...rest} show={looseText} read={looseValue} />
     case 'number':
       return (
         <InputNumber
@@ -204,9 +220,11 @@ function Text({ id, field, value, onChange, invalid }: ControlProps<TextField>) 
   )
 }
 
-function useOptions({ options }: ChoiceField) {
+/** An empty text is offered only where it stands already: to leave the field out says the same. */
+function useOptions({ options }: ChoiceField, value?: unknown) {
   const { t } = useTranslation()
-  return options.map((one, i) => ({ value: i, label: typeof one === 'boolean' ? t(one ? 'schemaForm.yes' : 'schemaForm.no') : String(one) }))
+  const all = options.map((one, i) => ({ value: i, label: typeof one === 'boolean' ? t(one ? 'schemaForm.yes' : 'schemaForm.no') : String(one) }))
+  return all.filter(({ value: i }) => options[i] !== '' || value === '')
 }
 
 function Choice({ id, field, value, onChange, invalid }: ControlProps<ChoiceField>) {
@@ -218,7 +236,7 @@ function Choice({ id, field, value, onChange, invalid }: ControlProps<ChoiceFiel
       aria-invalid={invalid}
       allowClear
       placeholder={t('schemaForm.choose')}
-      options={useOptions(field)}
+      options={useOptions(field, value)}
       value={at < 0 ? undefined : at}
       onChange={(index: number | undefined) => onChange(index === undefined ? undefined : field.options[index])}
     />
@@ -241,11 +259,18 @@ function Choices({ id, items, value, onChange, invalid }: ControlProps<ListField
   )
 }
 
-/** Items as lines; what is being typed may have empty ones. */
-function Lines({ id, field, value, onChange, invalid }: ControlProps<ListField>) {
-  const [typed, setTyped] = useState(() => linesOf(value))
+const noneIfEmpty = (value: object) => (Object.keys(value).length > 0 ? value : undefined)
+
+interface TypedProps extends Omit<ControlProps<Field>, 'field'> {
+  show: (value: unknown) => string
+  read: (text: string) => unknown
+}
+
+/** A value as text of several lines; what is being typed may have empty ones. */
+function Typed({ id, value, onChange, invalid, show, read }: TypedProps) {
+  const [typed, setTyped] = useState(() => show(value))
   // The value has become another one than what was typed here.
-  const text = linesOf(itemsOf(field, typed)) === linesOf(value) ? typed : linesOf(value)
+  const text = show(read(typed)) === show(value) ? typed : show(value)
   return (
     <Input.TextArea
       id={id}
@@ -256,8 +281,7 @@ function Lines({ id, field, value, onChange, invalid }: ControlProps<ListField>)
       value={text}
       onChange={(event) => {
         setTyped(event.target.value)
-        const items = itemsOf(field, event.target.value)
-        onChange(items.length > 0 ? items : undefined)
+        onChange(read(event.target.value))
       }}
     />
   )

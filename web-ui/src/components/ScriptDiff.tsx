@@ -2,7 +2,7 @@
 // change are folded.
 import { useQuery } from '../api/useQuery'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { scriptQueries } from '../api/scripts'
 import type { Id } from '../api/types'
 import { foldLines } from '../lib/scriptDiff'
 import { ErrorState } from './States'
@@ -11,7 +11,7 @@ const SIGN = { same: ' ', added: '+', removed: '−' } as const
 
 export function ScriptDiff({ id, from, to }: { id: Id; from: number; to: number }) {
   const { t } = useTranslation()
-  const diff = useQuery(queries.scriptDiff(id, from, to))
+  const diff = useQuery(scriptQueries.scriptDiff(id, from, to))
   if (diff.error) return <ErrorState error={diff.error} onRetry={() => void diff.refetch()} />
   if (!diff.data) return <span className="skeleton" style={{ height: 60, width: '100%' }} />
   const { lines, added, removed } = diff.data

@@ -2,14 +2,14 @@
 import { useQuery } from '../api/useQuery'
 import { Form, Input, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { scriptQueries } from '../api/scripts'
 import type { JobFields } from '../lib/jobForm'
 
 export function ScriptFields({ language }: { language: string }) {
   const { t } = useTranslation()
   const form = Form.useFormInstance<JobFields>()
   const id = Form.useWatch(['script', 'id'], form) as string | undefined
-  const scripts = useQuery(queries.scripts(undefined, 200))
+  const scripts = useQuery(scriptQueries.scripts(undefined, 200))
   const chosen = scripts.data?.items.find((one) => one.id === id)
   const revisions = Array.from({ length: chosen?.revision ?? 0 }, (_, i) => (chosen?.revision ?? 0) - i)
   return (

@@ -1,22 +1,22 @@
 // What agents may do for the tenant: everybody sees it, platform
 // administrators change it.
 import { useQuery } from '../api/useQuery'
-import { App, Checkbox, Form, Input } from 'antd'
+import { Checkbox, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, refreshScripts } from '../api/queries'
+import { refreshScripts, scriptApi, scriptQueries } from '../api/scripts'
 import type { ScriptLanguage, ScriptPolicy } from '../api/types'
 import { languageOptions, SCRIPT_LANGUAGES } from '../lib/script'
 import { ActionButton } from './ActionButton'
 import { Dialog } from './Dialog'
 import { useSession, useShowError } from './hooks'
+import { message } from './notices'
 import { ErrorState } from './States'
 import { RelativeTime } from './TimeText'
 
 export function ScriptPolicyCard() {
   const { t } = useTranslation()
-  const policy = useQuery(queries.scriptPolicy())
+  const policy = useQuery(scriptQueries.scriptPolicy())
   const platform = useSession()?.user.platformAdmin ?? false
   const [editing, setEditing] = useState(false)
   if (policy.error && !policy.data) return <ErrorState error={policy.error} onRetry={() => void policy.refetch()} />
@@ -62,14 +62,13 @@ interface Fields {
 
 function PolicyDialog({ policy, onClose }: { policy: ScriptPolicy; onClose: () => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const [form] = Form.useForm<Fields>()
   const [busy, setBusy] = useState(false)
   const save = async (fields: Fields) => {
     setBusy(true)
     try {
-      await api.setScriptPolicy(fields)
+      await scriptApi.setScriptPolicy(fields)
       message.success(t('scripts.policySaved'))
       refreshScripts()
       onClose()

@@ -2,8 +2,10 @@
 // account.
 import {
   ApartmentOutlined,
+  ApiOutlined,
   BellOutlined,
   CalendarOutlined,
+  ClockCircleOutlined,
   CodeOutlined,
   ClusterOutlined,
   ControlOutlined,
@@ -34,17 +36,19 @@ import { InShell } from './RouteStates'
 
 const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
 
-type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'executors' | 'calendars' | 'scripts' | 'limits' | 'deliveries' | 'cluster' | 'users' | 'apiKeys' | 'tenants' }
+type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'scripts' | 'connections' | 'limits' | 'alerts' | 'cluster' | 'users' | 'apiKeys' | 'tenants'; needs?: 'operator' }
 
 const MAIN: Item[] = [
   { to: '/overview', icon: <DashboardOutlined />, key: 'overview' },
   { to: '/jobs', icon: <ScheduleOutlined />, key: 'jobs' },
   { to: '/runs', icon: <HistoryOutlined />, key: 'runs' },
+  { to: '/timers', icon: <ClockCircleOutlined />, key: 'timers', needs: 'operator' },
   { to: '/executors', icon: <ClusterOutlined />, key: 'executors' },
   { to: '/calendars', icon: <CalendarOutlined />, key: 'calendars' },
   { to: '/scripts', icon: <CodeOutlined />, key: 'scripts' },
+  { to: '/connections', icon: <ApiOutlined />, key: 'connections' },
   { to: '/limits', icon: <ControlOutlined />, key: 'limits' },
-  { to: '/deliveries', icon: <BellOutlined />, key: 'deliveries' },
+  { to: '/alerts', icon: <BellOutlined />, key: 'alerts' },
 ]
 
 function useSettings(): Item[] {
@@ -61,6 +65,7 @@ function useSettings(): Item[] {
 function NavLinks({ onGo }: { onGo?: () => void }) {
   const { t } = useTranslation()
   const settings = useSettings()
+  const operator = useCan('operator')
   const group = (items: Item[]) => (
     <ul className="nav">
       {items.map((item) => (
@@ -75,7 +80,7 @@ function NavLinks({ onGo }: { onGo?: () => void }) {
   )
   return (
     <nav aria-label={t('nav.main')}>
-      {group(MAIN)}
+      {group(operator ? MAIN : MAIN.filter((item) => item.needs === undefined))}
       <div className="nav-title">{t('nav.settings')}</div>
       {group(settings)}
     </nav>

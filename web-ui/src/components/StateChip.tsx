@@ -2,7 +2,7 @@
 // for lists, headers and the timeline.
 import { useTranslation } from 'react-i18next'
 import { serverNow } from '../lib/connection'
-import type { Backfill, ClusterNode, Delivery, InstanceState, JobState, RunState, Verdict } from '../api/types'
+import type { Backfill, ClusterNode, Delivery, Incident, InstanceState, JobState, RunState, Tenant, Timer, Verdict } from '../api/types'
 
 type Tone = 'success' | 'running' | 'failed' | 'timeout' | 'retrying' | 'queued' | 'skipped' | 'killed' | 'lost'
 type Look = readonly [tone: Tone, icon: string]
@@ -35,6 +35,11 @@ const DELIVERY: Record<Delivery['state'], Look> = {
   delivered: ['success', '✓'],
   failed: ['failed', '✕'],
 }
+const INCIDENT: Record<Incident['state'], Look> = {
+  open: ['failed', '●'],
+  acknowledged: ['skipped', '◐'],
+  resolved: ['success', '✓'],
+}
 
 const VERDICT: Record<Verdict, Look> = {
   chosen: ['success', '✓'],
@@ -56,12 +61,24 @@ const BACKFILL: Record<Backfill['state'], Look> = {
   cancelled: ['killed', '■'],
 }
 const NODE: Record<ClusterNode['state'], Look> = { live: ['success', '●'], leaving: ['skipped', '◐'], silent: ['lost', '?'] }
+const TENANT: Record<Tenant['state'], Look> = {
+  enabled: ['success', '●'],
+  disabled: ['skipped', '‖'],
+  deleted: ['failed', '✕'],
+  moving: ['running', '→'],
+  moved: ['queued', '→'],
+}
 
 const MOVING: ReadonlySet<RunState> = new Set(['running', 'cancelling'])
 
 /** CSS colour of a run state, for the timeline. */
 export function runColour(state: RunState): string {
   return `var(--${(RUN[state] ?? ['queued'])[0]})`
+}
+
+/** The mark of a run state, where there is no room for its word. */
+export function runIcon(state: RunState): string {
+  return (RUN[state] ?? ['queued', '·'])[1]
 }
 
 function Chip({ look, word, moving, big }: { look: Look | undefined; word: string; moving?: boolean; big?: boolean }) {
@@ -99,6 +116,12 @@ export function RunStateChip({ state, fireAt, lingers, big }: RunChipProps) {
   return <Chip look={RUN[state]} word={t(`runs.state.${state}`)} moving={MOVING.has(state)} big={big} />
 }
 
+/** Of a timer: until its time comes it has no run. */
+export function TimerStateChip({ state }: { state: Timer['state'] }) {
+  const { t } = useTranslation()
+  return state === 'pending' ? <Chip look={PLANNED} word={t('timers.pending')} /> : <RunStateChip state={state} />
+}
+
 export function JobStateChip({ state }: { state: JobState }) {
   const { t } = useTranslation()
   return <Chip look={JOB[state]} word={t(`jobs.state.${state}`)} />
@@ -112,6 +135,16 @@ export function InstanceStateChip({ state }: { state: InstanceState }) {
 export function DeliveryStateChip({ state }: { state: Delivery['state'] }) {
   const { t } = useTranslation()
   return <Chip look={DELIVERY[state]} word={t(`deliveries.state.${state}`)} />
+}
+
+export function TenantStateChip({ state }: { state: Tenant['state'] }) {
+  const { t } = useTranslation()
+  return <Chip look={TENANT[state]} word={t(`tenants.state.${state}`)} />
+}
+
+export function IncidentStateChip({ state }: { state: Incident['state'] }) {
+  const { t } = useTranslation()
+  return <Chip look={INCIDENT[state]} word={t(`alerts.state.${state}`)} />
 }
 
 /** Why an instance runs something, or does not. */

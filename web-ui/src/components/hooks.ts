@@ -1,5 +1,4 @@
 // Small hooks which several pages share.
-import { App } from 'antd'
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react'
 import { useTranslation } from 'react-i18next'
 import { isApiError } from '../api/problem'
@@ -8,6 +7,7 @@ import type { Role } from '../api/types'
 import { getConnection, serverNow, subscribeConnection, type ConnectionState } from '../lib/connection'
 import type { Lang } from '../lib/prefs'
 import { roleAtLeast } from '../lib/misc'
+import { notification } from './notices'
 
 export function useSession(): Session {
   return useSyncExternalStore(subscribeSession, getSession)
@@ -84,7 +84,6 @@ export function useErrorText(): (err: unknown) => string {
 
 /** Shows a failed action as a message with the request id. */
 export function useShowError(): (err: unknown) => void {
-  const { notification } = App.useApp()
   const { t } = useTranslation()
   const text = useErrorText()
   return useCallback(
@@ -98,7 +97,7 @@ export function useShowError(): (err: unknown) => void {
         duration: 8,
       })
     },
-    [notification, t, text],
+    [t, text],
   )
 }
 

@@ -9,7 +9,7 @@ import {
   PlayCircleOutlined,
 } from '@ant-design/icons'
 import { useNavigate } from '@tanstack/react-router'
-import { App, Input } from 'antd'
+import { Input } from 'antd'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -18,6 +18,7 @@ import type { Job } from '../api/types'
 import { loadChunk } from '../lib/chunk'
 import { ActionButton } from './ActionButton'
 import { useCan, useShowError } from './hooks'
+import { message } from './notices'
 import OpenMenu from './OpenMenu'
 import { useConfirm } from './useConfirm'
 
@@ -25,7 +26,6 @@ const RunNowDialog = lazy(() => loadChunk(() => import('./RunNowDialog').then((m
 
 function useJobActions(job: Job, onDeleted?: () => void) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const confirm = useConfirm()
   const showError = useShowError()
 

@@ -1,14 +1,14 @@
-import { App, type ModalFuncProps } from 'antd'
+import type { ModalFuncProps } from 'antd'
 import type { ComponentType } from 'react'
 import { ActionButton } from './ActionButton'
 import { useConnection } from './hooks'
+import { modal } from './notices'
 
 /**
  * Asks before something is changed on the server. A destructive button is never
  * the one that Enter hits, and while the server is silent none does anything.
  */
 export function useConfirm(): (props: ModalFuncProps) => void {
-  const { modal } = App.useApp()
   return (props) =>
     void modal.confirm({
       autoFocusButton: props.okButtonProps?.danger ? 'cancel' : 'ok',

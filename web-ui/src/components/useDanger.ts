@@ -1,7 +1,7 @@
-import { App } from 'antd'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useShowError } from './hooks'
+import { message } from './notices'
 import { useConfirm } from './useConfirm'
 
 interface Danger {
@@ -21,7 +21,6 @@ interface Danger {
 /** Asks before what cannot be undone: Enter does not do it, the focus stands on the way out. */
 export function useDanger(): (danger: Danger) => void {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const confirm = useConfirm()
   const showError = useShowError()
   return ({ title, content, action, cancel = t('action.cancel'), work, done, after }) =>

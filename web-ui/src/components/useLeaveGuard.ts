@@ -1,11 +1,10 @@
 import { useBlocker } from '@tanstack/react-router'
-import { App } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { modal } from './notices'
 
 /** Asks before a page with changes that are not saved is left. */
 export function useLeaveGuard(dirty: () => boolean): void {
   const { t } = useTranslation()
-  const { modal } = App.useApp()
   useBlocker({
     enableBeforeUnload: dirty,
     shouldBlockFn: async () => {

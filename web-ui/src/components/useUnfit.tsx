@@ -1,12 +1,11 @@
-import { App } from 'antd'
 import { useTranslation } from 'react-i18next'
 import type { ProblemItem } from '../api/types'
 import { Misfits } from './Misfits'
+import { modal } from './notices'
 
 /** Asks whether an input that does not fit its handler is meant; resolves to the answer. */
 export function useUnfit(): (handler: string, items: ProblemItem[], anyway: string) => Promise<boolean> {
   const { t } = useTranslation()
-  const { modal } = App.useApp()
   return async (handler, items, anyway) =>
     Boolean(
       await modal.confirm({

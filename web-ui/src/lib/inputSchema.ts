@@ -2,7 +2,7 @@
 // understood whole become one: a keyword that is not known here could forbid
 // what the form allows, or ask for what it cannot say.
 
-import { exactNumber, isRecord, JsonText } from './json'
+import { exactNumber, isRecord, JsonText, parseJson, sameJson, writeJson } from './json'
 
 interface Common {
   title: string
@@ -45,6 +45,16 @@ export interface ListField extends Common {
   maxItems?: number
 }
 
+/** Names that are not known, each with a text. */
+export interface MapField extends Common {
+  kind: 'map'
+}
+
+/** Anything. */
+export interface JsonField extends Common {
+  kind: 'json'
+}
+
 export interface ObjectField extends Common {
   kind: 'object'
   properties: [name: string, field: Field][]
@@ -53,7 +63,7 @@ export interface ObjectField extends Common {
   closed: boolean
 }
 
-export type Field = TextField | NumberField | ChoiceField | ListField | ObjectField
+export type Field = TextField | NumberField | ChoiceField | ListField | MapField | JsonField | ObjectField
 
 type Raw = Record<string, unknown>
 
@@ -83,15 +93,10 @@ function read(schema: unknown, depth: number): Field | undefined {
   if (!isRecord(schema) || depth > MAX_DEPTH) return undefined
   if (Array.isArray(schema.anyOf)) return readNullable(schema, schema.anyOf, depth)
   const { type, nullable } = typeOf(schema)
+  if (Object.keys(schema).every((key) => NOTES.includes(key))) return { ...commonOf(schema, false), kind: 'json' }
   const shape = type && KEYWORDS[type === 'integer' ? 'number' : type]
   if (!shape || Object.keys(schema).some((key) => !NOTES.includes(key) && !shape.includes(key))) return undefined
-  const common: Common = {
-    title: texts(schema.title),
-    description: texts(schema.description),
-    nullable,
-    ...(schema.default === undefined ? {} : { fallback: schema.default }),
-    ...(Array.isArray(schema.examples) ? { example: schema.examples[0] as unknown } : {}),
-  }
+  const common = commonOf(schema, nullable)
   if (schema.enum !== undefined) return readChoice(schema.enum, common)
   switch (type) {
     case 'string':
@@ -105,6 +110,16 @@ function read(schema: unknown, depth: number): Field | undefined {
       return readList(schema, common, depth)
     default:
       return readObject(schema, common, depth)
+  }
+}
+
+function commonOf(schema: Raw, nullable: boolean): Common {
+  return {
+    title: texts(schema.title),
+    description: texts(schema.description),
+    nullable,
+    ...(schema.default === undefined ? {} : { fallback: schema.default }),
+    ...(Array.isArray(schema.examples) ? { example: schema.examples[0] as unknown } : {}),
   }
 }
 
@@ -138,12 +153,16 @@ function readChoice(values: unknown, common: Common): ChoiceField | undefined {
 
 function readList(schema: Raw, common: Common, depth: number): ListField | undefined {
   const items = read(schema.items, depth + 1)
-  if (!items || items.nullable || items.kind === 'list' || items.kind === 'object') return undefined
+  if (!items || items.nullable || (items.kind !== 'text' && items.kind !== 'number' && items.kind !== 'choice')) return undefined
   return { ...common, kind: 'list', items, minItems: num(schema.minItems) ?? 0, maxItems: num(schema.maxItems) }
 }
 
-function readObject(schema: Raw, common: Common, depth: number): ObjectField | undefined {
+function readObject(schema: Raw, common: Common, depth: number): ObjectField | MapField | undefined {
   const { properties = {}, required = [], additionalProperties: more } = schema
+  if (isRecord(more)) {
+    const named = schema.properties !== undefined || schema.required !== undefined
+    return !named && more.type === 'string' && Object.keys(more).every((key) => key === 'type' || NOTES.includes(key)) ? { ...common, kind: 'map' } : undefined
+  }
   if (!isRecord(properties) || !Array.isArray(required) || (more !== undefined && typeof more !== 'boolean')) return undefined
   const list: [string, Field][] = []
   for (const [name, part] of Object.entries(properties)) {
@@ -172,6 +191,10 @@ export function canShow(field: Field, value: unknown): boolean {
       return field.options.includes(value as string)
     case 'list':
       return Array.isArray(value) && canList(field, value)
+    case 'map':
+      return isRecord(value) && sameJson(entriesOf(entryLines(value)), value)
+    case 'json':
+      return value !== null // a field that is empty is left out
     case 'object': {
       if (!isRecord(value)) return false
       const known = new Map(field.properties)
@@ -245,6 +268,35 @@ export function withPart(field: ObjectField, value: unknown, [name, ...rest]: st
 /** RFC 6901, as the server points at what does not fit. */
 export function pointerOf(path: string[]): string {
   return path.map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
+/** Names and texts as lines "name: text", and back; a line without a colon has an empty text. */
+export function entryLines(value: unknown): string {
+  return isRecord(value) ? Object.entries(value).map(([name, text]) => `${name}: ${typeof text === 'string' ? text : writeJson(text)}`).join('\n') : ''
+}
+
+export function entriesOf(text: string): Raw {
+  const pairs = text.split('\n').map((line) => {
+    const [name = '', ...rest] = line.split(':')
+    return [name.trim(), rest.join(':').trim()]
+  })
+  return Object.fromEntries(pairs.filter(([name]) => name))
+}
+
+/** Any value as a person types it, and back: what is not JSON is a text. */
+export function looseText(value: unknown): string {
+  if (value === undefined) return ''
+  return typeof value === 'string' && looseValue(value) === value ? value : writeJson(value, 2)
+}
+
+export function looseValue(typed: string): unknown {
+  const text = typed.trim()
+  if (!text) return undefined
+  try {
+    return parseJson(text)
+  } catch {
+    return typed
+  }
 }
 
 /** The items of a list as lines, and back; a line that is no number stays text, and is complained of. */

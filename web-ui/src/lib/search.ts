@@ -28,7 +28,7 @@ export const FINAL_STATES: readonly RunState[] = [
   'discarded',
   'excluded',
 ]
-export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent', 'backfill']
+export const CAUSES: readonly Cause[] = ['schedule', 'manual', 'api', 'misfire', 'retry', 'parent', 'backfill', 'timer']
 export const RANGES = ['1h', '24h', '7d', '30d'] as const
 export type Range = (typeof RANGES)[number]
 
@@ -83,7 +83,7 @@ export interface JobsSearch {
   handler?: string
   state?: JobState
   /** Absent: jobs of people and code. */
-  kind?: 'call' | 'callback' | 'all'
+  kind?: 'call' | 'callback' | 'timer' | 'all'
   label?: string
   owner?: string
   sort?: 'name' | 'nextFireAt' | 'updatedAt'
@@ -96,12 +96,59 @@ export function jobsSearch(raw: Record<string, unknown>): JobsSearch {
     executorId: id(raw.executorId),
     handler: text(raw.handler),
     state: oneOf(raw.state, ['enabled', 'paused']),
-    kind: oneOf(raw.kind, ['call', 'callback', 'all']),
+    kind: oneOf(raw.kind, ['call', 'callback', 'timer', 'all']),
     label: text(raw.label),
     owner: text(raw.owner),
     sort: oneOf(raw.sort, ['name', 'nextFireAt', 'updatedAt']),
     cursor: text(raw.cursor),
   })
+}
+
+export const TIMER_STATES = ['pending', 'claimed', 'ended'] as const
+
+export interface TimersSearch {
+  executor?: string
+  handler?: string
+  /** Absent: pending. */
+  state?: (typeof TIMER_STATES)[number]
+  keyPrefix?: string
+  label?: string
+  cursor?: string
+}
+
+export function timersSearch(raw: Record<string, unknown>): TimersSearch {
+  return clean({
+    executor: text(raw.executor),
+    handler: text(raw.handler),
+    state: oneOf(raw.state, ['claimed', 'ended']),
+    keyPrefix: text(raw.keyPrefix),
+    label: text(raw.label),
+    cursor: text(raw.cursor),
+  })
+}
+
+export const INCIDENT_LISTS = ['open', 'acknowledged', 'resolved', 'all'] as const
+
+export interface IncidentsSearch {
+  /** Absent: what is not over. */
+  state?: (typeof INCIDENT_LISTS)[number]
+  executorId?: string
+  cursor?: string
+}
+
+export function incidentsSearch(raw: Record<string, unknown>): IncidentsSearch {
+  return clean({ state: oneOf(raw.state, INCIDENT_LISTS), executorId: id(raw.executorId), cursor: text(raw.cursor) })
+}
+
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
+
+export interface DeliveriesSearch {
+  state?: (typeof DELIVERY_STATES)[number]
+  cursor?: string
+}
+
+export function deliveriesSearch(raw: Record<string, unknown>): DeliveriesSearch {
+  return clean({ state: oneOf(raw.state, DELIVERY_STATES), cursor: text(raw.cursor) })
 }
 
 export interface RunsSearch {

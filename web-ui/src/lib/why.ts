@@ -1,5 +1,5 @@
 import i18next, { type TFunction } from 'i18next'
-import type { Exclusion, Run, RunDetail } from '../api/types'
+import type { Exclusion, Run, RunDetail, Timer } from '../api/types'
 import { serverNow } from './connection'
 import { formatWall } from './calendar'
 import { formatWithZone } from './time'
@@ -9,6 +9,11 @@ export function reasonText(run: Pick<Run, 'reason'>, t: TFunction): string {
   const key = `runs.reason.${run.reason}`
   // A reason which a newer server knows is shown as it is.
   return run.reason && i18next.exists(key) ? t(key as 'runs.reason.misfire') : run.reason
+}
+
+/** Why a timer's run is as it is: who has cancelled it, what went wrong; "" when there is nothing to say. */
+export function timerWhy(timer: Pick<Timer, 'reason' | 'message' | 'error'>, t: TFunction): string {
+  return [reasonText(timer, t), timer.error || timer.message].filter(Boolean).join(': ')
 }
 
 /** Why there is no log line: an empty box would leave the reader guessing. */

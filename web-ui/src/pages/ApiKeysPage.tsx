@@ -3,8 +3,8 @@ import { useQuery } from '../api/useQuery'
 import { Form, Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient } from '../api/queries'
+import { accessApi, accessQueries } from '../api/access'
+import { queryClient } from '../api/queries'
 import type { ApiKey } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { Dialog } from '../components/Dialog'
@@ -17,16 +17,17 @@ import { Blank } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
 import { useDanger } from '../components/useDanger'
 
+const targetsOf = (one: ApiKey) => [...(one.callExecutors ?? []), ...(one.callHandlers ?? [])]
 const refresh = () => void queryClient.invalidateQueries({ queryKey: ['api-keys'] })
 
 export function ApiKeysPage() {
   const { t } = useTranslation()
   const danger = useDanger()
-  const keys = useQuery(queries.apiKeys())
+  const keys = useQuery(accessQueries.apiKeys())
   const [creating, setCreating] = useState(false)
   const [secret, setSecret] = useState<string>()
   const revoke = (key: ApiKey) =>
-    danger({ title: t('keys.revokeTitle', { name: key.name }), content: t('keys.revokeHelp'), action: t('keys.revoke'), work: () => api.deleteApiKey(key.id), done: t('keys.revoked'), after: refresh })
+    danger({ title: t('keys.revokeTitle', { name: key.name }), content: t('keys.revokeHelp'), action: t('keys.revoke'), work: () => accessApi.deleteApiKey(key.id), done: t('keys.revoked'), after: refresh })
   const columns: Column<ApiKey>[] = [
     { key: 'name', title: t('field.name'), kind: 'title', render: (one) => <strong>{one.name}</strong> },
     { key: 'prefix', title: t('keys.prefix'), render: (one) => <span className="mono">{one.prefix}…</span> },
@@ -36,7 +37,7 @@ export function ApiKeysPage() {
       render: (one) => (
         <>
           {t(`role.${one.role}`)}
-          {(one.callExecutors ?? []).length > 0 && <span className="mono muted"> {(one.callExecutors ?? []).join(', ')}</span>}
+          {targetsOf(one).length > 0 && <span className="mono muted"> {targetsOf(one).join(', ')}</span>}
         </>
       ),
     },
@@ -88,11 +89,11 @@ export function ApiKeysPage() {
 interface Fields {
   name: string
   role: ApiKey['role']
-  callExecutors?: string[]
+  targets?: string[]
   days: number
 }
 
-const ROLES: ApiKey['role'][] = ['caller', 'viewer', 'operator', 'editor', 'admin']
+const ROLES: ApiKey['role'][] = ['caller', 'timer', 'viewer', 'operator', 'editor', 'scripter', 'admin']
 
 function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const { t } = useTranslation()
@@ -103,7 +104,14 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
-      const key = await api.createApiKey({ name: fields.name.trim(), role: fields.role, callExecutors: fields.callExecutors ?? [], expiresAt: expiryIn(fields.days) })
+      const targets = fields.targets ?? []
+      const key = await accessApi.createApiKey({
+        name: fields.name.trim(),
+        role: fields.role,
+        callExecutors: targets.filter((one) => !one.includes('/')),
+        callHandlers: targets.filter((one) => one.includes('/')),
+        expiresAt: expiryIn(fields.days),
+      })
       refresh()
       onClose(key.secret)
     } catch (err) {
@@ -128,7 +136,7 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
             )}
           />
         </Form.Item>
-        <Form.Item name="callExecutors" label={t('keys.callExecutors')} extra={t('keys.callExecutorsHelp')}>
+        <Form.Item name="targets" label={t('keys.targets')} extra={t('keys.targetsHelp')}>
           <Select mode="tags" maxCount={30} tokenSeparators={[',', ' ']} open={false} suffixIcon={null} />
         </Form.Item>
         <Form.Item name="days" label={t('tokens.expiresIn')}>

@@ -2,17 +2,19 @@
 // pasted and sorted; pickers put lines in.
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { App, Form, Input, Select } from 'antd'
+import { Form, Input, Select } from 'antd'
 import { useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { calendarApi, calendarQueries, refreshCalendars } from '../api/calendars'
 import { isApiError } from '../api/problem'
-import { queries, queryClient, readOnce, refreshCalendars } from '../api/queries'
+import { queryClient, readOnce } from '../api/queries'
 import type { Calendar, CalendarSpec } from '../api/types'
 import { DayLines, WindowLines } from '../components/CalendarLines'
+import { complainAt } from '../components/complain'
 import { EditPage, FormFoot } from '../components/EditPage'
 import { useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
+import { message } from '../components/notices'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
 import { useLeaveGuard } from '../components/useLeaveGuard'
@@ -33,7 +35,7 @@ export function CalendarEditPage() {
   const { calendarId } = useParams({ from: '/app/calendars/$calendarId/edit' })
   return (
     <EditPage
-      stored={useQuery(readOnce(queries.calendar(calendarId)))}
+      stored={useQuery(readOnce(calendarQueries.calendar(calendarId)))}
       title={({ name }) => t('calendars.editTitle', { name })}
       crumbs={({ name }) => (
         <>
@@ -51,7 +53,6 @@ export function CalendarEditPage() {
 
 function CalendarForm({ stored }: { stored?: Calendar }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
   const [form] = Form.useForm<CalendarFields>()
@@ -65,7 +66,7 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
 
   useLeaveGuard(dirty)
 
-  const write = (spec: CalendarSpec, version: number) => (stored ? api.updateCalendar(stored.id, version, spec) : api.createCalendar(spec))
+  const write = (spec: CalendarSpec, version: number) => (stored ? calendarApi.updateCalendar(stored.id, version, spec) : calendarApi.createCalendar(spec))
   const save = async (version: number) => {
     const spec = calendarSpecOf(form.getFieldsValue(true) as CalendarFields)
     setBusy(true)
@@ -73,23 +74,15 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
       const next = await write(spec, version)
       saved.current = true
       message.success(t('calendars.saved', { n: next.version, name: next.name }))
-      queryClient.setQueryData(queries.calendar(next.id).queryKey, next)
+      queryClient.setQueryData(calendarQueries.calendar(next.id).queryKey, next)
       refreshCalendars()
       await navigate({ to: '/calendars/$calendarId', params: { calendarId: next.id } })
     } catch (err) {
-      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await api.calendar(stored.id).catch(() => undefined))
-      else if (!complain(err)) showError(err)
+      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await calendarApi.calendar(stored.id).catch(() => undefined))
+      else if (!complainAt(form, err, ([field = '']) => [field])) showError(err)
     } finally {
       setBusy(false)
     }
-  }
-  /** Puts the server's complaints at their fields; false when one has none. */
-  const complain = (err: unknown): boolean => {
-    const items = isApiError(err) ? err.items : []
-    const known = items.filter((item) => form.getFieldInstance(fieldOf(item.location) as never) !== undefined)
-    form.setFields(known.map((item) => ({ name: fieldOf(item.location) as never, errors: [item.message] })))
-    if (known[0]) form.scrollToField(fieldOf(known[0].location), { focus: true })
-    return items.length > 0 && known.length === items.length
   }
   return (
     <Form
@@ -160,9 +153,4 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
       </FormFoot>
     </Form>
   )
-}
-
-/** "body.holidays[3].date" speaks of the field which holds the list. */
-function fieldOf(location: string | undefined): string {
-  return (location ?? '').replace(/^body\./, '').replace(/[[.].*$/, '')
 }

@@ -2,11 +2,10 @@
 import { DeleteOutlined, EditOutlined, ImportOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { App } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient, refreshCalendars } from '../api/queries'
+import { calendarApi, calendarQueries, refreshCalendars } from '../api/calendars'
+import { queryClient } from '../api/queries'
 import type { Blackout, Calendar, CalendarDay, Id } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
@@ -15,6 +14,7 @@ import { Fact } from '../components/Fact'
 import { useCan } from '../components/hooks'
 import { JobLinks } from '../components/JobLinks'
 import { LinkButton } from '../components/LinkButton'
+import { modal } from '../components/notices'
 import { Page } from '../components/Page'
 import { ErrorState, PageSkeleton } from '../components/States'
 import { useDanger } from '../components/useDanger'
@@ -28,8 +28,8 @@ const CalendarImport = lazy(() => loadChunk(() => import('../components/Calendar
 export function CalendarPage() {
   const { t } = useTranslation()
   const { calendarId } = useParams({ from: '/app/calendars/$calendarId' })
-  const calendar = useQuery(queries.calendar(calendarId))
-  const jobs = useQuery(queries.calendarJobs(calendarId))
+  const calendar = useQuery(calendarQueries.calendar(calendarId))
+  const jobs = useQuery(calendarQueries.calendarJobs(calendarId))
   const canEdit = useCan('editor')
   if (calendar.error && !calendar.data) return <ErrorState error={calendar.error} onRetry={() => void calendar.refetch()} />
   if (!calendar.data) return <PageSkeleton />
@@ -136,7 +136,6 @@ function WindowsCard({ windows, zone }: { windows: Blackout[]; zone: string }) {
 
 function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name: string }[] | undefined }) {
   const { t } = useTranslation()
-  const { modal } = App.useApp()
   const danger = useDanger()
   const navigate = useNavigate()
   const [importing, setImporting] = useState(false)
@@ -144,10 +143,10 @@ function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name:
   const remove = () => {
     if (jobs && jobs.length > 0) {
       // The server refuses it too; here stands why, and where to go.
-      const dialog = modal.info({
+      modal.info({
         title: t('calendars.inUseTitle', { name }),
         okText: t('action.close'),
-        content: (
+        content: (close) => (
           <>
             <p>{t('calendars.inUseHelp')}</p>
             <ul className="plain-list">
@@ -157,7 +156,7 @@ function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name:
                     href={`/jobs/${job.id}/edit`}
                     onClick={(event) => {
                       event.preventDefault()
-                      dialog.destroy()
+                      close()
                       void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.id } })
                     }}
                   >
@@ -176,7 +175,7 @@ function Actions({ calendar, jobs }: { calendar: Calendar; jobs: { id: Id; name:
       content: t('calendars.deleteHelp'),
       action: t('calendars.delete'),
       work: async () => {
-        await api.deleteCalendar(calendar.id)
+        await calendarApi.deleteCalendar(calendar.id)
         await navigate({ to: '/calendars' })
         queryClient.removeQueries({ queryKey: ['calendar', calendar.id] })
       },

@@ -2,7 +2,7 @@ import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { calendarQueries } from '../api/calendars'
 import type { CalendarSummary } from '../api/types'
 import { useCan } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
@@ -15,7 +15,7 @@ export function CalendarsPage() {
   const { cursor } = useSearch({ from: '/app/calendars' })
   const navigate = useNavigate()
   const canEdit = useCan('editor')
-  const calendars = useQuery(queries.calendars(cursor))
+  const calendars = useQuery(calendarQueries.calendars(cursor))
   const create = canEdit && (
     <LinkButton to="/calendars/new" primary icon={<PlusOutlined />}>
       {t('calendars.create')}

@@ -2,10 +2,11 @@
 import { useQuery } from '../api/useQuery'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { clusterQueries } from '../api/cluster'
 import type { Cluster, ClusterNode } from '../api/types'
 import { ClusterAlerts } from '../components/ClusterAlerts'
 import { useCan, useSession } from '../components/hooks'
+import { MaintenanceCard } from '../components/Maintenance'
 import { PartitionMap } from '../components/PartitionMap'
 import { Page } from '../components/Page'
 import { Refusals } from '../components/Refusals'
@@ -21,7 +22,7 @@ const EXACT_MS = 5
 
 export function ClusterPage() {
   const { t } = useTranslation()
-  const cluster = useQuery(queries.cluster())
+  const cluster = useQuery(clusterQueries.cluster())
   const platform = useSession()?.user.platformAdmin ?? false
   if (cluster.error && !cluster.data) return <ErrorState error={cluster.error} onRetry={() => void cluster.refetch()} />
   if (!cluster.data) return <PageSkeleton />
@@ -31,6 +32,7 @@ export function ClusterPage() {
       <div className="stack">
         <ClusterAlerts cluster={data} />
         <Tiles cluster={data} />
+        <MaintenanceCard />
         <Nodes cluster={data} error={cluster.error} updatedAt={cluster.dataUpdatedAt} />
         {platform && <Refusals />}
         <PartitionMap cluster={data} />

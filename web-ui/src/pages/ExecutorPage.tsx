@@ -2,15 +2,19 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Checkbox } from 'antd'
+import { Alert, Checkbox } from 'antd'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { limitQueries } from '../api/limits'
 import { queries } from '../api/queries'
-import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclaration } from '../api/types'
-import { Denials, DenyButton } from '../components/Denials'
+import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclaration, RemovedInstance } from '../api/types'
+import { Denials } from '../components/Denials'
+import { DrainButton, ExecutorActions, FormerNames, RemoveButton, RemovedDialog } from '../components/ExecutorActions'
 import { useCan } from '../components/hooks'
 import { JoinTokens } from '../components/JoinTokens'
 import { LimitButton, Running, Waiting } from '../components/Limits'
 import { LinkButton } from '../components/LinkButton'
+import { MaintenanceCard } from '../components/Maintenance'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { InstanceStateChip, OnlineCount } from '../components/StateChip'
@@ -48,6 +52,7 @@ export function ExecutorPage() {
           <LinkButton to="/runs" search={{ executorId }}>
             {t('executors.runs')}
           </LinkButton>
+          {canEdit && data.kind !== 'built_in' && <ExecutorActions executor={data} />}
           {canEdit && (
             <LinkButton to="/jobs/new" search={{ executorId }} primary icon={<PlusOutlined />}>
               {t('executors.newJob')}
@@ -57,11 +62,15 @@ export function ExecutorPage() {
       }
     >
       <div className="stack">
+        {data.state === 'disabled' && <Alert type="warning" showIcon title={t('executors.disabledNote')} description={data.note} />}
+        <FormerNames executor={data} canEdit={canEdit} />
         <ExecutorLimit executor={data} />
+        <MaintenanceCard executor={data} />
         {data.refusedDeclarations.length > 0 && <Refused list={data.refusedDeclarations} />}
         <Instances executor={data} />
         <Handlers executor={data} />
-        {canAdmin && <JoinTokens executor={data} />}
+        {/* No process joins the admin nodes' own executor. */}
+        {canAdmin && data.kind !== 'built_in' && <JoinTokens executor={data} />}
         {canAdmin && <Denials executorId={data.id} />}
       </div>
     </Page>
@@ -72,7 +81,7 @@ export function ExecutorPage() {
 function ExecutorLimit({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
   const canEdit = useCan('editor')
-  const limits = useQuery(queries.limits())
+  const limits = useQuery(limitQueries.limits())
   const limit = limits.data && limitOf(limits.data.items, 'executor', executor)
   if (!limit) return null
   return (
@@ -119,6 +128,8 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
   const { gone } = useSearch({ from: '/app/executors/$executorId' })
   const navigate = useNavigate()
   const canAdmin = useCan('admin')
+  const canOperate = useCan('operator')
+  const [removed, setRemoved] = useState<RemovedInstance>()
   const instances = useQuery(queries.instances(executor.id, gone ? { includeGone: true } : {}))
   const columns: Column<Instance>[] = [
     {
@@ -140,7 +151,16 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
         </div>
       ),
     },
-    { key: 'state', title: t('field.state'), render: (one) => <InstanceStateChip state={one.state} /> },
+    {
+      key: 'state',
+      title: t('field.state'),
+      render: (one) => (
+        <div>
+          <InstanceStateChip state={one.state} />
+          {one.drainedBy && <div className="muted small">{t('executors.drainedBy', { name: one.drainedBy })}</div>}
+        </div>
+      ),
+    },
     { key: 'load', title: t('executors.load'), render: (one) => <Load instance={one} /> },
     {
       key: 'host',
@@ -184,8 +204,19 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
       ),
     },
   ]
-  if (canAdmin) {
-    columns.push({ key: 'actions', title: t('field.actions'), kind: 'actions', render: (one) => one.state !== 'gone' && <DenyButton executorId={executor.id} instance={one} /> })
+  if (canOperate && executor.kind !== 'built_in') {
+    columns.push({
+      key: 'actions',
+      title: t('field.actions'),
+      kind: 'actions',
+      render: (one) =>
+        one.state !== 'gone' && (
+          <span className="row tight">
+            <DrainButton instance={one} />
+            {canAdmin && <RemoveButton instance={one} onRemoved={(answer) => answer.runs.length > 0 && setRemoved(answer)} />}
+          </span>
+        ),
+    })
   }
   return (
     <section className="card flush" aria-label={t('executors.instancesTitle')}>
@@ -209,6 +240,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
         onRetry={() => void instances.refetch()}
         empty={<Blank title={t('executors.noInstances')} help={t('executors.noInstancesHelp')} />}
       />
+      {removed && <RemovedDialog removed={removed} onClose={() => setRemoved(undefined)} />}
     </section>
   )
 }

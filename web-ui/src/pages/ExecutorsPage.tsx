@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Button, Form, Input, Segmented } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { executorApi } from '../api/executors'
 import { queries, queryClient } from '../api/queries'
 import type { Executor } from '../api/types'
 import { Dialog } from '../components/Dialog'
@@ -80,7 +80,10 @@ function ExecutorCard({ executor }: { executor: Executor }) {
   const { t } = useTranslation()
   return (
     <Link to="/executors/$executorId" params={{ executorId: executor.id }} className="tile exec-card">
-      <strong style={{ overflowWrap: 'anywhere' }}>{executor.name}</strong>
+      <span className="row between">
+        <strong style={{ overflowWrap: 'anywhere' }}>{executor.name}</strong>
+        {executor.kind === 'built_in' && <span className="muted">{t('executors.builtIn')}</span>}
+      </span>
       {executor.description && <span className="muted clip">{executor.description}</span>}
       <span className="row between">
         <OnlineCount count={executor.instancesOnline} />
@@ -107,9 +110,12 @@ function ExecutorTable({ rows, error, onRetry, filtered, onClear, onCreate }: Ta
       title: t('field.name'),
       kind: 'title',
       render: (one) => (
-        <Link to="/executors/$executorId" params={{ executorId: one.id }}>
-          <strong>{one.name}</strong>
-        </Link>
+        <>
+          <Link to="/executors/$executorId" params={{ executorId: one.id }}>
+            <strong>{one.name}</strong>
+          </Link>{' '}
+          {one.kind === 'built_in' && <span className="muted">{t('executors.builtIn')}</span>}
+        </>
       ),
     },
     { key: 'description', title: t('field.description'), render: (one) => one.description || '—' },
@@ -149,7 +155,7 @@ function CreateExecutor({ onClose }: { onClose: () => void }) {
   const submit = async (fields: { name: string; description?: string }) => {
     setBusy(true)
     try {
-      const executor = await api.createExecutor({ name: fields.name.trim(), description: fields.description?.trim() || undefined })
+      const executor = await executorApi.create({ name: fields.name.trim(), description: fields.description?.trim() || undefined })
       void queryClient.invalidateQueries({ queryKey: ['executors'] })
       onClose()
       await navigate({ to: '/executors/$executorId', params: { executorId: executor.id } })

@@ -1,10 +1,11 @@
 import { useQuery } from '../api/useQuery'
-import { App, Button } from 'antd'
+import { Button } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { MyInvitation } from '../api/types'
 import { useShowError } from '../components/hooks'
+import { message } from '../components/notices'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { Blank } from '../components/States'
@@ -13,7 +14,6 @@ import { RelativeTime } from '../components/TimeText'
 /** What other tenants offer the own account: nothing changes without an answer. */
 export function InvitationsPage() {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const mine = useQuery(queries.myInvitations())
   const answer = async (work: () => Promise<unknown>, done: string) => {

@@ -4,7 +4,7 @@ import { useQuery } from '../api/useQuery'
 import { Link, useParams } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { backfillApi, backfillQueries } from '../api/backfills'
 import { queries, queryClient, refreshJobs } from '../api/queries'
 import type { Backfill } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
@@ -23,7 +23,7 @@ export function JobBackfillsTab() {
   const { t } = useTranslation()
   const { jobId } = useParams({ from: '/app/jobs/$jobId' })
   const job = useQuery(queries.job(jobId)).data
-  const backfills = useQuery(queries.backfills(jobId))
+  const backfills = useQuery(backfillQueries.backfills(jobId))
   const canRun = useCan('operator')
   const [asking, setAsking] = useState(false)
   const columns = useColumns(job?.schedule.zone ?? 'UTC', canRun)
@@ -143,7 +143,7 @@ function Cancel({ backfill }: { backfill: Backfill }) {
       content: t('backfill.cancelHelp'),
       action: t('backfill.cancel'),
       cancel: t('action.back'),
-      work: () => api.cancelBackfill(backfill.id ?? ''),
+      work: () => backfillApi.cancelBackfill(backfill.id ?? ''),
       done: t('backfill.cancelled'),
       after: () => {
         void queryClient.invalidateQueries({ queryKey: ['job', backfill.jobId, 'backfills'] })

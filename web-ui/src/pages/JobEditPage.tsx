@@ -1,19 +1,20 @@
 // Creating and editing a job: one page, three sections, the next fires beside.
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { App, Button, Checkbox, Form } from 'antd'
+import { Button, Checkbox, Form } from 'antd'
 import type { TFunction } from 'i18next'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, type Lenient } from '../api/endpoints'
 import { isApiError } from '../api/problem'
 import { queries, queryClient, readOnce, refreshJobs } from '../api/queries'
-import type { Job, JobWrite } from '../api/types'
+import type { Job, JobWrite, ProblemItem } from '../api/types'
 import { ConflictDialog } from '../components/ConflictDialog'
 import { EditPage, FormFoot } from '../components/EditPage'
 import { useShowError } from '../components/hooks'
 import { HowSection, WhatSection, WhenSection } from '../components/JobFormFields'
 import { writtenInput } from '../components/JsonEditor'
+import { message, modal } from '../components/notices'
 import { Page } from '../components/Page'
 import type { Refused } from '../components/SchemaForm'
 import { SchedulePreview } from '../components/SchedulePreview'
@@ -68,7 +69,6 @@ interface Conflict {
 
 function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
   const { t } = useTranslation()
-  const { message, modal } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
   const meant = useUnfit()
@@ -125,7 +125,11 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
       setRefusedInput({ value: mine.input, items: err.items })
       return (await meant(mine.handler, err.items, t('jobs.form.saveAnyway'))) ? save({ ...allow, allowUnfitInput: true }) : undefined
     }
-    const items = isApiError(err) ? err.items : []
+    const all = isApiError(err) ? err.items : []
+    const isInput = (item: ProblemItem) => fieldPath(item)?.[0] === 'inputText'
+    const ofInput = all.filter(isInput)
+    if (ofInput.length > 0) setRefusedInput({ value: mine.input, items: ofInput })
+    const items = all.filter((item) => !isInput(item))
     const fields = items.flatMap((item) => {
       const name = fieldPath(item)
       const known = name && form.getFieldInstance(name as never) !== undefined
@@ -133,7 +137,7 @@ function JobForm({ initial, stored }: { initial: JobWrite; stored?: Job }) {
     })
     form.setFields(fields)
     if (fields[0]) form.scrollToField(fields[0].name, { focus: true })
-    if (fields.length === 0 || fields.length < items.length) showError(err)
+    if (all.length === 0 || fields.length < items.length) showError(err)
   }
 
   const applyConflict = (merged: JobWrite, current: Job) => {

@@ -4,7 +4,9 @@ import { useQuery } from '../api/useQuery'
 import { Link, Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Alert } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { scriptQueries } from '../api/scripts'
 import { queries } from '../api/queries'
+import { statisticQueries } from '../api/statistics'
 import type { Job } from '../api/types'
 import { DeclaredNote } from '../components/DeclaredNote'
 import { Fact } from '../components/Fact'
@@ -14,6 +16,7 @@ import { useCan } from '../components/hooks'
 import { JobActions } from '../components/jobActions'
 import { JsonView } from '../components/JsonView'
 import { LinkButton } from '../components/LinkButton'
+import { OutcomeBars, OutcomeFacts } from '../components/Outcomes'
 import { Page } from '../components/Page'
 import { ResourceTable } from '../components/ResourceTable'
 import { ScheduleText } from '../components/ScheduleText'
@@ -85,6 +88,9 @@ export function JobPage() {
         <Link to="/jobs/$jobId/backfills" params={{ jobId }}>
           {t('jobs.detail.backfills')}
         </Link>
+        <Link to="/jobs/$jobId/history" params={{ jobId }} activeOptions={{ includeSearch: false }}>
+          {t('jobs.history.title')}
+        </Link>
         <Link to="/jobs/$jobId/revisions" params={{ jobId }}>
           {t('jobs.detail.revisions')}
         </Link>
@@ -108,7 +114,10 @@ export function JobOverviewTab() {
           <JobWhat job={job} />
           <JobHow job={job} />
         </div>
-        <JobWhen job={job} />
+        <div className="stack">
+          <JobWhen job={job} />
+          <JobWeek id={job.id} />
+        </div>
       </div>
       <section className="card flush" aria-label={t('jobs.detail.recent')}>
         <div className="card-head">
@@ -128,6 +137,20 @@ export function JobOverviewTab() {
         />
       </section>
     </div>
+  )
+}
+
+/** How its runs of a week have ended, also those that are deleted since. */
+function JobWeek({ id }: { id: string }) {
+  const { t } = useTranslation()
+  const { data } = useQuery(statisticQueries.week(id))
+  if (!data || data.items.length === 0) return null
+  return (
+    <section className="card">
+      <h2>{t('timers.stats.spans.week')}</h2>
+      <OutcomeBars data={data} label={t('timers.stats.spans.week')} />
+      <OutcomeFacts total={data.total} />
+    </section>
   )
 }
 
@@ -321,7 +344,7 @@ function JobHow({ job }: { job: Job }) {
 }
 
 function ScriptLink({ id }: { id: string }) {
-  const script = useQuery(queries.script(id))
+  const script = useQuery(scriptQueries.script(id))
   return (
     <Link to="/scripts/$scriptId" params={{ scriptId: id }}>
       {script.data?.name ?? id}

@@ -7,6 +7,7 @@ import { Button } from 'antd'
 import dayjs, { type Dayjs } from 'dayjs'
 import { lazy, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { explainQueries } from '../api/explain'
 import { queries } from '../api/queries'
 import type { Explanation, Job } from '../api/types'
 import { ConsideredInstances, ExplainSteps, ExplainSummary } from '../components/Explain'
@@ -27,7 +28,7 @@ export function JobWhyTab() {
   const { at } = useSearch({ from: '/app/jobs/$jobId/why' })
   const { t } = useTranslation()
   const job = useQuery(queries.job(jobId)).data
-  const explain = useQuery({ ...queries.explainFire(jobId, at ?? ''), enabled: Boolean(at) })
+  const explain = useQuery({ ...explainQueries.explainFire(jobId, at ?? ''), enabled: Boolean(at) })
   if (!job) return null
   const { zone } = job.schedule
   return (

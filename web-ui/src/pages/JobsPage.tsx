@@ -4,12 +4,14 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Button, Select } from 'antd'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
+import { proposalQueries } from '../api/proposals'
 import { queries } from '../api/queries'
 import type { Job } from '../api/types'
 import { ExecutorSelect } from '../components/ExecutorSelect'
 import { useCan, useDraftSearch } from '../components/hooks'
 import { JobActions } from '../components/jobActions'
 import { LinkButton } from '../components/LinkButton'
+import { RecentRuns } from '../components/Outcomes'
 import { Page } from '../components/Page'
 import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
 import { ScheduleText } from '../components/ScheduleText'
@@ -26,7 +28,7 @@ export function JobsPage() {
   const [search, setSearch] = useDraftSearch(committed, (next: JobsSearch) => void navigate({ to: '/jobs', search: next }))
   const canEdit = useCan('editor')
   const jobs = useQuery(queries.jobs({ ...committed }))
-  const waiting = useQuery(queries.proposals()).data?.items.length ?? 0
+  const waiting = useQuery(proposalQueries.proposals()).data?.items.length ?? 0
   const columns = useJobColumns()
 
   // A changed filter starts at the first page.
@@ -74,7 +76,7 @@ export function JobsPage() {
           aria-label={t('jobs.list.kind')}
           value={search.kind ?? 'job'}
           onChange={(kind: NonNullable<JobsSearch['kind']> | 'job') => go({ kind: kind === 'job' ? undefined : kind })}
-          options={(['job', 'call', 'callback', 'all'] as const).map((value) => ({ value, label: t(`jobs.list.kind_${value}`) }))}
+          options={(['job', 'call', 'callback', 'timer', 'all'] as const).map((value) => ({ value, label: t(`jobs.list.kind_${value}`) }))}
         />
         <Select
           className="f-item"
@@ -179,6 +181,7 @@ function useJobColumns(): Column<Job>[] {
               <div className="muted small">
                 <RelativeTime at={job.lastRun.finishedAt ?? job.lastRun.fireAt} zone={job.schedule.zone} />
               </div>
+              {job.recentRuns.length > 1 && <RecentRuns runs={job.recentRuns} />}
             </div>
           ) : (
             <span className="muted">{t('jobs.list.noRun')}</span>

@@ -2,6 +2,7 @@
 import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
+import { limitQueries } from '../api/limits'
 import { queries } from '../api/queries'
 import { useCan, useSession } from '../components/hooks'
 import { LimitButton, Running, Waiting } from '../components/Limits'
@@ -18,7 +19,7 @@ export function LimitsPage() {
   const session = useSession()
   const canEdit = useCan('editor')
   const platform = session?.user.platformAdmin ?? false
-  const limits = useQuery(queries.limits())
+  const limits = useQuery(limitQueries.limits())
   const executors = useQuery(queries.executors({ limit: EXECUTORS }))
   const rows = session && limits.data && executors.data ? limitRows(limits.data.items, session.tenant, executors.data.items) : undefined
   const columns: Column<LimitRow>[] = [

@@ -4,8 +4,10 @@ import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
+import { statisticQueries } from '../api/statistics'
 import type { AttentionItem, Overview } from '../api/types'
 import { useLang } from '../components/hooks'
+import { OutcomeBars, OutcomeFacts } from '../components/Outcomes'
 import { Page } from '../components/Page'
 import { Blank, ErrorState, PageSkeleton } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
@@ -32,11 +34,60 @@ function Content({ data }: { data: Overview }) {
     <div className="stack">
       {fresh && <FirstSteps data={data} />}
       <Tiles data={data} />
+      <Day />
+      <Overdue />
       <div className="grid-2">
         <Attention items={data.attention} />
         <NextFires fires={data.nextFires} />
       </div>
     </div>
+  )
+}
+
+/** How runs have ended by hour; nothing until there are some. */
+function Day() {
+  const { t } = useTranslation()
+  const { data } = useQuery(statisticQueries.day())
+  if (!data || data.items.length === 0) return null
+  return (
+    <section className="card">
+      <h2>{t('timers.stats.spans.day')}</h2>
+      <OutcomeBars data={data} label={t('timers.stats.spans.day')} />
+      <OutcomeFacts total={data.total} />
+    </section>
+  )
+}
+
+const OVERDUE_SHOWN = 5
+
+/** What has passed and has not started; nothing when there is none. */
+function Overdue() {
+  const { t } = useTranslation()
+  const { data } = useQuery(statisticQueries.overdue())
+  if (!data || data.items.length === 0) return null
+  return (
+    <section className="card">
+      <h2>
+        {t('overview.overdue')} <span className="st-timeout num">{`${data.items.length}${data.more ? '+' : ''}`}</span>
+      </h2>
+      <p className="muted small">{t('overview.overdueHelp')}</p>
+      <ul className="plain-list">
+        {data.items.slice(0, OVERDUE_SHOWN).map((one) => (
+          <li key={`${one.jobId}-${one.fireAt}-${one.runId ?? ''}`}>
+            {one.runId ? (
+              <Link to="/runs/$runId" params={{ runId: one.runId }} className="clip">
+                {one.jobName}
+              </Link>
+            ) : (
+              <Link to="/jobs/$jobId" params={{ jobId: one.jobId }} className="clip">
+                {one.jobName}
+              </Link>
+            )}
+            <RelativeTime at={one.fireAt} />
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 

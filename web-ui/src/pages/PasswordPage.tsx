@@ -1,7 +1,7 @@
 // Changing the own password: by wish, or because the first one was made by
 // the server.
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
-import { Alert, App, Button, Form, Input } from 'antd'
+import { Alert, Button, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
@@ -9,6 +9,7 @@ import { isApiError } from '../api/problem'
 import { getSession, refreshSession } from '../api/session'
 import { Gate } from '../components/Gate'
 import { useErrorText, useSession } from '../components/hooks'
+import { message } from '../components/notices'
 
 const MIN_LENGTH = 12
 
@@ -23,7 +24,6 @@ export function PasswordPage() {
   const { next } = useSearch({ from: '/password' })
   const session = useSession()
   const router = useRouter()
-  const { message } = App.useApp()
   const errorText = useErrorText()
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)

@@ -2,15 +2,15 @@
 // accepted or declined.
 import { useQuery } from '../api/useQuery'
 import { Link } from '@tanstack/react-router'
-import { App } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient, refreshJobs } from '../api/queries'
+import { proposalApi, proposalQueries } from '../api/proposals'
+import { queryClient, refreshJobs } from '../api/queries'
 import type { Proposal } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { FieldDiffTable } from '../components/FieldDiffTable'
 import { useCan, useShowError } from '../components/hooks'
+import { message } from '../components/notices'
 import { Page } from '../components/Page'
 import { ProposedJob } from '../components/ProposedJob'
 import { SchedulePreview } from '../components/SchedulePreview'
@@ -20,7 +20,7 @@ import { scheduleOfJob } from '../lib/jobForm'
 
 export function ProposalsPage() {
   const { t } = useTranslation()
-  const proposals = useQuery(queries.proposals())
+  const proposals = useQuery(proposalQueries.proposals())
   return (
     <Page title={t('proposals.title')} crumbs={<Link to="/jobs">{t('jobs.list.title')}</Link>} sub={t('proposals.help')}>
       {proposals.error && !proposals.data ? (
@@ -42,7 +42,6 @@ export function ProposalsPage() {
 
 function ProposalCard({ proposal }: { proposal: Proposal }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const canEdit = useCan('editor')
   const [busy, setBusy] = useState(false)
@@ -81,10 +80,10 @@ function ProposalCard({ proposal }: { proposal: Proposal }) {
         </div>
         {canEdit && (
           <span className="row">
-            <ActionButton disabled={busy} onClick={() => void decide(api.declineProposal, t(job ? 'proposals.declined' : 'proposals.declinedNew', { name }))} aria-label={`${t(job ? 'proposals.decline' : 'proposals.declineNew')}: ${name}`}>
+            <ActionButton disabled={busy} onClick={() => void decide(proposalApi.declineProposal, t(job ? 'proposals.declined' : 'proposals.declinedNew', { name }))} aria-label={`${t(job ? 'proposals.decline' : 'proposals.declineNew')}: ${name}`}>
               {t(job ? 'proposals.decline' : 'proposals.declineNew')}
             </ActionButton>
-            <ActionButton type="primary" loading={busy} onClick={() => void decide(api.acceptProposal, t(job ? 'proposals.accepted' : 'proposals.acceptedNew', { name }))} aria-label={`${t(job ? 'proposals.accept' : 'proposals.acceptNew')}: ${name}`}>
+            <ActionButton type="primary" loading={busy} onClick={() => void decide(proposalApi.acceptProposal, t(job ? 'proposals.accepted' : 'proposals.acceptedNew', { name }))} aria-label={`${t(job ? 'proposals.accept' : 'proposals.acceptNew')}: ${name}`}>
               {t(job ? 'proposals.accept' : 'proposals.acceptNew')}
             </ActionButton>
           </span>

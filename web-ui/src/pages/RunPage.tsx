@@ -2,10 +2,11 @@
 import { RedoOutlined, StopOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useParams } from '@tanstack/react-router'
-import { Alert, App, Input, Progress } from 'antd'
+import { Alert, Input, Progress } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
+import { explainQueries } from '../api/explain'
 import { isFinal, queries, queryClient, refreshJobs } from '../api/queries'
 import type { Explanation, RunDetail } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
@@ -14,6 +15,7 @@ import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
 import { JsonView } from '../components/JsonView'
 import { LogView } from '../components/LogView'
+import { message } from '../components/notices'
 import { Page } from '../components/Page'
 import { RetryDialog } from '../components/RetryDialog'
 import { RunShards } from '../components/RunShards'
@@ -35,7 +37,7 @@ export function RunPage() {
 
 function Content({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const explain = useQuery(queries.explainRun(run.id, run.state, run.lingers))
+  const explain = useQuery(explainQueries.explainRun(run.id, run.state, run.lingers))
   return (
     <Page
       title={t('runs.detail.title', { id: run.id })}
@@ -282,7 +284,6 @@ function RunErrors({ run }: { run: RunDetail }) {
 
 function RunActions({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const confirm = useConfirm()
   const showError = useShowError()
   const allowed = useCan('operator')

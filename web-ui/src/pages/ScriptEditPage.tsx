@@ -1,16 +1,17 @@
 // Writing a script: each save is a revision with its author and a note.
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { Alert, App, Form, Input, Select } from 'antd'
+import { Alert, Form, Input, Select } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
+import { refreshScripts, scriptApi, scriptQueries } from '../api/scripts'
 import { isApiError } from '../api/problem'
-import { queries, queryClient, readOnce, refreshScripts } from '../api/queries'
+import { queryClient, readOnce } from '../api/queries'
 import type { Script, ScriptLanguage } from '../api/types'
 import { EditPage, FormFoot } from '../components/EditPage'
 import { useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
+import { message } from '../components/notices'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
 import { useLeaveGuard } from '../components/useLeaveGuard'
@@ -32,7 +33,7 @@ export function ScriptEditPage() {
   const { scriptId } = useParams({ from: '/app/scripts/$scriptId/edit' })
   return (
     <EditPage
-      stored={useQuery(readOnce(queries.script(scriptId)))}
+      stored={useQuery(readOnce(scriptQueries.script(scriptId)))}
       title={({ name }) => t('scripts.editTitle', { name })}
       crumbs={({ name }) => (
         <>
@@ -58,10 +59,9 @@ interface Fields {
 
 function ScriptForm({ stored }: { stored?: Script }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const navigate = useNavigate()
   const showError = useShowError()
-  const policy = useQuery(queries.scriptPolicy())
+  const policy = useQuery(scriptQueries.scriptPolicy())
   const [form] = Form.useForm<Fields>()
   const [initial] = useState<Fields>(() => ({
     name: stored?.name ?? '',
@@ -84,15 +84,15 @@ function ScriptForm({ stored }: { stored?: Script }) {
     setBusy(true)
     try {
       const next = stored
-        ? await api.updateScript(stored.id, revision, { content, description, note })
-        : await api.createScript({ name, language: rest.language, description, content, note })
+        ? await scriptApi.updateScript(stored.id, revision, { content, description, note })
+        : await scriptApi.createScript({ name, language: rest.language, description, content, note })
       saved.current = true
       message.success(t('scripts.saved', { name: next.name, n: next.revision }))
-      queryClient.setQueryData(queries.script(next.id).queryKey, next)
+      queryClient.setQueryData(scriptQueries.script(next.id).queryKey, next)
       refreshScripts()
       await navigate({ to: '/scripts/$scriptId', params: { scriptId: next.id } })
     } catch (err) {
-      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await api.script(stored.id).catch(() => undefined))
+      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await scriptApi.script(stored.id).catch(() => undefined))
       else showError(err)
     } finally {
       setBusy(false)

@@ -3,11 +3,11 @@
 import { DeleteOutlined, EditOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { App, Input } from 'antd'
+import { Input } from 'antd'
 import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient, refreshScripts } from '../api/queries'
+import { refreshScripts, scriptApi, scriptQueries } from '../api/scripts'
+import { queryClient } from '../api/queries'
 import type { Script, ScriptRevision } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
@@ -15,6 +15,7 @@ import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
 import { JobLinks } from '../components/JobLinks'
 import { LinkButton } from '../components/LinkButton'
+import { message } from '../components/notices'
 import { Page } from '../components/Page'
 import { ScriptDiff } from '../components/ScriptDiff'
 import { ErrorState, PageSkeleton } from '../components/States'
@@ -26,9 +27,9 @@ import { SCRIPT_LANGUAGES } from '../lib/script'
 export function ScriptPage() {
   const { t } = useTranslation()
   const { scriptId } = useParams({ from: '/app/scripts/$scriptId' })
-  const script = useQuery(queries.script(scriptId))
-  const jobs = useQuery(queries.scriptJobs(scriptId))
-  const revisions = useQuery({ ...queries.scriptRevisions(scriptId, script.data?.revision ?? 0), enabled: script.isSuccess })
+  const script = useQuery(scriptQueries.script(scriptId))
+  const jobs = useQuery(scriptQueries.scriptJobs(scriptId))
+  const revisions = useQuery({ ...scriptQueries.scriptRevisions(scriptId, script.data?.revision ?? 0), enabled: script.isSuccess })
   const canWrite = useCan('scripter')
   if (script.error && !script.data) return <ErrorState error={script.error} onRetry={() => void script.refetch()} />
   if (!script.data) return <PageSkeleton />
@@ -95,7 +96,6 @@ function Revision({ script, revision, canRestore }: { script: Script; revision: 
 
 function useRestore(script: Script): (revision: number) => void {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const confirm = useConfirm()
   const showError = useShowError()
   const note = useRef('')
@@ -113,9 +113,9 @@ function useRestore(script: Script): (revision: number) => void {
       cancelText: t('action.cancel'),
       onOk: async () => {
         try {
-          const next = await api.restoreScript(script.id, revision, note.current)
+          const next = await scriptApi.restoreScript(script.id, revision, note.current)
           message.success(t('scripts.saved', { name: next.name, n: next.revision }))
-          queryClient.setQueryData(queries.script(script.id).queryKey, next)
+          queryClient.setQueryData(scriptQueries.script(script.id).queryKey, next)
           refreshScripts()
         } catch (err) {
           showError(err)
@@ -136,7 +136,7 @@ function Actions({ script }: { script: Script }) {
       content: t('scripts.deleteHelp'),
       action: t('scripts.delete'),
       work: async () => {
-        await api.deleteScript(script.id)
+        await scriptApi.deleteScript(script.id)
         await navigate({ to: '/scripts' })
         queryClient.removeQueries({ queryKey: ['script', script.id] })
       },

@@ -2,7 +2,7 @@ import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import { queries } from '../api/queries'
+import { scriptQueries } from '../api/scripts'
 import type { Script } from '../api/types'
 import { useCan } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
@@ -17,7 +17,7 @@ export function ScriptsPage() {
   const { cursor } = useSearch({ from: '/app/scripts' })
   const navigate = useNavigate()
   const canWrite = useCan('scripter')
-  const scripts = useQuery(queries.scripts(cursor))
+  const scripts = useQuery(scriptQueries.scripts(cursor))
   const create = canWrite && (
     <LinkButton to="/scripts/new" primary icon={<PlusOutlined />}>
       {t('scripts.create')}

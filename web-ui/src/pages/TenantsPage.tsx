@@ -1,30 +1,37 @@
 import { PlusOutlined } from '@ant-design/icons'
-import { useQuery } from '../api/useQuery'
-import { App, Form, Input } from 'antd'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { accessQueries } from '../api/access'
 import { api } from '../api/endpoints'
-import { queries, queryClient } from '../api/queries'
+import { queryClient } from '../api/queries'
 import type { Tenant } from '../api/types'
+import { useQuery } from '../api/useQuery'
 import { ActionButton } from '../components/ActionButton'
 import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
 import { QuotasButton } from '../components/Quotas'
-import { ResourceTable, type Column } from '../components/ResourceTable'
+import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
+import { TenantStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
+import { CreateTenant, TenantActions } from '../components/TenantActions'
 import { RelativeTime } from '../components/TimeText'
 
 /** For platform administrators: the tenants of this installation. */
 export function TenantsPage() {
   const { t } = useTranslation()
   const showError = useShowError()
+  const navigate = useNavigate()
   const current = useSession()?.tenant.id
-  const tenants = useQuery(queries.tenants())
+  const { cursor } = useSearch({ from: '/app/settings/tenants' })
+  const tenants = useQuery(accessQueries.tenants(cursor))
   const [creating, setCreating] = useState(false)
-  const switchTo = async (tenant: Tenant) => {
+  const [made, setMade] = useState<Tenant>()
+  const switchTo = async (tenant: Tenant, then: '/settings/tenants' | '/settings/users') => {
     try {
       await api.switchTenant(tenant.id)
+      await navigate({ to: then })
       await queryClient.resetQueries()
     } catch (err) {
       showError(err)
@@ -36,12 +43,15 @@ export function TenantsPage() {
       title: t('field.name'),
       kind: 'title',
       render: (one) => (
-        <span className="row tight">
-          <strong>{one.name}</strong> {one.id === current && <span className="label-chip">{t('tenants.current')}</span>}
-        </span>
+        <div>
+          <span className="row tight">
+            <strong style={{ overflowWrap: 'anywhere' }}>{one.name}</strong> {one.id === current && <span className="label-chip">{t('tenants.current')}</span>}
+          </span>
+          <span className="muted small mono">{one.id}</span>
+        </div>
       ),
     },
-    { key: 'id', title: t('field.id'), render: (one) => <span className="mono">{one.id}</span> },
+    { key: 'state', title: t('field.state'), render: (one) => <State tenant={one} /> },
     { key: 'created', title: t('field.created'), render: (one) => <RelativeTime at={one.createdAt} /> },
     {
       key: 'actions',
@@ -50,11 +60,12 @@ export function TenantsPage() {
       render: (one) => (
         <span className="row tight">
           <QuotasButton tenant={one} />
-          {one.id !== current && (
-            <ActionButton size="small" onClick={() => void switchTo(one)} aria-label={`${t('tenants.switchTo')}: ${one.name}`}>
+          {one.id !== current && (one.state === 'enabled' || one.state === 'disabled') && (
+            <ActionButton size="small" onClick={() => void switchTo(one, '/settings/tenants')} aria-label={`${t('tenants.switchTo')}: ${one.name}`}>
               {t('tenants.switchTo')}
             </ActionButton>
           )}
+          <TenantActions tenant={one} current={one.id === current} />
         </span>
       ),
     },
@@ -78,38 +89,42 @@ export function TenantsPage() {
           error={tenants.error}
           onRetry={() => void tenants.refetch()}
           empty={<Blank title={t('tenants.title')} />}
+          pager={<Pager cursor={cursor} nextCursor={tenants.data?.nextCursor} onGo={(next) => void navigate({ to: '/settings/tenants', search: next ? { cursor: next } : {} })} />}
         />
       </div>
-      {creating && <CreateTenant onClose={() => setCreating(false)} />}
+      {creating && <CreateTenant onMade={setMade} onClose={() => setCreating(false)} />}
+      {made && (
+        <Dialog
+          title={t('tenants.firstTitle', { name: made.name })}
+          okText={t('tenants.first')}
+          cancelText={t('tenants.later')}
+          onOk={() => void switchTo(made, '/settings/users')}
+          onCancel={() => setMade(undefined)}
+        >
+          <p>{t('tenants.firstHelp')}</p>
+        </Dialog>
+      )}
     </Page>
   )
 }
 
-function CreateTenant({ onClose }: { onClose: () => void }) {
+/** With what belongs to the state: why, where, or until when it can be restored. */
+function State({ tenant }: { tenant: Tenant }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
-  const showError = useShowError()
-  const [form] = Form.useForm<{ name: string }>()
-  const [busy, setBusy] = useState(false)
-  const submit = async ({ name }: { name: string }) => {
-    setBusy(true)
-    try {
-      const tenant = await api.createTenant({ name: name.trim() })
-      message.success(t('tenants.created', { name: tenant.name }))
-      for (const key of ['tenants', 'me']) void queryClient.invalidateQueries({ queryKey: [key] })
-      onClose()
-    } catch (err) {
-      showError(err)
-      setBusy(false)
-    }
-  }
   return (
-    <Dialog title={t('tenants.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
-      <Form form={form} layout="vertical" onFinish={submit}>
-        <Form.Item name="name" label={t('field.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input maxLength={64} autoComplete="off" autoFocus />
-        </Form.Item>
-      </Form>
-    </Dialog>
+    <div>
+      <TenantStateChip state={tenant.state} />
+      <div className="muted small" style={{ overflowWrap: 'anywhere' }}>
+        {tenant.deleteAt ? (
+          <>
+            {t('tenants.goes')} <RelativeTime at={tenant.deleteAt} />
+          </>
+        ) : tenant.cell ? (
+          t('tenants.cell', { name: tenant.cell })
+        ) : (
+          tenant.note
+        )}
+      </div>
+    </div>
   )
 }

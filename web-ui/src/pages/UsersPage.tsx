@@ -1,15 +1,16 @@
 import { PlusOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
-import { App, Form, Input } from 'antd'
+import { Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api } from '../api/endpoints'
-import { queries, queryClient } from '../api/queries'
+import { accessApi, accessQueries } from '../api/access'
+import { queryClient } from '../api/queries'
 import type { Role, User } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
 import { Invitations, InviteUser } from '../components/Invitations'
+import { message } from '../components/notices'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { RoleSelect } from '../components/RoleSelect'
@@ -28,11 +29,13 @@ const refresh = () => void queryClient.invalidateQueries({ queryKey: ['users'] }
 
 export function UsersPage() {
   const { t } = useTranslation()
-  const users = useQuery(queries.users())
+  const users = useQuery(accessQueries.users())
   const [creating, setCreating] = useState(false)
   const [inviting, setInviting] = useState(false)
   const [shown, setShown] = useState<Shown>()
   const columns = useUserColumns(setShown)
+  // The first one of a tenant lets the others in.
+  const first = users.data?.items.length === 0 ? 'admin' : 'viewer'
   return (
     <Page
       title={t('users.title')}
@@ -53,13 +56,14 @@ export function UsersPage() {
           rowKey={(one) => one.id}
           error={users.error}
           onRetry={() => void users.refetch()}
-          empty={<Blank title={t('users.title')} />}
+          empty={<Blank title={t('users.emptyTitle')} help={t('users.emptyHelp')} />}
         />
       </div>
       <Invitations />
-      {inviting && <InviteUser onClose={() => setInviting(false)} />}
+      {inviting && <InviteUser role={first} onClose={() => setInviting(false)} />}
       {creating && (
         <CreateUser
+          role={first}
           onClose={(made) => {
             setCreating(false)
             setShown(made)
@@ -73,7 +77,6 @@ export function UsersPage() {
 
 function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const confirm = useConfirm()
   const showError = useShowError()
   const self = useSession()?.user.id
@@ -87,14 +90,14 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
       showError(err)
     }
   }
-  const update = (user: User, change: Parameters<typeof api.updateUser>[1]) => act(() => api.updateUser(user.id, change), t('users.saved', { name: user.username }))
+  const update = (user: User, change: Parameters<typeof accessApi.updateUser>[1]) => act(() => accessApi.updateUser(user.id, change), t('users.saved', { name: user.username }))
   const danger = useDanger()
   const remove = (user: User) =>
     danger({
       title: t('users.deleteTitle', { name: user.username }),
       content: t('users.deleteHelp'),
       action: t('action.delete'),
-      work: () => api.deleteUser(user.id),
+      work: () => accessApi.deleteUser(user.id),
       done: t('users.deleted', { name: user.username }),
       after: refresh,
     })
@@ -108,7 +111,7 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
       onOk: () =>
         act(async () => {
           // An empty one asks the server to make one.
-          const { password } = await api.updateUser(user.id, { password: '' })
+          const { password } = await accessApi.updateUser(user.id, { password: '' })
           if (password) onPassword({ name: user.username, password })
         }, t('users.saved', { name: user.username })),
     })
@@ -163,16 +166,15 @@ interface Fields {
   password?: string
 }
 
-function CreateUser({ onClose }: { onClose: (made?: Shown) => void }) {
+function CreateUser({ role, onClose }: { role: Role; onClose: (made?: Shown) => void }) {
   const { t } = useTranslation()
-  const { message } = App.useApp()
   const showError = useShowError()
   const [form] = Form.useForm<Fields>()
   const [busy, setBusy] = useState(false)
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
-      const user = await api.createUser({ username: fields.username.trim(), role: fields.role, password: fields.password || undefined })
+      const user = await accessApi.createUser({ username: fields.username.trim(), role: fields.role, password: fields.password || undefined })
       refresh()
       message.success(t('users.saved', { name: user.username }))
       onClose(user.password ? { name: user.username, password: user.password } : undefined)
@@ -183,7 +185,7 @@ function CreateUser({ onClose }: { onClose: (made?: Shown) => void }) {
   }
   return (
     <Dialog title={t('users.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
-      <Form form={form} layout="vertical" initialValues={{ role: 'viewer' }} onFinish={submit}>
+      <Form form={form} layout="vertical" initialValues={{ role }} onFinish={submit}>
         <Form.Item name="username" label={t('users.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
           <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} />
         </Form.Item>

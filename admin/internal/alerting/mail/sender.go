@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/textproto"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -131,6 +132,22 @@ func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
 	}
 	return classify(ctx, err)
 }
+
+// LogIn does everything that comes before a mail (connection, TLS, login), and says
+// goodbye.
+func (s *Sender) LogIn(ctx context.Context) error {
+	client, err := s.client(ctx)
+	if err != nil {
+		return err
+	}
+	if err := client.DialWithContext(ctx); err != nil {
+		return err
+	}
+	return client.Close()
+}
+
+// Server is the mail server's host and port.
+func (s *Sender) Server() string { return net.JoinHostPort(s.config.Host, strconv.Itoa(s.config.Port)) }
 
 // client makes a client for one exchange, which ends with ctx.
 func (s *Sender) client(ctx context.Context) (*gomail.Client, error) {

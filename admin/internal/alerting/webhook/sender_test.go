@@ -21,8 +21,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/internal/httpcall"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
@@ -44,6 +46,8 @@ func testBox(t *testing.T) *secret.Box {
 func notice(t *testing.T, url, key string) *alerting.Notice {
 	t.Helper()
 	n := &alerting.Notice{
+		Incident: &domain.Incident{ID: 11, Kind: domain.AlertRunFailed, Job: 5, State: domain.IncidentOpen, OpenedAt: at, LastAt: at.Add(time.Second),
+			Events: 1, Told: 1, Jobs: []domain.IncidentJob{{ID: 5, Name: "close-day", Events: 1}}},
 		DedupeKey: strings.Repeat("ab", 16), Try: 2, Target: url, Instance: "web-1",
 		Event: domain.AlertEvent{ID: 9007199254740993, TenantID: 1, Kind: domain.AlertRunFailed, JobID: 5, Revision: 2, ExecutionID: 1001,
 			DedupeKey: "run_failed:1001:3", CreatedAt: at.Add(time.Minute)},
@@ -66,7 +70,11 @@ func notice(t *testing.T, url, key string) *alerting.Notice {
 }
 
 func sender(t *testing.T) *Sender {
-	return New(Options{AllowPrefixes: loopback, Opener: testBox(t)})
+	return guarded(t, post.Options{AllowPrefixes: loopback})
+}
+
+func guarded(t *testing.T, opt post.Options) *Sender {
+	return New(Options{Client: post.New(opt), Opener: testBox(t)})
 }
 
 func TestPostsASignedPayload(t *testing.T) {
@@ -80,11 +88,13 @@ func TestPostsASignedPayload(t *testing.T) {
 	require.Error(t, verify(got.Header, append(got.Body, ' '), []byte("s3cret")))
 	require.Equal(t, strings.Repeat("ab", 16), got.Header.Get("Carillon-Dedupe-Key"))
 	require.Equal(t, "2", got.Header.Get("Carillon-Delivery-Attempt"))
-	require.Equal(t, keyID([]byte("s3cret")), got.Header.Get("Carillon-Key-Id"))
+	require.Equal(t, httpcall.KeyID([]byte("s3cret")), got.Header.Get("Carillon-Key-Id"))
 	require.Equal(t, "carillon.alert/v1", got.Header.Get("Carillon-Version"))
 	require.Equal(t, "application/json; charset=utf-8", got.Header.Get("Content-Type"))
 	require.JSONEq(t, `{
 		"version": "carillon.alert/v1", "id": "9007199254740993", "dedupeKey": "abababababababababababababababab",
+		"incident": {"id": "11", "kind": "run_failed", "state": "open", "openedAt": "2026-11-21T04:00:00.123Z", "lastAt": "2026-11-21T04:00:01.123Z",
+			"resolvedAt": null, "events": 1, "jobs": 1, "jobNames": ["close-day"], "message": 1},
 		"kind": "run_failed", "createdAt": "2026-11-21T04:01:00.123Z",
 		"title": "Failed: close-day", "summary": "The run failed for good, after 3 attempts. It will not be tried again.",
 		"tenant": {"id": "1", "name": "shop"},
@@ -100,9 +110,9 @@ func TestPostsASignedPayload(t *testing.T) {
 
 func TestPayloadOfAnEventWithoutARun(t *testing.T) {
 	n := notice(t, "https://example.com", "")
-	n.Event.Kind, n.Execution, n.RunURL, n.Job.Spec.Labels = domain.AlertNoExecutor, nil, "", nil
+	n.Incident, n.Event.Kind, n.Execution, n.RunURL, n.Job.Spec.Labels = nil, domain.AlertNoExecutor, nil, "", nil
 	var got map[string]any
-	require.NoError(t, json.Unmarshal(payload(n, alerting.Chinese).encode(), &got))
+	require.NoError(t, json.Unmarshal(alerting.NewPayload(n, alerting.Chinese).Encode(), &got))
 	require.Nil(t, got["run"])
 	require.Contains(t, got, "run")
 	require.Equal(t, "没有在线的执行器：close-day", got["title"])
@@ -120,7 +130,7 @@ func TestWithoutASecretThereIsNoSignature(t *testing.T) {
 func TestASecretThatDoesNotOpenIsTemporary(t *testing.T) {
 	sink := testenv.HTTPSink(t)
 	n := notice(t, sink.URL, "s3cret")
-	n.Event.JobID = 6 // sealed for job 5
+	n.Job.ID = 6 // sealed for job 5
 	err := sender(t).Send(t.Context(), n)
 	require.ErrorIs(t, err, secret.ErrUnreadable)
 	require.False(t, permanent(err))
@@ -194,14 +204,14 @@ func TestSpecialNetworksAreRefused(t *testing.T) {
 	sink := testenv.HTTPSink(t)
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(sink.URL, "http://"))
 	require.NoError(t, err)
-	guarded := New(Options{Opener: testBox(t)})
+	closed := guarded(t, post.Options{})
 	for _, host := range []string{
 		"127.0.0.1", "localhost", "127.1.2.3", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1",
 		"169.254.169.254", "224.0.0.1", "255.255.255.255",
 		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:169.254.169.254]", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]",
 	} {
 		t.Run(host, func(t *testing.T) {
-			err := guarded.Send(t.Context(), notice(t, "http://"+host+":"+port+"/", "s3cret"))
+			err := closed.Send(t.Context(), notice(t, "http://"+host+":"+port+"/", "s3cret"))
 			require.Error(t, err)
 			require.True(t, permanent(err), "%v", err)
 			require.ErrorContains(t, err, "webhook-allow")
@@ -209,7 +219,7 @@ func TestSpecialNetworksAreRefused(t *testing.T) {
 	}
 	require.Empty(t, sink.Requests())
 	// What one prefix allows does not open another.
-	partly := New(Options{Opener: testBox(t), AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	partly := guarded(t, post.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	require.True(t, permanent(partly.Send(t.Context(), notice(t, sink.URL, ""))))
 	require.Empty(t, sink.Requests())
 }
@@ -219,13 +229,10 @@ func TestAddressesThatAreNoWebhooks(t *testing.T) {
 		err := sender(t).Send(t.Context(), notice(t, address, ""))
 		require.True(t, permanent(err), "%q: %v", address, err)
 	}
-	require.NoError(t, CheckURL("https://hooks.example.com:8443/a?b=c"))
+	require.NoError(t, post.CheckURL("https://hooks.example.com:8443/a?b=c"))
 }
 
 func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
-	// net/http reads the environment once per process, so the transport is
-	// asked directly as well.
-	require.Nil(t, sender(t).client.Transport.(*http.Transport).Proxy)
 	sink, proxy := testenv.HTTPSink(t), testenv.HTTPSink(t)
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("http_proxy", proxy.URL)
@@ -331,7 +338,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	require.ErrorContains(t, sender(t).Send(t.Context(), notice(t, server.URL, "")), "certificate")
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
-	trusting := New(Options{AllowPrefixes: loopback, Opener: testBox(t), RootCAs: pool})
+	trusting := guarded(t, post.Options{AllowPrefixes: loopback, RootCAs: pool})
 	require.NoError(t, trusting.Send(t.Context(), notice(t, server.URL, "")))
 }
 
@@ -359,7 +366,7 @@ func TestLane(t *testing.T) {
 func TestLongTextsAreCut(t *testing.T) {
 	n := notice(t, "https://example.com", "")
 	n.Execution.Error = strings.Repeat("é", 100_000)
-	body := payload(n, alerting.English).encode()
+	body := alerting.NewPayload(n, alerting.English).Encode()
 	require.Less(t, len(body), 12<<10)
 	require.True(t, json.Valid(body))
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/httpcall"
 )
 
 // docs/guide/alerts.md shows the function below to receivers, word for word. It is
@@ -52,10 +54,10 @@ func TestDocumentedVerification(t *testing.T) {
 	body, now := []byte(`{"version":"carillon.alert/v1"}`), time.Now()
 	header := http.Header{}
 	require.Error(t, verify(header, body, []byte("s3cret")))
-	header.Set("Carillon-Signature", signature([]byte("s3cret"), body, now.Add(-4*time.Minute)))
+	header.Set("Carillon-Signature", httpcall.Signature([]byte("s3cret"), body, now.Add(-4*time.Minute)))
 	require.NoError(t, verify(header, body, []byte("s3cret")))
-	header.Set("Carillon-Signature", signature([]byte("s3cret"), body, now.Add(-6*time.Minute)))
+	header.Set("Carillon-Signature", httpcall.Signature([]byte("s3cret"), body, now.Add(-6*time.Minute)))
 	require.ErrorContains(t, verify(header, body, []byte("s3cret")), "too old")
 	// A value that was computed elsewhere: printf '1700000000.{}' | openssl dgst -sha256 -hmac s3cret
-	require.Equal(t, "t=1700000000,v1=97926816e98fbb41ccb1673225ff29a2f35369099990e1b1561651e7bd097ebf", signature([]byte("s3cret"), []byte("{}"), time.Unix(1700000000, 0)))
+	require.Equal(t, "t=1700000000,v1=97926816e98fbb41ccb1673225ff29a2f35369099990e1b1561651e7bd097ebf", httpcall.Signature([]byte("s3cret"), []byte("{}"), time.Unix(1700000000, 0)))
 }

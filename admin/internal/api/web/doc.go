@@ -2,7 +2,7 @@
 //
 // It speaks HTTP: gin routes, huma describes each operation, checks what comes
 // in against that description and writes the OpenAPI document. It knows no noun;
-// package api registers the operations of all of them here.
+// package api, and those beside this one, register the operations of all of them here.
 //
 // Promises:
 //   - A route has a policy or it does not compile (Register), and the policy

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -30,6 +31,8 @@ type Request struct {
 	Secure bool
 	actor  auth.Identity
 	Trace  domain.Trace // of the caller
+	// maxBody bounds the body, in bytes; 0 outside of operations.
+	maxBody int64
 	// readUntil sets the deadline of what is read from the connection; nil
 	// outside of operations.
 	readUntil func(time.Time) error
@@ -53,6 +56,17 @@ func RequestOf(ctx context.Context) *Request {
 		return r
 	}
 	return &Request{}
+}
+
+// unescapeParams reads what the path's parameters say. gin would take a plus sign
+// for a space, as in queries.
+func unescapeParams(c *gin.Context) {
+	for i, p := range c.Params {
+		if text, err := url.PathUnescape(p.Value); err == nil {
+			c.Params[i].Value = text
+		}
+	}
+	c.Next()
 }
 
 // identifyRequest gives the request its id, and logs and counts it when it is

@@ -36,6 +36,13 @@ type ShortPage struct {
 	Cursor string `query:"cursor" maxLength:"1024" doc:"nextCursor of the page before"`
 }
 
+// PageQuery is the input of lists without filters.
+type PageQuery struct{ ShortPage }
+
+// MaxListed bounds what the store is asked for of one object's history, and of what
+// uses it.
+const MaxListed = 1000
+
 // Cursor is a position in a list, opaque to clients. List keeps a cursor of
 // one list (and order) from being used in another one.
 type Cursor struct {
@@ -90,6 +97,28 @@ func SlicePage[T any](all []T, in ShortPage, list string) (*PageOutput[T], error
 	out := OnePage(rest)
 	if more {
 		out.Body.NextCursor = Cursor{List: list, ID: at.ID + int64(len(rest))}.Encode()
+	}
+	return out, nil
+}
+
+// ListPage is SlicePage of all rows that the store has listed, each as of shows it.
+func ListPage[R, T any](rows []R, err error, of func(*R) T, in ShortPage, list string) (*PageOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return SlicePage(domain.Collect(rows, of), in, list)
+}
+
+// RowsPage is a page of rows of which the store was asked for one more than limit,
+// each as of shows it. What follows begins at the cursor of the last one.
+func RowsPage[R, T any](rows []R, err error, limit int, of func(*R) T, cursor func(last *R) Cursor) (*PageOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	rows, more := Cut(rows, limit)
+	out := OnePage(domain.Collect(rows, of))
+	if more {
+		out.Body.NextCursor = cursor(&rows[len(rows)-1]).Encode()
 	}
 	return out, nil
 }

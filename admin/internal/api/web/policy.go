@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -92,6 +93,8 @@ type Operation struct {
 	Also map[int]string
 	// Errors lists the statuses beyond those every route has.
 	Errors []int
+	// MaxBody bounds the request's body, in bytes; 0 = MaxBody of the package.
+	MaxBody int64
 	// Cookies: the operation reads the refresh cookie, so other sites must not
 	// be able to send it.
 	Cookies bool
@@ -112,7 +115,7 @@ func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 		OperationID: op.ID, Method: op.Method, Path: op.Path, Tags: []string{op.Tag},
 		Summary: op.Summary, Description: op.Description, DefaultStatus: op.Status,
 		Errors:       op.errorStatuses(p),
-		MaxBodyBytes: MaxBody + 1, // huma refuses a body as long as the limit
+		MaxBodyBytes: op.maxBody() + 1, // huma refuses a body as long as the limit
 		Extensions:   map[string]any{"x-policy": p.name},
 		Middlewares:  huma.Middlewares{s.authorize(p, op)},
 	}
@@ -159,7 +162,7 @@ func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 func (op Operation) errorStatuses(p Policy) []int {
 	list := append([]int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable}, op.Errors...)
 	if p.signedIn {
-		list = append(list, http.StatusUnauthorized, http.StatusForbidden)
+		list = append(list, http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest)
 	}
 	if op.Cookies {
 		list = append(list, http.StatusForbidden)
@@ -172,6 +175,8 @@ func (op Operation) errorStatuses(p Policy) []int {
 	}
 	return list
 }
+
+func (op Operation) maxBody() int64 { return cmp.Or(op.MaxBody, MaxBody) }
 
 // held tells whether answers are held back, to be compressed or left out.
 func (op Operation) held() bool { return op.Method == http.MethodGet && op.Produces == "" }
@@ -232,8 +237,9 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 				return
 			}
 		}
-		if c.Request.ContentLength > MaxBody && hasBody(c.Request.Method) {
-			s.WriteProblem(c, s.Problem(ctx.Context(), errBodyTooLarge()))
+		RequestOf(ctx.Context()).maxBody = op.maxBody()
+		if c.Request.ContentLength > op.maxBody() && hasBody(c.Request.Method) {
+			s.WriteProblem(c, s.Problem(ctx.Context(), errBodyTooLarge(op.maxBody())))
 			return
 		}
 		id, err := s.identify(c, p)
@@ -309,8 +315,15 @@ func (s *Server) identify(c *gin.Context, p Policy) (auth.Identity, error) {
 		return auth.Identity{}, nil
 	}
 	id, err := s.options.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), RequestOf(c.Request.Context()).IP)
+	if strings.HasPrefix(c.GetHeader("User-Agent"), assistantAgent) {
+		id.Via = "mcp"
+	}
 	if err == nil {
 		RequestOf(c.Request.Context()).actor = id
 	}
 	return id, err
 }
+
+// assistantAgent is how requests of an assistant's tools begin to name themselves. It
+// is said beside the name of whoever answers for them, and gives and takes no right.
+const assistantAgent = "carillon-mcp/"

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ import (
 	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
-// MaxBody bounds a request's body, in bytes.
+// MaxBody bounds a request's body, in bytes, unless its operation says otherwise.
 const MaxBody = 1 << 20
 
 // Codes that only HTTP has.
@@ -35,10 +36,11 @@ type Problem struct {
 	Title    string        `json:"title" doc:"The HTTP status in words"`
 	Status   int           `json:"status" doc:"The HTTP status"`
 	Detail   string        `json:"detail" doc:"What is wrong, for people"`
-	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,too_many_waiting,executor_offline,wait_timed_out,already_finished,unavailable,internal"`
+	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,in_use,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,too_many_waiting,executor_offline,executor_disabled,tenant_disabled,tenant_moving,tenant_elsewhere,maintenance,wait_timed_out,already_finished,timer_exists,timer_started,unavailable,internal"`
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
 	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
 	Quota    *QuotaExcess  `json:"quota,omitempty" doc:"With quota_exceeded: which quota, and how far it went"`
+	Cell     *CellAddress  `json:"cell,omitempty" doc:"With tenant_elsewhere: where the tenant lives; the same request with the same API key is answered there"`
 	// Current is what a revision is of; Server.DescribeCurrent tells its type.
 	Current any `json:"current,omitempty"`
 
@@ -58,10 +60,16 @@ type ProblemItem struct {
 
 // QuotaExcess is what a quota did not allow.
 type QuotaExcess struct {
-	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,api_calls_per_second" doc:"What there may be only so many of"`
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,api_calls_per_second" doc:"What there may be only so many of"`
 	Limit int64  `json:"limit" doc:"How many there may be"`
 	Used  int64  `json:"used" doc:"How many there are"`
 	Asked int64  `json:"asked" doc:"How many more were needed"`
+}
+
+// CellAddress is where a cell answers.
+type CellAddress struct {
+	Name string `json:"name" doc:"The cell"`
+	URL  string `json:"url" doc:"Of its API and console"`
 }
 
 func quotaExcessOf(q *domain.QuotaExcess) *QuotaExcess {
@@ -95,13 +103,21 @@ var statuses = map[domain.Code]struct {
 	domain.CodeDenied:           {http.StatusForbidden, domain.CodeDenied},
 	domain.CodeNotFound:         {http.StatusNotFound, domain.CodeNotFound},
 	domain.CodeConflict:         {http.StatusConflict, domain.CodeConflict},
+	domain.CodeInUse:            {http.StatusConflict, domain.CodeInUse},
+	domain.CodeMaintenance:      {http.StatusConflict, domain.CodeMaintenance},
 	domain.CodeAlreadyFinished:  {http.StatusConflict, domain.CodeAlreadyFinished},
+	domain.CodeTimerExists:      {http.StatusConflict, domain.CodeTimerExists},
+	domain.CodeTimerStarted:     {http.StatusConflict, domain.CodeTimerStarted},
 	domain.CodeIllegalMove:      {http.StatusConflict, domain.CodeConflict},
 	domain.CodeStaleFence:       {http.StatusConflict, domain.CodeConflict},
 	domain.CodeStaleTerm:        {http.StatusConflict, domain.CodeConflict},
 	domain.CodeClockJump:        {http.StatusServiceUnavailable, domain.CodeUnavailable},
 	domain.CodeRolledBack:       {http.StatusServiceUnavailable, domain.CodeUnavailable},
 	domain.CodeExecutorOffline:  {http.StatusConflict, domain.CodeExecutorOffline},
+	domain.CodeTenantDisabled:   {http.StatusForbidden, domain.CodeTenantDisabled},
+	domain.CodeTenantMoving:     {http.StatusServiceUnavailable, domain.CodeTenantMoving},
+	domain.CodeTenantElsewhere:  {http.StatusMisdirectedRequest, domain.CodeTenantElsewhere},
+	domain.CodeExecutorDisabled: {http.StatusConflict, domain.CodeExecutorDisabled},
 	domain.CodeRevisionMismatch: {http.StatusPreconditionFailed, domain.CodeRevisionMismatch},
 	domain.CodeInvalid:          {http.StatusUnprocessableEntity, domain.CodeInvalid},
 	domain.CodeInvalidCron:      {http.StatusUnprocessableEntity, domain.CodeInvalidCron},
@@ -119,8 +135,8 @@ var statuses = map[domain.Code]struct {
 	codeMalformedJSON:           {http.StatusBadRequest, codeMalformedJSON},
 }
 
-func errBodyTooLarge() error {
-	return domain.Errorf(codeBodyTooLarge, "the body is longer than %d bytes", MaxBody)
+func errBodyTooLarge(most int64) error {
+	return domain.Errorf(codeBodyTooLarge, "the body is longer than %d bytes", most)
 }
 
 // Problem turns any error into an answer. What the user can do nothing about
@@ -140,6 +156,9 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 	if errors.As(err, &de) {
 		p.Detail = de.Message
 		p.Quota = quotaExcessOf(de.Quota)
+		if de.Cell != nil {
+			p.Cell = &CellAddress{de.Cell.Name, de.Cell.URL}
+		}
 		if de.RetryAfter > 0 {
 			p.headers.Set("Retry-After", strconv.Itoa(int(math.Ceil(de.RetryAfter.Seconds()))))
 		}
@@ -151,14 +170,28 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 	switch {
 	case errors.As(err, &limited):
 		p.headers.Set("Retry-After", strconv.Itoa(int(math.Ceil(limited.After.Seconds()))))
-	case entry.status == http.StatusServiceUnavailable:
+	case entry.code == domain.CodeUnavailable:
 		s.log.Warn("request not served", "request_id", p.Instance, "err", err)
 		p.Detail = "the database does not answer; try again in a moment"
+		if errors.Is(err, domain.ErrDiskFull) {
+			p.Detail = "the disk of the database is full; try again when an operator has made room"
+		}
 		p.headers.Set("Retry-After", "1")
 	case entry.status == http.StatusUnauthorized:
 		p.headers.Set("WWW-Authenticate", `Bearer realm="carillon"`)
 	}
 	return p
+}
+
+// OurFault reports whether an error is none of the request: the same one may
+// succeed later.
+func OurFault(err error) bool {
+	var ready *Problem
+	if errors.As(err, &ready) {
+		return ready.Status >= http.StatusInternalServerError
+	}
+	entry, known := statuses[domain.CodeOf(err)]
+	return !known || entry.status >= http.StatusInternalServerError
 }
 
 func (s *Server) internal(ctx context.Context, err error) *Problem {
@@ -233,7 +266,7 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
-		p := NewProblem(ctx, status, codeBodyTooLarge, errBodyTooLarge().Error())
+		p := NewProblem(ctx, status, codeBodyTooLarge, errBodyTooLarge(cmp.Or(RequestOf(ctx).maxBody, MaxBody)).Error())
 		p.headers.Set("Connection", "close")
 		return p
 	case status == http.StatusBadRequest:
@@ -293,7 +326,7 @@ const maxShown = 200
 // scalar that is no secret.
 func shownValue(location string, v any) any {
 	lower := strings.ToLower(location)
-	for _, word := range []string{"password", "secret", "token", "cookie", "authorization", "body.current", "body.new"} {
+	for _, word := range []string{"password", "secret", "clientkey", "token", "cookie", "authorization", "body.current", "body.new"} {
 		if strings.Contains(lower, word) {
 			return nil
 		}

@@ -116,7 +116,7 @@ func (r *rates) caller(who party, limit int64, now time.Time) *caller {
 }
 
 func tooManyCalls(limit int64, whose string) error {
-	err := domain.Errorf(domain.CodeRateLimited, "%s may make %d API calls per second on a node, and makes more: wait, ask for many objects at once, or ask a platform administrator for a larger quota (api_calls_per_second)", whose, limit)
+	err := domain.Errorf(domain.CodeRateLimited, "%s may make %d API calls per second on a node, and makes more: use batches (timers: /timers/batch, /timers/cancel; jobs: /jobs/batch), wait, or ask a platform administrator for a larger quota (api_calls_per_second)", whose, limit)
 	err.RetryAfter = time.Second
 	return err
 }

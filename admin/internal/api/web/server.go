@@ -81,7 +81,9 @@ func New(options Options) *Server {
 	s.engine = gin.New()
 	s.engine.RedirectTrailingSlash = false
 	s.engine.HandleMethodNotAllowed = true
-	s.engine.Use(s.identifyRequest, s.recoverPanic, s.guardAPI)
+	// A slash inside a name is sent as %2F, and is no slash of the path.
+	s.engine.UseEscapedPath, s.engine.UnescapePathValues = true, false
+	s.engine.Use(unescapeParams, s.identifyRequest, s.recoverPanic, s.guardAPI)
 	s.engine.NoRoute(s.noRoute)
 	s.engine.NoMethod(s.noMethod)
 	s.huma = humagin.New(s.engine, humaConfig(options.Document))

@@ -33,7 +33,7 @@ func notNow(w http.ResponseWriter, r *http.Request, detail string) {
 // Probes are the paths that are answered as long as the process answers at all.
 func Probes() map[string]bool { return maps.Clone(probes) }
 
-// Crowded answers what is no probe on connections for which there is no room.
-func Crowded(w http.ResponseWriter, r *http.Request) {
+// Overloaded answers what is no probe on connections for which there is no room.
+func Overloaded(w http.ResponseWriter, r *http.Request) {
 	notNow(w, r, "all connections of this node are in use; try again in a moment, or another node")
 }

@@ -109,6 +109,24 @@ func (r *Reader) Instant(location string, text *string) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
+// Future reads an optional instant that must lie ahead, such as an expiry.
+func (r *Reader) Future(location string, text *string, now time.Time) time.Time {
+	t := r.Instant(location, text)
+	if !t.IsZero() && !t.After(now) {
+		r.Fail(location, *text, "lies in the past")
+	}
+	return t
+}
+
+// Selector reads a selector of labels.
+func (r *Reader) Selector(location, text string) domain.Selector {
+	s, err := domain.ParseSelector(text)
+	if err != nil {
+		r.Fail(location, text, "%s", err.Error())
+	}
+	return s
+}
+
 // Name checks what people read in lists and logs: no control characters, no
 // spaces around.
 func (r *Reader) Name(location, text string, maxBytes int) string {

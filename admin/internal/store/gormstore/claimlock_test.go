@@ -35,6 +35,24 @@ func TestAClaimLocksItsTriggers(t *testing.T) {
 	require.Equal(t, 1, claim(two, w.planOne).Triggers, "let go with the commit")
 }
 
+// As of triggers: each timer becomes one run.
+func TestAClaimLocksItsTimers(t *testing.T) {
+	t.Parallel()
+	o := mysqlOptions(t)
+	one, two := openStore(t, o), openStore(t, o)
+	w := newWorld(t, one, 1, domain.BlockParallel)
+	w.timers(1, time.Now())
+	claim := func(s *Store, begin func(*domain.Execution)) int {
+		got, err := s.ClaimDueTimers(t.Context(), store.ClaimDueTimersParams{Partitions: w.held, Limit: 10, NewID: w.ids.Next, Begin: begin})
+		require.NoError(t, err)
+		return len(got.Executions)
+	}
+	meanwhile := -1
+	require.Equal(t, 1, claim(one, func(*domain.Execution) { meanwhile = claim(two, nil) }))
+	require.Zero(t, meanwhile)
+	require.Zero(t, claim(two, nil))
+}
+
 // The fence of a claim holds up to its commit: whoever takes its partition over
 // sees what it planned, though the lease has run out.
 func TestNobodyTakesOverBetweenTheFenceAndTheCommit(t *testing.T) {

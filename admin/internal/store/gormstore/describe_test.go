@@ -1,12 +1,38 @@
 package gormstore
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
+
+// TestTheClusterOfTheDatabase: with a cluster that was lent (withparts -cluster) all
+// of its servers are seen, and the one that answers is the writer.
+func TestTheClusterOfTheDatabase(t *testing.T) {
+	s := openStore(t, mysqlOptions(t))
+	require.NoError(t, s.Ping(t.Context())) // the writer is known when somebody has written
+	d, err := s.DescribeDatabase(t.Context())
+	require.NoError(t, err)
+	if os.Getenv(testenv.EnvCluster) == "" {
+		require.Nil(t, d.Group)
+		return
+	}
+	require.NotNil(t, d.Group)
+	require.True(t, d.Group.Quorum)
+	require.Len(t, d.Group.Members, 3)
+	writers := 0
+	for _, m := range d.Group.Members {
+		if m.Role == "writer" {
+			writers++
+			require.True(t, m.Current && m.ID == d.Group.Writer, "%+v", m)
+			require.Contains(t, []string{"online", "synced"}, m.State)
+		}
+	}
+	require.Equal(t, 1, writers)
+}
 
 func TestDescribeDatabase(t *testing.T) {
 	for name, options := range bothDatabases {

@@ -1,13 +1,15 @@
 // Package gormstore answers: how is the store's contract kept in MySQL and in
 // SQLite?
 //
-// It opens a store, and fills tables for measurements. The work is done by four
-// packages below it, each of which may import those before it:
+// It opens a store, and fills tables for measurements. The work is done by packages
+// below it, each of which may import those of the lines before it:
 //
-//	db       how is one database spoken to?
-//	record   which rows do both faces know?
-//	engine   store.Engine: what moves runs
-//	console  store.Console: what people and applications see and edit
+//	db                       how is one database spoken to?
+//	record                   which rows do several packages know?
+//	engine                   store.Engine: what moves runs
+//	alert, retention, timer  nouns of store.Console: alerting, what is deleted, timers
+//	access                   nouns of store.Console: who gets in
+//	console                  store.Console: what people and applications see and edit
 //
 // # One path for both databases
 //

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/retention"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
@@ -31,6 +33,8 @@ type explainer struct {
 	tables map[string]bool
 	// few is how many rows of an index may be read in its order: a LIMIT ends it.
 	few int64
+	// statements are those about the big tables, as they came
+	statements []string
 }
 
 func (e *explainer) guarded(table string) bool {
@@ -41,15 +45,20 @@ func (e *explainer) guarded(table string) bool {
 }
 
 func (e *explainer) QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
-	if strings.Contains(statement, "FROM executions") || strings.Contains(statement, "FROM triggers") || strings.Contains(statement, "FROM log_chunks") ||
+	if timerTables.MatchString(statement) || strings.Contains(statement, "FROM executions") || strings.Contains(statement, "FROM triggers") || strings.Contains(statement, "FROM log_chunks") ||
 		strings.Contains(statement, "FROM attempts") {
 		e.seen++
+		e.statements = append(e.statements, statement)
 		e.explain(ctx, statement, args...)
 	}
 	return e.s.Read.QueryContext(ctx, statement, args...)
 }
 
-var bigTables = map[string]bool{"executions": true, "triggers": true, "log_chunks": true, "attempts": true}
+var timerTables = regexp.MustCompile(`FROM (timers|timer_labels|timer_counts|statistics|statistics_journal|timer_cancellations|request_keys)\b`)
+
+var bigTables = map[string]bool{
+	"executions": true, "triggers": true, "log_chunks": true, "attempts": true, "timers": true, "timer_labels": true, "request_keys": true, "c": true,
+}
 
 func (e *explainer) explain(ctx context.Context, statement string, args ...any) {
 	e.t.Helper()
@@ -85,7 +94,8 @@ func (e *explainer) explain(ctx context.Context, statement string, args ...any) 
 			return nil
 		}
 		kind, extra := row["type"].String, row["Extra"].String
-		read, err := strconv.ParseInt(row["rows"].String, 10, 64)
+		rowsRead, _, _ := strings.Cut(row["rows"].String, " ") // MariaDB adds what a filter leaves of them
+		read, err := strconv.ParseInt(rowsRead, 10, 64)
 		if err != nil {
 			return err
 		}
@@ -123,6 +133,10 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			}
 			_, err := s.CountExecutions(ctx, w.tenant, time.Now().Add(-time.Hour))
 			require.NoError(t, err)
+			before := e.seen
+			_, _, err = s.ListOverdue(ctx, store.ListOverdueParams{Tenant: w.tenant, By: time.Second, Limit: 10})
+			require.NoError(t, err)
+			require.Equal(t, before+2, e.seen, "triggers and runs")
 			_, err = s.ListJobs(ctx, store.ListJobsParams{Tenant: w.tenant}) // the last run of each
 			require.NoError(t, err)
 			require.NoError(t, (&logWorld{world: w, run: domain.Execution{ID: w.last}}).trySay(1, 1, 3, "line"))
@@ -172,7 +186,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			_, err = s.SweepExecutions(ctx, store.SweepParams{Partitions: everyPartition(), Limit: 10})
 			require.NoError(t, err)
 			require.NoError(t, s.SetClusterValue(ctx, domain.HistoryAcceptedValue, "99999999999999"))
-			_, err = s.EndUnheld(ctx, store.EndUnheldParams{Tenant: w.tenant, Executor: w.executor, Instance: w.instance, Since: time.Now(), Taken: time.UnixMilli(99999999999999)})
+			_, err = s.EndOrphans(ctx, store.EndOrphansParams{Tenant: w.tenant, Executor: w.executor, Instance: w.instance, Since: time.Now(), Taken: time.UnixMilli(99999999999999)})
 			require.NoError(t, err)
 			ledger := &console.LedgerReader{Q: e, D: s.Dialect}
 			jobs, err := ledger.Jobs(ctx, 0, 10)
@@ -181,6 +195,56 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, ledger.Occurrences(ctx, w.jobs, time.Now().Add(-time.Hour), time.Now(), func(store.Occurrence) error { return nil }))
 			require.NoError(t, ledger.Executions(ctx, w.last-100, w.last, func(*store.LedgerEntry) error { return nil }))
 			require.GreaterOrEqual(t, e.seen, 24, "the statements were looked at")
+		})
+	}
+}
+
+// Nor do the reads of timers.
+func TestTimersUseTheirIndexes(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := newWorld(t, s, 20, domain.BlockParallel)
+			job := w.timers(2000, time.Now().Add(time.Hour))
+			_, err := s.ClaimDueTimers(t.Context(), store.ClaimDueTimersParams{Partitions: w.held, Horizon: 2 * time.Hour, Limit: 500, NewID: w.ids.Next})
+			require.NoError(t, err)
+			if name == "mysql" {
+				_, err := s.Write.ExecContext(t.Context(), "ANALYZE TABLE timers, timer_labels, timer_counts, request_keys, executions")
+				require.NoError(t, err)
+			}
+			e := &explainer{t: t, s: s, few: 100}
+			s.Lookup = e
+			ctx := t.Context()
+			_, err = s.ClaimDueTimers(ctx, store.ClaimDueTimersParams{Partitions: w.held, Limit: 10, NewID: w.ids.Next, Except: []domain.TenantID{1}})
+			require.NoError(t, err)
+			for _, key := range []string{"key 1", "key 1999"} {
+				_, err = s.FindTimer(ctx, w.tenant, job, key)
+				require.NoError(t, err)
+			}
+			_, err = s.CountTimers(ctx, w.tenant)
+			require.NoError(t, err)
+			_, err = s.ListPartitionLags(ctx)
+			require.NoError(t, err)
+			for _, p := range []store.ListTimersParams{{}, {KeyPrefix: "key 1"}, {Label: "all"}, {After: store.TimerCursor{Job: job, Key: "key 1"}}} {
+				for _, state := range []store.TimersState{store.TimersPending, store.TimersEnded, store.TimersClaimed} {
+					for _, jobs := range [][]domain.JobID{nil, {job}, {job, 1}} {
+						p.Tenant, p.State, p.Jobs, p.Limit = w.tenant, state, jobs, 10
+						e.statements = nil
+						_, err = s.ListTimers(ctx, p)
+						require.NoError(t, err)
+						for _, statement := range e.statements {
+							require.LessOrEqual(t, strings.Count(statement, "timer_key >"), 1, "of two lower bounds one is a filter")
+							require.False(t, state == store.TimersClaimed && strings.Contains(statement, "uq_executions_occurrence"), "through all runs of a job for a few")
+						}
+					}
+				}
+			}
+			_, err = s.DriveTimerCancellations(ctx, 10)
+			require.NoError(t, err)
+			e.explain(ctx, retention.OldTimers(s.Dialect, w.tenant, time.Now().Add(time.Hour), 10))
+			_, err = s.DeleteTimersBefore(ctx, time.Now().Add(-time.Hour), 10)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, e.seen, 30, "the statements were looked at")
 		})
 	}
 }
@@ -207,10 +271,24 @@ func TestRetentionUsesIndexes(t *testing.T) {
 				require.NoError(t, err)
 			}
 			e := &explainer{t: t, s: s, tables: map[string]bool{"b": true, "j": true, "i": true, "refusals": true, "refresh_tokens": true}, few: 10}
-			e.explain(t.Context(), console.OldBoots(s.Dialect), 5, 10)
+			e.explain(t.Context(), retention.OldBoots(s.Dialect), 5, 10)
 			e.explain(t.Context(), "SELECT * FROM refusals WHERE last_at < ? LIMIT 10", 1)
 			e.tables["executions"], e.tables["e"] = true, true
-			e.explain(t.Context(), console.OldJobs(s.Dialect), 5, 10)
+			e.explain(t.Context(), retention.OldJobs(s.Dialect), 5, 10)
+			e.explain(t.Context(), retention.OldExecutors(s.Dialect), 5, 10)
+			now := time.Now()
+			w := newWorld(t, s, 3, domain.BlockParallel)
+			w.plan(2000)
+			if name == "mysql" {
+				_, err := s.Write.ExecContext(t.Context(), "ANALYZE TABLE executions, callbacks, jobs")
+				require.NoError(t, err)
+			}
+			e.tables["p"], e.tables["c"] = true, true
+			e.explain(t.Context(), retention.PruneRunsQuery(s.Dialect, w.tenant, w.jobs[0], now), 0, 0, "", now.UnixMilli())
+			e.explain(t.Context(), retention.NewestQuery(s.Dialect, w.jobs[0], 3))
+			e.tables["jobs"] = true
+			e.explain(t.Context(), retention.JobsOfTenant(s.Dialect, w.tenant, 0))
+			e.explain(t.Context(), "SELECT * FROM run_purges WHERE tenant_id = 1 ORDER BY id DESC LIMIT 10")
 			e.explain(t.Context(), "SELECT * FROM refresh_tokens WHERE expires_at < ? LIMIT 10", 1)
 			e.explain(t.Context(), "SELECT subject FROM refusals WHERE last_at > 0 ORDER BY last_at LIMIT 10")
 		})
@@ -288,6 +366,22 @@ func (w *world) plan(n int) (all []domain.Execution) {
 	}
 	w.last = all[len(all)-1].ID
 	return all
+}
+
+// timers sets n timers of one handler.
+func (w *world) timers(n int, at time.Time) domain.JobID {
+	w.tb.Helper()
+	job, err := w.s.CreateJob(w.tb.Context(), domain.Job{ID: domain.JobID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, Kind: domain.JobTimer,
+		Spec: domain.JobSpec{Name: "timer:world/h", Handler: "h", Blocking: domain.BlockParallel}}, func(time.Time, *domain.JobSpec) time.Time { return domain.Never })
+	require.NoError(w.tb, err)
+	list := make([]store.SetTimer, n)
+	for i := range list {
+		list[i].Timer = domain.Timer{ID: domain.TimerID(w.ids.Next()), TenantID: w.tenant, JobID: job.ID, FireAt: at, Key: fmt.Sprint("key ", i), Labels: []string{"all"}}
+	}
+	for _, r := range w.s.SetTimers(w.tb.Context(), store.SetTimersParams{Timers: list}) {
+		require.NoError(w.tb, r.Err)
+	}
+	return job.ID
 }
 
 func (w *world) offers(es []domain.Execution) []store.Offer {

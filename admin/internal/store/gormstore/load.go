@@ -2,11 +2,8 @@ package gormstore
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"time"
-
-	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -145,16 +142,8 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 
 // withTrigger returns those of the jobs that the tenant has.
 func withTrigger(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
-	err = s.Look(ctx, "find triggers", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		found = nil
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var id domain.JobID
-			err := rows.Scan(&id)
-			found = append(found, id)
-			return err
-		}, "SELECT job_id FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ?", int64(tenant))
-	})
-	return found, err
+	return db.LookColumn[domain.JobID](ctx, s.DB, "find triggers",
+		"SELECT job_id FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ?", int64(tenant))
 }
 
 // setUnlocked sets the next fire times of those jobs whose triggers nobody has

@@ -34,8 +34,8 @@ func TestOutboxLag(t *testing.T) {
 				ID: 1, TenantID: tenant, Kind: domain.AlertNoExecutor, DedupeKey: "k", CreatedAt: now.Add(-time.Hour),
 			}}))
 			require.GreaterOrEqual(t, lag(), time.Hour)
-			_, err = s.ExpandAlertEvents(ctx, 10, func(store.AlertContext) []domain.Delivery {
-				return []domain.Delivery{{ID: 2, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
+			_, err = s.ExpandAlertEvents(ctx, 10, func(b *store.AlertBatch) {
+				b.Direct = []domain.Delivery{{ID: 2, TenantID: tenant, EventID: 1, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
 			})
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, lag(), time.Minute)

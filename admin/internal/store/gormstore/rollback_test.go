@@ -172,6 +172,12 @@ func TestALostCommitIsNoticed(t *testing.T) {
 	require.NoError(t, err)
 	_, held = a.RolledBack()
 	require.False(t, held, "what was accepted as lost is not looked for again")
+
+	// An instance that had the offer which is lost would not take its fence again.
+	again, err := a.OfferExecutions(t.Context(), []store.Offer{{Tenant: w.tenant, ID: w.last, Instance: w.instance}})
+	require.NoError(t, err)
+	require.Equal(t, store.OfferMade, again[0].Status)
+	require.Greater(t, again[0].Execution.Fence, offered[0].Execution.Fence)
 }
 
 // A backup of SQLite is copied over the pages of the file in use, as the shell's .restore does.

@@ -30,6 +30,8 @@ type Options struct {
 	// MaxOpenConns bounds the connections for transactions, and those for all
 	// else; 0 = 16 of each for mysql, 4 readers for sqlite.
 	MaxOpenConns int
+	// AllowMultiWriter lets nodes write through several servers of one cluster.
+	AllowMultiWriter bool
 	// Connector may wrap the connections, for measurements that watch the
 	// statements; nil = none. Wrapped connections must keep all of the driver's
 	// optional interfaces.
@@ -48,20 +50,35 @@ type Options struct {
 	Rearmed func()
 	// Observe is told of every transaction, after it; it must not block. It may be nil.
 	Observe func(Transaction)
+	// NoStatistics leaves ends of runs uncounted.
+	NoStatistics bool
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 	// LogLimits bound what handlers' logs may fill.
 	LogLimits store.LogLimits
+	// ReadOnly is for who only looks: a file of SQLite has to be there, and
+	// nothing can be written to it.
+	ReadOnly bool
 }
 
 // Transaction is what Options.Observe hears.
 type Transaction = db.Transaction
 
+// What the database is asked before a node works with it.
+type (
+	Schema     = db.Schema
+	Capacity   = db.Capacity
+	Privileges = db.Privileges
+)
+
+// ConnectionsPerNode is how many connections a node has to a MySQL server.
+const ConnectionsPerNode = db.ConnectionsPerNode
+
 // connection is the part of the options that says how to speak to the database.
 func (o Options) connection() db.Options {
 	return db.Options{
 		Driver: o.Driver, DSN: o.DSN, NewID: o.NewID, Logger: o.Logger, MaxOpenConns: o.MaxOpenConns,
-		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe,
+		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, ReadOnly: o.ReadOnly, AllowMultiWriter: o.AllowMultiWriter,
 	}
 }
 
@@ -112,7 +129,34 @@ func PendingSQL(ctx context.Context, o Options) (text string, err error) {
 // of it. Unreachable tells from the error whether it may come by itself.
 func Probe(ctx context.Context, o Options) error { return db.Probe(ctx, o.connection()) }
 
+// Refusal says in words what a server answers that no waiting changes.
+func Refusal(err error) error { return db.Refusal(err) }
+
 // Unreachable says in a few words, which stay the same as long as the cause
 // does, why the database cannot be used now. It returns "" when err is none
 // that passes by itself.
 func Unreachable(err error) string { return db.Unreachable(err) }
+
+// What CopySQLite and RestoreSQLite take and say.
+type (
+	Copied      = db.Copied
+	Restoration = db.Restoration
+	Restored    = db.Restored
+)
+
+// CopySQLite writes the database in a file into another one, checked, while others
+// use it.
+func CopySQLite(ctx context.Context, from, to, version string) (Copied, error) {
+	return db.CopySQLite(ctx, from, to, version)
+}
+
+// RestoreSQLite puts a copy in the place of a database that nobody has open.
+func RestoreSQLite(ctx context.Context, r Restoration) (Restored, error) {
+	return db.RestoreSQLite(ctx, r)
+}
+
+// SyncPath makes a file, or the names in a folder, durable.
+func SyncPath(path string) error { return db.SyncPath(path) }
+
+// SameOwner gives a file to whom the first of the others that is there belongs.
+func SameOwner(path string, others ...string) error { return db.SameOwner(path, others...) }

@@ -29,8 +29,8 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 		ms := d.Milliseconds()
 		_, err := t.Exec(ctx, "UPDATE executions SET version = version + 1, wake_at = wake_at - ?, not_before = not_before - ?,"+
 			" expire_at = CASE WHEN expire_at = 0 THEN 0 ELSE expire_at - ? END, deadline = CASE WHEN deadline = 0 THEN 0 ELSE deadline - ? END,"+
-			" offered_at = CASE WHEN offered_at = 0 THEN 0 ELSE offered_at - ? END WHERE id = ?",
-			ms, ms, ms, ms, ms, int64(id))
+			" offered_at = CASE WHEN offered_at = 0 THEN 0 ELSE offered_at - ? END, finished_at = CASE WHEN finished_at = 0 THEN 0 ELSE finished_at - ? END WHERE id = ?",
+			ms, ms, ms, ms, ms, ms, int64(id))
 		return err
 	})
 }
@@ -39,6 +39,13 @@ func (a aging) AgeInstance(ctx context.Context, id domain.InstanceID, d time.Dur
 	return a.Run(ctx, "age instance", func(t *db.Tx) error {
 		_, err := t.Exec(ctx, "UPDATE instances SET last_seen_at = last_seen_at - ?, gone_at = CASE WHEN gone_at = 0 THEN 0 ELSE gone_at - ? END WHERE id = ?",
 			d.Milliseconds(), d.Milliseconds(), int64(id))
+		return err
+	})
+}
+
+func (a aging) AgeHandlers(ctx context.Context, executor domain.ExecutorID, d time.Duration) error {
+	return a.Run(ctx, "age handlers", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "UPDATE handlers SET last_seen_at = last_seen_at - ? WHERE executor_id = ?", d.Milliseconds(), int64(executor))
 		return err
 	})
 }
@@ -57,15 +64,18 @@ func (a aging) AgeDeleted(ctx context.Context, d time.Duration, id int64) error 
 				return err
 			}
 		}
-		return nil
+		_, err := t.Exec(ctx, "UPDATE executors SET changed_at = changed_at - ? WHERE id = ? AND state = 3", d.Milliseconds(), id)
+		return err
 	})
 }
 
-// RowsOf counts what is left of a job or a script.
+// RowsOf counts what is left of a job, a script or an executor.
 func (a aging) RowsOf(ctx context.Context, id int64) (rows int, err error) {
 	for table, column := range map[string]string{
 		"jobs": "id", "job_revisions": "job_id", "job_events": "job_id", "triggers": "job_id", "job_slots": "job_id", "job_calendars": "job_id",
 		"scripts": "id", "script_revisions": "script_id",
+		"executors": "id", "executor_aliases": "executor_id", "handlers": "executor_id", "executor_builds": "executor_id", "instances": "executor_id",
+		"join_tokens": "executor_id", "executor_denials": "executor_id",
 	} {
 		var n int
 		if err := a.Read.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+table+" WHERE "+column+" = ?", id).Scan(&n); err != nil {
@@ -79,6 +89,35 @@ func (a aging) RowsOf(ctx context.Context, id int64) (rows int, err error) {
 func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error {
 	return a.Run(ctx, "age alerts", func(t *db.Tx) error {
 		_, err := t.Exec(ctx, "UPDATE alert_events SET tell_at = tell_at - ? WHERE tenant_id = ? AND expanded_at = 0 AND tell_at > 0", d.Milliseconds(), int64(tenant))
+		return err
+	})
+}
+
+func (a aging) AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
+	return a.Run(ctx, "age start", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "UPDATE executions SET fire_at = fire_at - ?, not_before = not_before - ?, granted_at = CASE WHEN granted_at = 0 THEN 0 ELSE granted_at - ? END, version = version + 1 WHERE id = ?",
+			d.Milliseconds(), d.Milliseconds(), d.Milliseconds(), int64(id))
+		return err
+	})
+}
+
+func (a aging) AgeRules(ctx context.Context, tenant domain.TenantID, d time.Duration) error {
+	return a.Run(ctx, "age rules", func(t *db.Tx) error {
+		for _, statement := range []string{
+			"UPDATE alert_rules SET updated_at = updated_at - ?, next_at = next_at - 3600000 WHERE tenant_id = ?",
+			"UPDATE jobs SET created_at = created_at - 3600000, updated_at = updated_at - ? WHERE tenant_id = ?",
+		} {
+			if _, err := t.Exec(ctx, statement, d.Milliseconds(), int64(tenant)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a aging) AgeIncident(ctx context.Context, id domain.IncidentID, d time.Duration) error {
+	return a.Run(ctx, "age incident", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "UPDATE alert_incidents SET id = id - ? WHERE id = ?", domain.IDFloor(time.Now())-domain.IDFloor(time.Now().Add(-d)), int64(id))
 		return err
 	})
 }
@@ -171,4 +210,22 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.Error(t, err)
 	_, err = os.Stat("none")
 	require.True(t, os.IsNotExist(err))
+}
+
+// A disk that is full is no fault of whoever asks: it may be tried again.
+func TestADiskThatIsFull(t *testing.T) {
+	s := openStore(t, sqliteOptions(t))
+	_, err := s.Write.ExecContext(t.Context(), "PRAGMA max_page_count = 1") // no fewer than there are
+	require.NoError(t, err)
+	for n := range 10_000 {
+		id := domain.TenantID(n + 1)
+		if err = s.CreateTenant(t.Context(), domain.Tenant{ID: id, Name: strings.Repeat("x", 100) + id.String(), CreatedAt: time.Now()}); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, domain.ErrDiskFull)
+	require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err))
+	_, err = s.Write.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000")
+	require.NoError(t, err)
+	require.NoError(t, s.CreateTenant(t.Context(), domain.Tenant{ID: 20_000, Name: "room", CreatedAt: time.Now()}))
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,10 +18,17 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// written collects the statements that change a big table.
+// written collects the statements of a form, such as those that change a big table.
 type written struct {
+	form       *regexp.Regexp
 	mu         sync.Mutex
 	statements []statement // guarded by mu
+}
+
+func (w *written) all() []statement {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.statements)
 }
 
 type statement struct {
@@ -55,11 +63,16 @@ type writtenConn struct {
 	w *written
 }
 
-var bigWrite = regexp.MustCompile(`(?s)^(UPDATE|DELETE).*\b(executions|triggers|job_slots)\b`)
+var bigWrite = regexp.MustCompile(`(?s)^(UPDATE|DELETE).*\b(executions|triggers|job_slots|timers|timer_labels)\b`)
 
 func (c *writtenConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.note(query, args)
 	return c.fullConn.ExecContext(ctx, query, args)
+}
+
+func (c *writtenConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.note(query, args)
+	return c.fullConn.QueryContext(ctx, query, args)
 }
 
 func (c *writtenConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
@@ -68,7 +81,7 @@ func (c *writtenConn) PrepareContext(ctx context.Context, query string) (driver.
 }
 
 func (c *writtenConn) note(query string, args []driver.NamedValue) {
-	if !bigWrite.MatchString(query) {
+	if !c.w.form.MatchString(query) {
 		return
 	}
 	c.w.mu.Lock()
@@ -87,15 +100,12 @@ func TestWritesUseAUniqueKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
 			require.NoError(t, Migrate(t.Context(), o))
-			w := &written{}
+			w := &written{form: bigWrite}
 			o.Connector = func(c driver.Connector) driver.Connector { return writtenPool{c, w} }
 			s := openStore(t, o)
 			live(t, newWorld(t, s, 40, domain.BlockSerial))
 			seen := map[string]bool{}
-			w.mu.Lock()
-			statements := w.statements
-			w.mu.Unlock()
-			for _, st := range statements {
+			for _, st := range w.all() {
 				table := bigWrite.FindStringSubmatch(st.text)
 				seen[table[1]+" "+table[2]] = true
 				for _, way := range ways(t, s, st) {

@@ -41,6 +41,7 @@ func testFirstUser(t *testing.T, s Store) {
 func testTenants(t *testing.T, f *fixture) {
 	made := domain.Tenant{ID: domain.TenantID(ids.Next()), Name: "Acme " + f.tenant.String(), CreatedAt: time.UnixMilli(1800000000001).UTC()}
 	f.ok(f.s.CreateTenant(f.ctx, made))
+	made.State, made.Version = domain.TenantEnabled, 1
 	double := made
 	double.ID = domain.TenantID(ids.Next())
 	f.code(domain.CodeConflict, f.s.CreateTenant(f.ctx, double))
@@ -148,7 +149,7 @@ func testAPIKeys(t *testing.T, f *fixture) {
 	moment := time.UnixMilli(1800000000001).UTC()
 	k := domain.APIKey{
 		ID: ids.Next(), TenantID: f.tenant, Name: "ci", Prefix: "ck_ab", Hash: hash(f, "key"), Role: domain.RoleOperator, CreatedBy: "anna", Owner: 17, CreatedAt: moment, ExpiresAt: moment,
-		CallExecutors: []string{"shop", "a,b"},
+		Scope: domain.KeyScope{Executors: []string{"shop", "bank"}, Handlers: []string{"shop/a,b", "mail/send/now"}},
 	}
 	f.ok(f.s.CreateAPIKey(f.ctx, k))
 	found, err := f.s.FindAPIKeyByHash(f.ctx, k.Hash)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -16,21 +17,44 @@ func (f *fixture) expand(deliveries func(store.AlertContext) []domain.Delivery) 
 	f.t.Helper()
 	var seen []store.AlertContext
 	for {
-		n, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(c store.AlertContext) []domain.Delivery {
-			if c.Event.TenantID != f.tenant {
-				return nil
-			}
-			seen = append(seen, c)
-			if deliveries == nil {
-				return nil
-			}
-			return deliveries(c)
+		n, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *store.AlertBatch) {
+			seen = append(seen, eachAlone(b, f.tenant, deliveries)...)
 		})
 		f.ok(err)
 		if n == 0 {
 			return seen
 		}
 	}
+}
+
+func eachAlone(b *store.AlertBatch, tenant domain.TenantID, deliveries func(store.AlertContext) []domain.Delivery) []store.AlertContext {
+	return EachAlone(b, func(c store.AlertContext) bool { return c.Event.TenantID == tenant }, deliveries)
+}
+
+// EachAlone makes an incident of each wanted event, with these deliveries, for
+// ExpandAlertEvents. It returns the events.
+func EachAlone(b *store.AlertBatch, wanted func(store.AlertContext) bool, deliveries func(store.AlertContext) []domain.Delivery) (seen []store.AlertContext) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		if !wanted(e.AlertContext) {
+			continue
+		}
+		tenant := e.Event.TenantID
+		seen = append(seen, e.AlertContext)
+		key := domain.IncidentKey{Tenant: tenant, Key: fmt.Sprintf("alone/%d", e.Event.ID)}
+		e.Incident = &domain.Incident{ID: b.NewID(), TenantID: tenant, Key: key.Key, Live: true, Kind: e.Event.Kind, Executor: e.Executor.ID}
+		e.Incident.Add(&e.Event, "", b.Now)
+		e.Incident.WakeAt = b.Now.Add(time.Hour)
+		b.Live[key] = e.Incident
+		if deliveries == nil {
+			continue
+		}
+		for _, d := range deliveries(e.AlertContext) {
+			d.TenantID, d.EventID, d.Job = tenant, e.Event.ID, e.Event.JobID
+			b.Direct = append(b.Direct, d)
+		}
+	}
+	return seen
 }
 
 // alertKinds expands the events that are new and returns the kinds of one run's.
@@ -57,7 +81,8 @@ func testAlerts(t *testing.T, f *fixture) {
 	require.Equal(t, j.ID, c.Job.ID)
 	require.Equal(t, "shop", c.Executor.Name)
 	require.Equal(t, f.tenant, c.Tenant.ID)
-	require.Equal(t, f.find(e), *c.Execution)
+	require.Equal(t, e.ID, c.Event.ExecutionID)
+	require.Equal(t, domain.ReasonHandlerFailed, c.Event.Reason)
 	require.Empty(t, f.expand(nil), "expanded once")
 
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
@@ -75,7 +100,7 @@ func testAlerts(t *testing.T, f *fixture) {
 	f.ok(f.s.RecordAlerts(f.ctx, []domain.AlertEvent{event}))
 	contexts = f.expand(nil)
 	require.Len(t, contexts, 2)
-	require.Nil(t, contexts[0].Execution)
+	require.Zero(t, contexts[0].Event.ExecutionID)
 	require.Equal(t, j.Spec.Name, contexts[0].Job.Spec.Name)
 	require.Equal(t, f.executor, contexts[0].Executor.ID)
 }
@@ -141,8 +166,8 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 		f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	}
 	race(4, func(int) {
-		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(c store.AlertContext) []domain.Delivery {
-			return []domain.Delivery{{Channel: "email", Target: "x"}}
+		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(b *store.AlertBatch) {
+			eachAlone(b, f.tenant, func(store.AlertContext) []domain.Delivery { return []domain.Delivery{{Channel: "email", Target: "x"}} })
 		})
 		if err != nil {
 			t.Errorf("expand: %v", err)

@@ -320,6 +320,20 @@ func testRetry(t *testing.T, f *fixture) {
 	f.age(e, time.Minute)
 	second := f.start(e)
 	require.Equal(t, 2, second.Attempt)
+	numbers := func() (out []int) {
+		attempts, err := f.s.ListAttempts(f.ctx, f.tenant, e.ID)
+		f.ok(err)
+		return domain.Collect(attempts, func(a *domain.Attempt) int { return a.Number })
+	}
+	require.Equal(t, []int{1, 2}, numbers())
+	f.finish(second, domain.OutcomeNeverStarted)
+	require.Equal(t, []int{1}, numbers(), "it gave its number back")
+	f.offer(store.OfferMade, f.find(e))
+	require.Equal(t, []int{1}, numbers(), "an offer has no number yet")
+	offered := f.find(e)
+	_, err = f.s.GrantOffers(f.ctx, []store.GrantRequest{{Tenant: f.tenant, ID: e.ID, Fence: offered.Fence, Instance: f.instance}})
+	f.ok(err)
+	second = f.find(e)
 	require.Empty(t, second.Error)
 	view, err := f.s.FindExecution(f.ctx, f.tenant, e.ID)
 	f.ok(err)
@@ -331,7 +345,18 @@ func testRetry(t *testing.T, f *fixture) {
 	attempts, err = f.s.ListAttempts(f.ctx, f.tenant, e.ID)
 	f.ok(err)
 	require.Len(t, attempts, 2)
-	require.EqualValues(t, 2, attempts[1].Fence)
+	require.EqualValues(t, 3, attempts[1].Fence)
+
+	// It is cancelled, and its executor proves that it never began.
+	e = f.start(f.run(j))
+	f.finish(e, domain.OutcomeFailed)
+	f.age(e, time.Minute)
+	f.start(e)
+	_, err = f.s.RequestCancel(f.ctx, f.tenant, e.ID, domain.ReasonKilled, "")
+	f.ok(err)
+	f.finish(f.find(e), domain.OutcomeNeverStarted)
+	require.Equal(t, domain.Cancelled, f.find(e).State)
+	require.Equal(t, []int{1}, numbers())
 }
 
 func testLateResult(t *testing.T, f *fixture) {

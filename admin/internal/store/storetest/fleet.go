@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 func testExecutors(t *testing.T, f *fixture) {
-	second := domain.Executor{ID: domain.ExecutorID(ids.Next()), TenantID: f.tenant, Name: "billing_x", Description: "d", CreatedAt: time.UnixMilli(1800000000001).UTC()}
+	second := domain.Executor{ID: domain.ExecutorID(ids.Next()), TenantID: f.tenant, Name: "billing_x", Description: "d", State: domain.ExecutorEnabled, Version: 1, CreatedAt: time.UnixMilli(1800000000001).UTC()}
 	f.ok(f.s.CreateExecutor(f.ctx, second))
 	f.code(domain.CodeConflict, f.s.CreateExecutor(f.ctx, domain.Executor{ID: domain.ExecutorID(ids.Next()), TenantID: f.tenant, Name: "billing_x"}))
 	found, err := f.s.FindExecutor(f.ctx, f.tenant, second.ID)
@@ -380,4 +381,45 @@ func testInstancesLeave(t *testing.T, f *fixture) {
 	require.Equal(t, []store.SupersededBoots{{Ended: []domain.InstanceID{b.ID}}, {Ended: []domain.InstanceID{c.ID}}, {}, {}}, ended)
 	require.WithinDuration(t, f.now().Add(time.Hour), f.find(ofB).WakeAt, time.Minute)
 	require.False(t, other.find(ofC).WakeAt.After(f.now()), "each by its own grace")
+}
+
+func testDrains(t *testing.T, f *fixture) {
+	drained := func() bool {
+		list, err := f.s.ListDrained(f.ctx)
+		f.ok(err)
+		return slices.Contains(list, f.instance)
+	}
+	drain := func(undo bool) domain.Instance {
+		i, err := f.s.DrainInstance(f.ctx, store.DrainInstanceParams{Tenant: f.tenant, ID: f.instance, By: "alice", Undo: undo})
+		f.ok(err)
+		return i
+	}
+	require.False(t, drained())
+	first := drain(false)
+	require.Equal(t, []any{true, "alice", false}, []any{first.Draining, first.DrainedBy, first.DrainedAt.IsZero()})
+	require.True(t, drained())
+	require.Equal(t, first.DrainedAt, drain(false).DrainedAt, "twice is once")
+
+	// The same process stays drained when it comes back, whatever it says itself.
+	i, err := f.s.FindInstance(f.ctx, f.tenant, f.instance)
+	f.ok(err)
+	i.Draining = false
+	answers, err := f.s.RegisterInstances(f.ctx, []store.RegisterInstanceParams{{Instance: i, TTL: time.Minute}})
+	f.ok(err)
+	require.NoError(t, answers[0].Err)
+	require.Equal(t, []any{f.instance, true, first.DrainedAt}, []any{answers[0].Instance.ID, answers[0].Instance.Draining, answers[0].Instance.DrainedAt})
+	i.ID, i.BootID = domain.InstanceID(ids.Next()), "the next boot"
+	answers, err = f.s.RegisterInstances(f.ctx, []store.RegisterInstanceParams{{Instance: i, TTL: time.Minute}})
+	f.ok(err)
+	require.False(t, answers[0].Instance.Draining, "another process is not drained")
+
+	require.True(t, drain(true).DrainedAt.IsZero())
+	require.False(t, drained())
+	_, err = f.s.DrainInstance(f.ctx, store.DrainInstanceParams{Tenant: domain.TenantID(ids.Next()), ID: f.instance})
+	f.code(domain.CodeNotFound, err)
+	drain(false)
+	require.NoError(t, f.s.LeaveInstances(f.ctx, []store.InstanceLeave{{Tenant: f.tenant, ID: f.instance, Reason: "stopped"}})[0])
+	require.False(t, drained(), "it has gone")
+	_, err = f.s.DrainInstance(f.ctx, store.DrainInstanceParams{Tenant: f.tenant, ID: f.instance})
+	f.code(domain.CodeConflict, err)
 }

@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,14 +32,15 @@ func testLedgerJobs(t *testing.T, f *fixture) {
 	next := f.now().Add(time.Hour)
 	j := f.jobFiring(next, nil)
 	began := f.now()
-	set := func(state domain.JobState) {
+	set := func(state domain.JobState, note ...string) {
 		f.tick()
-		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: state, Next: at(next)})
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: state, Next: at(next), Note: strings.Join(note, "")})
 		f.ok(err)
 	}
 	set(domain.JobEnabled) // no change
 	set(domain.JobPaused)
-	set(domain.JobPaused) // only the note
+	set(domain.JobPaused)          // no change
+	set(domain.JobPaused, "later") // only the note
 	spec := j.Spec
 	spec.Timeout = time.Minute
 	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: spec, Next: at(next)})
@@ -58,17 +61,70 @@ func testLedgerJobs(t *testing.T, f *fixture) {
 		states = append(states, e.State)
 		require.True(t, i == 0 || e.At.After(l.Events[i-1].At))
 	}
-	require.Equal(t, []domain.JobState{domain.JobEnabled, domain.JobPaused, domain.JobEnabled, domain.JobDeleted}, states)
+	require.Equal(t, []domain.JobState{domain.JobEnabled, domain.JobPaused, domain.JobPaused, domain.JobEnabled, domain.JobDeleted}, states)
 	require.Equal(t, j.CreatedAt, l.Events[0].At)
 	require.False(t, l.Events[1].At.Before(began))
-	require.True(t, l.Revisions[1].CreatedAt.After(l.Events[1].At))
-	require.False(t, l.Revisions[1].CreatedAt.After(l.Events[2].At))
+	require.False(t, l.Revisions[1].CreatedAt.Before(l.Events[2].At))
+	require.False(t, l.Revisions[1].CreatedAt.After(l.Events[3].At))
 
 	paused, err := f.s.CreateJob(f.ctx, domain.Job{
 		ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, State: domain.JobPaused, Source: domain.SourceConsole, Spec: domain.JobSpec{Name: "born paused"},
 	}, at(next))
 	f.ok(err)
 	require.Equal(t, domain.JobPaused, ledgerJob(f, paused.ID).Events[0].State)
+}
+
+// testJobChanges: what people did to a job is read in one list, its edits and the
+// notes too; so many events are kept, however often a program pauses it.
+func testJobChanges(t *testing.T, f *fixture) {
+	next := f.now().Add(time.Hour)
+	j := f.jobFiring(next, nil)
+	set := func(state domain.JobState, by, note string) {
+		t.Helper()
+		f.tick()
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: state, Next: at(next), By: by, Note: note})
+		f.ok(err)
+	}
+	set(domain.JobPaused, "anna", "moved")
+	set(domain.JobPaused, "ben", "moved")
+	set(domain.JobPaused, "ben", "moved until Monday")
+	f.tick()
+	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Next: at(next), By: "cleo"})
+	f.ok(err)
+	set(domain.JobEnabled, "dan", "")
+
+	list := func(limit int) []store.JobChange {
+		t.Helper()
+		changes, err := f.s.ListJobChanges(f.ctx, f.tenant, j.ID, limit)
+		f.ok(err)
+		for i := range changes {
+			require.True(t, i == 0 || changes[i].At.Before(changes[i-1].At))
+		}
+		for i := range changes {
+			changes[i].At = time.Time{}
+		}
+		return changes
+	}
+	want := []store.JobChange{
+		{What: store.JobResumed, State: domain.JobEnabled, By: "dan"},
+		{What: store.JobEdited, By: "cleo", Revision: 2},
+		{What: store.JobNoted, State: domain.JobPaused, By: "ben", Note: "moved until Monday"},
+		{What: store.JobPaused, State: domain.JobPaused, By: "anna", Note: "moved"},
+		{What: store.JobCreated, State: domain.JobEnabled, By: j.CreatedBy, Revision: 1},
+	}
+	require.Equal(t, want, list(10))
+	require.Equal(t, want[:3], list(3))
+	others, err := f.s.ListJobChanges(f.ctx, f.tenant+1, j.ID, 10)
+	f.ok(err)
+	require.Empty(t, others)
+
+	for i := range 1000 {
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, By: "program", Note: strconv.Itoa(i)})
+		f.ok(err)
+	}
+	events := ledgerJob(f, j.ID).Events
+	require.Len(t, events, 1000)
+	require.Equal(t, domain.JobPaused, events[0].State)
 }
 
 // testPlanEndsAtOneInstant: what a job's plan holds up to the instant at which

@@ -219,9 +219,9 @@ func testEndedAmong(t *testing.T, f *fixture) {
 }
 
 // Steps and progress go with their run.
-func testMidrunRetention(t *testing.T, f *fixture) {
+func testStepRetention(t *testing.T, f *fixture) {
 	const month = 30 * 24 * time.Hour
-	e := f.start(f.oldRun(f.job(nil), 5*month, "midrun"))
+	e := f.start(f.oldRun(f.job(nil), 5*month, "steps"))
 	f.steps(f.step(e, "charge", []byte("1")))
 	f.ok(f.s.SaveProgress(f.ctx, []store.ProgressReport{{Tenant: f.tenant, Executor: f.executor, Progress: domain.Progress{ExecutionID: e.ID, Fence: 1, Seq: 1}}}))
 	f.finish(e, domain.OutcomeSucceeded)

@@ -90,6 +90,64 @@ func testInstanceRetention(t *testing.T, f *fixture) {
 	require.Len(t, left, 2, "the one that lives and the one that went just now")
 }
 
+// testHandlerRetention: a handler stays while an instance lists it, also one that
+// has gone and is kept, and while a job has it.
+func testHandlerRetention(t *testing.T, f *fixture) {
+	const year = 365 * 24 * time.Hour
+	known := func() (names []string) {
+		list, err := f.s.ListHandlers(f.ctx, f.tenant, f.executor)
+		f.ok(err)
+		for _, h := range list {
+			names = append(names, h.Name)
+		}
+		return names
+	}
+	remove := func(limit int) int64 {
+		n, err := f.s.DeleteHandlersBefore(f.ctx, f.now().Add(-year), limit)
+		f.ok(err)
+		return n
+	}
+	of := func(name string) func(*domain.JobSpec) { return func(s *domain.JobSpec) { s.Handler = name } }
+	var handlers []domain.Handler
+	for _, name := range []string{"close-day", "gone", "left", "scheduled", "unscheduled"} {
+		handlers = append(handlers, domain.Handler{Name: name})
+	}
+	again := f.register("again", time.Minute, handlers...) // it lists close-day, as all do here
+	f.job(of("scheduled"))
+	unscheduled, elsewhere := f.job(of("unscheduled")), newFixture(t, f.s)
+	elsewhere.job(of("gone"))
+	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: unscheduled.ID, State: domain.JobDeleted})
+	f.ok(err)
+	require.Zero(t, remove(10), "they are young")
+
+	f.ok(f.s.AgeHandlers(f.ctx, f.executor, 2*year))
+	f.register("new", time.Minute, domain.Handler{Name: "young"})
+	require.EqualValues(t, 1, remove(1))
+	require.EqualValues(t, 2, remove(10))
+	require.Zero(t, remove(10))
+	require.Equal(t, []string{"close-day", "scheduled", "young"}, known())
+
+	instances, err := f.s.ListInstances(f.ctx, store.ListInstancesParams{Tenant: f.tenant, Executor: f.executor})
+	f.ok(err)
+	require.Len(t, instances, 3)
+	for _, i := range instances {
+		f.ok(LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped"))
+		if i.ID != again.ID {
+			f.ok(f.s.AgeInstance(f.ctx, i.ID, 2*year))
+		}
+	}
+	_, err = f.s.DeleteInstancesBefore(f.ctx, f.now().Add(-year), 100)
+	f.ok(err)
+	require.Zero(t, remove(10), "an instance that went just now lists it")
+	f.ok(f.s.AgeInstance(f.ctx, again.ID, 2*year))
+	_, err = f.s.DeleteInstancesBefore(f.ctx, f.now().Add(-year), 100)
+	f.ok(err)
+	require.EqualValues(t, 1, remove(10))
+	require.Equal(t, []string{"scheduled", "young"}, known())
+	f.register("back", time.Minute, domain.Handler{Name: "gone"})
+	require.Equal(t, []string{"gone", "scheduled", "young"}, known())
+}
+
 // testJoinTokenBootRetention: the table says whom a token has let in, so that a
 // process counts once. That holds for as long as its instance is known.
 func testJoinTokenBootRetention(t *testing.T, f *fixture) {

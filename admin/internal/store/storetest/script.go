@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,6 +152,64 @@ func testScriptPolicies(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Len(t, list, 3)
 	require.Equal(t, "agreed with security", list[2].Note)
+}
+
+// The first hosts that may be called bring the built-in executor, which nobody
+// else makes or joins. What is not said stays as it is.
+func testCallbackPolicies(t *testing.T, f *fixture) {
+	builtIn := func() (out []store.BuiltIn) {
+		t.Helper()
+		all, err := f.s.ListBuiltIn(f.ctx)
+		f.ok(err)
+		for _, b := range all {
+			if b.Tenant == f.tenant {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	set := func(p domain.ScriptPolicy) domain.ScriptPolicy {
+		t.Helper()
+		p.TenantID = f.tenant
+		got, err := f.s.SetScriptPolicy(f.ctx, p)
+		f.ok(err)
+		return got
+	}
+	set(domain.ScriptPolicy{HTTP: true})
+	require.Empty(t, builtIn())
+	_, err := f.s.FindCallbackSecret(f.ctx, f.tenant)
+	f.code(domain.CodeNotFound, err)
+	f.code(domain.CodeInvalid, f.s.CreateExecutor(f.ctx, domain.Executor{ID: domain.ExecutorID(ids.Next()), TenantID: f.tenant, Name: domain.BuiltInExecutor}))
+
+	allowed := domain.CallbackPolicy{Hosts: []string{"api.example.com", "*.example.org:8443"}, MaxTimeout: 5 * time.Second, PerHost: 8, Secret: []byte("sealed")}
+	used := f.has(domain.QuotaExecutors).Used
+	require.Equal(t, &allowed, set(domain.ScriptPolicy{Callbacks: &allowed}).Callbacks)
+	require.Equal(t, used, f.has(domain.QuotaExecutors).Used, "it is not the tenant's own")
+	e, err := f.s.FindExecutorByName(f.ctx, f.tenant, domain.BuiltInExecutor)
+	f.ok(err)
+	require.True(t, e.BuiltIn)
+	require.Equal(t, []store.BuiltIn{{Tenant: f.tenant, Executor: e.ID, Callbacks: &allowed}}, builtIn())
+	f.code(domain.CodeConflict, f.s.CreateJoinToken(f.ctx, domain.JoinToken{ID: ids.Next(), TenantID: f.tenant, Executor: e.ID, Hash: hash(f, "x")}))
+
+	require.Equal(t, &allowed, set(domain.ScriptPolicy{HTTP: true}).Callbacks, "another change leaves them")
+	changed := allowed
+	changed.Hosts, changed.Secret = []string{"*"}, nil
+	got := set(domain.ScriptPolicy{Callbacks: &changed}).Callbacks
+	changed.Secret = allowed.Secret
+	require.Equal(t, &changed, got)
+	p, err := f.s.FindScriptPolicy(f.ctx, f.tenant)
+	f.ok(err)
+	require.Equal(t, &changed, p.Callbacks)
+
+	require.Nil(t, set(domain.ScriptPolicy{Callbacks: &domain.CallbackPolicy{}}).Callbacks)
+	require.Equal(t, []store.BuiltIn{{Tenant: f.tenant, Executor: e.ID}}, builtIn(), "off")
+	secret, err := f.s.FindCallbackSecret(f.ctx, f.tenant)
+	f.ok(err)
+	require.Equal(t, allowed.Secret, secret, "it is the same when they are on again")
+	require.Equal(t, &changed, set(domain.ScriptPolicy{Callbacks: &changed}).Callbacks)
+	again, err := f.s.FindExecutorByName(f.ctx, f.tenant, domain.BuiltInExecutor)
+	f.ok(err)
+	require.Equal(t, e, again)
 }
 
 // Of several who revise the same revision one wins.

@@ -191,11 +191,12 @@ func testShardsFail(t *testing.T, f *fixture) {
 // alerted are the runs of this tenant's alert events.
 func (f *fixture) alerted() (runs []domain.ExecutionID) {
 	f.t.Helper()
-	_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(c store.AlertContext) []domain.Delivery {
-		if c.Tenant.ID == f.tenant {
-			runs = append(runs, c.Event.ExecutionID)
+	_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *store.AlertBatch) {
+		for i := range b.Events {
+			if b.Events[i].Tenant.ID == f.tenant {
+				runs = append(runs, b.Events[i].Event.ExecutionID)
+			}
 		}
-		return nil
 	})
 	f.ok(err)
 	return runs

@@ -25,17 +25,26 @@ import (
 type Store interface {
 	store.Store
 	// Age makes everything planned for the execution (wake, not before, expiry,
-	// end of the offer, deadline) come sooner by d: tests do not wait for the database's clock.
+	// end of the offer, deadline) come sooner by d, and its end be d ago if it has
+	// ended: tests do not wait for the database's clock.
 	Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error
 	// AgeInstance makes an instance have gone, and been heard, d earlier.
 	AgeInstance(ctx context.Context, id domain.InstanceID, d time.Duration) error
+	// AgeHandlers makes the handlers of an executor have been seen d earlier.
+	AgeHandlers(ctx context.Context, executor domain.ExecutorID, d time.Duration) error
 	// AgeJoinTokenBoots makes a token have let in its boots d earlier.
 	AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error
 	// AgeAlerts makes a tenant's events that are put off come sooner by d.
 	AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error
-	// AgeDeleted makes a job or a script have been deleted d earlier.
+	// AgeStart makes a run have been due, and started, d earlier; AgeRules makes a tenant's jobs and
+	// rules have been edited so, and the rules be due.
+	AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error
+	AgeRules(ctx context.Context, tenant domain.TenantID, d time.Duration) error
+	// AgeIncident makes an incident have been opened d earlier: its id says when.
+	AgeIncident(ctx context.Context, id domain.IncidentID, d time.Duration) error
+	// AgeDeleted makes a job, a script or an executor have been deleted d earlier.
 	AgeDeleted(ctx context.Context, d time.Duration, id int64) error
-	// RowsOf counts what is stored of a job or a script, without its runs.
+	// RowsOf counts what is stored of a job, a script or an executor, without its runs.
 	RowsOf(ctx context.Context, id int64) (int, error)
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
@@ -52,21 +61,23 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Run("PartitionNodes", func(t *testing.T) { testPartitionNodes(t, open(t)) })
 	t.Run("PartitionRace", func(t *testing.T) { testPartitionRace(t, open(t)) })
 	t.Run("ClaimFence", func(t *testing.T) { testClaimFence(t, newFixture(t, open(t))) })
+	// It deletes runs that a moment ago its store has moved, which looks for them.
+	t.Run("RetentionOfFamilies", func(t *testing.T) { testRetentionOfFamilies(t, newFixture(t, open(t))) })
 	s := open(t)
 	tests := []struct {
 		name string
 		run  func(*testing.T, *fixture)
 	}{
 		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
-		{"Tenants", testTenants}, {"Users", testUsers}, {"Invitations", testInvitations}, {"AccountsOfSeveralTenants", testAccountsOfSeveralTenants}, {"RefreshTokens", testRefreshTokens},
+		{"Tenants", testTenants}, {"Users", testUsers}, {"Provision", testProvision}, {"ProvisionLeaves", testProvisionLeaves}, {"ProvisionRace", testProvisionRace}, {"Invitations", testInvitations}, {"AccountsOfSeveralTenants", testAccountsOfSeveralTenants}, {"RefreshTokens", testRefreshTokens},
 		{"APIKeys", testAPIKeys}, {"KeysOfMembers", testKeysOfMembers}, {"JoinTokens", testJoinTokens}, {"JoinTokensTogether", testJoinTokensTogether}, {"Denials", testDenials}, {"DeniedInstances", testDeniedInstances}, {"ParkedInstances", testParkedInstances}, {"RefusingInstances", testRefusingInstances},
-		{"Executors", testExecutors}, {"Instances", testInstances}, {"Heard", testHeard}, {"InstancesTogether", testInstancesTogether}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
+		{"Executors", testExecutors}, {"ExecutorRename", testExecutorRename}, {"ExecutorDelete", testExecutorDelete}, {"ExecutorDeleteRace", testExecutorDeleteRace}, {"ExecutorDisable", testExecutorDisable}, {"BusyBoots", testBusyBoots}, {"Instances", testInstances}, {"Heard", testHeard}, {"InstancesTogether", testInstancesTogether}, {"Leases", testLeases}, {"Held", testHeld}, {"Supersede", testSupersede}, {"SupersedeProven", testSupersedeProven},
 		{"Builds", testBuilds}, {"BuildsFlap", testBuildsFlap}, {"BuildsAreBounded", testBuildsAreBounded}, {"Declared", testDeclared}, {"Proposals", testProposals}, {"CatalogueWall", testCatalogueWall},
 		{"JobLifecycle", testJobLifecycle}, {"JobNames", testJobNames}, {"JobLists", testJobLists}, {"JobSpecRoundTrip", testJobSpecRoundTrip},
 		{"Claim", testClaim}, {"ClaimHorizonAndLimit", testClaimHorizonAndLimit}, {"ClaimExcept", testClaimExcept}, {"ClaimRace", testClaimRace}, {"ClaimUnique", testClaimUnique}, {"ListPlanned", testListPlanned}, {"DoubtedClock", testDoubtedClock},
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
 		{"OfferGrantFinish", testOfferGrantFinish}, {"ShorterTimeout", testShorterTimeout}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"SendsSpent", testSendsSpent}, {"BusyIsNoFailedSend", testBusyIsNoFailedSend}, {"SendsSpentSwept", testSendsSpentSwept}, {"RecentInstances", testRecentInstances}, {"Choice", testChoice}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet}, {"OfferAhead", testOfferAhead},
-		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"InstancesLeave", testInstancesLeave}, {"EndUnheld", testEndUnheld}, {"EndUnheldRace", testEndUnheldRace},
+		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"InstancesLeave", testInstancesLeave}, {"EndOrphans", testEndOrphans}, {"EndOrphansRace", testEndOrphansRace},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"MissedAlerts", testMissedAlerts}, {"MissedByPause", testMissedByPause},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
@@ -75,7 +86,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Limit", testLimit}, {"LimitBoth", testLimitBoth}, {"LimitPrecedence", testLimitPrecedence}, {"LimitSlot", testLimitSlot},
 		{"LimitAdopts", testLimitAdopts}, {"LimitChanges", testLimitChanges}, {"LimitLeavesNoPlace", testLimitLeavesNoPlace}, {"LimitPatience", testLimitPatience}, {"LimitCrash", testLimitCrash}, {"LimitRace", testLimitRace},
 		{"SlotCancelWaiter", testSlotCancelWaiter}, {"SlotRace", testSlotRace}, {"SlotGiveBackKeeps", testSlotGiveBackKeeps},
-		{"SweepOffer", testSweepOffer}, {"SweepOverdue", testSweepOverdue}, {"SweepUnattended", testSweepUnattended}, {"OneStepUnheard", testOneStepUnheard}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepOneStepStopped", testSweepOneStepStopped}, {"GrantAgainStopped", testGrantAgainStopped}, {"StoppedMeanwhile", testStoppedMeanwhile}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
+		{"SweepOffer", testSweepOffer}, {"SweepOverdue", testSweepOverdue}, {"SweepUnattended", testSweepUnattended}, {"SweepReported", testSweepReported}, {"OneStepUnheard", testOneStepUnheard}, {"SweepLost", testSweepLost}, {"SweepOneStep", testSweepOneStep}, {"SweepOneStepStopped", testSweepOneStepStopped}, {"GrantAgainStopped", testGrantAgainStopped}, {"StoppedMeanwhile", testStoppedMeanwhile}, {"SweepRetry", testSweepRetry}, {"SweepExpire", testSweepExpire},
 		{"LingerKeepsTheSlot", testLingerKeepsTheSlot}, {"LingerCancelled", testLingerCancelled}, {"LingerOneBatch", testLingerOneBatch}, {"LingerLease", testLingerLease},
 		{"LingerDeadline", testLingerDeadline}, {"LingerSuperseded", testLingerSuperseded}, {"LingerLimit", testLingerLimit}, {"LingerLateLimit", testLingerLateLimit}, {"LingerRetention", testLingerRetention},
 		{"ShardsFixed", testShardsFixed}, {"ShardsBroadcast", testShardsBroadcast}, {"ShardsFail", testShardsFail}, {"ShardHooks", testShardHooks}, {"ShardsCancelled", testShardsCancelled},
@@ -86,13 +97,21 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"PauseRace", testPauseRace},
 		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayTaken", testDelayTaken}, {"DelayRace", testDelayRace},
 		{"Calendars", testCalendars}, {"JobCalendars", testJobCalendars}, {"CalendarWall", testCalendarWall},
-		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
+		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"CallbackPolicies", testCallbackPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
+		{"Connections", testConnections}, {"ConnectionsMost", testConnectionsMost},
+		{"AlertChannels", testAlertChannels}, {"AlertChannelsMost", testAlertChannelsMost}, {"AlertChannelDeliveries", testAlertChannelDeliveries},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
+		{"Timer", testTimer}, {"TimerDefaults", testTimerDefaults}, {"TimerPolicies", testTimerPolicies}, {"TimerBatch", testTimerBatch}, {"TimerHeld", testTimerHeld},
+		{"TimerClaimRace", testTimerClaimRace}, {"TimerKeyRace", testTimerKeyRace}, {"TimerFence", testTimerFence}, {"TimerJobDeleted", testTimerJobDeleted}, {"TimerWall", testTimerWall},
+		{"TimerCancel", testTimerCancel}, {"TimerReschedule", testTimerReschedule}, {"TimerMovedAway", testTimerMovedAway}, {"TimerEditRace", testTimerEditRace}, {"TimerLists", testTimerLists}, {"Statistics", testStatistics}, {"LateEndCounted", testLateEndCounted}, {"Overdue", testOverdue}, {"RecentRuns", testRecentRuns}, {"TimerPhases", testTimerPhases},
+		{"TimerCancelMany", testTimerCancelMany}, {"TimerCancelLater", testTimerCancelLater}, {"TimerJobDeletedDriven", testTimerJobDeletedDriven}, {"TimerRetention", testTimerRetention}, {"HotTimers", testHotTimers}, {"PendingTimers", testPendingTimers}, {"QuotaOfTimers", testQuotaOfTimers},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
-		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"CreateJobs", testCreateJobs}, {"Quotas", testQuotas}, {"QuotaOfFires", testQuotaOfFires}, {"QuotaOfOthers", testQuotaOfOthers}, {"QuotaOfJobsForCalls", testQuotaOfJobsForCalls}, {"QuotaOfInstances", testQuotaOfInstances}, {"QuotaRace", testQuotaRace}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
-		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"MidrunRetention", testMidrunRetention}, {"EndedAmong", testEndedAmong},
+		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"RetentionRules", testRetentionRules}, {"RetentionByDays", testRetentionByDays}, {"RetentionByCount", testRetentionByCount}, {"RetentionOfLogs", testRetentionOfLogs}, {"RunPurges", testRunPurges}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"HandlerRetention", testHandlerRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"CreateJobs", testCreateJobs}, {"Quotas", testQuotas}, {"QuotaOfFires", testQuotaOfFires}, {"QuotaOfOthers", testQuotaOfOthers}, {"QuotaOfJobsForCalls", testQuotaOfJobsForCalls}, {"QuotaOfInstances", testQuotaOfInstances}, {"QuotaRace", testQuotaRace}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
+		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"StepRetention", testStepRetention}, {"EndedAmong", testEndedAmong},
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
-		{"LedgerJobs", testLedgerJobs}, {"PlanEndsAtOneInstant", testPlanEndsAtOneInstant}, {"LedgerExecutions", testLedgerExecutions},
+		{"Incidents", testIncidents}, {"IncidentOfManyEvents", testIncidentOfManyEvents}, {"AbsorbedIncident", testAbsorbedIncident}, {"IncidentRace", testIncidentRace}, {"AlertRules", testAlertRules}, {"Silences", testSilences}, {"IncidentWishes", testIncidentWishes}, {"LookedForRules", testLookedForRules}, {"SuccessRules", testSuccessRules},
+		{"LedgerJobs", testLedgerJobs}, {"JobChanges", testJobChanges}, {"PlanEndsAtOneInstant", testPlanEndsAtOneInstant}, {"LedgerExecutions", testLedgerExecutions},
+		{"Maintenance", testMaintenance}, {"MaintenanceHolds", testMaintenanceHolds}, {"MaintenanceSkips", testMaintenanceSkips}, {"Drains", testDrains},
 		{"TenantWall", testTenantWall},
 	}
 	held := HoldAll(t, s)

@@ -279,15 +279,15 @@ func testSweepRace(t *testing.T, f *fixture) {
 // What belongs to another node is left to it for a while, but for what waits
 // for an instance, which this one may have.
 func testSweepOverdue(t *testing.T, f *fixture) {
-	fresh, waits, stray := f.run(f.job(nil)), f.run(f.job(nil)), f.run(f.job(nil))
+	fresh, waits, overdue := f.run(f.job(nil)), f.run(f.job(nil)), f.run(f.job(nil))
 	_, err := f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: waits.ID, Reason: domain.ReasonWaitInstance, For: time.Second}})
 	f.ok(err)
 	f.age(fresh, domain.PickupGrace)
 	f.age(waits, time.Second)
-	f.age(stray, domain.PickupGrace+10*time.Second)
+	f.age(overdue, domain.PickupGrace+10*time.Second)
 	got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Hold: 2 * time.Second, Overdue: 10 * time.Second})
 	f.ok(err)
-	require.ElementsMatch(t, []domain.ExecutionID{waits.ID, stray.ID}, identify(f.mine(got.Dispatch)))
+	require.ElementsMatch(t, []domain.ExecutionID{waits.ID, overdue.ID}, identify(f.mine(got.Dispatch)))
 	require.Equal(t, []domain.ExecutionID{fresh.ID}, identify(f.sweep().Dispatch))
 }
 
@@ -319,4 +319,24 @@ func testSweepUnattended(t *testing.T, f *fixture) {
 	found := append(identify(first.Dispatch), identify(second.Dispatch)...)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(lost)), found)
 	require.Len(t, f.sweep().Dispatch, 100)
+}
+
+// A run whose result waits in the caller's memory is left alone; one of which
+// somebody else has sent a result is not.
+func testSweepReported(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	reported, forged, stolen := f.run(j), f.run(j), f.run(j)
+	for _, e := range []domain.Execution{reported, forged, stolen} {
+		f.age(e, domain.PickupGrace)
+	}
+	got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Hold: time.Minute,
+		Reported: func([]domain.ExecutionID) []store.ReportedRun {
+			return []store.ReportedRun{
+				{Tenant: f.tenant + 1, Executor: f.executor, ID: forged.ID}, {Tenant: f.tenant, Executor: f.executor + 1, ID: stolen.ID},
+				{Tenant: f.tenant + 1, Executor: f.executor, ID: reported.ID}, {Tenant: f.tenant, Executor: f.executor, ID: reported.ID},
+			}
+		}})
+	f.ok(err)
+	require.ElementsMatch(t, []domain.ExecutionID{forged.ID, stolen.ID}, identify(f.mine(got.Dispatch)))
+	require.Equal(t, []domain.ExecutionID{reported.ID}, identify(f.sweep().Dispatch))
 }

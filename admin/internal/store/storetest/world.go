@@ -134,11 +134,12 @@ func (w *World) Find(id domain.ExecutionID) domain.Execution {
 func (w *World) Alerts() []domain.AlertEvent {
 	w.T.Helper()
 	var out []domain.AlertEvent
-	_, err := w.S.ExpandAlertEvents(w.T.Context(), 1000, func(c store.AlertContext) []domain.Delivery {
-		if c.Tenant.ID == w.Tenant {
-			out = append(out, c.Event)
+	_, err := w.S.ExpandAlertEvents(w.T.Context(), 1000, func(b *store.AlertBatch) {
+		for i := range b.Events {
+			if b.Events[i].Tenant.ID == w.Tenant {
+				out = append(out, b.Events[i].Event)
+			}
 		}
-		return nil
 	})
 	require.NoError(w.T, err)
 	return out

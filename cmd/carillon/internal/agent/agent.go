@@ -18,6 +18,7 @@ import (
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/httpcall"
 )
 
 // DefaultPath is where interpreters, and what scripts call, are looked for.
@@ -59,7 +60,7 @@ type Options struct {
 	// KillGrace is between SIGTERM and SIGKILL; 0 = 5 s. The executor's is longer.
 	KillGrace time.Duration
 
-	// HTTPHosts may be called; see parseHost.
+	// HTTPHosts may be called; see httpcall.ParseHost.
 	HTTPHosts []string
 	// HTTPNetworks may be reached though they are loopback, private or
 	// otherwise special.
@@ -139,12 +140,20 @@ func (a *Agent) registerHTTP() error {
 		a.log.Info("HTTP calls are off (--allow-http)")
 		return nil
 	}
-	c, err := newCaller(a.opt.HTTPHosts, a.opt.HTTPNetworks, a.opt.Env, "carillon-agent/"+a.opt.Version, a.opt.RootCAs)
+	hosts, err := httpcall.ParseHosts(a.opt.HTTPHosts)
 	if err != nil {
 		return fmt.Errorf("allow-http: %w", err)
 	}
-	executor.Handle(a.executor, "http.request", func(ctx context.Context, in HTTPRequest) (HTTPResponse, error) {
-		return c.call(ctx, in, job{task: executor.TaskFrom(ctx), log: executor.Logger(ctx)})
+	c := &httpcall.Caller{
+		Client: httpcall.NewClient(httpcall.NewTransport(a.opt.HTTPNetworks, a.opt.RootCAs)), Hosts: hosts, Env: a.opt.Env, UserAgent: "carillon-agent/" + a.opt.Version,
+		Who: "this agent", HostsBy: "--allow-http", NetworksBy: "--allow-http-net",
+	}
+	executor.Handle(a.executor, "http.request", func(ctx context.Context, in httpcall.Request) (httpcall.Response, error) {
+		task := executor.TaskFrom(ctx)
+		if s := task.Script; s != nil {
+			return httpcall.Response{}, executor.Permanent(s.Verify("http")) // the admin refuses it
+		}
+		return c.Call(ctx, in, task, executor.Logger(ctx))
 	}, executor.Description("Makes an HTTP call. Hosts: "+strings.Join(a.opt.HTTPHosts, ", ")))
 	a.log.Info("HTTP calls are on", "hosts", a.opt.HTTPHosts)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/httpcall"
 )
 
 // outputGrace is how long the end of the output is waited for when the
@@ -37,7 +38,7 @@ func (a *Agent) runScript(ctx context.Context, with *interpreter, j job) (Script
 	if err := s.Verify(with.name, a.opt.ScriptKeys...); err != nil {
 		return ScriptResult{}, executor.Permanent(err)
 	}
-	args, err := expandArgs(s.Args, values{task: j.task, input: j.input})
+	args, err := httpcall.ExpandArgs(s.Args, httpcall.Values{Task: j.task, Input: j.input})
 	if err != nil {
 		return ScriptResult{}, executor.Permanent(err)
 	}

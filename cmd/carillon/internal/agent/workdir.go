@@ -25,7 +25,7 @@ func openWorkRoot(parent string) (*workRoot, error) {
 	if err := os.MkdirAll(parent, 0o711); err != nil {
 		return nil, fmt.Errorf("work folder: %w", err)
 	}
-	if err := ownedAlone(parent); err != nil {
+	if err := checkPrivate(parent); err != nil {
 		return nil, err
 	}
 	removeAbandoned(parent)
@@ -43,8 +43,8 @@ func openWorkRoot(parent string) (*workRoot, error) {
 	return &workRoot{dir: dir, lock: lock}, nil
 }
 
-// ownedAlone refuses a folder that somebody else could have prepared.
-func ownedAlone(dir string) error {
+// checkPrivate refuses a folder that somebody else could have prepared.
+func checkPrivate(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return fmt.Errorf("work folder: %w", err)

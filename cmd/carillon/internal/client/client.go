@@ -1,9 +1,12 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -32,6 +35,9 @@ type Config struct {
 	UserAgent string
 	// Trace gets a line per request, as a curl command without secrets. May be nil.
 	Trace func(format string, args ...any)
+	// Elsewhere is told that a tenant lives in another cell, which is asked instead.
+	// nil: that is not done. Only an API key counts there as well.
+	Elsewhere func(cell, url string)
 	// HTTP does the requests. Default: a client without an overall timeout,
 	// because some requests wait on purpose; contexts bound them.
 	HTTP *http.Client
@@ -63,6 +69,9 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response, err := d.send(request, token)
+	if err == nil && response.StatusCode == http.StatusMisdirectedRequest && d.Elsewhere != nil {
+		return d.follow(request, response, token)
+	}
 	if err != nil || response.StatusCode != http.StatusUnauthorized || token == "" {
 		return response, err
 	}
@@ -78,6 +87,41 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return d.send(request, fresh)
+}
+
+// follow asks the cell that an answer names, with the same key. A key is not sent in
+// the clear because of an answer.
+func (d doer) follow(request *http.Request, response *http.Response, token string) (*http.Response, error) {
+	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	var p apiclient.Problem
+	if json.Unmarshal(raw, &p) != nil || p.Cell == nil {
+		return response, nil
+	}
+	to, err := apiclient.ParseURL(p.Cell.URL)
+	if err != nil || to.Scheme == "http" && request.URL.Scheme != "http" || to.Host == request.URL.Host {
+		return response, nil // the answer says what to do
+	}
+	_, path, isAPI := strings.Cut(request.URL.EscapedPath(), "/api/")
+	there := to.String() + "/api/" + path
+	if request.URL.RawQuery != "" {
+		there += "?" + request.URL.RawQuery
+	}
+	target, err := url.Parse(there)
+	if err == nil && request.GetBody != nil {
+		request.Body, err = request.GetBody()
+	}
+	if err != nil || !isAPI {
+		return response, err
+	}
+	d.Elsewhere(p.Cell.Name, p.Cell.URL)
+	request.URL = target
+	request.Host = ""
+	return d.send(request, token)
 }
 
 func (d doer) send(request *http.Request, token string) (*http.Response, error) {

@@ -121,3 +121,38 @@ func TestTraceHidesSecrets(t *testing.T) {
 	require.NotContains(t, trace.String(), "secret")
 	require.Regexp(t, `-d '{"note":"it'\\''s down"}' 'http://[^/]+/api/v1/jobs/1/pause'`, trace.String())
 }
+
+// An API key is shown to the cell that its tenant lives in, once for each request.
+func TestElsewhere(t *testing.T) {
+	var bodies []string
+	cell := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, r.URL.Path+" "+r.Header.Get("Authorization")+" "+string(body))
+		fmt.Fprint(w, `{"id":"1"}`)
+	}))
+	t.Cleanup(cell.Close)
+	address := cell.URL
+	old := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		fmt.Fprintf(w, `{"code":"tenant_elsewhere","detail":"it lives elsewhere","cell":{"name":"eu2","url":%q}}`, address)
+	}
+	c := ask(t, &tokens{token: "ck_1"}, nil, old)
+	_, err := c.PauseJob(t.Context(), "1", apiclient.PauseInputBody{Note: "why"})
+	require.ErrorContains(t, err, "it lives elsewhere", "it was not asked for")
+
+	told := ""
+	server := httptest.NewServer(http.HandlerFunc(old))
+	t.Cleanup(server.Close)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err = New(Config{URL: server.URL, Auth: &tokens{token: "ck_1"}, HTTP: &http.Client{Transport: transport}, Elsewhere: func(cell, url string) { told = cell + " " + url }})
+	require.NoError(t, err)
+	_, err = c.PauseJob(t.Context(), "1", apiclient.PauseInputBody{Note: "why"})
+	require.NoError(t, err)
+	require.Equal(t, "eu2 "+address, told)
+	require.Equal(t, []string{`/api/v1/jobs/1/pause Bearer ck_1 {"note":"why"}`}, bodies)
+	address = "ftp://x"
+	_, err = c.PauseJob(t.Context(), "1", apiclient.PauseInputBody{Note: "why"})
+	require.ErrorContains(t, err, "it lives elsewhere")
+}

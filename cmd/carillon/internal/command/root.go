@@ -1,22 +1,47 @@
 package command
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/account"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/alert"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/assistant"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/calendar"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cluster"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/connection"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/executor"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/job"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/local"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/run"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/script"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/tenant"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/timer"
 )
 
 // NewRoot makes the root command without subcommands.
 func NewRoot(version string) *cobra.Command {
-	root := group("carillon", "Carillon runs work at the right time, once, somewhere in a fleet",
+	root := cli.Group("carillon", "Carillon runs work at the right time, once, somewhere in a fleet",
 		"  carillon demo\n  carillon job list")
 	root.Version = version
 	root.SetVersionTemplate("carillon {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usagef("%w", err) })
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpTemplate(helpTemplate)
 	return root
+}
+
+// Commands returns everything that is not a server.
+func Commands(a *cli.App) []*cobra.Command {
+	return slices.Concat(
+		account.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
+		[]*cobra.Command{
+			job.Command(a), calendar.Command(a), script.Command(a), connection.Command(a), alert.Command(a), timer.Command(a), executor.Command(a),
+			assistant.Command(a),
+		},
+	)
 }
 
 // Help begins with examples: they answer most questions.
@@ -39,13 +64,3 @@ Flags:
 Flags of all commands here:
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}
 {{end}}`
-
-// say writes one line of talk.
-func (a *App) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.err, format+"\n", args...) // talk that nobody can hear
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return strings.TrimSpace(line)
-}

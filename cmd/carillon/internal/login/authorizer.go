@@ -46,26 +46,27 @@ const renewBefore = 20 * time.Second
 // renewTimeout bounds one renewal.
 const renewTimeout = 30 * time.Second
 
-// StoredSession authorizes with the stored session of a server.
+// StoredSession authorizes with the stored session of a context.
 type StoredSession struct {
-	store   *Store
-	server  string
-	refresh Refresher
-	now     func() time.Time
+	store           *Store
+	context, server string // the server is for messages
+	refresh         Refresher
+	now             func() time.Time
 }
 
-// NewStoredSession uses refresh, a client without credentials, to renew.
-func NewStoredSession(store *Store, server string, refresh Refresher) *StoredSession {
-	return &StoredSession{store: store, server: server, refresh: refresh, now: time.Now}
+// NewStoredSession uses refresh, a client of server without credentials, to renew.
+func NewStoredSession(store *Store, context, server string, refresh Refresher) *StoredSession {
+	return &StoredSession{store: store, context: context, server: server, refresh: refresh, now: time.Now}
 }
 
 // Token returns the stored token, or a renewed one when it is about to end.
 func (s *StoredSession) Token(ctx context.Context) (string, error) {
-	session, ok, err := s.store.Find(s.server)
+	kept, _, err := s.store.Find(s.context)
 	if err != nil {
 		return "", err
 	}
-	if !ok {
+	session := kept.Session
+	if session == nil {
 		return "", &NotLoggedInError{Server: s.server}
 	}
 	if s.now().Before(session.ExpiresAt.Add(-renewBefore)) {
@@ -82,11 +83,12 @@ func (s *StoredSession) Renew(ctx context.Context, expired string) (string, erro
 		return "", err
 	}
 	defer unlock()
-	session, ok, err := s.store.Find(s.server)
+	kept, _, err := s.store.Find(s.context)
+	session := kept.Session
 	switch {
 	case err != nil:
 		return "", err
-	case !ok:
+	case session == nil:
 		return "", &NotLoggedInError{Server: s.server}
 	case session.AccessToken != expired:
 		return session.AccessToken, nil
@@ -104,15 +106,15 @@ func (s *StoredSession) Renew(ctx context.Context, expired string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("renew the session: %w", err)
 	}
-	if err := s.store.Save(s.server, SessionOf(fresh)); err != nil {
+	if err := s.store.Save(s.context, SessionOf(fresh)); err != nil {
 		return "", err
 	}
 	return fresh.AccessToken, nil
 }
 
 // SessionOf is what to keep of a login.
-func SessionOf(l client.Login) Session {
-	return Session{
+func SessionOf(l client.Login) *Session {
+	return &Session{
 		AccessToken: l.AccessToken, ExpiresAt: l.ExpiresAt, Cookies: l.Cookies,
 		Username: l.User.Username, Tenant: l.Tenant.Name,
 	}

@@ -25,23 +25,28 @@ func newStore(t *testing.T) *Store {
 	return NewStore(filepath.Join(t.TempDir(), "carillon", "credentials.json"))
 }
 
+// named is the context of the tests.
+const named = "test"
+
+// putSession makes the context with a session.
+func putSession(t *testing.T, s *Store, session Session) {
+	t.Helper()
+	require.NoError(t, s.Put(named, Context{Server: server, Session: &session}))
+}
+
 func TestStoreIsPrivate(t *testing.T) {
 	s := newStore(t)
-	_, ok, err := s.Find(server)
+	_, ok, err := s.Find(named)
 	require.NoError(t, err)
 	require.False(t, ok)
 
-	require.NoError(t, s.Save(server, Session{AccessToken: "a", Username: "u"}))
-	require.NoError(t, s.Save("http://other.test", Session{AccessToken: "b"}))
-	require.NoError(t, s.Use(server))
+	putSession(t, s, Session{AccessToken: "a", Username: "u"})
+	require.NoError(t, s.Put("other", Context{Server: "http://other.test"}))
 
-	found, ok, err := s.Find(server)
+	found, ok, err := s.Find(named)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, "a", found.AccessToken)
-	used, err := s.Server()
-	require.NoError(t, err)
-	require.Equal(t, server, used)
+	require.Equal(t, "a", found.Session.AccessToken)
 
 	entries, err := os.ReadDir(filepath.Dir(s.Path()))
 	require.NoError(t, err)
@@ -50,18 +55,51 @@ func TestStoreIsPrivate(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), e.Name())
 	}
+}
 
-	require.NoError(t, s.Remove(server))
-	_, ok, err = s.Find(server)
+func TestContexts(t *testing.T) {
+	s := newStore(t)
+	current := func() string {
+		_, name, err := s.Contexts()
+		require.NoError(t, err)
+		return name
+	}
+	nameOf := func(server string) string {
+		name, err := s.NameOf(server)
+		require.NoError(t, err)
+		return name
+	}
+	require.NoError(t, s.Put("b", Context{Server: server}))
+	require.Equal(t, "b", current(), "the first one")
+	require.NoError(t, s.Put("a", Context{Server: server, Session: &Session{AccessToken: "of a"}}))
+	require.NoError(t, s.Put("c", Context{Server: "http://other.test"}))
+	require.Equal(t, "b", current())
+	require.Equal(t, "b", nameOf(server), "the current one is nearer than the first")
+	require.NoError(t, s.Use("c"))
+	require.Equal(t, "a", nameOf(server))
+	require.Empty(t, nameOf("http://nobody.test"))
+
+	require.NoError(t, s.Rename("c", "d"))
+	require.Equal(t, "d", current())
+	require.NoError(t, s.Remove("d"))
+	require.Empty(t, current())
+
+	require.NoError(t, s.Save("a", nil))
+	found, ok, err := s.Find("a")
 	require.NoError(t, err)
-	require.False(t, ok)
+	require.True(t, ok, "who logs out keeps the name of the server")
+	require.Equal(t, Context{Server: server}, found)
+	require.NoError(t, s.Save("nobody", &Session{}))
+	_, ok, err = s.Find("nobody")
+	require.NoError(t, err)
+	require.False(t, ok, "a renewal does not bring back what was removed meanwhile")
 }
 
 func TestDamagedFile(t *testing.T) {
 	s := newStore(t)
 	require.NoError(t, os.MkdirAll(filepath.Dir(s.Path()), 0o700))
 	require.NoError(t, os.WriteFile(s.Path(), []byte("{"), 0o600))
-	_, _, err := s.Find(server)
+	_, _, err := s.Find(named)
 	require.ErrorContains(t, err, "remove the file and log in again")
 }
 
@@ -92,14 +130,14 @@ func (r *rotating) Refresh(_ context.Context, cookies []string) (client.Login, e
 // none of them knows of the others.
 func TestRenewalsTakeTurns(t *testing.T) {
 	path := newStore(t).Path()
-	require.NoError(t, NewStore(path).Save(server, Session{AccessToken: "t0", ExpiresAt: time.Now(), Cookies: []string{"c=0"}}))
+	putSession(t, NewStore(path), Session{AccessToken: "t0", ExpiresAt: time.Now(), Cookies: []string{"c=0"}})
 	r := &rotating{}
 	var group sync.WaitGroup
 	got := make([]string, 20)
 	errs := make([]error, 20)
 	for i := range got {
 		group.Go(func() {
-			got[i], errs[i] = NewStoredSession(NewStore(path), server, r).Token(context.Background())
+			got[i], errs[i] = NewStoredSession(NewStore(path), named, server, r).Token(context.Background())
 		})
 	}
 	group.Wait()
@@ -114,7 +152,7 @@ func TestSession(t *testing.T) {
 	ctx := t.Context()
 	s := newStore(t)
 	r := &rotating{}
-	session := NewStoredSession(s, server, r)
+	session := NewStoredSession(s, named, server, r)
 
 	_, err := session.Token(ctx)
 	missing, ok := errors.AsType[*NotLoggedInError](err)
@@ -122,7 +160,7 @@ func TestSession(t *testing.T) {
 	require.False(t, missing.Ended)
 
 	// A token that is good for long is used as it is.
-	require.NoError(t, s.Save(server, Session{AccessToken: "t0", ExpiresAt: time.Now().Add(time.Hour), Cookies: []string{"c=0"}}))
+	putSession(t, s, Session{AccessToken: "t0", ExpiresAt: time.Now().Add(time.Hour), Cookies: []string{"c=0"}})
 	token, err := session.Token(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "t0", token)
@@ -139,9 +177,9 @@ func TestSession(t *testing.T) {
 	token, err = session.Renew(stopped, "t1")
 	require.NoError(t, err)
 	require.Equal(t, "t2", token)
-	kept, _, err := s.Find(server)
+	kept, _, err := s.Find(named)
 	require.NoError(t, err)
-	require.Equal(t, []string{"c=2"}, kept.Cookies)
+	require.Equal(t, []string{"c=2"}, kept.Session.Cookies)
 
 	// Once the server has ended the session, the user must log in again.
 	r.ended = true
@@ -154,14 +192,15 @@ func TestSession(t *testing.T) {
 // No password is ever kept.
 func TestFileFormat(t *testing.T) {
 	s := newStore(t)
-	require.NoError(t, s.Save(server, SessionOf(client.Login{Login: apiclient.Login{AccessToken: "a"}, Cookies: []string{"c=1"}})))
+	putSession(t, s, *SessionOf(client.Login{Login: apiclient.Login{AccessToken: "a"}, Cookies: []string{"c=1"}}))
 	raw, err := os.ReadFile(s.Path())
 	require.NoError(t, err)
 	var f map[string]any
 	require.NoError(t, json.Unmarshal(raw, &f))
-	require.ElementsMatch(t, []string{"server", "sessions"}, keys(f))
-	require.ElementsMatch(t, []string{"accessToken", "expiresAt", "cookies", "username", "tenant"},
-		keys(f["sessions"].(map[string]any)[server].(map[string]any)))
+	require.ElementsMatch(t, []string{"current", "contexts"}, keys(f))
+	kept := f["contexts"].(map[string]any)[named].(map[string]any)
+	require.ElementsMatch(t, []string{"server", "session"}, keys(kept))
+	require.ElementsMatch(t, []string{"accessToken", "expiresAt", "cookies", "username", "tenant"}, keys(kept["session"].(map[string]any)))
 }
 
 func keys(m map[string]any) (out []string) {

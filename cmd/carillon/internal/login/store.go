@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
-// Session is what is kept for one server.
+// Session is what a login leaves.
 type Session struct {
 	AccessToken string    `json:"accessToken"`
 	ExpiresAt   time.Time `json:"expiresAt"`
@@ -19,11 +21,19 @@ type Session struct {
 	Tenant      string    `json:"tenant"`
 }
 
+// Context is a server under a name, and how this user asks it.
+type Context struct {
+	Server string `json:"server"`
+	// APIKeyFile holds a key that is used when there is no session.
+	APIKeyFile string   `json:"apiKeyFile,omitempty"`
+	Session    *Session `json:"session,omitempty"` // nil: logged out
+}
+
 // file is the format on disk.
 type file struct {
-	// Server is the address used last by login: the default of other commands.
-	Server   string             `json:"server"`
-	Sessions map[string]Session `json:"sessions"` // by server address
+	// Current is the context of commands that name none.
+	Current  string             `json:"current"`
+	Contexts map[string]Context `json:"contexts"` // by name
 }
 
 // Store is the credentials file.
@@ -44,32 +54,78 @@ func NewStore(path string) *Store { return &Store{path: path} }
 // Path of the file.
 func (s *Store) Path() string { return s.path }
 
-// Server is the address used last by login; empty when there is none.
-func (s *Store) Server() (string, error) {
+// Contexts returns all of them, and the name of the current one, which may be empty.
+func (s *Store) Contexts() (all map[string]Context, current string, err error) {
 	f, err := s.read()
-	return f.Server, err
+	return f.Contexts, f.Current, err
 }
 
-// Find returns the session of a server; ok is false when there is none.
-func (s *Store) Find(server string) (found Session, ok bool, err error) {
+// Find returns a context; ok is false when there is none of this name.
+func (s *Store) Find(name string) (found Context, ok bool, err error) {
 	f, err := s.read()
-	found, ok = f.Sessions[server]
+	found, ok = f.Contexts[name]
 	return found, ok, err
 }
 
-// Save keeps a session.
-func (s *Store) Save(server string, session Session) error {
-	return s.change(func(f *file) { f.Sessions[server] = session })
+// NameOf returns the context with this server: the current one if it is that, else
+// the first by name, else none.
+func (s *Store) NameOf(server string) (string, error) {
+	f, err := s.read()
+	if f.Contexts[f.Current].Server == server {
+		return f.Current, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Contexts)) {
+		if f.Contexts[name].Server == server {
+			return name, err
+		}
+	}
+	return "", err
 }
 
-// Use makes a server the default of commands that name none.
-func (s *Store) Use(server string) error {
-	return s.change(func(f *file) { f.Server = server })
+// Put makes a context, or replaces it. The first one is the current one.
+func (s *Store) Put(name string, c Context) error {
+	return s.change(func(f *file) {
+		f.Contexts[name] = c
+		if f.Current == "" {
+			f.Current = name
+		}
+	})
 }
 
-// Remove forgets a session.
-func (s *Store) Remove(server string) error {
-	return s.change(func(f *file) { delete(f.Sessions, server) })
+// Save keeps a session, nil for none, in a context that is there.
+func (s *Store) Save(name string, session *Session) error {
+	return s.change(func(f *file) {
+		if c, ok := f.Contexts[name]; ok {
+			c.Session = session
+			f.Contexts[name] = c
+		}
+	})
+}
+
+// Use makes a context the current one.
+func (s *Store) Use(name string) error {
+	return s.change(func(f *file) { f.Current = name })
+}
+
+// Rename gives a context another name; one of that name is replaced.
+func (s *Store) Rename(name, to string) error {
+	return s.change(func(f *file) {
+		f.Contexts[to] = f.Contexts[name]
+		delete(f.Contexts, name)
+		if f.Current == name {
+			f.Current = to
+		}
+	})
+}
+
+// Remove forgets a context.
+func (s *Store) Remove(name string) error {
+	return s.change(func(f *file) {
+		delete(f.Contexts, name)
+		if f.Current == name {
+			f.Current = ""
+		}
+	})
 }
 
 // change is safe among several processes.
@@ -88,7 +144,7 @@ func (s *Store) change(edit func(*file)) error {
 }
 
 func (s *Store) read() (file, error) {
-	f := file{Sessions: map[string]Session{}}
+	f := file{Contexts: map[string]Context{}}
 	raw, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -99,8 +155,8 @@ func (s *Store) read() (file, error) {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return f, fmt.Errorf("read credentials: %s: %w (remove the file and log in again)", s.path, err)
 	}
-	if f.Sessions == nil {
-		f.Sessions = map[string]Session{}
+	if f.Contexts == nil {
+		f.Contexts = map[string]Context{}
 	}
 	return f, nil
 }

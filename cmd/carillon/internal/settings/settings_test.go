@@ -19,6 +19,8 @@ func flags(t *testing.T, args ...string) *pflag.FlagSet {
 	f.String("mail-host", "", "")
 	f.Duration("log-retention", time.Hour, "")
 	f.Bool("insecure-bind", false, "")
+	f.StringSlice("addresses", []string{"default"}, "")
+	f.StringToString("labels", nil, "")
 	require.NoError(t, f.Parse(args))
 	return f
 }
@@ -50,5 +52,59 @@ func TestAnUnknownKeyInTheFileIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("mail-hots: x\n"), 0o600))
 	_, err := settings.Load(flags(t), path)
-	require.ErrorContains(t, err, `"mail-hots"; did you mean mail-host?`)
+	require.ErrorContains(t, err, path+`:1: there is no setting "mail-hots"; did you mean "mail-host"?`)
+}
+
+func TestWhereValuesAreFrom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("# a comment\ndata: file\n\nmail-host: file\nlog-retention: 3 weeks\nport: 80\naddresses: [a:1]\ninsecure-bind:\n"), 0o600))
+	t.Setenv("CARILLON_MAIL_HOST", "env")
+	r, err := settings.Resolve(flags(t, "--data", "flag"), path)
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, s := range r.Settings {
+		got[s.Flag.Name] = string(s.From) + " " + s.Where
+		if s.Err != nil {
+			got[s.Flag.Name] += " " + s.Err.Error()
+		}
+	}
+	require.Equal(t, map[string]string{
+		"data": "flag --data", "mail-host": "variable CARILLON_MAIL_HOST", "addresses": "file " + path + ":7", "insecure-bind": "default ", "labels": "default ",
+		"log-retention": "file " + path + `:5 config file ` + path + `:5: log-retention: time: unknown unit " weeks" in duration "3 weeks"`,
+	}, got)
+	require.Len(t, r.Unknown, 1)
+	require.ErrorContains(t, r.Unknown[0], path+`:6: there is no setting "port"`)
+
+	require.NoError(t, os.WriteFile(path, []byte("data: a\ndata: b\n"), 0o600))
+	_, err = settings.Resolve(flags(t), path)
+	require.ErrorContains(t, err, "already defined")
+	for _, empty := range []string{"", "# nothing\n", "---\n"} {
+		require.NoError(t, os.WriteFile(path, []byte(empty), 0o600))
+		_, err = settings.Load(flags(t), path)
+		require.NoError(t, err, empty)
+	}
+	require.NoError(t, os.WriteFile(path, []byte("- a\n"), 0o600))
+	_, err = settings.Resolve(flags(t), path)
+	require.ErrorContains(t, err, "config file "+path+": ")
+}
+
+func TestListsAndNamesComeFromEverywhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("addresses: [a:1, b:2]\nlabels: {zone: a, disk: ssd}\n"), 0o600))
+	want, labels := []string{"a:1", "b:2"}, map[string]string{"zone": "a", "disk": "ssd"}
+	check := func(f *pflag.FlagSet, path string) {
+		t.Helper()
+		k, err := settings.Load(f, path)
+		require.NoError(t, err)
+		require.Equal(t, want, k.Strings("addresses"))
+		require.Equal(t, labels, k.StringMap("labels"))
+	}
+	check(flags(t, "--addresses", "a:1,b:2", "--labels", "zone=a,disk=ssd"), "")
+	check(flags(t), path)
+	t.Setenv("CARILLON_ADDRESSES", "a:1, b:2")
+	t.Setenv("CARILLON_LABELS", "zone=a,disk=ssd")
+	check(flags(t), "")
+	t.Setenv("CARILLON_ADDRESSES", "") // an empty one is none
+	t.Setenv("CARILLON_LABELS", "")
+	check(flags(t), path)
 }

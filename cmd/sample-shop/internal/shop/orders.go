@@ -19,7 +19,7 @@ import (
 
 // Orders keeps the shop's books.
 //
-//carillon:timer description="Order bookkeeping of the sample shop"
+//carillon:timer proxy=../../shopclient description="Order bookkeeping of the sample shop"
 type Orders struct {
 	Shop *Shop
 	// Reports is the folder that revenue reports are written to.
@@ -96,7 +96,7 @@ type Cancelled struct {
 }
 
 // CancelUnpaid cancels an order that is still unpaid and puts its goods back.
-// It has no schedule: each new order asks for its own run, some time later.
+// It has no schedule: each new order sets a timer.
 //
 //carillon:clock name=cancel-unpaid idempotent retries=3 retry-delay=2s blocking=parallel owner=orders@shop.example description="Cancel one order that nobody paid in time"
 func (o *Orders) CancelUnpaid(ctx context.Context, in CancelUnpaidInput) (Cancelled, error) {

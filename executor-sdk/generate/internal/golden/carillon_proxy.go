@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
+	"github.com/carillon-sched/carillon/executor-sdk/timers"
 )
 
 // OrdersProxy calls the handlers of timer shop-orders, wherever they run.
@@ -53,4 +54,24 @@ func (p *OrdersProxy) Sweep(ctx context.Context, opts ...proxy.Option) error {
 // StartSweep runs sweep and does not wait for its end.
 func (p *OrdersProxy) StartSweep(ctx context.Context, opts ...proxy.Option) (*proxy.Run[proxy.None], error) {
 	return proxy.Start[proxy.None](ctx, p.client, p.executor, "sweep", nil, opts...)
+}
+
+// OrdersTimers sets timers for the handlers of shop-orders: each is one run at one instant.
+type OrdersTimers struct {
+	Cancel timers.Handler[struct {
+		OrderID int64 `json:"orderId"`
+	}] // cancel-unpaid
+	Close timers.Handler[CloseDay] // close-day
+	Sweep timers.Plain             // sweep
+}
+
+// NewOrdersTimers returns the timers of handlers that executor has registered.
+func NewOrdersTimers(client *proxy.Client, executor string) *OrdersTimers {
+	return &OrdersTimers{
+		Cancel: timers.New[struct {
+			OrderID int64 `json:"orderId"`
+		}](client, executor, "cancel-unpaid"),
+		Close: timers.New[CloseDay](client, executor, "close-day"),
+		Sweep: timers.NewPlain(client, executor, "sweep"),
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/executortest"
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
 	"github.com/carillon-sched/carillon/executor-sdk/generate/internal/golden/client"
+	"github.com/carillon-sched/carillon/executor-sdk/timers"
 )
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
@@ -90,5 +91,42 @@ func TestGeneratedClientRuns(t *testing.T) {
 		all, err := stock.Count(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"bell": 64}, all)
+	})
+}
+
+// Timers that are set through the generated types run the methods at their time.
+func TestGeneratedTimersFire(t *testing.T) {
+	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+		o := &Orders{}
+		ex := admin.Executor()
+		RegisterOrders(ex, o)
+		for _, hook := range []string{"prepare", "collect"} {
+			executor.HandleFunc(ex, hook, func(context.Context) error { return nil })
+		}
+		orders := NewOrdersTimers(admin.Proxy(), "test")
+		ctx := t.Context()
+		_, err := orders.Close.After(ctx, time.Minute, CloseDay{Day: "Mon"}, timers.Key("monday"))
+		require.NoError(t, err)
+		_, err = orders.Sweep.At(ctx, time.Now().Add(time.Minute))
+		require.NoError(t, err)
+		_, err = orders.Close.Reschedule(ctx, "monday", timers.After(time.Hour))
+		require.NoError(t, err)
+		_, err = orders.Close.Many(ctx, []timers.Item[CloseDay]{{Key: "tuesday", When: timers.After(time.Hour), Input: CloseDay{"Tue"}}})
+		require.NoError(t, err)
+		count, err := orders.Close.Count(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, count)
+		for timer, err := range orders.Sweep.List(ctx, timers.Filter{}) {
+			require.NoError(t, err)
+			require.Equal(t, "sweep", timer.Handler)
+		}
+		_, err = orders.Close.CancelMany(ctx, []string{"tuesday"})
+		require.NoError(t, err)
+		admin.Sleep(time.Minute)
+		require.Empty(t, o.Closed)
+		require.Positive(t, o.Done)
+		admin.Sleep(time.Hour)
+		require.Contains(t, o.Closed, Report{Orders: 3})
+		require.Empty(t, admin.Timers(""))
 	})
 }

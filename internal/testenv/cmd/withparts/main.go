@@ -8,7 +8,8 @@
 //
 //	withparts -product mysql -name CARILLON_MYSQL -dir /tmp -server --innodb-buffer-pool-size=2G -- go run ./admin/bench
 //
-// -product chooses the server, also for those that the command starts itself:
+// -cluster starts three servers, Galera's or Group Replication's, and names the one
+// that takes writes. -product chooses the server, also for those that the command starts itself:
 // mariadb, which is the default, or mysql. -name names the server in another
 // variable instead, -dir puts its data there instead of into memory, and -server
 // adds an argument to its command line.
@@ -28,6 +29,7 @@ import (
 
 func main() {
 	variable := flag.String("name", testenv.EnvMySQLDSN, "environment variable that names the server")
+	cluster := flag.Bool("cluster", false, "three servers that replicate: Galera of MariaDB, Group Replication of MySQL")
 	product := flag.String("product", string(testenv.Chosen()), "mariadb or mysql")
 	dir := flag.String("dir", "", "`folder` for the server's data (default: TMPDIR, or in memory when there is room)")
 	var args []string
@@ -37,10 +39,10 @@ func main() {
 	})
 	flag.Parse() // stops at -- or at the command
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withparts [-product mariadb|mysql] [-name VARIABLE] [-dir FOLDER] [-server ARGUMENT ...] [--] command [argument ...]")
+		fmt.Fprintln(os.Stderr, "usage: withparts [-product mariadb|mysql] [-cluster] [-name VARIABLE] [-dir FOLDER] [-server ARGUMENT ...] [--] command [argument ...]")
 		os.Exit(2)
 	}
-	status, err := run(*variable, testenv.Options{Product: testenv.Product(*product), Dir: *dir, Args: args}, flag.Args())
+	status, err := run(*variable, *cluster, testenv.Options{Product: testenv.Product(*product), Dir: *dir, Args: args}, flag.Args())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "withparts: %v\n", err)
 	}
@@ -48,17 +50,22 @@ func main() {
 }
 
 // run returns the command's exit status; 1 for an error of our own.
-func run(variable string, o testenv.Options, args []string) (status int, err error) {
+func run(variable string, cluster bool, o testenv.Options, args []string) (status int, err error) {
 	if err := os.Setenv(testenv.EnvProduct, string(o.Product)); err != nil {
 		return 1, err
 	}
+	if cluster {
+		if err := os.Setenv(testenv.EnvCluster, "yes"); err != nil {
+			return 1, err
+		}
+	}
 	if os.Getenv(variable) == "" {
-		server, err := testenv.NewServer(o)
+		server, end, err := start(cluster, o)
 		if err != nil {
 			return 1, err
 		}
 		defer func() {
-			if closeErr := server.Close(); closeErr != nil {
+			if closeErr := end(); closeErr != nil {
 				status, err = max(status, 1), errors.Join(err, closeErr)
 			}
 		}()
@@ -72,6 +79,22 @@ func run(variable string, o testenv.Options, args []string) (status int, err err
 		}
 	}
 	return runCommand(args)
+}
+
+// start returns the server that takes writes, and what ends all of them.
+func start(cluster bool, o testenv.Options) (*testenv.Server, func() error, error) {
+	if !cluster {
+		server, err := testenv.NewServer(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return server, server.Close, nil
+	}
+	c, err := testenv.NewCluster(testenv.ClusterOptions{Product: o.Product, Dir: o.Dir, Args: o.Args})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Members()[0], c.Close, nil
 }
 
 // runCommand passes signals on: the command decides what they mean, and we

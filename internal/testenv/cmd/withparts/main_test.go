@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestCommandGetsAServer(t *testing.T) {
 	t.Setenv(testenv.EnvMySQLDSN, "")
 	out := t.TempDir() + "/dsn"
-	status, err := run(testenv.EnvMySQLDSN, testenv.Options{Product: testenv.Chosen()}, []string{"sh", "-c", `printf %s "$CARILLON_TEST_MYSQL_DSN" >` + out + `; exit 7`})
+	status, err := run(testenv.EnvMySQLDSN, false, testenv.Options{Product: testenv.Chosen()}, []string{"sh", "-c", `printf %s "$CARILLON_TEST_MYSQL_DSN" >` + out + `; exit 7`})
 	require.NoError(t, err)
 	require.Equal(t, 7, status)
 
@@ -34,7 +34,7 @@ func TestCommandGetsAServer(t *testing.T) {
 
 func TestServerOfTheCallerIsLeftAlone(t *testing.T) {
 	t.Setenv(testenv.EnvMySQLDSN, "root@tcp(db.example:3306)/")
-	status, err := run(testenv.EnvMySQLDSN, testenv.Options{Product: testenv.Chosen()}, []string{"sh", "-c", `[ "$CARILLON_TEST_MYSQL_DSN" = "root@tcp(db.example:3306)/" ]`})
+	status, err := run(testenv.EnvMySQLDSN, false, testenv.Options{Product: testenv.Chosen()}, []string{"sh", "-c", `[ "$CARILLON_TEST_MYSQL_DSN" = "root@tcp(db.example:3306)/" ]`})
 	require.NoError(t, err)
 	require.Equal(t, 0, status)
 }

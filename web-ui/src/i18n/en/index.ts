@@ -1,10 +1,12 @@
+import { alerts } from './alerts'
 import { auth } from './auth'
 import { common } from './common'
+import { connections } from './connections'
 import { engine } from './engine'
 import { forms } from './forms'
 import { jobs } from './jobs'
 import { ops } from './ops'
 import { runs } from './runs'
 
-export const en = { ...common, ...auth, jobs, runs, ...ops, ...engine, ...forms }
+export const en = { ...common, ...auth, alerts, jobs, runs, ...ops, ...engine, ...forms, ...connections }
 export type Texts = typeof en

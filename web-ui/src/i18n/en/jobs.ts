@@ -11,6 +11,7 @@ export const jobs = {
     kind_job: 'Jobs',
     kind_call: 'For calls of handlers',
     kind_callback: 'For callbacks',
+    kind_timer: 'For timers',
     kind_all: 'All kinds',
     sortName: 'Name',
     sortNext: 'Next fire',
@@ -97,6 +98,15 @@ export const jobs = {
     declared: 'Declared in the code',
     noChange: 'No setting changes now.',
     done: '{{name}} is as its code declares it',
+  },
+  history: {
+    title: 'History',
+    what: 'What',
+    at: 'When',
+    by: 'By',
+    bornPaused: 'paused',
+    empty: 'Nothing is recorded',
+    did: { created: 'Created', edited: 'Edited', paused: 'Paused', resumed: 'Resumed', note_changed: 'Pause note changed', deleted: 'Deleted' },
   },
   revisions: {
     title: 'Revision {{n}}',

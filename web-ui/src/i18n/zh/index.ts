@@ -1,10 +1,12 @@
 import type { Texts } from '../en'
+import { alerts } from './alerts'
 import { auth } from './auth'
 import { common } from './common'
+import { connections } from './connections'
 import { engine } from './engine'
 import { forms } from './forms'
 import { jobs } from './jobs'
 import { ops } from './ops'
 import { runs } from './runs'
 
-export const zh: Texts = { ...common, ...auth, jobs, runs, ...ops, ...engine, ...forms }
+export const zh: Texts = { ...common, ...auth, alerts, jobs, runs, ...ops, ...engine, ...forms, ...connections }

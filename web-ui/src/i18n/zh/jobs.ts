@@ -13,6 +13,7 @@ export const jobs: typeof en = {
     kind_job: '任务',
     kind_call: '处理器调用',
     kind_callback: '回调',
+    kind_timer: '定时器',
     kind_all: '全部类别',
     sortName: '名称',
     sortNext: '下次触发',
@@ -99,6 +100,15 @@ export const jobs: typeof en = {
     declared: '代码中的声明',
     noChange: '现在没有设置会改变。',
     done: '{{name}} 已与代码的声明一致',
+  },
+  history: {
+    title: '操作历史',
+    what: '操作',
+    at: '时间',
+    by: '操作者',
+    bornPaused: '创建时即暂停',
+    empty: '没有记录',
+    did: { created: '创建', edited: '编辑', paused: '暂停', resumed: '恢复', note_changed: '暂停备注已修改', deleted: '删除' },
   },
   revisions: {
     title: '版本 {{n}}',

@@ -102,20 +102,15 @@ func (s *Backfills) CreateBackfill(ctx context.Context, b domain.Backfill) (doma
 }
 
 func (s *Backfills) FindBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID) (b domain.Backfill, err error) {
-	err = s.Look(ctx, "find backfill", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		var row backfillRow
-		err := g.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Take(&row).Error
-		b = row.backfill()
-		return err
-	})
+	row, err := db.FindOne[backfillRow](ctx, s.DB, "find backfill", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
 		return domain.Backfill{}, err
 	}
-	return b, nil
+	return row.backfill(), nil
 }
 
-func (s *Backfills) ListBackfills(ctx context.Context, p store.ListBackfillsParams) (out []domain.Backfill, err error) {
-	err = s.Look(ctx, "list backfills", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+func (s *Backfills) ListBackfills(ctx context.Context, p store.ListBackfillsParams) ([]domain.Backfill, error) {
+	rows, err := db.FindBy[backfillRow](ctx, s.DB, "list backfills", func(g *gorm.DB) *gorm.DB {
 		g = g.Where("tenant_id = ?", int64(p.Tenant))
 		if p.Job != 0 {
 			g = g.Where("job_id = ?", int64(p.Job))
@@ -123,14 +118,9 @@ func (s *Backfills) ListBackfills(ctx context.Context, p store.ListBackfillsPara
 		if p.Before != 0 {
 			g = g.Where("id < ?", int64(p.Before))
 		}
-		var rows []backfillRow
-		if err := g.Order("id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil {
-			return err
-		}
-		out = domain.Collect(rows, (*backfillRow).backfill)
-		return nil
+		return g.Order("id DESC").Limit(record.PageSize(p.Limit))
 	})
-	return out, err
+	return domain.Collect(rows, (*backfillRow).backfill), err
 }
 
 func (s *Backfills) CancelBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID, message string) (domain.Backfill, error) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"gorm.io/gorm"
-
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -23,16 +21,8 @@ const backfillScan = 500
 // DriveBackfills looks without a lock for what has to be driven on.
 func (s *Backfills) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams) (store.DrivenBackfills, error) {
 	var out store.DrivenBackfills
-	var ids []domain.BackfillID
-	err := s.Look(ctx, "find backfills", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		ids = ids[:0]
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var id domain.BackfillID
-			err := rows.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, "SELECT id FROM backfills WHERE wake_at <= "+s.Dialect.ClockNow()+fmt.Sprintf(" ORDER BY wake_at LIMIT %d", p.Limit))
-	})
+	ids, err := db.LookColumn[domain.BackfillID](ctx, s.DB, "find backfills",
+		"SELECT id FROM backfills WHERE wake_at <= "+s.Dialect.ClockNow()+fmt.Sprintf(" ORDER BY wake_at LIMIT %d", p.Limit))
 	if err != nil {
 		return out, err
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -14,11 +15,7 @@ import (
 )
 
 func (s *Catalogue) DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error {
-	return s.RunRepeatable(ctx, "define handlers", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	return s.RunRepeatableAt(ctx, "define handlers", func(t *db.Tx, now time.Time) error {
 		return engine.MergeHandlers(t, int64(tenant), int64(executor), handlers, now, true)
 	})
 }
@@ -127,32 +124,19 @@ func replaceRefused(t *db.Tx, p store.SettleBuildsParams) error {
 }
 
 func (s *Catalogue) ListRefusedDeclarations(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []domain.RefusedDeclaration, err error) {
-	err = s.Look(ctx, "list refused declarations", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		var rows []refusedDeclarationRow
-		err := g.Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).Order("name").Find(&rows).Error
-		out = make([]domain.RefusedDeclaration, len(rows))
-		for i, r := range rows {
-			out[i] = domain.RefusedDeclaration{Name: r.Name, Code: domain.Code(r.Code), Message: r.Message, Version: r.AppVersion, At: db.Instant(r.RefusedAt)}
-		}
-		return err
-	})
-	return out, err
+	rows, err := db.FindAll[refusedDeclarationRow](ctx, s.DB, "list refused declarations", "name", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
+	return domain.Collect(rows, func(r *refusedDeclarationRow) domain.RefusedDeclaration {
+		return domain.RefusedDeclaration{Name: r.Name, Code: domain.Code(r.Code), Message: r.Message, Version: r.AppVersion, At: db.Instant(r.RefusedAt)}
+	}), err
 }
 
 // ListUnsettled looks for builds in force that have no instance, and for
 // instances of builds that are not.
 func (s *Catalogue) ListUnsettled(ctx context.Context, limit int) (out []store.ExecutorKey, err error) {
 	const instance = " EXISTS (SELECT 1 FROM instances AS i WHERE i.tenant_id = b.tenant_id AND i.executor_id = b.executor_id AND "
-	err = s.Look(ctx, "list unsettled builds", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var k store.ExecutorKey
-			err := rows.Scan(&k.Tenant, &k.Executor)
-			out = append(out, k)
-			return err
-		}, "SELECT DISTINCT b.tenant_id, b.executor_id FROM executor_builds AS b WHERE"+
+	return db.LookSelect(ctx, s.DB, "list unsettled builds", func(k *store.ExecutorKey) []any { return []any{&k.Tenant, &k.Executor} },
+		"SELECT DISTINCT b.tenant_id, b.executor_id FROM executor_builds AS b WHERE"+
 			" (b.applied = 1 AND NOT"+instance+"(i.gone_at = 0 OR i.gone_at > "+s.Dialect.ClockNow()+" - ?) AND i.build = b.digest) AND"+instance+"i.gone_at = 0))"+
 			" OR (b.applied = 0 AND"+instance+"i.gone_at = 0 AND i.build = b.digest)) LIMIT ?",
-			domain.BuildGrace.Milliseconds(), record.PageSize(limit))
-	})
-	return out, err
+		domain.BuildGrace.Milliseconds(), record.PageSize(limit))
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -51,25 +52,14 @@ func (r *calendarRow) calendar(spec *domain.CalendarSpec) domain.Calendar {
 	}
 }
 
-func calendarNameTaken(err error, name string) error {
-	if db.IsDuplicate(err) {
-		return domain.Errorf(domain.CodeConflict, "there is a calendar named %q already", name)
-	}
-	return err
-}
-
 func (s *Calendars) CreateCalendar(ctx context.Context, c domain.Calendar) (domain.Calendar, error) {
-	err := s.Run(ctx, "create calendar", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	err := s.RunAt(ctx, "create calendar", func(t *db.Tx, now time.Time) error {
 		row := calendarRow{
 			ID: int64(c.ID), TenantID: int64(c.TenantID), State: calendarLive, Name: c.Spec.Name, Version: 1,
 			CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: c.CreatedBy, UpdatedBy: c.CreatedBy,
 		}
 		if err := t.Gorm.Create(&row).Error; err != nil {
-			return calendarNameTaken(err, c.Spec.Name)
+			return db.NameTaken(err, "calendar", c.Spec.Name)
 		}
 		return insertCalendarVersion(t, &row, &c.Spec)
 	})
@@ -120,7 +110,7 @@ func (s *Calendars) UpdateCalendar(ctx context.Context, p store.UpdateCalendarPa
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE calendars SET name = ?, version = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			row.Name, row.Version, row.UpdatedAt, row.UpdatedBy, row.ID, row.TenantID)
-		return calendarNameTaken(err, p.Spec.Name)
+		return db.NameTaken(err, "calendar", p.Spec.Name)
 	})
 	if err != nil {
 		return domain.Calendar{}, err
@@ -239,13 +229,18 @@ func (s *Calendars) ListCalendarJobs(ctx context.Context, tenant domain.TenantID
 	return out, err
 }
 
-func calendarJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.CalendarID, limit int) (out []store.JobRef, err error) {
+func calendarJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.CalendarID, limit int) ([]store.JobRef, error) {
+	return jobsWith(ctx, q, "job_calendars", "calendar_id", tenant, int64(id), limit)
+}
+
+// jobsWith are the jobs that a table of links names with an object, by name.
+func jobsWith(ctx context.Context, q db.Querier, links, column string, tenant domain.TenantID, id int64, limit int) (out []store.JobRef, err error) {
 	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		j := store.JobRef{Tenant: tenant}
 		err := rows.Scan(&j.ID, &j.Name)
 		out = append(out, j)
 		return err
-	}, fmt.Sprintf("SELECT j.id, j.name FROM job_calendars AS c JOIN jobs AS j ON j.id = c.job_id"+
-		" WHERE c.calendar_id = %d AND c.tenant_id = %d ORDER BY j.name LIMIT %d", id, tenant, limit))
+	}, fmt.Sprintf("SELECT j.id, j.name FROM %s AS l JOIN jobs AS j ON j.id = l.job_id"+
+		" WHERE l.%s = %d AND l.tenant_id = %d ORDER BY j.name LIMIT %d", links, column, id, tenant, limit))
 	return out, err
 }

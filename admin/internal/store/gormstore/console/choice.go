@@ -112,13 +112,8 @@ func attemptsOf(ctx context.Context, q db.Querier, tenant domain.TenantID, ids [
 		return nil, nil
 	}
 	slices.SortFunc(ids, cmp.Compare[domain.ExecutionID])
-	err = db.Query(ctx, q, func(rows *sql.Rows) error {
-		var one stay
-		err := rows.Scan(&one.id, &one.fence, &one.instance, &one.since, &one.until)
-		out = append(out, one)
-		return err
-	}, fmt.Sprintf("SELECT execution_id, fence, instance_id, offered_at, finished_at FROM attempts WHERE execution_id IN (%s) AND tenant_id = %d", db.IDList(ids), tenant))
-	return out, err
+	return db.Select(ctx, q, func(one *stay) []any { return []any{&one.id, &one.fence, &one.instance, &one.since, &one.until} },
+		fmt.Sprintf("SELECT execution_id, fence, instance_id, offered_at, finished_at FROM attempts WHERE execution_id IN (%s) AND tenant_id = %d", db.IDList(ids), tenant))
 }
 
 // countStays counts what was there at an instant. The attempt that a run's row

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -13,13 +12,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
-
-type clusterValueRow struct {
-	Name  string `gorm:"column:name;primaryKey"`
-	Value string `gorm:"column:value"`
-}
-
-func (clusterValueRow) TableName() string { return "cluster_values" }
 
 type signingKeyRow struct {
 	ID        string `gorm:"column:id;primaryKey"`
@@ -32,11 +24,11 @@ func (signingKeyRow) TableName() string { return "signing_keys" }
 
 func (s *Cluster) ClusterValue(ctx context.Context, key, initial string) (value string, err error) {
 	err = s.RunRepeatable(ctx, "cluster value", func(t *db.Tx) error {
-		row := clusterValueRow{Name: key, Value: initial}
+		row := record.ClusterValueRow{Name: key, Value: initial}
 		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
 			return err
 		}
-		var stored clusterValueRow
+		var stored record.ClusterValueRow
 		err := t.Gorm.Where("name = ?", key).Take(&stored).Error
 		value = stored.Value
 		return err
@@ -49,7 +41,7 @@ func (s *Cluster) SetClusterValue(ctx context.Context, key, value string) error 
 }
 
 func setClusterValue(t *db.Tx, key, value string) error {
-	return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&clusterValueRow{Name: key, Value: value}).Error
+	return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&record.ClusterValueRow{Name: key, Value: value}).Error
 }
 
 func (s *Cluster) ConfirmClock(ctx context.Context) (now time.Time, err error) {
@@ -69,7 +61,7 @@ func (s *Cluster) HoldClock(ctx context.Context, jump time.Duration, alert domai
 		return err
 	}
 	return s.RunRepeatable(ctx, "hold clock", func(t *db.Tx) error {
-		var held clusterValueRow
+		var held record.ClusterValueRow
 		if err := t.Gorm.Clauses(t.Locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil {
 			return err
 		}
@@ -96,14 +88,60 @@ func (s *Cluster) SaveSigningKey(ctx context.Context, k domain.SigningKey) error
 }
 
 func (s *Cluster) ListSigningKeys(ctx context.Context) (keys []domain.SigningKey, err error) {
-	err = s.Look(ctx, "list signing keys", func(ctx context.Context, _ db.Querier, g *gorm.DB) error {
-		var rows []signingKeyRow
-		err := g.Where("expires_at > " + s.Dialect.ClockNow()).Order("created_at DESC, id").Find(&rows).Error
-		keys = make([]domain.SigningKey, len(rows))
-		for i, r := range rows {
-			keys[i] = domain.SigningKey{ID: r.ID, PublicKey: r.PublicKey, CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt)}
+	rows, err := db.FindAll[signingKeyRow](ctx, s.DB, "list signing keys", "created_at DESC, id", "expires_at > "+s.Dialect.ClockNow())
+	return domain.Collect(rows, func(r *signingKeyRow) domain.SigningKey {
+		return domain.SigningKey{ID: r.ID, PublicKey: r.PublicKey, CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt)}
+	}), err
+}
+
+// DoubtHistory keeps the farthest history that anybody knows.
+func (s *Cluster) DoubtHistory(ctx context.Context, r domain.Rollback, alert domain.AlertEvent) error {
+	err := s.RunRepeatable(ctx, "doubt history", func(t *db.Tx) error {
+		_, doubted, err := t.History()
+		if err != nil {
+			return err
 		}
-		return err
+		if doubted.Before(r.Seen) || doubted == (domain.Doubt{}) {
+			doubted.History = r.Seen
+			return setClusterValue(t, db.HistoryDoubt, doubted.String())
+		}
+		return nil
 	})
-	return keys, err
+	if err != nil {
+		return err
+	}
+	// Its key names the epoch: however many nodes find out, people hear once.
+	alert.DedupeKey = string(alert.Kind) + ":" + strconv.FormatInt(r.Seen.Epoch, 10)
+	return s.engine.RecordAlerts(ctx, []domain.AlertEvent{alert})
+}
+
+// AcceptHistory makes an epoch that is later than any that is known of.
+func (s *Cluster) AcceptHistory(ctx context.Context) (accepted domain.History, err error) {
+	err = s.RunRepeatable(ctx, "accept history", func(t *db.Tx) error {
+		found, doubted, err := t.History()
+		if err != nil {
+			return err
+		}
+		held, is := s.Rollbacks.RolledBack()
+		if !is && doubted == (domain.Doubt{}) {
+			return domain.Errorf(domain.CodeConflict, "no node has found that the database lost anything")
+		}
+		found.Epoch = max(found.Epoch, doubted.Epoch, held.Seen.Epoch, s.Rollbacks.Marks().Known.Epoch) + 1
+		accepted = found
+		if _, err := t.Exec(t.Ctx, "DELETE FROM cluster_values WHERE name = ?", db.HistoryDoubt); err != nil {
+			return err
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		if err := setClusterValue(t, domain.HistoryAcceptedValue, strconv.FormatInt(db.Millis(now), 10)); err != nil {
+			return err
+		}
+		return setClusterValue(t, db.HistoryEpoch, strconv.FormatInt(found.Epoch, 10))
+	})
+	if err == nil {
+		s.Rollbacks.Judge(s.Rollbacks.Marks(), accepted, domain.Doubt{}, 0)
+	}
+	return accepted, err
 }

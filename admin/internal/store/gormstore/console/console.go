@@ -1,35 +1,44 @@
 package console
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/access"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/alert"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/retention"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/timer"
 )
 
-// Console is store.Console: the nouns, each with a struct of its own.
+// Console is store.Console: the nouns, each with a struct of its own, here or in a
+// package beside this one.
 type Console struct {
-	Accounts
-	Tokens
-	Invitations
+	access.Access
 	Executors
 	Catalogue
-	Trust
-	Refusals
 	Jobs
 	Calendars
 	Scripts
+	Cells
+	Connections
 	Backfills
+	timer.Timers
+	Statistics
 	Runs
 	Limits
+	Maintenance
 	Quotas
 	Logs
-	Alerts
+	alert.Alerts
 	Ledger
-	Retention
+	retention.Retention
+	retention.Rules
+	retention.RunPurges
 	Cluster
 }
 
@@ -46,42 +55,39 @@ type shared struct {
 }
 
 type (
-	// Accounts is tenants, users and memberships of store.Accounts.
-	Accounts struct{ *shared }
-	// Tokens is the refresh tokens, API keys and join tokens of store.Accounts.
-	Tokens struct{ *shared }
-	// Invitations is store.Invitations.
-	Invitations struct{ *shared }
 	// Executors is store.Executors.
 	Executors struct{ *shared }
 	// Catalogue is store.Catalogue.
 	Catalogue struct{ *shared }
-	// Trust is store.Trust.
-	Trust struct{ *shared }
-	// Refusals is store.Refusals.
-	Refusals struct{ *shared }
 	// Jobs is store.Jobs.
 	Jobs struct{ *shared }
 	// Calendars is store.Calendars.
 	Calendars struct{ *shared }
 	// Scripts is store.Scripts.
 	Scripts struct{ *shared }
+	// Cells is store.Cells.
+	Cells struct{ *shared }
+	// Connections is store.Connections.
+	Connections struct{ *shared }
 	// Backfills is store.Backfills.
 	Backfills struct{ *shared }
+	// Statistics is store.Statistics.
+	Statistics struct {
+		*shared
+		atOnce atomic.Int64 // rows of statistics that the next transaction adds to; 0: sumsAtOnce
+	}
 	// Runs is store.Runs.
 	Runs struct{ *shared }
 	// Limits is store.Limits.
 	Limits struct{ *shared }
+	// Maintenance is store.Maintenance.
+	Maintenance struct{ *shared }
 	// Quotas is store.Quotas.
 	Quotas struct{ *shared }
 	// Logs is store.Logs.
 	Logs struct{ *shared }
-	// Alerts is store.Alerts.
-	Alerts struct{ *shared }
 	// Ledger is store.Ledger.
 	Ledger struct{ *shared }
-	// Retention is store.Retention.
-	Retention struct{ *shared }
 	// Cluster is store.Cluster.
 	Cluster struct{ *shared }
 )
@@ -93,8 +99,9 @@ func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine, firesPerMinu
 		firesPerMinute = func(time.Time, *domain.JobSpec) int { return 0 }
 	}
 	c := &shared{db, specs, engine, firesPerMinute}
+	old, rules, purges := retention.New(db)
 	return &Console{
-		Accounts{c}, Tokens{c}, Invitations{c}, Executors{c}, Catalogue{c}, Trust{c}, Refusals{c}, Jobs{c}, Calendars{c}, Scripts{c},
-		Backfills{c}, Runs{c}, Limits{c}, Quotas{c}, Logs{c}, Alerts{c}, Ledger{c}, Retention{c}, Cluster{c},
+		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c}, Scripts{c}, Cells{c}, Connections{c},
+		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, alert.New(db, specs, engine), Ledger{c}, old, rules, purges, Cluster{c},
 	}
 }

@@ -3,63 +3,75 @@ package console
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// DescribeDatabase asks for the settings that the promises rest on.
+// DescribeDatabase asks for the settings that the promises rest on, and for the
+// keys that do.
 func (s *Cluster) DescribeDatabase(ctx context.Context) (domain.Database, error) {
-	ctx, cancel := db.WithDeadline(ctx)
-	defer cancel()
-	began := time.Now()
-	var d domain.Database
-	if err := s.Read.QueryRowContext(ctx, "SELECT "+s.Dialect.Version()).Scan(&d.Version); err != nil {
-		return d, db.Translate("describe database", err)
-	}
-	d.Latency = time.Since(began)
-	if err := s.Dialect.Describe(ctx, s.Read, &d); err != nil {
-		return d, db.Translate("describe database", err)
-	}
-	unique, err := s.hasUniqueOccurrence(ctx)
+	d, err := s.DescribeServer(ctx)
 	if err != nil {
-		return d, db.Translate("describe database", err)
+		return d, err
 	}
-	if !unique {
-		d.Findings = append(d.Findings, domain.Finding{Code: "unique_key_missing", Fatal: true,
-			Message: "the unique key uq_executions_occurrence of table executions is missing: without it a fire time could run twice; create it again"})
-	}
-	return d, nil
+	missing, err := s.MissingKeys(ctx)
+	d.Findings = append(d.Findings, missing...)
+	return d, err
 }
 
-// hasUniqueOccurrence looks for the last wall against doubles (promise P2).
-func (s *Cluster) hasUniqueOccurrence(ctx context.Context) (bool, error) {
+// MissingKeys looks for the unique keys without which doubles are possible.
+func (s *Cluster) MissingKeys(ctx context.Context) (out []domain.Finding, err error) {
+	ctx, cancel := db.WithDeadline(ctx)
+	defer cancel()
+	for _, wall := range doubleWalls {
+		unique, err := s.hasUniqueKey(ctx, wall.table, wall.key, wall.columns)
+		if err != nil {
+			return out, db.Translate("describe database", err)
+		}
+		if !unique {
+			out = append(out, domain.Finding{Code: "unique_key_missing", Fatal: true,
+				Message: fmt.Sprintf("the unique key %s of table %s is missing: without it %s; create it again", wall.key, wall.table, wall.without)})
+		}
+	}
+	return out, nil
+}
+
+// doubleWalls are the last walls against doubles (promise P2).
+var doubleWalls = []struct{ table, key, columns, without string }{
+	{"executions", "uq_executions_occurrence", "job_id fire_at occurrence_key ", "a fire time could run twice"},
+	{"timers", "uq_timers_key", "job_id timer_key ", "a timer could be set twice"},
+}
+
+func (s *Cluster) hasUniqueKey(ctx context.Context, table, key, want string) (bool, error) {
 	columns := ""
 	err := db.Query(ctx, s.Read, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		columns += name + " "
 		return err
-	}, s.Dialect.UniqueColumns(), "executions", "uq_executions_occurrence")
-	return columns == "job_id fire_at occurrence_key ", err
+	}, s.Dialect.UniqueColumns(), table, key)
+	return columns == want, err
 }
 
-// ListPartitionLags reads the first entry of each partition in the two indexes
+// ListPartitionLags reads the first entry of each partition in the three indexes
 // that planning and sweeping begin with.
 func (s *Cluster) ListPartitionLags(ctx context.Context) ([]domain.PartitionLag, error) {
 	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	out := make([]domain.PartitionLag, domain.Partitions)
-	terms := make([]string, 0, 2*domain.Partitions)
+	terms := make([]string, 0, 3*domain.Partitions)
 	for p := range out {
 		out[p].Partition = p
 		part := strconv.Itoa(p)
 		terms = append(terms,
 			s.Dialect.Bounded("SELECT "+part+" AS part, 0 AS kind, next_fire_at AS at FROM triggers"+s.Dialect.ByIndex("ix_triggers_due")+
 				" WHERE part = "+part+" ORDER BY next_fire_at LIMIT 1"),
+			s.Dialect.Bounded("SELECT "+part+" AS part, 0 AS kind, fire_at AS at FROM timers"+s.Dialect.ByIndex("ix_timers_due")+
+				" WHERE part = "+part+" ORDER BY fire_at LIMIT 1"),
 			s.Dialect.Bounded("SELECT "+part+" AS part, 1 AS kind, wake_at AS at FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
 				" WHERE part = "+part+" AND wake_at > 0 ORDER BY wake_at LIMIT 1"))
 	}
@@ -70,7 +82,9 @@ func (s *Cluster) ListPartitionLags(ctx context.Context) ([]domain.PartitionLag,
 		switch {
 		case err != nil || at >= db.Millis(domain.Never):
 		case kind == 0:
-			out[part].NextFireAt = db.Instant(at)
+			if next := db.Instant(at); out[part].NextFireAt.IsZero() || next.Before(out[part].NextFireAt) {
+				out[part].NextFireAt = next
+			}
 		default:
 			out[part].OldestWakeAt = db.Instant(at)
 		}

@@ -16,9 +16,13 @@ import (
 )
 
 func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error {
+	if e.Name == domain.BuiltInExecutor {
+		return domain.Invalid("body.name", "is the name of the executor that the admin nodes are the instances of")
+	}
 	return s.Run(ctx, "create executor", func(t *db.Tx) error {
 		row := record.ExecutorRow{
-			ID: int64(e.ID), TenantID: int64(e.TenantID), Name: e.Name, Description: record.Clip(e.Description, record.MessageSize), CreatedAt: db.Millis(e.CreatedAt),
+			ID: int64(e.ID), TenantID: int64(e.TenantID), Name: e.Name, Description: record.Clip(e.Description, record.MessageSize),
+			State: int64(domain.ExecutorEnabled), Version: 1, CreatedAt: db.Millis(e.CreatedAt),
 		}
 		if row.CreatedAt == 0 {
 			now, err := t.Clock()
@@ -30,23 +34,36 @@ func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error
 		if err := record.Grow(t, e.TenantID, record.Growth{Kind: domain.QuotaExecutors, By: 1}); err != nil {
 			return err
 		}
-		return taken(t.Gorm.Create(&row).Error, "executor", e.Name)
+		if err := db.NameTaken(t.Gorm.Create(&row).Error, "executor", e.Name); err != nil {
+			return err
+		}
+		return isNoAlias(t, e.TenantID, e.ID, e.Name)
 	})
 }
 
-func (s *Executors) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
-	row, err := db.FindOne[record.ExecutorRow](ctx, s.DB, "find executor", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
-	return row.Executor(), err
+// ensureBuiltIn makes the tenant's built-in executor, unless it is there.
+func (s *shared) ensureBuiltIn(t *db.Tx, tenant domain.TenantID, now int64) error {
+	var n int64
+	if err := t.Gorm.Model(&record.ExecutorRow{}).Where("tenant_id = ? AND name = ? AND "+record.LivingExecutor, int64(tenant), domain.BuiltInExecutor).Count(&n).Error; err != nil || n > 0 {
+		return err
+	}
+	id, err := s.NewID()
+	if err != nil {
+		return err
+	}
+	return db.NameTaken(t.Gorm.Create(&record.ExecutorRow{
+		ID: id, TenantID: int64(tenant), Name: domain.BuiltInExecutor, Description: "Calls addresses and publishes messages. The admin nodes are its instances.", BuiltIn: true, State: int64(domain.ExecutorEnabled), Version: 1, CreatedAt: now,
+	}).Error, "executor", domain.BuiltInExecutor)
 }
 
-func (s *Executors) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
-	row, err := db.FindOne[record.ExecutorRow](ctx, s.DB, "find executor", "tenant_id = ? AND name = ?", int64(tenant), name)
+func (s *Executors) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
+	row, err := db.FindOne[record.ExecutorRow](ctx, s.DB, "find executor", "id = ? AND tenant_id = ? AND "+record.LivingExecutor, int64(id), int64(tenant))
 	return row.Executor(), err
 }
 
 func (s *Executors) ListExecutors(ctx context.Context, p store.ListExecutorsParams) (out []store.ExecutorSummary, err error) {
 	err = s.Look(ctx, "list executors", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
-		g = g.Where("tenant_id = ?", int64(p.Tenant))
+		g = g.Where("tenant_id = ? AND "+record.LivingExecutor, int64(p.Tenant))
 		if p.Query != "" {
 			g = g.Where("LOWER(name) LIKE ? ESCAPE '!'", contains(strings.ToLower(p.Query)))
 		}
@@ -95,13 +112,7 @@ func (s *Executors) ListHandlers(ctx context.Context, tenant domain.TenantID, ex
 	if err != nil {
 		return nil, err
 	}
-	out := make([]domain.Handler, len(rows))
-	for i, r := range rows {
-		if out[i], err = r.Handler(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return domain.TryCollect(rows, (*record.HandlerRow).Handler)
 }
 
 func (s *Executors) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {

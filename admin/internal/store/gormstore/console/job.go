@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/timer"
 )
 
 // lockJob locks the job's trigger, which stands for all of the job, and reads
@@ -101,11 +102,26 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 	return saveJob(t, job, at)
 }
 
+// endTimers has the pending timers of a job that is deleted cancelled, however many
+// there are.
+func (s *shared) endTimers(t *db.Tx, job *record.JobRow, now time.Time, by string) error {
+	if domain.JobKind(job.Kind) != domain.JobTimer {
+		return nil
+	}
+	id, err := s.NewID()
+	if err != nil {
+		return err
+	}
+	return timer.InsertCancellation(t, domain.TimerCancellation{
+		ID: domain.TimerCancellationID(id), TenantID: domain.TenantID(job.TenantID), JobID: domain.JobID(job.ID), CreatedBy: by,
+	}, now)
+}
+
 // saveJob writes the job and its trigger.
 func saveJob(t *db.Tx, job *record.JobRow, next time.Time) error {
 	result := t.Gorm.Model(&record.JobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).Select("*").Omit("id", "tenant_id", "part", "kind", "created_at", "created_by").Updates(job)
 	if result.Error != nil {
-		return nameTaken(result.Error, job.Name)
+		return db.NameTaken(result.Error, "job", job.Name)
 	}
 	_, err := t.Exec(t.Ctx, "UPDATE triggers SET executor_id = ?, revision = ?, next_fire_at = ? WHERE job_id = ? AND tenant_id = ?",
 		job.ExecutorID, job.Revision, db.Millis(next), job.ID, job.TenantID)
@@ -119,6 +135,9 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 	err := s.Run(ctx, "set job state", func(t *db.Tx) error {
 		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
 		if err != nil {
+			return err
+		}
+		if skip, err := held(t, &job, &p); skip || err != nil {
 			return err
 		}
 		spec, err := s.specs.OfJob(t, &job)
@@ -148,11 +167,15 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 				if err := linkScript(t, &job, &domain.JobSpec{}); err != nil {
 					return err
 				}
+				if err := s.endTimers(t, &job, now, p.By); err != nil {
+					return err
+				}
 			}
 		}
 		job.SetDeclared(p.Declared)
-		changed := job.State != int64(p.State)
-		job.State, job.PauseNote = int64(p.State), record.Clip(p.Note, record.MessageSize)
+		note := record.Clip(p.Note, record.MessageSize)
+		changed := job.State != int64(p.State) || job.PauseNote != note
+		job.State, job.PauseNote, job.HeldBy = int64(p.State), note, p.Hold
 		job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), p.By
 		if changed {
 			if err := insertJobEvent(t, &job); err != nil {
@@ -169,4 +192,44 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		return view, nil // no list shows it any more
 	}
 	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {
+	err = s.Look(ctx, "list declared jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		var rows []record.JobRow
+		err := g.Where("tenant_id = ? AND declared_by = ? AND state <> ?", int64(tenant), int64(executor), int64(domain.JobDeleted)).
+			Order("id").Find(&rows).Error
+		if err == nil {
+			views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
+		}
+		return err
+	})
+	return views, err
+}
+
+func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (was bool, err error) {
+	err = s.Look(ctx, "find deleted job", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		var n int64
+		err := g.Model(&record.JobRow{}).Where("tenant_id = ? AND name = ? AND declared_by = ? AND state = ?",
+			int64(tenant), name, int64(executor), int64(domain.JobDeleted)).Count(&n).Error
+		was = n > 0
+		return err
+	})
+	return was, err
+}
+
+// MarkDeclared is no edit: neither the revision nor the time of the last
+// change moves.
+func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
+	return s.RunRepeatable(ctx, "mark declared job", func(t *db.Tx) error {
+		_, job, _, err := lockJob(t, tenant, id)
+		if err != nil {
+			return err
+		}
+		if job.SetDeclared(&m.Declared); m.Hash != "" {
+			job.DeclarationHash = m.Hash
+		}
+		return t.Gorm.Model(&record.JobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
+			Select("declared_by", "ownership", "removal", "declared_build", "declared_version", "undeclared", "declaration_hash").Updates(&job).Error
+	})
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -80,13 +79,8 @@ func takenNames(t *db.Tx, tenant domain.TenantID, jobs []store.NewJob) (map[stri
 	for _, j := range jobs {
 		args = append(args, j.Spec.Name)
 	}
-	taken := map[string]bool{}
-	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		taken[name] = true
-		return err
-	}, "SELECT name FROM jobs WHERE tenant_id = ? AND state <> ? AND name IN (?"+strings.Repeat(", ?", len(jobs)-1)+")", args...)
+	taken, err := db.Set[string](t.Ctx, t.Conn,
+		"SELECT name FROM jobs WHERE tenant_id = ? AND state <> ? AND name IN (?"+strings.Repeat(", ?", len(jobs)-1)+")", args...)
 	if err != nil {
 		return nil, fmt.Errorf("look for names: %w", err)
 	}
@@ -116,7 +110,7 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 		return err
 	}
 	if err := t.Gorm.Create(&rows).Error; err != nil {
-		return nameTaken(err, jobs[0].Spec.Name)
+		return db.NameTaken(err, "job", jobs[0].Spec.Name)
 	}
 	revisions := make([]record.RevisionRow, len(jobs))
 	events := make([]any, 0, 5*len(jobs))
@@ -173,13 +167,6 @@ func linkNew(t *db.Tx, row *record.JobRow, spec *domain.JobSpec) error {
 		return nil
 	}
 	return linkScript(t, row, spec)
-}
-
-func nameTaken(err error, name string) error {
-	if db.IsDuplicate(err) {
-		return errNameTaken(name)
-	}
-	return err
 }
 
 func errNameTaken(name string) error {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -146,13 +147,7 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []
 	if err != nil {
 		return nil, err
 	}
-	next := map[int64]int64{}
-	err = db.Query(ctx, q, func(rows *sql.Rows) error {
-		var id, at int64
-		err := rows.Scan(&id, &at)
-		next[id] = at
-		return err
-	}, "SELECT job_id, next_fire_at FROM triggers"+s.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(ids)+")")
+	next, err := db.Pairs[int64, int64](ctx, q, "SELECT job_id, next_fire_at FROM triggers"+s.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(ids)+")")
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +155,7 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.lastRuns(ctx, q, ids)
+	recent, err := s.recentRuns(ctx, q, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -171,34 +166,42 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []
 			spec = r.Unreadable(s.specs.Why(keys[i]))
 		}
 		views[i] = store.JobView{
-			Job: r.Job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], LastRun: last[r.ID],
+			Job: r.Job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], Recent: recent[r.ID],
+		}
+		if len(views[i].Recent) > 0 {
+			views[i].LastRun = &views[i].Recent[0]
 		}
 	}
 	return views, nil
 }
 
-// lastRuns finds each job's newest run whose fire time has come: one step in
+// recentRuns finds each job's newest runs whose fire time has come: a few steps in
 // the unique index per job.
-func (s *shared) lastRuns(ctx context.Context, q db.Querier, jobs []int64) (map[int64]*store.LastRun, error) {
-	out := map[int64]*store.LastRun{}
+func (s *shared) recentRuns(ctx context.Context, q db.Querier, jobs []int64) (map[int64][]store.LastRun, error) {
+	out := map[int64][]store.LastRun{}
 	for part := range slices.Chunk(jobs, 200) {
 		var terms []string
 		for _, id := range part {
 			terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
-				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s AND parent_id = 0 ORDER BY fire_at DESC LIMIT 1",
-				s.Dialect.ByIndex("uq_executions_occurrence"), id, s.Dialect.ClockNow())))
+				"SELECT job_id, id, state, fire_at, finished_at FROM executions%s WHERE job_id = %d AND fire_at <= %s AND parent_id = 0 ORDER BY fire_at DESC LIMIT %d",
+				s.Dialect.ByIndex("uq_executions_occurrence"), id, s.Dialect.ClockNow(), store.RecentRuns)))
 		}
 		err := db.Query(ctx, q, func(rows *sql.Rows) error {
 			var job, id, state, fireAt, finishedAt int64
 			err := rows.Scan(&job, &id, &state, &fireAt, &finishedAt)
-			out[job] = &store.LastRun{
+			out[job] = append(out[job], store.LastRun{
 				ID: domain.ExecutionID(id), State: domain.State(state), FireAt: db.Instant(fireAt), FinishedAt: db.Instant(finishedAt),
-			}
+			})
 			return err
 		}, strings.Join(terms, " UNION ALL "))
 		if err != nil {
 			return nil, err
 		}
+	}
+	for _, list := range out { // the parts of a UNION come in any order
+		slices.SortFunc(list, func(a, b store.LastRun) int {
+			return cmp.Or(b.FireAt.Compare(a.FireAt), cmp.Compare(b.ID, a.ID))
+		})
 	}
 	return out, nil
 }
@@ -225,6 +228,48 @@ func (s *Jobs) ListRevisions(ctx context.Context, tenant domain.TenantID, id dom
 			out[i] = store.Revision{JobID: id, Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
 		}
 		return nil
+	})
+	return out, err
+}
+
+// ListJobChanges merges the events of a job, one more than are asked for because
+// each is named after the one before it, with its edits.
+func (s *Jobs) ListJobChanges(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.JobChange, err error) {
+	limit = record.PageSize(limit)
+	err = s.Look(ctx, "list job changes", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		var events, edits []store.JobChange
+		scan := func(into *[]store.JobChange) func(*sql.Rows) error {
+			return func(rows *sql.Rows) error {
+				var e store.JobChange
+				var at, number int64
+				err := rows.Scan(&number, &e.State, &at, &e.By, &e.Note, &e.Revision)
+				e.At = db.Instant(at)
+				switch {
+				case e.Revision > 0:
+					e.What = store.JobEdited
+				case number == 1:
+					e.What, e.Revision = store.JobCreated, 1
+				}
+				*into = append(*into, e)
+				return err
+			}
+		}
+		err := db.Query(ctx, q, scan(&events), "SELECT number, state, at, created_by, note, 0 FROM job_events WHERE job_id = ? AND tenant_id = ? ORDER BY number DESC LIMIT ?",
+			int64(id), int64(tenant), limit+1)
+		if err != nil {
+			return err
+		}
+		err = db.Query(ctx, q, scan(&edits), "SELECT 0, 0, created_at, created_by, '', revision FROM job_revisions WHERE job_id = ? AND tenant_id = ? AND revision > 1 ORDER BY revision DESC LIMIT ?",
+			int64(id), int64(tenant), limit)
+		for i := range events {
+			if events[i].What == "" {
+				events[i].What = store.JobEventOf(events[i].State, i+1 < len(events) && events[i+1].State == events[i].State)
+			}
+		}
+		out = append(events, edits...)
+		slices.SortStableFunc(out, func(a, b store.JobChange) int { return b.At.Compare(a.At) })
+		out = out[:min(len(out), limit)]
+		return err
 	})
 	return out, err
 }
@@ -267,19 +312,9 @@ func executorNames(ctx context.Context, q db.Querier, ids []int64) (map[int64]st
 }
 
 func namesOf(ctx context.Context, q db.Querier, table string, ids []int64) (map[int64]string, error) {
-	out := map[int64]string{}
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	if len(ids) == 0 {
-		return out, nil
+		return nil, nil
 	}
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		var id int64
-		var name string
-		err := rows.Scan(&id, &name)
-		out[id] = name
-		return err
-	}, "SELECT id, name FROM "+table+" WHERE id IN ("+db.IDList(ids)+")")
-	return out, err
+	return db.Pairs[int64, string](ctx, q, "SELECT id, name FROM "+table+" WHERE id IN ("+db.IDList(ids)+")")
 }

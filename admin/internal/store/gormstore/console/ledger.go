@@ -15,11 +15,22 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// insertJobEvent notes the state that a job has come into. The caller holds
-// the trigger's lock, or has just made the job.
+// keptJobEvents is how many events of a job are kept, the newest ones. Whoever
+// reads the ledger takes the first that is left for the beginning of what is known.
+const keptJobEvents = 1000
+
+// insertJobEvent notes the state that a job has come into, or why it stays in it.
+// The caller holds the trigger's lock.
 func insertJobEvent(t *db.Tx, job *record.JobRow) error {
-	_, err := t.Exec(t.Ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by) SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ? FROM job_events WHERE job_id = ?",
-		job.ID, job.TenantID, job.State, job.UpdatedAt, job.UpdatedBy, job.ID)
+	var number int64
+	err := t.SQL.QueryRowContext(t.Ctx, "SELECT COALESCE(MAX(number), 0) + 1 FROM job_events WHERE job_id = ?", job.ID).Scan(&number)
+	if err == nil {
+		_, err = t.Exec(t.Ctx, "INSERT INTO job_events (job_id, number, tenant_id, state, at, created_by, note) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			job.ID, number, job.TenantID, job.State, job.UpdatedAt, job.UpdatedBy, job.PauseNote)
+	}
+	if err == nil && number > keptJobEvents {
+		_, err = t.Exec(t.Ctx, "DELETE FROM job_events WHERE job_id = ? AND number <= ?", job.ID, number-keptJobEvents)
+	}
 	if err != nil {
 		return fmt.Errorf("note job event: %w", err)
 	}
@@ -86,6 +97,16 @@ func (r *LedgerReader) Jobs(ctx context.Context, after domain.JobID, limit int) 
 		j.Revisions = append(j.Revisions, rev)
 		return nil
 	}, "SELECT job_id, revision, created_at, spec FROM job_revisions WHERE job_id IN ("+db.IDList(ids)+") ORDER BY job_id, revision")
+	if err != nil {
+		return nil, err
+	}
+	err = db.Query(ctx, r.Q, func(rows *sql.Rows) error {
+		var id domain.JobID
+		var from int64
+		err := rows.Scan(&id, &from)
+		list[index[id]].RunsFrom = db.Instant(from)
+		return err
+	}, "SELECT job_id, runs_from FROM retention_rules WHERE job_id IN ("+db.IDList(ids)+")")
 	if err != nil {
 		return nil, err
 	}

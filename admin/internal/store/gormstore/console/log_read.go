@@ -28,15 +28,11 @@ func (s *Logs) LogEnd(ctx context.Context, tenant domain.TenantID, execution dom
 // for logs that have ended.
 func (s *Logs) CountLog(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (list []store.LogCount, err error) {
 	cut := func(why int64) string { return fmt.Sprintf("SUM(CASE WHEN cut = %d THEN dropped ELSE 0 END)", why) }
-	err = s.LookRows(ctx, "count log lines", func(rows *sql.Rows) error {
-		var c store.LogCount
-		err := rows.Scan(&c.Attempt, &c.LastLine, &c.Kept, &c.CutByRun, &c.CutByDay)
-		list = append(list, c)
-		return err
+	return db.LookSelect(ctx, s.DB, "count log lines", func(c *store.LogCount) []any {
+		return []any{&c.Attempt, &c.LastLine, &c.Kept, &c.CutByRun, &c.CutByDay}
 	}, "SELECT attempt, MAX(last_line), SUM(line_count), "+cut(engine.CutByRun)+", "+cut(engine.CutByDay)+
 		" FROM log_chunks WHERE tenant_id = ? AND execution_id = ? GROUP BY attempt ORDER BY attempt",
 		int64(tenant), int64(execution))
-	return list, err
 }
 
 const (
@@ -177,14 +173,10 @@ func (r *logReader) summaries(ctx context.Context, from int64) (list []summary, 
 	if r.backward() {
 		order = " AND first_line < ? ORDER BY first_line DESC"
 	}
-	err = db.Query(ctx, r.q, func(rows *sql.Rows) error {
-		var m summary
-		err := rows.Scan(&m.first, &m.last, &m.lines, &m.raw, &m.firstAt, &m.dropped, &m.cut, &m.levels, &m.format, &m.aid)
-		list = append(list, m)
-		return err
+	return db.Select(ctx, r.q, func(m *summary) []any {
+		return []any{&m.first, &m.last, &m.lines, &m.raw, &m.firstAt, &m.dropped, &m.cut, &m.levels, &m.format, &m.aid}
 	}, "SELECT first_line, last_line, line_count, raw_bytes, first_at, dropped, cut, levels, format, "+aid+
 		" FROM log_chunks WHERE "+r.key.Where()+order+" LIMIT "+strconv.Itoa(r.pageSize()), from)
-	return list, err
 }
 
 func (r *logReader) pageSize() int {

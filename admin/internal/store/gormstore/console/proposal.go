@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -47,11 +48,7 @@ func (s *Catalogue) Propose(ctx context.Context, p domain.Proposal) error {
 	if err != nil {
 		return fmt.Errorf("encode proposal: %w", err)
 	}
-	return s.RunRepeatable(ctx, "propose", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	return s.RunRepeatableAt(ctx, "propose", func(t *db.Tx, now time.Time) error {
 		var known []proposalRow
 		err = t.Gorm.Clauses(t.Locking()...).Where("tenant_id = ? AND executor_id = ? AND name = ?", int64(p.TenantID), int64(p.Executor), p.Name).Find(&known).Error
 		if err != nil || len(known) > 0 && known[0].Hash == p.Hash {
@@ -150,11 +147,7 @@ func (s *Catalogue) jobsByName(ctx context.Context, q db.Querier, tenant int64, 
 }
 
 func (s *Catalogue) DeclineProposal(ctx context.Context, tenant domain.TenantID, id int64, hash, by string) error {
-	return s.Run(ctx, "decline proposal", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	return s.RunAt(ctx, "decline proposal", func(t *db.Tx, now time.Time) error {
 		n, err := t.Exec(t.Ctx, "UPDATE job_proposals SET state = ?, decided_at = ?, decided_by = ? WHERE id = ? AND tenant_id = ? AND state = ? AND hash = ?",
 			int64(domain.ProposalDeclined), db.Millis(now), record.Clip(by, record.NameSize), id, int64(tenant), int64(domain.ProposalPending), hash)
 		if err == nil && n == 0 {

@@ -53,7 +53,7 @@ func (s *Quotas) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.
 
 // ListQuotas returns a tenant's quotas with what is used of each.
 func (s *Quotas) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []domain.Quota, err error) {
-	if _, err := db.FindOne[tenantRow](ctx, s.DB, "find tenant", "id = ?", int64(tenant)); err != nil {
+	if _, err := db.FindOne[record.TenantRow](ctx, s.DB, "find tenant", "id = ?", int64(tenant)); err != nil {
 		return nil, err
 	}
 	err = s.Look(ctx, "list quotas", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {

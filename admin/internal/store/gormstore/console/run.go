@@ -14,25 +14,12 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// executionByID reads one execution outside of a transaction.
-func (s *Runs) executionByID(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.ExecutionID) (*record.ExecutionRow, error) {
-	var out *record.ExecutionRow
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		out = &record.ExecutionRow{}
-		return rows.Scan(record.ExecutionTable.Targets(out)...)
-	}, "SELECT "+record.ExecutionColumns+" FROM executions WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
-	if err != nil {
-		return nil, fmt.Errorf("read execution: %w", err)
-	}
-	return out, nil
-}
-
 // ListParts reads the range of the parts twice: some of the rows, and the states
 // of all.
 func (s *Runs) ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) (views []store.ExecutionView, family domain.Family, err error) {
 	err = s.Look(ctx, "list parts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		views, family = nil, domain.Family{Shards: map[domain.State]int{}}
-		row, err := s.executionByID(ctx, q, tenant, parent)
+		row, err := record.ExecutionByID(ctx, q, tenant, parent)
 		if err != nil {
 			return err
 		}
@@ -53,7 +40,7 @@ func (s *Runs) ListParts(ctx context.Context, tenant domain.TenantID, parent dom
 		if err != nil {
 			return err
 		}
-		parts, err := s.scanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+from+fmt.Sprintf(" ORDER BY occurrence_key LIMIT %d", limit), args...)
+		parts, err := record.ScanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+from+fmt.Sprintf(" ORDER BY occurrence_key LIMIT %d", limit), args...)
 		if err != nil {
 			return err
 		}
@@ -66,13 +53,16 @@ func (s *Runs) ListParts(ctx context.Context, tenant domain.TenantID, parent dom
 // maxHolders bounds how many holders of a slot are told.
 const maxHolders = 20
 
-// ListSlotHolders goes through the job's partition: whoever holds a slot has a
+// ListSlotHolders goes through the job's living runs: whoever holds a slot has a
 // WakeAt.
 func (s *Runs) ListSlotHolders(ctx context.Context, tenant domain.TenantID, job domain.JobID) (views []store.ExecutionView, err error) {
 	err = s.Look(ctx, "list slot holders", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		rows, err := s.scanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
-			" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ? AND holds_slot = 1 LIMIT ?",
-			domain.PartitionOf(job), int64(job), int64(tenant), maxHolders)
+		living, err := record.LivingOf(ctx, q, tenant, job)
+		if err != nil {
+			return err
+		}
+		rows, err := record.ScanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
+			" WHERE "+living+" AND holds_slot = 1 LIMIT ?", maxHolders)
 		if err != nil {
 			return err
 		}
@@ -96,4 +86,23 @@ func (s *Runs) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.
 		out[i] = domain.StoredStep{Name: r.Name, Fence: r.Fence, Output: r.Output, StoredAt: db.Instant(r.StoredAt)}
 	}
 	return out, err
+}
+
+func (s *Runs) ListCallbacks(ctx context.Context, limit int) (out []store.Callback, err error) {
+	rows, err := db.FindBy[record.CallbackRow](ctx, s.DB, "list callbacks", func(g *gorm.DB) *gorm.DB {
+		return g.Order("execution_id, success").Limit(record.PageSize(limit))
+	})
+	return domain.Collect(rows, func(r *record.CallbackRow) store.Callback {
+		return store.Callback{
+			Tenant: domain.TenantID(r.TenantID), ID: domain.ExecutionID(r.ExecutionID), Success: r.Success == 1, CreatedAt: db.Instant(r.CreatedAt),
+		}
+	}), err
+}
+
+func (s *Runs) DeleteCallback(ctx context.Context, c store.Callback) error {
+	return s.RunRepeatable(ctx, "delete callback", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ? AND tenant_id = ?",
+			int64(c.ID), db.Flag(c.Success), int64(c.Tenant))
+		return err
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +21,7 @@ const maxJobsByName = 200
 
 func (s *Runs) FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (view store.ExecutionView, err error) {
 	err = s.Look(ctx, "find execution", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		row, err := s.executionByID(ctx, q, tenant, id)
+		row, err := record.ExecutionByID(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}
@@ -41,7 +40,7 @@ func (s *Runs) FindExecution(ctx context.Context, tenant domain.TenantID, id dom
 // FindOccurrence reads one entry of the unique index.
 func (s *Runs) FindOccurrence(ctx context.Context, tenant domain.TenantID, job domain.JobID, fireAt time.Time, key string) (view store.ExecutionView, err error) {
 	err = s.Look(ctx, "find occurrence", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		rows, err := s.scanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+
+		rows, err := record.ScanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+
 			" FROM executions WHERE job_id = ? AND fire_at = ? AND occurrence_key = ? AND tenant_id = ?", int64(job), db.Millis(fireAt), key, int64(tenant))
 		if err != nil {
 			return err
@@ -90,7 +89,7 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 			return nil, err
 		}
 	}
-	f := &filter{}
+	f := &record.ExecutionFilter{}
 	ok, err := s.filterExecutions(ctx, q, p, f)
 	if err != nil || !ok {
 		return nil, err
@@ -98,151 +97,67 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 	limit := record.PageSize(p.Limit)
 	switch {
 	case p.Job != 0:
-		return s.listByJob(ctx, q, p, f, limit)
+		return record.ExecutionsByJob(ctx, q, s.Dialect, p, f, limit)
 	case p.Executor != 0:
-		f.states(p.States)
-		return s.scanExecutions(ctx, q, s.listStatement("ix_executions_executor", f, "id DESC", limit), f.args...)
+		f.States(p.States)
+		return record.ExecutionsByIndex(ctx, q, s.Dialect, "ix_executions_executor", f, "id DESC", limit)
 	default:
-		f.states(p.States)
+		f.States(p.States)
 		states := p.States
 		if len(states) == 0 {
 			states = domain.States
 		}
-		return s.listByPhase(ctx, q, phasesOf(states), f, limit)
+		phases := record.PhasesOf(states)
+		if p.Cause == domain.CauseTimer {
+			for i := range phases {
+				phases[i] += record.PhaseTimer
+			}
+		}
+		return record.ExecutionsByPhase(ctx, q, s.Dialect, phases, f, limit)
 	}
-}
-
-// filter collects conditions and their arguments.
-type filter struct {
-	conditions []string
-	args       []any
-}
-
-func (f *filter) add(condition string, args ...any) {
-	f.conditions = append(f.conditions, condition)
-	f.args = append(f.args, args...)
-}
-
-func (f *filter) states(states []domain.State) {
-	if len(states) == 0 {
-		return
-	}
-	ids := make([]int64, len(states))
-	for i, st := range states {
-		ids[i] = int64(st)
-	}
-	f.add("state IN (" + db.IDList(ids) + ")")
 }
 
 // filterExecutions adds what all ways have in common; ok is false when nothing
 // can match.
-func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *filter) (ok bool, err error) {
-	f.add("tenant_id = ?", int64(p.Tenant))
+func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter) (ok bool, err error) {
+	f.Add("tenant_id = ?", int64(p.Tenant))
 	if p.Job != 0 {
-		f.add("job_id = ?", int64(p.Job))
+		f.Add("job_id = ?", int64(p.Job))
 	}
 	if p.Instance != 0 {
-		f.add("instance_id = ?", int64(p.Instance))
+		f.Add("instance_id = ?", int64(p.Instance))
 	} else {
-		f.add("parent_id = 0") // parts are listed with their run, or with what ran on an instance
+		f.Add("parent_id = 0") // parts are listed with their run, or with what ran on an instance
 	}
 	if p.Executor != 0 {
-		f.add("executor_id = ?", int64(p.Executor))
+		f.Add("executor_id = ?", int64(p.Executor))
+	}
+	if p.Job == 0 && p.Instance == 0 && p.Cause == "" {
+		f.Add("cause <> ?", string(domain.CauseTimer)) // they have their own lists, as do those of one job or instance
 	}
 	if p.Cause != "" {
-		f.add("cause = ?", string(p.Cause))
+		f.Add("cause = ?", string(p.Cause))
 	}
 	if !p.From.IsZero() {
-		f.add("id >= ?", domain.IDFloor(p.From))
+		f.Add("id >= ?", domain.IDFloor(p.From))
 	}
 	if !p.To.IsZero() {
-		f.add("id < ?", domain.IDFloor(p.To))
+		f.Add("id < ?", domain.IDFloor(p.To))
 	}
 	if p.Before != 0 && p.Job == 0 {
-		f.add("id < ?", int64(p.Before))
+		f.Add("id < ?", int64(p.Before))
 	}
 	if p.JobQuery == "" {
 		return true, nil
 	}
 	var jobs []int64
-	err = db.Query(ctx, q, func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		jobs = append(jobs, id)
-		return err
-	}, "SELECT id FROM jobs WHERE tenant_id = ? AND LOWER(name) LIKE ? ESCAPE '!' ORDER BY name LIMIT ?",
+	jobs, err = db.SelectColumn[int64](ctx, q, "SELECT id FROM jobs WHERE tenant_id = ? AND LOWER(name) LIKE ? ESCAPE '!' ORDER BY name LIMIT ?",
 		int64(p.Tenant), contains(strings.ToLower(p.JobQuery)), maxJobsByName)
 	if len(jobs) == 0 {
 		return false, err
 	}
-	f.add("job_id IN (" + db.IDList(jobs) + ")")
+	f.Add("job_id IN (" + db.IDList(jobs) + ")")
 	return true, err
-}
-
-func (s *Runs) listStatement(index string, f *filter, order string, limit int) string {
-	return fmt.Sprintf("SELECT %s FROM executions%s WHERE %s ORDER BY %s LIMIT %d",
-		record.ExecutionColumns, s.Dialect.ByIndex(index), strings.Join(f.conditions, " AND "), order, limit)
-}
-
-// phasesOf returns the phases in which runs in these states may be.
-func phasesOf(states []domain.State) []int64 {
-	var out []int64
-	for _, st := range states {
-		switch {
-		case st == domain.Failed, st == domain.TimedOut, st == domain.Cancelled:
-			out = append(out, int64(st), record.PhaseLingering)
-		case st.Terminal():
-			out = append(out, int64(st))
-		case st == domain.Due:
-			out = append(out, record.PhaseAlive, record.PhaseCold)
-		default:
-			out = append(out, record.PhaseAlive)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-func (s *Runs) listByPhase(ctx context.Context, q db.Querier, phases []int64, f *filter, limit int) ([]*record.ExecutionRow, error) {
-	var terms []string
-	var args []any
-	for _, phase := range phases {
-		one := &filter{conditions: slices.Clone(f.conditions)}
-		one.add(fmt.Sprintf("phase = %d", phase))
-		terms = append(terms, s.Dialect.Bounded(s.listStatement("ix_executions_phase", one, "id DESC", limit)))
-		args = append(args, f.args...)
-	}
-	rows, err := s.scanExecutions(ctx, q, strings.Join(terms, " UNION ALL "), args...)
-	slices.SortFunc(rows, func(a, b *record.ExecutionRow) int { return int(b.ID - a.ID) })
-	return rows[:min(len(rows), limit)], err
-}
-
-// listByJob continues after the fire time of the cursor's row, or after the
-// time inside its id when retention has removed the row.
-func (s *Runs) listByJob(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *filter, limit int) ([]*record.ExecutionRow, error) {
-	f.states(p.States)
-	if p.Before != 0 {
-		fireAt, key := db.Millis(domain.IDTime(int64(p.Before))), ""
-		row, err := s.executionByID(ctx, q, p.Tenant, p.Before)
-		if err != nil {
-			return nil, err
-		}
-		if row != nil {
-			fireAt, key = row.FireAt, row.OccurrenceKey
-		}
-		f.add("fire_at <= ? AND (fire_at < ? OR occurrence_key < ?)", fireAt, fireAt, key)
-	}
-	return s.scanExecutions(ctx, q, s.listStatement("uq_executions_occurrence", f, "fire_at DESC, occurrence_key DESC", limit), f.args...)
-}
-
-func (s *Runs) scanExecutions(ctx context.Context, q db.Querier, statement string, args ...any) ([]*record.ExecutionRow, error) {
-	var out []*record.ExecutionRow
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		r := &record.ExecutionRow{}
-		out = append(out, r)
-		return rows.Scan(record.ExecutionTable.Targets(r)...)
-	}, statement, args...)
-	return out, err
 }
 
 // executionViews adds names and what earlier attempts tell, one query per table.
@@ -296,44 +211,32 @@ func (s *Runs) FirstStarts(ctx context.Context, q db.Querier, list []*record.Exe
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	out := make(map[int64]int64, len(ids))
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		var id, at int64
-		err := rows.Scan(&id, &at)
-		out[id] = at
-		return err
-	}, "SELECT execution_id, MIN(started_at) FROM attempts"+s.Dialect.ByPrimary()+" WHERE execution_id IN ("+db.IDList(ids)+") AND tenant_id = ? AND started_at > 0 GROUP BY execution_id",
+	out, err := db.Pairs[int64, int64](ctx, q,
+		"SELECT execution_id, MIN(started_at) FROM attempts"+s.Dialect.ByPrimary()+" WHERE execution_id IN ("+db.IDList(ids)+") AND tenant_id = ? AND started_at > 0 GROUP BY execution_id",
 		list[0].TenantID)
 	return out, err
 }
 
-// ListAttempts puts the current attempt behind the archived ones, unless it
-// was archived too because another one follows.
 func (s *Runs) ListAttempts(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (out []domain.Attempt, err error) {
 	err = s.Look(ctx, "list attempts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		out = nil
-		row, err := s.executionByID(ctx, q, tenant, id)
+		row, err := record.ExecutionByID(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}
 		if row == nil {
 			return db.NotFound("execution", id)
 		}
-		archived := false
 		err = db.Query(ctx, q, func(rows *sql.Rows) error {
 			r := &record.AttemptRow{}
 			if err := rows.Scan(record.AttemptTable.Targets(r)...); err != nil {
 				return err
 			}
-			archived = archived || r.Fence == row.Fence
 			out = append(out, r.Attempt())
 			return nil
 		}, "SELECT "+record.AttemptColumns+" FROM attempts WHERE execution_id = ? AND tenant_id = ? ORDER BY fence", int64(id), int64(tenant))
 		e := row.Execution()
-		onInstance := e.State == domain.Running || e.State == domain.Cancelling
-		if !archived && (onInstance || e.State.Terminal() && !e.GrantedAt.IsZero()) {
-			out = append(out, e.CurrentAttempt())
-		}
+		out = e.Attempts(out)
 		return err
 	})
 	return out, err
@@ -353,7 +256,7 @@ func (s *Runs) CountExecutions(ctx context.Context, tenant domain.TenantID, sinc
 	}
 	var terms []string
 	for _, st := range domain.States {
-		for _, phase := range phasesOf([]domain.State{st}) {
+		for _, phase := range record.PhasesOf([]domain.State{st}) {
 			terms = append(terms, term(phase, st))
 		}
 	}
@@ -377,14 +280,6 @@ func (s *Runs) EndedAmong(ctx context.Context, tenant domain.TenantID, ids []dom
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = s.Look(ctx, "look for ended executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		ended = nil
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var id domain.ExecutionID
-			err := rows.Scan(&id)
-			ended = append(ended, id)
-			return err
-		}, fmt.Sprintf("SELECT id FROM executions%s WHERE id IN (%s) AND tenant_id = %d AND state >= %d", s.Dialect.ByPrimary(), db.IDList(ids), int64(tenant), int64(domain.Succeeded)))
-	})
-	return ended, err
+	return db.LookColumn[domain.ExecutionID](ctx, s.DB, "look for ended executions",
+		fmt.Sprintf("SELECT id FROM executions%s WHERE id IN (%s) AND tenant_id = %d AND state >= %d", s.Dialect.ByPrimary(), db.IDList(ids), int64(tenant), int64(domain.Succeeded)))
 }

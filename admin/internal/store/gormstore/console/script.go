@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -55,11 +56,6 @@ type jobScriptRow struct {
 
 func (jobScriptRow) TableName() string { return "job_scripts" }
 
-const (
-	scriptLive    = 1
-	scriptDeleted = 3
-)
-
 func (r *scriptRow) script() domain.Script {
 	return domain.Script{
 		ID: domain.ScriptID(r.ID), TenantID: domain.TenantID(r.TenantID), Name: r.Name, Language: r.Language, Description: r.Description,
@@ -75,20 +71,14 @@ func (r *scriptRevisionRow) revision() domain.ScriptRevision {
 }
 
 func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) (domain.Script, error) {
-	err := s.Run(ctx, "create script", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	err := s.RunAt(ctx, "create script", func(t *db.Tx, now time.Time) error {
 		row := scriptRow{
-			ID: int64(p.Script.ID), TenantID: int64(p.Script.TenantID), State: scriptLive, Name: p.Script.Name, Language: p.Script.Language,
+			ID: int64(p.Script.ID), TenantID: int64(p.Script.TenantID), State: record.ScriptLive, Name: p.Script.Name, Language: p.Script.Language,
 			Description: p.Script.Description, Revision: 1, CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now),
 			CreatedBy: p.Script.CreatedBy, UpdatedBy: p.Script.CreatedBy,
 		}
-		if err := t.Gorm.Create(&row).Error; db.IsDuplicate(err) {
-			return domain.Errorf(domain.CodeConflict, "there is a script named %q already", p.Script.Name)
-		} else if err != nil {
-			return err
+		if err := t.Gorm.Create(&row).Error; err != nil {
+			return db.NameTaken(err, "script", p.Script.Name)
 		}
 		return insertScriptRevision(t, &row, p.Content, p.Note, p.Sign)
 	})
@@ -112,7 +102,7 @@ func lockScript(t *db.Tx, tenant domain.TenantID, id domain.ScriptID, lock strin
 	r := t.SQL.QueryRowContext(t.Ctx, "SELECT id, tenant_id, state, name, language, description, revision, created_at, created_by, "+t.Dialect.Clock()+
 		" FROM scripts WHERE id = ? AND tenant_id = ?"+lock, int64(id), int64(tenant))
 	err = r.Scan(&row.ID, &row.TenantID, &row.State, &row.Name, &row.Language, &row.Description, &row.Revision, &row.CreatedAt, &row.CreatedBy, &now)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && row.State == scriptDeleted {
+	if errors.Is(err, sql.ErrNoRows) || err == nil && row.State == record.ScriptDeleted {
 		return row, now, db.NotFound("script", id)
 	}
 	if err != nil {
@@ -172,7 +162,7 @@ func (s *Scripts) DeleteScript(ctx context.Context, tenant domain.TenantID, id d
 			return db.UsedBy("script", row.Name, jobs)
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE scripts SET state = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
-			scriptDeleted, now, by, row.ID, row.TenantID)
+			record.ScriptDeleted, now, by, row.ID, row.TenantID)
 		return err
 	})
 }
@@ -204,65 +194,39 @@ func linkScript(t *db.Tx, job *record.JobRow, spec *domain.JobSpec) error {
 	return nil
 }
 
-func scriptJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {
-	err = db.Query(ctx, q, func(rows *sql.Rows) error {
-		j := store.JobRef{Tenant: tenant}
-		err := rows.Scan(&j.ID, &j.Name)
-		out = append(out, j)
-		return err
-	}, fmt.Sprintf("SELECT j.id, j.name FROM job_scripts AS s JOIN jobs AS j ON j.id = s.job_id"+
-		" WHERE s.script_id = %d AND s.tenant_id = %d ORDER BY j.name LIMIT %d", id, tenant, limit))
-	return out, err
+func scriptJobs(ctx context.Context, q db.Querier, tenant domain.TenantID, id domain.ScriptID, limit int) ([]store.JobRef, error) {
+	return jobsWith(ctx, q, "job_scripts", "script_id", tenant, int64(id), limit)
 }
 
 func (s *Scripts) FindScript(ctx context.Context, tenant domain.TenantID, id domain.ScriptID) (domain.Script, error) {
-	return s.findScript(ctx, "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), scriptDeleted)
+	return s.findScript(ctx, "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), record.ScriptDeleted)
 }
 
 func (s *Scripts) FindScriptByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Script, error) {
-	return s.findScript(ctx, "tenant_id = ? AND name = ? AND state <> ?", int64(tenant), name, scriptDeleted)
+	return s.findScript(ctx, "tenant_id = ? AND name = ? AND state <> ?", int64(tenant), name, record.ScriptDeleted)
 }
 
 func (s *Scripts) findScript(ctx context.Context, where string, args ...any) (out domain.Script, err error) {
-	err = s.Look(ctx, "find script", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		var row scriptRow
-		err := g.Where(where, args...).Take(&row).Error
-		out = row.script()
-		return err
-	})
-	return out, err
+	row, err := db.FindOne[scriptRow](ctx, s.DB, "find script", where, args...)
+	return row.script(), err
 }
 
 func (s *Scripts) ListScripts(ctx context.Context, p store.ListScriptsParams) (out []domain.Script, err error) {
-	err = s.Look(ctx, "list scripts", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		var rows []scriptRow
-		err := g.Where("tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, scriptDeleted).
-			Order("name").Limit(record.PageSize(p.Limit)).Find(&rows).Error
-		out = domain.Collect(rows, (*scriptRow).script)
-		return err
-	})
-	return out, err
+	rows, err := db.FindPage[scriptRow](ctx, s.DB, "list scripts", "name", record.PageSize(p.Limit),
+		"tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, record.ScriptDeleted)
+	return domain.Collect(rows, (*scriptRow).script), err
 }
 
 func (s *Scripts) ListScriptRevisions(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []domain.ScriptRevision, err error) {
-	err = s.Look(ctx, "list script revisions", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		var rows []scriptRevisionRow
-		err := g.Omit("content").Where("script_id = ? AND tenant_id = ?", int64(id), int64(tenant)).
-			Order("revision DESC").Limit(record.PageSize(limit)).Find(&rows).Error
-		out = domain.Collect(rows, (*scriptRevisionRow).revision)
-		return err
+	rows, err := db.FindBy[scriptRevisionRow](ctx, s.DB, "list script revisions", func(g *gorm.DB) *gorm.DB {
+		return g.Omit("content").Where("script_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("revision DESC").Limit(record.PageSize(limit))
 	})
-	return out, err
+	return domain.Collect(rows, (*scriptRevisionRow).revision), err
 }
 
 func (s *Scripts) FindScriptRevision(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, revision int64) (out domain.ScriptRevision, err error) {
-	err = s.Look(ctx, "find script revision", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		var row scriptRevisionRow
-		err := g.Where("script_id = ? AND revision = ? AND tenant_id = ?", int64(id), revision, int64(tenant)).Take(&row).Error
-		out = row.revision()
-		return err
-	})
-	return out, err
+	row, err := db.FindOne[scriptRevisionRow](ctx, s.DB, "find script revision", "script_id = ? AND revision = ? AND tenant_id = ?", int64(id), revision, int64(tenant))
+	return row.revision(), err
 }
 
 func (s *Scripts) ListScriptJobs(ctx context.Context, tenant domain.TenantID, id domain.ScriptID, limit int) (out []store.JobRef, err error) {

@@ -3,10 +3,12 @@ package console
 import (
 	"context"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
@@ -16,9 +18,14 @@ type scriptPolicyRow struct {
 	Revision  int64  `gorm:"column:revision;primaryKey;autoIncrement:false"`
 	Languages string `gorm:"column:languages"`
 	HTTP      bool   `gorm:"column:http"`
-	Note      string `gorm:"column:note"`
-	CreatedAt int64  `gorm:"column:created_at;autoCreateTime:false"`
-	CreatedBy string `gorm:"column:created_by"`
+	// CallbackHosts are separated by commas; none: callbacks are off.
+	CallbackHosts     string `gorm:"column:callback_hosts"`
+	CallbackTimeoutMS int64  `gorm:"column:callback_timeout_ms"`
+	CallbacksPerHost  int    `gorm:"column:callbacks_per_host"`
+	CallbackSecret    []byte `gorm:"column:callback_secret"`
+	Note              string `gorm:"column:note"`
+	CreatedAt         int64  `gorm:"column:created_at;autoCreateTime:false"`
+	CreatedBy         string `gorm:"column:created_by"`
 }
 
 func (scriptPolicyRow) TableName() string { return "script_policies" }
@@ -31,7 +38,26 @@ func (r *scriptPolicyRow) policy() domain.ScriptPolicy {
 	if r.Languages != "" {
 		p.Languages = strings.Split(r.Languages, ",")
 	}
+	p.Callbacks = r.callbacks()
 	return p
+}
+
+func (r *scriptPolicyRow) callbacks() *domain.CallbackPolicy {
+	if r.CallbackHosts == "" {
+		return nil
+	}
+	return &domain.CallbackPolicy{
+		Hosts: strings.Split(r.CallbackHosts, ","), MaxTimeout: time.Duration(r.CallbackTimeoutMS) * time.Millisecond, PerHost: r.CallbacksPerHost, Secret: r.CallbackSecret,
+	}
+}
+
+// allowCallbacks puts what may be called into the row; without a secret it keeps
+// the one that is there.
+func (r *scriptPolicyRow) allowCallbacks(p *domain.CallbackPolicy) {
+	r.CallbackHosts, r.CallbackTimeoutMS, r.CallbacksPerHost = strings.Join(p.Hosts, ","), p.MaxTimeout.Milliseconds(), p.PerHost
+	if p.Secret != nil {
+		r.CallbackSecret = p.Secret
+	}
 }
 
 func newestPolicies(g *gorm.DB, tenant domain.TenantID, limit int) (rows []scriptPolicyRow, err error) {
@@ -57,27 +83,65 @@ func (s *Scripts) ListScriptPolicies(ctx context.Context, tenant domain.TenantID
 }
 
 func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (domain.ScriptPolicy, error) {
-	err := s.Run(ctx, "set script policy", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	err := s.RunAt(ctx, "set script policy", func(t *db.Tx, now time.Time) error {
 		rows, err := newestPolicies(t.Gorm, p.TenantID, 1)
 		if err != nil {
 			return err
 		}
-		p.Revision, p.CreatedAt = 1, now
-		if len(rows) > 0 {
-			p.Revision = rows[0].Revision + 1
-		}
-		err = t.Gorm.Create(&scriptPolicyRow{
-			TenantID: int64(p.TenantID), Revision: p.Revision, Languages: strings.Join(p.Languages, ","), HTTP: p.HTTP,
+		row := scriptPolicyRow{
+			TenantID: int64(p.TenantID), Revision: 1, Languages: strings.Join(p.Languages, ","), HTTP: p.HTTP,
 			Note: p.Note, CreatedAt: db.Millis(now), CreatedBy: p.CreatedBy,
-		}).Error
-		if db.IsDuplicate(err) {
+		}
+		if len(rows) > 0 {
+			last := rows[0]
+			row.Revision = last.Revision + 1
+			row.CallbackHosts, row.CallbackTimeoutMS, row.CallbacksPerHost, row.CallbackSecret = last.CallbackHosts, last.CallbackTimeoutMS, last.CallbacksPerHost, last.CallbackSecret
+		}
+		if p.Callbacks != nil {
+			row.allowCallbacks(p.Callbacks)
+		}
+		if err := t.Gorm.Create(&row).Error; db.IsDuplicate(err) {
 			return domain.Errorf(domain.CodeConflict, "somebody else changed the policy at the same moment; look at it again")
+		} else if err != nil {
+			return err
+		}
+		if p = row.policy(); p.Callbacks == nil {
+			return nil
+		}
+		return s.ensureBuiltIn(t, p.TenantID, row.CreatedAt)
+	})
+	return p, err
+}
+
+func (s *Scripts) FindCallbackSecret(ctx context.Context, tenant domain.TenantID) (secret []byte, err error) {
+	err = s.Look(ctx, "find callback secret", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		rows, err := newestPolicies(g, tenant, 1)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 || rows[0].CallbackSecret == nil {
+			return domain.Errorf(domain.CodeNotFound, "callbacks were never allowed for this tenant: there is no secret that signs them")
+		}
+		secret = rows[0].CallbackSecret
+		return nil
+	})
+	return secret, err
+}
+
+func (s *Scripts) ListBuiltIn(ctx context.Context) (out []store.BuiltIn, err error) {
+	err = s.Look(ctx, "list built-in executors", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		var rows []struct {
+			Policy     scriptPolicyRow `gorm:"embedded"`
+			ExecutorID int64           `gorm:"column:executor_id"`
+			Owner      int64           `gorm:"column:owner"`
+		}
+		err := g.Raw("SELECT e.id AS executor_id, e.tenant_id AS owner, p.* FROM executors e LEFT JOIN script_policies p ON p.tenant_id = e.tenant_id" +
+			" AND p.revision = (SELECT MAX(q.revision) FROM script_policies q WHERE q.tenant_id = e.tenant_id) WHERE e.built_in = 1 AND EXISTS (SELECT 1 FROM tenants n WHERE n.id = e.tenant_id AND n.state = 1) ORDER BY e.id").Scan(&rows).Error
+		out = make([]store.BuiltIn, len(rows))
+		for i, r := range rows {
+			out[i] = store.BuiltIn{Tenant: domain.TenantID(r.Owner), Executor: domain.ExecutorID(r.ExecutorID), Callbacks: r.Policy.callbacks()}
 		}
 		return err
 	})
-	return p, err
+	return out, err
 }

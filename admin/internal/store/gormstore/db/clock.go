@@ -16,12 +16,12 @@ const maxStaleness = time.Second
 // that the database counts in, and what clocks drift apart in maxSampleAge.
 const estimateError = 5 * time.Millisecond
 
-// clockEstimate follows the database's clock between the statements that read it.
+// ClockEstimate follows the database's clock between the statements that read it.
 // Each sample is taken when the answer is here, so it can only be behind; the
 // best of the recent ones is used. It is never trusted: every statement that
 // relies on it demands that it is right (Dialect.Fresh). So it follows a leap at
 // once, which scheduler.Clock must not (docs/adr/0067).
-type clockEstimate struct {
+type ClockEstimate struct {
 	base time.Time // local, with monotonic reading; fixed after construction
 
 	mu      sync.Mutex
@@ -41,11 +41,11 @@ type sample struct {
 const maxSampleAge = 5 * time.Second
 
 // NewClockEstimate knows nothing yet.
-func NewClockEstimate() *clockEstimate { return &clockEstimate{base: time.Now()} }
+func NewClockEstimate() *ClockEstimate { return &ClockEstimate{base: time.Now()} }
 
 // Learn takes the database's time, in Unix milliseconds, from an answer that
 // has just arrived.
-func (c *clockEstimate) Learn(ms int64) {
+func (c *ClockEstimate) Learn(ms int64) {
 	since := time.Since(c.base)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *clockEstimate) Learn(ms int64) {
 }
 
 // Forget drops all samples: the clock was set back, or does not tell.
-func (c *clockEstimate) Forget() {
+func (c *ClockEstimate) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.samples = [8]sample{}
@@ -62,7 +62,7 @@ func (c *clockEstimate) Forget() {
 
 // now returns the database's time in Unix milliseconds; ok is false when no
 // sample is young enough.
-func (c *clockEstimate) now() (ms int64, ok bool) {
+func (c *ClockEstimate) now() (ms int64, ok bool) {
 	since := time.Since(c.base)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,6 +27,10 @@ type Options struct {
 	Connector    func(driver.Connector) driver.Connector
 	Rearmed      func()
 	Observe      func(Transaction)
+	NoStatistics bool
+	ReadOnly     bool
+	// AllowMultiWriter: nodes may write through several servers of one cluster.
+	AllowMultiWriter bool
 
 	// migrating: statements may take as long as a migration may.
 	migrating bool
@@ -48,10 +52,12 @@ type DB struct {
 	Lookup       Querier                                                 // reads outside of transactions go through it; s.read, but for tests
 	InSnapshot   func(ctx context.Context, fn func(Querier) error) error // snapshot, but for tests
 	Commit       func(*sql.Tx) error                                     // (*sql.Tx).Commit, but for tests of lost answers
-	Clock        *clockEstimate
+	Clock        *ClockEstimate
 	Rollbacks    *rollbackDetector
+	writers      *writerGate // nil = no cluster of MySQL's kind, or several are allowed
 	OnRearm      func()
 	Observe      func(Transaction)
+	NoStatistics bool // ends of runs are not counted
 
 	idSource atomic.Pointer[func() int64]
 }
@@ -62,7 +68,7 @@ func Open(o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
+	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
 	if o.NewID != nil {
 		s.idSource.Store(&o.NewID)
 	}
@@ -70,10 +76,13 @@ func Open(o Options) (*DB, error) {
 	var dialector func(*sql.DB) gorm.Dialector
 	switch o.Driver {
 	case "mysql":
-		o.MaxOpenConns = OrDefault(o.MaxOpenConns, 16)
+		o.MaxOpenConns = OrDefault(o.MaxOpenConns, mysqlPoolSize)
 		s.Dialect, dialector = MySQLDialect{}, mysqlGorm
 		var pools mysqlPools
-		pools, err = openMySQL(o, s.Rollbacks)
+		if !o.AllowMultiWriter && !o.ReadOnly {
+			s.writers = &writerGate{log: o.Logger}
+		}
+		pools, err = openMySQL(o, s.Rollbacks, s.writers)
 		s.Write, s.Read, s.Transactions, s.Leases = pools.main, pools.main, pools.txs, pools.leases
 	case "sqlite":
 		o.MaxOpenConns = OrDefault(o.MaxOpenConns, 4)
@@ -148,7 +157,10 @@ func (s *DB) Ping(ctx context.Context) error {
 func (s *DB) Close() error {
 	var errs []error
 	for _, p := range s.pools() {
-		errs = append(errs, p.db.Close())
+		// A connection to a server that broke before it was closed is closed all the same.
+		if err := p.db.Close(); s.Dialect.Name() == "sqlite" {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

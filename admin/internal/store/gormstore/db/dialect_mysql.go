@@ -101,11 +101,11 @@ func (d MySQLDialect) Fresh(now int64) string {
 // STRAIGHT_JOIN makes the planner read the JSON first: the other way round it
 // would lock the whole table. What all rows have in common stands outside.
 func (d MySQLDialect) update(ctx context.Context, t *Tx, u *Update) (int64, error) {
-	apart := u.apart()
-	statement := u.jsonStatement(apart)
+	jsonColumns := u.jsonColumns()
+	statement := u.jsonStatement(jsonColumns)
 	var total int64
 	for start := 0; start < u.len(); {
-		doc, end := u.jsonRows(apart, start)
+		doc, end := u.jsonRows(jsonColumns, start)
 		args := make([]any, 0, 1+len(u.Same))
 		args = append(args, doc)
 		for _, a := range u.Same {
@@ -120,9 +120,9 @@ func (d MySQLDialect) update(ctx context.Context, t *Tx, u *Update) (int64, erro
 	return total, nil
 }
 
-// apart returns which columns have to stand in the JSON rows: the first key,
+// jsonColumns returns which columns have to stand in the JSON rows: the first key,
 // the other keys unless all rows have the same, and what varies.
-func (u *Update) apart() []int {
+func (u *Update) jsonColumns() []int {
 	out := []int{0}
 	first := u.row(0)
 	for c := 1; c < u.width(); c++ {
@@ -144,10 +144,10 @@ func (u *Update) column(c int) ColumnType {
 	return u.vary[c-len(u.Keys)]
 }
 
-func (u *Update) jsonStatement(apart []int) string {
+func (u *Update) jsonStatement(jsonColumns []int) string {
 	var b strings.Builder
 	b.WriteString("UPDATE JSON_TABLE(?, '$[*]' COLUMNS (")
-	for i, c := range apart {
+	for i, c := range jsonColumns {
 		if i > 0 {
 			b.WriteString(", ")
 		}
@@ -177,7 +177,7 @@ func (u *Update) jsonStatement(apart []int) string {
 	}
 	b.WriteString(" WHERE TRUE")
 	for i, c := range u.Keys[1:] {
-		if slices.Contains(apart, i+1) {
+		if slices.Contains(jsonColumns, i+1) {
 			fmt.Fprintf(&b, " AND r.%s = j.c%d", c.Name, i+1)
 		} else {
 			fmt.Fprintf(&b, " AND r.%s = %d", c.Name, u.cells[i+1].Num)
@@ -200,16 +200,16 @@ func jsonColumnType(c ColumnType) string {
 
 // jsonRows writes rows from start on as [[…],[…]] until the statement would
 // become too large, and returns where it stopped.
-func (u *Update) jsonRows(apart []int, start int) (doc string, end int) {
+func (u *Update) jsonRows(jsonColumns []int, start int) (doc string, end int) {
 	var b bytes.Buffer
-	b.Grow(u.len()*20*len(apart) + u.bytes*4/3)
+	b.Grow(u.len()*20*len(jsonColumns) + u.bytes*4/3)
 	b.WriteByte('[')
 	for end = start; end < u.len() && (end == start || b.Len() < maxUpdateBytes); end++ {
 		if end > start {
 			b.WriteByte(',')
 		}
 		row := u.row(end)
-		for i, c := range apart {
+		for i, c := range jsonColumns {
 			if i > 0 {
 				b.WriteByte(',')
 			} else {
@@ -263,6 +263,7 @@ func writeJSONString(b *bytes.Buffer, s string) {
 type mysqlConnector struct {
 	driver.Connector
 	rollbacks *rollbackDetector
+	writers   *writerGate
 	pool      mysqlPool
 	// shortLived is called when connections of this pool may not rest for long.
 	shortLived func()
@@ -300,6 +301,10 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 func (c mysqlConnector) setUp(ctx context.Context, conn mysqlConn) (driver.Conn, error) {
 	if _, err := conn.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
 		return nil, fmt.Errorf("set isolation level: %w", err)
+	}
+	conn, err := c.writers.admit(ctx, conn)
+	if err != nil {
+		return nil, err
 	}
 	bounded, err := limitIdle(ctx, conn, c.pool)
 	if err != nil {
@@ -352,6 +357,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
+// mysqlPoolSize is how many connections each of the two large pools has.
+const mysqlPoolSize = 16
+
 // mysqlPools are the pools of one node.
 type mysqlPools struct {
 	main   *sql.DB // reads, and statements that commit by themselves
@@ -359,7 +367,7 @@ type mysqlPools struct {
 	leases *sql.DB // one connection, which must not queue behind anything else
 }
 
-func openMySQL(o Options, rollbacks *rollbackDetector) (p mysqlPools, err error) {
+func openMySQL(o Options, rollbacks *rollbackDetector, writers *writerGate) (p mysqlPools, err error) {
 	cfg, err := mysqlConfig(o.DSN)
 	if err != nil {
 		return p, err
@@ -378,7 +386,7 @@ func openMySQL(o Options, rollbacks *rollbackDetector) (p mysqlPools, err error)
 	if err != nil {
 		return p, fmt.Errorf("prepare MySQL connections: %w", err)
 	}
-	connector := mysqlConnector{Connector: driver, rollbacks: rollbacks}
+	connector := mysqlConnector{Connector: driver, rollbacks: rollbacks, writers: writers}
 	transactions, leases := connector, connector
 	transactions.pool, transactions.shortLived = transactionPool, sync.OnceFunc(func() { p.txs.SetConnMaxIdleTime(restLimit) })
 	leases.pool = leasePool

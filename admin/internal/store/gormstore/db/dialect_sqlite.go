@@ -65,7 +65,19 @@ func (SQLiteDialect) Connect(*Tx, string) error { return nil }
 func (SQLiteDialect) Connected(string) string { return "1" }
 
 func (SQLiteDialect) DeleteBounded(table, where string) string {
-	return "DELETE FROM " + table + " WHERE rowid IN (SELECT rowid FROM " + table + " WHERE " + where + " LIMIT ?)"
+	key := "rowid"
+	if primary := withoutRowid[table]; primary != "" {
+		key = primary
+	}
+	return "DELETE FROM " + table + " WHERE (" + key + ") IN (SELECT " + key + " FROM " + table + " WHERE " + where + " LIMIT ?)"
+}
+
+// withoutRowid are the primary keys of tables that have no rowid.
+var withoutRowid = map[string]string{
+	"job_events": "job_id, number", "refused_declarations": "tenant_id, executor_id, name",
+	"retention_rules": "tenant_id, job_id",
+	"timer_labels":    "tenant_id, job_id, label, timer_id", "timer_counts": "tenant_id, job_id, slot", "statistics": "tenant_id, kind, subject_id, at, step, state",
+	"alert_receivers": "incident_id, receiver_key", "limit_holders": "subject_id, kind, execution_id", "limit_waiters": "subject_id, kind, precedence, execution_id",
 }
 
 // The clock is read inside of the only write transaction.
@@ -144,11 +156,26 @@ func SQLiteDSN(path string, reader bool, busy time.Duration) string {
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
 }
 
+// sqliteReadDSN opens a file that must be there, and changes neither it nor how
+// its journal is kept.
+func sqliteReadDSN(path string, busy time.Duration) string {
+	q := url.Values{"mode": {"rw"}}
+	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()))
+	q.Add("_pragma", "query_only(1)")
+	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
+}
+
 // openSQLite makes a writer with one connection, which queues the
 // transactions of this process, and a pool of readers beside it.
 func openSQLite(o Options) (write, read *sql.DB, err error) {
 	if o.DSN == "" {
 		return nil, nil, domain.Errorf(domain.CodeInvalid, "the SQLite database needs a path")
+	}
+	if o.ReadOnly {
+		if read, err = sql.Open("sqlite", sqliteReadDSN(o.DSN, o.busy)); err != nil {
+			return nil, nil, fmt.Errorf("open SQLite database: %w", err)
+		}
+		return read, read, nil
 	}
 	// SQLite would make it for all to read, and its WAL goes by the file's mode;
 	// in it are hashes of passwords, inputs and logs.

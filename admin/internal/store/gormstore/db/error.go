@@ -22,6 +22,8 @@ import (
 // Error numbers of MySQL and MariaDB.
 const (
 	MySQLDuplicateEntry = 1062
+	myDiskFull          = 1021
+	myTableFull         = 1114
 	myUnknownCommand    = 1047 // Galera: this node is not ready for queries
 	myServerShutdown    = 1053
 	myUnknownVariable   = 1193
@@ -35,7 +37,17 @@ const (
 	myConnectionKilled  = 1927 // MariaDB
 	myStatementTimedOut = 1969 // MariaDB
 	mySilentTooLong     = 4031 // MySQL: wait_timeout has ended the connection
+	myErrorDuringCommit = 1180 // Galera: the group was lost
+	myOffline           = 3032 // group replication: the server has left it
+	myHookFailed        = 3100 // group replication: the group was lost
+	myRolledBack        = 3101 // group replication: the group refused it, or was lost
+	myNotConsistent     = 3796 // group replication, and the three that follow: the server does not have what the group has
 )
+
+// unclear are answers to a COMMIT after which a cluster may have it or not. 1213,
+// which no server by itself gives to a COMMIT, is mostly a refusal of the group's, and
+// can also be what is said of a connection to it that broke.
+var unclear = map[uint16]bool{myDeadlock: true, myUnknownCommand: true, myErrorDuringCommit: true, myHookFailed: true, myRolledBack: true}
 
 // Translate turns what a database says into an error with a domain code, once,
 // at the store's wall. step is two to four words.
@@ -53,6 +65,8 @@ func Translate(step string, err error) error {
 		return domain.Errorf(domain.CodeConflict, "%s: exists already: %w", step, err)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", step, err)
+	case isFull(err):
+		return domain.Errorf(domain.CodeUnavailable, "%s: %w: %w", step, domain.ErrDiskFull, err)
 	case isUnavailable(err), errors.Is(err, context.DeadlineExceeded):
 		return domain.Errorf(domain.CodeUnavailable, "%s: the database does not answer: %w", step, err)
 	default:
@@ -80,6 +94,18 @@ func NotFound(what string, id fmt.Stringer) error {
 	return domain.Errorf(domain.CodeNotFound, "there is no %s %s", spoken(what), id)
 }
 
+// NameTaken says of a violated unique key which name it holds; other errors stay.
+func NameTaken(err error, what, name string) error {
+	if !IsDuplicate(err) {
+		return err
+	}
+	article := "a"
+	if strings.ContainsAny(what[:1], "aeiou") {
+		article = "an"
+	}
+	return domain.Errorf(domain.CodeConflict, "there is %s %s named %q already", article, what, name)
+}
+
 // IsDuplicate reports a violated primary or unique key.
 func IsDuplicate(err error) bool {
 	var my *mysql.MySQLError
@@ -99,11 +125,11 @@ func IsTransient(err error) bool {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) {
 		switch my.Number {
-		case myDeadlock, myLockWaitTimeout, myUnknownCommand, myServerShutdown, myConnectionKilled, mySilentTooLong,
-			myReadOnlyOption, myReadOnlyTx, myReadOnlyMode:
+		case myLockWaitTimeout, myServerShutdown, myConnectionKilled, mySilentTooLong,
+			myReadOnlyOption, myReadOnlyTx, myReadOnlyMode, myOffline:
 			return true
 		}
-		return false
+		return unclear[my.Number] || my.Number >= myNotConsistent && my.Number <= myNotConsistent+3
 	}
 	return isBusy(err) || isBroken(err)
 }

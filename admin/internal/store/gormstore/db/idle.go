@@ -38,7 +38,11 @@ func limitIdle(ctx context.Context, conn mysqlConn, pool mysqlPool) (mysqlConn, 
 		return conn, nil
 	case !errors.As(err, &my) || my.Number != myUnknownVariable:
 		return nil, fmt.Errorf("limit idle transactions: %w", err)
-	case pool == mainPool:
+	}
+	if err := readAfterFailover(ctx, conn); err != nil {
+		return nil, err
+	}
+	if pool == mainPool {
 		return &explicitConn{mysqlConn: conn}, nil
 	}
 	if _, err := conn.ExecContext(ctx, limitSilence, nil); err != nil {

@@ -36,7 +36,7 @@ func Probe(ctx context.Context, o Options) (err error) {
 	defer cancel()
 	tx, err := s.Write.BeginTx(ctx, nil) // on SQLite it takes the file's write lock
 	if err != nil {
-		return refusal(err)
+		return Refusal(err)
 	}
 	return tx.Rollback()
 }
@@ -49,7 +49,8 @@ var refusals = map[uint16]string{
 	1130: "the database server lets no client in from this host",
 }
 
-func refusal(err error) error {
+// Refusal says in words what a server answers that no waiting changes.
+func Refusal(err error) error {
 	var my *mysql.MySQLError
 	if errors.As(err, &my) && refusals[my.Number] != "" {
 		return fmt.Errorf("%s: %w", refusals[my.Number], err)
@@ -78,6 +79,8 @@ func Unreachable(err error) string {
 		return "it is read-only or not ready for queries"
 	case errors.As(err, &name):
 		return "the name of its host is not found"
+	case errors.Is(err, errOtherWriter):
+		return "it is a server of a cluster that the other nodes do not write through"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "its host refuses connections"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
@@ -93,5 +96,7 @@ func Unreachable(err error) string {
 
 func isFull(err error) bool {
 	var lite *sqlite.Error
-	return errors.As(err, &lite) && lite.Code()&0xff == sqlitelib.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
+	var my *mysql.MySQLError
+	return errors.As(err, &lite) && lite.Code()&0xff == sqlitelib.SQLITE_FULL ||
+		errors.As(err, &my) && (my.Number == myDiskFull || my.Number == myTableFull) || errors.Is(err, syscall.ENOSPC)
 }

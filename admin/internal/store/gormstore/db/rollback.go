@@ -16,7 +16,7 @@ import (
 // Cluster values of the history.
 const (
 	HistoryEpoch = "history_epoch" // a number; missing = 0
-	HistoryDoubt = "history_doubt" // domain.History of who found a rollback; missing = nobody
+	HistoryDoubt = "history_doubt" // domain.Doubt of who found a rollback or put a backup back; missing = nobody
 )
 
 const (
@@ -24,8 +24,9 @@ const (
 	// reconnect. Commits that ran side by side may have been lost in any order.
 	maxCommits = 64
 	// commitAge bounds how old a commit is that is looked for, and how old its
-	// execution was then: retention deletes no run that is younger than a day.
-	commitAge = 11 * time.Hour
+	// execution was then: nothing is deleted until RetentionGrace after its end, and the
+	// last third of that is for clocks that differ.
+	commitAge = domain.RetentionGrace / 3
 )
 
 // rollbackDetector is what this process knows of the database's history. Only what is durable
@@ -106,7 +107,7 @@ func (p *rollbackDetector) marksAndCommits() historyMarks {
 }
 
 // Judge compares what the database says with what was known.
-func (p *rollbackDetector) Judge(b historyMarks, found, doubted domain.History, lost int) {
+func (p *rollbackDetector) Judge(b historyMarks, found domain.History, doubted domain.Doubt, lost int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held != nil {
@@ -116,18 +117,21 @@ func (p *rollbackDetector) Judge(b historyMarks, found, doubted domain.History, 
 		}
 		return
 	}
+	if found.Epoch < p.known.Epoch && b.Known.Epoch < p.known.Epoch {
+		return // an operator accepted while this look was on its way: later ones decide
+	}
 	if found.Epoch > b.Known.Epoch {
 		lost = 0 // accepted, and this node has not noticed that anything was lost
 	}
-	told := doubted != domain.History{} && doubted.Epoch >= found.Epoch
+	told := doubted != domain.Doubt{} && doubted.Epoch >= found.Epoch
 	if lost == 0 && !told && !found.Before(b.Known) {
 		return
 	}
 	seen := b.Known
-	if seen.Before(doubted) {
-		seen = doubted
+	if seen.Before(doubted.History) {
+		seen = doubted.History
 	}
-	p.held = &domain.Rollback{Seen: seen, Found: found, Lost: lost, Told: told && lost == 0 && !found.Before(b.Known), At: time.Now()}
+	p.held = &domain.Rollback{Seen: seen, Found: found, Lost: lost, Told: told && lost == 0 && !found.Before(b.Known), Backup: doubted.Backup, At: time.Now()}
 }
 
 func (p *rollbackDetector) RolledBack() (r domain.Rollback, held bool) {
@@ -149,20 +153,17 @@ func (p *rollbackDetector) refuse() error {
 
 // HistoryColumns are the epoch, the doubt and the mark.
 func HistoryColumns() string {
-	value := func(name, otherwise string) string {
-		return "COALESCE((SELECT value FROM cluster_values WHERE name = '" + name + "'), '" + otherwise + "')"
-	}
-	return value(HistoryEpoch, "0") + ", " + value(HistoryDoubt, "") +
+	return clusterValue(HistoryEpoch, "0") + ", " + clusterValue(HistoryDoubt, "") +
 		", COALESCE((SELECT SUM(beats) FROM node_states), 0) + COALESCE((SELECT SUM(term) FROM partition_leases), 0)"
 }
 
 // HistoryOf reads what HistoryColumns select.
-func HistoryOf(epoch, doubt string, mark int64) (found, doubted domain.History, err error) {
+func HistoryOf(epoch, doubt string, mark int64) (found domain.History, doubted domain.Doubt, err error) {
 	found.Mark = mark
 	if found.Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
 		return found, doubted, fmt.Errorf("read the history's epoch: %w", err)
 	}
-	return found, domain.ParseHistory(doubt), nil
+	return found, domain.ParseDoubt(doubt), nil
 }
 
 // movedTo is a condition for executions that have moved at least as far as
@@ -190,7 +191,8 @@ func distinct(list []knownCommit) []knownCommit {
 	return out
 }
 
-// Guard begins every transaction that could start something. On MySQL the
+// Guard begins every transaction that could start something: not where commits were
+// lost, and not through a server that may not be the writer. On MySQL the
 // connection was looked at when it was made; a file has no connections that end.
 func (t *Tx) Guard() error {
 	if b := t.DB.Rollbacks.Marks(); t.Dialect.Name() == "sqlite" && b.Known != (domain.History{}) {
@@ -200,7 +202,10 @@ func (t *Tx) Guard() error {
 		}
 		t.DB.Rollbacks.Judge(b, found, doubted, 0)
 	}
-	return t.DB.Rollbacks.refuse()
+	if err := t.DB.Rollbacks.refuse(); err != nil {
+		return err
+	}
+	return t.guardWriter()
 }
 
 // meet compares a new connection's database with what was known, before
@@ -272,7 +277,7 @@ func (s *DB) KnownHistory() domain.History { return s.Rollbacks.Marks().Known }
 func (s *DB) RolledBack() (domain.Rollback, bool) { return s.Rollbacks.RolledBack() }
 
 // History reads what proves, inside the transaction, which commits the database has.
-func (t *Tx) History() (found, doubted domain.History, err error) {
+func (t *Tx) History() (found domain.History, doubted domain.Doubt, err error) {
 	var epoch, doubt string
 	var mark int64
 	if err = t.SQL.QueryRowContext(t.Ctx, "SELECT "+HistoryColumns()).Scan(&epoch, &doubt, &mark); err != nil {

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -36,6 +35,16 @@ func (t *Tx) Locking() []clause.Expression {
 // SkipLocked is gorm's FOR UPDATE SKIP LOCKED.
 func (t *Tx) SkipLocked() []clause.Expression {
 	return []clause.Expression{clause.Locking{Strength: "UPDATE", Options: "SKIP LOCKED"}}
+}
+
+// RenewTx is LeaseTx for what prolongs leases, that of the database's writer first.
+func (s *DB) RenewTx(ctx context.Context, step string, fn func(*Tx) error) error {
+	ctx, cancel := WithDeadline(ctx)
+	defer cancel()
+	if err := s.renewWriter(ctx); err != nil {
+		return Translate(step, err)
+	}
+	return s.LeaseTx(ctx, step, fn)
 }
 
 // LeaseTx runs fn once on the connection of the leases.
@@ -73,6 +82,7 @@ type Tx struct {
 	Conn    Statements // SQL, but for tests
 	SQL     *sql.Tx
 	Gorm    *gorm.DB // gorm on SQL
+	writer  string   // the server of a cluster that was the writer before it began
 	// Rearmed: the next fire time of a fixed delay was set.
 	Rearmed bool
 }
@@ -102,6 +112,26 @@ func (s *DB) Run(ctx context.Context, step string, fn func(*Tx) error) error {
 // RunRepeatable is run for transactions whose repetition changes nothing more.
 func (s *DB) RunRepeatable(ctx context.Context, step string, fn func(*Tx) error) error {
 	return s.RunChecked(ctx, step, func(context.Context) (bool, error) { return false, nil }, fn)
+}
+
+// RunAt is Run for what has to know the database's time at its begin.
+func (s *DB) RunAt(ctx context.Context, step string, fn func(t *Tx, now time.Time) error) error {
+	return s.Run(ctx, step, timed(fn))
+}
+
+// RunRepeatableAt is RunAt for transactions whose repetition changes nothing more.
+func (s *DB) RunRepeatableAt(ctx context.Context, step string, fn func(t *Tx, now time.Time) error) error {
+	return s.RunRepeatable(ctx, step, timed(fn))
+}
+
+func timed(fn func(*Tx, time.Time) error) func(*Tx) error {
+	return func(t *Tx) error {
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		return fn(t, now)
+	}
 }
 
 // RunChecked is run with an answer to a commit of unknown outcome: landed
@@ -227,6 +257,7 @@ func (s *DB) transact(ctx context.Context, step string, fn func(*Tx) error) (rea
 		}
 		defer s.turn.Release(1)
 	}
+	writer := s.writers.current()
 	g := s.Gorm.WithContext(ctx).Begin()
 	if g.Error != nil {
 		return false, fmt.Errorf("begin: %w", g.Error)
@@ -241,10 +272,12 @@ func (s *DB) transact(ctx context.Context, step string, fn func(*Tx) error) (rea
 			_ = tx.Rollback() // the error of fn tells more
 		}
 	}()
-	t := &Tx{Ctx: ctx, DB: s, Dialect: s.Dialect, Conn: tx, SQL: tx, Gorm: g}
+	t := &Tx{Ctx: ctx, DB: s, Dialect: s.Dialect, Conn: tx, SQL: tx, Gorm: g, writer: writer}
 	if err := fn(t); err != nil {
-		if errors.Is(err, sql.ErrTxDone) { // ctx ended it, and not every statement knows ctx
-			err = cmp.Or(ctx.Err(), err)
+		// The end of ctx has ended it, and a statement that does not know ctx says so in
+		// words of its own: that the transaction is done, or its rows are closed.
+		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) && domain.CodeOf(err) == domain.CodeInternal {
+			err = fmt.Errorf("%w: %w", ended, err)
 		}
 		return false, err
 	}
@@ -264,10 +297,14 @@ func hit(step, when string) {
 	}
 }
 
-// commitError tells a commit that was refused from one whose answer is missing.
+// commitError tells a commit that was refused from one whose outcome is unknown:
+// its answer is missing, or it is that of a cluster whose server cannot say. What the
+// others have heard of it before this one left them may be there.
 func commitError(err error) error {
 	var my *mysql.MySQLError
-	if errors.As(err, &my) || errors.Is(err, sql.ErrTxDone) || isBusy(err) || !isBroken(err) && !errors.Is(err, context.DeadlineExceeded) {
+	isMySQL := errors.As(err, &my)
+	if isMySQL && !unclear[my.Number] || errors.Is(err, sql.ErrTxDone) || isBusy(err) ||
+		!isMySQL && !isBroken(err) && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return fmt.Errorf("%w: %w", errCommitUnknown, err)

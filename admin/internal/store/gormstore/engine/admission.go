@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 
@@ -73,7 +72,7 @@ func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocke
 					return err
 				}
 			}
-			if err := LoadPlaces(t, l, min(l.Room(), run.AdmitBatch)); err != nil {
+			if err := LoadPlaces(t, l, min(l.Free(), run.AdmitBatch)); err != nil {
 				return fmt.Errorf("load queue: %w", err)
 			}
 			for _, p := range l.Queue {
@@ -125,13 +124,7 @@ func dropDeleted(t *db.Tx, l *run.Limit, absent []domain.ExecutionID) error {
 	if len(absent) == 0 {
 		return nil
 	}
-	there := map[domain.ExecutionID]bool{}
-	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var id domain.ExecutionID
-		err := rows.Scan(&id)
-		there[id] = true
-		return err
-	}, "SELECT id FROM executions WHERE id IN ("+db.IDList(absent)+")")
+	there, err := db.Set[domain.ExecutionID](t.Ctx, t.Conn, "SELECT id FROM executions WHERE id IN ("+db.IDList(absent)+")")
 	for _, id := range absent {
 		if !there[id] && err == nil {
 			l.Dequeue(id)

@@ -18,16 +18,13 @@ func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) err
 	if len(events) == 0 {
 		return nil
 	}
-	return s.RunRepeatable(ctx, "record alerts", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	return s.RunRepeatableAt(ctx, "record alerts", func(t *db.Tx, now time.Time) (err error) {
 		rows := make([]record.AlertEventRow, len(events))
 		for i, e := range events {
 			rows[i] = record.AlertEventRow{
 				ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
 				ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: record.Clip(e.Detail, record.MessageSize), CreatedAt: db.Millis(e.CreatedAt),
+				Reason: string(e.Reason), ExecutorID: int64(e.Executor), Missed: int64(e.Missed),
 			}
 			if rows[i].CreatedAt == 0 {
 				rows[i].CreatedAt = db.Millis(now)
@@ -45,7 +42,7 @@ func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) err
 // Missed runs of a job are told together. While its runs are missed the job has
 // one event that is open: it counts them, under a key of its own, until its
 // time has come. Then the event takes a key that nothing is added to, and the
-// next one is opened, which is told an hour later, or goes if it counts nothing.
+// next one is opened, which is told MissedRepeat later, or goes if it counts nothing.
 
 // missedRuns are those of one transaction.
 type missedRuns map[domain.JobID]*missedOfJob

@@ -29,6 +29,8 @@ type Batch struct {
 	fromCache bool // some rows are of the cache, not locked
 	// invalidated: it is known which cached rows were stale, and they are dropped.
 	invalidated bool
+	// unread is why it is not known whom to tell: the transaction cannot be saved.
+	unread error
 
 	known map[domain.ExecutionID]cachedRun
 	specs map[record.RevisionKey]record.CachedSpec
@@ -212,6 +214,9 @@ func (b *Batch) leaveStuck() {
 
 // Save writes everything that changed.
 func (b *Batch) Save() error {
+	if b.unread != nil {
+		return b.unread
+	}
 	changes := make([]db.Change[record.ExecutionRow], 0, len(b.Moves))
 	var refused []domain.ExecutionID
 	for id, m := range b.Moves {
@@ -245,6 +250,9 @@ func (b *Batch) Save() error {
 	}
 	if err := b.saveExecutions(changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)
+	}
+	if err := record.InsertEndsBy(b.Tx, changes); err != nil {
+		return err
 	}
 	return b.saveRest()
 }
@@ -291,7 +299,7 @@ func (b *Batch) insertAlerts() error {
 		e := &b.Alerts[i]
 		rows = append(rows, record.AlertEventRow{
 			ID: id, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-			ExecutionID: int64(e.ExecutionID), CreatedAt: db.Millis(e.CreatedAt), DedupeKey: e.DedupeKey,
+			ExecutionID: int64(e.ExecutionID), CreatedAt: db.Millis(e.CreatedAt), DedupeKey: e.DedupeKey, Reason: string(e.Reason), Missed: int64(e.Missed),
 		})
 	}
 	return record.InsertAlerts(b.Tx, rows)

@@ -51,7 +51,7 @@ func (s *core) MakeBatch(t *db.Tx, size int, o LoadOptions) *Batch {
 	b := &Batch{
 		Batch: run.Batch{
 			Moves: make(map[domain.ExecutionID]*run.Move, size), Slots: map[domain.JobID]*run.Slot{}, Parents: map[domain.ExecutionID]bool{},
-			AllParents: o.skipLocked, Partial: o.skipLocked, Misfire: s.misfire,
+			AllParents: o.skipLocked, Partial: o.skipLocked, Misfire: s.misfire, FenceFloor: s.KnownHistory().FenceFloor(),
 		},
 		s: s, Tx: t, rows: make(map[domain.ExecutionID]*stored, size), covers: map[domain.JobID]bool{}, bad: map[domain.ExecutionID]error{},
 		known: make(map[domain.ExecutionID]cachedRun, size), specs: make(map[record.RevisionKey]record.CachedSpec, size),
@@ -75,6 +75,11 @@ func (b *Batch) loadAll(ids []domain.ExecutionID, o LoadOptions) (err error) {
 		o.readSlots = o.readSlots || len(limited) > 0 // who waits for room waits for the slot too
 	} else if len(o.lingering) > 0 {
 		if limited, err = b.findLimits(o.lingering); err != nil {
+			return err
+		}
+	}
+	if o.Slots && (o.Offers || o.spreads) && !o.readSlots {
+		if o.readSlots, err = b.stopping(); err != nil { // who waits for its end waits for the slot too
 			return err
 		}
 	}
@@ -360,14 +365,16 @@ func (b *Batch) coverable() (ids []domain.ExecutionID, err error) {
 		if s.Holders == 0 {
 			continue
 		}
-		err := db.Query(b.Tx.Ctx, b.Tx.Conn, func(rows *sql.Rows) error {
+		living, err := record.LivingOf(b.Tx.Ctx, b.Tx.Conn, s.Tenant, job)
+		if err != nil {
+			return nil, err
+		}
+		err = db.Query(b.Tx.Ctx, b.Tx.Conn, func(rows *sql.Rows) error {
 			var id domain.ExecutionID
 			err := rows.Scan(&id)
 			ids = append(ids, id)
 			return err
-		}, "SELECT id FROM executions"+b.Tx.Dialect.ByIndex("ix_executions_wake")+
-			" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ? AND holds_slot = 1",
-			domain.PartitionOf(job), int64(job), int64(s.Tenant))
+		}, "SELECT id FROM executions"+b.Tx.Dialect.ByIndex("ix_executions_wake")+" WHERE "+living+" AND holds_slot = 1")
 		if err != nil {
 			return nil, fmt.Errorf("find runs to cover: %w", err)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -34,7 +35,7 @@ func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Ti
 		return err
 	}
 	if len(known) == 0 {
-		if err := makeRoom(t, k, now, coming); err != nil {
+		if err := evictBuilds(t, k, now, coming); err != nil {
 			return err
 		}
 	}
@@ -98,4 +99,71 @@ func MergeHandlers(t *db.Tx, tenant, executor int64, handlers []domain.Handler, 
 		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "name"}},
 		DoUpdates: clause.AssignmentColumns(update),
 	}).Create(&rows).Error
+}
+
+const (
+	// keptBuilds is how many builds of an executor are remembered at least.
+	keptBuilds = 30
+	// keptFor is for how long one is remembered after it was last seen, while
+	// there are no more than store.MaxBuilds.
+	keptFor = 24 * time.Hour
+)
+
+// evictBuilds removes builds that are not in force and that nobody uses: those
+// beyond keptBuilds that were not seen for keptFor, and then those that were seen
+// longest ago, until one more fits into store.MaxBuilds. coming are used in a
+// moment. CodeQuotaExceeded: all that are left are in use. Nodes that register at
+// the same time may each add one beyond the limit.
+func evictBuilds(t *db.Tx, k buildKey, now time.Time, coming []string) error {
+	var rows []record.BuildRow
+	err := t.Gorm.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).
+		Order("first_seen_at DESC").Limit(record.MaxPage).Find(&rows).Error
+	if err != nil || len(rows) <= keptBuilds {
+		return err
+	}
+	var gone []string
+	var rest []record.BuildRow
+	for i, r := range rows {
+		switch {
+		case r.Applied || slices.Contains(coming, r.Digest):
+		case i >= keptBuilds && r.LastSeenAt < db.Millis(now.Add(-keptFor)):
+			gone = append(gone, r.Digest)
+		default:
+			rest = append(rest, r)
+		}
+	}
+	if over := len(rows) - len(gone) + 1 - store.MaxBuilds; over > 0 {
+		unused, err := unusedBuilds(t, k, now, rest)
+		if err != nil {
+			return err
+		}
+		if len(unused) < over {
+			return domain.Errorf(domain.CodeQuotaExceeded,
+				"instances of %d different builds of this executor run, which is the maximum: instances of one build register the same handlers and jobs; stop some of the others", store.MaxBuilds)
+		}
+		gone = append(gone, unused[:over]...)
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return t.Gorm.Where("tenant_id = ? AND executor_id = ? AND digest IN ?", k.tenant, k.executor, gone).Delete(&record.BuildRow{}).Error
+}
+
+// unusedBuilds are those of the list that no instance has, nor one had less than
+// domain.BuildGrace ago; those that were seen longest ago come first.
+func unusedBuilds(t *db.Tx, k buildKey, now time.Time, list []record.BuildRow) ([]string, error) {
+	used, err := db.Set[string](t.Ctx, t.Conn,
+		"SELECT DISTINCT build FROM instances WHERE tenant_id = ? AND executor_id = ? AND (gone_at = 0 OR gone_at > ?)",
+		k.tenant, k.executor, db.Millis(now.Add(-domain.BuildGrace)))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list, func(a, b record.BuildRow) int { return cmp.Compare(a.LastSeenAt, b.LastSeenAt) })
+	var out []string
+	for _, r := range list {
+		if !used[r.Digest] {
+			out = append(out, r.Digest)
+		}
+	}
+	return out, nil
 }

@@ -84,13 +84,18 @@ func (s *Triggers) findDue(ctx context.Context, p store.ClaimDueTriggersParams) 
 		if len(p.Except) > 0 {
 			but = " AND tenant_id NOT IN (" + db.IDList(p.Except) + ")"
 		}
+		if len(p.ExceptExecutors) > 0 {
+			but += " AND executor_id NOT IN (" + db.IDList(slices.Clone(p.ExceptExecutors)) + ")"
+		}
 		terms := []string{"SELECT 0 AS job_id, " + s.Dialect.ClockNow() + " AS next_fire_at"}
 		for _, held := range p.Partitions {
 			terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
 				"SELECT job_id, next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at <= %s%s ORDER BY next_fire_at LIMIT %d",
 				s.Dialect.ByIndex("ix_triggers_due"), held.Partition, until, but, p.Limit)))
 		}
-		now, due, err = oldest[domain.JobID](ctx, q, terms, dueBatches*p.Limit)
+		var found []dueAt[domain.JobID]
+		now, found, err = searchDue[domain.JobID](ctx, q, terms)
+		due = oldest(found, dueBatches*p.Limit)
 		return err
 	})
 	return now, due, err
@@ -149,7 +154,7 @@ func (s *Triggers) claim(ctx context.Context, p store.ClaimDueTriggersParams, du
 		if err != nil {
 			return err
 		}
-		return VerifyTerms(t, termsOf(triggers, p.Partitions))
+		return VerifyTerms(t, termsOf(triggers, func(r *record.TriggerRow) int64 { return r.Part }, p.Partitions))
 	})
 	if err != nil || found == 0 {
 		return err
@@ -166,11 +171,11 @@ func (s *Triggers) claim(ctx context.Context, p store.ClaimDueTriggersParams, du
 	return nil
 }
 
-// termsOf are the terms under which these triggers are claimed.
-func termsOf(triggers []*record.TriggerRow, held []domain.PartitionTerm) []domain.PartitionTerm {
+// termsOf are the terms under which these rows are claimed.
+func termsOf[R any](rows []*R, part func(*R) int64, held []domain.PartitionTerm) []domain.PartitionTerm {
 	used := map[int]bool{}
-	for _, r := range triggers {
-		used[int(r.Part)] = true
+	for _, r := range rows {
+		used[int(part(r))] = true
 	}
 	out := make([]domain.PartitionTerm, 0, len(used))
 	for _, h := range held {
@@ -272,8 +277,11 @@ func (s *core) planTriggers(t *db.Tx, now time.Time, triggers []*record.TriggerR
 // (INSERT IGNORE would hide every other fault too.)
 func InsertNew(t *db.Tx, rows []*record.ExecutionRow) ([]*record.ExecutionRow, error) {
 	for range 3 {
-		err := savepoint(t, func() error { return record.ExecutionTable.Insert(t, rows) })
-		if err == nil || !db.IsDuplicate(err) {
+		err := Savepoint(t, func() error { return record.ExecutionTable.Insert(t, rows) })
+		if err == nil {
+			return rows, record.InsertEndsOf(t, rows, false)
+		}
+		if !db.IsDuplicate(err) {
 			return rows, err
 		}
 		taken, lookErr := existing(t, rows)
@@ -316,8 +324,8 @@ func existing(t *db.Tx, rows []*record.ExecutionRow) (map[record.Occurrence]bool
 	return out, nil
 }
 
-// savepoint undoes what fn wrote when it fails, and keeps the transaction.
-func savepoint(t *db.Tx, fn func() error) error {
+// Savepoint undoes what fn wrote when it fails, and keeps the transaction.
+func Savepoint(t *db.Tx, fn func() error) error {
 	if _, err := t.Exec(t.Ctx, "SAVEPOINT part"); err != nil {
 		return err
 	}
@@ -336,9 +344,9 @@ func savepoint(t *db.Tx, fn func() error) error {
 }
 
 // anyExists answers for a claim whose commit was lost.
-func (s *Triggers) anyExists(ctx context.Context, rows []*record.ExecutionRow) (bool, error) {
+func (s *core) anyExists(ctx context.Context, rows []*record.ExecutionRow) (bool, error) {
 	if len(rows) == 0 {
-		return false, nil // only triggers moved; the repetition sees that
+		return false, nil // nothing was planned; the repetition sees what moved
 	}
 	found := false
 	err := db.Query(ctx, s.Read, func(q *sql.Rows) error {

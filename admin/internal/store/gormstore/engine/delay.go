@@ -285,16 +285,8 @@ func AwaitedRuns(ctx context.Context, q db.Querier, specs map[record.RevisionKey
 			waiting = append(waiting, id)
 		}
 	}
-	out := map[int64]domain.ExecutionID{}
 	if len(waiting) == 0 {
-		return out, nil
+		return nil, nil
 	}
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		var job int64
-		var run domain.ExecutionID
-		err := rows.Scan(&job, &run)
-		out[job] = run
-		return err
-	}, "SELECT job_id, execution_id FROM trigger_waits WHERE job_id IN ("+db.IDList(waiting)+")")
-	return out, err
+	return db.Pairs[int64, domain.ExecutionID](ctx, q, "SELECT job_id, execution_id FROM trigger_waits WHERE job_id IN ("+db.IDList(waiting)+")")
 }

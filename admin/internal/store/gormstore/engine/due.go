@@ -14,16 +14,17 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// foundDue is what one search for due triggers found beyond the claim it was
-// made for: with thousands due at once, searching again for each claim would
-// read all of them each time. The claim judges every trigger again under its
-// lock, so what became of them meanwhile does no harm.
-type foundDue struct {
+// foundDue is what one search for due triggers, or timers, found beyond the claim
+// it was made for: with thousands due at once, searching again for each claim would
+// read all of them each time. The claim judges each one again under its lock, so
+// what became of them meanwhile does no harm.
+type foundDue[T ~int64] struct {
 	mu    sync.Mutex
 	key   dueKey                 // guarded by mu
 	parts []domain.PartitionTerm // guarded by mu
 	but   []domain.TenantID      // guarded by mu: whose triggers were left out
-	ids   []domain.JobID         // guarded by mu: oldest first
+	butOf []domain.ExecutorID    // guarded by mu: likewise
+	ids   []T                    // guarded by mu: oldest first
 	full  bool                   // guarded by mu: the search was bounded, there may be more
 }
 
@@ -42,10 +43,11 @@ const dueBatches = 16
 
 // take returns up to limit ids of an earlier search, how many it has left, and
 // whether there may be more.
-func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, left int, more bool) {
+func (f *foundDue[T]) take(p store.ClaimDueTriggersParams) (ids []T, left int, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fresh := f.key.horizon == p.Horizon && time.Since(f.key.at) < maxDueAge && slices.Equal(f.parts, p.Partitions) && slices.Equal(f.but, p.Except)
+	fresh := f.key.horizon == p.Horizon && time.Since(f.key.at) < maxDueAge && slices.Equal(f.parts, p.Partitions) && slices.Equal(f.but, p.Except) &&
+		slices.Equal(f.butOf, p.ExceptExecutors)
 	if !fresh {
 		f.ids = nil
 	}
@@ -55,23 +57,24 @@ func (f *foundDue) take(p store.ClaimDueTriggersParams) (ids []domain.JobID, lef
 }
 
 // put keeps what a search at the instant at found beyond its own claim.
-func (f *foundDue) put(p store.ClaimDueTriggersParams, at time.Time, ids []domain.JobID) {
+func (f *foundDue[T]) put(p store.ClaimDueTriggersParams, at time.Time, ids []T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.key, f.parts, f.but, f.ids, f.full = dueKey{at, p.Horizon}, slices.Clone(p.Partitions), slices.Clone(p.Except), ids, len(ids) > 0
+	f.key, f.parts, f.ids, f.full = dueKey{at, p.Horizon}, slices.Clone(p.Partitions), ids, len(ids) > 0
+	f.but, f.butOf = slices.Clone(p.Except), slices.Clone(p.ExceptExecutors)
 }
 
-// oldest joins bounded searches, each of ids with the instants that they are
-// ordered by, and returns at most limit ids, the oldest first. The first search
-// gives the clock instead, under the id 0.
-func oldest[T ~int64](ctx context.Context, q db.Querier, searches []string, limit int) (now time.Time, ids []T, err error) {
-	type found struct {
-		id T
-		at int64
-	}
-	var all []found
+// dueAt is an id with the instant that it is due at.
+type dueAt[T ~int64] struct {
+	id T
+	at int64
+}
+
+// searchDue joins bounded searches, each of ids with the instants that they are
+// ordered by. The first search gives the clock instead, under the id 0.
+func searchDue[T ~int64](ctx context.Context, q db.Querier, searches []string) (now time.Time, all []dueAt[T], err error) {
 	err = db.Query(ctx, q, func(rows *sql.Rows) error {
-		var f found
+		var f dueAt[T]
 		if err := rows.Scan(&f.id, &f.at); err != nil {
 			return err
 		}
@@ -82,9 +85,14 @@ func oldest[T ~int64](ctx context.Context, q db.Querier, searches []string, limi
 		}
 		return nil
 	}, strings.Join(searches, " UNION ALL "))
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	return now, all, err
+}
+
+// oldest returns at most limit ids, the oldest first.
+func oldest[T ~int64](all []dueAt[T], limit int) (ids []T) {
+	slices.SortStableFunc(all, func(a, b dueAt[T]) int { return cmp.Compare(a.at, b.at) })
 	for _, f := range all[:min(len(all), limit)] {
 		ids = append(ids, f.id)
 	}
-	return now, ids, err
+	return ids
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -59,13 +58,11 @@ func (s *core) settlePlan(t *db.Tx, trigger *record.TriggerRow, now time.Time, p
 // when all that it decides about was locked: ahead means after that.
 func (s *core) takeBack(t *db.Tx, trigger *record.TriggerRow, now time.Time, to domain.JobState) (time.Time, error) {
 	var ids []domain.ExecutionID
-	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var id domain.ExecutionID
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, "SELECT id FROM executions"+t.Dialect.ByIndex("ix_executions_wake")+" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ?",
-		trigger.Part, trigger.JobID, trigger.TenantID)
+	living, err := record.LivingOf(t.Ctx, t.Conn, domain.TenantID(trigger.TenantID), domain.JobID(trigger.JobID))
+	if err != nil {
+		return now, err
+	}
+	ids, err = db.SelectColumn[domain.ExecutionID](t.Ctx, t.Conn, "SELECT id FROM executions"+t.Dialect.ByIndex("ix_executions_wake")+" WHERE "+living)
 	if err != nil {
 		return now, fmt.Errorf("find waiting executions: %w", err)
 	}
@@ -75,8 +72,15 @@ func (s *core) takeBack(t *db.Tx, trigger *record.TriggerRow, now time.Time, to 
 		}
 	}
 	// What a calendar excludes ahead of its time is planned anew too.
-	_, err = t.Exec(t.Ctx, "DELETE FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND reason = ? AND tenant_id = ?",
-		trigger.JobID, db.Millis(now), string(domain.ReasonCalendar), trigger.TenantID)
+	excluded := " FROM executions WHERE job_id = ? AND fire_at > ? AND occurrence_key = '' AND reason = ? AND tenant_id = ?"
+	args := []any{trigger.JobID, db.Millis(now), string(domain.ReasonCalendar), trigger.TenantID}
+	rows, err := record.ExecutionTable.SelectRows(t, "SELECT "+record.ExecutionColumns+excluded+t.Dialect.ForUpdate(), args...)
+	if err == nil && len(rows) > 0 {
+		_, err = t.Exec(t.Ctx, "DELETE"+excluded, args...)
+	}
+	if err == nil {
+		err = record.InsertEndsOf(t, rows, true)
+	}
 	if err != nil {
 		return now, fmt.Errorf("take back excluded fire times: %w", err)
 	}

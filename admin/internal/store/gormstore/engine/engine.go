@@ -32,6 +32,7 @@ type Engine struct {
 	Nodes
 	Partitions
 	Triggers
+	DueTimers
 	Executions
 	Sweeps
 	Inventory
@@ -47,12 +48,18 @@ var _ store.Engine = (*Engine)(nil)
 // construction; the caches guard themselves.
 type core struct {
 	*db.DB
-	Specs      *record.SpecCache
-	limits     limitCache
-	Rows       *rowCache
-	panics     *rate.Limiter // of executions that are set aside because of one
-	nextFireOf store.NextFireFunc
-	misfire    store.MisfireFunc
+	Specs  *record.SpecCache
+	limits limitCache
+	// maintenance is shared by all that starts runs.
+	maintenance maintenanceCache
+	success     successRules
+	Rows        *rowCache
+	panics      *rate.Limiter // of executions that are set aside because of one
+	nextFireOf  store.NextFireFunc
+	misfire     store.MisfireFunc
+	// QuarantinedUntil are jobs whose triggers or timers could not be planned
+	// (quarantine).
+	QuarantinedUntil *lru.Cache[domain.JobID, time.Time]
 }
 
 // Each part has the methods of one interface of store, or of a part of it.
@@ -64,8 +71,13 @@ type (
 	// Triggers is store.Triggers.
 	Triggers struct {
 		*core
-		due              foundDue
-		QuarantinedUntil *lru.Cache[domain.JobID, time.Time] // triggers that could not be planned (quarantine)
+		due foundDue[domain.JobID]
+	}
+	// DueTimers is store.DueTimers.
+	DueTimers struct {
+		*core
+		due foundDue[domain.TimerID]
+		hot hotLook
 	}
 	// Executions moves single runs: created, offered, granted, ended.
 	Executions struct{ *core }
@@ -91,10 +103,11 @@ type (
 
 // New works on db, and reads revisions through specs.
 func New(db *db.DB, specs *record.SpecCache, r Rules) *Engine {
-	c := &core{DB: db, Specs: specs, Rows: newRowCache(), panics: newPanicLimiter(), nextFireOf: r.NextFire, misfire: r.Misfire}
+	c := &core{DB: db, Specs: specs, Rows: newRowCache(), panics: newPanicLimiter(), nextFireOf: r.NextFire, misfire: r.Misfire,
+		QuarantinedUntil: record.NewCache[domain.JobID, time.Time](maxQuarantined)}
 	return &Engine{
 		core: c, Nodes: Nodes{c}, Partitions: Partitions{c},
-		Triggers:   Triggers{core: c, QuarantinedUntil: record.NewCache[domain.JobID, time.Time](maxQuarantined)},
+		Triggers: Triggers{core: c}, DueTimers: DueTimers{core: c},
 		Executions: Executions{c}, Sweeps: Sweeps{c}, Inventory: Inventory{c}, Admission: Admission{c},
 		Instances: Instances{c, record.NewCache[domain.TenantID, instanceCount](countedTenants)},
 		Progress:  Progress{c}, LogAppender: LogAppender{c, r.LogLimits},
@@ -102,8 +115,11 @@ func New(db *db.DB, specs *record.SpecCache, r Rules) *Engine {
 }
 
 func (s *core) JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (spec *domain.JobSpec, err error) {
+	key := record.RevisionKey{Job: id, Revision: revision}
+	if cached, _ := s.Specs.Entries.Get(key); cached.Spec != nil && cached.Tenant == tenant {
+		return cached.Spec, nil
+	}
 	err = s.Look(ctx, "load job revision", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		key := record.RevisionKey{Job: id, Revision: revision}
 		specs, err := s.Specs.Load(ctx, q, []record.RevisionKey{key})
 		if err != nil {
 			return err

@@ -49,7 +49,11 @@ func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (r
 			return err
 		}
 		row := record.ToExecutionRow(&e)
-		if err := record.ExecutionTable.Insert(t, []*record.ExecutionRow{row}); err != nil {
+		rows := []*record.ExecutionRow{row}
+		if err := record.ExecutionTable.Insert(t, rows); err != nil {
+			return err
+		}
+		if err := record.InsertEndsOf(t, rows, false); err != nil {
 			return err
 		}
 		run, created = row.Execution(), true

@@ -169,16 +169,8 @@ func (s *Instances) ListWanted(ctx context.Context, ids []domain.InstanceID) (ou
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = s.Look(ctx, "list wanted instances", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		out = nil
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var id domain.InstanceID
-			err := rows.Scan(&id)
-			out = append(out, id)
-			return err
-		}, "SELECT id FROM instances WHERE id IN ("+db.IDList(ids)+") AND parked = 1 AND wanted_at > 0")
-	})
-	return out, err
+	return db.LookColumn[domain.InstanceID](ctx, s.DB, "list wanted instances",
+		"SELECT id FROM instances WHERE id IN ("+db.IDList(ids)+") AND parked = 1 AND wanted_at > 0")
 }
 
 // ExpireInstances waits as long after a lease's end as the sweep does.
@@ -214,4 +206,52 @@ func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func(
 		return nil
 	})
 	return out, err
+}
+
+// instanceCount is how many instances a tenant may have, and had.
+type instanceCount struct {
+	domain.Quota
+	at time.Time
+}
+
+// countedTenants bounds the counts of instances that are kept.
+const countedTenants = 10_000
+
+// allowInstance lets one more of a tenant in. It goes by a count that may
+// be InstanceCountAge old, to which this node adds what it lets in: a count with
+// each registration would cost the database more than the registration.
+func (s *Instances) allowInstance(t *db.Tx, tenant domain.TenantID) error {
+	c, known := s.counts.Get(tenant)
+	if !known || time.Since(c.at) > domain.InstanceCountAge {
+		quotas, err := record.ReadQuotas(t.Ctx, t.Conn, tenant)
+		if err != nil {
+			return fmt.Errorf("read quotas: %w", err)
+		}
+		c = instanceCount{quotas[domain.QuotaInstances], time.Now()}
+		if c.Max > 0 {
+			if c.Used, err = record.CountQuota(t.Ctx, t.Conn, t.Dialect, tenant, domain.QuotaInstances); err != nil {
+				return fmt.Errorf("count instances: %w", err)
+			}
+		}
+	}
+	err := c.Check(1)
+	if err == nil {
+		c.Used++
+	}
+	s.counts.Add(tenant, c)
+	return err
+}
+
+// ForgetCount makes the next registration count a tenant's instances anew: its
+// quota has changed.
+func (s *Instances) ForgetCount(tenant domain.TenantID) { s.counts.Remove(tenant) }
+
+// maxDrained bounds how many instances are drained at once, those first that were
+// drained last.
+const maxDrained = 10_000
+
+// ListDrained implements store.Instances.
+func (s *Instances) ListDrained(ctx context.Context) (out []domain.InstanceID, err error) {
+	return db.LookColumn[domain.InstanceID](ctx, s.DB, "list drained instances",
+		fmt.Sprintf("SELECT id FROM instances%s WHERE drained_at > 0 AND gone_at = 0 ORDER BY drained_at DESC LIMIT %d", s.Dialect.ByIndex("ix_instances_drained"), maxDrained))
 }

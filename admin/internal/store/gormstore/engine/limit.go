@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -25,42 +23,23 @@ const (
 
 // limitCache is what this node knows of the limits.
 type limitCache struct {
-	mu    sync.Mutex
-	known map[domain.LimitKey]bool // guarded by mu; the map itself never changes
-	until time.Time                // guarded by mu
+	snapshot[map[domain.LimitKey]bool]
 }
 
 // load returns the keys of all limits, as of run.LimitsFor ago at most.
 func (c *limitCache) load(ctx context.Context, q db.Querier) (map[domain.LimitKey]bool, error) {
-	c.mu.Lock()
-	known, fresh := c.known, time.Now().Before(c.until)
-	c.mu.Unlock()
-	if fresh {
+	return c.snapshot.load(run.LimitsFor, func() (map[domain.LimitKey]bool, error) {
+		known := map[domain.LimitKey]bool{}
+		err := db.Query(ctx, q, func(rows *sql.Rows) error {
+			key, err := ScanKey(rows)
+			known[key] = true
+			return err
+		}, "SELECT subject_id, kind, tenant_id FROM limits")
+		if err != nil {
+			return nil, fmt.Errorf("read limits: %w", err)
+		}
 		return known, nil
-	}
-	now := time.Now()
-	known = map[domain.LimitKey]bool{}
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		key, err := ScanKey(rows)
-		known[key] = true
-		return err
-	}, "SELECT subject_id, kind, tenant_id FROM limits")
-	if err != nil {
-		return nil, fmt.Errorf("read limits: %w", err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.until.Before(now.Add(run.LimitsFor)) {
-		c.known, c.until = known, now.Add(run.LimitsFor)
-	}
-	return known, nil
-}
-
-// forget makes the next load read again.
-func (c *limitCache) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.until = time.Time{}
+	})
 }
 
 // ForgetLimits makes the next look read which limits there are: one has changed.
@@ -68,10 +47,7 @@ func (s *Admission) ForgetLimits() { s.limits.forget() }
 
 // LimitsOn implements store.Limits.
 func (s *Admission) LimitsOn(tenant domain.TenantID, executor domain.ExecutorID) []domain.LimitKey {
-	s.limits.mu.Lock()
-	known := s.limits.known
-	s.limits.mu.Unlock()
-	return keysOn(known, tenant, executor)
+	return keysOn(s.limits.last(), tenant, executor)
 }
 
 // keysOn returns which of the limits bound an executor's runs: its own first.
@@ -231,7 +207,13 @@ func OccupiesInstance(prefix string) string {
 }
 
 // occupyingPhases is where such executions are, runs and parts.
-var occupyingPhases = fmt.Sprintf("phase IN (%d, %d, %d, %d)", record.PhaseAlive, record.PhaseLingering, record.PhasePart+record.PhaseAlive, record.PhasePart+record.PhaseLingering)
+var occupyingPhases = func() string {
+	var phases []int64
+	for _, of := range []int64{0, record.PhaseTimer, record.PhasePart} {
+		phases = append(phases, of+record.PhaseAlive, of+record.PhaseLingering)
+	}
+	return "phase IN (" + db.IDList(phases) + ")"
+}()
 
 // Waits is how an execution that has a place in a queue stands.
 var Waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)

@@ -44,7 +44,7 @@ func (b *Batch) loadLimits(found map[domain.LimitKey][]run.Place) (err error) {
 		if err := loadMembers(b.Tx, l, found[k]); err != nil {
 			return fmt.Errorf("find waiting executions: %w", err)
 		}
-		if err := LoadPlaces(b.Tx, l, min(l.Room()+int64(len(found[k])), maxQueueRead)); err != nil {
+		if err := LoadPlaces(b.Tx, l, min(l.Free()+int64(len(found[k])), maxQueueRead)); err != nil {
 			return fmt.Errorf("load queue: %w", err)
 		}
 	}

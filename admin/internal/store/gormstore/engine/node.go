@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -57,11 +58,7 @@ func (s *Nodes) RegisterNode(ctx context.Context, n domain.Node, ttl time.Durati
 }
 
 func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Duration) (row nodeRow, err error) {
-	err = s.RunRepeatable(ctx, "register node", func(t *db.Tx) error {
-		now, err := t.Clock()
-		if err != nil {
-			return err
-		}
+	err = s.RunRepeatableAt(ctx, "register node", func(t *db.Tx, now time.Time) error {
 		var rows []nodeRow
 		if err := t.Gorm.Clauses(t.Locking()...).Order("id").Find(&rows).Error; err != nil {
 			return err
@@ -74,7 +71,7 @@ func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Durati
 		if row.StartedAt == 0 {
 			row.StartedAt = db.Millis(now)
 		}
-		number, exists, err := chooseNumber(rows, n.BootID, now, ttl)
+		number, exists, err := chooseNumber(rows, n, now, ttl)
 		if err != nil {
 			return err
 		}
@@ -87,25 +84,26 @@ func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Durati
 	return row, err
 }
 
-func chooseNumber(rows []nodeRow, bootID string, now time.Time, ttl time.Duration) (number int64, exists bool, err error) {
+func chooseNumber(rows []nodeRow, n domain.Node, now time.Time, ttl time.Duration) (number int64, exists bool, err error) {
+	first, last := cmp.Or(int64(n.Numbers.First), 1), cmp.Or(int64(n.Numbers.Last), domain.MaxNodeID)
 	used := make(map[int64]bool, len(rows))
 	var stale *nodeRow
 	for i, r := range rows {
-		if r.BootID == bootID {
+		if r.BootID == n.BootID {
 			return r.ID, true, nil
 		}
 		used[r.ID] = true
-		if !r.alive(now, ttl) && (stale == nil || r.HeartbeatAt < stale.HeartbeatAt) {
+		if r.ID >= first && r.ID <= last && !r.alive(now, ttl) && (stale == nil || r.HeartbeatAt < stale.HeartbeatAt) {
 			stale = &rows[i]
 		}
 	}
-	for number = 1; number <= domain.MaxNodeID; number++ {
+	for number = first; number <= last; number++ {
 		if !used[number] {
 			return number, false, nil
 		}
 	}
 	if stale == nil {
-		return 0, false, domain.Errorf(domain.CodeUnavailable, "all %d node numbers are taken by living nodes", domain.MaxNodeID)
+		return 0, false, domain.Errorf(domain.CodeUnavailable, "all %d node numbers are taken by living nodes", last-first+1)
 	}
 	return stale.ID, true, nil
 }

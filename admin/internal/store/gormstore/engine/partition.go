@@ -73,7 +73,7 @@ func (s *Partitions) readPartitions(ctx context.Context, q db.Querier) (table do
 // sign of life and its leases end together.
 func (s *Partitions) RenewPartitions(ctx context.Context, p store.RenewPartitionsParams) (table domain.PartitionTable, err error) {
 	marks := s.Rollbacks.Marks()
-	err = s.LeaseTx(ctx, "renew partitions", func(t *db.Tx) error {
+	err = s.RenewTx(ctx, "renew partitions", func(t *db.Tx) error {
 		if err := t.Dialect.Connect(t, p.BootID); err != nil {
 			return fmt.Errorf("show the session: %w", err)
 		}
@@ -198,7 +198,8 @@ func (s *Partitions) ListPlanned(ctx context.Context, p store.ListPlannedParams)
 	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	until := s.Dialect.ClockNow() + fmt.Sprintf(" + %d", (p.Horizon+domain.PickupGrace).Milliseconds())
-	which := fmt.Sprintf("state IN (%d, %d) AND reason NOT IN ('%s', '%s')", domain.Due, domain.RetryWait, domain.ReasonWaitSlot, domain.ReasonWaitLimit)
+	which := fmt.Sprintf("state IN (%d, %d) AND reason NOT IN ('%s', '%s', '%s')",
+		domain.Due, domain.RetryWait, domain.ReasonWaitSlot, domain.ReasonWaitLimit, domain.ReasonMaintenance)
 	var list []string
 	add := func(parts []int, which string) {
 		for _, part := range parts {
@@ -241,13 +242,8 @@ func (s *Partitions) unlocked(ctx context.Context, list []domain.Execution) ([]d
 	}
 	ids := domain.Collect(list, func(l *domain.Execution) domain.ExecutionID { return l.ID })
 	slices.Sort(ids)
-	free := make(map[domain.ExecutionID]bool, len(ids))
-	err := db.Query(ctx, s.Lookup, func(rows *sql.Rows) error {
-		var id domain.ExecutionID
-		err := rows.Scan(&id)
-		free[id] = true
-		return err
-	}, "SELECT id FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+")"+s.Dialect.ForUpdateSkip())
+	free, err := db.Set[domain.ExecutionID](ctx, s.Lookup,
+		"SELECT id FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+")"+s.Dialect.ForUpdateSkip())
 	return slices.DeleteFunc(list, func(e domain.Execution) bool { return !free[e.ID] }), err
 }
 
@@ -256,18 +252,12 @@ func (s *Partitions) unlocked(ctx context.Context, list []domain.Execution) ([]d
 // are held for one round trip and a commit only: a renewal waits no longer
 // than that, and a claim that is frozen half-way keeps nobody out.
 func VerifyTerms(t *db.Tx, held []domain.PartitionTerm) error {
-	highest := map[int]int64{}
 	parts := make([]int64, len(held))
 	for i, h := range held {
 		parts[i] = int64(h.Partition)
 	}
-	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var part int
-		var term int64
-		err := rows.Scan(&part, &term)
-		highest[part] = term
-		return err
-	}, "SELECT part, term FROM partition_leases"+t.Dialect.ByPrimary()+" WHERE part IN ("+db.IDList(parts)+") AND lease_until > "+t.Dialect.ClockNow()+t.Dialect.ForShare())
+	highest, err := db.Pairs[int, int64](t.Ctx, t.Conn,
+		"SELECT part, term FROM partition_leases"+t.Dialect.ByPrimary()+" WHERE part IN ("+db.IDList(parts)+") AND lease_until > "+t.Dialect.ClockNow()+t.Dialect.ForShare())
 	if err != nil {
 		return fmt.Errorf("verify terms: %w", err)
 	}

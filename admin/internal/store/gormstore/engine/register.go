@@ -43,6 +43,8 @@ var registerTable = db.Table[record.InstanceRow]{
 		db.IntColumn("wanted_at", func(r *record.InstanceRow) *int64 { return &r.WantedAt }),
 		db.IntColumn("draining_at", func(r *record.InstanceRow) *int64 { return &r.DrainingAt }),
 		db.IntColumn("refusing", func(r *record.InstanceRow) *int64 { return &r.Refusing }),
+		db.IntColumn("drained_at", func(r *record.InstanceRow) *int64 { return &r.DrainedAt }),
+		db.TextColumn("drained_by", record.NameSize, func(r *record.InstanceRow) *string { return &r.DrainedBy }),
 	},
 }
 
@@ -142,6 +144,9 @@ func (r *registering) run(t *db.Tx) error {
 		}
 		row.ID, row.ConnectedAt, row.Refusing = one.before.ID, one.before.ConnectedAt, one.before.Refusing // its next heartbeat says
 		row.LeaseUntil = max(row.LeaseUntil, one.before.LeaseUntil)
+		if row.DrainedAt, row.DrainedBy = one.before.DrainedAt, one.before.DrainedBy; row.DrainedAt > 0 {
+			row.Draining = 1 // it is the same process
+		}
 		row.DrainingAt = drainingSince(one.before.DrainingAt, row.Draining != 0, db.Millis(now))
 		changes = append(changes, db.Change[record.InstanceRow]{Before: one.before, After: row})
 	}
@@ -199,21 +204,14 @@ func (r *registering) prepare(t *db.Tx) error {
 
 // executors tells whose they are.
 func (r *registering) executors(t *db.Tx) (map[domain.ExecutorID]domain.TenantID, error) {
-	out := map[domain.ExecutorID]domain.TenantID{}
 	ids := make([]domain.ExecutorID, 0, 1)
 	for i := range r.list {
 		if id := r.list[i].Instance.Executor; !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
-	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var id domain.ExecutorID
-		var tenant domain.TenantID
-		err := rows.Scan(&id, &tenant)
-		out[id] = tenant
-		return err
-	}, "SELECT id, tenant_id FROM executors WHERE id IN ("+db.IDList(ids)+")")
-	return out, err
+	return db.Pairs[domain.ExecutorID, domain.TenantID](t.Ctx, t.Conn,
+		"SELECT id, tenant_id FROM executors WHERE id IN ("+db.IDList(ids)+") AND "+record.LivingExecutor)
 }
 
 // lock finds the rows of known boots and locks them in the order of their ids,

@@ -133,11 +133,12 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) error {
 		return fmt.Errorf("lock slot: %w", err)
 	}
 	var state, fence int64
+	var cause string
 	found := false
 	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		found = true
-		return rows.Scan(&state, &fence)
-	}, "SELECT COALESCE(state, 0), COALESCE(fence, 0) FROM executions"+t.Dialect.ByPrimary()+" WHERE id = ?"+t.Dialect.ForUpdate(), int64(id))
+		return rows.Scan(&state, &fence, &cause)
+	}, "SELECT COALESCE(state, 0), COALESCE(fence, 0), COALESCE(cause, '') FROM executions"+t.Dialect.ByPrimary()+" WHERE id = ?"+t.Dialect.ForUpdate(), int64(id))
 	if err != nil || !found {
 		return err
 	}
@@ -148,13 +149,18 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) error {
 	set, args := "", []any{}
 	ends := !domain.State(state).Terminal() || domain.State(state).String() == ""
 	if ends {
-		after := record.ExecutionRow{State: int64(domain.Failed), ParentID: int64(f.ref.parent)}
+		after := record.ExecutionRow{State: int64(domain.Failed), Cause: cause, ParentID: int64(f.ref.parent)}
 		set = ", state = ?, phase = ?, reason = ?, message = ?, finished_at = CASE WHEN finished_at = 0 THEN ? ELSE finished_at END"
 		args = append(args, after.State, record.PhaseOf(&after), string(domain.ReasonSetAside), record.Clip(why.Error(), record.MessageSize), db.Millis(now))
 	}
 	args = append(args, int64(id), int64(f.ref.tenant))
 	_, err = t.Exec(t.Ctx, "UPDATE executions SET wake_at = NULL, deadline = 0, holds_slot = 0, lingers = 0, version = version + 1"+set+
 		" WHERE id = ? AND tenant_id = ?", args...)
+	if err == nil && ends && f.ref.parent == 0 {
+		err = record.InsertEnds(t, []domain.RunEnd{{
+			Tenant: f.ref.tenant, Executor: f.ref.executor, Job: f.ref.job, Minute: now.UnixMilli() / time.Minute.Milliseconds(), State: domain.Failed, Late: -1, Took: -1,
+		}})
+	}
 	if err != nil {
 		return fmt.Errorf("end execution: %w", err)
 	}
@@ -211,8 +217,10 @@ func mendSlot(t *db.Tx, job domain.JobID, tenant domain.TenantID) error {
 	count := func(into *int64, statement string, args ...any) error {
 		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error { return rows.Scan(into) }, statement, args...)
 	}
-	err := count(&holders, "SELECT COUNT(*) FROM executions"+t.Dialect.ByIndex("ix_executions_wake")+
-		" WHERE part = ? AND wake_at > 0 AND job_id = ? AND tenant_id = ? AND holds_slot = 1", domain.PartitionOf(job), int64(job), int64(tenant))
+	living, err := record.LivingOf(t.Ctx, t.Conn, tenant, job)
+	if err == nil {
+		err = count(&holders, "SELECT COUNT(*) FROM executions"+t.Dialect.ByIndex("ix_executions_wake")+" WHERE "+living+" AND holds_slot = 1")
+	}
 	if err == nil {
 		err = count(&waiters, "SELECT COUNT(*) FROM slot_waiters WHERE job_id = ? AND tenant_id = ?", int64(job), int64(tenant))
 	}
@@ -257,16 +265,16 @@ func (s *core) mendSlots(ctx context.Context, missing map[domain.JobID]domain.Te
 }
 
 const (
-	// maxQuarantined is how many triggers are remembered that could not be
+	// maxQuarantined is how many jobs are remembered that could not be
 	// planned, and quarantineFor for how long each is then passed over.
 	maxQuarantined = 10_000
 	quarantineFor  = time.Minute
 )
 
-// quarantine lets triggers be passed over that cannot be planned, and tells
+// quarantine lets jobs be passed over that cannot be planned, and tells
 // the operators. The rows stay as they are: what is repaired goes on where it
 // stood, and the misfire policy decides about the fire times in between.
-func (s *Triggers) quarantine(ctx context.Context, bad map[domain.JobID]error) {
+func (s *core) quarantine(ctx context.Context, bad map[domain.JobID]error) {
 	if len(bad) == 0 {
 		return
 	}

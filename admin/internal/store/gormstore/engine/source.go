@@ -118,7 +118,7 @@ func (b *Batch) Serving(m *run.Move) (out []domain.InstanceID, err error) {
 			out = append(out, id)
 		}
 		return nil
-	}, "SELECT id, handlers, labels FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > ? AND draining = 0 ORDER BY id",
+	}, "SELECT id, handlers, labels FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > ? AND draining = 0 AND drained_at = 0 ORDER BY id",
 		int64(m.E.TenantID), int64(m.E.Executor), db.Millis(b.Now))
 	if err != nil {
 		return nil, fmt.Errorf("find instances to spread over: %w", err)

@@ -69,7 +69,7 @@ func (s *Sweeps) findOverdue(ctx context.Context, p store.SweepParams) (now time
 	if p.Overdue > 0 {
 		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.Dialect.ClockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
 	}
-	return s.findByWake(ctx, "find overdue executions", byWake{p.Partitions, due, p.Limit, p.Unattended})
+	return s.findByWake(ctx, "find overdue executions", byWake{p.Partitions, due, p.Limit, p.Unattended, p.Reported})
 }
 
 // byWake is a search along the index of when executions have to be looked at.
@@ -78,6 +78,7 @@ type byWake struct {
 	where      string
 	limit      int
 	unattended func([]domain.ExecutionID) []domain.ExecutionID
+	reported   func([]domain.ExecutionID) []store.ReportedRun
 }
 
 // findByWake reads ids by WakeAt: the first of each partition first, a page at
@@ -100,7 +101,10 @@ func (s *core) findByWake(ctx context.Context, step string, p byWake) (now time.
 				now = at
 			}
 			from = nextPage(from[:0], list, page)
-			found = append(found, unattended(list, p.unattended)...)
+			if list, err = s.unreported(ctx, q, unattended(list, p.unattended), p.reported); err != nil {
+				return err
+			}
+			found = append(found, list...)
 		}
 		return nil
 	})
@@ -182,4 +186,35 @@ func unattended(list []overdue, keep func([]domain.ExecutionID) []domain.Executi
 		}
 	}
 	return out
+}
+
+// unreported is list without the runs of which their own executor's result waits
+// in the caller's memory. The index does not say whose a run is, and few of what
+// is overdue have been reported: those are looked at by their rows.
+func (s *core) unreported(ctx context.Context, q db.Querier, list []overdue, reported func([]domain.ExecutionID) []store.ReportedRun) ([]overdue, error) {
+	if reported == nil || len(list) == 0 {
+		return list, nil
+	}
+	claims := reported(domain.Collect(list, func(l *overdue) domain.ExecutionID { return l.id }))
+	if len(claims) == 0 {
+		return list, nil
+	}
+	claimed := make(map[store.ReportedRun]bool, len(claims))
+	for _, c := range claims {
+		claimed[c] = true
+	}
+	ids := domain.Collect(claims, func(c *store.ReportedRun) domain.ExecutionID { return c.ID })
+	own := map[domain.ExecutionID]bool{}
+	for part := range slices.Chunk(ids, 500) {
+		err := db.Query(ctx, q, func(rows *sql.Rows) error {
+			var of store.ReportedRun
+			err := rows.Scan(&of.ID, &of.Tenant, &of.Executor)
+			own[of.ID] = claimed[of]
+			return err
+		}, "SELECT id, tenant_id, executor_id FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(part)+")")
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(list, func(o overdue) bool { return own[o.id] }), nil
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -41,11 +42,15 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 	if len(p.Partitions) == 0 || p.Limit <= 0 {
 		return nil, nil
 	}
-	where := fmt.Sprintf("wake_at > %s AND reason = '%s' AND %s", s.Dialect.ClockNow(), domain.ReasonWaitInstance, stillDue)
+	known, err := s.lookAtMaintenance(ctx)
+	if err != nil {
+		return nil, err
+	}
+	where := fmt.Sprintf("wake_at > %s AND %s AND %s", s.Dialect.ClockNow(), waitsToStart(known.stopping), stillDue)
 	if len(p.Executors) > 0 {
 		where += " AND executor_id IN (" + db.IDList(slices.Clone(p.Executors)) + ")"
 	}
-	_, ids, err := s.findByWake(ctx, "find waiting executions", byWake{p.Partitions, where, p.Limit, p.Unattended})
+	_, ids, err := s.findByWake(ctx, "find waiting executions", byWake{p.Partitions, where, p.Limit, p.Unattended, nil})
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +78,11 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 const waitingJobsRead = 5_000
 
 func (s *Sweeps) ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (out []store.WaitingJob, err error) {
-	err = s.Look(ctx, "list waiting jobs", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		out = nil
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var j store.WaitingJob
-			err := rows.Scan(&j.Job, &j.Revision)
-			out = append(out, j)
-			return err
-		}, fmt.Sprintf("SELECT job_id, MAX(revision) FROM (SELECT job_id, revision FROM executions%s"+
-			" WHERE tenant_id = %d AND phase = %d AND executor_id = %d AND %s ORDER BY id LIMIT %d) AS alive GROUP BY job_id ORDER BY job_id",
-			s.Dialect.ByIndex("ix_executions_phase"), tenant, record.PhaseAlive, executor, stillDue, waitingJobsRead))
-	})
-	return out, err
+	var alive []string
+	for _, of := range []int64{0, record.PhaseTimer} {
+		alive = append(alive, s.Dialect.Bounded(fmt.Sprintf("SELECT job_id, revision FROM executions%s WHERE tenant_id = %d AND phase = %d AND executor_id = %d AND %s ORDER BY id LIMIT %d",
+			s.Dialect.ByIndex("ix_executions_phase"), tenant, of+record.PhaseAlive, executor, stillDue, waitingJobsRead)))
+	}
+	return db.LookSelect(ctx, s.DB, "list waiting jobs", func(j *store.WaitingJob) []any { return []any{&j.Job, &j.Revision} },
+		"SELECT job_id, MAX(revision) FROM ("+strings.Join(alive, " UNION ALL ")+") AS alive GROUP BY job_id ORDER BY job_id")
 }

@@ -23,6 +23,10 @@ type AlertEventRow struct {
 	Detail      string `gorm:"column:detail"`
 	Missed      int64  `gorm:"column:missed"`
 	TellAt      int64  `gorm:"column:tell_at"`
+	Reason      string `gorm:"column:reason"`
+	ExecutorID  int64  `gorm:"column:executor_id"`
+	IncidentID  int64  `gorm:"column:incident_id"`
+	RuleID      int64  `gorm:"column:rule_id"`
 }
 
 func (AlertEventRow) TableName() string { return "alert_events" }
@@ -32,6 +36,7 @@ func (r AlertEventRow) Event() domain.AlertEvent {
 	return domain.AlertEvent{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
 		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, Missed: int(r.Missed), CreatedAt: db.Instant(r.CreatedAt),
+		Reason: domain.Reason(r.Reason), Executor: domain.ExecutorID(r.ExecutorID), Incident: domain.IncidentID(r.IncidentID), Rule: domain.AlertRuleID(r.RuleID),
 	}
 }
 

@@ -81,7 +81,7 @@ const (
 // ExecutionRow is a row of executions.
 type ExecutionRow struct {
 	ID, TenantID, JobID, Revision, ExecutorID, Part int64
-	cause                                           string
+	Cause                                           string
 	FireAt                                          int64
 	OccurrenceKey                                   string
 	State                                           int64
@@ -123,7 +123,7 @@ var ExecutionTable = db.Table[ExecutionRow]{
 			db.IntColumn("revision", func(r *r) *int64 { return &r.Revision }),
 			db.IntColumn("executor_id", func(r *r) *int64 { return &r.ExecutorID }),
 			db.IntColumn("part", func(r *r) *int64 { return &r.Part }),
-			db.TextColumn("cause", 16, func(r *r) *string { return &r.cause }),
+			db.TextColumn("cause", 16, func(r *r) *string { return &r.Cause }),
 			db.IntColumn("fire_at", func(r *r) *int64 { return &r.FireAt }),
 			db.TextColumn("occurrence_key", NameSize, func(r *r) *string { return &r.OccurrenceKey }),
 			db.IntColumn("state", func(r *r) *int64 { return &r.State }),
@@ -182,6 +182,8 @@ const (
 	PhaseCold = 1
 	// PhaseLingering is a run that has ended while its handler still runs.
 	PhaseLingering = 2
+	// PhaseTimer is added for the runs of timers, which have lists of their own.
+	PhaseTimer = 32
 	// PhasePart is added for the parts of a parent: lists and counts of runs pass
 	// over them.
 	PhasePart = 64
@@ -190,8 +192,11 @@ const (
 // PhaseOf is the state as the index for lists has it: runs move through their
 // living states without touching it.
 func PhaseOf(r *ExecutionRow) int64 {
-	if r.ParentID != 0 {
+	switch {
+	case r.ParentID != 0:
 		return PhasePart + runPhase(r)
+	case r.Cause == string(domain.CauseTimer):
+		return PhaseTimer + runPhase(r)
 	}
 	return runPhase(r)
 }
@@ -215,7 +220,7 @@ var ExecutionColumns = ExecutionTable.List("")
 func ToExecutionRow(e *domain.Execution) *ExecutionRow {
 	r := &ExecutionRow{
 		ID: int64(e.ID), TenantID: int64(e.TenantID), JobID: int64(e.JobID), Revision: e.Revision,
-		ExecutorID: int64(e.Executor), Part: int64(e.Partition), cause: string(e.Cause),
+		ExecutorID: int64(e.Executor), Part: int64(e.Partition), Cause: string(e.Cause),
 		FireAt: db.Millis(e.FireAt), OccurrenceKey: e.OccurrenceKey,
 		State: int64(e.State), reason: string(e.Reason), message: Clip(e.Message, MessageSize),
 		input: string(e.Input), note: Clip(e.Note, MessageSize), requestedBy: Clip(e.RequestedBy, NameSize),
@@ -252,7 +257,7 @@ func (r *ExecutionRow) Next(e *domain.Execution) *ExecutionRow {
 func (r *ExecutionRow) Execution() domain.Execution {
 	return domain.Execution{
 		ID: domain.ExecutionID(r.ID), TenantID: domain.TenantID(r.TenantID), JobID: domain.JobID(r.JobID), Revision: r.Revision,
-		Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part), Cause: domain.Cause(r.cause),
+		Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part), Cause: domain.Cause(r.Cause),
 		FireAt: db.Instant(r.FireAt), OccurrenceKey: r.OccurrenceKey,
 		State: domain.State(r.State), Reason: domain.Reason(r.reason), Message: r.message,
 		Input: blob(r.input), Note: r.note, RequestedBy: r.requestedBy,

@@ -15,7 +15,12 @@ type ExecutorRow struct {
 	TenantID    int64  `gorm:"column:tenant_id"`
 	Name        string `gorm:"column:name"`
 	Description string `gorm:"column:description"`
+	BuiltIn     bool   `gorm:"column:built_in"`
+	State       int64  `gorm:"column:state"`
+	Note        string `gorm:"column:note"`
+	Version     int64  `gorm:"column:version"`
 	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false"`
+	ChangedAt   int64  `gorm:"column:changed_at"`
 }
 
 func (ExecutorRow) TableName() string { return "executors" }
@@ -24,14 +29,19 @@ func (ExecutorRow) TableName() string { return "executors" }
 func (r ExecutorRow) Executor() domain.Executor {
 	return domain.Executor{
 		ID: domain.ExecutorID(r.ID), TenantID: domain.TenantID(r.TenantID), Name: r.Name,
-		Description: r.Description, CreatedAt: db.Instant(r.CreatedAt),
+		Description: r.Description, BuiltIn: r.BuiltIn, State: domain.ExecutorState(r.State), Note: r.Note, Version: r.Version,
+		CreatedAt: db.Instant(r.CreatedAt), ChangedAt: db.Instant(r.ChangedAt),
 	}
 }
 
-// ExecutorName checks that an executor exists in the tenant.
+// LivingExecutor is the condition for one that is not deleted.
+const LivingExecutor = "state <> 3"
+
+// ExecutorName checks that an executor exists in the tenant, and keeps it from being
+// deleted until the commit: what the transaction adds to it is not left behind.
 func ExecutorName(t *db.Tx, tenant domain.TenantID, id domain.ExecutorID) (string, error) {
 	var name string
-	err := t.SQL.QueryRowContext(t.Ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant)).Scan(&name)
+	err := t.SQL.QueryRowContext(t.Ctx, "SELECT name FROM executors WHERE id = ? AND tenant_id = ? AND "+LivingExecutor+t.Dialect.ForShare(), int64(id), int64(tenant)).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = db.NotFound("executor", id)
 	}
@@ -70,3 +80,13 @@ func (r HandlerRow) Handler() (domain.Handler, error) {
 	}
 	return h, nil
 }
+
+// AliasRow is a former name of an executor.
+type AliasRow struct {
+	TenantID   int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	Name       string `gorm:"column:name;primaryKey"`
+	ExecutorID int64  `gorm:"column:executor_id"`
+	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (AliasRow) TableName() string { return "executor_aliases" }

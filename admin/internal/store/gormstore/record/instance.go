@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -34,6 +35,8 @@ type InstanceRow struct {
 	WantedAt    int64  `gorm:"column:wanted_at"`
 	DrainingAt  int64  `gorm:"column:draining_at"` // 0 = it does not
 	Refusing    int64  `gorm:"column:refusing"`    // 1 = yes
+	DrainedAt   int64  `gorm:"column:drained_at"`  // 0 = nobody wants it to drain
+	DrainedBy   string `gorm:"column:drained_by"`
 }
 
 func (InstanceRow) TableName() string { return "instances" }
@@ -44,9 +47,9 @@ func (r *InstanceRow) Instance() domain.Instance {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
 		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
-		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0, DrainingAt: db.Instant(r.DrainingAt), Refusing: r.Refusing != 0, StartedAt: db.Instant(r.StartedAt),
+		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0 || r.DrainedAt > 0, DrainingAt: db.Instant(cmp.Or(r.DrainingAt, r.DrainedAt)), Refusing: r.Refusing != 0, StartedAt: db.Instant(r.StartedAt),
 		ConnectedAt: db.Instant(r.ConnectedAt), LastSeenAt: db.Instant(r.LastSeenAt), LeaseUntil: db.Instant(r.LeaseUntil),
-		GoneAt: db.Instant(r.GoneAt), GoneReason: r.GoneReason,
+		GoneAt: db.Instant(r.GoneAt), GoneReason: r.GoneReason, DrainedAt: db.Instant(r.DrainedAt), DrainedBy: r.DrainedBy,
 	}
 	if json.Unmarshal([]byte(r.Labels), &i.Labels) != nil {
 		i.Labels = nil

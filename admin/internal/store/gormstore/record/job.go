@@ -51,6 +51,7 @@ type JobRow struct {
 	Labels          string `gorm:"column:labels"`
 	Owner           string `gorm:"column:owner"`
 	PauseNote       string `gorm:"column:pause_note"`
+	HeldBy          int64  `gorm:"column:held_by"`
 	Source          string `gorm:"column:source"`
 	DeclarationHash string `gorm:"column:declaration_hash"`
 	DeclaredBy      int64  `gorm:"column:declared_by"`
@@ -95,6 +96,17 @@ func (r *JobRow) SetSpec(spec *domain.JobSpec) {
 		b.WriteString("\n" + k + "=" + spec.Labels[k] + "\n")
 	}
 	r.Labels = b.String()
+}
+
+// LabelMap reads the column labels.
+func (r *JobRow) LabelMap() map[string]string {
+	out := map[string]string{}
+	for line := range strings.SplitSeq(r.Labels, "\n") {
+		if key, value, ok := strings.Cut(line, "="); ok {
+			out[key] = value
+		}
+	}
+	return out
 }
 
 // Job is what the row means, with the settings of its revision.

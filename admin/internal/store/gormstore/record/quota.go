@@ -100,13 +100,15 @@ func CountQuota(ctx context.Context, q db.Querier, d db.Dialect, tenant domain.T
 		return one("SELECT COALESCE(SUM(fires_per_minute), 0) FROM jobs"+d.ByIndex("ix_jobs_quota")+" WHERE tenant_id = ? AND state = ? AND fires_per_minute > 0",
 			int64(tenant), int64(domain.JobEnabled))
 	case domain.QuotaExecutors:
-		return one("SELECT COUNT(*) FROM executors WHERE tenant_id = ?", int64(tenant))
+		return one("SELECT COUNT(*) FROM executors WHERE tenant_id = ? AND built_in = 0 AND "+LivingExecutor, int64(tenant))
 	case domain.QuotaInstances:
 		return one("SELECT COUNT(*) FROM instances"+d.ByIndex("ix_instances_executor")+" WHERE tenant_id = ? AND gone_at = 0", int64(tenant))
 	case domain.QuotaUsers:
 		return one("SELECT COUNT(*) FROM memberships WHERE tenant_id = ?", int64(tenant))
 	case domain.QuotaAPIKeys:
 		return one("SELECT COUNT(*) FROM api_keys WHERE tenant_id = ? AND revoked_at = 0", int64(tenant))
+	case domain.QuotaTimers:
+		return one("SELECT COALESCE(SUM(pending), 0) FROM timer_counts WHERE tenant_id = ?", int64(tenant))
 	case domain.QuotaAPICalls:
 		return 0, nil // it is a rate
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
+	"github.com/carillon-sched/carillon/executor-sdk/timers"
 )
 
 // StockKeeperProxy calls the handlers of timer stock-keeper, wherever they run.
@@ -40,6 +41,20 @@ func (p *StockKeeperProxy) Count(ctx context.Context, opts ...proxy.Option) (map
 // StartCount runs count-stock and does not wait for its end.
 func (p *StockKeeperProxy) StartCount(ctx context.Context, opts ...proxy.Option) (*proxy.Run[map[string]int], error) {
 	return proxy.Start[map[string]int](ctx, p.client, p.executor, "count-stock", nil, opts...)
+}
+
+// StockKeeperTimers sets timers for the handlers of stock-keeper: each is one run at one instant.
+type StockKeeperTimers struct {
+	CountShelf timers.Handler[Shelf] // count-shelf
+	Count      timers.Plain          // count-stock
+}
+
+// NewStockKeeperTimers returns the timers of handlers that executor has registered.
+func NewStockKeeperTimers(client *proxy.Client, executor string) *StockKeeperTimers {
+	return &StockKeeperTimers{
+		CountShelf: timers.New[Shelf](client, executor, "count-shelf"),
+		Count:      timers.NewPlain(client, executor, "count-stock"),
+	}
 }
 
 // Shelf names a shelf.

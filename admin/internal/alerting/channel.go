@@ -1,0 +1,118 @@
+package alerting
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/panics"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+var (
+	errChannelGone     = errors.New("the alert channel has been deleted")
+	errChannelDisabled = errors.New("the alert channel is disabled")
+)
+
+// open makes a channel's secrets readable. nil is one that is gone.
+func (s *Service) open(c *domain.AlertChannel) (*Channel, error) {
+	switch {
+	case c == nil:
+		return nil, Permanent(errChannelGone)
+	case !c.Spec.Enabled:
+		return nil, Permanent(errChannelDisabled)
+	}
+	return s.unseal(c)
+}
+
+func (s *Service) unseal(c *domain.AlertChannel) (*Channel, error) {
+	out := &Channel{ID: c.ID, AlertChannelSpec: c.Spec}
+	if len(c.Secrets) == 0 {
+		return out, nil
+	}
+	// Temporary: a node with the right key can still deliver it.
+	plain, err := s.opt.Opener.Open(c.TenantID, secret.PurposeAlertChannel, int64(c.ID), c.Secrets)
+	if err != nil {
+		return nil, fmt.Errorf("open the channel's secrets: %w", err)
+	}
+	if err := json.Unmarshal(plain, &out.Secrets); err != nil {
+		return nil, fmt.Errorf("read the channel's secrets: %w", err)
+	}
+	return out, nil
+}
+
+// TryChannel sends a test message through a channel, also one that is disabled, at
+// once and only once. It counts for the channel's limit like any message.
+func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial {
+	fail := func(err error) domain.ChannelTrial {
+		e := sendErrorOf(err)
+		return domain.ChannelTrial{Permanent: e.Permanent, Message: err.Error()}
+	}
+	opened, err := s.unseal(&c)
+	if err != nil {
+		return fail(err)
+	}
+	sender := s.senders[string(c.Spec.Kind)]
+	if sender == nil {
+		return fail(Permanent(errNotConfigured(string(c.Spec.Kind))))
+	}
+	if wait := s.paces.take(c.ID, c.Spec.Kind, len(s.opt.Living()), time.Now()); wait > 0 {
+		return fail(fmt.Errorf("the channel takes no more messages now; try again in %s", wait.Round(time.Second)))
+	}
+	deliveries := c.Deliveries(0)
+	errs := make([]error, len(deliveries))
+	notices := make([]*Notice, len(deliveries))
+	var work sync.WaitGroup
+	for i, d := range deliveries {
+		n := s.test(tenant, opened, d)
+		notices[i] = n
+		work.Go(func() { // ends with ctx, or in the sender's timeout
+			bounded, cancel := context.WithTimeout(ctx, sender.Timeout())
+			defer cancel()
+			errs[i] = panics.Catch(func() error { return sender.Send(bounded, n) })
+			if errs[i] != nil && len(deliveries) > 1 {
+				errs[i] = fmt.Errorf("%s: %w", d.Target, errs[i])
+			}
+		})
+	}
+	work.Wait()
+	trial := domain.ChannelTrial{Delivered: true}
+	if err := errors.Join(errs...); err != nil {
+		trial = fail(err)
+		s.paces.pause(c.ID, time.Now(), min(sendErrorOf(err).RetryAfter, maxRetryAfter))
+	}
+	trial.Rendered, _ = sender.Render(notices[0]) // its error is that of Send
+	return trial
+}
+
+func (s *Service) test(tenant domain.Tenant, c *Channel, d domain.Delivery) *Notice {
+	n := Sample(domain.AlertTest)
+	now := time.Now()
+	n.Event.TenantID, n.Event.CreatedAt, n.Tenant, n.Executor = tenant.ID, now, tenant, domain.Executor{}
+	n.Event.DedupeKey = "test:" + c.ID.String() + ":" + now.UTC().Format(time.RFC3339Nano)
+	n.DedupeKey, n.Group, n.Target, n.Channel = dedupeKey(n.Event, d), groupKey(n.Event), d.Target, c
+	return n
+}
+
+// PreviewChannel shows what a channel would send of an event; nil: of a sample of
+// the kind. Its secrets are not needed.
+func (s *Service) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *store.AlertContext) (domain.RenderedAlert, error) {
+	sender := s.senders[string(spec.Kind)]
+	if sender == nil {
+		return domain.RenderedAlert{}, errNotConfigured(string(spec.Kind))
+	}
+	n := Sample(kind)
+	if of != nil {
+		n = newNotice(store.DueDelivery{Context: *of, Delivery: domain.Delivery{Channel: string(spec.Kind), Target: spec.Name, Attempts: 1}}, &s.opt)
+	}
+	n.Channel = &Channel{AlertChannelSpec: spec}
+	if spec.Kind == domain.ChannelEmail && len(spec.Emails) > 0 {
+		n.Target = spec.Emails[0]
+	}
+	return sender.Render(n)
+}

@@ -1,0 +1,112 @@
+package alerting
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// limit is how many messages a channel takes: perMinute, and burst at once. Burst
+// and perMinute together stay within what the product takes in a minute.
+type limit struct {
+	perMinute float64
+	burst     int
+}
+
+// limits are those of the products' documents; what has none is bounded so that
+// nothing floods.
+var limits = map[domain.ChannelKind]limit{
+	domain.ChannelEmail:     {60, 20},
+	domain.ChannelWebhook:   {600, 50},
+	domain.ChannelDingTalk:  {15, 5},   // 20 a minute; then the robot is silent for 10 minutes
+	domain.ChannelFeishu:    {90, 5},   // 100 a minute, 5 a second
+	domain.ChannelWeCom:     {15, 5},   // 20 a minute
+	domain.ChannelSlack:     {55, 3},   // 1 a second, and short bursts
+	domain.ChannelTeams:     {55, 4},   // 4 a second, and few in a longer time
+	domain.ChannelTelegram:  {15, 5},   // 20 a minute to a group
+	domain.ChannelPagerDuty: {100, 20}, // 120 a minute for an integration
+	domain.ChannelOpsgenie:  {60, 10},  // depends on the plan
+}
+
+// maxPaceWait bounds how long a delivery is put off because of many before it.
+const maxPaceWait = 10 * time.Minute
+
+// paces bound what goes through each alert channel. It is safe for concurrent use.
+type paces struct {
+	mu sync.Mutex
+	of map[domain.ChannelID]*pace // guarded by mu: those that were used lately
+}
+
+type pace struct {
+	limiter *rate.Limiter
+	next    time.Time // the turn of the next delivery that is put off
+	closed  time.Time // the receiver asked for silence until then
+}
+
+func newPaces() *paces { return &paces{of: map[domain.ChannelID]*pace{}} }
+
+// take returns 0 when a message may be sent now, and has counted it; else how long
+// it is put off. Those that are put off come back one after the other. nodes share
+// the limit evenly: each knows only what it sends itself.
+func (p *paces) take(id domain.ChannelID, kind domain.ChannelKind, nodes int, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	share := rate.Limit(limits[kind].perMinute / 60 / float64(max(1, nodes)))
+	one := p.of[id]
+	if one == nil {
+		p.tidy(now)
+		one = &pace{limiter: rate.NewLimiter(share, limits[kind].burst)}
+		p.of[id] = one
+	}
+	one.limiter.SetLimitAt(now, share)
+	if !now.Before(one.closed) && one.limiter.AllowN(now, 1) {
+		return 0
+	}
+	interval := time.Duration(float64(time.Second) / float64(share))
+	first := now.Add(interval)
+	if one.closed.After(first) {
+		first = one.closed
+	}
+	if one.next.Before(first) {
+		one.next = first
+	}
+	wait := one.next.Sub(now)
+	one.next = one.next.Add(interval)
+	if wait > maxPaceWait && one.closed.Before(now.Add(maxPaceWait)) {
+		one.next = now.Add(maxPaceWait)
+		wait = maxPaceWait/2 + rand.N(maxPaceWait/2)
+	}
+	return wait
+}
+
+// pause keeps a channel silent for so long, as its receiver wishes; 0: not.
+func (p *paces) pause(id domain.ChannelID, now time.Time, wish time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.of[id]; one != nil && wish > 0 && now.Add(wish).After(one.closed) {
+		one.closed = now.Add(wish)
+	}
+}
+
+// paused is how long a channel is silent yet.
+func (p *paces) paused(id domain.ChannelID, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.of[id]; one != nil {
+		return max(0, one.closed.Sub(now))
+	}
+	return 0
+}
+
+// tidy forgets what would be made anew just so.
+func (p *paces) tidy(now time.Time) {
+	for id, one := range p.of {
+		if !now.Before(one.closed) && !now.Before(one.next) && one.limiter.TokensAt(now) >= float64(one.limiter.Burst()) {
+			delete(p.of, id)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package alerting
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// No channel gets more in any minute than its product takes, however many there
+// are to send and on however many nodes, and none is put off for long.
+func TestPace(t *testing.T) {
+	most := map[domain.ChannelKind]int{
+		domain.ChannelDingTalk: 20, domain.ChannelFeishu: 100, domain.ChannelWeCom: 20, domain.ChannelSlack: 60, domain.ChannelTelegram: 20,
+		domain.ChannelPagerDuty: 120, domain.ChannelTeams: 60, domain.ChannelOpsgenie: 70, domain.ChannelEmail: 80, domain.ChannelWebhook: 650,
+	}
+	for _, kind := range domain.ChannelKinds {
+		for _, nodes := range []int{1, 2} {
+			start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			type waiting struct {
+				node int
+				at   time.Time
+			}
+			var queue []waiting
+			for i := range 300 {
+				queue = append(queue, waiting{i % nodes, start})
+			}
+			all := make([]*paces, nodes)
+			for i := range all {
+				all[i] = newPaces()
+			}
+			var sent []time.Time
+			for len(queue) > 0 {
+				first := 0
+				for i := range queue {
+					if queue[i].at.Before(queue[first].at) {
+						first = i
+					}
+				}
+				w := queue[first]
+				queue = append(queue[:first], queue[first+1:]...)
+				if wait := all[w.node].take(7, kind, nodes, w.at); wait > 0 {
+					require.LessOrEqual(t, wait, maxPaceWait)
+					queue = append(queue, waiting{w.node, w.at.Add(wait)})
+					continue
+				}
+				sent = append(sent, w.at)
+			}
+			burst := limits[kind].burst * (nodes - 1) // each node has its own
+			for i := range sent {
+				n := 0
+				for _, at := range sent[i:] {
+					if at.Sub(sent[i]) < time.Minute {
+						n++
+					}
+				}
+				require.LessOrEqual(t, n, most[kind]+burst+1, "%s on %d nodes", kind, nodes)
+			}
+			ideal := time.Duration(300/limits[kind].perMinute*60) * time.Second
+			require.Less(t, sent[len(sent)-1].Sub(start), 2*ideal+maxPaceWait, "%s on %d nodes", kind, nodes)
+		}
+	}
+}
+
+func TestPauseOfAChannel(t *testing.T) {
+	p, now := newPaces(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p.pause(1, now, time.Hour) // nothing was sent: there is nobody who could have asked
+	require.Zero(t, p.take(1, domain.ChannelSlack, 1, now))
+	p.pause(1, now, 10*time.Minute)
+	p.pause(1, now, time.Minute)
+	p.pause(1, now, 0)
+	require.Equal(t, 10*time.Minute, p.paused(1, now), "the longest wish counts")
+	require.Equal(t, 10*time.Minute, p.take(1, domain.ChannelSlack, 1, now))
+	require.Greater(t, p.take(1, domain.ChannelSlack, 1, now), 10*time.Minute, "one after the other")
+	require.Zero(t, p.take(2, domain.ChannelSlack, 1, now), "another channel")
+	now = now.Add(10 * time.Minute)
+	require.Zero(t, p.paused(1, now))
+	require.Zero(t, p.take(1, domain.ChannelSlack, 1, now))
+}
+
+func TestPacesAreForgotten(t *testing.T) {
+	p, now := newPaces(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for id := range domain.ChannelID(1000) {
+		now = now.Add(time.Minute)
+		require.Zero(t, p.take(id, domain.ChannelDingTalk, 1, now))
+	}
+	require.Less(t, len(p.of), 4, "those whose bucket is full again")
+}

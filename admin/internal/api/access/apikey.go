@@ -1,0 +1,117 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// APIKey lets a program act in the tenant.
+type APIKey struct {
+	ID         string  `json:"id" doc:"Id of the key, a decimal string"`
+	Name       string  `json:"name" doc:"What the key is for; shown beside what it does"`
+	Prefix     string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
+	Role       string  `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers"`
+	CreatedAt  string  `json:"createdAt" format:"date-time" doc:"When it was made"`
+	CreatedBy  string  `json:"createdBy" doc:"The user or key that made it; it ends with that user's account in the tenant"`
+	LastUsedAt *string `json:"lastUsedAt" format:"date-time" doc:"A few seconds behind"`
+	ExpiresAt  *string `json:"expiresAt" format:"date-time" doc:"null = never"`
+
+	CallExecutors []string `json:"callExecutors" doc:"The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all"`
+	CallHandlers  []string `json:"callHandlers" doc:"Single handlers that it may call and set timers of, each executor/handler"`
+}
+
+// CreatedAPIKey is the only answer with the secret.
+type CreatedAPIKey struct {
+	APIKey
+	Secret string `json:"secret" doc:"Shown once; it cannot be read again"`
+}
+
+func apiKeyOf(k domain.APIKey) APIKey {
+	return APIKey{
+		CallExecutors: web.EmptyIfNil(k.Scope.Executors), CallHandlers: web.EmptyIfNil(k.Scope.Handlers),
+		ID: domain.UserID(k.ID).String(), Name: k.Name, Prefix: k.Prefix, Role: string(k.Role),
+		CreatedAt: web.Instant(k.CreatedAt), CreatedBy: k.CreatedBy,
+		LastUsedAt: web.InstantOrNull(k.LastUsedAt), ExpiresAt: web.InstantOrNull(k.ExpiresAt),
+	}
+}
+
+type createAPIKeyInput struct {
+	Body struct {
+		Name      string  `json:"name" minLength:"1" maxLength:"128" doc:"What the key is for"`
+		Role      string  `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"caller: may only call handlers, and see and cancel its own calls; timer: may only set, see, move and cancel timers"`
+		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
+
+		CallExecutors []string `json:"callExecutors,omitempty" maxItems:"30" doc:"Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers"`
+		CallHandlers  []string `json:"callHandlers,omitempty" maxItems:"30" doc:"Single handlers that it may call and set timers of, each executor/handler"`
+	}
+}
+
+func (a *api) registerAPIKeys() {
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/api-keys", ID: "list-api-keys", Tag: "access", Summary: "List API keys",
+		Description: "Those that are not revoked. Secrets are not shown again.",
+	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[APIKey], error) {
+		keys, err := a.deps.Store.ListAPIKeys(ctx, id.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		items := []APIKey{}
+		for _, k := range keys {
+			if k.RevokedAt.IsZero() {
+				items = append(items, apiKeyOf(k))
+			}
+		}
+		return web.SlicePage(items, in.ShortPage, "api-keys")
+	})
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPost, Path: web.Base + "/api-keys", ID: "create-api-key", Tag: "access",
+		Summary:     "Make an API key",
+		Description: "The answer holds the secret, which is shown only now. A key can do no more than its maker may at that moment, and ends when its maker is removed from the tenant or locked; what is to outlast people is made by an account of its own.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
+	}, func(ctx context.Context, id auth.Identity, in *createAPIKeyInput) (*struct{ Body CreatedAPIKey }, error) {
+		var r web.Reader
+		name := r.Name("body.name", in.Body.Name, domain.MaxNameLength)
+		expires := r.Future("body.expiresAt", in.Body.ExpiresAt, a.deps.Now())
+		for _, e := range in.Body.CallExecutors {
+			r.Name("body.callExecutors", e, domain.MaxNameLength)
+		}
+		for i, handler := range in.Body.CallHandlers {
+			target(&r, fmt.Sprintf("body.callHandlers[%d]", i), handler)
+		}
+		if err := r.Err(); err != nil {
+			return nil, err
+		}
+		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, domain.Role(in.Body.Role), expires, domain.KeyScope{
+			Executors: in.Body.CallExecutors, Handlers: in.Body.CallHandlers,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &struct{ Body CreatedAPIKey }{CreatedAPIKey{APIKey: apiKeyOf(key), Secret: secret}}, nil
+	})
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/api-keys/{id}", ID: "revoke-api-key", Tag: "access",
+		Summary: "Revoke an API key", Description: "It ends within 5 seconds on all nodes.", Status: http.StatusNoContent,
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{}, error) {
+		key, err := domain.ParseID[domain.UserID](in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return nil, a.deps.Auth.RevokeAPIKey(ctx, id.Tenant, int64(key))
+	})
+}
+
+// target checks "executor/handler".
+func target(r *web.Reader, location, text string) {
+	executor, handler, _ := strings.Cut(text, "/")
+	if !domain.ExecutorNames.MatchString(executor) || strings.TrimSpace(handler) != handler {
+		r.Fail(location, text, "must be an executor and one of its handlers, such as shop/cancel-order")
+		return
+	}
+	r.Name(location, handler, domain.MaxNameLength)
+}

@@ -1,0 +1,39 @@
+package access
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Store is what is asked of the database.
+type Store interface {
+	store.Accounts
+	store.Invitations
+}
+
+// Deps is what the operations need; package api says of each what it is.
+type Deps struct {
+	Store Store
+	Auth  *auth.Service
+	NewID func() int64
+	Now   func() time.Time
+	Log   *slog.Logger
+}
+
+// api are the operations of this package.
+type api struct {
+	*web.Server // fixed after construction
+	deps        Deps
+}
+
+// Register adds the operations.
+func Register(s *web.Server, deps Deps) {
+	a := &api{s, deps}
+	a.registerAPIKeys()
+	a.registerUsers()
+	a.registerInvitations()
+}

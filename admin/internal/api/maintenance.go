@@ -1,0 +1,223 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Maintenance is a time in which nothing of a scope starts, or of which people are
+// told.
+type Maintenance struct {
+	ID      string   `json:"id" doc:"Id, a decimal string"`
+	Kind    string   `json:"kind" enum:"cluster,tenant,executor" doc:"What is under maintenance"`
+	Subject *web.Ref `json:"subject" doc:"The tenant, or the executor; null of the cluster"`
+	Mode    string   `json:"mode" enum:"wait,skip,continue" doc:"wait: nothing starts, and what is due waits; skip: nothing starts, and fire times of schedules are excluded; continue: it is announced only"`
+	Reason  string   `json:"reason" doc:"What for; empty: not said"`
+	By      string   `json:"by" doc:"Who switched it on"`
+	Since   string   `json:"since" format:"date-time" doc:"When it began"`
+	Until   *string  `json:"until" format:"date-time" doc:"When it ends by itself, or ended; null: when it is switched off"`
+	Active  bool     `json:"active" doc:"It is on"`
+	EndedBy string   `json:"endedBy" doc:"Who switched it off; empty: nobody, or not yet"`
+}
+
+// MaintenanceRequest switches maintenance on.
+type MaintenanceRequest struct {
+	Mode   string  `json:"mode" enum:"wait,skip,continue" doc:"What becomes of what is due; see the modes of a maintenance"`
+	Reason string  `json:"reason,omitempty" maxLength:"500" doc:"What for; shown on every page of the console"`
+	Until  *string `json:"until,omitempty" format:"date-time" doc:"When it ends by itself; default: when it is switched off"`
+}
+
+type maintenanceInput struct{ Body MaintenanceRequest }
+
+type maintenanceOfInput struct {
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
+	Body MaintenanceRequest
+}
+
+type maintenanceOutput struct{ Body Maintenance }
+
+type listMaintenanceInput struct {
+	web.ShortPage
+	Ended bool `query:"ended" doc:"Also those that are over"`
+}
+
+// maxMaintenanceListed bounds a list of them.
+const maxMaintenanceListed = 1000
+
+func (a *API) registerMaintenance() {
+	const (
+		on = "Nothing is offered or let start any more, on all nodes at the latest a second later; attempts that run go on. " +
+			"What is on for the same scope ends then. Modes: wait, skip, continue."
+		off = "What has waited starts within two seconds. 404 when none is on."
+	)
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/maintenance", ID: "list-maintenance", Tag: "maintenance",
+		Summary:     "List the maintenance of the tenant, its executors and the cluster, newest first",
+		Description: "That is on; with ended also what was.",
+	}, a.listMaintenance)
+	a.maintainWith(web.PlatformAdmin, "/cluster/maintenance", "cluster", "the whole cluster", on, off, func(auth.Identity) domain.MaintenanceScope { return domain.MaintenanceScope{} })
+	a.maintainWith(web.May(domain.PermAdmin), "/maintenance", "tenant", "the tenant", on, off, func(id auth.Identity) domain.MaintenanceScope {
+		return domain.MaintenanceScope{Tenant: id.Tenant}
+	})
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodPut, Path: web.Base + "/executors/{id}/maintenance", ID: "start-executor-maintenance", Tag: "maintenance",
+		Summary: "Switch maintenance of an executor on", Description: on,
+	}, func(ctx context.Context, id auth.Identity, in *maintenanceOfInput) (*maintenanceOutput, error) {
+		e, err := a.executor(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.startMaintenance(ctx, id, domain.MaintenanceScope{Tenant: id.Tenant, Executor: e.ID}, in.Body)
+	})
+	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/maintenance", ID: "end-executor-maintenance", Tag: "maintenance",
+		Summary: "Switch maintenance of an executor off", Description: off,
+	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*maintenanceOutput, error) {
+		e, err := a.executor(ctx, id, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.endMaintenance(ctx, id, domain.MaintenanceScope{Tenant: id.Tenant, Executor: e.ID})
+	})
+}
+
+// maintainWith registers the routes of a scope that its address names alone.
+func (a *API) maintainWith(policy web.Policy, path, kind, what, on, off string, scope func(auth.Identity) domain.MaintenanceScope) {
+	web.Register(a.Server, policy, web.Operation{
+		Method: http.MethodPut, Path: web.Base + path, ID: "start-" + kind + "-maintenance", Tag: "maintenance",
+		Summary: "Switch maintenance of " + what + " on", Description: on,
+	}, func(ctx context.Context, id auth.Identity, in *maintenanceInput) (*maintenanceOutput, error) {
+		return a.startMaintenance(ctx, id, scope(id), in.Body)
+	})
+	web.Register(a.Server, policy, web.Operation{
+		Method: http.MethodDelete, Path: web.Base + path, ID: "end-" + kind + "-maintenance", Tag: "maintenance",
+		Summary: "Switch maintenance of " + what + " off", Description: off,
+	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*maintenanceOutput, error) {
+		return a.endMaintenance(ctx, id, scope(id))
+	})
+}
+
+func (a *API) startMaintenance(ctx context.Context, id auth.Identity, scope domain.MaintenanceScope, in MaintenanceRequest) (*maintenanceOutput, error) {
+	var r reader
+	m := domain.Maintenance{MaintenanceScope: scope, Mode: domain.MaintenanceMode(in.Mode), Reason: strings.TrimSpace(in.Reason), By: id.Actor(), EndsAt: r.Instant("body.until", in.Until)}
+	if domain.HasControl(m.Reason) {
+		r.Fail("body.reason", nil, "must not contain control characters")
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	m, err := a.deps.Store.StartMaintenance(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	a.log.Warn("maintenance switched on", "scope", scope.Kind(), "tenant_id", scope.Tenant, "executor_id", scope.Executor, "mode", string(m.Mode),
+		"reason", m.Reason, "until", until(&m), "by", m.By)
+	return a.maintenanceAnswer(ctx, m)
+}
+
+func (a *API) endMaintenance(ctx context.Context, id auth.Identity, scope domain.MaintenanceScope) (*maintenanceOutput, error) {
+	m, err := a.deps.Store.EndMaintenance(ctx, scope, id.Actor())
+	if err != nil {
+		return nil, err
+	}
+	a.deps.JobsChanged()
+	a.log.Warn("maintenance switched off", "scope", scope.Kind(), "tenant_id", scope.Tenant, "executor_id", scope.Executor, "by", id.Actor())
+	return a.maintenanceAnswer(ctx, m)
+}
+
+// maintenanceAnswer finds the entry, with its names.
+func (a *API) maintenanceAnswer(ctx context.Context, m domain.Maintenance) (*maintenanceOutput, error) {
+	list, err := a.deps.Store.ListMaintenance(ctx, store.ListMaintenanceParams{Tenant: m.Tenant, Ended: true, Limit: maxMaintenanceListed})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].ID == m.ID {
+			return &maintenanceOutput{maintenanceOf(&list[i])}, nil
+		}
+	}
+	return &maintenanceOutput{maintenanceOf(&store.MaintenanceEntry{Maintenance: m})}, nil
+}
+
+func maintenanceOf(e *store.MaintenanceEntry) Maintenance {
+	out := Maintenance{
+		ID: strconv.FormatInt(e.ID, 10), Kind: e.Kind(), Mode: string(e.Mode), Reason: e.Reason, By: e.By, Since: web.Instant(e.Since), Active: e.Active, EndedBy: e.EndedBy,
+	}
+	if e.EndsAt.Before(domain.Never) {
+		out.Until = web.InstantOrNull(e.EndsAt)
+	}
+	switch {
+	case e.Executor != 0:
+		out.Subject = &web.Ref{ID: e.Executor.String(), Name: e.ExecutorName}
+	case e.Tenant != 0:
+		out.Subject = &web.Ref{ID: e.Tenant.String(), Name: e.TenantName}
+	}
+	return out
+}
+
+func (a *API) listMaintenance(ctx context.Context, id auth.Identity, in *listMaintenanceInput) (*web.PageOutput[Maintenance], error) {
+	items, err := a.maintenances(ctx, id, in.Ended)
+	if err != nil {
+		return nil, err
+	}
+	return web.SlicePage(items, in.ShortPage, "maintenance")
+}
+
+func (a *API) maintenances(ctx context.Context, id auth.Identity, ended bool) ([]Maintenance, error) {
+	list, err := a.deps.Store.ListMaintenance(ctx, store.ListMaintenanceParams{Tenant: id.Tenant, Ended: ended, Limit: maxMaintenanceListed})
+	out := make([]Maintenance, len(list))
+	for i := range list {
+		out[i] = maintenanceOf(&list[i])
+	}
+	return out, err
+}
+
+// maintenancesOn are those that are on, for what is asked often: their names are
+// read where there are any.
+func (a *API) maintenancesOn(ctx context.Context, id auth.Identity) ([]Maintenance, error) {
+	all, err := a.deps.Store.Maintenances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := a.deps.Now()
+	for scope, list := range all {
+		on := func(m domain.Maintenance) bool { return m.At(now) }
+		if (scope.Tenant == 0 || scope.Tenant == id.Tenant) && slices.ContainsFunc(list, on) {
+			return a.maintenances(ctx, id, false)
+		}
+	}
+	return []Maintenance{}, nil
+}
+
+// checkMaintenance refuses a run that a person asks for and that is not to start now,
+// unless he says that he knows. What an API key asks for waits.
+func (a *API) checkMaintenance(ctx context.Context, e *domain.Execution, meant bool) error {
+	if e.Cause == domain.CauseAPI || meant {
+		return nil
+	}
+	waits := *e
+	waits.Cause = domain.CauseAPI
+	all, err := a.deps.Store.Maintenances(ctx)
+	x := all.Holds(a.deps.Now(), &waits)
+	if err != nil || x == nil {
+		return err
+	}
+	return domain.Errorf(domain.CodeMaintenance, "nothing is to start until %s: %s; add duringMaintenance=true to run it all the same", until(x), x.Message())
+}
+
+// until says when maintenance ends, for people.
+func until(m *domain.Maintenance) string {
+	if m.EndsAt.Before(domain.Never) {
+		return m.EndsAt.UTC().Format(time.RFC3339)
+	}
+	return "it is switched off"
+}

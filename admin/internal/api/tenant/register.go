@@ -1,0 +1,40 @@
+package tenant
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Store is what is asked of the database.
+type Store interface {
+	store.Accounts
+	store.Cells
+	store.Quotas
+}
+
+// Deps is what the operations need; package api says of each what it is.
+type Deps struct {
+	Store           Store
+	NewID           func() int64
+	Now             func() time.Time
+	DisabledChanged func(ctx context.Context)
+	Log             *slog.Logger
+}
+
+// api are the operations of this package.
+type api struct {
+	*web.Server // fixed after construction
+	deps        Deps
+}
+
+// Register adds the operations.
+func Register(s *web.Server, deps Deps) {
+	a := &api{s, deps}
+	a.registerTenants()
+	a.registerQuotas()
+	a.registerCells()
+}

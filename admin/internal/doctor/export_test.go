@@ -1,0 +1,6 @@
+package doctor
+
+var (
+	JudgeSpace = judgeSpace
+	JudgeFiles = judgeFiles
+)

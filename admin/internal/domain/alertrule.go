@@ -1,0 +1,398 @@
+package domain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Severity says how urgent an incident is.
+type Severity string
+
+// The severities. Empty is SeverityWarning.
+const (
+	SeverityInfo     Severity = "info"
+	SeverityWarning  Severity = "warning"
+	SeverityCritical Severity = "critical" // is told in quiet hours too
+)
+
+// Severities are all of them.
+var Severities = []Severity{SeverityInfo, SeverityWarning, SeverityCritical}
+
+// AlertConditionKind says what a rule waits for.
+type AlertConditionKind string
+
+const (
+	// ConditionEvents: each event of the kinds that the rule matches.
+	ConditionEvents AlertConditionKind = "events"
+	// ConditionFailures: so many of a job's last runs ended badly.
+	ConditionFailures AlertConditionKind = "failures"
+	// ConditionKeyword: the error, the message or the result of a run has a text in it.
+	ConditionKeyword AlertConditionKind = "keyword"
+	// ConditionLate: a run has not started so long after its time.
+	ConditionLate AlertConditionKind = "late"
+	// ConditionLong: a run runs for longer than that, or than so many times what most
+	// of its job's runs took.
+	ConditionLong AlertConditionKind = "long"
+	// ConditionAbsent: no run of an enabled job has succeeded for so long.
+	ConditionAbsent AlertConditionKind = "absent"
+)
+
+// Kind is what a condition that is looked for finds; empty: events say that it holds.
+func (k AlertConditionKind) Kind() AlertKind {
+	switch k {
+	case ConditionLate:
+		return AlertRunLate
+	case ConditionLong:
+		return AlertRunLong
+	case ConditionAbsent:
+		return AlertJobAbsent
+	}
+	return ""
+}
+
+// AlertConditionKinds are all of them.
+var AlertConditionKinds = []AlertConditionKind{ConditionEvents, ConditionFailures, ConditionKeyword, ConditionLate, ConditionLong, ConditionAbsent}
+
+// MaxFailuresOf is how many of a job's last runs a rule may look at.
+const MaxFailuresOf = 50
+
+// AlertCondition is what a rule waits for. Fields that its kind does not know are 0.
+type AlertCondition struct {
+	Kind         AlertConditionKind
+	Failures, Of int    // failures: so many of the last so many
+	Keyword      string // keyword; case does not matter
+	// After is how long: late, long, absent.
+	After time.Duration
+	// Factor of what 99 of 100 of the job's last successful runs took: long; 0 = After decides alone.
+	Factor float64
+}
+
+// AlertRule says what is told of some of a tenant's events, how urgent it is, and to
+// whom. Of several rules that match an event the first one decides, by position.
+type AlertRule struct {
+	ID       AlertRuleID
+	TenantID TenantID
+	// Version grows by one with each edit.
+	Version              int64
+	Spec                 AlertRuleSpec
+	CreatedAt, UpdatedAt time.Time
+	CreatedBy, UpdatedBy string
+}
+
+// AlertRuleSpec is what can be written of a rule.
+type AlertRuleSpec struct {
+	Name        string
+	Description string
+	Enabled     bool
+	Position    int
+	Match       AlertMatcher
+	Condition   AlertCondition
+	Severity    Severity
+	// Channels are told; empty: whom the job's own settings name, or the tenant's default.
+	Channels []ChannelID
+	// Mute: nobody is told. The incident is shown.
+	Mute bool
+	// Repeat is the most time between two messages; 0 = as the server says.
+	Repeat time.Duration
+	Quiet  QuietHours // zero: the tenant's
+	// EscalateTo are told too when nobody has acknowledged the incident within
+	// EscalateAfter of its beginning; 0 = never.
+	EscalateAfter time.Duration
+	EscalateTo    []ChannelID
+}
+
+// CheckAlertRule says what is wrong with a rule.
+func CheckAlertRule(s *AlertRuleSpec) error {
+	var c checker
+	c.check(s.Name != "" && len(s.Name) <= MaxNameLength && !HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
+	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
+	c.check(s.Position >= 0 && s.Position <= 1_000_000, "body.position", s.Position, "must be from 0 to 1000000")
+	c.check(slices.Contains(Severities, s.Severity), "body.severity", string(s.Severity), "must be info, warning or critical")
+	c.matcher("body.match", &s.Match)
+	c.condition(&s.Condition)
+	c.check(s.Condition.Kind.Kind() == "" || len(s.Match.Kinds) == 0, "body.match.kinds", nil, "is for conditions of events")
+	c.check(s.Condition.Kind != ConditionFailures || !slices.Contains(s.Match.Kinds, AlertRunSucceeded), "body.match.kinds", string(AlertRunSucceeded), "is for the conditions events and keyword")
+	c.check(len(s.Channels) <= MaxRuleChannels, "body.channelIds", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
+	c.check(!s.Mute || len(s.Channels) == 0 && len(s.EscalateTo) == 0, "body.mute", nil, "goes without channels")
+	c.check(s.Repeat == 0 || s.Repeat >= time.Minute && s.Repeat <= 7*24*time.Hour, "body.repeat", nil, "must be from 1m to 168h")
+	c.quietHours("body.quietHours", &s.Quiet)
+	c.check((s.EscalateAfter > 0) == (len(s.EscalateTo) > 0), "body.escalateTo", nil, "goes with escalateAfter")
+	c.check(s.EscalateAfter == 0 || s.EscalateAfter >= time.Minute && s.EscalateAfter <= 7*24*time.Hour, "body.escalateAfter", nil, "must be from 1m to 168h")
+	c.check(s.EscalateAfter == 0 || !slices.Equal(s.Match.Kinds, []AlertKind{AlertRunSucceeded}), "body.escalateAfter", nil, "does nothing for successes: nobody has to acknowledge them")
+	c.check(len(s.EscalateTo) <= MaxRuleChannels, "body.escalateTo", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
+	return c.err()
+}
+
+func (c *checker) condition(s *AlertCondition) {
+	c.check(slices.Contains(AlertConditionKinds, s.Kind), "body.condition.kind", string(s.Kind), "must be events, failures, keyword, late, long or absent")
+	failures := s.Kind == ConditionFailures
+	c.check(failures || s.Failures == 0 && s.Of == 0, "body.condition.failures", nil, "is for failures")
+	c.check(!failures || s.Of >= 1 && s.Of <= MaxFailuresOf, "body.condition.of", s.Of, "must be from 1 to 50")
+	c.check(!failures || s.Failures >= 1 && s.Failures <= s.Of, "body.condition.failures", s.Failures, "must be from 1 to of")
+	keyword := s.Kind == ConditionKeyword
+	c.check(keyword == (s.Keyword != ""), "body.condition.keyword", nil, "is for keyword, which needs it")
+	looked := s.Kind.Kind() != ""
+	c.check(looked || s.After == 0, "body.condition.after", nil, "is for late, long and absent")
+	c.check(!looked || s.After >= time.Second && s.After <= 90*24*time.Hour, "body.condition.after", nil, "must be from 1s to 2160h")
+	c.check(s.Factor == 0 || s.Kind == ConditionLong && s.Factor >= 1 && s.Factor <= 100, "body.condition.factor", nil, "is for long, from 1 to 100")
+	c.check(len(s.Keyword) <= 256 && !HasControl(s.Keyword), "body.condition.keyword", nil, "must have at most 256 bytes in one line")
+}
+
+// WantsSuccess reports whether the rule hears of runs that have succeeded: only if it
+// names that kind. A rule that names no kind is about what went wrong.
+func (s *AlertRuleSpec) WantsSuccess() bool {
+	return s.Enabled && slices.Contains(s.Match.Kinds, AlertRunSucceeded)
+}
+
+// SuccessWish says how those runs of a job that have succeeded are told.
+type SuccessWish uint8
+
+// The wishes. The greatest one decides.
+const (
+	SuccessUnwanted SuccessWish = iota
+	SuccessCounted              // those of one transaction are one event
+	SuccessEach                 // each one is an event: a rule reads what it says
+)
+
+// SuccessWishOf returns what rules that want successes want of a job's.
+func SuccessWishOf(rules []AlertRuleSpec, executor ExecutorID, job JobID, labels map[string]string) (wish SuccessWish) {
+	for n := range rules {
+		if s := &rules[n]; s.WantsSuccess() && s.Match.MatchesJob(AlertRunSucceeded, executor, job, labels) {
+			if s.Condition.Kind == ConditionKeyword {
+				return SuccessEach
+			}
+			wish = SuccessCounted
+		}
+	}
+	return wish
+}
+
+// ChannelIDs are all that a rule names.
+func (s *AlertRuleSpec) ChannelIDs() []ChannelID {
+	return append(slices.Clone(s.Channels), s.EscalateTo...)
+}
+
+// AlertFacts are what a condition is held against.
+type AlertFacts struct {
+	// Bad are the newest ended runs of the event's job, newest first: which of them
+	// ended badly.
+	Bad []bool
+	// Text is what the run says of its end.
+	Text string
+}
+
+// Holds reports whether an event that the rule matches is to be told.
+func (s *AlertCondition) Holds(f *AlertFacts) bool {
+	switch s.Kind {
+	case ConditionFailures:
+		n := 0
+		for _, bad := range f.Bad[:min(len(f.Bad), s.Of)] {
+			if bad {
+				n++
+			}
+		}
+		return n >= s.Failures
+	case ConditionKeyword:
+		return strings.Contains(strings.ToLower(f.Text), strings.ToLower(s.Keyword))
+	}
+	return true
+}
+
+// RuleOf returns the first rule that matches what happens to a job; nil: none does.
+func RuleOf(rules []AlertRule, kind AlertKind, executor ExecutorID, job JobID, labels map[string]string) *AlertRule {
+	for n := range rules {
+		r := &rules[n]
+		if r.Spec.Enabled && r.Spec.Condition.Kind.Kind() == "" && r.Spec.Match.MatchesJob(kind, executor, job, labels) &&
+			(kind != AlertRunSucceeded || r.Spec.WantsSuccess()) {
+			return r
+		}
+	}
+	return nil
+}
+
+// RuleByID returns the one that found an event; nil: it is gone.
+func RuleByID(rules []AlertRule, id AlertRuleID) *AlertRule {
+	for n := range rules {
+		if rules[n].ID == id {
+			return &rules[n]
+		}
+	}
+	return nil
+}
+
+// SortRules brings rules into the order in which they decide.
+func SortRules(rules []AlertRule) {
+	slices.SortFunc(rules, func(a, b AlertRule) int {
+		return cmp.Or(cmp.Compare(a.Spec.Position, b.Spec.Position), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// Key is that of an incident that the rule opens instead of the default one.
+func (r *AlertRule) Key(key string) string {
+	if r == nil {
+		return key
+	}
+	return "rule/" + r.ID.String() + "/" + key
+}
+
+// Bounds of what tenants say about alerts.
+const (
+	MaxAlertRules    = 100
+	MaxAlertSilences = 200 // that are not over
+	MaxMatched       = 100 // ids in a matcher
+	MaxRuleChannels  = 10
+)
+
+// AlertMatcher selects what a rule or a silence is about: what meets all that is
+// given. Empty: everything.
+type AlertMatcher struct {
+	Kinds     []AlertKind
+	Executors []ExecutorID
+	Jobs      []JobID
+	Labels    Selector
+}
+
+// MatchesJob reports whether it selects what happens to a job.
+func (m *AlertMatcher) MatchesJob(kind AlertKind, executor ExecutorID, job JobID, labels map[string]string) bool {
+	return m.matchesKind(kind) && (len(m.Executors) == 0 || slices.Contains(m.Executors, executor)) &&
+		(len(m.Jobs) == 0 || slices.Contains(m.Jobs, job)) && m.Labels.Matches(labels)
+}
+
+func (m *AlertMatcher) matchesKind(kind AlertKind) bool {
+	return len(m.Kinds) == 0 || slices.Contains(m.Kinds, kind)
+}
+
+// MatchesIncident reports whether it selects an incident. One of several jobs is
+// selected by its executor, or if all of its jobs are named.
+func (m *AlertMatcher) MatchesIncident(i *Incident, labels map[string]string) bool {
+	if i.Job != 0 {
+		return m.MatchesJob(i.Kind, i.Executor, i.Job, labels)
+	}
+	if !m.matchesKind(i.Kind) || len(m.Executors) > 0 && !slices.Contains(m.Executors, i.Executor) || !m.Labels.Empty() {
+		return false
+	}
+	for _, j := range i.Jobs {
+		if len(m.Jobs) > 0 && !slices.Contains(m.Jobs, j.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// TenantAlertKinds are those that tenants are told.
+var TenantAlertKinds = []AlertKind{AlertRunFailed, AlertRunTimedOut, AlertRunLost, AlertRunMissed, AlertNoExecutor, AlertRunLate, AlertRunLong, AlertJobAbsent, AlertRunSucceeded}
+
+func (c *checker) matcher(at string, m *AlertMatcher) {
+	for _, kind := range m.Kinds {
+		c.check(slices.Contains(TenantAlertKinds, kind), at+".kinds", string(kind), "must be "+joinKinds(TenantAlertKinds))
+	}
+	c.check(len(m.Executors) <= MaxMatched, at+".executorIds", nil, "must not be more than 100")
+	c.check(len(m.Jobs) <= MaxMatched, at+".jobIds", nil, "must not be more than 100")
+}
+
+func joinKinds(kinds []AlertKind) string {
+	return strings.Join(Collect(kinds, func(k *AlertKind) string { return string(*k) }), ", ")
+}
+
+// AlertSilence keeps messages back: of incidents that it selects nothing is told
+// while it lasts. Those that are over by its end are never told.
+type AlertSilence struct {
+	ID        SilenceID
+	TenantID  TenantID
+	Match     AlertMatcher
+	Reason    string
+	StartsAt  time.Time
+	EndsAt    time.Time
+	CreatedAt time.Time
+	CreatedBy string
+	EndedBy   string // who has ended it before its time
+}
+
+// MaxSilence is how long a silence may last: what is silent for longer is forgotten.
+const MaxSilence = 90 * 24 * time.Hour
+
+// CheckSilence says what is wrong with a silence that is made now.
+func CheckSilence(s *AlertSilence, now time.Time) error {
+	var c checker
+	c.matcher("body.match", &s.Match)
+	c.check(s.Reason != "" && len(s.Reason) <= 1024 && !HasControl(s.Reason), "body.reason", nil, "must say why, in 1 to 1024 bytes of one line")
+	c.check(s.EndsAt.After(s.StartsAt), "body.endsAt", nil, "must be after startsAt")
+	c.check(s.EndsAt.After(now), "body.endsAt", nil, "must be in the future")
+	c.check(s.EndsAt.Sub(s.StartsAt) <= MaxSilence, "body.endsAt", nil, "must be at most 90 days after startsAt")
+	return c.err()
+}
+
+// QuietHours are a time of each day at which only critical incidents are told; the
+// others wait for its end. The zero value is none.
+type QuietHours struct {
+	Zone     string
+	From, To string         // HH:MM; To before From: until the next day
+	Days     []time.Weekday // on which it begins; empty = all
+}
+
+// IsZero reports whether there are none.
+func (q *QuietHours) IsZero() bool { return q.From == "" && q.To == "" }
+
+const clockLayout = "15:04"
+
+func (c *checker) quietHours(at string, q *QuietHours) {
+	if q.IsZero() {
+		c.check(q.Zone == "" && len(q.Days) == 0, at, nil, "needs from and to")
+		return
+	}
+	_, err := time.LoadLocation(q.Zone)
+	c.check(err == nil && q.Zone != "" && q.Zone != "Local", at+".zone", q.Zone, "is not a time zone such as Europe/Berlin")
+	for field, text := range map[string]string{".from": q.From, ".to": q.To} {
+		_, err := time.Parse(clockLayout, text)
+		c.check(err == nil && len(text) == len(clockLayout), at+field, text, "must be a time such as 22:00")
+	}
+	c.check(q.From != q.To, at+".to", q.To, "must differ from from")
+}
+
+// Until returns the end of the quiet hours that now is in; zero: in none.
+func (q *QuietHours) Until(now time.Time) time.Time {
+	zone, err := time.LoadLocation(q.Zone)
+	if q.IsZero() || err != nil {
+		return time.Time{}
+	}
+	local := now.In(zone)
+	for back := range 2 { // since today, or since yesterday
+		day := local.AddDate(0, 0, -back)
+		from, to := onDay(day, q.From), onDay(day, q.To)
+		if !to.After(from) {
+			to = onDay(day.AddDate(0, 0, 1), q.To)
+		}
+		if (len(q.Days) == 0 || slices.Contains(q.Days, day.Weekday())) && !now.Before(from) && now.Before(to) {
+			return to.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+func onDay(day time.Time, clock string) time.Time {
+	t, _ := time.Parse(clockLayout, clock) // it was checked
+	return time.Date(day.Year(), day.Month(), day.Day(), t.Hour(), t.Minute(), 0, 0, day.Location())
+}
+
+// AlertSettings are what a tenant says about all of its alerts.
+type AlertSettings struct {
+	TenantID TenantID
+	// Version grows by one with each edit; 0: nobody has said anything.
+	Version int64
+	// DefaultChannels are told of what nobody else is told of.
+	DefaultChannels []ChannelID
+	Quiet           QuietHours
+	UpdatedAt       time.Time
+	UpdatedBy       string
+}
+
+// CheckAlertSettings says what is wrong with settings.
+func CheckAlertSettings(s *AlertSettings) error {
+	var c checker
+	c.check(len(s.DefaultChannels) <= MaxRuleChannels, "body.defaultChannelIds", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
+	c.quietHours("body.quietHours", &s.Quiet)
+	return c.err()
+}

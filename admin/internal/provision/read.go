@@ -1,0 +1,288 @@
+package provision
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// Bounds of a file; more than that is made through the API.
+const (
+	maxFile   = 1 << 20 // bytes
+	maxThings = 1000    // of all kinds together
+	maxUsers  = 100     // each costs a password's hash
+	maxSecret = 4 << 10 // bytes
+)
+
+// by is who is said to have made what a file declares.
+const by = "provisioning"
+
+// Declaration is a file that was found to be good.
+type Declaration struct {
+	// AdminPassword is that of the first administrator; empty: the file says none.
+	AdminPassword string
+
+	params    store.ProvisionParams
+	passwords []string // of params.Users
+}
+
+// Read judges a file. What is wrong with it is an *Error. Secrets are read, too:
+// from files, whose paths count from the folder of this one, and from variables.
+func Read(path string, getenv func(string) string) (*Declaration, error) {
+	raw, err := readBounded(path, maxFile)
+	if err != nil {
+		return nil, &Error{File: path, Problems: []Problem{{Text: err.Error()}}}
+	}
+	r := &reader{dir: filepath.Dir(path), getenv: getenv, names: map[string]int{}, secrets: map[string]int{}}
+	d := &Declaration{params: store.ProvisionParams{By: by}}
+	if root := r.parse(raw); root != nil {
+		r.declaration(d, root)
+	}
+	if len(r.problems) > 0 {
+		return nil, &Error{File: path, Problems: r.sorted()}
+	}
+	return d, nil
+}
+
+// Summary counts what is declared.
+func (d *Declaration) Summary() string {
+	counts := map[string]int{"tenant": len(d.params.Tenants), "user": len(d.params.Users)}
+	for _, t := range d.params.Tenants {
+		counts["executor"] += len(t.Executors)
+		counts["API key"] += len(t.APIKeys)
+		for _, e := range t.Executors {
+			counts["join token"] += len(e.JoinTokens)
+		}
+	}
+	var out []string
+	for _, kind := range []string{"tenant", "executor", "join token", "API key", "user"} {
+		n := strconv.Itoa(counts[kind]) + " " + kind
+		if counts[kind] != 1 {
+			n += "s"
+		}
+		out = append(out, n)
+	}
+	return strings.Join(out, ", ")
+}
+
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return raw, err
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)`)
+
+// parse returns the root of the only document.
+func (r *reader) parse(raw []byte) *yaml.Node {
+	in := yaml.NewDecoder(strings.NewReader(string(raw)))
+	var doc, more yaml.Node
+	err := in.Decode(&doc)
+	switch {
+	case errors.Is(err, io.EOF):
+		r.problems = append(r.problems, Problem{Line: 1, Text: "the file declares nothing"})
+		return nil
+	case err == nil:
+		if err = in.Decode(&more); err == nil {
+			r.fail(&more, "", "the file has more than one document")
+			return nil
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return doc.Content[0]
+	}
+	p := Problem{Text: strings.TrimPrefix(err.Error(), "yaml: ")}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		p.Line, _ = strconv.Atoi(m[1])
+		p.Text = m[2]
+	}
+	r.problems = append(r.problems, p)
+	return nil
+}
+
+func (r *reader) declaration(d *Declaration, root *yaml.Node) {
+	r.object(root, "", fields{
+		"administrator": func(n *yaml.Node, at string) {
+			r.object(n, at, fields{"password": func(n *yaml.Node, at string) {
+				d.AdminPassword = r.secret(n, at)
+				r.strong(n, at, auth.FirstUser, d.AdminPassword)
+			}})
+		},
+		"tenants": func(n *yaml.Node, at string) {
+			r.list(n, at, func(n *yaml.Node, at string) { d.params.Tenants = append(d.params.Tenants, r.tenant(n, at)) })
+		},
+		"users": func(n *yaml.Node, at string) {
+			r.list(n, at, func(n *yaml.Node, at string) { r.user(d, n, at) })
+			if len(d.params.Users) > maxUsers {
+				r.fail(n, at, "there are more than %d: make the others through the API", maxUsers)
+			}
+		},
+	})
+	for _, check := range r.atEnd {
+		check()
+	}
+}
+
+func (r *reader) tenant(n *yaml.Node, at string) (t store.ProvisionTenant) {
+	r.object(n, at, fields{
+		"name": func(n *yaml.Node, at string) {
+			t.Name = r.name(n, at, domain.TenantNames, "must be lower-case letters, digits and hyphens, beginning with a letter")
+			r.unique(n, at, "tenant", t.Name)
+		},
+		"quotas": func(n *yaml.Node, at string) {
+			t.Quotas = map[domain.QuotaKind]int64{}
+			kinds := fields{}
+			for _, k := range domain.QuotaKinds {
+				kinds[string(k)] = func(n *yaml.Node, at string) { t.Quotas[k] = r.number(n, at, domain.MaxQuota) }
+			}
+			r.object(n, at, kinds)
+		},
+		"executors": func(n *yaml.Node, at string) {
+			names := map[string]int{}
+			r.list(n, at, func(n *yaml.Node, at string) { t.Executors = append(t.Executors, r.executor(n, at, names)) })
+		},
+		"apiKeys": func(n *yaml.Node, at string) {
+			r.list(n, at, func(n *yaml.Node, at string) { t.APIKeys = append(t.APIKeys, r.apiKey(n, at)) })
+		},
+	}, "name")
+	return t
+}
+
+func (r *reader) executor(n *yaml.Node, at string, names map[string]int) (e store.ProvisionExecutor) {
+	r.object(n, at, fields{
+		"name": func(n *yaml.Node, at string) {
+			e.Name = r.name(n, at, domain.ExecutorNames, "must be letters, digits and . _ -, beginning with a letter or digit")
+			if e.Name == domain.BuiltInExecutor {
+				r.fail(n, at, "is the name of the executor that the admin nodes are the instances of")
+			}
+			r.uniqueIn(names, n, at, "executor", e.Name)
+		},
+		"description": func(n *yaml.Node, at string) { e.Description = r.text(n, at) },
+		"joinTokens": func(n *yaml.Node, at string) {
+			r.list(n, at, func(n *yaml.Node, at string) { e.JoinTokens = append(e.JoinTokens, r.joinToken(n, at)) })
+		},
+	}, "name")
+	for i := range e.JoinTokens {
+		if e.JoinTokens[i].Name == "" {
+			e.JoinTokens[i].Name = e.Name
+		}
+	}
+	return e
+}
+
+func (r *reader) joinToken(n *yaml.Node, at string) (j domain.JoinToken) {
+	r.object(n, at, fields{
+		"name": func(n *yaml.Node, at string) { j.Name = r.label(n, at) },
+		"secret": func(n *yaml.Node, at string) {
+			j.Prefix, j.Hash = r.imported(n, at, auth.ImportJoinToken, "join-token")
+		},
+		"expiresAt":   func(n *yaml.Node, at string) { j.ExpiresAt = r.instant(n, at) },
+		"maxUses":     func(n *yaml.Node, at string) { j.MaxUses = int(r.number(n, at, 1_000_000)) },
+		"declareJobs": func(n *yaml.Node, at string) { j.NoJobs = !r.flag(n, at) },
+	}, "secret")
+	return j
+}
+
+func (r *reader) apiKey(n *yaml.Node, at string) (k domain.APIKey) {
+	r.object(n, at, fields{
+		"name": func(n *yaml.Node, at string) { k.Name = r.label(n, at) },
+		"role": func(n *yaml.Node, at string) { k.Role = r.role(n, at, domain.RoleCaller, domain.RoleTimer) },
+		"secret": func(n *yaml.Node, at string) {
+			k.Prefix, k.Hash = r.imported(n, at, auth.ImportAPIKey, "api-key")
+		},
+		"expiresAt": func(n *yaml.Node, at string) { k.ExpiresAt = r.instant(n, at) },
+		"callExecutors": func(n *yaml.Node, at string) {
+			k.Scope.Executors = r.targets(n, at, func(name string) bool { return domain.ExecutorNames.MatchString(name) }, "must be the name of an executor")
+		},
+		"callHandlers": func(n *yaml.Node, at string) {
+			k.Scope.Handlers = r.targets(n, at, func(name string) bool {
+				executor, handler, _ := strings.Cut(name, "/")
+				return domain.ExecutorNames.MatchString(executor) && handler != "" && strings.TrimSpace(handler) == handler
+			}, "must be an executor and one of its handlers, such as shop/cancel-order")
+		},
+	}, "name", "role", "secret")
+	return k
+}
+
+// maxTargets is how many executors and how many handlers a key may name, as in the API.
+const maxTargets = 30
+
+func (r *reader) targets(n *yaml.Node, at string, ok func(string) bool, must string) (out []string) {
+	r.list(n, at, func(n *yaml.Node, at string) {
+		name := r.label(n, at)
+		if name != "" && !ok(name) {
+			r.fail(n, at, "%q: %s", name, must)
+		}
+		out = append(out, name)
+	})
+	if len(out) > maxTargets {
+		r.fail(n, at, "there are more than %d", maxTargets)
+	}
+	return out
+}
+
+func (r *reader) user(d *Declaration, n *yaml.Node, at string) {
+	u := store.ProvisionUser{User: domain.User{SessionVersion: 1}, Roles: map[string]domain.Role{}}
+	password, check := "", func() {}
+	r.object(n, at, fields{
+		"username": func(n *yaml.Node, at string) {
+			u.User.Username = r.name(n, at, domain.UserNames, "must be small letters, digits and . _ @ + -, beginning with a letter or digit")
+			r.unique(n, at, "user", u.User.Username)
+			if u.User.Username == auth.FirstUser {
+				r.fail(n, at, "is the first administrator: give the password below administrator")
+			}
+		},
+		"password": func(n *yaml.Node, at string) {
+			password = r.secret(n, at)
+			check = func() { r.strong(n, at, u.User.Username, password) }
+		},
+		"mustChangePassword": func(n *yaml.Node, at string) { u.User.MustChangePassword = r.flag(n, at) },
+		"platformAdmin":      func(n *yaml.Node, at string) { u.User.PlatformAdmin = r.flag(n, at) },
+		"memberships": func(n *yaml.Node, at string) {
+			r.list(n, at, func(n *yaml.Node, at string) { r.membership(u.Roles, n, at) })
+		},
+	}, "username", "password")
+	check()
+	if len(u.Roles) == 0 && !u.User.PlatformAdmin {
+		r.fail(n, at, "belongs to no tenant: name some as memberships, each with a role")
+	}
+	d.params.Users, d.passwords = append(d.params.Users, u), append(d.passwords, password)
+}
+
+func (r *reader) membership(roles map[string]domain.Role, n *yaml.Node, at string) {
+	var tenant string
+	var role domain.Role
+	r.object(n, at, fields{
+		"tenant": func(n *yaml.Node, at string) {
+			tenant = r.text(n, at)
+			r.atEnd = append(r.atEnd, func() {
+				if _, declared := r.names["tenant "+tenant]; !declared && tenant != auth.FirstTenant {
+					r.fail(n, at, "this file declares no tenant %q", tenant)
+				}
+			})
+		},
+		"role": func(n *yaml.Node, at string) { role = r.role(n, at) },
+	}, "tenant", "role")
+	if _, twice := roles[tenant]; twice {
+		r.fail(n, at, "the user has a role in %q already", tenant)
+	}
+	roles[tenant] = role
+}

@@ -1,0 +1,365 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/internal/egress"
+)
+
+const (
+	// Timeout bounds one message, from the reading of its connection's row to
+	// the broker's answer.
+	Timeout = 30 * time.Second
+	// openTimeout bounds the opening of a connection, whoever waits for it.
+	openTimeout = 10 * time.Second
+	// idleTime is how long a connection is kept that nobody uses, maxAge how
+	// long one is used.
+	idleTime = 5 * time.Minute
+	maxAge   = time.Hour
+	// tidyInterval is how often that is looked after.
+	tidyInterval = 30 * time.Second
+	// rowAge is how old the row of a connection may be that a node goes by: an
+	// edit counts everywhere after that.
+	rowAge = 2 * time.Second
+	// DefaultMax is how many connections a node keeps.
+	DefaultMax = 256
+)
+
+// Connections is where connections are kept.
+type Connections interface {
+	FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Connection, error)
+}
+
+// Opener opens what was sealed.
+type Opener interface {
+	Open(tenant domain.TenantID, purpose string, id int64, sealed []byte) ([]byte, error)
+}
+
+// Options of a Publisher.
+type Options struct {
+	Connections Connections
+	Secrets     Opener
+	// AllowPrefixes are networks that connections may lead to though they are
+	// loopback, private or otherwise special. Empty: none.
+	AllowPrefixes []netip.Prefix
+	Max           int // connections that are kept; 0 = DefaultMax
+	Logger        *slog.Logger
+}
+
+// Publisher publishes to the tenants' brokers. It is safe for concurrent use.
+type Publisher struct {
+	opt     Options
+	control func(network, address string, c syscall.RawConn) error
+	openers map[domain.Broker]opener
+	work    sync.WaitGroup // users, openings and closings of connections
+
+	mu     sync.Mutex
+	open   map[connectionKey]*connection // guarded by mu
+	rows   map[rowKey]*row               // guarded by mu; at most 4 × Max
+	closed bool                          // guarded by mu: Run has ended, nothing is opened
+}
+
+type connectionKey struct {
+	tenant domain.TenantID
+	id     domain.ConnectionID
+}
+
+type rowKey struct {
+	tenant domain.TenantID
+	name   string
+}
+
+// row is a connection's row as it was read.
+type row struct {
+	connection domain.Connection
+	readAt     time.Time
+}
+
+// connection is one that is open, or is being opened.
+type connection struct {
+	// Fixed after construction.
+	version  int64
+	openedAt time.Time
+	ready    chan struct{} // closed when broker or err is set
+
+	broker   broker // fixed once ready is closed; nil with err
+	endpoint *endpoint
+	err      error
+
+	users   int       // guarded by Publisher.mu
+	usedAt  time.Time // guarded by Publisher.mu
+	retired bool      // guarded by Publisher.mu: its last user closes it
+}
+
+// broker is an open connection. publish returns an Error, or what typed makes
+// one of; it may be called by many at once.
+type broker interface {
+	publish(ctx context.Context, m *domain.Message) error
+	// broken reports that it does not come back by itself.
+	broken() bool
+	close()
+}
+
+// opener returns when the broker has let us in; ctx is only of the opening.
+type opener func(ctx context.Context, e *endpoint) (broker, error)
+
+var openers = map[domain.Broker]opener{
+	domain.BrokerNATS: openNATS, domain.BrokerRabbitMQ: openRabbitMQ, domain.BrokerKafka: openKafka, domain.BrokerRedis: openRedis,
+}
+
+// New returns a publisher without connections. Run looks after those that come.
+func New(opt Options) *Publisher {
+	if opt.Max == 0 {
+		opt.Max = DefaultMax
+	}
+	return &Publisher{
+		opt: opt, control: egress.Control(opt.AllowPrefixes), openers: openers,
+		open: map[connectionKey]*connection{}, rows: map[rowKey]*row{},
+	}
+}
+
+// Publish returns nil once the broker keeps the message. Errors are of type
+// Error, of the store (domain.CodeNotFound: there is no such connection), or
+// say that the message is not valid (domain.CodeInvalid).
+func (p *Publisher) Publish(ctx context.Context, m domain.Message) error {
+	return p.publish(ctx, m, rowAge)
+}
+
+// Try is Publish by the connection as it is now, for who has just edited it.
+func (p *Publisher) Try(ctx context.Context, m domain.Message) error { return p.publish(ctx, m, 0) }
+
+func (p *Publisher) publish(ctx context.Context, m domain.Message, newerThan time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	row, err := p.row(ctx, m.Tenant, m.Connection, newerThan)
+	if err != nil {
+		return err
+	}
+	if m.ContentType == "" {
+		m.ContentType = "application/json"
+	}
+	if err := domain.CheckMessage(row.Spec.Broker, &m); err != nil {
+		return err
+	}
+	c, err := p.take(&row)
+	if err != nil {
+		return err
+	}
+	defer p.release(c)
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		return silent("the broker does not let us in: %w", ctx.Err())
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return c.endpoint.explain(c.broker.publish(ctx, &m))
+}
+
+// row reads a connection's row, or takes one that is younger than newerThan.
+func (p *Publisher) row(ctx context.Context, tenant domain.TenantID, name string, newerThan time.Duration) (domain.Connection, error) {
+	key := rowKey{tenant, name}
+	p.mu.Lock()
+	known := p.rows[key]
+	p.mu.Unlock()
+	now := time.Now()
+	if known != nil && now.Sub(known.readAt) < newerThan {
+		return known.connection, nil
+	}
+	read, err := p.opt.Connections.FindConnectionByName(ctx, tenant, name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		delete(p.rows, key)
+		return read, err
+	}
+	if len(p.rows) >= 4*p.opt.Max {
+		clear(p.rows) // they are only there to spare the database
+	}
+	p.rows[key] = &row{read, now}
+	return read, nil
+}
+
+// take returns the connection of a row, which it opens when there is none, and
+// keeps it open until release.
+func (p *Publisher) take(row *domain.Connection) (*connection, error) {
+	key := connectionKey{row.TenantID, row.ID}
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, retryable("this node stops")
+	}
+	c := p.open[key]
+	if c != nil && !c.good(row.Version, now) {
+		p.retireLocked(key, c)
+		c = nil
+	}
+	if c == nil {
+		if len(p.open) >= p.opt.Max && !p.makeRoomLocked() {
+			return nil, retryable("this node has %d connections to brokers, all in use", p.opt.Max)
+		}
+		c = &connection{version: row.Version, openedAt: now, ready: make(chan struct{})}
+		p.open[key] = c
+		c.users++ // the opening itself
+		p.work.Add(1)
+		p.work.Go(func() { p.opening(key, c, row) })
+	}
+	c.users++
+	p.work.Add(1) // before Run waits: it has not set closed
+	c.usedAt = now
+	return c, nil
+}
+
+// good tells whether the connection can take another message.
+func (c *connection) good(version int64, now time.Time) bool {
+	if c.version != version || now.Sub(c.openedAt) > maxAge {
+		return false
+	}
+	select {
+	case <-c.ready:
+		return c.err == nil && !c.broker.broken()
+	default:
+		return true
+	}
+}
+
+func (p *Publisher) opening(key connectionKey, c *connection, row *domain.Connection) {
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	c.broker, c.err = p.connect(ctx, c, row)
+	if c.err != nil {
+		p.opt.Logger.Warn("connection to a broker failed", "tenant_id", row.TenantID, "connection", row.Spec.Name, "err", c.err)
+		p.mu.Lock()
+		p.retireLocked(key, c) // the next message tries anew, also one that follows this answer at once
+		p.mu.Unlock()
+	}
+	close(c.ready)
+	p.release(c)
+}
+
+func (p *Publisher) connect(ctx context.Context, c *connection, row *domain.Connection) (broker, error) {
+	var secrets domain.ConnectionSecrets
+	if len(row.Secrets) > 0 {
+		plain, err := p.opt.Secrets.Open(row.TenantID, secret.PurposeConnection, int64(row.ID), row.Secrets)
+		if err == nil {
+			err = json.Unmarshal(plain, &secrets)
+		}
+		if err != nil { // a node with the right key can still do it
+			return nil, retryable("open the connection's secrets: %w", err)
+		}
+	}
+	var err error
+	if c.endpoint, err = newEndpoint(row.Spec, secrets, p.control); err != nil {
+		return nil, err
+	}
+	b, err := p.openers[row.Spec.Broker](ctx, c.endpoint)
+	if err != nil {
+		return nil, c.endpoint.explain(err)
+	}
+	return b, nil
+}
+
+// Look opens the connection of a row, as the next message would, and closes it.
+// Nothing is published.
+func (p *Publisher) Look(ctx context.Context, row domain.Connection) error {
+	b, err := p.connect(ctx, new(connection), &row)
+	if err == nil {
+		b.close()
+	}
+	return err
+}
+
+// release says that a user of the connection is done with it.
+func (p *Publisher) release(c *connection) {
+	defer p.work.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.users--
+	if c.retired && c.users == 0 {
+		p.closeLocked(c)
+	}
+}
+
+// retireLocked takes a connection out of use; its last user closes it.
+func (p *Publisher) retireLocked(key connectionKey, c *connection) {
+	if c.retired {
+		return
+	}
+	c.retired = true
+	if p.open[key] == c {
+		delete(p.open, key)
+	}
+	if c.users == 0 {
+		p.closeLocked(c)
+	}
+}
+
+// closeLocked lets a goroutine do it: brokers may take a second to say goodbye.
+func (p *Publisher) closeLocked(c *connection) {
+	if c.broker != nil {
+		p.work.Go(c.broker.close)
+	}
+}
+
+// makeRoomLocked retires the connection that nobody uses for longest.
+func (p *Publisher) makeRoomLocked() bool {
+	var oldest connectionKey
+	var found *connection
+	for key, c := range p.open {
+		if c.users == 0 && (found == nil || c.usedAt.Before(found.usedAt)) {
+			oldest, found = key, c
+		}
+	}
+	if found == nil {
+		return false
+	}
+	p.retireLocked(oldest, found)
+	return true
+}
+
+// Run closes connections that are idle, old or broken, and all of them when ctx
+// ends; then it returns when the messages that were under way are through.
+func (p *Publisher) Run(ctx context.Context) error {
+	tick := time.NewTicker(tidyInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			p.tidy(now)
+		case <-ctx.Done():
+			p.mu.Lock()
+			p.closed = true
+			for key, c := range p.open {
+				p.retireLocked(key, c)
+			}
+			p.mu.Unlock()
+			p.work.Wait()
+			return nil
+		}
+	}
+}
+
+func (p *Publisher) tidy(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, c := range p.open {
+		if c.users == 0 && (now.Sub(c.usedAt) > idleTime || !c.good(c.version, now)) {
+			p.retireLocked(key, c)
+		}
+	}
+	for key, r := range p.rows {
+		if now.Sub(r.readAt) > idleTime {
+			delete(p.rows, key)
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package access
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// Access is the nouns of this package.
+type Access struct {
+	Accounts
+	Tokens
+	Invitations
+	Trust
+	Refusals
+}
+
+type (
+	// Accounts is tenants, users and memberships of store.Accounts.
+	Accounts struct {
+		*db.DB
+		// engine counts a tenant's instances anew when its quota has changed.
+		engine *engine.Engine
+	}
+	// Tokens is the refresh tokens, API keys and join tokens of store.Accounts.
+	Tokens struct{ *db.DB }
+	// Invitations is store.Invitations.
+	Invitations struct{ *db.DB }
+	// Trust is store.Trust.
+	Trust struct{ *db.DB }
+	// Refusals is store.Refusals.
+	Refusals struct{ *db.DB }
+)
+
+// New works on the engine's database.
+func New(db *db.DB, engine *engine.Engine) Access {
+	return Access{Accounts{db, engine}, Tokens{db}, Invitations{db}, Trust{db}, Refusals{db}}
+}
+
+type userRow struct {
+	ID                 int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	Username           string `gorm:"column:username"`
+	PasswordHash       string `gorm:"column:password_hash"`
+	PlatformAdmin      bool   `gorm:"column:platform_admin"`
+	MustChangePassword bool   `gorm:"column:must_change_password"`
+	Disabled           bool   `gorm:"column:disabled"`
+	SessionVersion     int64  `gorm:"column:session_version"`
+	CreatedAt          int64  `gorm:"column:created_at;autoCreateTime:false"`
+}
+
+func (userRow) TableName() string { return "users" }
+
+func toUserRow(u domain.User) *userRow {
+	return &userRow{
+		ID: int64(u.ID), Username: u.Username, PasswordHash: u.PasswordHash, PlatformAdmin: u.PlatformAdmin,
+		MustChangePassword: u.MustChangePassword, Disabled: u.Disabled, SessionVersion: u.SessionVersion, CreatedAt: db.Millis(u.CreatedAt),
+	}
+}
+
+func (r userRow) user() domain.User {
+	return domain.User{
+		ID: domain.UserID(r.ID), Username: r.Username, PasswordHash: r.PasswordHash, PlatformAdmin: r.PlatformAdmin,
+		MustChangePassword: r.MustChangePassword, Disabled: r.Disabled, SessionVersion: r.SessionVersion, CreatedAt: db.Instant(r.CreatedAt),
+	}
+}
+
+type membershipRow struct {
+	TenantID int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	UserID   int64  `gorm:"column:user_id;primaryKey;autoIncrement:false"`
+	Role     string `gorm:"column:role"`
+}
+
+func (membershipRow) TableName() string { return "memberships" }
+
+func toMembershipRow(m domain.Membership) *membershipRow {
+	return &membershipRow{int64(m.TenantID), int64(m.UserID), string(m.Role)}
+}
+
+func (r membershipRow) membership() domain.Membership {
+	return domain.Membership{TenantID: domain.TenantID(r.TenantID), UserID: domain.UserID(r.UserID), Role: domain.Role(r.Role)}
+}
+
+func (s *Accounts) CreateTenant(ctx context.Context, tenant domain.Tenant) error {
+	return s.Run(ctx, "create tenant", func(t *db.Tx) error { return createTenant(t, tenant) })
+}
+
+func createTenant(t *db.Tx, tenant domain.Tenant) error {
+	row := record.TenantRow{ID: int64(tenant.ID), Name: tenant.Name, State: int64(domain.TenantEnabled), Version: 1, CreatedAt: db.Millis(tenant.CreatedAt)}
+	return db.NameTaken(t.Gorm.Create(&row).Error, "tenant", tenant.Name)
+}
+
+func (s *Accounts) FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error) {
+	row, err := db.FindOne[record.TenantRow](ctx, s.DB, "find tenant", "id = ?", int64(id))
+	return row.Tenant(), err
+}
+
+func (s *Accounts) FindTenantByName(ctx context.Context, name string) (domain.Tenant, error) {
+	row, err := db.FindOne[record.TenantRow](ctx, s.DB, "find tenant", "name = ?", name)
+	return row.Tenant(), err
+}
+
+func (s *Accounts) ListTenants(ctx context.Context) ([]domain.Tenant, error) {
+	rows, err := db.FindAll[record.TenantRow](ctx, s.DB, "list tenants", "name", "1 = 1")
+	out := domain.Collect(rows, (*record.TenantRow).Tenant)
+	return out, err
+}
+
+// firstUserMark is a row that only one of several nodes can insert.
+const firstUserMark = "first_user"
+
+func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u domain.User, role domain.Role) (created bool, err error) {
+	err = s.RunRepeatable(ctx, "create first user", func(t *db.Tx) error {
+		created = false
+		mark := record.ClusterValueRow{Name: firstUserMark, Value: u.ID.String()}
+		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&mark).Error; err != nil {
+			return err
+		}
+		var stored record.ClusterValueRow
+		if err := t.Gorm.Where("name = ?", firstUserMark).Take(&stored).Error; err != nil {
+			return err
+		}
+		var users, mine int64
+		if err := t.Gorm.Model(&userRow{}).Count(&users).Error; err != nil {
+			return err
+		}
+		if users > 0 || stored.Value != mark.Value {
+			// A repetition after a lost commit finds its own user.
+			err := t.Gorm.Model(&userRow{}).Where("id = ?", int64(u.ID)).Count(&mine).Error
+			created = mine == 1 && stored.Value == mark.Value
+			return err
+		}
+		if err := createTenant(t, tenant); err != nil {
+			return err
+		}
+		if err := createUser(t, u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role}); err != nil {
+			return err
+		}
+		created = true
+		return nil
+	})
+	return created && err == nil, err
+}
+
+func (s *Accounts) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {
+	return s.Run(ctx, "create user", func(t *db.Tx) error { return createUser(t, u, m) })
+}
+
+func createUser(t *db.Tx, u domain.User, m domain.Membership) error {
+	if err := record.Grow(t, m.TenantID, record.Growth{Kind: domain.QuotaUsers, By: 1}); err != nil {
+		return err
+	}
+	if err := t.Gorm.Create(toUserRow(u)).Error; err != nil {
+		if db.IsDuplicate(err) { // by an account here or in another tenant: that is not told
+			err = domain.Errorf(domain.CodeConflict, "the user name %q is taken", u.Username)
+		}
+		return err
+	}
+	m.UserID = u.ID
+	return t.Gorm.Create(toMembershipRow(m)).Error
+}
+
+func (s *Accounts) FindUser(ctx context.Context, id domain.UserID) (domain.User, error) {
+	row, err := db.FindOne[userRow](ctx, s.DB, "find user", "id = ?", int64(id))
+	return row.user(), err
+}
+
+func (s *Accounts) FindUserByName(ctx context.Context, username string) (domain.User, error) {
+	row, err := db.FindOne[userRow](ctx, s.DB, "find user", "username = ?", username)
+	return row.user(), err
+}
+
+func (s *Accounts) ListMembers(ctx context.Context, tenant domain.TenantID) (out []store.Member, err error) {
+	err = s.Look(ctx, "list members", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		var rows []struct {
+			User userRow `gorm:"embedded"`
+			Role string  `gorm:"column:role"`
+		}
+		err := g.Table("memberships AS m").Select("u.*, m.role").Joins("JOIN users AS u ON u.id = m.user_id").
+			Where("m.tenant_id = ?", int64(tenant)).Order("u.username").Find(&rows).Error
+		out = make([]store.Member, len(rows))
+		for i, r := range rows {
+			out[i] = store.Member{User: r.User.user(), Role: domain.Role(r.Role)}
+		}
+		return err
+	})
+	return out, err
+}
+
+func (s *Accounts) ListMemberships(ctx context.Context, user domain.UserID) ([]domain.Membership, error) {
+	rows, err := db.FindAll[membershipRow](ctx, s.DB, "list memberships", "tenant_id", "user_id = ?", int64(user))
+	out := domain.Collect(rows, (*membershipRow).membership)
+	return out, err
+}
+
+func (s *Accounts) SaveMembership(ctx context.Context, m domain.Membership) error {
+	return s.RunRepeatable(ctx, "save membership", func(t *db.Tx) error {
+		var there int64
+		if err := t.Gorm.Model(&membershipRow{}).Where("tenant_id = ? AND user_id = ?", int64(m.TenantID), int64(m.UserID)).Count(&there).Error; err != nil {
+			return err
+		}
+		if err := record.Grow(t, m.TenantID, record.Growth{Kind: domain.QuotaUsers, By: 1 - there}); err != nil {
+			return err
+		}
+		return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(toMembershipRow(m)).Error
+	})
+}
+
+func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID, user domain.UserID) error {
+	return s.Run(ctx, "delete membership", func(t *db.Tx) error {
+		u, err := lockUser(t, user)
+		if err != nil {
+			return err
+		}
+		if err := t.MustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user)); err != nil {
+			return err
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE api_keys SET revoked_at = "+t.Dialect.Clock()+" WHERE tenant_id = ? AND owner_id = ? AND revoked_at = 0", int64(tenant), int64(user))
+		if err != nil {
+			return err
+		}
+		left, err := tenantsBut(t, tenant, user)
+		if err != nil || left > 0 || u.PlatformAdmin {
+			return err
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE users SET disabled = 1, session_version = session_version + 1 WHERE id = ?", int64(user))
+		return err
+	})
+}
+
+// tenantsBut counts the tenants of an account without one.
+func tenantsBut(t *db.Tx, tenant domain.TenantID, user domain.UserID) (n int64, err error) {
+	err = t.Gorm.Model(&membershipRow{}).Where("user_id = ? AND tenant_id <> ?", int64(user), int64(tenant)).Count(&n).Error
+	return n, err
+}
+
+func (s *Accounts) UpdateUser(ctx context.Context, u domain.User, only domain.TenantID) error {
+	return s.RunRepeatable(ctx, "update user", func(t *db.Tx) error {
+		if only != 0 {
+			row, err := lockUser(t, u.ID)
+			if err != nil {
+				return err
+			}
+			others, err := tenantsBut(t, only, u.ID)
+			if err != nil {
+				return err
+			}
+			if others > 0 || row.PlatformAdmin {
+				return domain.Errorf(domain.CodeDenied, "the account of %q does not belong to this tenant alone: only its owner or a platform administrator may change it", row.Username)
+			}
+		}
+		return t.MustFind("user", u.ID, "UPDATE users SET password_hash = ?, platform_admin = ?, must_change_password = ?, disabled = ?, session_version = ? WHERE id = ?",
+			u.PasswordHash, db.Flag(u.PlatformAdmin), db.Flag(u.MustChangePassword), db.Flag(u.Disabled), u.SessionVersion, int64(u.ID))
+	})
+}

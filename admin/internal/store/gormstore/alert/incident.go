@@ -1,0 +1,90 @@
+package alert
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+func (s *Alerts) ListIncidents(ctx context.Context, p store.ListIncidentsParams) (out []domain.Incident, err error) {
+	err = s.Look(ctx, "list incidents", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		out = nil
+		// One bounded scan of the index per state, merged.
+		for _, state := range domain.IncidentStates {
+			if p.State != 0 && p.State != state {
+				continue
+			}
+			q := g.Where("tenant_id = ? AND state = ?", int64(p.Tenant), int64(state))
+			if p.Executor != 0 {
+				q = q.Where("executor_id = ?", int64(p.Executor))
+			}
+			if p.Before != 0 {
+				q = q.Where("id < ?", int64(p.Before))
+			}
+			var rows []incidentRow
+			if err := q.Order("id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil {
+				return err
+			}
+			list, err := domain.TryCollect(rows, (*incidentRow).incident)
+			if err != nil {
+				return err
+			}
+			for _, i := range list {
+				out = append(out, *i)
+			}
+		}
+		slices.SortFunc(out, func(a, b domain.Incident) int { return int(min(max(b.ID-a.ID, -1), 1)) })
+		out = out[:min(len(out), record.PageSize(p.Limit))]
+		return nil
+	})
+	return out, err
+}
+
+func (s *Alerts) FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (out domain.Incident, err error) {
+	row, err := db.FindOne[incidentRow](ctx, s.DB, "find incident", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	if err != nil {
+		return out, err
+	}
+	i, err := row.incident()
+	if err != nil {
+		return out, err
+	}
+	return *i, nil
+}
+
+func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(*domain.Incident, time.Time) error) (out domain.Incident, err error) {
+	err = s.RunRepeatableAt(ctx, "find incident", func(t *db.Tx, now time.Time) error {
+		var row incidentRow
+		if err := t.Gorm.Clauses(t.Locking()...).Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Take(&row).Error; err != nil {
+			return err
+		}
+		i, err := row.incident()
+		if err != nil {
+			return err
+		}
+		if err := change(i, now); err != nil {
+			return err
+		}
+		out = *i
+		return saveIncident(t, i)
+	})
+	return out, err
+}
+
+func (s *Alerts) ListIncidentEvents(ctx context.Context, p store.ListIncidentEventsParams) (out []domain.AlertEvent, err error) {
+	rows, err := db.FindBy[record.AlertEventRow](ctx, s.DB, "list events of incident", func(g *gorm.DB) *gorm.DB {
+		g = g.Where("incident_id = ? AND tenant_id = ?", int64(p.Incident), int64(p.Tenant))
+		if p.Before != 0 {
+			g = g.Where("id < ?", p.Before)
+		}
+		return g.Order("id DESC").Limit(record.PageSize(p.Limit))
+	})
+	return domain.Collect(rows, (*record.AlertEventRow).Event), err
+}

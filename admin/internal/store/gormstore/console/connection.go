@@ -1,0 +1,170 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+type connectionRow struct {
+	ID        int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID  int64  `gorm:"column:tenant_id"`
+	Name      string `gorm:"column:name"`
+	Version   int64  `gorm:"column:version"`
+	Spec      string `gorm:"column:spec"`
+	Secrets   []byte `gorm:"column:secrets"`
+	CreatedAt int64  `gorm:"column:created_at;autoCreateTime:false"`
+	UpdatedAt int64  `gorm:"column:updated_at;autoUpdateTime:false"`
+	CreatedBy string `gorm:"column:created_by"`
+	UpdatedBy string `gorm:"column:updated_by"`
+}
+
+func (connectionRow) TableName() string { return "connections" }
+
+// connectionDocument is the column spec.
+type connectionDocument struct {
+	Description    string       `json:"description,omitempty"`
+	Broker         string       `json:"broker"`
+	Addresses      []string     `json:"addresses"`
+	Username       string       `json:"username,omitempty"`
+	Mechanism      string       `json:"mechanism,omitempty"`
+	TLS            *tlsDocument `json:"tls,omitempty"` // nil: not enabled
+	VirtualHost    string       `json:"virtualHost,omitempty"`
+	Database       int          `json:"database,omitempty"`
+	SentinelMaster string       `json:"sentinelMaster,omitempty"`
+	HasPassword    bool         `json:"hasPassword,omitempty"`
+	HasClientKey   bool         `json:"hasClientKey,omitempty"`
+}
+
+type tlsDocument struct {
+	Authorities string `json:"authorities,omitempty"`
+	ServerName  string `json:"serverName,omitempty"`
+	Certificate string `json:"certificate,omitempty"`
+}
+
+func toConnectionRow(c *domain.Connection) (connectionRow, error) {
+	s := &c.Spec
+	document := connectionDocument{
+		Description: s.Description, Broker: string(s.Broker), Addresses: s.Addresses, Username: s.Username, Mechanism: s.Mechanism,
+		VirtualHost: s.VirtualHost, Database: s.Database, SentinelMaster: s.SentinelMaster, HasPassword: c.HasPassword, HasClientKey: c.HasClientKey,
+	}
+	if s.TLS.Enabled {
+		document.TLS = &tlsDocument{s.TLS.Authorities, s.TLS.ServerName, s.TLS.Certificate}
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return connectionRow{}, fmt.Errorf("encode connection: %w", err)
+	}
+	secrets := c.Secrets
+	if secrets == nil {
+		secrets = []byte{}
+	}
+	return connectionRow{
+		ID: int64(c.ID), TenantID: int64(c.TenantID), Name: s.Name, Version: c.Version, Spec: string(text), Secrets: secrets,
+		CreatedBy: c.CreatedBy, UpdatedBy: c.UpdatedBy,
+	}, nil
+}
+
+func (r *connectionRow) connection() (domain.Connection, error) {
+	var d connectionDocument
+	if err := json.Unmarshal([]byte(r.Spec), &d); err != nil {
+		return domain.Connection{}, fmt.Errorf("decode connection %d: %w", r.ID, err)
+	}
+	c := domain.Connection{
+		ID: domain.ConnectionID(r.ID), TenantID: domain.TenantID(r.TenantID), Version: r.Version, Secrets: r.Secrets,
+		HasPassword: d.HasPassword, HasClientKey: d.HasClientKey,
+		CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+		Spec: domain.ConnectionSpec{
+			Name: r.Name, Description: d.Description, Broker: domain.Broker(d.Broker), Addresses: d.Addresses, Username: d.Username,
+			Mechanism: d.Mechanism, VirtualHost: d.VirtualHost, Database: d.Database, SentinelMaster: d.SentinelMaster,
+		},
+	}
+	if d.TLS != nil {
+		c.Spec.TLS = domain.ConnectionTLS{Enabled: true, Authorities: d.TLS.Authorities, ServerName: d.TLS.ServerName, Certificate: d.TLS.Certificate}
+	}
+	return c, nil
+}
+
+// ListAllConnections reads connections whoever they belong to, for an operator who
+// looks whether they lead anywhere. There is no more of them than limit.
+func (s *Connections) ListAllConnections(ctx context.Context, limit int) ([]domain.Connection, error) {
+	rows, err := db.FindBy[connectionRow](ctx, s.DB, "list connections", func(g *gorm.DB) *gorm.DB { return g.Order("id").Limit(limit) })
+	if err != nil {
+		return nil, err
+	}
+	return domain.TryCollect(rows, (*connectionRow).connection)
+}
+
+func (s *Connections) definition() record.Definition[domain.ConnectionID] {
+	return record.Definition[domain.ConnectionID]{DB: s.DB, Noun: "connection", Row: &connectionRow{}, Most: domain.MaxConnections}
+}
+
+func (s *Connections) CreateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
+	c.Version, c.UpdatedBy = 1, c.CreatedBy
+	row, err := toConnectionRow(&c)
+	if err != nil {
+		return domain.Connection{}, err
+	}
+	err = s.definition().Create(ctx, c.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
+		row.CreatedAt, row.UpdatedAt = db.Millis(now), db.Millis(now)
+		if err := t.Gorm.Create(&row).Error; err != nil {
+			return err
+		}
+		return s.ensureBuiltIn(t, c.TenantID, row.CreatedAt)
+	})
+	if err != nil {
+		return domain.Connection{}, err
+	}
+	return s.FindConnection(ctx, c.TenantID, c.ID)
+}
+
+func (s *Connections) UpdateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
+	row, err := toConnectionRow(&c)
+	if err != nil {
+		return domain.Connection{}, err
+	}
+	err = s.definition().Update(ctx, c.TenantID, c.ID, c.Version, row.Name, func(t *db.Tx, now time.Time) error {
+		_, err := t.Exec(t.Ctx, "UPDATE connections SET name = ?, version = ?, spec = ?, secrets = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
+			row.Name, row.Version+1, row.Spec, row.Secrets, db.Millis(now), row.UpdatedBy, row.ID, row.TenantID)
+		return err
+	})
+	if err != nil {
+		return domain.Connection{}, err
+	}
+	return s.FindConnection(ctx, c.TenantID, c.ID)
+}
+
+func (s *Connections) DeleteConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) error {
+	return s.definition().Delete(ctx, tenant, id)
+}
+
+func (s *Connections) FindConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) (domain.Connection, error) {
+	return s.findConnection(ctx, "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+}
+
+func (s *Connections) FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Connection, error) {
+	return s.findConnection(ctx, "tenant_id = ? AND name = ?", int64(tenant), name)
+}
+
+func (s *Connections) findConnection(ctx context.Context, where string, args ...any) (domain.Connection, error) {
+	row, err := db.FindOne[connectionRow](ctx, s.DB, "find connection", where, args...)
+	if err != nil {
+		return domain.Connection{}, err
+	}
+	return row.connection()
+}
+
+func (s *Connections) ListConnections(ctx context.Context, tenant domain.TenantID) ([]domain.Connection, error) {
+	rows, err := db.FindAll[connectionRow](ctx, s.DB, "list connections", "name", "tenant_id = ?", int64(tenant))
+	if err != nil {
+		return nil, err
+	}
+	return domain.TryCollect(rows, (*connectionRow).connection)
+}

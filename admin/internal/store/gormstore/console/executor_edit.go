@@ -1,0 +1,221 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/access"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/retention"
+)
+
+// FindExecutorByName compares here too: MySQL does without blanks at the end.
+func (s *Executors) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
+	row, err := db.FindOne[record.ExecutorRow](ctx, s.DB, "find executor", "tenant_id = ? AND name = ? AND "+record.LivingExecutor, int64(tenant), name)
+	if err == nil && row.Name == name || !domain.Is(err, domain.CodeNotFound) && err != nil {
+		return row.Executor(), err
+	}
+	alias, err := db.FindOne[record.AliasRow](ctx, s.DB, "find executor by a former name", "tenant_id = ? AND name = ?", int64(tenant), name)
+	if err == nil && alias.Name != name {
+		err = domain.Errorf(domain.CodeNotFound, "there is no executor named %q", name)
+	}
+	if err != nil {
+		return domain.Executor{}, err
+	}
+	return s.FindExecutor(ctx, tenant, domain.ExecutorID(alias.ExecutorID))
+}
+
+func (s *Executors) ListExecutorAliases(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) ([]string, error) {
+	rows, err := db.FindAll[record.AliasRow](ctx, s.DB, "list former names", "name", "executor_id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	return domain.Collect(rows, func(r *record.AliasRow) string { return r.Name }), err
+}
+
+// isNoAlias refuses a name that another executor had before. It looks after the name
+// was written: whoever gives it up meanwhile has to wait for that, and is seen.
+func isNoAlias(t *db.Tx, tenant domain.TenantID, id domain.ExecutorID, name string) error {
+	var rows []record.AliasRow
+	if err := t.Gorm.Where("tenant_id = ? AND name = ? AND executor_id <> ?", int64(tenant), name, int64(id)).Limit(1).Find(&rows).Error; err != nil || len(rows) == 0 {
+		return err
+	}
+	return domain.Errorf(domain.CodeConflict, "the name %q is a former one of the executor %d, which its processes may still use; remove it there first", name, rows[0].ExecutorID)
+}
+
+// lockExecutor locks an executor that is not deleted. version is the one that it has
+// to be at; 0: any.
+func lockExecutor(t *db.Tx, tenant domain.TenantID, id domain.ExecutorID, version int64) (row record.ExecutorRow, err error) {
+	err = t.Gorm.Clauses(t.Locking()...).Where("id = ? AND tenant_id = ? AND "+record.LivingExecutor, int64(id), int64(tenant)).Take(&row).Error
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		err = db.NotFound("executor", id)
+	case err == nil && version != 0 && version != row.Version:
+		err = domain.Errorf(domain.CodeRevisionMismatch, "executor %s is at version %d, not %d", id, row.Version, version)
+	case err == nil && row.BuiltIn:
+		err = domain.Errorf(domain.CodeConflict, "the executor %q belongs to the admin nodes: it is neither changed nor deleted", row.Name)
+	}
+	return row, err
+}
+
+func (s *Executors) UpdateExecutor(ctx context.Context, p store.UpdateExecutorParams) (domain.Executor, error) {
+	err := s.Run(ctx, "update executor", func(t *db.Tx) error {
+		row, err := lockExecutor(t, p.Tenant, p.ID, p.IfVersion)
+		if err != nil {
+			return err
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		before := row.Name
+		if p.Name != nil {
+			row.Name = *p.Name
+		}
+		if p.Description != nil {
+			row.Description = record.Clip(*p.Description, record.MessageSize)
+		}
+		if row.Name == domain.BuiltInExecutor {
+			return domain.Invalid("body.name", "is the name of the executor that the admin nodes are the instances of")
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE executors SET name = ?, description = ?, version = version + 1 WHERE id = ? AND tenant_id = ?", row.Name, row.Description, row.ID, row.TenantID)
+		if err != nil {
+			return db.NameTaken(err, "executor", row.Name)
+		}
+		if row.Name == before {
+			return nil
+		}
+		return renamed(t, &row, before, db.Millis(now))
+	})
+	if err != nil {
+		return domain.Executor{}, err
+	}
+	return s.FindExecutor(ctx, p.Tenant, p.ID)
+}
+
+// renamed keeps the former name for those who use it, and gives API keys that are
+// bound to it the new one too.
+func renamed(t *db.Tx, row *record.ExecutorRow, before string, now int64) error {
+	tenant, id := domain.TenantID(row.TenantID), domain.ExecutorID(row.ID)
+	if err := isNoAlias(t, tenant, id, row.Name); err != nil {
+		return err
+	}
+	if _, err := t.Exec(t.Ctx, "DELETE FROM executor_aliases WHERE tenant_id = ? AND name = ?", row.TenantID, row.Name); err != nil { // it was its own once
+		return err
+	}
+	var n int64
+	if err := t.Gorm.Model(&record.AliasRow{}).Where("executor_id = ?", row.ID).Count(&n).Error; err != nil {
+		return err
+	}
+	if n >= domain.MaxExecutorAliases {
+		return domain.Errorf(domain.CodeConflict, "the executor keeps %d former names, which is the most; remove one that nobody uses any more", n)
+	}
+	if err := t.Gorm.Create(&record.AliasRow{TenantID: row.TenantID, Name: before, ExecutorID: row.ID, CreatedAt: now}).Error; err != nil {
+		return fmt.Errorf("keep the former name: %w", err)
+	}
+	return access.ChangeScopes(t, row.TenantID, before, func(list []string, from string) []string {
+		to := row.Name + strings.TrimPrefix(from, before)
+		if !slices.Contains(list, from) || slices.Contains(list, to) {
+			return list
+		}
+		return append(list, to)
+	})
+}
+
+func (s *Executors) DeleteExecutorAlias(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID, name string) error {
+	return s.Run(ctx, "forget former name", func(t *db.Tx) error {
+		if _, err := lockExecutor(t, tenant, id, 0); err != nil {
+			return err
+		}
+		n, err := t.Exec(t.Ctx, "DELETE FROM executor_aliases WHERE tenant_id = ? AND name = ? AND executor_id = ?", int64(tenant), name, int64(id))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return domain.Errorf(domain.CodeNotFound, "the executor has no former name %q", name)
+		}
+		// Each entry has one of the new name beside it, so that none becomes empty,
+		// which would be all of the tenant.
+		return access.ChangeScopes(t, int64(tenant), name, func(list []string, entry string) []string {
+			if len(list) == 1 {
+				return list
+			}
+			return slices.DeleteFunc(list, func(e string) bool { return e == entry })
+		})
+	})
+}
+
+func (s *Executors) ExecutorUse(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (use store.ExecutorUse, err error) {
+	err = s.Look(ctx, "count what an executor has", func(ctx context.Context, q db.Querier, _ *gorm.DB) (err error) {
+		use, err = executorUse(ctx, q, s.Dialect, tenant, id)
+		return err
+	})
+	return use, err
+}
+
+func executorUse(ctx context.Context, q db.Querier, d db.Dialect, tenant domain.TenantID, id domain.ExecutorID) (use store.ExecutorUse, err error) {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&use.Jobs, &use.HandlerJobs, &use.Timers, &use.Instances) },
+		"SELECT (SELECT COUNT(*) FROM jobs WHERE tenant_id = ? AND executor_id = ? AND state <> ? AND kind = ?),"+
+			" (SELECT COUNT(*) FROM jobs WHERE tenant_id = ? AND executor_id = ? AND state <> ? AND kind <> ?),"+
+			" (SELECT COALESCE(SUM(c.pending), 0) FROM jobs AS j JOIN timer_counts AS c ON c.tenant_id = j.tenant_id AND c.job_id = j.id"+
+			" WHERE j.tenant_id = ? AND j.executor_id = ? AND j.kind = ?),"+
+			" (SELECT COUNT(*) FROM instances"+d.ByIndex("ix_instances_executor")+" WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0)",
+		int64(tenant), int64(id), int64(domain.JobDeleted), int64(domain.JobPlain),
+		int64(tenant), int64(id), int64(domain.JobDeleted), int64(domain.JobPlain),
+		int64(tenant), int64(id), int64(domain.JobTimer), int64(tenant), int64(id))
+	return use, err
+}
+
+// DeleteExecutor locks the executor's row, which whoever adds to it has to share.
+func (s *Executors) DeleteExecutor(ctx context.Context, p store.DeleteExecutorParams) error {
+	return s.RunRepeatable(ctx, "delete executor", func(t *db.Tx) error {
+		row, err := lockExecutor(t, p.Tenant, p.ID, p.IfVersion)
+		if err != nil {
+			return err
+		}
+		use, err := executorUse(t.Ctx, t.Conn, t.Dialect, p.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		if use.Jobs+use.HandlerJobs > 0 || use.Instances > 0 && !p.EndInstances {
+			return inTheWay(row.Name, use)
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return err
+		}
+		if err := retention.PurgeExecutor(t, row.TenantID, row.ID); err != nil {
+			return err
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE instances SET gone_at = ?, lease_until = ?, gone_reason = 'the executor was deleted' WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0",
+			db.Millis(now), db.Millis(now), row.TenantID, row.ID)
+		if err != nil {
+			return fmt.Errorf("end instances: %w", err)
+		}
+		_, err = t.Exec(t.Ctx, "UPDATE executors SET state = ?, version = version + 1, changed_at = ? WHERE id = ? AND tenant_id = ?",
+			int64(domain.ExecutorDeleted), db.Millis(now), row.ID, row.TenantID)
+		return err
+	})
+}
+
+// inTheWay says what keeps an executor from being deleted, and how to take it along.
+func inTheWay(name string, use store.ExecutorUse) error {
+	e := domain.Errorf(domain.CodeInUse, "the executor %q has %d jobs, %d pending timers and %d instances; delete or stop them first, or take them along (jobs=delete, instances=end)",
+		name, use.Jobs, use.Timers, use.Instances)
+	note := func(location string, n int64, what string) {
+		if n > 0 {
+			e.Fields = append(e.Fields, domain.FieldError{Location: location, Message: fmt.Sprintf("%d %s", n, what), Value: n, Position: -1})
+		}
+	}
+	note("query.jobs", use.Jobs, "jobs; jobs=delete deletes them")
+	note("query.jobs", use.HandlerJobs, "jobs that hold calls, callbacks and timers of its handlers; jobs=delete deletes them")
+	note("query.jobs", use.Timers, "pending timers; jobs=delete cancels them")
+	note("query.instances", use.Instances, "connected instances; instances=end ends their sessions, and what they run is lost")
+	return e
+}

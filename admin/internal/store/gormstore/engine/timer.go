@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// ClaimDueTimers goes the way of ClaimDueTriggers: it looks without a lock, and
+// locks what it found by primary key.
+func (s *DueTimers) ClaimDueTimers(ctx context.Context, p store.ClaimDueTimersParams) (out store.ClaimedTimers, err error) {
+	ctx, cancel := db.WithDeadline(ctx)
+	defer cancel()
+	if len(p.Partitions) == 0 || p.Limit <= 0 {
+		return out, nil
+	}
+	search := store.ClaimDueTriggersParams{Partitions: p.Partitions, Except: p.Except, Horizon: p.Horizon, Limit: p.Limit}
+	due, left, more := s.due.take(search)
+	if len(due) == 0 {
+		began := time.Now()
+		found, err := s.findDue(ctx, p)
+		if err != nil {
+			return out, err
+		}
+		due = found[:min(len(found), p.Limit)]
+		left = len(found) - len(due)
+		more = left > 0
+		s.due.put(search, began, slices.Clone(found[len(due):]))
+	}
+	out.More = more || len(due) >= p.Limit
+	part := len(due)
+	if left < p.Limit { // nobody is late
+		part = min(part, s.Dialect.ClaimAtOnce())
+	}
+	for ids := range slices.Chunk(due, max(part, 1)) {
+		if err := s.claim(ctx, p, ids, &out); err != nil && out.Timers == 0 {
+			return out, err
+		} else if err != nil { // those before are claimed, and wait for their time
+			out.More = true
+			break
+		}
+		if p.Hot != nil {
+			p.Hot.TimersTried(ids)
+		}
+	}
+	return out, nil
+}
+
+// quarantined are the jobs that could not be planned a short time ago.
+func (s *core) quarantined() (jobs []domain.JobID) {
+	for _, job := range s.QuarantinedUntil.Keys() {
+		if until, ok := s.QuarantinedUntil.Peek(job); ok && time.Now().Before(until) {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs
+}
+
+// claim makes runs of due timers in one transaction, and adds them to out.
+func (s *DueTimers) claim(ctx context.Context, p store.ClaimDueTimersParams, due []domain.TimerID, out *store.ClaimedTimers) error {
+	var runs []*record.ExecutionRow
+	var bad map[domain.JobID]error
+	var found int
+	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, runs) }
+	err := s.RunChecked(ctx, "claim due timers", landed, func(t *db.Tx) error {
+		runs, bad, found = nil, nil, 0
+		if err := t.Guard(); err != nil {
+			return err
+		}
+		timers, now, err := lockDueTimers(t, due, p)
+		if err == nil {
+			err = checkClock(now, p.Latest)
+		}
+		if err != nil || len(timers) == 0 {
+			return err
+		}
+		found = len(timers)
+		if runs, bad, err = s.fireTimers(t, now, timers, p); err != nil {
+			return err
+		}
+		return VerifyTerms(t, termsOf(timers, func(r *record.TimerRow) int64 { return r.Part }, p.Partitions))
+	})
+	if err != nil || found == 0 {
+		return err
+	}
+	s.quarantine(ctx, bad)
+	out.Timers += found
+	for _, row := range runs {
+		out.Executions = append(out.Executions, row.Execution())
+		s.Rows.remember(row)
+	}
+	return nil
+}
+
+// lockDueTimers passes over timers that were moved into partitions that the caller
+// does not hold, since they were found.
+func lockDueTimers(t *db.Tx, due []domain.TimerID, p store.ClaimDueTimersParams) (timers []*record.TimerRow, now time.Time, err error) {
+	slices.Sort(due)
+	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		r := &record.TimerRow{}
+		var at int64
+		err := rows.Scan(record.TimerTable.Targets(r, &at)...)
+		now = db.Instant(at)
+		timers = append(timers, r)
+		return err
+	}, "SELECT "+t.Dialect.ClockNow()+", "+record.TimerColumns+" FROM timers"+t.Dialect.ByPrimary()+
+		" WHERE id IN ("+db.IDList(due)+") AND fire_at <= "+t.Dialect.ClockNow()+fmt.Sprintf(" + %d", p.Horizon.Milliseconds())+
+		" AND part IN ("+db.IDList(domain.Collect(p.Partitions, func(held *domain.PartitionTerm) int64 { return int64(held.Partition) }))+")"+
+		" ORDER BY id"+t.Dialect.ForUpdateSkip())
+	if err != nil {
+		return nil, now, fmt.Errorf("lock timers: %w", err)
+	}
+	return timers, now, nil
+}
+
+// fireTimers makes runs of locked timers. Those of jobs that cannot be read stay as
+// they are: their jobs are bad.
+func (s *DueTimers) fireTimers(t *db.Tx, now time.Time, timers []*record.TimerRow, p store.ClaimDueTimersParams) (runs []*record.ExecutionRow, bad map[domain.JobID]error, err error) {
+	ids := make([]domain.JobID, len(timers))
+	for i, r := range timers {
+		ids[i] = domain.JobID(r.JobID)
+	}
+	jobs, _, err := s.ShareTimerJobs(t, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	bad = map[domain.JobID]error{}
+	gone := make([]*record.TimerRow, 0, len(timers))
+	for _, r := range timers {
+		timer := r.Timer()
+		job, err := jobs.Of(timer.TenantID, timer.JobID)
+		if err != nil {
+			bad[timer.JobID] = err
+			continue
+		}
+		id := domain.ExecutionID(p.NewID())
+		e := timer.Run(id, now, job.Trigger, job.Spec)
+		if job.State == domain.JobDeleted {
+			e = timer.EndedRun(id, now, job.Trigger, job.Spec, domain.Missed, domain.ReasonDeleted, "the job was deleted before the timer was due")
+		} else if p.Begin != nil {
+			p.Begin(&e)
+		}
+		runs, gone = append(runs, record.ToExecutionRow(&e)), append(gone, r)
+	}
+	runs, err = BecomeRuns(t, gone, runs)
+	return runs, bad, err
+}
+
+// BecomeRuns puts runs in the place of pending timers, which are locked: run i is
+// that of timer i. It returns those that were inserted; another one of the same
+// timer can be there only in a database that has lost a part of itself.
+func BecomeRuns(t *db.Tx, timers []*record.TimerRow, runs []*record.ExecutionRow) ([]*record.ExecutionRow, error) {
+	if len(timers) == 0 {
+		return nil, nil
+	}
+	inserted, err := InsertNew(t, runs)
+	if err != nil {
+		return nil, fmt.Errorf("insert runs of timers: %w", err)
+	}
+	if err := record.NameRuns(t, inserted); err != nil {
+		return nil, err
+	}
+	counts, labelled := record.TimerCounts{}, map[int64]int64{}
+	ids := make([]int64, len(timers))
+	for i, r := range timers {
+		ids[i] = r.ID
+		counts[record.TimerOwner{Tenant: r.TenantID, Job: r.JobID}]--
+		if r.Labels > 0 {
+			labelled[r.ID] = runs[i].ID
+		}
+	}
+	if err := record.MoveLabels(t, labelled); err != nil {
+		return nil, err
+	}
+	deleted, err := t.Exec(t.Ctx, "DELETE FROM timers WHERE id IN ("+db.IDList(ids)+")")
+	if err == nil && deleted != int64(len(ids)) {
+		err = fmt.Errorf("%d of %d locked timers were there", deleted, len(ids))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("delete timers: %w", err)
+	}
+	return inserted, counts.Save(t)
+}
+
+// TimerJob is what a timer's run takes from its job.
+type TimerJob struct {
+	domain.Trigger
+	State domain.JobState
+	Kind  domain.JobKind
+	Spec  *domain.JobSpec // nil: it cannot be read
+	why   error
+}
+
+// TimerJobs are those of a transaction.
+type TimerJobs map[domain.JobID]*TimerJob
+
+// Of returns a job that runs can be made of. CodeNotFound: there is none in the
+// tenant.
+func (j TimerJobs) Of(tenant domain.TenantID, id domain.JobID) (*TimerJob, error) {
+	job := j[id]
+	switch {
+	case job == nil || job.TenantID != tenant:
+		return nil, db.NotFound("job", id)
+	case job.Spec == nil:
+		return nil, fmt.Errorf("read job of timers: %w", job.why)
+	}
+	return job, nil
+}
+
+// ShareTimerJobs reads the jobs of timers and keeps others from deleting them until
+// the commit. now is the database's time then.
+func (s *core) ShareTimerJobs(t *db.Tx, ids []domain.JobID) (jobs TimerJobs, now time.Time, err error) {
+	slices.Sort(ids)
+	jobs = TimerJobs{}
+	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		j := &TimerJob{}
+		var at int64
+		err := rows.Scan(&at, &j.JobID, &j.TenantID, &j.Executor, &j.Revision, &j.State, &j.Kind)
+		jobs[j.JobID], now = j, db.Instant(at)
+		return err
+	}, "SELECT "+t.Dialect.Clock()+", tr.job_id, tr.tenant_id, tr.executor_id, tr.revision, j.state, j.kind FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id"+
+		" WHERE tr.job_id IN ("+db.IDList(slices.Compact(ids))+") ORDER BY tr.job_id"+t.Dialect.ForShare())
+	if err != nil {
+		return nil, now, fmt.Errorf("read jobs of timers: %w", err)
+	}
+	keys := make([]record.RevisionKey, 0, len(jobs))
+	for id, j := range jobs {
+		keys = append(keys, record.RevisionKey{Job: id, Revision: j.Revision})
+	}
+	specs, err := s.Specs.Load(t.Ctx, t.Conn, keys)
+	if err != nil {
+		return nil, now, fmt.Errorf("load job revisions: %w", err)
+	}
+	for _, key := range keys {
+		if cached, ok := specs[key]; ok {
+			jobs[key.Job].Spec = cached.Spec
+		} else {
+			jobs[key.Job].why = cmp.Or(s.Specs.Why(key), fmt.Errorf("it has no revision %d", key.Revision))
+		}
+	}
+	return jobs, now, nil
+}
+
+// EndTimerRun ends the run of a timer that is moved or replaced, if it has not
+// started, and wakes who waits behind it. It returns the run as it was.
+// CodeTimerStarted, CodeAlreadyFinished: it stays.
+func (s *core) EndTimerRun(t *db.Tx, tenant domain.TenantID, id domain.ExecutionID, message string) (domain.Execution, error) {
+	b, err := s.newBatch(t, []domain.ExecutionID{id}, LoadOptions{Slots: true, queue: true})
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	m := b.Find(tenant, id)
+	if m == nil {
+		return domain.Execution{}, db.NotFound("execution", id)
+	}
+	was := m.E
+	if err := was.TimerMovable(); err != nil {
+		return was, err
+	}
+	if _, err := b.RequestCancel(tenant, id, domain.ReasonRescheduled, message); err != nil {
+		return was, err
+	}
+	if _, err := b.Wake(); err != nil {
+		return was, err
+	}
+	return was, b.Save()
+}
+
+// CancelTimerRuns cancels runs that have not ended, and wakes who waits behind them.
+// It returns those that it changed.
+func (s *core) CancelTimerRuns(t *db.Tx, tenant domain.TenantID, ids []domain.ExecutionID, message string) (cancelled []domain.Execution, err error) {
+	b, err := s.newBatch(t, ids, LoadOptions{Slots: true, queue: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		m := b.Find(tenant, id)
+		if m == nil || m.E.State.Terminal() || m.E.State == domain.Cancelling {
+			continue
+		}
+		if _, err := b.RequestCancel(tenant, id, domain.ReasonKilled, message); err != nil {
+			return nil, err
+		}
+		cancelled = append(cancelled, m.E)
+	}
+	if _, err := b.Wake(); err != nil {
+		return nil, err
+	}
+	return cancelled, b.Save()
+}

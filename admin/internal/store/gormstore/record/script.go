@@ -1,0 +1,7 @@
+package record
+
+// States of scripts.
+const (
+	ScriptLive    = 1
+	ScriptDeleted = 3 // until the retention has taken it
+)

@@ -1,0 +1,212 @@
+package record
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+)
+
+// endsFormat begins a body of statistics_journal.
+const endsFormat = 1
+
+// endUndone is added to the state of an end that is taken back.
+const endUndone = 0x80
+
+// EncodeEnds writes ends for statistics_journal: 10 to 20 bytes each, as most differ
+// little from the one before in their order.
+func EncodeEnds(ends []domain.RunEnd) []byte {
+	slices.SortFunc(ends, func(a, b domain.RunEnd) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Job, b.Job))
+	})
+	out := append(make([]byte, 0, 1+20*len(ends)), endsFormat)
+	var last domain.RunEnd
+	for _, e := range ends {
+		out = binary.AppendVarint(out, int64(e.Tenant-last.Tenant))
+		out = binary.AppendVarint(out, int64(e.Executor-last.Executor))
+		out = binary.AppendVarint(out, int64(e.Job-last.Job))
+		out = binary.AppendVarint(out, e.Minute-last.Minute)
+		state := byte(e.State)
+		if e.Undone {
+			state |= endUndone
+		}
+		out = append(out, state)
+		out = binary.AppendUvarint(out, uint64(e.Late+1))
+		out = binary.AppendUvarint(out, uint64(e.Took+1))
+		last = e
+	}
+	return out
+}
+
+// DecodeEnds reads what EncodeEnds wrote.
+func DecodeEnds(b []byte) (ends []domain.RunEnd, err error) {
+	if len(b) == 0 || b[0] != endsFormat {
+		return nil, fmt.Errorf("ends of runs in an unknown format")
+	}
+	b = b[1:]
+	cut := false
+	signed := func() int64 {
+		v, n := binary.Varint(b)
+		cut = cut || n <= 0
+		b = b[max(n, 0):]
+		return v
+	}
+	length := func() int64 {
+		v, n := binary.Uvarint(b)
+		cut = cut || n <= 0
+		b = b[max(n, 0):]
+		return int64(v) - 1
+	}
+	var e domain.RunEnd
+	for len(b) > 0 {
+		e.Tenant += domain.TenantID(signed())
+		e.Executor += domain.ExecutorID(signed())
+		e.Job += domain.JobID(signed())
+		e.Minute += signed()
+		if len(b) == 0 {
+			cut = true
+			break
+		}
+		e.State, e.Undone = domain.State(b[0]&^endUndone), b[0]&endUndone != 0
+		b = b[1:]
+		e.Late, e.Took = length(), length()
+		if cut {
+			break
+		}
+		ends = append(ends, e)
+	}
+	if cut {
+		return nil, fmt.Errorf("ends of runs are cut off")
+	}
+	return ends, nil
+}
+
+// StatisticRow is a row of statistics.
+type StatisticRow struct {
+	Tenant  domain.TenantID
+	Kind    domain.StatisticKind
+	Subject int64
+	At      int64
+	Step    domain.StatisticStep
+	State   domain.State
+}
+
+// StatisticColumns are those of the key, and then what StatisticTargets fills.
+const StatisticColumns = "tenant_id, kind, subject_id, at, step, state, runs, started, late_ms, max_late_ms, late, ran, ran_ms, max_ran_ms, took"
+
+// ScanStatistic reads a row of StatisticColumns.
+func ScanStatistic(scan func(...any) error, key *StatisticRow, sum *domain.RunSum) error {
+	var late, took []byte
+	err := scan(&key.Tenant, &key.Kind, &key.Subject, &key.At, &key.Step, &key.State,
+		&sum.Runs, &sum.Late.N, &sum.Late.SumMS, &sum.Late.MaxMS, &late, &sum.Took.N, &sum.Took.SumMS, &sum.Took.MaxMS, &took)
+	if err == nil {
+		err = sum.Late.Decode(late)
+	}
+	if err == nil {
+		err = sum.Took.Decode(took)
+	}
+	return err
+}
+
+// Compare orders rows as their table does.
+func (r StatisticRow) Compare(o StatisticRow) int {
+	return cmp.Or(cmp.Compare(r.Tenant, o.Tenant), cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Subject, o.Subject),
+		cmp.Compare(r.At, o.At), cmp.Compare(r.Step, o.Step), cmp.Compare(r.State, o.State))
+}
+
+// Where is the condition that finds the row.
+func (r StatisticRow) Where() string {
+	return fmt.Sprintf("(tenant_id = %d AND kind = %d AND subject_id = %d AND at = %d AND step = %d AND state = %d)", r.Tenant, r.Kind, r.Subject, r.At, r.Step, r.State)
+}
+
+// WhereOf finds the rows that differ from this one in their subject alone, of a list.
+func (r StatisticRow) WhereOf(subjects []int64) string {
+	return fmt.Sprintf("WHERE tenant_id = %d AND kind = %d AND subject_id IN (%s) AND at = %d AND step = %d AND state = %d", r.Tenant, r.Kind, db.IDList(subjects), r.At, r.Step, r.State)
+}
+
+// Widen is the row that the runs of this one belong to with another step.
+func (r StatisticRow) Widen(to domain.StatisticStep) StatisticRow {
+	r.At -= r.At % to.Length().Milliseconds()
+	r.Step = to
+	return r
+}
+
+// Counted are the rows that an end is counted in.
+func Counted(e *domain.RunEnd) [3]StatisticRow {
+	row := func(kind domain.StatisticKind, subject int64) StatisticRow {
+		return StatisticRow{e.Tenant, kind, subject, e.Minute * time.Minute.Milliseconds(), domain.StepMinute, e.State}
+	}
+	return [3]StatisticRow{
+		row(domain.StatisticsOfTenant, 0), row(domain.StatisticsOfExecutor, int64(e.Executor)), row(domain.StatisticsOfJob, int64(e.Job)),
+	}
+}
+
+// endsInRow bounds the ends of one row of statistics_journal: a BLOB has 64 kB.
+const endsInRow = 1000
+
+// InsertEnds notes ends of runs, in the transaction that ended them.
+func InsertEnds(t *db.Tx, ends []domain.RunEnd) error {
+	if t.DB.NoStatistics {
+		return nil
+	}
+	for part := range slices.Chunk(ends, endsInRow) {
+		id, err := t.DB.NewID()
+		if err == nil {
+			_, err = t.Exec(t.Ctx, "INSERT INTO statistics_journal (id, body) VALUES (?, ?)", id, EncodeEnds(part))
+		}
+		if err != nil {
+			return fmt.Errorf("count ends: %w", err)
+		}
+	}
+	return nil
+}
+
+// InsertEndsOf is InsertEnds for rows that were inserted; undone: that are deleted.
+func InsertEndsOf(t *db.Tx, rows []*ExecutionRow, undone bool) error {
+	var ends []domain.RunEnd
+	for _, r := range rows {
+		ends = appendEnd(ends, r, undone)
+	}
+	return InsertEnds(t, ends)
+}
+
+// InsertEndsBy is InsertEnds for rows that have changed.
+func InsertEndsBy(t *db.Tx, changes []db.Change[ExecutionRow]) error {
+	var ends []domain.RunEnd
+	for _, c := range changes {
+		had := len(ends)
+		ends = appendEnd(ends, c.After, false)
+		before := appendEnd(nil, c.Before, true)
+		if len(before) == 0 {
+			continue
+		}
+		if before[0].Undone = false; len(ends) > had && ends[had] == before[0] {
+			ends = ends[:had] // it is counted already
+			continue
+		}
+		before[0].Undone = true
+		ends = append(ends, before[0])
+	}
+	return InsertEnds(t, ends)
+}
+
+func appendEnd(ends []domain.RunEnd, r *ExecutionRow, undone bool) []domain.RunEnd {
+	if !domain.State(r.State).Terminal() || r.ParentID != 0 {
+		return ends // most: nothing of them has to be mapped
+	}
+	e := domain.Execution{
+		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), JobID: domain.JobID(r.JobID), State: domain.State(r.State),
+		Reason: domain.Reason(r.reason), Attempt: int(r.Attempt), FireAt: db.Instant(r.FireAt), PlannedAt: db.Instant(r.PlannedAt),
+		StartedAt: db.Instant(r.startedAt), FinishedAt: db.Instant(r.finishedAt),
+		Cause: domain.Cause(r.Cause), NotBefore: db.Instant(r.notBefore), Delays: delaysOf(r.delays),
+	}
+	if end, ok := domain.EndOf(&e); ok {
+		end.Undone = undone
+		ends = append(ends, end)
+	}
+	return ends
+}

@@ -1,0 +1,56 @@
+package tenantmove
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/gormtest"
+)
+
+// Every table with rows of tenants moves, or is named with why it does not, and every
+// column and key that is named is there.
+func TestEveryTableOfTenantsMoves(t *testing.T) {
+	o := db.Options{Driver: "sqlite", DSN: gormtest.SQLite(t)}
+	require.NoError(t, db.Migrate(t.Context(), o))
+	s, err := db.Open(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	tables, err := readTables(t.Context(), s)
+	require.NoError(t, err)
+
+	moves := map[string]bool{}
+	for _, g := range groups {
+		require.False(t, moves[g.table], "%s is named twice", g.table)
+		moves[g.table] = true
+		require.Contains(t, tables, g.table)
+		own := tables[g.table]
+		require.True(t, own.has("tenant_id"), g.table)
+		if g.key == "" {
+			require.Equal(t, "tenant_id", own.columns[own.key[0]], "the primary key of %s", g.table)
+		} else {
+			require.True(t, own.has(g.key), g.table)
+		}
+		for _, c := range g.children {
+			require.False(t, moves[c.table], "%s is named twice", c.table)
+			moves[c.table] = true
+			require.True(t, tables[c.table].has(c.column), c.table)
+		}
+	}
+	for name, own := range tables {
+		if own.has("tenant_id") {
+			require.True(t, moves[name] != (notCopied[name] != ""), "does %s move? name it in groups, or in notCopied with why not", name)
+		}
+	}
+	for name, p := range parked {
+		require.True(t, moves[name] && tables[name].has(p.column), name)
+	}
+	for name, own := range tables {
+		for _, c := range []string{"wake_at", "next_at", "next_fire_at", "tell_at"} {
+			if own.has(c) && moves[name] {
+				require.Contains(t, parked, name, "it has a column that a clock wakes by")
+			}
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package timer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// CancelTimers takes up to timersAtOnce keys in a transaction that ends the pending
+// ones, and cancels the runs of the others that have not ended one by one.
+func (s *Timers) CancelTimers(ctx context.Context, p store.CancelTimersParams) []store.CancelTimerResult {
+	results := make([]store.CancelTimerResult, len(p.Keys))
+	first := make(map[string]int, len(p.Keys)) // where each key stands first
+	var keys []string
+	for i, key := range p.Keys {
+		if _, again := first[key]; !again {
+			first[key] = i
+			keys = append(keys, key)
+		}
+	}
+	var down error // the database does not answer: the others would wait for it too
+	for part := range slices.Chunk(keys, timersAtOnce) {
+		err := down
+		moved := part
+		for tries := 0; err == nil && len(moved) > 0 && tries < 10; tries++ { // what was moved meanwhile is pending again
+			moved, err = s.cancelSome(ctx, p, moved, func(key string, r store.CancelTimerResult) { results[first[key]] = r })
+		}
+		if err != nil {
+			moved = nil
+		}
+		for _, key := range moved {
+			results[first[key]] = store.CancelTimerResult{Err: domain.Errorf(domain.CodeUnavailable, "the timer %q is being moved by others all the time", key)}
+		}
+		if domain.Is(err, domain.CodeUnavailable) {
+			down = err
+		}
+		for _, key := range part {
+			if r := &results[first[key]]; r.View.ID == 0 && r.Err == nil {
+				r.Err = err
+			}
+		}
+	}
+	s.nameAnswers(ctx, domain.Collect(results, func(r *store.CancelTimerResult) *store.TimerView { return &r.View }))
+	for i, key := range p.Keys {
+		results[i] = results[first[key]]
+		results[i].Key = key
+	}
+	return results
+}
+
+// cancelSome answers each of the keys, but those that were moved to another time
+// while it looked, or returns why it could not answer all.
+func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, keys []string, answer func(string, store.CancelTimerResult)) (moved []string, err error) {
+	message := "cancelled by " + p.By
+	made := map[int64]bool{} // by all tries
+	left := make([]record.TimerName, 0, len(keys))
+	err = s.RunRepeatable(ctx, "cancel timers", func(t *db.Tx) error {
+		left = left[:0]
+		names := make([]record.TimerName, len(keys))
+		for i, key := range keys {
+			names[i] = record.TimerName{Job: int64(p.Job), Key: key}
+		}
+		slices.SortFunc(names, func(a, b record.TimerName) int { return cmp.Compare(a.Key, b.Key) })
+		pending, err := readTimers(t.Ctx, t.Conn, t.Dialect.ForUpdate(), p.Tenant, names)
+		if err != nil {
+			return err
+		}
+		var timers []*record.TimerRow
+		for _, name := range names {
+			if r := pending[name]; r != nil {
+				timers = append(timers, r)
+			} else {
+				left = append(left, name)
+			}
+		}
+		ended, err := s.endPending(t, timers, message)
+		for _, r := range ended {
+			made[r.ID] = true
+			view := viewOfRun(r)
+			answer(view.Key, store.CancelTimerResult{View: view})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.newestRuns(ctx, p.Tenant, left)
+	if err != nil {
+		return nil, err
+	}
+	over := func(key string, view store.TimerView) {
+		if view.Run.Reason == domain.ReasonRescheduled || !view.Run.State.Terminal() {
+			moved = append(moved, key)
+			return
+		}
+		answer(key, store.CancelTimerResult{View: view, Err: domain.Errorf(domain.CodeAlreadyFinished, "the timer %q is %s already", key, view.Run.State)})
+	}
+	var late []record.TimerName // ended before they could be cancelled, or moved
+	for _, name := range left {
+		r := runs[name]
+		if r == nil {
+			answer(name.Key, store.CancelTimerResult{Err: domain.Errorf(domain.CodeNotFound, "there is no timer %q", name.Key)})
+			continue
+		}
+		view := viewOfRun(r)
+		switch {
+		case made[r.ID]: // an earlier try was stored
+			answer(name.Key, store.CancelTimerResult{View: view})
+			continue
+		case view.Run.State.Terminal():
+			over(name.Key, view)
+			continue
+		}
+		e, err := s.engine.RequestCancel(ctx, p.Tenant, view.Run.ID, domain.ReasonKilled, message)
+		switch {
+		case err == nil:
+			view.Run = &e
+		case domain.Is(err, domain.CodeAlreadyFinished):
+			late = append(late, name)
+			continue
+		}
+		answer(name.Key, store.CancelTimerResult{View: view, Err: err})
+	}
+	again, err := s.newestRuns(ctx, p.Tenant, late)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range late {
+		r := again[name]
+		if r == nil { // it ended, and has grown old
+			r = runs[name]
+		}
+		over(name.Key, viewOfRun(r))
+	}
+	return moved, nil
+}
+
+// newestRuns reads the newest runs of keys outside of a transaction.
+func (s *Timers) newestRuns(ctx context.Context, tenant domain.TenantID, names []record.TimerName) (runs map[record.TimerName]*record.ExecutionRow, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	err = s.Look(ctx, "find runs of timers", func(ctx context.Context, q db.Querier, _ *gorm.DB) (err error) {
+		runs, err = s.runsOfTimers(ctx, q, tenant, names)
+		return err
+	})
+	return runs, err
+}
+
+// endPending turns pending timers, which are locked, into runs that have ended as
+// cancelled.
+func (s *Timers) endPending(t *db.Tx, timers []*record.TimerRow, message string) ([]*record.ExecutionRow, error) {
+	if len(timers) == 0 {
+		return nil, nil
+	}
+	ids := domain.Collect(timers, func(r **record.TimerRow) domain.JobID { return domain.JobID((*r).JobID) })
+	jobs, now, err := s.engine.ShareTimerJobs(t, ids)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]*record.ExecutionRow, len(timers))
+	for i, r := range timers {
+		timer := r.Timer()
+		job, err := jobs.Of(timer.TenantID, timer.JobID)
+		if err != nil {
+			return nil, err
+		}
+		id, err := s.NewID()
+		if err != nil {
+			return nil, err
+		}
+		e := timer.EndedRun(domain.ExecutionID(id), now, job.Trigger, job.Spec, domain.Cancelled, domain.ReasonKilled, message)
+		runs[i] = record.ToExecutionRow(&e)
+	}
+	return engine.BecomeRuns(t, timers, runs)
+}
+
+// RescheduleTimer moves a pending timer, or makes one of a run that has not
+// started. Repeating it moves it to where it is.
+func (s *Timers) RescheduleTimer(ctx context.Context, p store.RescheduleTimerParams) (store.TimerView, error) {
+	var view store.TimerView
+	err := s.RunRepeatable(ctx, "reschedule timer", func(t *db.Tx) error {
+		jobs, now, err := s.engine.ShareTimerJobs(t, []domain.JobID{p.Job})
+		if err != nil {
+			return err
+		}
+		if job, err := jobs.Of(p.Tenant, p.Job); err != nil {
+			return err
+		} else if job.State == domain.JobDeleted {
+			return db.NotFound("job", p.Job)
+		}
+		name := record.TimerName{Job: int64(p.Job), Key: p.Key}
+		pending, err := readTimers(t.Ctx, t.Conn, t.Dialect.ForUpdate(), p.Tenant, []record.TimerName{name})
+		if err != nil {
+			return err
+		}
+		if r := pending[name]; r != nil {
+			view = store.TimerView{Timer: r.Timer()}
+			view.FireAt = p.FireAt
+			view.Partition = partitionOf(&view.Timer, now, p.Held)
+			_, err := t.Exec(t.Ctx, "UPDATE timers"+t.Dialect.ByID()+" SET fire_at = ?, part = ? WHERE id = ?", db.Millis(view.FireAt), view.Partition, r.ID)
+			return err
+		}
+		runs, err := s.runsOfTimers(t.Ctx, t.Conn, p.Tenant, []record.TimerName{name})
+		if err != nil {
+			return err
+		}
+		r := runs[name]
+		if r == nil {
+			return domain.Errorf(domain.CodeNotFound, "there is no timer %q", p.Key)
+		}
+		view, err = s.takeBackRun(t, r, now, p)
+		return err
+	})
+	if err == nil {
+		err = s.Look(ctx, "name timer", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+			return s.nameTimers(ctx, q, []*store.TimerView{&view})
+		})
+	}
+	if err != nil {
+		return store.TimerView{}, err
+	}
+	return view, nil
+}
+
+// takeBackRun ends a run that has not started, and writes a pending timer in its
+// place.
+func (s *Timers) takeBackRun(t *db.Tx, r *record.ExecutionRow, now time.Time, p store.RescheduleTimerParams) (view store.TimerView, err error) {
+	was, err := s.engine.EndTimerRun(t, p.Tenant, domain.ExecutionID(r.ID), "moved to "+p.FireAt.UTC().Format(time.RFC3339)+" by "+p.By)
+	if err != nil && was.Reason == domain.ReasonRescheduled {
+		return view, db.ErrStale // somebody else has moved it since the look for a pending one: look again
+	}
+	if err != nil {
+		return view, err
+	}
+	id, err := s.NewID()
+	if err != nil {
+		return view, err
+	}
+	timer, _ := domain.TimerOf(&was)
+	waitFrom := was.FireAt
+	if waitFrom.Before(was.PlannedAt) {
+		waitFrom = was.PlannedAt
+	}
+	timer.ID, timer.FireAt, timer.StartWithin = domain.TimerID(id), p.FireAt, max(was.ExpireAt.Sub(waitFrom), 0)
+	timer.Partition = partitionOf(&timer, now, p.Held)
+	row := record.ToTimerRow(&timer)
+	if row.Labels, err = t.Exec(t.Ctx, "UPDATE timer_labels SET timer_id = ? WHERE timer_id = ?", id, r.ID); err != nil {
+		return view, fmt.Errorf("move labels: %w", err)
+	}
+	if err := record.TimerTable.Insert(t, []*record.TimerRow{row}); err != nil {
+		return view, fmt.Errorf("insert timer: %w", err)
+	}
+	return store.TimerView{Timer: timer}, record.TimerCounts{{Tenant: row.TenantID, Job: row.JobID}: 1}.Save(t)
+}

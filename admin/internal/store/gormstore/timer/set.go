@@ -1,0 +1,329 @@
+package timer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// SetTimers takes up to timersAtOnce in a transaction, and no key twice in one.
+func (s *Timers) SetTimers(ctx context.Context, p store.SetTimersParams) []store.SetTimerResult {
+	results := make([]store.SetTimerResult, len(p.Timers))
+	for from := 0; from < len(p.Timers); {
+		seen := map[record.TimerName]bool{}
+		to := from
+		for ; to < len(p.Timers) && to-from < timersAtOnce; to++ {
+			name := record.TimerName{Job: int64(p.Timers[to].JobID), Key: p.Timers[to].Key}
+			if seen[name] {
+				break
+			}
+			seen[name] = true
+		}
+		set := &timerSet{s: s, held: p.Held, asked: p.Timers[from:to], results: results[from:to]}
+		if err := s.RunRepeatable(ctx, "set timers", set.run); err != nil {
+			if domain.Is(err, domain.CodeUnavailable) && !errors.Is(err, errContended) {
+				to = len(results) // the others would wait for it too, one after the other
+			}
+			for i := range results[from:to] {
+				results[from+i] = store.SetTimerResult{Err: err}
+			}
+		}
+		from = to
+	}
+	s.nameAnswers(ctx, domain.Collect(results, func(r *store.SetTimerResult) *store.TimerView { return &r.View }))
+	return results
+}
+
+// nameAnswers adds labels and names to the views of what was done; those without an
+// id are empty.
+func (s *Timers) nameAnswers(ctx context.Context, views []*store.TimerView) {
+	views = slices.DeleteFunc(views, func(v *store.TimerView) bool { return v.ID == 0 })
+	for part := range slices.Chunk(views, timersAtOnce) {
+		err := s.Look(ctx, "name timers", func(ctx context.Context, q db.Querier, _ *gorm.DB) error { return s.nameTimers(ctx, q, part) })
+		if err != nil {
+			s.Logger.Warn("the names of timers cannot be read", "err", err) // what was asked for is done
+		}
+	}
+}
+
+// timerSet is one transaction of SetTimers. A timer is inserted before the runs of
+// its key are looked at: from then on nobody else can insert one of that key, or
+// claim one, so that what the look finds stays true until the commit.
+type timerSet struct {
+	s       *Timers
+	held    []int
+	earlier []domain.TimerOutcome // of the last try
+	asked   []store.SetTimer
+	results []store.SetTimerResult
+
+	t    *db.Tx
+	rows []*record.TimerRow
+	// counts is how the numbers of pending timers change.
+	counts record.TimerCounts
+}
+
+// run may come again after a commit of unknown outcome: what it finds of its own
+// it has set before.
+func (w *timerSet) run(t *db.Tx) (err error) {
+	w.t, w.counts = t, record.TimerCounts{}
+	fresh, err := w.withJobs()
+	if err != nil {
+		return err
+	}
+	if fresh, err = w.insert(fresh); err != nil {
+		return err
+	}
+	if fresh, err = w.withoutRuns(fresh); err != nil {
+		return err
+	}
+	if fresh, err = w.withinQuotas(fresh); err != nil {
+		return err
+	}
+	timers := make([]domain.Timer, len(fresh))
+	for n, i := range fresh {
+		timers[n] = w.results[i].View.Timer
+		w.counts[record.TimerOwner{Tenant: w.rows[i].TenantID, Job: w.rows[i].JobID}]++
+	}
+	if err := record.InsertLabels(t, timers); err != nil {
+		return err
+	}
+	return w.counts.Save(t)
+}
+
+// partitionOf is that of the id, or one of the setter's for a timer that is due
+// before another node has looked.
+func partitionOf(timer *domain.Timer, now time.Time, held []int) int {
+	own := domain.PartitionOf(domain.JobID(timer.ID))
+	if len(held) == 0 || timer.FireAt.Sub(now) > store.SoonTimer || slices.Contains(held, own) {
+		return own
+	}
+	return held[own%len(held)]
+}
+
+// mine answers a timer that an earlier try has set.
+func (w *timerSet) mine(i int, view store.TimerView) {
+	w.results[i] = store.SetTimerResult{Outcome: cmp.Or(w.earlier[i], domain.TimerCreated), View: view}
+}
+
+// refuse answers a timer that is not set.
+func (w *timerSet) refuse(i int, err error, view store.TimerView) {
+	w.results[i] = store.SetTimerResult{View: view, Err: err}
+}
+
+// withJobs makes the rows, and returns those whose job is there.
+func (w *timerSet) withJobs() (fresh []int, err error) {
+	ids := domain.Collect(w.asked, func(a *store.SetTimer) domain.JobID { return a.JobID })
+	jobs, now, err := w.s.engine.ShareTimerJobs(w.t, ids)
+	if err != nil {
+		return nil, err
+	}
+	w.rows, w.earlier = make([]*record.TimerRow, len(w.asked)), make([]domain.TimerOutcome, len(w.asked))
+	for i := range w.asked {
+		timer := w.asked[i].Timer
+		timer.Partition = partitionOf(&timer, now, w.held)
+		w.rows[i], w.earlier[i] = record.ToTimerRow(&timer), w.results[i].Outcome
+		w.results[i] = store.SetTimerResult{Outcome: domain.TimerCreated, View: store.TimerView{Timer: timer}}
+		job, err := jobs.Of(timer.TenantID, timer.JobID)
+		if err == nil && (job.State == domain.JobDeleted || job.Kind != domain.JobTimer) {
+			err = db.NotFound("job", timer.JobID)
+		}
+		if err != nil { // it is that job's alone
+			w.refuse(i, err, store.TimerView{})
+			continue
+		}
+		fresh = append(fresh, i)
+	}
+	return fresh, nil
+}
+
+// insert writes those whose keys no pending timer has, and decides about the others.
+// It returns those that were written.
+func (w *timerSet) insert(fresh []int) ([]int, error) {
+	for range 5 {
+		rows := make([]*record.TimerRow, len(fresh))
+		for n, i := range fresh {
+			rows[n] = w.rows[i]
+		}
+		err := engine.Savepoint(w.t, func() error { return record.TimerTable.Insert(w.t, rows) })
+		if !db.IsDuplicate(err) {
+			return fresh, err
+		}
+		names := make([]record.TimerName, len(fresh))
+		for n, i := range fresh {
+			names[n] = w.rows[i].Name()
+		}
+		slices.SortFunc(names, func(a, b record.TimerName) int { return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Key, b.Key)) })
+		there, err := readTimers(w.t.Ctx, w.t.Conn, w.t.Dialect.ForUpdate(), 0, names)
+		if err != nil {
+			return nil, err
+		}
+		var gone []int64
+		kept := make([]int, 0, len(fresh))
+		for _, i := range fresh {
+			old := there[w.rows[i].Name()]
+			switch {
+			case old == nil:
+				kept = append(kept, i)
+			case old.ID == w.rows[i].ID: // of an earlier try
+				w.mine(i, store.TimerView{Timer: old.Timer()})
+			case w.asked[i].Policy == domain.TimerReplace:
+				w.results[i].Outcome = domain.TimerReplaced
+				gone, kept = append(gone, old.ID), append(kept, i)
+				w.counts[record.TimerOwner{Tenant: old.TenantID, Job: old.JobID}]--
+			default:
+				w.stays(i, store.TimerView{Timer: old.Timer()})
+			}
+		}
+		if err := deleteTimers(w.t, gone); err != nil {
+			return nil, err
+		}
+		fresh = kept // where nothing was there any more, it was claimed or cancelled
+	}
+	return nil, errContended
+}
+
+// errContended: the same with the same keys will do later; other timers are not
+// concerned.
+var errContended = domain.Errorf(domain.CodeUnavailable, "timers of the same keys are being set by others all the time")
+
+// stays answers a timer in whose place another one stays.
+func (w *timerSet) stays(i int, view store.TimerView) {
+	if w.asked[i].Policy != domain.TimerReject {
+		w.results[i] = store.SetTimerResult{Outcome: domain.TimerKept, View: view}
+		return
+	}
+	w.refuse(i, domain.Errorf(domain.CodeTimerExists, "there is a timer %q already", view.Key), view)
+}
+
+// deleteTimers deletes pending timers with their labels.
+func deleteTimers(t *db.Tx, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := t.Exec(t.Ctx, "DELETE FROM timers WHERE id IN ("+db.IDList(ids)+")")
+	if err == nil {
+		_, err = t.Exec(t.Ctx, "DELETE FROM timer_labels WHERE timer_id IN ("+db.IDList(ids)+")")
+	}
+	if err != nil {
+		return fmt.Errorf("delete timers: %w", err)
+	}
+	return nil
+}
+
+// withoutRuns takes those back whose keys have runs that stand in the way, and
+// returns the others.
+func (w *timerSet) withoutRuns(fresh []int) ([]int, error) {
+	byTenant := map[domain.TenantID][]record.TimerName{}
+	for _, i := range fresh {
+		tenant := w.asked[i].TenantID
+		byTenant[tenant] = append(byTenant[tenant], w.rows[i].Name())
+	}
+	runs := map[record.TimerName]*record.ExecutionRow{}
+	for tenant, names := range byTenant {
+		found, err := w.s.runsOfTimers(w.t.Ctx, w.t.Conn, tenant, names)
+		if err != nil {
+			return nil, err
+		}
+		for name, r := range found {
+			runs[name] = r
+		}
+	}
+	var gone []int64
+	kept := make([]int, 0, len(fresh))
+	for _, i := range fresh {
+		run := runs[w.rows[i].Name()]
+		free := run == nil
+		if !free {
+			var err error
+			if free, err = w.pass(i, viewOfRun(run)); err != nil {
+				return nil, err
+			}
+		}
+		if free {
+			kept = append(kept, i)
+		} else {
+			gone = append(gone, w.rows[i].ID)
+		}
+	}
+	return kept, deleteTimers(w.t, gone)
+}
+
+// pass reports whether a timer may be set although its key has a run.
+func (w *timerSet) pass(i int, there store.TimerView) (free bool, err error) {
+	switch {
+	case there.ID == w.asked[i].ID: // of an earlier try, and claimed meanwhile
+		w.mine(i, there)
+		return false, nil
+	case there.Run.State == domain.Cancelled:
+		return true, nil
+	case w.asked[i].Policy != domain.TimerReplace:
+		w.stays(i, there)
+		return false, nil
+	case there.Run.State.Terminal():
+		return true, nil
+	}
+	_, err = w.s.engine.EndTimerRun(w.t, there.TenantID, there.Run.ID, "replaced by a new timer of its key")
+	switch {
+	case err == nil:
+		w.results[i].Outcome = domain.TimerReplaced
+	case domain.Is(err, domain.CodeTimerStarted):
+		w.refuse(i, err, there)
+		return false, nil
+	case domain.Is(err, domain.CodeAlreadyFinished), domain.Is(err, domain.CodeNotFound): // it ended meanwhile
+		err = nil
+	}
+	return err == nil, err
+}
+
+// withinQuotas takes back what is more than its tenant may have, the last ones
+// first. One that took the place of another one stays, however many there are.
+func (w *timerSet) withinQuotas(fresh []int) ([]int, error) {
+	byTenant := map[domain.TenantID][]int{}
+	for _, i := range fresh {
+		if w.results[i].Outcome == domain.TimerCreated {
+			byTenant[w.asked[i].TenantID] = append(byTenant[w.asked[i].TenantID], i)
+		}
+	}
+	over := map[int]bool{}
+	for tenant, list := range byTenant {
+		quotas, err := record.ReadQuotas(w.t.Ctx, w.t.Conn, tenant)
+		if err != nil {
+			return nil, fmt.Errorf("read quotas: %w", err)
+		}
+		q := quotas[domain.QuotaTimers]
+		if q.Max == 0 {
+			continue
+		}
+		if q.Used, err = record.CountQuota(w.t.Ctx, w.t.Conn, w.t.Dialect, tenant, domain.QuotaTimers); err != nil {
+			return nil, fmt.Errorf("count timers: %w", err)
+		}
+		for n, i := range list {
+			if err := q.Check(int64(n + 1)); err != nil {
+				w.refuse(i, err, store.TimerView{})
+				over[i] = true
+			}
+		}
+	}
+	if len(over) == 0 {
+		return fresh, nil
+	}
+	var gone []int64
+	kept := slices.DeleteFunc(slices.Clone(fresh), func(i int) bool {
+		if over[i] {
+			gone = append(gone, w.rows[i].ID)
+		}
+		return over[i]
+	})
+	return kept, deleteTimers(w.t, gone)
+}

@@ -1,0 +1,207 @@
+package timer
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// Timers is store.Timers, with the lists, edits and cancellations of timers.
+type Timers struct {
+	*db.DB
+	// engine ends runs of timers, and shares the rows of their jobs.
+	engine *engine.Engine
+}
+
+// New works on the engine's database.
+func New(db *db.DB, engine *engine.Engine) Timers { return Timers{db, engine} }
+
+// timersAtOnce bounds the timers of one transaction.
+const timersAtOnce = 500
+
+// FindTimer looks for a pending timer first: a claim takes it away when its run is
+// there. One that was moved while this looked is pending again.
+func (s *Timers) FindTimer(ctx context.Context, tenant domain.TenantID, job domain.JobID, key string) (view store.TimerView, err error) {
+	name := record.TimerName{Job: int64(job), Key: key}
+	err = s.Look(ctx, "find timer", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		for range 3 {
+			pending, err := readTimers(ctx, q, "", tenant, []record.TimerName{name})
+			if err != nil {
+				return err
+			}
+			if r := pending[name]; r != nil {
+				view = store.TimerView{Timer: r.Timer()}
+				return s.nameTimers(ctx, q, []*store.TimerView{&view})
+			}
+			runs, err := s.runsOfTimers(ctx, q, tenant, []record.TimerName{name})
+			if err != nil {
+				return err
+			}
+			run := runs[name]
+			if run == nil {
+				return domain.Errorf(domain.CodeNotFound, "there is no timer %q", key)
+			}
+			if view = viewOfRun(run); view.Run.Reason != domain.ReasonRescheduled {
+				break
+			}
+		}
+		return s.nameTimers(ctx, q, []*store.TimerView{&view})
+	})
+	if err != nil {
+		return store.TimerView{}, err
+	}
+	return view, nil
+}
+
+// CountTimers adds up the slots of all jobs of the tenant, which are few.
+func (s *Timers) CountTimers(ctx context.Context, tenant domain.TenantID) (out []store.TimerCount, err error) {
+	out, err = db.LookSelect(ctx, s.DB, "count timers", func(c *store.TimerCount) []any {
+		return []any{&c.Job, &c.Executor, &c.ExecutorName, &c.Handler, &c.Pending}
+	},
+		"SELECT j.id, j.executor_id, e.name, j.handler, COALESCE((SELECT SUM(c.pending) FROM timer_counts AS c"+s.Dialect.ByPrimary()+" WHERE c.tenant_id = j.tenant_id AND c.job_id = j.id), 0)"+
+			" FROM jobs AS j"+s.Dialect.ByIndex("ix_jobs_kind")+" JOIN executors AS e ON e.id = j.executor_id"+
+			" WHERE j.tenant_id = ? AND j.kind = ? AND j.state IN (?, ?)",
+		int64(tenant), int64(domain.JobTimer), int64(domain.JobEnabled), int64(domain.JobPaused))
+	slices.SortFunc(out, func(a, b store.TimerCount) int {
+		if c := strings.Compare(a.ExecutorName, b.ExecutorName); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Handler, b.Handler)
+	})
+	return out, err
+}
+
+// viewOfRun is the timer that a run was.
+func viewOfRun(r *record.ExecutionRow) store.TimerView {
+	e := r.Execution()
+	timer, _ := domain.TimerOf(&e)
+	return store.TimerView{Timer: timer, Run: &e}
+}
+
+// readTimers reads pending timers of a tenant by their names; lock is what follows
+// the SELECT.
+func readTimers(ctx context.Context, q db.Querier, lock string, tenant domain.TenantID, names []record.TimerName) (map[record.TimerName]*record.TimerRow, error) {
+	out := make(map[record.TimerName]*record.TimerRow, len(names))
+	for part := range slices.Chunk(names, 200) {
+		terms := make([]string, len(part))
+		args := make([]any, len(part))
+		for i, n := range part {
+			terms[i], args[i] = fmt.Sprintf("(job_id = %d AND timer_key = ?)", n.Job), n.Key
+		}
+		but := ""
+		if tenant != 0 {
+			but = fmt.Sprintf(" AND tenant_id = %d", tenant)
+		}
+		err := db.Query(ctx, q, func(rows *sql.Rows) error {
+			r := &record.TimerRow{}
+			err := rows.Scan(record.TimerTable.Targets(r)...)
+			out[r.Name()] = r
+			return err
+		}, "SELECT "+record.TimerColumns+" FROM timers WHERE ("+strings.Join(terms, " OR ")+")"+but+lock, args...)
+		if err != nil {
+			return nil, fmt.Errorf("read timers: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// runsOfTimers reads the newest runs of keys.
+func (s *Timers) runsOfTimers(ctx context.Context, q db.Querier, tenant domain.TenantID, names []record.TimerName) (map[record.TimerName]*record.ExecutionRow, error) {
+	var ids []int64
+	for part := range slices.Chunk(names, 200) {
+		terms := make([]string, len(part))
+		args := make([]any, len(part))
+		for i, n := range part {
+			terms[i], args[i] = fmt.Sprintf("(tenant_id = %d AND job_id = %d AND request_key = ?)", tenant, n.Job), domain.TimerRequestKey(n.Key)
+		}
+		err := db.Query(ctx, q, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, "SELECT execution_id FROM request_keys WHERE "+strings.Join(terms, " OR "), args...)
+		if err != nil {
+			return nil, fmt.Errorf("read keys of timers: %w", err)
+		}
+	}
+	return s.timerRuns(ctx, q, tenant, ids)
+}
+
+// timerRuns reads runs of timers by their ids.
+func (s *Timers) timerRuns(ctx context.Context, q db.Querier, tenant domain.TenantID, ids []int64) (map[record.TimerName]*record.ExecutionRow, error) {
+	out := make(map[record.TimerName]*record.ExecutionRow, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
+		r := &record.ExecutionRow{}
+		err := rows.Scan(record.ExecutionTable.Targets(r)...)
+		if _, key, ok := domain.SplitTimerOccurrence(r.OccurrenceKey); ok && r.TenantID == int64(tenant) {
+			out[record.TimerName{Job: r.JobID, Key: key}] = r
+		}
+		return err
+	}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+")")
+	if err != nil {
+		return nil, fmt.Errorf("read runs of timers: %w", err)
+	}
+	return out, nil
+}
+
+// nameTimers fills in what stands in other rows: labels, executors and handlers.
+func (s *Timers) nameTimers(ctx context.Context, q db.Querier, views []*store.TimerView) error {
+	byID := make(map[int64]*store.TimerView, len(views))
+	ids := make([]int64, 0, len(views))
+	var jobs []domain.JobID
+	for _, v := range views {
+		id := int64(v.ID)
+		if v.Run != nil {
+			id = int64(v.Run.ID)
+		}
+		byID[id], ids = v, append(ids, id)
+		jobs = append(jobs, v.JobID)
+		v.Labels = nil
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		var label string
+		err := rows.Scan(&id, &label)
+		if v := byID[id]; v != nil {
+			v.Labels = append(v.Labels, label)
+		}
+		return err
+	}, "SELECT timer_id, label FROM timer_labels"+s.Dialect.ByIndex("ix_timer_labels_timer")+" WHERE timer_id IN ("+db.IDList(ids)+")")
+	if err != nil {
+		return fmt.Errorf("read labels: %w", err)
+	}
+	slices.Sort(jobs)
+	type names struct{ executor, handler string }
+	of := map[domain.JobID]names{}
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id domain.JobID
+		var n names
+		err := rows.Scan(&id, &n.executor, &n.handler)
+		of[id] = n
+		return err
+	}, "SELECT j.id, e.name, j.handler FROM jobs AS j JOIN executors AS e ON e.id = j.executor_id WHERE j.id IN ("+db.IDList(slices.Compact(jobs))+")")
+	if err != nil {
+		return fmt.Errorf("read jobs of timers: %w", err)
+	}
+	for _, v := range views {
+		slices.Sort(v.Labels)
+		v.ExecutorName, v.Handler = of[v.JobID].executor, of[v.JobID].handler
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+func testAlertChannels(t *testing.T, f *fixture) {
+	spec := domain.AlertChannelSpec{
+		Name: "值班", Description: "on call", Kind: domain.ChannelTelegram, Enabled: true, Language: domain.LanguageChinese,
+		BaseURL: "https://bots.example", ChatID: "-100", ThreadID: 7, Mentions: []string{"a"}, MentionAll: true,
+		Templates: domain.ChannelTemplates{Title: "{{.title}}", Text: "t", HTML: "h", Body: "b", ContentType: "text/plain"},
+	}
+	made, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{
+		ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: spec, Secrets: []byte("sealed\x00"), Host: "https://h", HasSecret: true, HasToken: true, CreatedBy: "anna",
+	})
+	f.ok(err)
+	require.Equal(t, spec, made.Spec)
+	require.Equal(t, []any{int64(1), []byte("sealed\x00"), "https://h", true, true, "anna", "anna"},
+		[]any{made.Version, made.Secrets, made.Host, made.HasSecret, made.HasToken, made.CreatedBy, made.UpdatedBy})
+	require.False(t, made.CreatedAt.IsZero())
+	_, err = f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: spec})
+	f.code(domain.CodeConflict, err)
+
+	plain, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertChannelSpec{
+		Name: "mail", Kind: domain.ChannelEmail, Emails: []string{"ops@example.com"},
+	}})
+	f.ok(err)
+	require.Empty(t, plain.Secrets)
+	require.False(t, plain.Spec.Enabled)
+	list, err := f.s.ListAlertChannels(f.ctx, f.tenant)
+	f.ok(err)
+	require.Equal(t, []domain.AlertChannel{plain, made}, list, "by name")
+
+	changed := made
+	changed.Spec.Name, changed.Spec.Enabled, changed.Spec.Templates = "oncall", false, domain.ChannelTemplates{}
+	changed.Secrets, changed.HasSecret, changed.Host, changed.UpdatedBy, changed.CreatedBy = []byte("other"), false, "", "bob", "bob"
+	changed, err = f.s.UpdateAlertChannel(f.ctx, changed)
+	f.ok(err)
+	require.Equal(t, []any{int64(2), []byte("other"), false, true, "", "anna", "bob", false, domain.ChannelTemplates{}},
+		[]any{changed.Version, changed.Secrets, changed.HasSecret, changed.HasToken, changed.Host, changed.CreatedBy, changed.UpdatedBy, changed.Spec.Enabled, changed.Spec.Templates})
+	_, err = f.s.UpdateAlertChannel(f.ctx, made)
+	f.code(domain.CodeRevisionMismatch, err)
+	same := changed
+	same.Spec.Name = plain.Spec.Name
+	_, err = f.s.UpdateAlertChannel(f.ctx, same)
+	f.code(domain.CodeConflict, err)
+
+	foreign := changed
+	foreign.TenantID++
+	_, err = f.s.FindAlertChannel(f.ctx, foreign.TenantID, changed.ID)
+	f.code(domain.CodeNotFound, err)
+	_, err = f.s.UpdateAlertChannel(f.ctx, foreign)
+	f.code(domain.CodeNotFound, err)
+	f.code(domain.CodeNotFound, f.s.DeleteAlertChannel(f.ctx, foreign.TenantID, changed.ID))
+	list, err = f.s.ListAlertChannels(f.ctx, foreign.TenantID)
+	f.ok(err)
+	require.Empty(t, list)
+
+	f.ok(f.s.DeleteAlertChannel(f.ctx, f.tenant, changed.ID))
+	f.code(domain.CodeNotFound, f.s.DeleteAlertChannel(f.ctx, f.tenant, changed.ID))
+	_, err = f.s.UpdateAlertChannel(f.ctx, changed)
+	f.code(domain.CodeNotFound, err)
+}
+
+func testAlertChannelsMost(t *testing.T, f *fixture) {
+	create := func(n int) error {
+		_, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertChannelSpec{
+			Name: fmt.Sprint("c", n), Kind: domain.ChannelEmail, Emails: []string{"ops@example.com"},
+		}})
+		return err
+	}
+	for n := range domain.MaxAlertChannels {
+		f.ok(create(n))
+	}
+	err := create(domain.MaxAlertChannels)
+	f.code(domain.CodeConflict, err)
+	require.ErrorContains(t, err, "delete one first")
+}
+
+// A delivery that names a channel comes with it as it is when it is claimed.
+func testAlertChannelDeliveries(t *testing.T, f *fixture) {
+	c, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{
+		ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Secrets: []byte("sealed"),
+		Spec: domain.AlertChannelSpec{Name: "team", Kind: domain.ChannelEmail, Enabled: true, Emails: []string{"ann@example.com", "bob@example.com"}},
+	})
+	f.ok(err)
+	f.finish(f.start(f.run(f.job(nil))), domain.OutcomeFailed)
+	f.expand(func(a store.AlertContext) []domain.Delivery {
+		foreign := c
+		foreign.ID++
+		return append(append(c.Deliveries(a.Event.ID), foreign.Deliveries(a.Event.ID)[:1]...), domain.Delivery{Channel: "email", Target: "zoe@example.com"})
+	})
+	due := f.claimDeliveries(0)
+	require.Len(t, due, 4)
+	byTarget := map[string]store.DueDelivery{}
+	gone := 0
+	for _, d := range due {
+		if d.Delivery.ChannelID == c.ID+1 {
+			require.Nil(t, d.Channel, "there is none of that id")
+			gone++
+			continue
+		}
+		byTarget[d.Delivery.Target] = d
+	}
+	require.Equal(t, 1, gone)
+	require.Equal(t, &c, byTarget["ann@example.com"].Channel)
+	require.Equal(t, c.ID, byTarget["bob@example.com"].Delivery.ChannelID)
+	require.Nil(t, byTarget["zoe@example.com"].Channel)
+
+	c.Spec.Enabled = false
+	_, err = f.s.UpdateAlertChannel(f.ctx, c)
+	f.ok(err)
+	for _, d := range f.claimDeliveries(time.Minute) {
+		if d.Delivery.ChannelID == c.ID {
+			require.False(t, d.Channel.Spec.Enabled)
+		}
+	}
+	f.ok(f.s.DeleteAlertChannel(f.ctx, f.tenant, c.ID))
+	all, err := f.s.ListDeliveries(f.ctx, store.ListDeliveriesParams{Tenant: f.tenant})
+	f.ok(err)
+	require.Len(t, all, 4, "the log keeps what was told through it")
+}

@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/tenantmove"
+)
+
+// TenantMove is what a move of a tenant to another cell has done.
+type TenantMove = tenantmove.Report
+
+// MoveTenantOptions say which tenant goes where.
+type MoveTenantOptions struct {
+	Tenant, Cell string
+	// Wait is how long its runs may take to end once nothing of it starts any more.
+	Wait time.Duration
+	// DryRun only says whether it can move; Abort ends a move that was not finished.
+	DryRun, Abort bool
+	Logger        *slog.Logger
+	// Step is called before each step, and may refuse it; nil: it goes on.
+	Step func(name string) error
+}
+
+// MoveTenant moves a tenant from the database of one cell to that of another one, while
+// both serve (docs/adr/0088). The same call goes on with a move that has ended anywhere.
+func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (report TenantMove, err error) {
+	source, err := openCell(ctx, from)
+	if err != nil {
+		return report, fmt.Errorf("the source: %w", err)
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	target, err := openCell(ctx, to)
+	if err != nil {
+		return report, fmt.Errorf("the target: %w", err)
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	m, err := tenantmove.New(ctx, tenantmove.Options{
+		From: source.DB, To: target.DB, Tenant: o.Tenant, Cell: o.Cell, Wait: o.Wait, CountEnds: source.CountEnds, Logger: o.Logger, Step: o.Step,
+	})
+	if err != nil {
+		return report, err
+	}
+	if o.Abort {
+		return report, m.Abort(ctx, target.PurgeMoved)
+	}
+	if err := m.Check(ctx); err != nil || o.DryRun {
+		return TenantMove{Tenant: o.Tenant, Cell: o.Cell, Rows: map[string]int64{}}, err
+	}
+	return m.Run(ctx)
+}
+
+// openCell opens the database of a cell, which has to be of this version.
+func openCell(ctx context.Context, c Config) (*gormstore.Store, error) {
+	options, err := c.storeOptions()
+	if err != nil {
+		return nil, err
+	}
+	s, err := gormstore.Open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := s.Schema(ctx)
+	if err == nil && (schema.Pending > 0 || schema.Applied != schema.Known) {
+		err = fmt.Errorf("its schema is at version %d, and this program's is %d: use the program of its nodes", schema.Applied, schema.Known)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
+)
+
+// PrintOne writes the object that an operation answered with.
+func PrintOne[T any](s *Session, view output.View[T], doc apiclient.Doc[T], err error) error {
+	if err != nil {
+		return err
+	}
+	return output.One(s.Printer, view, doc)
+}
+
+// PrintMachine is PrintOne for formats that are for programs; done is false for others.
+func PrintMachine[T any](s *Session, doc apiclient.Doc[T], err error) (done bool, _ error) {
+	if err != nil {
+		return true, err
+	}
+	return output.Machine(s.Printer, doc)
+}
+
+// PrintList writes what an operation has listed; none is said where that is nothing.
+func PrintList[T any](a *App, s *Session, view output.View[T], list []apiclient.Doc[T], err error, none string) error {
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && none != "" {
+		a.Say("%s", none)
+	}
+	return output.List(s.Printer, view, list)
+}
+
+// printer colours and fits to the width on a terminal only.
+func (a *App) printer(format output.Format, noColor bool) *output.Printer {
+	p := &output.Printer{Out: a.Out, Format: format}
+	if f, ok := a.Out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.Color = !noColor && a.getenv("NO_COLOR") == "" && a.getenv("CI") == "" && a.getenv("TERM") != "dumb"
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			p.Width = width
+		}
+	}
+	return p
+}
+
+// InstantBefore reads a span before now, or an instant.
+func (a *App) InstantBefore(flag, text string) (string, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return output.Stamp(a.Now().Add(-d)), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return "", Usagef("%s %q is neither a span such as 24h nor an instant such as 2026-11-21T04:00:00Z", flag, text)
+	}
+	return output.Stamp(t), nil
+}
+
+// StampOrEmpty writes an instant that may not be there.
+func StampOrEmpty(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return output.Stamp(*t)
+}
+
+// Number writes a number of the API.
+func Number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Say writes one line of talk.
+func (a *App) Say(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.Err, format+"\n", args...) // talk that nobody can hear
+}
+
+// FirstLine is the first line of a text, without space around it.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return strings.TrimSpace(line)
+}
+
+// ETag is what an object with this revision or version answers to If-Match.
+func ETag(revision int64) string { return `"` + Number(revision) + `"` }

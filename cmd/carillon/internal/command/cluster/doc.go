@@ -1,0 +1,3 @@
+// Package cluster answers: in which state is the installation? Nodes, partitions,
+// clock and database, other cells, refused processes, and maintenance.
+package cluster

@@ -1,0 +1,3 @@
+// Package connection answers: to which message brokers may jobs publish, and does a
+// message arrive?
+package connection

@@ -1,0 +1,181 @@
+package run
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
+)
+
+// StatisticsText explains tables of statistics.
+const StatisticsText = `Shows how runs have ended, also those that are deleted since, the newest first.
+Minutes, hours and days are those of UTC, and of a run's end. LATE is how long
+after their fire time runs started, TOOK how long they ran: half of them no
+longer (P50), 95 of 100 no longer (P95), off by 5 % at most.`
+
+var statisticsView = output.View[apiclient.RunEndings]{
+	Name: func(o apiclient.RunEndings) string { return output.Stamp(o.At) },
+	Columns: []output.Column[apiclient.RunEndings]{
+		{Title: "FROM", Value: func(o apiclient.RunEndings) string { return output.Stamp(o.At) }},
+		{Title: "RUNS", Value: func(o apiclient.RunEndings) string { return cli.Number(o.Runs) }, Right: true},
+		{Title: "SUCCEEDED", Value: func(o apiclient.RunEndings) string { return cli.Number(o.Succeeded) }, Right: true},
+		{Title: "FAILED", Value: func(o apiclient.RunEndings) string { return cli.Number(o.Failed) }, Right: true},
+		{Title: "TIMED OUT", Value: func(o apiclient.RunEndings) string { return cli.Number(o.TimedOut) }, Right: true},
+		{Title: "LOST", Value: func(o apiclient.RunEndings) string { return cli.Number(o.Lost) }, Right: true},
+		{Title: "MISSED", Value: func(o apiclient.RunEndings) string { return cli.Number(o.Missed) }, Right: true},
+		{Title: "CANCELLED", Value: func(o apiclient.RunEndings) string { return cli.Number(o.Cancelled) }, Right: true, Drop: 3},
+		{Title: "SKIPPED", Value: func(o apiclient.RunEndings) string { return cli.Number(o.Discarded + o.Excluded) }, Right: true, Drop: 4},
+		{Title: "LATE P50", Value: func(o apiclient.RunEndings) string {
+			return spreadCell(o.Lateness, func(s *apiclient.Spread) int64 { return s.P50Ms })
+		}, Right: true, Drop: 2},
+		{Title: "LATE P95", Value: func(o apiclient.RunEndings) string {
+			return spreadCell(o.Lateness, func(s *apiclient.Spread) int64 { return s.P95Ms })
+		}, Right: true},
+		{Title: "TOOK P50", Value: func(o apiclient.RunEndings) string {
+			return spreadCell(o.Duration, func(s *apiclient.Spread) int64 { return s.P50Ms })
+		}, Right: true, Drop: 1},
+		{Title: "TOOK P95", Value: func(o apiclient.RunEndings) string {
+			return spreadCell(o.Duration, func(s *apiclient.Spread) int64 { return s.P95Ms })
+		}, Right: true},
+	},
+}
+
+func spreadCell(s *apiclient.Spread, of func(*apiclient.Spread) int64) string {
+	if s == nil {
+		return "-"
+	}
+	return (time.Duration(of(s)) * time.Millisecond).String()
+}
+
+// StepFlags are those of all that shows statistics.
+func StepFlags(cmd *cobra.Command, step *string) {
+	cli.ChoiceFlag(cmd, step, "step", "", []string{"minute", "hour", "day"}, "minute, hour or day (default: hour)")
+	cmd.Flags().String("since", "", "ended in this span before now, or from this RFC 3339 instant (default: an hour, a day or 30 days, by step)")
+}
+
+// SinceOf reads --since; empty: the server's default.
+func SinceOf(a *cli.App, cmd *cobra.Command) (string, error) {
+	since, err := cmd.Flags().GetString("since")
+	if err != nil || since == "" {
+		return "", err
+	}
+	return a.InstantBefore("--since", since)
+}
+
+func statistics(a *cli.App) *cobra.Command {
+	var job, executor, step string
+	cmd := &cobra.Command{
+		Use: "stats", Aliases: []string{"statistics"}, Short: "Show how runs have ended, by minute, hour or day", Args: cobra.NoArgs,
+		Long:    StatisticsText,
+		Example: "  carillon stats\n  carillon stats --job close-day --since 720h --step day\n  carillon stats --executor shop --step minute",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			from, err := SinceOf(a, cmd)
+			if err != nil {
+				return err
+			}
+			var got apiclient.Doc[apiclient.Statistics]
+			switch {
+			case job != "":
+				j, err := cli.FindJob(cmd.Context(), s, job)
+				if err != nil {
+					return err
+				}
+				got, err = s.JobStatistics(cmd.Context(), j.Value.ID, apiclient.JobStatisticsParams{From: from, Step: step})
+				return PrintStatistics(a, s, got, err)
+			case executor != "":
+				e, err := cli.FindExecutor(cmd.Context(), s, executor)
+				if err != nil {
+					return err
+				}
+				got, err = s.ExecutorStatistics(cmd.Context(), e.ID, apiclient.ExecutorStatisticsParams{From: from, Step: step})
+				return PrintStatistics(a, s, got, err)
+			default:
+				got, err = s.TenantStatistics(cmd.Context(), apiclient.TenantStatisticsParams{From: from, Step: step})
+				return PrintStatistics(a, s, got, err)
+			}
+		}),
+	}
+	cmd.Flags().StringVar(&job, "job", "", "name or id of a job")
+	cmd.Flags().StringVar(&executor, "executor", "", "name or id of an executor")
+	cmd.MarkFlagsMutuallyExclusive("job", "executor")
+	StepFlags(cmd, &step)
+	return a.ServerFlags(cmd)
+}
+
+// PrintStatistics prints the steps and, when there are several, their sum at the end.
+func PrintStatistics(a *cli.App, s *cli.Session, got apiclient.Doc[apiclient.Statistics], err error) error {
+	if done, err := cli.PrintMachine(s, got, err); done {
+		return err
+	}
+	if len(got.Value.Items) == 0 {
+		a.Say("Nothing has ended since %s.", output.Stamp(got.Value.From))
+		return nil
+	}
+	rows := make([]apiclient.Doc[apiclient.RunEndings], len(got.Value.Items))
+	for i, o := range got.Value.Items {
+		rows[i].Value = o
+	}
+	if err := output.List(s.Printer, statisticsView, rows); err != nil || len(rows) == 1 {
+		return err
+	}
+	t := got.Value.Total
+	a.Say("In all %d runs since %s: %d succeeded, %d failed, timed out, lost or missed.", t.Runs, output.Stamp(got.Value.From), t.Succeeded, t.Failed+t.TimedOut+t.Lost+t.Missed)
+	return nil
+}
+
+// overdueView shows fire times that have passed.
+var overdueView = output.View[apiclient.OverdueJob]{
+	Name: func(o apiclient.OverdueJob) string { return o.JobName },
+	Columns: []output.Column[apiclient.OverdueJob]{
+		{Title: "JOB", Value: func(o apiclient.OverdueJob) string { return o.JobName }},
+		{Title: "EXECUTOR", Value: func(o apiclient.OverdueJob) string { return o.Executor.Name }, Drop: 1},
+		{Title: "FIRE TIME", Value: func(o apiclient.OverdueJob) string { return output.Stamp(o.FireAt) }},
+		{Title: "OVERDUE", Value: func(o apiclient.OverdueJob) string {
+			return (time.Duration(o.OverdueMs) * time.Millisecond).Round(time.Second).String()
+		}, Right: true},
+		{Title: "RUN", Value: func(o apiclient.OverdueJob) string {
+			if o.RunID == nil {
+				return "not planned"
+			}
+			return *o.RunID
+		}},
+		{Title: "REASON", Value: func(o apiclient.OverdueJob) string { return o.Reason }},
+	},
+}
+
+// JobOverdue is carillon job overdue.
+func JobOverdue(a *cli.App) *cobra.Command {
+	var p apiclient.ListOverdueParams
+	cmd := &cobra.Command{
+		Use: "overdue", Short: "List jobs whose fire time has passed and that have not started", Args: cobra.NoArgs,
+		Long: `Lists fire times that have passed without an attempt having started, those of
+which there is not even a run first. What waits as its job says, for a slot or
+behind a limit, is listed too, with the reason. "carillon run explain" says more.`,
+		Example: "  carillon job overdue\n  carillon job overdue --by 10m",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			got, err := s.ListOverdue(cmd.Context(), p)
+			if done, err := cli.PrintMachine(s, got, err); done {
+				return err
+			}
+			if len(got.Value.Items) == 0 {
+				a.Say("Nothing is overdue.")
+				return nil
+			}
+			rows := make([]apiclient.Doc[apiclient.OverdueJob], len(got.Value.Items))
+			for i, o := range got.Value.Items {
+				rows[i].Value = o
+			}
+			if err := output.List(s.Printer, overdueView, rows); err != nil || !got.Value.More {
+				return err
+			}
+			a.Say("There are more: --limit shows up to 200.")
+			return nil
+		}),
+	}
+	cmd.Flags().StringVar(&p.By, "by", "", "overdue by longer than that (default 1m)")
+	cmd.Flags().Int64VarP(&p.Limit, "limit", "n", 0, "how many at most (default 100)")
+	return cmd
+}

@@ -1,0 +1,2 @@
+// Package script answers: what do scripts say, and which may run?
+package script

@@ -1,0 +1,112 @@
+package tenant
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
+)
+
+// keyRoles are the roles that a key may have, the least first.
+var keyRoles = []string{"caller", "timer", "viewer", "operator", "editor", "scripter", "admin"}
+
+var apiKeyView = output.View[apiclient.APIKey]{
+	Name: func(k apiclient.APIKey) string { return k.ID },
+	Columns: []output.Column[apiclient.APIKey]{
+		{Title: "KEY", Value: func(k apiclient.APIKey) string { return k.ID }},
+		{Title: "NAME", Value: func(k apiclient.APIKey) string { return k.Name }},
+		{Title: "BEGINS", Value: func(k apiclient.APIKey) string { return k.Prefix }},
+		{Title: "ROLE", Value: func(k apiclient.APIKey) string { return k.Role }},
+		{Title: "EXPIRES", Value: func(k apiclient.APIKey) string { return stampOr(k.ExpiresAt, "never") }},
+		{Title: "LAST USED", Value: func(k apiclient.APIKey) string { return stampOr(k.LastUsedAt, "never") }, Drop: 1},
+		{Title: "MAY CALL", Value: func(k apiclient.APIKey) string {
+			return cmp.Or(strings.Join(slices.Concat(k.CallExecutors, k.CallHandlers), ", "), "all")
+		}, Drop: 2},
+		{Title: "BY", Value: func(k apiclient.APIKey) string { return k.CreatedBy }, Drop: 3},
+	},
+}
+
+func stampOr(t *time.Time, otherwise string) string {
+	if t == nil {
+		return otherwise
+	}
+	return output.Stamp(*t)
+}
+
+func apiKeyCommand(a *cli.App) *cobra.Command {
+	return a.ServerFlags(cli.Group("api-key", "Make, list and revoke keys for programs that use the API",
+		"  carillon api-key create deploys --role editor\n  carillon api-key list",
+		apiKeyCreate(a), apiKeyList(a), apiKeyRevoke(a)))
+}
+
+func apiKeyCreate(a *cli.App) *cobra.Command {
+	var r apiclient.CreateAPIKeyInputBody
+	var expires time.Duration
+	var targets []string
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make an API key and print its secret",
+		Long: `Makes an API key and prints its secret, which cannot be read again, on standard
+output. A program sends it as "Authorization: Bearer SECRET"; carillon itself takes
+it as CARILLON_API_KEY.`,
+		Example: "  carillon api-key create deploys --role editor --expires 2160h > key.txt\n  carillon api-key create orders --role caller --call shop\n  carillon api-key create orders --role timer --call shop/cancel-order",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
+			if expires < 0 {
+				return cli.Usagef("--expires must not be negative")
+			}
+			if r.Name = args[0]; expires > 0 {
+				r.ExpiresAt = output.Stamp(a.Now().Add(expires))
+			}
+			for _, target := range targets {
+				if strings.Contains(target, "/") {
+					r.CallHandlers = append(r.CallHandlers, target)
+				} else {
+					r.CallExecutors = append(r.CallExecutors, target)
+				}
+			}
+			key, err := s.CreateAPIKey(cmd.Context(), r)
+			if done, err := cli.PrintMachine(s, key, err); done {
+				return err
+			}
+			a.Say("Key %s, %s. The secret is shown only now:", key.Value.ID, key.Value.Role)
+			_, err = fmt.Fprintln(a.Out, key.Value.Secret)
+			return err
+		}),
+	}
+	cli.ChoiceFlag(cmd, &r.Role, "role", "viewer", keyRoles, "what it may do: "+cli.OrList(keyRoles))
+	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
+	cmd.Flags().StringSliceVar(&targets, "call", nil, "what it may call and set timers of: executors, or single handlers as EXECUTOR/HANDLER (default: all)")
+	return cmd
+}
+
+func apiKeyList(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the tenant's API keys", Args: cobra.NoArgs,
+		Example: "  carillon api-key list\n  carillon api-key list -o json",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			keys, err := apiclient.List[apiclient.APIKey](cmd.Context(), 0, s.ListAPIKeys, apiclient.ListAPIKeysParams{})
+			return cli.PrintList(a, s, apiKeyView, keys, err, "No keys. Make one with: carillon api-key create NAME --role ROLE")
+		}),
+	}
+}
+
+func apiKeyRevoke(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke KEY", Short: "Revoke an API key; it ends within 5 seconds on all nodes", Args: cobra.ExactArgs(1),
+		Example: "  carillon api-key revoke 12",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
+			if _, err := s.RevokeAPIKey(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			a.Say("Revoked key %s.", args[0])
+			return nil
+		}),
+	}
+}

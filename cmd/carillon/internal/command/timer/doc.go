@@ -1,0 +1,2 @@
+// Package timer answers: which single runs are set for an instant?
+package timer

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+)
+
+// badFile is the exit code where a provision file, or what is asked for one, is wrong:
+// to try again changes nothing.
+const badFile = 2
+
+func newProvisionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "provision",
+		Short: "Check a provision file, and make the secrets that it names",
+		Long: `A provision file declares tenants, executors, join tokens, API keys and users that
+"carillon server --provision FILE" makes at its start where they are missing
+(docs/guide/provision.md). Secrets do not stand in it, but in files or variables that it
+names.`,
+		Example: "  carillon provision secret join-token > secrets/shop_join_token\n  carillon provision check provision.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newProvisionCheckCommand(), newProvisionSecretCommand())
+	return cmd
+}
+
+func newProvisionCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Judge a provision file and the secrets that it names, without a server",
+		Long: `Reads a provision file and the files and variables that it names as a server would
+that starts here and now. Exit code 2: there are mistakes, which are told with their
+lines.`,
+		Example: "  carillon provision check /etc/carillon/provision.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			summary, err := admin.CheckProvision(args[0])
+			if err != nil {
+				return cli.Fail(badFile, err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s declares %s.\n", args[0], summary)
+			return err
+		},
+	}
+}
+
+func newProvisionSecretCommand() *cobra.Command {
+	kinds := admin.SecretKinds()
+	return &cobra.Command{
+		Use:       "secret " + strings.Join(kinds, "|"),
+		Short:     "Print a new random secret, for a file or a secret store",
+		Long:      "Prints a secret that nobody has seen yet and that is kept nowhere: the place it is\nwritten to is the only one.",
+		Example:   "  (umask 077; carillon provision secret join-token > secrets/shop_join_token)",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: kinds,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			secret, err := admin.NewSecret(args[0])
+			if err != nil {
+				return cli.Fail(badFile, err)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
+			return err
+		},
+	}
+}

@@ -1,0 +1,166 @@
+package assistant
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/carillon-sched/carillon/internal/apiclient"
+)
+
+// HandlerOptions of a Handler.
+type HandlerOptions struct {
+	// API answers the tools' questions. Required.
+	API http.Handler
+	// Page is an address of the pages that may call, such as https://carillon.example.com/x.
+	Page string
+	// Writes lets callers whose role may operate see the tools that change something.
+	Writes  bool
+	Version string
+	Logger  *slog.Logger
+}
+
+// MaxBody bounds a message to a Handler, in bytes; the API takes as much.
+const MaxBody = 1 << 20
+
+// maxAPIAnswer bounds what the API answers to a tool, in bytes; the largest is a page of
+// log lines.
+const maxAPIAnswer = 16 << 20
+
+// Handler speaks the protocol over HTTP, inside a node. It keeps nothing between two
+// requests: there are no sessions that could be many, grow old or be taken over, and
+// each request may go to another node. Each asks the API with the credentials that it
+// has brought.
+type Handler struct {
+	options HandlerOptions
+	origin  string // of Page
+	mcp     http.Handler
+}
+
+// NewHandler makes one.
+func NewHandler(o HandlerOptions) *Handler {
+	h := &Handler{options: o}
+	if u, err := url.Parse(o.Page); err == nil && u.Host != "" {
+		h.origin = u.Scheme + "://" + u.Host
+	}
+	h.mcp = mcp.NewStreamableHTTPHandler(h.server, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, Logger: o.Logger, PropagateRequestCancellation: true,
+		// Of requests by pages, serve has checked the origin. The host's name does not
+		// say more: a proxy on this machine passes on the one that it has been asked by.
+		DisableLocalhostProtection: true,
+	})
+	return h
+}
+
+type visitKey struct{}
+
+// visit is one request. It is owned by the goroutine that serves it.
+type visit struct {
+	operates bool
+	server   *mcp.Server
+}
+
+// Serve answers one message of a caller that the API knows. operates: its role may
+// operate.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, operates bool) {
+	// Pages of other sites, also those whose name was made to lead here (DNS
+	// rebinding), say where they come from. Programs say nothing.
+	if origin := r.Header.Get("Origin"); origin != "" && origin != h.origin {
+		http.Error(w, "requests from pages of other sites are refused here", http.StatusForbidden)
+		return
+	}
+	h.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{operates: operates})))
+}
+
+// server makes the one of a request, which is asked for twice.
+func (h *Handler) server(r *http.Request) *mcp.Server {
+	v, _ := r.Context().Value(visitKey{}).(*visit)
+	if v.server == nil {
+		v.server = h.newServer(r, v.operates)
+	}
+	return v.server
+}
+
+func (h *Handler) newServer(r *http.Request, operates bool) *mcp.Server {
+	client, err := apiclient.New("http://this-node", &inside{h: h, caller: r})
+	if err != nil {
+		panic("assistant: " + err.Error()) // the address is ours
+	}
+	o := Options{Client: client, Writes: h.options.Writes && operates, Version: h.options.Version, Logger: h.options.Logger}
+	switch {
+	case !h.options.Writes:
+		o.Refusal = "This node only lets assistants look. Who runs the node may allow more: carillon server --mcp write."
+	case !operates:
+		o.Refusal = "The role of this connection only looks. An administrator of the tenant may give it the role operator, or a higher one."
+	}
+	return New(o)
+}
+
+// inside asks the API of this process as the caller would.
+type inside struct {
+	h      *Handler
+	caller *http.Request // read only
+}
+
+// Do implements apiclient.Doer.
+func (d *inside) Do(request *http.Request) (*http.Response, error) {
+	// The call ends when its caller leaves, also with those versions of the protocol
+	// that have no word for it.
+	ctx, cancel := context.WithCancel(request.Context())
+	defer cancel()
+	defer context.AfterFunc(d.caller.Context(), cancel)()
+	request = request.WithContext(ctx)
+	for _, name := range []string{"Authorization", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-Ip", "Traceparent"} {
+		if values := d.caller.Header.Values(name); len(values) > 0 {
+			request.Header[name] = values
+		}
+	}
+	request.Header.Set("User-Agent", UserAgent+d.h.options.Version)
+	request.RemoteAddr, request.TLS, request.RequestURI = d.caller.RemoteAddr, d.caller.TLS, request.URL.RequestURI()
+	a := &apiAnswer{header: http.Header{}}
+	d.h.options.API.ServeHTTP(a, request)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if a.tooLarge {
+		return nil, fmt.Errorf("the answer is larger than %d bytes; ask for less at once", maxAPIAnswer)
+	}
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return &http.Response{
+		Status: http.StatusText(a.status), StatusCode: a.status, Header: a.header, Request: request,
+		Body: io.NopCloser(bytes.NewReader(a.body.Bytes())), ContentLength: int64(a.body.Len()),
+	}, nil
+}
+
+// apiAnswer is an http.ResponseWriter into memory.
+type apiAnswer struct {
+	header   http.Header
+	status   int
+	body     bytes.Buffer
+	tooLarge bool
+}
+
+func (a *apiAnswer) Header() http.Header { return a.header }
+
+func (a *apiAnswer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *apiAnswer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.body.Len()+len(p) > maxAPIAnswer {
+		a.tooLarge = true
+		return 0, io.ErrShortWrite
+	}
+	return a.body.Write(p)
+}

@@ -1,0 +1,215 @@
+package httpcall
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+)
+
+// Response is what came of a call.
+type Response struct {
+	Status     int               `json:"status"`
+	Headers    map[string]string `json:"headers" doc:"Content-Type, Content-Length, Location, ETag, Retry-After"`
+	JSON       json.RawMessage   `json:"json,omitempty" doc:"The body, if it is JSON"`
+	Body       string            `json:"body,omitempty" doc:"The body, if it is not"`
+	Truncated  bool              `json:"truncated,omitempty" doc:"There was more of it"`
+	DurationMS int64             `json:"durationMs"`
+}
+
+var keptHeaders = []string{"Content-Type", "Content-Length", "Location", "Etag", "Retry-After"}
+
+// read keeps at most so many bytes of the body.
+func read(answer *http.Response, most int) (Response, error) {
+	out := Response{Status: answer.StatusCode, Headers: map[string]string{}}
+	for _, name := range keptHeaders {
+		if value := answer.Header.Get(name); value != "" {
+			out.Headers[name] = strings.ToValidUTF8(value[:min(len(value), maxKeptHeader)], "\uFFFD")
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(most)+1))
+	if err != nil {
+		return out, err
+	}
+	if out.Truncated = len(body) > most; out.Truncated {
+		body = body[:most]
+	}
+	if !out.Truncated && json.Valid(body) && fits(json.RawMessage(body), len(body)) {
+		out.JSON = body
+		return out, nil
+	}
+	out.Body = strings.ToValidUTF8(string(body), "\uFFFD")
+	if !fits(out.Body, len(out.Body)) {
+		out.Body, out.Truncated = clipEncoded(out.Body), true
+	}
+	return out, nil
+}
+
+// fits reports whether a value of so many bytes has at most maxEncoded as JSON.
+func fits(value any, size int) bool {
+	if 6*size < maxEncoded {
+		return true
+	}
+	raw, err := json.Marshal(value)
+	return err == nil && len(raw) <= maxEncoded
+}
+
+// clipEncoded is the beginning of a valid text that has at most maxEncoded bytes
+// as JSON.
+func clipEncoded(text string) string {
+	left := maxEncoded - len(`""`)
+	for i, r := range text {
+		switch {
+		case strings.ContainsRune("\"\\\n\r\t\b\f", r):
+			left -= 2
+		case r < ' ', r == '<', r == '>', r == '&', r == '\u2028', r == '\u2029':
+			left -= len(`\u0000`)
+		default:
+			left -= utf8.RuneLen(r)
+		}
+		if left < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// expects reports whether the status is one of those that are a success; an
+// error names the first that is none.
+func expects(expect []string, code int) (bool, error) {
+	if len(expect) == 0 {
+		expect = []string{"2xx"}
+	}
+	status := strconv.Itoa(code)
+	for _, text := range expect {
+		pattern := strings.ReplaceAll(strings.ToLower(text), "x", "?")
+		matched, err := path.Match(pattern, status)
+		if err != nil || len(pattern) != 3 || strings.Trim(pattern, "0123456789?") != "" || !strings.Contains("12345?", pattern[:1]) {
+			return false, fmt.Errorf("expect: %q is no status such as 204 or 2xx", text)
+		}
+		if matched {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// verdict makes a failure of a status that was not expected: 408, 425, 429 and
+// 5xx may get better, others will not. Redirects are not followed. What the body
+// says counts only where the request asks for that.
+func verdict(answer *http.Response, in *Request, out Response) error {
+	good, err := expects(in.Expect, answer.StatusCode)
+	switch {
+	case err != nil:
+		return executor.Permanent(err)
+	case good:
+		return in.Match.verdict(out)
+	}
+	err = fmt.Errorf("the answer is %d %s%s", answer.StatusCode, http.StatusText(answer.StatusCode), excerpt(out))
+	switch {
+	case answer.StatusCode/100 == 5, answer.StatusCode == http.StatusRequestTimeout, answer.StatusCode == http.StatusTooEarly,
+		answer.StatusCode == http.StatusTooManyRequests:
+		if wait, ok := retryAfter(answer.Header, time.Now()); ok {
+			return executor.RetryAfter(err, wait)
+		}
+		return err
+	}
+	return executor.Permanent(err)
+}
+
+// maxRetryAfter bounds what a receiver may ask for.
+const maxRetryAfter = 24 * time.Hour
+
+// retryAfter is when a receiver wants to be asked again: in seconds, or a date.
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter), true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(0, at.Sub(now)), maxRetryAfter), true
+	}
+	return 0, false
+}
+
+// Match is what an answer's body has to say, beside its status.
+type Match struct {
+	Contains string          `json:"contains,omitempty" doc:"A text that the body has to contain"`
+	Path     string          `json:"path,omitempty" doc:"A value of a JSON body, such as result.code or items.0.id"`
+	Equals   json.RawMessage `json:"equals,omitempty" doc:"What the value at path has to be"`
+}
+
+func (m *Match) check() error {
+	switch {
+	case m == nil:
+		return nil
+	case (m.Path == "") == (m.Contains == ""):
+		return errors.New("match: needs either contains, or path with equals")
+	case m.Path != "" && len(bytes.TrimSpace(m.Equals)) == 0:
+		return errors.New("match: path needs equals")
+	case m.Path == "" && len(m.Equals) > 0:
+		return errors.New("match: equals needs a path")
+	}
+	return nil
+}
+
+// verdict makes a failure of a body that does not say what it has to. The same
+// request may be answered otherwise later.
+func (m *Match) verdict(out Response) error {
+	switch {
+	case m == nil:
+		return nil
+	case m.Contains != "":
+		if strings.Contains(out.Body, m.Contains) || bytes.Contains(out.JSON, []byte(m.Contains)) {
+			return nil
+		}
+		return fmt.Errorf("the answer is %d, and its body does not contain %q%s", out.Status, m.Contains, excerpt(out))
+	case out.Truncated:
+		return fmt.Errorf("the answer is %d, and its body is longer than what is read of it (maxResponse): %s cannot be compared", out.Status, m.Path)
+	case out.JSON == nil:
+		return fmt.Errorf("the answer is %d, and its body is no JSON%s", out.Status, excerpt(out))
+	}
+	value, err := pick(out.JSON, m.Path, m.Path)
+	if err != nil {
+		return fmt.Errorf("the answer is %d, and its body has no %s%s", out.Status, m.Path, excerpt(out))
+	}
+	if !sameJSON(value, m.Equals) {
+		return fmt.Errorf("the answer is %d, and its %s is %s, not %s", out.Status, m.Path, clip(string(value)), clip(string(m.Equals)))
+	}
+	return nil
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	decode := func(raw json.RawMessage) (v any, err error) {
+		err = json.Unmarshal(raw, &v)
+		return v, err
+	}
+	x, errX := decode(a)
+	y, errY := decode(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+// excerpt is the beginning of an answer on one printable line.
+func excerpt(out Response) string {
+	if clean := clip(out.Body + string(out.JSON)); clean != "" {
+		return ": " + clean
+	}
+	return ""
+}
+
+func clip(text string) string {
+	const most = 200
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text[:min(len(text), most)], ""), func(r rune) bool {
+		return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0
+	}), " ")
+}

@@ -1,0 +1,394 @@
+package httpcall
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// seen is what a server was asked.
+type seen struct {
+	method, uri, body string
+	header            http.Header
+}
+
+// newServer also returns what it was asked so far. A caller that gave up may
+// still be served while the next one asks.
+func newServer(t *testing.T, answer http.HandlerFunc) (_ *httptest.Server, asked func() []seen) {
+	var mu sync.Mutex
+	var all []seen // guarded by mu
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		all = append(all, seen{r.Method, r.RequestURI, string(body), r.Header})
+		mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server, func() []seen {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+func testCaller(t *testing.T, networks []netip.Prefix, hosts ...string) *Caller {
+	t.Helper()
+	allowed, err := ParseHosts(hosts)
+	require.NoError(t, err)
+	c := &Caller{
+		Client: NewClient(NewTransport(networks, nil)), Hosts: allowed, Env: []string{"API_TOKEN"}, UserAgent: "carillon/test",
+		Who: "this test", HostsBy: "hosts", NetworksBy: "networks",
+	}
+	t.Cleanup(c.Client.CloseIdleConnections)
+	return c
+}
+
+func newTestCaller(t *testing.T, hosts ...string) *Caller { return testCaller(t, loopback, hosts...) }
+
+func (c *Caller) try(t *testing.T, in Request) (Response, error) {
+	t.Helper()
+	return c.Call(t.Context(), in, task, slog.New(slog.DiscardHandler))
+}
+
+var task = executor.Task{
+	ExecutionID: 4711, Fence: 3, Attempt: 2, MaxAttempts: 5, TenantID: 1, JobID: 8, JobName: "nightly", Cause: "schedule",
+	FireTime: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), ShardIndex: 1, ShardTotal: 4,
+}
+
+func TestACallSaysWhatItIsTold(t *testing.T) {
+	t.Setenv("API_TOKEN", "s3cret")
+	server, asked := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"ok":true}`))
+	})
+	got, err := newTestCaller(t, "*").try(t, Request{
+		URL:     server.URL + "/customers/{{input.id}}/orders?since={{input.since}}",
+		Headers: map[string]string{"Authorization": "Bearer {{env.API_TOKEN}}"},
+		Body:    json.RawMessage(`{"run":"{{run.id}}","items":"{{input.items}}","note":"for {{input.who}}","shard":"{{run.shardIndex}}"}`),
+		Input:   json.RawMessage(`{"id":"a/b?c","since":"1&2","items":[1,{"x":null}],"who":"\"them\""}`),
+	})
+	require.NoError(t, err)
+	require.Equal(t, 200, got.Status)
+	require.JSONEq(t, `{"ok":true}`, string(got.JSON))
+	require.Equal(t, "application/json", got.Headers["Content-Type"])
+	a := asked()[0]
+	require.Equal(t, "POST", a.method)
+	require.Equal(t, "/customers/a%2Fb%3Fc/orders?since=1%262", a.uri)
+	require.JSONEq(t, `{"run":"4711","items":[1,{"x":null}],"note":"for \"them\"","shard":1}`, a.body)
+	require.Equal(t, "Bearer s3cret", a.header.Get("Authorization"))
+	require.Equal(t, []string{"4711", "2026-01-02T03:04:05.000Z", "2", ""}, []string{
+		a.header.Get("Idempotency-Key"), a.header.Get("Carillon-Planned-At"), a.header.Get("Carillon-Attempt"), a.header.Get(HeaderSignature),
+	})
+	require.Equal(t, "carillon/test", a.header.Get("User-Agent"))
+	require.Equal(t, "application/json", a.header.Get("Content-Type"))
+}
+
+func TestWhatMakesACallFail(t *testing.T) {
+	server, asked := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		case "/busy":
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/missing":
+			http.Error(w, "no\nsuch\x1b[31m thing", http.StatusNotFound)
+		}
+	})
+	c := newTestCaller(t, "127.0.0.1")
+	for path, want := range map[string]string{
+		"/moved": "the answer is 302 Found", "/busy": "the answer is 503 Service Unavailable", "/missing": "the answer is 404 Not Found: no such [31m thing",
+	} {
+		_, err := c.try(t, Request{URL: server.URL + path})
+		require.ErrorContains(t, err, want)
+	}
+	require.Len(t, asked(), 3, "the redirect was not followed")
+	for _, expect := range [][]string{{"404"}, {"2xx", "4xx"}, {"4XX"}} {
+		got, err := c.try(t, Request{URL: server.URL + "/missing", Expect: expect})
+		require.NoError(t, err)
+		require.Equal(t, 404, got.Status)
+	}
+	_, err := c.try(t, Request{URL: server.URL, Expect: []string{"ok"}})
+	require.ErrorContains(t, err, `"ok" is no status`)
+}
+
+// The body counts where the request says so, and a status that is no success
+// stays none whatever the body says.
+func TestWhatTheBodyHasToSay(t *testing.T) {
+	server, _ := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/500" {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = w.Write([]byte(`{"code":0,"items":[{"id":"a"}],"ok":true}`))
+	})
+	c := newTestCaller(t, "*")
+	for _, m := range []Match{
+		{Contains: `"ok":true`}, {Path: "code", Equals: json.RawMessage("0")}, {Path: "items.0.id", Equals: json.RawMessage(`"a"`)}, {Path: "items", Equals: json.RawMessage(` [{"id" : "a"}]`)},
+	} {
+		_, err := c.try(t, Request{URL: server.URL, Match: &m})
+		require.NoError(t, err, "%+v", m)
+		_, err = c.try(t, Request{URL: server.URL + "/500", Match: &m})
+		require.ErrorContains(t, err, "the answer is 500", "%+v", m)
+		require.False(t, NoAnswer(err))
+	}
+	for want, m := range map[string]Match{
+		"does not contain": {Contains: "no"}, "its code is 0, not 1": {Path: "code", Equals: json.RawMessage("1")}, "has no nothing": {Path: "nothing", Equals: json.RawMessage("1")},
+	} {
+		_, err := c.try(t, Request{URL: server.URL, Match: &m})
+		require.ErrorContains(t, err, want)
+	}
+	_, err := c.try(t, Request{URL: server.URL, MaxResponse: 5, Match: &Match{Path: "code", Equals: json.RawMessage("0")}})
+	require.ErrorContains(t, err, "cannot be compared")
+	for want, m := range map[string]Match{
+		"needs either": {}, "path needs equals": {Path: "a"}, "equals needs a path": {Contains: "a", Equals: json.RawMessage("1")},
+	} {
+		_, err := c.try(t, Request{URL: server.URL, Match: &m})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestACallIsSigned(t *testing.T) {
+	server, asked := newServer(t, func(http.ResponseWriter, *http.Request) {})
+	c := newTestCaller(t, "*")
+	c.Secret = []byte("s3cret")
+	_, err := c.try(t, Request{URL: server.URL, Body: json.RawMessage(`{"run":"{{run.id}}"}`)})
+	require.NoError(t, err)
+	got := asked()[0]
+	require.Equal(t, KeyID(c.Secret), got.header.Get(HeaderKeyID))
+	stamp, _, _ := strings.Cut(strings.TrimPrefix(got.header.Get(HeaderSignature), "t="), ",")
+	at, err := strconv.ParseInt(stamp, 10, 64)
+	require.NoError(t, err)
+	require.Equal(t, Signature(c.Secret, []byte(got.body), time.Unix(at, 0)), got.header.Get(HeaderSignature))
+	_, err = c.try(t, Request{URL: server.URL, Headers: map[string]string{"carillon-signature": "t=1,v1=00"}})
+	require.ErrorContains(t, err, "cannot be set")
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"7": 7 * time.Second, "Fri, 02 Jan 2026 03:04:35 GMT": 30 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": 0, "999999999": maxRetryAfter,
+	} {
+		got, ok := retryAfter(http.Header{"Retry-After": {text}}, now)
+		require.True(t, ok, text)
+		require.Equal(t, want, got, text)
+	}
+	_, ok := retryAfter(http.Header{"Retry-After": {"soon"}}, now)
+	require.False(t, ok)
+}
+
+// What a job's input holds can be judged before any run.
+func TestARequestIsCheckedBeforeItIsMade(t *testing.T) {
+	c := newTestCaller(t, "api.example.com")
+	c.MaxTimeout = time.Minute
+	for input, want := range map[string]string{
+		`{"url":"https://api.example.com/{{run.id}}?a={{input.b}}","input":{"b":""},"timeout":"1m"}`: "",
+		`{"url":"https://api.example.com/{{run.nope}}"}`:                                             "there is no such value",
+		`{"url":"https://api.example.com/{{input.b}}"}`:                                              `the input has no "b"`,
+		`{"url":"https://api.example.com","body":{"a":["{{run.nope}}"]}}`:                            "there is no such value",
+		`{"url":"https://api.example.com","headers":{"X":"{{env.HOME}}"}}`:                           "no such variable",
+		`{"url":"https://api.example.com","headers":{"host":"x"}}`:                                   `"host" cannot be set`,
+		`{"url":"https://api.example.com","headers":{"X":"a\r\nY: b"}}`:                              "no line feed",
+		`{"url":"https://api.example.com","expect":["9xx"]}`:                                         `"9xx" is no status`,
+		`{"url":"https://api.example.com","timeout":"61s"}`:                                          "timeout: must be from 0s to 1m0s",
+		`{"url":"https://api.example.com","timeout":61000000000}`:                                    "timeout: must be",
+		`{"url":"https://other.example.com/"}`:                                                       "may not call other.example.com",
+		`{"url":"https://{{input.host}}/"}`:                                                          "written out",
+		`{"url":"https://api.example.com","expect":["2xx","20"]}`:                                    `"20" is no status`,
+		`{"url":"https://api.example.com","match":{}}`:                                               "match: needs either",
+		`{"url":"https://api.example.com","maxResponse":-1}`:                                         "maxResponse: must be",
+	} {
+		in, err := Decode(json.RawMessage(input))
+		require.NoError(t, err, input)
+		if err = c.Check(&in); want == "" {
+			require.NoError(t, err, input)
+		} else {
+			require.ErrorContains(t, err, want, input)
+		}
+	}
+	_, err := Decode(json.RawMessage(`{"timeout":"soon"}`))
+	require.ErrorContains(t, err, "is no duration")
+}
+
+func TestAnAnswerIsBounded(t *testing.T) {
+	server, _ := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("[" + strings.Repeat("1,", 1000) + "1]"))
+	})
+	got, err := newTestCaller(t, "*").try(t, Request{URL: server.URL, MaxResponse: 10})
+	require.NoError(t, err)
+	require.True(t, got.Truncated)
+	require.Equal(t, "[1,1,1,1,1", got.Body)
+	require.Empty(t, got.JSON)
+}
+
+// However an answer is written as JSON, it fits an output.
+func TestAnAnswerFitsAnOutput(t *testing.T) {
+	var body []byte
+	server, _ := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", strings.Repeat("<", 60<<10))
+		_, _ = w.Write(body)
+	})
+	c := newTestCaller(t, "*")
+	var all strings.Builder // of each kind of character, so that each is counted as it is written
+	for r := range rune(0x2100) {
+		all.WriteRune(r)
+	}
+	for name, text := range map[string]string{
+		"zeros": "\x00", "angles": "<", "quotes": `"`, "not UTF-8": "\xffa", "JSON": "[" + strings.Repeat(`"<",`, 30_000) + "1]", "all": all.String() + strings.Repeat("<", 10_000), "letters": "a",
+	} {
+		body = []byte(strings.Repeat(text, maxAnswer/len(text)))
+		got, err := c.try(t, Request{URL: server.URL, MaxResponse: maxAnswer})
+		require.NoError(t, err, name)
+		raw, err := json.Marshal(got)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(raw), proto.MaxOutput, name)
+		require.Equal(t, name != "letters", got.Truncated, name)
+		kept, err := json.Marshal(got.Body)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(kept), maxEncoded, name)
+		if got.Truncated {
+			require.Greater(t, len(kept), maxEncoded-10, "%s: no more is cut than has to be", name)
+		}
+	}
+}
+
+func TestACallEndsWithItsTimeAndItsRun(t *testing.T) {
+	arrived := make(chan struct{})
+	server, _ := newServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/until-its-run-ends" { // the other one may end before it arrives
+			close(arrived)
+		}
+		<-r.Context().Done()
+	})
+	c := newTestCaller(t, "*")
+	_, err := c.try(t, Request{URL: server.URL, Timeout: 20 * time.Millisecond})
+	require.EqualError(t, err, "no answer within 20ms")
+	require.True(t, NoAnswer(err))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-arrived
+		cancel(http.ErrAbortHandler)
+	}()
+	_, err = c.Call(ctx, Request{URL: server.URL + "/until-its-run-ends"}, executor.Task{}, slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, http.ErrAbortHandler)
+	require.False(t, NoAnswer(err), "the receiver is not to blame")
+}
+
+func TestWhereACallMayNotGo(t *testing.T) {
+	server, asked := newServer(t, func(http.ResponseWriter, *http.Request) {})
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	// No network beyond the public ones is allowed here.
+	guarded := testCaller(t, nil, "*")
+	for _, address := range []string{
+		server.URL, "http://localhost:" + at.Port(), "http://[::ffff:127.0.0.1]:" + at.Port(), "http://[::1]:" + at.Port(),
+		"http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://0.0.0.0:" + at.Port(),
+	} {
+		_, err := guarded.try(t, Request{URL: address, Timeout: 5 * time.Second})
+		require.ErrorContains(t, err, "networks", address)
+	}
+	named := newTestCaller(t, "api.example.com", "*.example.org:8443")
+	for address, want := range map[string]string{
+		server.URL:                                    "this test may not call",
+		"http://example.org:8443/":                    "this test may not call",
+		"http://evilexample.org:8443/":                "this test may not call",
+		"http://a.example.org/":                       "this test may not call",
+		"ftp://api.example.com/":                      "must begin with http",
+		"http://u:p@api.example.com/":                 "user name",
+		"http:///x":                                   "names no host",
+		"http://{{input.host}}/":                      "written out",
+		"http://api.example.com{{input.x}}/":          "written out",
+		"http://api.example.com/{{input.up}}/secrets": "would change the path",
+	} {
+		_, err := named.try(t, Request{URL: address, Input: json.RawMessage(`{"host":"evil","x":"@evil","up":".."}`)})
+		require.ErrorContains(t, err, want, address)
+	}
+	require.Empty(t, asked())
+	for pattern, hosts := range map[string][]string{
+		"api.example.com": {"http://API.example.com./", "https://api.example.com:99/"}, "*.example.org:8443": {"https://a.b.example.org:8443"}, "api.example.com:443": {"https://api.example.com"},
+	} {
+		p, err := ParseHost(pattern)
+		require.NoError(t, err)
+		for _, host := range hosts {
+			u, err := url.Parse(host)
+			require.NoError(t, err)
+			require.True(t, p.matches(u), "%s %s", pattern, host)
+		}
+	}
+	for _, text := range []string{"", "http://x", "a*b", "*b.com", "a@b"} {
+		_, err := ParseHost(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestHeadersCannotBeForged(t *testing.T) {
+	server, asked := newServer(t, func(http.ResponseWriter, *http.Request) {})
+	c := newTestCaller(t, "*")
+	for name, value := range map[string]string{
+		"Host": "x", "content-length": "1", "idempotency-key": "1", "Carillon-Run-Id": "1", "carillon-attempt": "1", "X-A": "b\r\nX-C: d", "X B": "c", "X-Input": "{{input.evil}}", "X-Env": "{{env.HOME}}", "X-None": "{{run.nothing}}", "X-Open": "{{run.id",
+	} {
+		_, err := c.try(t, Request{URL: server.URL, Headers: map[string]string{name: value}, Input: json.RawMessage(`{"evil":"a\nb"}`)})
+		require.ErrorContains(t, err, "headers", name)
+	}
+	_, err := c.try(t, Request{URL: server.URL, Body: json.RawMessage(`"{{env.API_TOKEN}}"`)})
+	require.ErrorContains(t, err, "no such variable is handed out", "the environment is for headers only")
+	require.Empty(t, asked())
+}
+
+func FuzzExpand(f *testing.F) {
+	f.Add("/a/{{input.b}}?c={{run.id}}", `{"b":[1]}`)
+	f.Add("{{input.0.x}}{{", `[{"x":"\u0000"}]`)
+	f.Fuzz(func(t *testing.T, template, input string) {
+		v := Values{Task: task, Input: json.RawMessage(input)}
+		out, err := expandURL("http://host.example/"+template, v)
+		if err != nil {
+			return
+		}
+		if u, err := url.Parse(out); err == nil {
+			require.Equal(t, "host.example", u.Host)
+		}
+		if json.Valid([]byte(input)) {
+			if raw, err := expandJSON(json.RawMessage(`{"a":"x"}`), v); err == nil {
+				require.True(t, json.Valid(raw))
+			}
+		}
+	})
+}
+
+// What holds no template is sent as it is written, and a template counts however
+// its braces are written.
+func TestJSONBodies(t *testing.T) {
+	v := Values{Input: json.RawMessage(`{"n":7}`)}
+	for _, c := range []struct{ raw, want string }{
+		{`{"b": {"z":1, "a":{"x":"<&>"}}, "a":1.50}`, `{"b": {"z":1, "a":{"x":"<&>"}}, "a":1.50}`},
+		{`{"b":2,"n":"{{input.n}}"}`, `{"b":2,"n":7}`},
+		{`{"n":"\u007b\u007binput.n}}"}`, `{"n":7}`},
+	} {
+		got, err := expandJSON(json.RawMessage(c.raw), v)
+		require.NoError(t, err)
+		require.Equal(t, c.want, string(got))
+	}
+	_, err := expandJSON(json.RawMessage(`{"n":`), v)
+	require.Error(t, err)
+}

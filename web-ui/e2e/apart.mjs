@@ -1,0 +1,4 @@
+// The steps that have an admin of their own. They run beside those of smoke.mjs, in
+// a process and a browser of their own.
+import './away.mjs'
+import './transfer.mjs'
