@@ -14,15 +14,35 @@ type count struct {
 	Passed, Failed int
 	// Names are the first of those that failed, as far as the output says them.
 	Names []string `json:",omitempty"`
+	// Failures are the tests of Go that failed, Alone the words of a command that runs
+	// one of them when -run and a package follow, and Flaky those that passed then.
+	Failures []failure `json:",omitempty"`
+	Alone    []string  `json:",omitempty"`
+	Flaky    []string  `json:",omitempty"`
 	// Seconds is how long the run took, CPU the processors' time of it.
 	Seconds, CPU float64
 }
 
+// A failure is a test of Go, without its subtests, that failed.
+type failure struct {
+	Package, Test string
+	// Counted is how often the count's Failed and Names have it: with its subtests.
+	Counted int
+	// Final is why it is not run again; empty: it may be.
+	Final string `json:",omitempty"`
+}
+
+func (f failure) String() string { return strings.TrimSuffix(f.Package+"."+f.Test, ".") }
+
 // maxNames bounds the names of a run.
 const maxNames = 20
 
-// failedMark begins the lines that name what failed, before the closing line.
-const failedMark = "failed: "
+// These begin the lines that name what failed, and what failed once and passed when
+// it ran again, before the closing line.
+const (
+	failedMark = "failed: "
+	flakyMark  = "flaky: "
+)
 
 func (c *count) name(failed string) {
 	if len(c.Names) < maxNames {
@@ -50,28 +70,44 @@ func (b book) enter(name string, c count) error {
 	return os.WriteFile(filepath.Join(b.dir, name+suffix), text, 0o644)
 }
 
+// counts reads the book, in the order of the names.
+func (b book) counts() (names []string, counts []count, err error) {
+	files, err := filepath.Glob(filepath.Join(b.dir, "*"+suffix))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		var c count
+		if err := json.Unmarshal(text, &c); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", file, err)
+		}
+		names = append(names, strings.TrimSuffix(filepath.Base(file), suffix))
+		counts = append(counts, c)
+	}
+	return names, counts, nil
+}
+
 // sum shows each count, what failed and then the closing line. It reports whether anything
 // ran and nothing failed.
 func (b book) sum(to io.Writer) (bool, error) {
-	files, err := filepath.Glob(filepath.Join(b.dir, "*"+suffix))
+	names, counts, err := b.counts()
 	if err != nil {
 		return false, err
 	}
 	var total count
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return false, err
-		}
-		var c count
-		if err := json.Unmarshal(text, &c); err != nil {
-			return false, fmt.Errorf("%s: %w", file, err)
-		}
-		name := strings.TrimSuffix(filepath.Base(file), suffix)
-		fmt.Fprintf(to, "  %-20s %6d passed %6d failed %6.0f s %6.0f s CPU\n", name, c.Passed, c.Failed, c.Seconds, c.CPU)
+	for i, c := range counts {
+		fmt.Fprintf(to, "  %-20s %6d passed %6d failed %6.0f s %6.0f s CPU\n", names[i], c.Passed, c.Failed, c.Seconds, c.CPU)
 		total.Passed += c.Passed
 		total.Failed += c.Failed
 		total.Names = append(total.Names, c.Names...)
+		total.Flaky = append(total.Flaky, c.Flaky...)
+	}
+	for _, name := range total.Flaky {
+		fmt.Fprintf(to, "%s%s\n", flakyMark, name)
 	}
 	for _, name := range total.Names {
 		fmt.Fprintf(to, "%s%s\n", failedMark, name)

@@ -24,14 +24,13 @@ type goTest struct {
 	to      io.Writer
 	count   count
 	output  map[string]*strings.Builder // by package and test, until its end is known
-	failed  map[string]bool             // packages with a failed test, already counted
 	skipped []string
 }
 
 // readGoTest shows one line per package, and everything that failed. Tests
 // with subtests count beside their subtests, as go test itself lists them.
 func readGoTest(from io.Reader, to io.Writer) (count, error) {
-	run := goTest{to: to, output: map[string]*strings.Builder{}, failed: map[string]bool{}}
+	run := goTest{to: to, output: map[string]*strings.Builder{}}
 	in := json.NewDecoder(from)
 	for {
 		var e event
@@ -73,12 +72,13 @@ func (g *goTest) endTest(e event) {
 	case "skip":
 		g.count.Failed++
 		g.count.name(e.Package + "." + e.Test)
+		g.failTest(e, "a skipped test proves nothing")
 		g.skipped = append(g.skipped, e.Package+"."+e.Test)
 		fmt.Fprint(g.to, output)
 	case "fail":
 		g.count.Failed++
 		g.nameTest(e)
-		g.failed[e.Package] = true
+		g.failTest(e, finalIn(output))
 		fmt.Fprint(g.to, output)
 	}
 }
@@ -92,6 +92,32 @@ func (g *goTest) nameTest(e event) {
 	}
 }
 
+// failTest keeps what failed by the test that can be run by itself, to which the
+// event's subtest belongs. final is why another run of it would say nothing, or empty.
+func (g *goTest) failTest(e event, final string) {
+	test, _, _ := strings.Cut(e.Test, "/")
+	at := slices.IndexFunc(g.count.Failures, func(f failure) bool { return f.Package == e.Package && f.Test == test })
+	if at < 0 {
+		at = len(g.count.Failures)
+		g.count.Failures = append(g.count.Failures, failure{Package: e.Package, Test: test})
+	}
+	f := &g.count.Failures[at]
+	f.Counted++
+	if f.Final == "" {
+		f.Final = final
+	}
+}
+
+// finalIn finds in a failed test's output what no other run of it could excuse.
+func finalIn(output string) string {
+	for _, sign := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: "} {
+		if strings.Contains(output, sign) {
+			return strings.TrimSuffix(sign, ": ")
+		}
+	}
+	return ""
+}
+
 // endPackage counts a package that failed outside its tests: it does not
 // build, or its TestMain or leak check found something.
 func (g *goTest) endPackage(e event) {
@@ -101,13 +127,28 @@ func (g *goTest) endPackage(e event) {
 		fmt.Fprint(g.to, lastLine(output))
 	case "skip": // no test files
 	case "fail":
-		if !g.failed[e.Package] {
+		last := g.lastOf(e.Package)
+		switch {
+		case last == nil:
 			g.count.Failed++
 			g.count.name(e.Package)
+			g.failTest(e, "failed outside its tests")
+		case last.Final == "" && !strings.Contains("\n"+output, "\nFAIL\n"): // so ends who ran all
+			last.Final = "the process ended before all tests had run"
 		}
 		g.showUnended(e.Package)
 		fmt.Fprint(g.to, output)
 	}
+}
+
+// lastOf is the package's test that failed last; nil if none did.
+func (g *goTest) lastOf(pkg string) *failure {
+	for i := len(g.count.Failures) - 1; i >= 0; i-- {
+		if g.count.Failures[i].Package == pkg {
+			return &g.count.Failures[i]
+		}
+	}
+	return nil
 }
 
 // showUnended shows what tests said that never ended, because the process did

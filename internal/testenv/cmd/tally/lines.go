@@ -32,6 +32,8 @@ func readLines(from io.Reader, to io.Writer) (count, error) {
 			c.Failed, _ = strconv.Atoi(m[2])
 		} else if name, said := strings.CutPrefix(strings.TrimSuffix(line, "\n"), failedMark); said {
 			c.name(name)
+		} else if name, said := strings.CutPrefix(strings.TrimSuffix(line, "\n"), flakyMark); said {
+			c.Flaky = append(c.Flaky, name)
 		}
 		switch {
 		case errors.Is(err, io.EOF) && !found:

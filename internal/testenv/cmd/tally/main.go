@@ -4,6 +4,7 @@
 //	tally run -as go    -name root -- go test -json ./...
 //	tally run -as lines -name ui   -- npm run test
 //	tally run -as step  -name lint -- make lint
+//	tally again
 //	tally sum
 //
 // As go, the command speaks go test's JSON: passing tests are silent, failed
@@ -12,6 +13,12 @@
 // form "N passed, N failed" counts; a command without one failed. As step,
 // the command's exit status counts as one check. In all three an exit status
 // other than 0 counts as a failure if nothing else did.
+//
+// `tally again` runs failed tests of Go once more, one after the other with nothing
+// beside them, by the first words of their command, whose number -alone says. What
+// passes then is named as flaky, a fault to look for, and does not count as failed. It
+// does so only for a few (-most), and never for a data race, a panic, a skipped test or
+// a package whose process ended early.
 //
 // Counts are kept in the directory that -dir names, one file per name, until
 // `tally clear`. `tally sum` shows them, with the seconds and the CPU seconds
@@ -31,12 +38,14 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		usage("which of run, sum, clear?")
+		usage("which of run, again, sum, clear?")
 	}
 	flags := flag.NewFlagSet("tally "+os.Args[1], flag.ExitOnError)
 	dir := flags.String("dir", ".cache/tally", "`directory` of the counts")
 	as := flags.String("as", "step", "how the command tells its counts: go, lines or step")
 	name := flags.String("name", "", "`name` of the run, shown in the sum")
+	alone := flags.Int("alone", 0, "`number` of the command's words that run one test when -run and a package follow; 0: no test is run again")
+	most := flags.Int("most", 3, "`number` of failed tests up to which again runs them")
 	_ = flags.Parse(os.Args[2:]) // ExitOnError: it does not return one
 	book := book{dir: *dir}
 
@@ -47,7 +56,9 @@ func main() {
 		if *name == "" || flags.NArg() == 0 {
 			usage("run needs -name and a command")
 		}
-		ok, err = run(book, os.Stdout, *as, *name, flags.Args())
+		ok, err = run(book, os.Stdout, *as, *name, flags.Args(), *alone)
+	case "again":
+		ok, err = true, book.again(os.Stdout, *most)
 	case "sum":
 		ok, err = book.sum(os.Stdout)
 	case "clear":
@@ -64,7 +75,7 @@ func main() {
 }
 
 func usage(problem string) {
-	fmt.Fprintf(os.Stderr, "tally: %s\nusage: tally run [-as go|lines|step] -name NAME -- command ... | sum | clear\n", problem)
+	fmt.Fprintf(os.Stderr, "tally: %s\nusage: tally run [-as go|lines|step] -name NAME -- command ... | again | sum | clear\n", problem)
 	os.Exit(2)
 }
 
@@ -74,8 +85,8 @@ type reader func(from io.Reader, to io.Writer) (count, error)
 var readers = map[string]reader{"go": readGoTest, "lines": readLines, "step": readNothing}
 
 // run runs the command, enters its count in the book and reports whether all
-// of it passed.
-func run(book book, to io.Writer, as, name string, command []string) (bool, error) {
+// of it passed. The command's first words, that many, run one of its tests alone.
+func run(book book, to io.Writer, as, name string, command []string, alone int) (bool, error) {
 	read, known := readers[as]
 	if !known {
 		return false, fmt.Errorf("no way to count as %q", as)
@@ -100,6 +111,7 @@ func run(book book, to io.Writer, as, name string, command []string) (bool, erro
 		_, _ = io.Copy(io.Discard, out)
 	}
 	waitErr := cmd.Wait()
+	counted.Alone = command[:min(alone, len(command))]
 	counted.Seconds = time.Since(began).Seconds()
 	// Of what the command has waited for, too: not of servers in the background.
 	counted.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()

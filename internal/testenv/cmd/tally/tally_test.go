@@ -43,11 +43,7 @@ func TestDies(t *testing.T) { fmt.Println("last words"); os.Exit(1) }
 
 func TestReadGoTest(t *testing.T) {
 	module := t.TempDir()
-	for name, text := range sources {
-		path := filepath.Join(module, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
+	write(t, module, sources)
 	for _, test := range []struct {
 		pkg    string
 		want   count
@@ -55,11 +51,14 @@ func TestReadGoTest(t *testing.T) {
 		hidden []string
 	}{
 		{"good", count{Passed: 2}, []string{"ok", "example/good"}, []string{"quiet", "PASS"}},
-		{"bad", count{Passed: 1, Failed: 2, Names: []string{"example/bad.TestBad", "example/bad.TestSkip"}}, []string{"loud", "not today", "counts as failed: example/bad.TestSkip"}, []string{"TestGood"}},
-		{"exit", count{Passed: 1, Failed: 1, Names: []string{"example/exit"}}, []string{"FAIL\texample/exit"}, nil},
-		{"crash", count{Failed: 1, Names: []string{"example/crash.TestCrash"}}, []string{"assignment to entry in nil map"}, nil},
-		{"dies", count{Failed: 1, Names: []string{"example/dies"}}, []string{"last words"}, nil},
-		{"broken", count{Failed: 1, Names: []string{"example/broken"}}, []string{"undefined: undefined"}, nil},
+		{"bad", count{Passed: 1, Failed: 2, Names: []string{"example/bad.TestBad", "example/bad.TestSkip"}, Failures: []failure{
+			{Package: "example/bad", Test: "TestBad", Counted: 1},
+			{Package: "example/bad", Test: "TestSkip", Counted: 1, Final: "a skipped test proves nothing"},
+		}}, []string{"loud", "not today", "counts as failed: example/bad.TestSkip"}, []string{"TestGood"}},
+		{"exit", count{Passed: 1, Failed: 1, Names: []string{"example/exit"}, Failures: []failure{{Package: "example/exit", Counted: 1, Final: "failed outside its tests"}}}, []string{"FAIL\texample/exit"}, nil},
+		{"crash", count{Failed: 1, Names: []string{"example/crash.TestCrash"}, Failures: []failure{{Package: "example/crash", Test: "TestCrash", Counted: 1, Final: "panic"}}}, []string{"assignment to entry in nil map"}, nil},
+		{"dies", count{Failed: 1, Names: []string{"example/dies"}, Failures: []failure{{Package: "example/dies", Counted: 1, Final: "failed outside its tests"}}}, []string{"last words"}, nil},
+		{"broken", count{Failed: 1, Names: []string{"example/broken"}, Failures: []failure{{Package: "example/broken", Counted: 1, Final: "failed outside its tests"}}}, []string{"undefined: undefined"}, nil},
 		{"empty", count{}, nil, []string{"example"}},
 	} {
 		t.Run(test.pkg, func(t *testing.T) {
@@ -81,6 +80,61 @@ func TestReadGoTest(t *testing.T) {
 	}
 }
 
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+}
+
+// once is a test that fails the first time it runs in a folder, in a subtest.
+const once = `package flaky
+import ("os"; "testing")
+func TestOnce(t *testing.T) {
+	t.Run("sub", func(t *testing.T) {
+		if _, err := os.Stat("ran"); err != nil { os.WriteFile("ran", nil, 0o644); t.Error("first") }
+	})
+}
+func TestGood(t *testing.T) {}
+`
+
+func TestFailedTestsRunAgainAlone(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		most  int
+		want  string // the end of the sum
+		said  string
+	}{
+		{"flaky", map[string]string{"flaky/a_test.go": once}, 1, "\nflaky: example/flaky.TestOnce\n3 passed, 0 failed\n", "run again, alone: example/flaky.TestOnce\n"},
+		{"too many", map[string]string{"flaky/a_test.go": once}, 0, "\nfailed: example/flaky.TestOnce/sub\n1 passed, 2 failed\n", "1 tests failed"},
+		{"fails again", map[string]string{"flaky/a_test.go": once, "flaky/b_test.go": "package flaky\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Error() }\n"}, 2,
+			"\nflaky: example/flaky.TestOnce\nfailed: example/flaky.TestBad\n3 passed, 1 failed\n", "run again, alone: example/flaky.TestBad\n"},
+		{"a panic is final", map[string]string{"flaky/a_test.go": once, "crash/crash_test.go": sources["crash/crash_test.go"]}, 9, "1 passed, 3 failed\n", "not run again: example/crash.TestCrash: panic\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("GOFLAGS", "-mod=mod")
+			t.Setenv("GOWORK", "off")
+			module := t.TempDir()
+			write(t, module, map[string]string{"go.mod": sources["go.mod"]})
+			write(t, module, test.files)
+			b := book{dir: t.TempDir()}
+			command := []string{"go", "-C", module, "test", "-json", "-count=1", "-run", "."}
+			ok, err := run(b, io.Discard, "go", "all", append(command, "./..."), len(command))
+			require.NoError(t, err)
+			require.False(t, ok)
+			var said, shown strings.Builder
+			require.NoError(t, b.again(&said, test.most))
+			require.Contains(t, said.String(), test.said)
+			_, err = b.sum(&shown)
+			require.NoError(t, err)
+			require.True(t, strings.HasSuffix(shown.String(), test.want), shown.String())
+		})
+	}
+}
+
 func TestReadGoTestRefusesOtherText(t *testing.T) {
 	_, err := readGoTest(strings.NewReader("go: no such module\n"), &strings.Builder{})
 	require.ErrorContains(t, err, "read go test -json")
@@ -96,6 +150,7 @@ func TestReadLines(t *testing.T) {
 		{"without newline", "2 passed, 0 failed", count{Passed: 2}, nil},
 		{"with skipped", "2 passed, 1 failed, 4 skipped\n", count{Passed: 2, Failed: 1}, nil},
 		{"names", "failed: a.TestB\nfailed: c\n2 passed, 2 failed\n", count{Passed: 2, Failed: 2, Names: []string{"a.TestB", "c"}}, nil},
+		{"flaky", "flaky: a.TestB\n2 passed, 0 failed\n", count{Passed: 2, Flaky: []string{"a.TestB"}}, nil},
 		{"not alone on its line", "ui: all 2 passed, 0 failed\n", count{}, errNoCount},
 		{"nothing", "", count{}, errNoCount},
 		{"no test", "0 passed, 0 failed\n", count{}, errNoTest},
@@ -122,7 +177,7 @@ func TestRunsAddUp(t *testing.T) {
 		{"lines", "e2e", "echo 2 passed, 0 failed; exit 1", false}, // it lies: one failure more
 		{"lines", "silent", "true", false},
 	} {
-		ok, err := run(b, io.Discard, test.as, test.name, []string{"sh", "-c", test.script})
+		ok, err := run(b, io.Discard, test.as, test.name, []string{"sh", "-c", test.script}, 0)
 		require.NoError(t, err, test.name)
 		require.Equal(t, test.ok, ok, test.name)
 	}
@@ -139,7 +194,7 @@ func TestRunsAddUp(t *testing.T) {
 	require.False(t, ok, "nothing ran")
 	require.Equal(t, "0 passed, 0 failed\n", shown.String())
 
-	_, err = run(b, io.Discard, "step", "good", []string{"true"})
+	_, err = run(b, io.Discard, "step", "good", []string{"true"}, 0)
 	require.NoError(t, err)
 	ok, err = b.sum(&shown)
 	require.NoError(t, err)
@@ -148,7 +203,7 @@ func TestRunsAddUp(t *testing.T) {
 
 func TestRunOfAMissingCommandCounts(t *testing.T) {
 	b := book{dir: t.TempDir()}
-	_, err := run(b, io.Discard, "step", "gone", []string{"/no/such/program"})
+	_, err := run(b, io.Discard, "step", "gone", []string{"/no/such/program"}, 0)
 	require.Error(t, err)
 	var shown strings.Builder
 	_, err = b.sum(&shown)
