@@ -47,7 +47,8 @@ func (s *Service) unseal(c *domain.AlertChannel) (*Channel, error) {
 }
 
 // TryChannel sends a test message through a channel, also one that is disabled, at
-// once and only once. It counts for the channel's limit like any message.
+// once and only once. It counts for the channel's limit like any message. A product that
+// would keep it open is told that it is over.
 func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial {
 	fail := func(err error) domain.ChannelTrial {
 		e := sendErrorOf(err)
@@ -72,9 +73,14 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 		n := s.test(tenant, opened, d)
 		notices[i] = n
 		work.Go(func() { // ends with ctx, or in the sender's timeout
-			bounded, cancel := context.WithTimeout(ctx, sender.Timeout())
-			defer cancel()
-			errs[i] = panics.Catch(func() error { return sender.Send(bounded, n) })
+			errs[i] = sendOnce(ctx, sender, n)
+			if errs[i] == nil && keepsOpen(d.Channel) {
+				over := *n
+				over.Phase = PhaseResolve
+				if err := sendOnce(ctx, sender, &over); err != nil {
+					errs[i] = fmt.Errorf("the test message came, but could not be closed: %w", err)
+				}
+			}
 			if errs[i] != nil && len(deliveries) > 1 {
 				errs[i] = fmt.Errorf("%s: %w", d.Target, errs[i])
 			}
@@ -88,6 +94,13 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 	}
 	trial.Rendered, _ = sender.Render(notices[0]) // its error is that of Send
 	return trial
+}
+
+// sendOnce sends within the sender's timeout.
+func sendOnce(ctx context.Context, sender Sender, n *Notice) error {
+	bounded, cancel := context.WithTimeout(ctx, sender.Timeout())
+	defer cancel()
+	return panics.Catch(func() error { return sender.Send(bounded, n) })
 }
 
 func (s *Service) test(tenant domain.Tenant, c *Channel, d domain.Delivery) *Notice {

@@ -144,6 +144,17 @@ func TestTryChannel(t *testing.T) {
 	require.True(t, got.Delivered, got.Message)
 	mails.WaitMails(t, 2)
 
+	// A product that keeps what it is told open is told that it is over.
+	pager := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelPagerDuty, BaseURL: sink.URL}, domain.AlertChannelSecrets{Token: "key"})
+	sink.Script(testenv.HTTPAnswer{Status: 202}, testenv.HTTPAnswer{Status: 202}, testenv.HTTPAnswer{Status: 202}, testenv.HTTPAnswer{Status: 400, Body: "bad"})
+	got = service.TryChannel(t.Context(), tenant, pager)
+	require.True(t, got.Delivered, got.Message)
+	told := sink.Wait(t, 5)[3:]
+	require.Contains(t, string(told[0].Body), `"event_action":"trigger"`)
+	require.Contains(t, string(told[1].Body), `"event_action":"resolve"`)
+	got = service.TryChannel(t.Context(), tenant, pager)
+	require.Contains(t, got.Message, "could not be closed")
+
 	foreign := slack
 	foreign.ID++ // its secrets were sealed for another
 	got = service.TryChannel(t.Context(), tenant, foreign)

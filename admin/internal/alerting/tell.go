@@ -71,10 +71,16 @@ func tellKeepers(d *store.DueIncident) {
 		if _, exists := d.Channels[r.ChannelID]; !exists || !r.Told {
 			continue
 		}
-		if r.Channel == string(domain.ChannelOpsgenie) || r.Channel == string(domain.ChannelPagerDuty) && !asChange(d.Incident) {
+		if keepsOpen(r.Channel) && !(r.Channel == string(domain.ChannelPagerDuty) && asChange(d.Incident)) {
 			d.Told = append(d.Told, n)
 		}
 	}
+}
+
+// keepsOpen reports whether the product keeps what it was told until it is told that it
+// is over.
+func keepsOpen(channel string) bool {
+	return channel == string(domain.ChannelOpsgenie) || channel == string(domain.ChannelPagerDuty)
 }
 
 // asChange reports whether products that know changes beside trouble hear of it as a

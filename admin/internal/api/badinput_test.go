@@ -102,6 +102,7 @@ func TestRefusedJobs(t *testing.T) {
 		{"long name", with("name", strings.Repeat("x", 129)), "body.name"},
 		{"control character", with("name", "a\x1b[31mb"), "body.name"},
 		{"turned reading direction", with("name", "a\u202eb"), "body.name"},
+		{"end of a paragraph", with("name", "a\u2029b"), "body.name"},
 		{"name is a number", with("name", 7), "body.name"},
 		{"name is null", with("name", nil), "body.name"},
 		{"unknown kind", with("schedule.kind", "daily"), "body.schedule.kind"},

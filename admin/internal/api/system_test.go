@@ -241,7 +241,7 @@ func (brokenStore) ListJobs(context.Context, store.ListJobsParams) ([]store.JobV
 }
 
 func (brokenStore) ListExecutions(context.Context, store.ListExecutionsParams) ([]store.ExecutionView, error) {
-	return nil, domain.Errorf(domain.CodeUnavailable, "dial 10.0.0.7:3306: refused")
+	return nil, domain.Errorf(domain.CodeUnavailable, "list runs: %w", errors.New("dial 10.0.0.7:3306: refused"))
 }
 
 func TestServerTimeouts(t *testing.T) {

@@ -211,11 +211,11 @@ func DurationText(d time.Duration) string {
 	return s
 }
 
-// HasControl finds control characters, those that turn the reading direction, and
-// what is no UTF-8.
+// HasControl finds control characters, those that turn the reading direction, ends of
+// lines and paragraphs, and what is no UTF-8.
 func HasControl(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
-		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r)
+		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 	})
 }
 

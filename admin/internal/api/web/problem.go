@@ -172,9 +172,11 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 		p.headers.Set("Retry-After", strconv.Itoa(int(math.Ceil(limited.After.Seconds()))))
 	case entry.code == domain.CodeUnavailable:
 		s.log.Warn("request not served", "request_id", p.Instance, "err", err)
-		p.Detail = "the database does not answer; try again in a moment"
-		if errors.Is(err, domain.ErrDiskFull) {
+		switch {
+		case errors.Is(err, domain.ErrDiskFull):
 			p.Detail = "the disk of the database is full; try again when an operator has made room"
+		case de == nil || errors.Unwrap(de) != nil: // the database's words are not for everybody
+			p.Detail = "the database does not answer; try again in a moment"
 		}
 		p.headers.Set("Retry-After", "1")
 	case entry.status == http.StatusUnauthorized:
