@@ -27,13 +27,13 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
-	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/provision"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/sweeper"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
 	"github.com/carillon-sched/carillon/proto/schedule"
@@ -58,7 +58,7 @@ type Admin struct {
 	gateway    *gateway.Gateway
 	callbacks  *callback.Service
 	completer  *completer.Completer
-	sweeper    *maintenance.Sweeper
+	sweeper    *sweeper.Sweeper
 	follower   *follower
 	declarer   *declarer
 	alerting   *alerting.Service
@@ -319,10 +319,10 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	})
 	k.dispatch = a.dispatcher
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
-	a.sweeper = maintenance.New(maintenance.Options{
+	a.sweeper = sweeper.New(sweeper.Options{
 		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
-		Chores: []maintenance.Chore{
+		Chores: []sweeper.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
 			{Name: "tell of endings", Every: endingsEvery, Do: a.endings.tell},
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},

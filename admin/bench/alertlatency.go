@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
@@ -106,7 +106,7 @@ func (f *fleet) alertLatency(ctx context.Context, t trouble, r *Result) (err err
 		return err
 	}
 	// Nobody writes down a start of theirs.
-	seen.rows = slices.DeleteFunc(seen.rows, func(m gormstore.MeasuredRun) bool { return slices.Contains(bad, m.Job) })
+	seen.rows = slices.DeleteFunc(seen.rows, func(m benchdata.MeasuredRun) bool { return slices.Contains(bad, m.Job) })
 	r.Window = seconds(window)
 	var late *Spread
 	r.Fires, late = seen.judge(grid{every: time.Second, from: from, to: to, exact: steadyRate * int(window/time.Second)})

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 )
 
 const (
@@ -42,7 +42,7 @@ func (f *fleet) loadRows(ctx context.Context, n int, r *Result) error {
 				if len(rows) == 0 {
 					return nil
 				}
-				if err := gormstore.LoadExecutions(groupCtx, f.store, rows); err != nil {
+				if err := benchdata.LoadExecutions(groupCtx, f.store.DB, rows); err != nil {
 					return err
 				}
 			}

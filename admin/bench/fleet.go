@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 	"github.com/carillon-sched/carillon/internal/lab"
 )
 
@@ -196,7 +197,7 @@ func (f *fleet) load(ctx context.Context, executor domain.ExecutorID, n int, spe
 			}
 			all = append(all, jobs[i].ID)
 		}
-		if err := gormstore.LoadJobs(ctx, f.store, jobs, func(i int) time.Time { return next(base + i) }); err != nil {
+		if err := benchdata.LoadJobs(ctx, f.store.DB, jobs, func(i int) time.Time { return next(base + i) }); err != nil {
 			return nil, err
 		}
 	}
@@ -223,7 +224,7 @@ func (f *fleet) start(ctx context.Context, jobs []domain.JobID, at func(i int) t
 	// Claims of an overloaded fleet lock the same rows; it may take a while.
 	const limit = time.Minute
 	return lab.Until(ctx, limit, "first fires set", func(ctx context.Context) error {
-		return gormstore.SetNextFires(ctx, f.store, f.tenant, jobs, at)
+		return benchdata.SetNextFires(ctx, f.store.DB, f.tenant, jobs, at)
 	})
 }
 
@@ -235,7 +236,7 @@ func (f *fleet) stop(ctx context.Context, jobs []domain.JobID) error {
 // drain waits until nothing waits or runs any more.
 func (f *fleet) drain(ctx context.Context, limit time.Duration) error {
 	return lab.Until(ctx, limit, "nothing left to run", func(ctx context.Context) error {
-		n, err := gormstore.CountLiving(ctx, f.store)
+		n, err := benchdata.CountLiving(ctx, f.store.DB)
 		if err == nil && n > 0 {
 			err = fmt.Errorf("%d runs are left", n)
 		}

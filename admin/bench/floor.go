@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 )
 
 // Stages of a run's life, as far as the database sees it.
@@ -129,7 +130,7 @@ func (s *floorSeed) plant(ctx context.Context, st *gormstore.Store) error {
 	if registered[0].Err != nil {
 		return registered[0].Err
 	}
-	return gormstore.LoadJobs(ctx, st, s.jobs, func(int) time.Time { return s.first })
+	return benchdata.LoadJobs(ctx, st.DB, s.jobs, func(int) time.Time { return s.first })
 }
 
 // hold takes all partitions of a new database: in both the terms are the same.

@@ -6,20 +6,20 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 	"github.com/carillon-sched/carillon/admin/verify"
 )
 
 // observed is what rows and witnesses say after a scenario.
 type observed struct {
-	rows   []gormstore.MeasuredRun
+	rows   []benchdata.MeasuredRun
 	starts map[domain.ExecutionID][]verify.Time
 }
 
 // observe reads everything of an executor once nothing runs any more.
 func (f *fleet) observe(ctx context.Context, executor domain.ExecutorID) (*observed, error) {
 	o := &observed{starts: map[domain.ExecutionID][]verify.Time{}}
-	if err := gormstore.ReadRuns(ctx, f.store, f.tenant, executor, func(r gormstore.MeasuredRun) { o.rows = append(o.rows, r) }); err != nil {
+	if err := benchdata.ReadRuns(ctx, f.store.DB, f.tenant, executor, func(r benchdata.MeasuredRun) { o.rows = append(o.rows, r) }); err != nil {
 		return nil, err
 	}
 	// Witnesses write a little later than they see.

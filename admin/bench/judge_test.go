@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 	"github.com/carillon-sched/carillon/admin/verify"
 )
 
 func TestJudge(t *testing.T) {
 	base := time.UnixMilli(1_800_000_000_000).UTC()
-	row := func(id int64, job int64, second int) gormstore.MeasuredRun {
+	row := func(id int64, job int64, second int) benchdata.MeasuredRun {
 		at := base.Add(time.Duration(second) * time.Second)
-		return gormstore.MeasuredRun{ID: domain.ExecutionID(id), Job: domain.JobID(job), State: domain.Succeeded, FireAt: at, FinishedAt: at.Add(time.Second)}
+		return benchdata.MeasuredRun{ID: domain.ExecutionID(id), Job: domain.JobID(job), State: domain.Succeeded, FireAt: at, FinishedAt: at.Add(time.Second)}
 	}
 	// Two jobs, four seconds; each starts 5 ms late.
 	clean := func() *observed {
@@ -101,7 +101,7 @@ func TestUnfinished(t *testing.T) {
 	base := time.UnixMilli(1_800_000_000_000).UTC()
 	o := &observed{starts: map[domain.ExecutionID][]verify.Time{1: {verify.At(base.Add(5 * time.Millisecond))}}}
 	for i, state := range []domain.State{domain.Succeeded, domain.Missed, domain.Due} {
-		o.rows = append(o.rows, gormstore.MeasuredRun{ID: domain.ExecutionID(i + 1), Job: 7, State: state, FireAt: base.Add(time.Duration(i) * time.Second)})
+		o.rows = append(o.rows, benchdata.MeasuredRun{ID: domain.ExecutionID(i + 1), Job: 7, State: state, FireAt: base.Add(time.Duration(i) * time.Second)})
 	}
 	g := grid{every: time.Second, from: base, to: base.Add(time.Minute)}
 	stopped := base.Add(2200 * time.Millisecond)

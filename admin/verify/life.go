@@ -3,7 +3,7 @@ package verify
 import "time"
 
 // Life is what a job's calls say about it, for a judge that has rows and no
-// witnesses (package account).
+// witnesses (package ledger).
 type Life struct {
 	j *job
 }

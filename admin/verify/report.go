@@ -100,7 +100,7 @@ type Report struct {
 	Outside Stats `json:"latenessOutsideFaults"`
 	Inside  Stats `json:"latenessInsideFaults"`
 	// Waited is that of runs of which it is on record what they waited for: their
-	// slot, a limit or an instance. Only rows tell (package account).
+	// slot, a limit or an instance. Only rows tell (package ledger).
 	Waited Stats         `json:"latenessOfWaiting"`
 	Faults []FaultReport `json:"faults"`
 	// BothAlive is the longest time in which two attempts of one run were alive,

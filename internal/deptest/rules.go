@@ -52,6 +52,7 @@ const (
 	storeRetention = gormstore + "/retention"
 	storeTimer     = gormstore + "/timer"
 	storeConsole   = gormstore + "/console"
+	benchData      = gormstore + "/benchdata"
 	runRoom        = "admin/internal/run"
 	storetest      = store + "/storetest"
 	logchunk       = store + "/logchunk"
@@ -71,7 +72,7 @@ const (
 	simulator      = "admin/internal/sim"
 	hotTimers      = "admin/internal/hotset"
 	expand         = verify + "/expand"
-	accounts       = verify + "/account"
+	accounts       = verify + "/ledger"
 	provisioning   = "admin/internal/provision"
 	agent          = "cmd/carillon/internal/agent"
 	httpCall       = "internal/httpcall"
@@ -100,7 +101,7 @@ func Carillon() Rules {
 func machines() []string {
 	return []string{
 		benchRoom, simulator, simulate, lab, faults, testenv, "internal/deptest",
-		storetest, gormstore + "/gormtest", "executor-sdk/internal/fakeadmin",
+		storetest, gormstore + "/gormtest", benchData, "executor-sdk/internal/fakeadmin",
 	}
 }
 
@@ -142,6 +143,7 @@ func rooms() []Room {
 		{storeConsole, []string{store, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
+		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
 		{"admin/internal/lease", []string{domain, store}, whySide},
@@ -154,7 +156,7 @@ func rooms() []Room {
 		{gateway, []string{domain, store, batch, panics, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
-		{"admin/internal/maintenance", []string{domain, store, panics}, whySide},
+		{"admin/internal/sweeper", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
 		{callbacks, []string{domain, "executor-sdk", httpCall, egress}, whySide},
@@ -189,15 +191,15 @@ func rooms() []Room {
 		{"admin", []string{
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/maintenance", "admin/internal/calljob", callbacks,
+			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks,
 			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, provisioning, assistant,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
-			"admin/internal/completer", "admin/internal/maintenance", gateway, simulate, "proto",
+			"admin/internal/completer", "admin/internal/sweeper", gateway, simulate, "proto",
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{benchRoom, []string{
-			domain, store, gormstore, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
+			domain, store, gormstore, benchData, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
 			gateway, verify, lab, apiclient, testenv, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
@@ -230,7 +232,7 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{api, apiWeb}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer, storeConsole}, "SQL belongs to gormstore"},
+		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/lib/pq", []string{testenv}, "applications have their outbox in PostgreSQL: only tests of that need it"},
@@ -239,7 +241,7 @@ func libraries() []Library {
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
 		{"github.com/robfig/cron", []string{schedule}, "one engine computes preview, UI and fires, of the server and of tests"},
 		{"github.com/teambition/rrule-go", []string{ical}, "recurring events are written out when they are read"},
-		{"github.com/go-co-op/gocron", []string{"admin/internal/maintenance"}, "gocron is for housekeeping: it is too late for triggers"},
+		{"github.com/go-co-op/gocron", []string{"admin/internal/sweeper"}, "gocron is for housekeeping: it is too late for triggers"},
 		{"go.opentelemetry.io/otel", []string{tracing, sdkTracing}, "traces belong to tracing, and to the SDK's module for them"},
 		{"github.com/wneessen/go-mail", []string{mailChannel}, "mail belongs to its channel"},
 		{"github.com/nats-io/nats.go", []string{publish}, whyBrokers},

@@ -16,7 +16,7 @@ import (
 // about the quickest round trip.
 //
 // A database clock that leaps forward is not followed: then the clock stands
-// still until it is clear who is right (hold.go). So it takes no samples of
+// still until it is clear who is right (clockleap.go). So it takes no samples of
 // statements that decide (docs/adr/0067). Safe for concurrent use.
 type Clock struct {
 	opt    ClockOptions

@@ -8,5 +8,5 @@
 //
 // All instants are compared with the database's clock (clock.go), so that
 // clocks of admin nodes may differ without anybody noticing. When it leaps,
-// firing is held until it is clear who is right (hold.go).
+// firing is held until it is clear who is right (clockleap.go).
 package scheduler

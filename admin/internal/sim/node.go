@@ -12,10 +12,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
-	"github.com/carillon-sched/carillon/admin/internal/maintenance"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/sweeper"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -49,7 +49,7 @@ type node struct {
 	timer     *scheduler.Timer
 	dispatch  *dispatch.Dispatcher
 	completer *completer.Completer
-	sweeper   *maintenance.Sweeper
+	sweeper   *sweeper.Sweeper
 	sessions  []*session
 	queues    []batch.Worker
 	working   []int // flushes under way, by queue
@@ -117,11 +117,11 @@ func (n *node) build() {
 		NewID:  n.w.newID, Logger: log,
 		Ended: n.completer.Ended, Random: n.w.faults.chance("dispatch " + n.name).Uint64,
 	})
-	n.sweeper = maintenance.New(maintenance.Options{
+	n.sweeper = sweeper.New(sweeper.Options{
 		Store: n.store, Held: n.partitions, Latest: n.clock.Latest, Later: later, Cancel: n.dispatch.SendCancel,
 		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
 		Ownerless: n.leases.Ownerless, Unattended: n.dispatch.Unattended, Reported: n.completer.Reported,
-		Chores: []maintenance.Chore{{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: n.dispatch.LookAfterWaiting}},
+		Chores: []sweeper.Chore{{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: n.dispatch.LookAfterWaiting}},
 	})
 	n.queues = append(n.dispatch.Queues(), n.completer.Results())
 	for _, q := range n.queues {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
@@ -136,7 +137,7 @@ func live(t *testing.T, w *world) {
 	}
 	ahead := w.planOne(timeOf(t, w.s), domain.Trigger{JobID: w.jobs[0], TenantID: w.tenant, Executor: w.executor, Revision: 1,
 		Partition: domain.PartitionOf(w.jobs[0]), NextFireAt: timeOf(t, w.s).AddDate(0, 0, 1)}, nil).Executions
-	require.NoError(t, LoadExecutions(ctx, w.s, ahead))
+	require.NoError(t, benchdata.LoadExecutions(ctx, w.s.DB, ahead))
 	_, err := w.s.SetJobState(ctx, store.SetJobStateParams{Tenant: w.tenant, ID: w.jobs[0], State: domain.JobPaused})
 	require.NoError(t, err)
 }

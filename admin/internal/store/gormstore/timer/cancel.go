@@ -1,278 +1,184 @@
 package timer
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"slices"
-	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-type timerCancellationRow struct {
-	ID         int64   `gorm:"column:id;primaryKey;autoIncrement:false"`
-	TenantID   int64   `gorm:"column:tenant_id"`
-	JobID      int64   `gorm:"column:job_id"`
-	KeyPrefix  *string `gorm:"column:key_prefix"`
-	Label      *string `gorm:"column:label"`
-	Stage      int64   `gorm:"column:stage"`
-	AfterKey   string  `gorm:"column:after_key"`
-	AfterID    int64   `gorm:"column:after_id"`
-	Found      int64   `gorm:"column:found"`
-	Cancelled  int64   `gorm:"column:cancelled"`
-	CreatedBy  string  `gorm:"column:created_by"`
-	CreatedAt  int64   `gorm:"column:created_at;autoCreateTime:false"`
-	FinishedAt int64   `gorm:"column:finished_at"`
-	WakeAt     *int64  `gorm:"column:wake_at"`
+// CancelTimers takes up to timersAtOnce keys in a transaction that ends the pending
+// ones, and cancels the runs of the others that have not ended one by one.
+func (s *Timers) CancelTimers(ctx context.Context, p store.CancelTimersParams) []store.CancelTimerResult {
+	results := make([]store.CancelTimerResult, len(p.Keys))
+	first := make(map[string]int, len(p.Keys)) // where each key stands first
+	var keys []string
+	for i, key := range p.Keys {
+		if _, again := first[key]; !again {
+			first[key] = i
+			keys = append(keys, key)
+		}
+	}
+	var down error // the database does not answer: the others would wait for it too
+	for part := range slices.Chunk(keys, timersAtOnce) {
+		err := down
+		moved := part
+		for tries := 0; err == nil && len(moved) > 0 && tries < 10; tries++ { // what was moved meanwhile is pending again
+			moved, err = s.cancelSome(ctx, p, moved, func(key string, r store.CancelTimerResult) { results[first[key]] = r })
+		}
+		if err != nil {
+			moved = nil
+		}
+		for _, key := range moved {
+			results[first[key]] = store.CancelTimerResult{Err: domain.Errorf(domain.CodeUnavailable, "the timer %q is being moved by others all the time", key)}
+		}
+		if domain.Is(err, domain.CodeUnavailable) {
+			down = err
+		}
+		for _, key := range part {
+			if r := &results[first[key]]; r.View.ID == 0 && r.Err == nil {
+				r.Err = err
+			}
+		}
+	}
+	s.nameAnswers(ctx, domain.Collect(results, func(r *store.CancelTimerResult) *store.TimerView { return &r.View }))
+	for i, key := range p.Keys {
+		results[i] = results[first[key]]
+		results[i].Key = key
+	}
+	return results
 }
 
-func (timerCancellationRow) TableName() string { return "timer_cancellations" }
-
-// Stages of a cancellation: pending timers first, so that none of them becomes a
-// run behind the back of the second stage.
-const (
-	cancelsPending = 1
-	cancelsRuns    = 2
-)
-
-func (r *timerCancellationRow) cancellation() domain.TimerCancellation {
-	c := domain.TimerCancellation{
-		ID: domain.TimerCancellationID(r.ID), TenantID: domain.TenantID(r.TenantID), JobID: domain.JobID(r.JobID), Found: r.Found, Cancelled: r.Cancelled,
-		CreatedBy: r.CreatedBy, CreatedAt: db.Instant(r.CreatedAt), FinishedAt: db.Instant(r.FinishedAt),
-	}
-	if r.KeyPrefix != nil {
-		c.KeyPrefix = *r.KeyPrefix
-	}
-	if r.Label != nil {
-		c.Label = *r.Label
-	}
-	return c
-}
-
-// CreateTimerCancellation writes one for a label if it has one, else for a prefix,
-// which may be empty: all timers of the job.
-func (s *Timers) CreateTimerCancellation(ctx context.Context, c domain.TimerCancellation) (domain.TimerCancellation, error) {
-	err := s.RunRepeatable(ctx, "create timer cancellation", func(t *db.Tx) error {
-		jobs, now, err := s.engine.ShareTimerJobs(t, []domain.JobID{c.JobID})
+// cancelSome answers each of the keys, but those that were moved to another time
+// while it looked, or returns why it could not answer all.
+func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, keys []string, answer func(string, store.CancelTimerResult)) (moved []string, err error) {
+	message := "cancelled by " + p.By
+	made := map[int64]bool{} // by all tries
+	left := make([]record.TimerName, 0, len(keys))
+	err = s.RunRepeatable(ctx, "cancel timers", func(t *db.Tx) error {
+		left = left[:0]
+		names := make([]record.TimerName, len(keys))
+		for i, key := range keys {
+			names[i] = record.TimerName{Job: int64(p.Job), Key: key}
+		}
+		slices.SortFunc(names, func(a, b record.TimerName) int { return cmp.Compare(a.Key, b.Key) })
+		pending, err := readTimers(t.Ctx, t.Conn, t.Dialect.ForUpdate(), p.Tenant, names)
 		if err != nil {
 			return err
 		}
-		if job, err := jobs.Of(c.TenantID, c.JobID); err != nil {
-			return err
-		} else if job.Kind != domain.JobTimer {
-			return db.NotFound("job", c.JobID)
-		}
-		return InsertCancellation(t, c, now)
-	})
-	if err != nil && !domain.Is(err, domain.CodeConflict) { // it was stored by an earlier try
-		return domain.TimerCancellation{}, err
-	}
-	return s.FindTimerCancellation(ctx, c.TenantID, c.ID)
-}
-
-// InsertCancellation writes one that begins at once.
-func InsertCancellation(t *db.Tx, c domain.TimerCancellation, now time.Time) error {
-	at := db.Millis(now)
-	row := timerCancellationRow{
-		ID: int64(c.ID), TenantID: int64(c.TenantID), JobID: int64(c.JobID), Stage: cancelsPending,
-		CreatedBy: record.Clip(c.CreatedBy, record.NameSize), CreatedAt: at, WakeAt: &at,
-	}
-	if c.Label != "" {
-		row.Label = &c.Label
-	} else {
-		row.KeyPrefix = &c.KeyPrefix
-	}
-	return t.Gorm.Create(&row).Error
-}
-
-func (s *Timers) FindTimerCancellation(ctx context.Context, tenant domain.TenantID, id domain.TimerCancellationID) (c domain.TimerCancellation, err error) {
-	r, err := db.FindOne[timerCancellationRow](ctx, s.DB, "find timer cancellation", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
-	if err != nil {
-		return domain.TimerCancellation{}, err
-	}
-	return r.cancellation(), nil
-}
-
-// drivenFor bounds how long one cancellation keeps the others waiting.
-const drivenFor = 2 * time.Second
-
-// DriveTimerCancellations works on those that have to be driven on, oldest first.
-func (s *Timers) DriveTimerCancellations(ctx context.Context, limit int) (out store.DrivenTimerCancellations, err error) {
-	var ids []int64
-	ids, err = db.LookColumn[int64](ctx, s.DB, "find timer cancellations",
-		"SELECT id FROM timer_cancellations"+s.Dialect.ByIndex("ix_timer_cancellations_wake")+" WHERE wake_at <= "+s.Dialect.ClockNow()+fmt.Sprintf(" ORDER BY wake_at LIMIT %d", limit))
-	if err != nil {
-		return out, err
-	}
-	var failed error
-	for _, id := range ids {
-		out.Seen++
-		var err error
-		until := time.Now().Add(drivenFor)
-		for more := true; more && time.Now().Before(until) && ctx.Err() == nil; {
-			var cancel []domain.Execution
-			if cancel, more, err = s.driveCancellation(ctx, id); err != nil {
-				failed = errors.Join(failed, err)
-				break
+		var timers []*record.TimerRow
+		for _, name := range names {
+			if r := pending[name]; r != nil {
+				timers = append(timers, r)
+			} else {
+				left = append(left, name)
 			}
-			out.Cancel = append(out.Cancel, cancel...)
 		}
-		if err != nil && ctx.Err() == nil {
-			failed = errors.Join(failed, s.putOffCancellation(ctx, id))
+		ended, err := s.endPending(t, timers, message)
+		for _, r := range ended {
+			made[r.ID] = true
+			view := viewOfRun(r)
+			answer(view.Key, store.CancelTimerResult{View: view})
 		}
-	}
-	return out, failed
-}
-
-// putOff is for how long one that failed is left alone: those after it have their turn.
-const putOff = time.Minute
-
-func (s *Timers) putOffCancellation(ctx context.Context, id int64) error {
-	return s.RunRepeatable(ctx, "put off timer cancellation", func(t *db.Tx) error {
-		_, err := t.Exec(t.Ctx, "UPDATE timer_cancellations SET wake_at = "+t.Dialect.ClockNow()+fmt.Sprintf(" + %d WHERE id = ? AND wake_at IS NOT NULL", putOff.Milliseconds()), id)
 		return err
 	})
-}
-
-// driveCancellation does one step of one cancellation; more: another one may follow
-// at once. cancel are those that have to hear of it.
-func (s *Timers) driveCancellation(ctx context.Context, id int64) (cancel []domain.Execution, more bool, err error) {
-	err = s.RunRepeatable(ctx, "cancel many timers", func(t *db.Tx) error {
-		cancel, more = nil, false
-		r, now, err := lockTimerCancellation(t, id)
-		if err != nil || r == nil {
-			return err // another node is at it, or it is done
-		}
-		message := "cancelled by " + r.CreatedBy
-		var full bool
-		if r.Stage == cancelsPending {
-			full, err = s.cancelNextPending(t, r, message)
-		} else {
-			cancel, full, err = s.cancelNextRuns(t, r, message)
-		}
-		switch {
-		case err != nil:
-			return err
-		case !full && r.Stage == cancelsRuns:
-			r.WakeAt, r.FinishedAt = nil, db.Millis(now)
-			return t.Gorm.Save(r).Error
-		case !full:
-			r.Stage, r.AfterKey, r.AfterID = cancelsRuns, "", 0
-		}
-		more, *r.WakeAt = true, db.Millis(now) // behind those that wait
-		return t.Gorm.Save(r).Error
-	})
-	return cancel, more, err
-}
-
-// lockTimerCancellation returns nil for one that others work on, or that is done.
-func lockTimerCancellation(t *db.Tx, id int64) (*timerCancellationRow, time.Time, error) {
-	var rows []timerCancellationRow
-	err := t.Gorm.Clauses(t.SkipLocked()...).Where("id = ? AND wake_at IS NOT NULL", id).Find(&rows).Error
-	if err != nil || len(rows) == 0 {
-		return nil, time.Time{}, err
-	}
-	now, err := t.Clock()
-	return &rows[0], now, err
-}
-
-// cancelNextPending ends the next pending timers that were set before; full: there
-// may be more.
-func (s *Timers) cancelNextPending(t *db.Tx, r *timerCancellationRow, message string) (full bool, err error) {
-	var timers []*record.TimerRow
-	read := func(statement string, args ...any) error {
-		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			r := &record.TimerRow{}
-			err := rows.Scan(record.TimerTable.Targets(r)...)
-			timers = append(timers, r)
-			return err
-		}, "SELECT "+record.TimerColumns+" FROM timers"+statement+t.Dialect.ForUpdate(), args...)
-	}
-	if r.Label != nil {
-		var ids []int64
-		ids, err = db.SelectColumn[int64](t.Ctx, t.Conn,
-			"SELECT timer_id FROM timer_labels WHERE tenant_id = ? AND job_id = ? AND label = ? AND timer_id > ? AND timer_id < ? ORDER BY timer_id LIMIT ?",
-			r.TenantID, r.JobID, *r.Label, r.AfterID, r.ID, timersAtOnce)
-		if err == nil && len(ids) > 0 {
-			full, r.AfterID = len(ids) == timersAtOnce, ids[len(ids)-1]
-			err = read(t.Dialect.ByPrimary() + " WHERE id IN (" + db.IDList(ids) + ")")
-		}
-	} else {
-		between, args := keysFrom(*r.KeyPrefix, "timer_key", r.AfterKey)
-		err = read(t.Dialect.ByIndex("uq_timers_key")+" WHERE job_id = ?"+between+fmt.Sprintf(" ORDER BY timer_key LIMIT %d", timersAtOnce), append([]any{r.JobID}, args...)...)
-		if err == nil && len(timers) > 0 {
-			full, r.AfterKey = len(timers) == timersAtOnce, timers[len(timers)-1].Key
-		}
-	}
 	if err != nil {
-		return false, fmt.Errorf("find pending timers: %w", err)
+		return nil, err
 	}
-	timers = slices.DeleteFunc(timers, func(timer *record.TimerRow) bool { return timer.ID > r.ID || timer.TenantID != r.TenantID })
-	ended, err := s.endPending(t, timers, message)
-	r.Found, r.Cancelled = r.Found+int64(len(timers)), r.Cancelled+int64(len(ended))
-	return full, err
-}
-
-// keysFrom is the condition for keys that begin with prefix and come after another
-// one; it begins with AND.
-func keysFrom(prefix, column, after string) (condition string, args []any) {
-	condition, args = fmt.Sprintf(" AND %[1]s >= ? AND %[1]s > ?", column), []any{prefix, after}
-	if end := prefixEnd(prefix); end != "" {
-		condition, args = condition+" AND "+column+" < ?", append(args, end)
+	runs, err := s.newestRuns(ctx, p.Tenant, left)
+	if err != nil {
+		return nil, err
 	}
-	return condition, args
-}
-
-// cancelNextRuns cancels the next runs of timers that were set before and have not
-// ended; full: there may be more.
-func (s *Timers) cancelNextRuns(t *db.Tx, r *timerCancellationRow, message string) (cancel []domain.Execution, full bool, err error) {
-	var ids []domain.ExecutionID
-	read := func(statement string, args ...any) error {
-		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			var id domain.ExecutionID
-			err := rows.Scan(&id, &r.AfterKey)
-			ids = append(ids, id)
-			return err
-		}, statement, args...)
-	}
-	if r.Label != nil {
-		err = read("SELECT timer_id, '' FROM timer_labels WHERE tenant_id = ? AND job_id = ? AND label = ? AND timer_id > ? ORDER BY timer_id LIMIT ?",
-			r.TenantID, r.JobID, *r.Label, r.AfterID, timersAtOnce)
-	} else {
-		between, args := keysFrom(domain.TimerRequestKey(*r.KeyPrefix), "request_key", r.AfterKey)
-		err = read("SELECT execution_id, request_key FROM request_keys WHERE tenant_id = ? AND job_id = ?"+between+fmt.Sprintf(" ORDER BY request_key LIMIT %d", timersAtOnce),
-			append([]any{r.TenantID, r.JobID}, args...)...)
-	}
-	if err != nil || len(ids) == 0 {
-		return nil, false, err
-	}
-	full, r.AfterID = len(ids) == timersAtOnce, int64(ids[len(ids)-1])
-	living, err := s.livingBefore(t, r, ids)
-	if err != nil || len(living) == 0 {
-		return nil, full, err
-	}
-	cancelled, err := s.engine.CancelTimerRuns(t, domain.TenantID(r.TenantID), living, message)
-	r.Found, r.Cancelled = r.Found+int64(len(living)), r.Cancelled+int64(len(cancelled))
-	cancel = slices.DeleteFunc(cancelled, func(e domain.Execution) bool { return e.State != domain.Cancelling })
-	return cancel, full, err
-}
-
-// livingBefore returns those runs that have not ended, and whose timers were set
-// before the cancellation.
-func (s *Timers) livingBefore(t *db.Tx, r *timerCancellationRow, ids []domain.ExecutionID) (living []domain.ExecutionID, err error) {
-	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var id domain.ExecutionID
-		var occurrence string
-		err := rows.Scan(&id, &occurrence)
-		if timer, _, ok := domain.SplitTimerOccurrence(occurrence); ok && int64(timer) < r.ID {
-			living = append(living, id)
+	over := func(key string, view store.TimerView) {
+		if view.Run.Reason == domain.ReasonRescheduled || !view.Run.State.Terminal() {
+			moved = append(moved, key)
+			return
 		}
+		answer(key, store.CancelTimerResult{View: view, Err: domain.Errorf(domain.CodeAlreadyFinished, "the timer %q is %s already", key, view.Run.State)})
+	}
+	var late []record.TimerName // ended before they could be cancelled, or moved
+	for _, name := range left {
+		r := runs[name]
+		if r == nil {
+			answer(name.Key, store.CancelTimerResult{Err: domain.Errorf(domain.CodeNotFound, "there is no timer %q", name.Key)})
+			continue
+		}
+		view := viewOfRun(r)
+		switch {
+		case made[r.ID]: // an earlier try was stored
+			answer(name.Key, store.CancelTimerResult{View: view})
+			continue
+		case view.Run.State.Terminal():
+			over(name.Key, view)
+			continue
+		}
+		e, err := s.engine.RequestCancel(ctx, p.Tenant, view.Run.ID, domain.ReasonKilled, message)
+		switch {
+		case err == nil:
+			view.Run = &e
+		case domain.Is(err, domain.CodeAlreadyFinished):
+			late = append(late, name)
+			continue
+		}
+		answer(name.Key, store.CancelTimerResult{View: view, Err: err})
+	}
+	again, err := s.newestRuns(ctx, p.Tenant, late)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range late {
+		r := again[name]
+		if r == nil { // it ended, and has grown old
+			r = runs[name]
+		}
+		over(name.Key, viewOfRun(r))
+	}
+	return moved, nil
+}
+
+// newestRuns reads the newest runs of keys outside of a transaction.
+func (s *Timers) newestRuns(ctx context.Context, tenant domain.TenantID, names []record.TimerName) (runs map[record.TimerName]*record.ExecutionRow, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	err = s.Look(ctx, "find runs of timers", func(ctx context.Context, q db.Querier, _ *gorm.DB) (err error) {
+		runs, err = s.runsOfTimers(ctx, q, tenant, names)
 		return err
-	}, "SELECT id, occurrence_key FROM executions"+t.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+fmt.Sprintf(") AND state < %d AND tenant_id = %d", domain.Succeeded, r.TenantID))
-	return living, err
+	})
+	return runs, err
+}
+
+// endPending turns pending timers, which are locked, into runs that have ended as
+// cancelled.
+func (s *Timers) endPending(t *db.Tx, timers []*record.TimerRow, message string) ([]*record.ExecutionRow, error) {
+	if len(timers) == 0 {
+		return nil, nil
+	}
+	ids := domain.Collect(timers, func(r **record.TimerRow) domain.JobID { return domain.JobID((*r).JobID) })
+	jobs, now, err := s.engine.ShareTimerJobs(t, ids)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]*record.ExecutionRow, len(timers))
+	for i, r := range timers {
+		timer := r.Timer()
+		job, err := jobs.Of(timer.TenantID, timer.JobID)
+		if err != nil {
+			return nil, err
+		}
+		id, err := s.NewID()
+		if err != nil {
+			return nil, err
+		}
+		e := timer.EndedRun(domain.ExecutionID(id), now, job.Trigger, job.Spec, domain.Cancelled, domain.ReasonKilled, message)
+		runs[i] = record.ToExecutionRow(&e)
+	}
+	return engine.BecomeRuns(t, timers, runs)
 }

@@ -1,4 +1,4 @@
-package account_test
+package ledger_test
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/verify"
-	"github.com/carillon-sched/carillon/admin/verify/account"
+	"github.com/carillon-sched/carillon/admin/verify/ledger"
 )
 
 // book is a ledger in memory.
@@ -115,7 +115,7 @@ func (b *book) ran(job domain.JobID, at time.Time) {
 
 func judge(t *testing.T, b *book) *verify.Report {
 	t.Helper()
-	r, err := account.Check(t.Context(), b, account.Options{Since: time.Hour})
+	r, err := ledger.Check(t.Context(), b, ledger.Options{Since: time.Hour})
 	require.NoError(t, err)
 	return r
 }
@@ -136,7 +136,7 @@ func TestACleanBook(t *testing.T) {
 
 // A window that begins inside of a millisecond treats rows and fire times alike.
 func TestTheEdgeOfTheWindow(t *testing.T) {
-	r, err := account.Check(t.Context(), newBook(), account.Options{Since: time.Hour - 400*time.Microsecond, Recent: 2*time.Minute + 400*time.Microsecond})
+	r, err := ledger.Check(t.Context(), newBook(), ledger.Options{Since: time.Hour - 400*time.Microsecond, Recent: 2*time.Minute + 400*time.Microsecond})
 	require.NoError(t, err)
 	require.Empty(t, r.Examples)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
@@ -29,7 +30,7 @@ func TestLoadedJobsAreAsCreatedOnes(t *testing.T) {
 				jobs[i].ID = domain.JobID(storetest.NewID())
 				jobs[i].Spec.Name = "loaded " + jobs[i].ID.String()
 			}
-			require.NoError(t, LoadJobs(t.Context(), s, jobs, func(i int) time.Time { return at.Add(time.Duration(i) * time.Second) }))
+			require.NoError(t, benchdata.LoadJobs(t.Context(), s.DB, jobs, func(i int) time.Time { return at.Add(time.Duration(i) * time.Second) }))
 
 			want, err := s.FindJob(t.Context(), w.Tenant, created.ID)
 			require.NoError(t, err)
@@ -57,7 +58,7 @@ func TestLoadedJobsAreAsCreatedOnes(t *testing.T) {
 			for i := range jobs {
 				ids[i] = jobs[i].ID
 			}
-			require.NoError(t, SetNextFires(t.Context(), s, w.Tenant, ids, func(i int) time.Time {
+			require.NoError(t, benchdata.SetNextFires(t.Context(), s.DB, w.Tenant, ids, func(i int) time.Time {
 				if i%2 == 0 {
 					return domain.Never
 				}
@@ -68,7 +69,7 @@ func TestLoadedJobsAreAsCreatedOnes(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, next, got.NextFireAt)
 			}
-			require.NoError(t, SetNextFires(t.Context(), s, w.Tenant+1, ids, func(int) time.Time { return domain.Never }))
+			require.NoError(t, benchdata.SetNextFires(t.Context(), s.DB, w.Tenant+1, ids, func(int) time.Time { return domain.Never }))
 			got, err := s.FindJob(t.Context(), w.Tenant, ids[1501])
 			require.NoError(t, err)
 			require.Equal(t, at, got.NextFireAt, "another tenant moves nothing")
@@ -89,7 +90,7 @@ func TestNextFiresAreSetAroundLocks(t *testing.T) {
 	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT job_id FROM triggers WHERE job_id = ? FOR UPDATE", int64(one.ID)).Scan(&id))
 	done := make(chan error, 1)
 	go func() {
-		done <- SetNextFires(t.Context(), s, w.Tenant, []domain.JobID{one.ID, other.ID}, func(int) time.Time { return at })
+		done <- benchdata.SetNextFires(t.Context(), s.DB, w.Tenant, []domain.JobID{one.ID, other.ID}, func(int) time.Time { return at })
 	}()
 	next := func(id domain.JobID) time.Time {
 		job, err := s.FindJob(t.Context(), w.Tenant, id)
@@ -120,7 +121,7 @@ func TestLoadedExecutionsReadBack(t *testing.T) {
 					State: domain.Succeeded, Attempt: 1, MaxAttempts: 1, Fence: 1, FinishedAt: at, LogLines: 3,
 				}
 			}
-			require.NoError(t, LoadExecutions(t.Context(), s, runs))
+			require.NoError(t, benchdata.LoadExecutions(t.Context(), s.DB, runs))
 			counts, err := s.CountExecutions(t.Context(), w.Tenant, time.Time{})
 			require.NoError(t, err)
 			require.Equal(t, map[domain.State]int64{domain.Succeeded: int64(len(runs))}, counts)

@@ -1,4 +1,4 @@
-package account_test
+package ledger_test
 
 import (
 	"flag"
@@ -13,14 +13,15 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/benchdata"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
-	"github.com/carillon-sched/carillon/admin/verify/account"
+	"github.com/carillon-sched/carillon/admin/verify/ledger"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 // benchRows is the size of the table; a million:
 //
-//	go run ./internal/testenv/cmd/withparts -- go test ./admin/verify/account -run - -bench . -benchtime 1x -rows 1000000
+//	go run ./internal/testenv/cmd/withparts -- go test ./admin/verify/ledger -run - -bench . -benchtime 1x -rows 1000000
 var benchRows = flag.Int("rows", 20_000, "executions to judge")
 
 // BenchmarkCheck judges executions of jobs that fire once a second, each.
@@ -46,7 +47,7 @@ func benchCheck(b *testing.B, o gormstore.Options) {
 	load(b, s, begin, jobs, seconds)
 	b.ResetTimer()
 	for b.Loop() {
-		r, err := account.Check(b.Context(), s, account.Options{
+		r, err := ledger.Check(b.Context(), s, ledger.Options{
 			Since: -time.Until(begin), Recent: -time.Until(begin.Add(time.Duration(seconds-1) * time.Second)),
 		})
 		require.NoError(b, err)
@@ -69,7 +70,7 @@ func load(b *testing.B, s *gormstore.Store, begin time.Time, jobs, seconds int) 
 		}
 	}
 	end := begin.Add(time.Duration(seconds) * time.Second)
-	require.NoError(b, gormstore.LoadJobs(b.Context(), s, list, func(int) time.Time { return end }))
+	require.NoError(b, benchdata.LoadJobs(b.Context(), s.DB, list, func(int) time.Time { return end }))
 	batch := make([]domain.Execution, 0, jobs*20)
 	for second := range seconds {
 		at := begin.Add(time.Duration(second) * time.Second)
@@ -83,7 +84,7 @@ func load(b *testing.B, s *gormstore.Store, begin time.Time, jobs, seconds int) 
 			})
 		}
 		if len(batch) == cap(batch) || second == seconds-1 {
-			require.NoError(b, gormstore.LoadExecutions(b.Context(), s, batch))
+			require.NoError(b, benchdata.LoadExecutions(b.Context(), s.DB, batch))
 			batch = batch[:0]
 		}
 	}

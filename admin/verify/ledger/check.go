@@ -1,11 +1,11 @@
-// Package account answers: does the database account for every fire time?
+// Package ledger answers: does the database account for every fire time?
 //
 // It is the checker for production, where handlers write no witnesses: it
 // compares the fire times that the jobs' revisions and state changes promise,
 // expanded by package expand, with the rows that are there, and judges each
 // row by itself. It reads twice, each time along an index and without keeping
 // what it has read: the occurrences job by job, then the executions by id.
-package account
+package ledger
 
 import (
 	"context"
@@ -31,12 +31,12 @@ type Options struct {
 const jobsPerPage = 200
 
 // Check judges the fire times from Since ago to Recent ago.
-func Check(ctx context.Context, ledger store.Ledger, o Options) (*verify.Report, error) {
+func Check(ctx context.Context, from store.Ledger, o Options) (*verify.Report, error) {
 	if o.Recent == 0 {
 		o.Recent = time.Minute
 	}
 	a := &account{report: verify.NewReport(), jobs: map[domain.JobID]*jobLine{}, families: map[domain.ExecutionID]*family{}}
-	err := ledger.ReadLedger(ctx, func(r store.LedgerReader) error {
+	err := from.ReadLedger(ctx, func(r store.LedgerReader) error {
 		a.now = r.Now()
 		// Rows have whole milliseconds.
 		a.from, a.to = a.now.Add(-o.Since).Truncate(time.Millisecond), a.now.Add(-o.Recent).Truncate(time.Millisecond)

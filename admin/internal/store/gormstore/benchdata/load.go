@@ -1,4 +1,8 @@
-package gormstore
+// Package benchdata fills the tables of a database with what real use would leave in
+// them, by the thousand, and reads back what a measurement counts. It is for
+// measurements and tests, which know what they write: nothing checks that it could
+// have come about. All of it may be called concurrently.
+package benchdata
 
 import (
 	"context"
@@ -10,26 +14,20 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// What is in this file and in measure.go is for measurements and tests. They are
-// functions and no methods of Store, so that a program that calls none of them
-// does not hold them: libraries that look methods up by name make the linker
-// keep them all.
-
 // loadChunk is how many objects one loading transaction writes: large enough
 // that the commit does not matter, small enough for the undo log.
 const loadChunk = 1000
 
 // LoadJobs writes many new jobs with the rows that CreateJob would write, a
-// thousand per transaction instead of one. next says when each job fires
-// first. It is for measurements and tests, which know that the
-// executors exist and the names are free: a conflict fails the chunk it is in,
-// and chunks before it stay.
-func LoadJobs(ctx context.Context, s *Store, jobs []domain.Job, next func(i int) time.Time) error {
+// thousand per transaction instead of one; of quotas it counts nothing. next says
+// when each job fires first. The executors have to exist and the names to be free:
+// a conflict fails the chunk it is in, and chunks before it stay.
+func LoadJobs(ctx context.Context, s *db.DB, jobs []domain.Job, next func(i int) time.Time) error {
 	done := 0
 	for chunk := range slices.Chunk(jobs, loadChunk) {
 		base := done
 		if err := s.Run(ctx, "load jobs", func(t *db.Tx) error {
-			return loadJobs(s, t, chunk, func(i int) time.Time { return next(base + i) })
+			return loadJobs(t, chunk, func(i int) time.Time { return next(base + i) })
 		}); err != nil {
 			return err
 		}
@@ -38,7 +36,7 @@ func LoadJobs(ctx context.Context, s *Store, jobs []domain.Job, next func(i int)
 	return nil
 }
 
-func loadJobs(s *Store, t *db.Tx, jobs []domain.Job, next func(i int) time.Time) error {
+func loadJobs(t *db.Tx, jobs []domain.Job, next func(i int) time.Time) error {
 	now, err := t.Clock()
 	if err != nil {
 		return err
@@ -51,7 +49,7 @@ func loadJobs(s *Store, t *db.Tx, jobs []domain.Job, next func(i int) time.Time)
 		j := &jobs[i]
 		rows[i] = record.JobRow{
 			ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1, FiresPerMinute: s.Jobs.Rate(now, &j.Spec),
+			State: int64(domain.JobEnabled), Source: string(j.Source), Revision: 1,
 			CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 		}
 		rows[i].SetSpec(&j.Spec)
@@ -85,9 +83,8 @@ func loadJobs(s *Store, t *db.Tx, jobs []domain.Job, next func(i int) time.Time)
 }
 
 // LoadExecutions writes rows as they are, whatever their state, a thousand per
-// transaction. It is for measurements and tests: nothing checks that they
-// could have come about.
-func LoadExecutions(ctx context.Context, s *Store, executions []domain.Execution) error {
+// transaction.
+func LoadExecutions(ctx context.Context, s *db.DB, executions []domain.Execution) error {
 	for chunk := range slices.Chunk(executions, loadChunk) {
 		rows := make([]*record.ExecutionRow, len(chunk))
 		for i := range chunk {
@@ -101,10 +98,9 @@ func LoadExecutions(ctx context.Context, s *Store, executions []domain.Execution
 }
 
 // SetNextFires moves the next fire times of a tenant's jobs, as if their
-// schedules had said so; domain.Never stops them. It is for measurements that
-// start and stop thousands of jobs at once: whatever the jobs had planned
+// schedules had said so; domain.Never stops them. Whatever the jobs had planned
 // already stays.
-func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID, at func(i int) time.Time) error {
+func SetNextFires(ctx context.Context, s *db.DB, tenant domain.TenantID, jobs []domain.JobID, at func(i int) time.Time) error {
 	// Claims want the same rows at the same time: small bites, and what a claim
 	// has locked comes later. Whoever waits for its turn at each of thousands of
 	// rows does not end while several nodes plan all they can.
@@ -141,14 +137,14 @@ func SetNextFires(ctx context.Context, s *Store, tenant domain.TenantID, jobs []
 }
 
 // withTrigger returns those of the jobs that the tenant has.
-func withTrigger(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
-	return db.LookColumn[domain.JobID](ctx, s.DB, "find triggers",
+func withTrigger(ctx context.Context, s *db.DB, tenant domain.TenantID, jobs []domain.JobID) (found []domain.JobID, err error) {
+	return db.LookColumn[domain.JobID](ctx, s, "find triggers",
 		"SELECT job_id FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ?", int64(tenant))
 }
 
 // setUnlocked sets the next fire times of those jobs whose triggers nobody has
 // locked, and returns which these are.
-func setUnlocked(ctx context.Context, s *Store, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
+func setUnlocked(ctx context.Context, s *db.DB, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
 	err = s.Run(ctx, "set next fires", func(t *db.Tx) error {
 		done = make(map[int64]bool, len(jobs))
 		triggers, err := record.TriggerTable.SelectRows(t, "SELECT "+record.TriggerColumns+" FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.Dialect.ForUpdateSkip(), int64(tenant))

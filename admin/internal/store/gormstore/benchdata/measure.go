@@ -1,4 +1,4 @@
-package gormstore
+package benchdata
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // CountLiving returns how many executions wait or run, of all tenants: those
 // that somebody will look at again.
-func CountLiving(ctx context.Context, s *Store) (n int64, err error) {
+func CountLiving(ctx context.Context, s *db.DB) (n int64, err error) {
 	parts := make([]string, domain.Partitions)
 	for i := range parts {
 		parts[i] = fmt.Sprint(i)
@@ -38,8 +38,8 @@ type MeasuredRun struct {
 }
 
 // ReadRuns calls seen for every execution of an executor, oldest first. It
-// reads them in one go: it is for measurements, after the fact.
-func ReadRuns(ctx context.Context, s *Store, tenant domain.TenantID, executor domain.ExecutorID, seen func(MeasuredRun)) error {
+// reads them in one go.
+func ReadRuns(ctx context.Context, s *db.DB, tenant domain.TenantID, executor domain.ExecutorID, seen func(MeasuredRun)) error {
 	return db.Query(ctx, s.Read, func(rows *sql.Rows) error {
 		var r MeasuredRun
 		var state, fire, finished int64

@@ -10,7 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/verify"
-	"github.com/carillon-sched/carillon/admin/verify/account"
+	"github.com/carillon-sched/carillon/admin/verify/ledger"
 )
 
 // Account judges what the database says of the fire times since then
@@ -45,5 +45,5 @@ func Account(ctx context.Context, config Config, since time.Duration) (report *v
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return account.Check(ctx, s, account.Options{Since: since})
+	return ledger.Check(ctx, s, ledger.Options{Since: since})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/verify"
-	"github.com/carillon-sched/carillon/admin/verify/account"
+	"github.com/carillon-sched/carillon/admin/verify/ledger"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
 
@@ -79,7 +79,7 @@ func accountOf(t *testing.T, database string) *verify.Report {
 	s, err := gormstore.OpenReader(gormstore.Options{Driver: driver, DSN: dsn})
 	require.NoError(t, err)
 	defer s.Close()
-	r, err := account.Check(t.Context(), s, account.Options{Since: time.Hour, Recent: time.Millisecond})
+	r, err := ledger.Check(t.Context(), s, ledger.Options{Since: time.Hour, Recent: time.Millisecond})
 	require.NoError(t, err)
 	return r
 }

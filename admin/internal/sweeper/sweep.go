@@ -1,10 +1,10 @@
-// Package maintenance answers: what went silent, or grew old?
+// Package sweeper answers: what went silent, or grew old?
 //
 // Each node sweeps the partitions that it holds, and of the others what has
 // been overdue for seconds; rows locked by another are skipped. What it finds due again
 // it hands to the timer; what it finds dead it ends, by the rules of package
 // domain and in one transaction with the alert about it.
-package maintenance
+package sweeper
 
 import (
 	"context"
