@@ -15,6 +15,10 @@ interface Options<T, F> {
   /** version: the one that is replaced; it is not needed for a new one. */
   write: (fields: F, version: number) => Promise<T>
   read: (id: string) => Promise<T>
+  /** What is said of it; connections.saved unless given. */
+  said?: (saved: T) => string
+  /** Where complaints about a field belong; see complainAt. */
+  place?: Parameters<typeof complainAt>[2]
   done: (saved: T) => void
 }
 
@@ -27,31 +31,36 @@ interface VersionedForm<T, F> {
   save: (version: number) => Promise<void>
 }
 
-export function useVersionedForm<T extends { id: string; version: number; name: string }, F>({ stored, initial, write, read, done }: Options<T, F>): VersionedForm<T, F> {
+/** Scripts call their versions revisions. */
+type Versioned = { id: string; name: string } & ({ version: number } | { revision: number })
+
+const versionOf = (one: Versioned): number => ('version' in one ? one.version : one.revision)
+
+export function useVersionedForm<T extends Versioned, F>({ stored, initial, write, read, said, place, done }: Options<T, F>): VersionedForm<T, F> {
   const { t } = useTranslation()
   const showError = useShowError()
   const [form] = Form.useForm<F>()
   const [initialValues] = useState(initial)
   const [busy, setBusy] = useState(false)
   const [theirs, setTheirs] = useState<T>()
-  const dirty = useRef(false)
-  useLeaveGuard(() => dirty.current)
+  const left = useRef(false) // saved: there is nothing to lose
+  useLeaveGuard(() => !left.current && JSON.stringify(form.getFieldsValue(true)) !== JSON.stringify(initialValues))
   const save = async (version: number) => {
     setBusy(true)
     try {
       const saved = await write(form.getFieldsValue(true) as F, version)
-      dirty.current = false
-      message.success(t('connections.saved', { name: saved.name }))
+      left.current = true
+      message.success(said?.(saved) ?? t('connections.saved', { name: saved.name }))
       done(saved)
     } catch (err) {
       if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await read(stored.id).catch(() => undefined))
-      else if (!complainAt(form, err)) showError(err)
+      else if (!complainAt(form, err, place)) showError(err)
       setBusy(false)
     }
   }
   return {
     form,
-    props: { form, layout: 'vertical', initialValues: initialValues as object, scrollToFirstError: { focus: true }, onValuesChange: () => void (dirty.current = true), onFinish: () => void save(stored?.version ?? 0) },
+    props: { form, layout: 'vertical', initialValues: initialValues as object, scrollToFirstError: { focus: true }, onFinish: () => void save(stored ? versionOf(stored) : 0) },
     busy,
     theirs,
     save,

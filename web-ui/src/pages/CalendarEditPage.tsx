@@ -3,21 +3,17 @@
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Form, Input, Select } from 'antd'
-import { useMemo, useRef, useState } from 'react'
+import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { calendarApi, calendarQueries, refreshCalendars } from '../api/calendars'
-import { isApiError } from '../api/problem'
 import { queryClient, readOnce } from '../api/queries'
-import type { Calendar, CalendarSpec } from '../api/types'
+import type { Calendar } from '../api/types'
 import { DayLines, WindowLines } from '../components/CalendarLines'
-import { complainAt } from '../components/complain'
 import { EditPage, FormFoot } from '../components/EditPage'
-import { useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
-import { message } from '../components/notices'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { useLeaveGuard } from '../components/useLeaveGuard'
+import { useVersionedForm } from '../components/useVersionedForm'
 import { calendarFieldsOf, calendarSpecOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
 import { allZones } from '../lib/time'
 
@@ -54,47 +50,27 @@ export function CalendarEditPage() {
 function CalendarForm({ stored }: { stored?: Calendar }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
-  const showError = useShowError()
-  const [form] = Form.useForm<CalendarFields>()
-  const [initial] = useState(() => calendarFieldsOf(stored))
-  const [busy, setBusy] = useState(false)
-  // Somebody else's version, when one came between.
-  const [theirs, setTheirs] = useState<Calendar>()
-  const saved = useRef(false)
-  const dirty = () => !saved.current && JSON.stringify(form.getFieldsValue(true)) !== JSON.stringify({ ...initial })
   const zones = useMemo(() => allZones().map((zone) => ({ value: zone, label: zone })), [])
-
-  useLeaveGuard(dirty)
-
-  const write = (spec: CalendarSpec, version: number) => (stored ? calendarApi.updateCalendar(stored.id, version, spec) : calendarApi.createCalendar(spec))
-  const save = async (version: number) => {
-    const spec = calendarSpecOf(form.getFieldsValue(true) as CalendarFields)
-    setBusy(true)
-    try {
-      const next = await write(spec, version)
-      saved.current = true
-      message.success(t('calendars.saved', { n: next.version, name: next.name }))
-      queryClient.setQueryData(calendarQueries.calendar(next.id).queryKey, next)
+  const { form, props, busy, theirs, save } = useVersionedForm<Calendar, CalendarFields>({
+    stored,
+    initial: () => calendarFieldsOf(stored),
+    write: (fields, version) => (stored ? calendarApi.updateCalendar(stored.id, version, calendarSpecOf(fields)) : calendarApi.createCalendar(calendarSpecOf(fields))),
+    read: calendarApi.calendar,
+    said: ({ version, name }) => t('calendars.saved', { n: version, name }),
+    place: ([field = '']) => [field],
+    done: (saved) => {
+      queryClient.setQueryData(calendarQueries.calendar(saved.id).queryKey, saved)
       refreshCalendars()
-      await navigate({ to: '/calendars/$calendarId', params: { calendarId: next.id } })
-    } catch (err) {
-      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await calendarApi.calendar(stored.id).catch(() => undefined))
-      else if (!complainAt(form, err, ([field = '']) => [field])) showError(err)
-    } finally {
-      setBusy(false)
-    }
-  }
+      void navigate({ to: '/calendars/$calendarId', params: { calendarId: saved.id } })
+    },
+  })
   return (
     <Form
-      form={form}
-      layout="vertical"
-      initialValues={initial}
-      scrollToFirstError={{ focus: true }}
+      {...props}
       onValuesChange={(changed: Partial<CalendarFields>, all) => {
         // The same windows, on the clocks of the new zone.
         if ('zone' in changed) form.setFieldsValue(rezone(all))
       }}
-      onFinish={() => void save(stored?.version ?? 0)}
     >
       <div className="stack">
         {theirs && (

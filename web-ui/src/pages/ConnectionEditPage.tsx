@@ -3,20 +3,15 @@
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Checkbox, Form, Input, InputNumber, Select } from 'antd'
-import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { connectionApi, connectionQueries, refreshConnections } from '../api/connections'
-import { isApiError } from '../api/problem'
 import { queryClient, readOnce } from '../api/queries'
 import type { Broker, Connection } from '../api/types'
-import { complainAt } from '../components/complain'
 import { EditPage, FormFoot } from '../components/EditPage'
-import { useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
-import { message } from '../components/notices'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { useLeaveGuard } from '../components/useLeaveGuard'
+import { useVersionedForm } from '../components/useVersionedForm'
 import { BROKERS, connectionFieldsOf, connectionWriteOf, EXAMPLE_ADDRESS, MECHANISMS, type ConnectionFields } from '../lib/connectionForm'
 
 export function ConnectionNewPage() {
@@ -52,35 +47,19 @@ export function ConnectionEditPage() {
 function ConnectionForm({ stored }: { stored?: Connection }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
-  const showError = useShowError()
-  const [form] = Form.useForm<ConnectionFields>()
-  const [initial] = useState(() => connectionFieldsOf(stored))
-  const [busy, setBusy] = useState(false)
-  // Somebody else's version, when one came between.
-  const [theirs, setTheirs] = useState<Connection>()
-  const dirty = useRef(false)
-
-  useLeaveGuard(() => dirty.current)
-
-  const save = async (version: number) => {
-    const body = connectionWriteOf(form.getFieldsValue(true) as ConnectionFields)
-    setBusy(true)
-    try {
-      const next = await (stored ? connectionApi.updateConnection(stored.id, version, body) : connectionApi.createConnection(body))
-      dirty.current = false
-      message.success(t('connections.saved', { name: next.name }))
-      queryClient.setQueryData(connectionQueries.one(next.id).queryKey, next)
+  const { props, busy, theirs, save } = useVersionedForm<Connection, ConnectionFields>({
+    stored,
+    initial: () => connectionFieldsOf(stored),
+    write: (fields, version) => (stored ? connectionApi.updateConnection(stored.id, version, connectionWriteOf(fields)) : connectionApi.createConnection(connectionWriteOf(fields))),
+    read: connectionApi.connection,
+    done: (saved) => {
+      queryClient.setQueryData(connectionQueries.one(saved.id).queryKey, saved)
       refreshConnections()
-      await navigate({ to: '/connections/$connectionId', params: { connectionId: next.id } })
-    } catch (err) {
-      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await connectionApi.connection(stored.id).catch(() => undefined))
-      else if (!complainAt(form, err)) showError(err)
-    } finally {
-      setBusy(false)
-    }
-  }
+      void navigate({ to: '/connections/$connectionId', params: { connectionId: saved.id } })
+    },
+  })
   return (
-    <Form form={form} layout="vertical" initialValues={initial} scrollToFirstError={{ focus: true }} onValuesChange={() => (dirty.current = true)} onFinish={() => void save(stored?.version ?? 0)}>
+    <Form {...props}>
       <div className="stack">
         {theirs && (
           <Overwrite

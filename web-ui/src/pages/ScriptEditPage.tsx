@@ -2,19 +2,15 @@
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Alert, Form, Input, Select } from 'antd'
-import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { refreshScripts, scriptApi, scriptQueries } from '../api/scripts'
-import { isApiError } from '../api/problem'
 import { queryClient, readOnce } from '../api/queries'
 import type { Script, ScriptLanguage } from '../api/types'
 import { EditPage, FormFoot } from '../components/EditPage'
-import { useShowError } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
-import { message } from '../components/notices'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
-import { useLeaveGuard } from '../components/useLeaveGuard'
+import { useVersionedForm } from '../components/useVersionedForm'
 import { languageOptions } from '../lib/script'
 
 const MAX_BYTES = 64 << 10
@@ -60,46 +56,23 @@ interface Fields {
 function ScriptForm({ stored }: { stored?: Script }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
-  const showError = useShowError()
   const policy = useQuery(scriptQueries.scriptPolicy())
-  const [form] = Form.useForm<Fields>()
-  const [initial] = useState<Fields>(() => ({
-    name: stored?.name ?? '',
-    language: stored?.language ?? 'shell',
-    description: stored?.description ?? '',
-    content: stored?.content ?? '',
-    note: '',
-  }))
-  const language = Form.useWatch('language', form) ?? initial.language
-  const [busy, setBusy] = useState(false)
-  // Somebody else's revision, when one came between.
-  const [theirs, setTheirs] = useState<Script>()
-  const saved = useRef(false)
-  const dirty = () => !saved.current && JSON.stringify(form.getFieldsValue(true)) !== JSON.stringify({ ...initial })
-
-  useLeaveGuard(dirty)
-
-  const save = async (revision: number) => {
-    const { name, description, content, note, ...rest } = form.getFieldsValue(true) as Fields
-    setBusy(true)
-    try {
-      const next = stored
-        ? await scriptApi.updateScript(stored.id, revision, { content, description, note })
-        : await scriptApi.createScript({ name, language: rest.language, description, content, note })
-      saved.current = true
-      message.success(t('scripts.saved', { name: next.name, n: next.revision }))
-      queryClient.setQueryData(scriptQueries.script(next.id).queryKey, next)
+  const { form, props, busy, theirs, save } = useVersionedForm<Script, Fields>({
+    stored,
+    initial: () => ({ name: '', description: '', content: '', ...stored, language: stored?.language ?? 'shell', note: '' }),
+    write: ({ name, language, description, content, note }, revision) =>
+      stored ? scriptApi.updateScript(stored.id, revision, { content, description, note }) : scriptApi.createScript({ name, language, description, content, note }),
+    read: scriptApi.script,
+    said: ({ revision, name }) => t('scripts.saved', { name, n: revision }),
+    done: (saved) => {
+      queryClient.setQueryData(scriptQueries.script(saved.id).queryKey, saved)
       refreshScripts()
-      await navigate({ to: '/scripts/$scriptId', params: { scriptId: next.id } })
-    } catch (err) {
-      if (stored && isApiError(err, 'revision_mismatch')) setTheirs(await scriptApi.script(stored.id).catch(() => undefined))
-      else showError(err)
-    } finally {
-      setBusy(false)
-    }
-  }
+      void navigate({ to: '/scripts/$scriptId', params: { scriptId: saved.id } })
+    },
+  })
+  const language = Form.useWatch('language', form) ?? stored?.language ?? 'shell'
   return (
-    <Form form={form} name="script" layout="vertical" initialValues={initial} scrollToFirstError={{ focus: true }} onFinish={() => void save(stored?.revision ?? 0)}>
+    <Form {...props} name="script">
       <div className="stack">
         {policy.data && !policy.data.languages.includes(language) && <Alert type="warning" showIcon title={t('scripts.offFor')} description={t('scripts.policyAsk')} />}
         {theirs && (
