@@ -20,6 +20,12 @@ type cancelOrder struct {
 	Order int `json:"order"`
 }
 
+type manyOrders struct {
+	Orders []int             `json:"orders"`
+	Names  map[string]string `json:"names"`
+	Raw    []byte            `json:"raw"`
+}
+
 // Package timers does with an admin node what it does with executortest, by a key
 // that may do nothing else.
 func TestTheSDKSetsTimers(t *testing.T) {
@@ -32,6 +38,10 @@ func TestTheSDKSetsTimers(t *testing.T) {
 	fired, release := make(chan int, 100), make(chan struct{})
 	n.startExecutor("shop", nil, func(ex *executor.Executor) {
 		executor.HandleIn(ex, "cancel-order", func(_ context.Context, in cancelOrder) error { fired <- in.Order; return nil })
+		executor.HandleIn(ex, "lists", func(_ context.Context, in manyOrders) error {
+			fired <- len(in.Orders) + len(in.Names) + len(in.Raw) + 7
+			return nil
+		}, executor.Job("lists", executor.Cron("0 0 0 1 1 *"), executor.Input(manyOrders{})))
 		executor.HandleFunc(ex, "long", func(ctx context.Context) error {
 			fired <- 0
 			select {
@@ -72,6 +82,11 @@ func TestTheSDKSetsTimers(t *testing.T) {
 		_, err = orders.At(ctx, time.Now().Add(-time.Hour), cancelOrder{3})
 		require.NoError(t, err)
 		require.Equal(t, 3, <-fired, "what has passed is now")
+	})
+	t.Run("lists that were not set", func(t *testing.T) {
+		_, err := timers.New[manyOrders](client, "shop", "lists").After(ctx, time.Millisecond, manyOrders{})
+		require.NoError(t, err)
+		require.Equal(t, 7, <-fired)
 	})
 	t.Run("policies, cancel, reschedule", func(t *testing.T) {
 		set := func(opts ...timers.Option) (*timers.Timer, error) {

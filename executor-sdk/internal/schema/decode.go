@@ -99,6 +99,10 @@ func (d *decoder) value(n *node, raw []byte, v reflect.Value, enum []json.RawMes
 		case kindAny:
 			return d.leaf(n, raw, v)
 		}
+		if n.typ == bytesType {
+			v.SetZero()
+			return nil
+		}
 		return d.fail("must not be null")
 	}
 	switch n.kind {

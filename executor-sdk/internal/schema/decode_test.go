@@ -31,6 +31,19 @@ func TestDecode(t *testing.T) {
 	}, got)
 }
 
+// What was not set is written as null, and comes back.
+func TestAValueWithoutAnythingComesBack(t *testing.T) {
+	want := order{ID: 7, Raw: json.RawMessage("null"), Retries: 1}
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	for _, null := range []string{`"notes":null`, `"blob":null`, `"price":null`} {
+		require.Contains(t, string(text), null)
+	}
+	var got order
+	require.NoError(t, mustOf(t, got).Decode(text, &got))
+	require.Equal(t, want, got)
+}
+
 func TestDecodeErrorsSayWhereAndWhat(t *testing.T) {
 	typ := mustOf(t, order{})
 	for in, want := range map[string]string{

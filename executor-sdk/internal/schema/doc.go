@@ -5,8 +5,8 @@
 // the one of an output, and a strict decoder for inputs.
 //
 // The two schemas of one type differ where encoding/json is asymmetric: a
-// time.Duration may come in as "1h30m" and goes out as nanoseconds, a nil
-// slice goes out as null.
+// time.Duration may come in as "1h30m" and goes out as nanoseconds. What
+// encoding/json makes of a value always fits the input's: a nil slice is null.
 //
 // Struct tags, besides json:
 //

@@ -61,12 +61,14 @@ func (r *renderer) node(o *object, n *node, enum []json.RawMessage, doc string) 
 func (r *renderer) body(o *object, n *node, enum []json.RawMessage) {
 	switch n.kind {
 	case kindLeaf, kindText:
-		o.text("type", n.json)
+		if n.typ == bytesType {
+			o.raw("type", orNull(n.json))
+			o.text("contentEncoding", "base64")
+		} else {
+			o.text("type", n.json)
+		}
 		if n.format != "" {
 			o.text("format", n.format)
-		}
-		if n.typ == bytesType {
-			o.text("contentEncoding", "base64")
 		}
 		r.bounds(o, n)
 		if enum != nil {
@@ -87,7 +89,7 @@ func (r *renderer) body(o *object, n *node, enum []json.RawMessage) {
 	case kindArray:
 		r.array(o, n, enum)
 	case kindMap:
-		o.raw("type", r.types("object"))
+		o.raw("type", orNull("object"))
 		item := newObject()
 		r.node(item, n.elem, nil, "")
 		o.raw("additionalProperties", item.bytes())
@@ -116,14 +118,9 @@ func (r *renderer) bounds(o *object, n *node) {
 	}
 }
 
-// types returns the type of a slice or map: it goes out as null when it is
-// nil. It may come in as null as well, but a form need not offer that.
-func (r *renderer) types(name string) []byte {
-	if r.out {
-		return []byte(`["` + name + `","null"]`)
-	}
-	return []byte(`"` + name + `"`)
-}
+// orNull is the type of what is null when it is nil: a slice, a map, bytes. What an
+// application's own value is written as has to come in as well.
+func orNull(name string) []byte { return []byte(`["` + name + `","null"]`) }
 
 func (r *renderer) nullable(o *object, elem *node, enum []json.RawMessage) {
 	inner := newObject()
@@ -133,7 +130,7 @@ func (r *renderer) nullable(o *object, elem *node, enum []json.RawMessage) {
 
 func (r *renderer) array(o *object, n *node, enum []json.RawMessage) {
 	if n.fixed < 0 {
-		o.raw("type", r.types("array"))
+		o.raw("type", orNull("array"))
 	} else {
 		o.text("type", "array")
 		o.raw("minItems", strconv.AppendInt(nil, int64(n.fixed), 10))

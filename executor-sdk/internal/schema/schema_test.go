@@ -73,14 +73,14 @@ func TestInputSchema(t *testing.T) {
 	      },
 	      "required": ["currency"], "additionalProperties": false
 	    }, {"type": "null"}]},
-	    "tags": {"type": "array", "items": {"type": "string", "enum": ["new","late"]}},
-	    "notes": {"type": "object", "additionalProperties": {"type": "string"}},
+	    "tags": {"type": ["array","null"], "items": {"type": "string", "enum": ["new","late"]}},
+	    "notes": {"type": ["object","null"], "additionalProperties": {"type": "string"}},
 	    "wait": {"type": ["string","integer"], "format": "go-duration", "examples": ["30s","1h30m"]},
 	    "level": {"type": "string"},
 	    "retries": {"type": "integer", "minimum": 0, "maximum": 255, "enum": [1,2,3,0]},
 	    "ratio": {"type": "number"},
 	    "dry": {"type": "boolean"},
-	    "blob": {"type": "string", "contentEncoding": "base64"},
+	    "blob": {"type": ["string","null"], "contentEncoding": "base64"},
 	    "pair": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "integer"}},
 	    "extra": {}, "raw": {},
 	    "addr": {"type": "string"}
@@ -112,13 +112,13 @@ func TestRecursiveTypesUseDefs(t *testing.T) {
 	    "type": "object",
 	    "properties": {
 	      "name": {"type": "string"},
-	      "children": {"type": "array", "items": {"$ref": "#/$defs/tree"}}
+	      "children": {"type": ["array","null"], "items": {"$ref": "#/$defs/tree"}}
 	    },
 	    "additionalProperties": false
 	  }}
 	}`, string(mustOf(t, tree{}).Input()))
 	type forest []forest
-	require.Contains(t, string(mustOf(t, forest{}).Input()), `"$defs":{"forest":{"type":"array"`)
+	require.Contains(t, string(mustOf(t, forest{}).Input()), `"$defs":{"forest":{"type":["array","null"]`)
 }
 
 func TestSchemaKeepsFieldOrder(t *testing.T) {

@@ -187,7 +187,7 @@ function Control(props: ControlProps<Exclude<Field, ObjectField>>) {
           style={{ width: '100%' }}
           // Texts have every digit; a number of the browser has about 16.
           stringMode
-          value={rest.value === undefined ? undefined : String(rest.value)}
+          value={rest.value === undefined || rest.value === null ? undefined : String(rest.value)}
           onChange={(text: string | null) => rest.onChange(text === null ? null : (exactNumber(text) ?? Number(text)))}
           placeholder={exampleText(field.example)}
           {...(field.integer ? { inputMode: 'numeric' as const } : {})}

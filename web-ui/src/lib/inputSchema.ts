@@ -180,7 +180,8 @@ function readObject(schema: Raw, common: Common, depth: number): ObjectField | M
  * it. A value that only breaks a rule is shown, with what is wrong.
  */
 export function canShow(field: Field, value: unknown): boolean {
-  if (value === undefined) return true
+  // null is what Go writes for a list that was not set: it stays until somebody types.
+  if (value === undefined || (value === null && field.nullable)) return true
   switch (field.kind) {
     case 'text':
       return typeof value === 'string' && !value.includes('\n') && (field.format !== 'date-time' || isInstant(value)) && (field.format !== 'date' || /^\d{4}-\d\d-\d\d$/.test(value))
@@ -223,6 +224,7 @@ export type Complaint = { key: 'missing' | 'integer' | 'min' | 'max' | 'above' |
 
 export function complaintOf(field: Field, value: unknown, required: boolean): Complaint | undefined {
   if (value === undefined) return required ? { key: 'missing' } : undefined
+  if (value === null && field.nullable) return undefined
   if (field.kind === 'number') return typeof value === 'number' || value instanceof JsonText ? numberComplaint(field, value) : { key: 'number' }
   if (field.kind === 'text' && typeof value === 'string') {
     const length = [...value].length
