@@ -136,6 +136,18 @@ func testIncidents(t *testing.T, f *fixture) {
 	require.Empty(t, f.incidents(store.ListIncidentsParams{State: domain.IncidentOpen}))
 	require.Empty(t, f.incidents(store.ListIncidentsParams{Before: i.ID}))
 
+	// Where there is nobody to tell, there was no message.
+	require.Positive(t, found.Told)
+	nobodys := f.job(nil)
+	f.finish(f.start(f.run(nobodys)), domain.OutcomeFailed)
+	f.count(domain.JobIncidentKey(nobodys.ID, domain.AlertRunFailed))
+	told = f.tellAll()
+	require.Len(t, told, 1)
+	require.Empty(t, told[0].Receivers)
+	for _, one := range f.incidents(store.ListIncidentsParams{}) {
+		require.Equal(t, one.ID == i.ID, one.Told > 0 && !one.ToldAt.IsZero(), one)
+	}
+
 	// The wall.
 	other := f.tenant + 1
 	_, err = f.s.FindIncident(f.ctx, other, i.ID)

@@ -42,9 +42,28 @@ func (s *Alerts) ListIncidents(ctx context.Context, p store.ListIncidentsParams)
 		}
 		slices.SortFunc(out, func(a, b domain.Incident) int { return int(min(max(b.ID-a.ID, -1), 1)) })
 		out = out[:min(len(out), record.PageSize(p.Limit))]
-		return nil
+		return countTold(g, out)
 	})
 	return out, err
+}
+
+// countTold takes the messages from incidents that nobody was told of. Told counts the
+// times at which whoever there is was told, which is what their pace goes by.
+func countTold(g *gorm.DB, list []domain.Incident) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var told []int64
+	ids := domain.Collect(list, func(i *domain.Incident) int64 { return int64(i.ID) })
+	if err := g.Model(&receiverRow{}).Where("incident_id IN ? AND told = ?", ids, true).Distinct().Pluck("incident_id", &told).Error; err != nil {
+		return err
+	}
+	for n := range list {
+		if !slices.Contains(told, int64(list[n].ID)) {
+			list[n].Told, list[n].ToldAt = 0, time.Time{}
+		}
+	}
+	return nil
 }
 
 func (s *Alerts) FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (out domain.Incident, err error) {
@@ -56,7 +75,9 @@ func (s *Alerts) FindIncident(ctx context.Context, tenant domain.TenantID, id do
 	if err != nil {
 		return out, err
 	}
-	return *i, nil
+	list := []domain.Incident{*i}
+	err = s.Look(ctx, "count messages", func(_ context.Context, _ db.Querier, g *gorm.DB) error { return countTold(g, list) })
+	return list[0], err
 }
 
 func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(*domain.Incident, time.Time) error) (out domain.Incident, err error) {
@@ -72,8 +93,13 @@ func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id 
 		if err := change(i, now); err != nil {
 			return err
 		}
-		out = *i
-		return saveIncident(t, i)
+		if err := saveIncident(t, i); err != nil {
+			return err
+		}
+		list := []domain.Incident{*i}
+		err = countTold(t.Gorm, list)
+		out = list[0]
+		return err
 	})
 	return out, err
 }
