@@ -70,6 +70,11 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
 		return err
 	}
 	config.AdminPassword = state.Password
+	release, err := config.LockSQLite()
+	if err != nil {
+		return err
+	}
+	defer release()
 	node, err := admin.New(ctx, config)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil

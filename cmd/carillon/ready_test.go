@@ -47,11 +47,15 @@ func TestReady(t *testing.T) {
 
 func TestReadyOverTLS(t *testing.T) {
 	cert, key := testenv.CertificateFiles(t)
-	s := startServer(t, "sqlite:"+filepath.Join(t.TempDir(), "c.db"), "--tls-cert", cert, "--tls-key", key)
+	database := "sqlite:" + filepath.Join(t.TempDir(), "c.db")
+	s := startServer(t, database, "--tls-cert", cert, "--tls-key", key)
 	address := strings.TrimPrefix(s.url, "http://")
 	term := newTerminal(t)
 	r := term.run("ready", "--http", address, "--tls-cert", cert, "--wait", "60s")
 	require.Zero(t, r.code, r.stderr)
+	second := term.run("server", "--data", t.TempDir(), "--http", freeAddress(t), "--executors", freeAddress(t), "--database", database)
+	require.Equal(t, 1, second.code)
+	require.Contains(t, second.stderr, "another server works on")
 	other, _ := testenv.CertificateFiles(t)
 	r = term.run("ready", "--http", address, "--tls-cert", other)
 	require.Equal(t, 1, r.code, "somebody else listens there")

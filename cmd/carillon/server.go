@@ -35,6 +35,11 @@ func newServerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			release, err := config.LockSQLite()
+			if err != nil {
+				return err
+			}
+			defer release()
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			node, err := admin.New(ctx, config)
