@@ -2,22 +2,21 @@ package dispatch
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// resume loads what waited for the end of maintenance, once one has ended.
+// resumeFor is how long after the end of maintenance a run may still begin to wait for
+// it: a transaction decides by what its node knew half a second ago, and takes a while.
+const resumeFor = 3 * time.Second
+
+// resume loads what waited for the end of maintenance, once one has ended: whether this
+// node saw that it was on or not, for a short one may lie between two looks.
 func (d *Dispatcher) resume(ctx context.Context) error {
-	stopped, err := d.opt.Store.StoppedScopes(ctx)
-	if err != nil {
+	ended, now, err := d.opt.Store.MaintenanceEnded(ctx)
+	if err != nil || !ended.After(d.resumed) {
 		return err
-	}
-	over := slices.ContainsFunc(d.stopped, func(s domain.MaintenanceScope) bool { return !slices.Contains(stopped, s) })
-	if !over {
-		d.stopped = stopped
-		return nil
 	}
 	var partitions []int
 	for p, held := 0, d.holding(); p < domain.Partitions; p++ {
@@ -28,7 +27,9 @@ func (d *Dispatcher) resume(ctx context.Context) error {
 	if err := d.load(ctx, partitions, nil); err != nil {
 		return err // the next look finds it ended still
 	}
-	d.stopped = stopped
+	if now.Sub(ended) > resumeFor {
+		d.resumed = ended
+	}
 	return nil
 }
 

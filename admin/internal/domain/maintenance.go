@@ -199,6 +199,18 @@ func (m Maintenances) Stopping(now time.Time) (out []MaintenanceScope) {
 	return out
 }
 
+// Ended is when the last one ended that kept runs from starting; zero: none has.
+func (m Maintenances) Ended(now time.Time) (at time.Time) {
+	for _, list := range m {
+		for _, x := range list {
+			if x.Mode != MaintenanceContinue && x.EndsAt.After(at) && !x.EndsAt.After(now) {
+				at = x.EndsAt
+			}
+		}
+	}
+	return at
+}
+
 // Hold takes the offer of an execution back before its grant, because nothing is
 // to start. That is no failed send.
 func (e *Execution) Hold(now time.Time, message string) error {

@@ -196,8 +196,8 @@ func (d *database) stillDue(ids []domain.ExecutionID) map[domain.ExecutionID]int
 
 // listWaiting is ListWaiting.
 func (d *database) listWaiting(p store.ListWaitingParams) (out []domain.Execution) {
-	stopped := d.caller != nil && len(d.caller.maintained().stopped) > 0 // all is of one executor
 	now := d.clock()
+	stopped := d.caller != nil && len(d.caller.maintained().all.Stopping(now)) > 0 // all is of one executor
 	for _, id := range d.living() {
 		e := d.find(id)
 		over := e.Reason == domain.ReasonMaintenance && !stopped

@@ -17,9 +17,9 @@ type maintenanceRow struct {
 
 // maintenanceKnown is what a node knows of maintenance.
 type maintenanceKnown struct {
-	all     domain.Maintenances
-	stopped []domain.MaintenanceScope
-	until   time.Duration
+	all   domain.Maintenances
+	at    time.Time // when it was read, by the database's clock
+	until time.Duration
 }
 
 // startMaintenance is StartMaintenance.
@@ -54,7 +54,7 @@ func (d *database) maintenances() domain.Maintenances {
 func (s *nodeStore) maintained() *maintenanceKnown {
 	if w := s.n.w; w.now >= s.maintenance.until {
 		all := w.db.maintenances()
-		s.maintenance = maintenanceKnown{all, all.Stopping(w.dbNow()), w.now + run.MaintenanceFor}
+		s.maintenance = maintenanceKnown{all, w.dbNow(), w.now + run.MaintenanceFor}
 	}
 	return &s.maintenance
 }
@@ -68,11 +68,16 @@ func (s *nodeStore) Maintenances(context.Context) (domain.Maintenances, error) {
 
 func (s *nodeStore) KnownMaintenances() domain.Maintenances { return s.maintenance.all }
 
-func (s *nodeStore) StoppedScopes(context.Context) ([]domain.MaintenanceScope, error) {
+func (s *nodeStore) MaintenanceEnded(context.Context) (at, now time.Time, err error) {
 	if len(s.n.w.db.maintenance) == 0 {
-		return nil, nil
+		return at, now, nil
 	}
-	return plain(s.n, "stopped scopes", func(*database) []domain.MaintenanceScope { return s.maintained().stopped })
+	at, err = plain(s.n, "ended maintenance", func(*database) time.Time {
+		known := s.maintained()
+		now = known.at
+		return known.all.Ended(now)
+	})
+	return at, now, err
 }
 
 // Maintenances implements run.Source.

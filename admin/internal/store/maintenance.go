@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -13,8 +14,9 @@ type MaintenanceView interface {
 	Maintenances(ctx context.Context) (domain.Maintenances, error)
 	// KnownMaintenances is that as far as this process knows. It asks nobody.
 	KnownMaintenances() domain.Maintenances
-	// StoppedScopes are those of which nothing is to start, as of then.
-	StoppedScopes(ctx context.Context) ([]domain.MaintenanceScope, error)
+	// MaintenanceEnded is when the last one ended that kept runs from starting, by the
+	// database's clock, which says now; zero: there is none among Maintenances.
+	MaintenanceEnded(ctx context.Context) (at, now time.Time, err error)
 }
 
 // Maintenance switches maintenance on and off. All nodes hold to it at the latest

@@ -20,6 +20,7 @@ type maintenanceCache struct{ snapshot[knownMaintenance] }
 type knownMaintenance struct {
 	all      domain.Maintenances
 	stopping []domain.MaintenanceScope // of which nothing was to start when it was read
+	at       time.Time                 // when it was read, by the database's clock; zero: there was none
 }
 
 // maxMaintenances bounds what a node remembers: what is on, and then what ended last.
@@ -55,7 +56,7 @@ func (c *maintenanceCache) load(ctx context.Context, q db.Querier, dialect db.Di
 		if err != nil {
 			return knownMaintenance{}, fmt.Errorf("read maintenance: %w", err)
 		}
-		known.stopping = known.all.Stopping(now)
+		known.stopping, known.at = known.all.Stopping(now), now
 		return known, nil
 	})
 }
@@ -77,10 +78,10 @@ func (s *Admission) Maintenances(ctx context.Context) (domain.Maintenances, erro
 	return known.all, err
 }
 
-// StoppedScopes implements store.MaintenanceView.
-func (s *Admission) StoppedScopes(ctx context.Context) ([]domain.MaintenanceScope, error) {
+// MaintenanceEnded implements store.MaintenanceView.
+func (s *Admission) MaintenanceEnded(ctx context.Context) (at, now time.Time, err error) {
 	known, err := s.lookAtMaintenance(ctx)
-	return known.stopping, err
+	return known.all.Ended(known.at), known.at, err
 }
 
 // KnownMaintenances implements store.MaintenanceView.
