@@ -82,9 +82,23 @@ func testExecutorDisable(t *testing.T, f *fixture) {
 	require.Equal(t, domain.JobPaused, f.stateOfJob(j), "it is disabled still, or again")
 
 	f.setExecutor(domain.ExecutorEnabled, "")
+	enabled := f.now()
+	for f.now().Sub(enabled) < 10*time.Millisecond { //nolint:revive // the database's clock goes on
+	}
+	f.ok(set(paused, store.SetJobStateParams{State: domain.JobEnabled}))
+	f.ok(set(paused, store.SetJobStateParams{State: domain.JobPaused, Hold: by, Note: "listed before"}))
+	require.Equal(t, domain.JobEnabled, f.stateOfJob(paused), "it has been enabled since")
+	f.ok(set(paused, store.SetJobStateParams{State: domain.JobPaused}))
 	hold, release = f.toHold()
 	require.Empty(t, hold)
 	require.Equal(t, []domain.JobID{j.ID}, release)
+	var from time.Time
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobEnabled, Release: by, Next: func(now time.Time, _ *domain.JobSpec) time.Time {
+		from = now
+		return soon
+	}})
+	f.ok(err)
+	require.False(t, from.After(enabled), "what is due since then is not lost")
 	for _, one := range []store.JobView{j, byHand, paused} {
 		f.ok(set(one, store.SetJobStateParams{State: domain.JobEnabled, Release: by}))
 	}

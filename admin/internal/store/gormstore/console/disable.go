@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -150,7 +151,8 @@ func isDisabled(ctx context.Context, q db.Querier, id int64) (disabled bool, err
 // nothing to do.
 func held(t *db.Tx, job *record.JobRow, p *store.SetJobStateParams) (skip bool, err error) {
 	if p.Hold != 0 {
-		return domain.JobState(job.State) != domain.JobEnabled, nil
+		disabled, err := isDisabled(t.Ctx, t.Conn, p.Hold) // it may have been enabled since it was listed
+		return !disabled || domain.JobState(job.State) != domain.JobEnabled, err
 	}
 	if p.Release != 0 && (job.HeldBy != p.Release || domain.JobState(job.State) != domain.JobPaused) {
 		return true, nil
@@ -173,4 +175,22 @@ func held(t *db.Tx, job *record.JobRow, p *store.SetJobStateParams) (skip bool, 
 		return true, err
 	}
 	return false, nil
+}
+
+// releasedAt is from when on a job goes on that was held: since its executor and its
+// tenant are enabled, or since it changed last. Jobs are released one after another, by
+// whichever node comes to it: what the schedule says in between is planned late, and
+// not lost.
+func releasedAt(t *db.Tx, job *record.JobRow, now time.Time) (time.Time, error) {
+	at := job.UpdatedAt
+	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		var changed int64
+		err := rows.Scan(&changed)
+		at = max(at, changed)
+		return err
+	}, "SELECT changed_at FROM executors WHERE id = ? UNION ALL SELECT changed_at FROM tenants WHERE id = ?", job.ExecutorID, job.TenantID)
+	if err != nil {
+		return now, fmt.Errorf("look since when it is enabled: %w", err)
+	}
+	return db.Instant(min(at, db.Millis(now))), nil
 }

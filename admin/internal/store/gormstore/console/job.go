@@ -149,6 +149,11 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
 			next = db.Instant(trigger.NextFireAt) // nothing changes but the note
 		case p.State == domain.JobEnabled:
+			if p.Release != 0 {
+				if now, err = releasedAt(t, &job, now); err != nil {
+					return err
+				}
+			}
 			job.FiresPerMinute = s.Rate(now, spec)
 			if err := record.Grow(t, p.Tenant, record.Growth{Kind: domain.QuotaFires, By: job.FiresPerMinute}); err != nil {
 				return err
