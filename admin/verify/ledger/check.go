@@ -30,12 +30,15 @@ type Options struct {
 // and the fire times of one job at a time.
 const jobsPerPage = 200
 
+// maxUnplanned bounds what the second pass has to look at again.
+const maxUnplanned = 100_000
+
 // Check judges the fire times from Since ago to Recent ago.
 func Check(ctx context.Context, from store.Ledger, o Options) (*verify.Report, error) {
 	if o.Recent == 0 {
 		o.Recent = time.Minute
 	}
-	a := &account{report: verify.NewReport(), jobs: map[domain.JobID]*jobLine{}, families: map[domain.ExecutionID]*family{}}
+	a := &account{report: verify.NewReport(), jobs: map[domain.JobID]*jobLine{}, families: map[domain.ExecutionID]*family{}, unplanned: map[domain.ExecutionID]store.Occurrence{}}
 	err := from.ReadLedger(ctx, func(r store.LedgerReader) error {
 		a.now = r.Now()
 		// Rows have whole milliseconds.
@@ -47,6 +50,9 @@ func Check(ctx context.Context, from store.Ledger, o Options) (*verify.Report, e
 	})
 	if err != nil {
 		return nil, err
+	}
+	for id, o := range a.unplanned { // their rows were not found again
+		a.phantom(o.JobID, id, o.FireAt)
 	}
 	a.judgeFamilies()
 	a.sum()
@@ -64,6 +70,9 @@ type account struct {
 	// deleted counts jobs of which runs were deleted before their age.
 	deleted  int
 	families map[domain.ExecutionID]*family
+	// unplanned are rows of times at which the schedule does not fire, until the second
+	// pass has seen them.
+	unplanned map[domain.ExecutionID]store.Occurrence
 }
 
 // jobLine is what the second pass needs to know of a job.
@@ -227,7 +236,11 @@ func (c *jobCheck) take(o store.Occurrence) {
 	}
 	c.pass(fire)
 	if len(c.targets) == 0 || c.targets[0].Fire != fire {
-		c.a.find(verify.Phantom, c.j.ID, o.ID, o.FireAt, "a row of a time at which the schedule does not fire")
+		if len(c.a.unplanned) < maxUnplanned {
+			c.a.unplanned[o.ID] = o
+		} else {
+			c.a.phantom(o.JobID, o.ID, o.FireAt)
+		}
 		return
 	}
 	if c.targets[0].Must {
@@ -254,6 +267,10 @@ func (c *jobCheck) pass(fire verify.Time) {
 }
 
 func (c *jobCheck) finish() { c.pass(verify.At(c.a.to) + 1) }
+
+func (a *account) phantom(job domain.JobID, run domain.ExecutionID, ms int64) {
+	a.find(verify.Phantom, job, run, ms, "a row of a time at which the schedule does not fire")
+}
 
 // find adds a violation; ms is Unix.
 func (a *account) find(kind verify.Kind, job domain.JobID, run domain.ExecutionID, ms int64, format string, args ...any) {

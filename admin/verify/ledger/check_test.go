@@ -120,6 +120,27 @@ func judge(t *testing.T, b *book) *verify.Report {
 	return r
 }
 
+// A run that was planned ahead and cancelled, and whose job was paused before its time.
+func TestACancelledRunOfAJobThatWasPausedThen(t *testing.T) {
+	b := newBook()
+	at := noon.Add(-35 * time.Minute) // job 1 is paused
+	b.ran(1, at)
+	e := &b.entries[len(b.entries)-1]
+	e.State, e.OfferedAt, e.GrantedAt, e.StartedAt, e.FinishedAt = domain.Cancelled, 0, 0, 0, at.Add(-2*time.Second).UnixMilli()
+	require.Empty(t, judge(t, b).Examples)
+	for what, change := range map[string]func(){
+		"it ran":                      func() { e.GrantedAt = at.UnixMilli() },
+		"it was cancelled afterwards": func() { e.GrantedAt, e.FinishedAt = 0, at.Add(time.Second).UnixMilli() },
+	} {
+		change()
+		r := judge(t, b)
+		require.Len(t, r.Examples, 1, what)
+		require.Equal(t, verify.Phantom, r.Examples[0].Kind)
+	}
+	b.entries = slices.DeleteFunc(b.entries, func(o store.LedgerEntry) bool { return o.ID == e.ID })
+	require.Empty(t, judge(t, b).Examples)
+}
+
 func TestACleanBook(t *testing.T) {
 	b := newBook()
 	r := judge(t, b)

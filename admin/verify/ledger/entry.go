@@ -47,6 +47,14 @@ func (a *account) judge(e *store.LedgerEntry) {
 	if e.FireAt >= line.from {
 		a.noteFamily(e)
 	}
+	if _, ok := a.unplanned[e.ID]; ok {
+		delete(a.unplanned, e.ID)
+		// Rows are planned seconds ahead. One that was cancelled then has been there, and
+		// stays when its job is paused or edited before its time.
+		if e.State != domain.Cancelled || e.GrantedAt != 0 || e.FinishedAt > e.FireAt {
+			a.phantom(e.JobID, e.ID, e.FireAt)
+		}
+	}
 	a.count(e, scheduled)
 	a.judgeTimes(e, scheduled)
 	a.judgeLate(e, line)
