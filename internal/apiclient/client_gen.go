@@ -3154,7 +3154,7 @@ type PasswordInputBody struct {
 
 // PauseInputBody defines model for PauseInputBody.
 type PauseInputBody struct {
-	// Note Why; shown beside the job
+	// Note Why; shown beside the job. Without it a job that is paused already keeps its note, and who paused it
 	Note string `json:"note,omitempty"`
 }
 

@@ -247,6 +247,11 @@ func TestPauseResumeDelete(t *testing.T) {
 	require.Nil(t, paused.NextFireAt)
 	require.False(t, paused.NeverFires)
 	require.Len(t, into[NextFires](w.call("acme/viewer", "GET", path+"/next-fires", nil).is(200)).Fires, 10, "what would come")
+	for _, body := range []any{nil, map[string]any{}, map[string]any{"note": " "}} {
+		again := into[Job](w.call("acme/editor", "POST", path+"/pause", body).is(200))
+		require.Equal(t, []any{"holidays", paused.UpdatedBy, paused.UpdatedAt}, []any{again.PauseNote, again.UpdatedBy, again.UpdatedAt})
+	}
+	require.Equal(t, "moved", into[Job](w.call("acme/editor", "POST", path+"/pause", map[string]any{"note": "moved"}).is(200)).PauseNote)
 	resumed := into[Job](w.call("acme/operator", "POST", path+"/resume", nil).is(200))
 	require.Equal(t, "enabled", resumed.State)
 	require.Empty(t, resumed.PauseNote)
@@ -259,7 +264,7 @@ func TestPauseResumeDelete(t *testing.T) {
 	w.call("acme/operator", "POST", path+"/run", nil).problem(404, "not_found")
 	w.call("acme/editor", "DELETE", path, nil).problem(404, "not_found")
 	w.job("acme", "nightly", e) // the name is free again
-	require.Equal(t, 6, w.changed, "the scheduler is told each time")
+	require.Equal(t, 10, w.changed, "the scheduler is told each time")
 }
 
 func TestListJobs(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 type pauseInput struct {
 	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body *struct {
-		Note string `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the job"`
+		Note string `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the job. Without it a job that is paused already keeps its note, and who paused it"`
 	} `required:"false"`
 }
 

@@ -34,6 +34,8 @@ type Jobs interface {
 	// fires planned ahead and end scheduled runs that wait as Missed; deleting
 	// also cancels waiting retries. Running attempts are left alone. After it
 	// returns no run of the job's schedule is offered any more.
+	// A job that is paused already keeps its note, and who paused it, when it is
+	// paused without a note.
 	// CodeExecutorDisabled: the job's executor is disabled, and it cannot be resumed.
 	SetJobState(ctx context.Context, p SetJobStateParams) (JobView, error)
 

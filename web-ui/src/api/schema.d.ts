@@ -5947,7 +5947,7 @@ export interface components {
             new: string;
         };
         PauseInputBody: {
-            /** @description Why; shown beside the job */
+            /** @description Why; shown beside the job. Without it a job that is paused already keeps its note, and who paused it */
             note?: string;
         };
         Preview: {

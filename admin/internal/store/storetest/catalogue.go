@@ -231,6 +231,9 @@ func testDeclared(t *testing.T, f *fixture) {
 	found, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, Declared: &declared, By: "application"})
 	f.ok(err)
 	require.Equal(t, declared, found.Declared)
+	found, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, By: "anna"})
+	f.ok(err)
+	require.Equal(t, []any{declared, "anna"}, []any{found.Declared, found.UpdatedBy}, "who pauses it too is not overruled by the application")
 	declared.PausedGone = false
 	found, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceCode, Declared: &declared, Next: next})
 	f.ok(err)

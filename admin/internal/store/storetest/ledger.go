@@ -88,8 +88,14 @@ func testJobChanges(t *testing.T, f *fixture) {
 	set(domain.JobPaused, "anna", "moved")
 	set(domain.JobPaused, "ben", "moved")
 	set(domain.JobPaused, "ben", "moved until Monday")
+	noted, err := f.s.FindJob(f.ctx, f.tenant, j.ID)
+	f.ok(err)
+	set(domain.JobPaused, "eva", "") // says nothing new
+	kept, err := f.s.FindJob(f.ctx, f.tenant, j.ID)
+	f.ok(err)
+	require.Equal(t, noted, kept)
 	f.tick()
-	_, err := f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Next: at(next), By: "cleo"})
+	_, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Next: at(next), By: "cleo"})
 	f.ok(err)
 	set(domain.JobEnabled, "dan", "")
 

@@ -140,6 +140,7 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		if skip, err := held(t, &job, &p); skip || err != nil {
 			return err
 		}
+		again, byApplication := pausedAgain(&job, &p)
 		spec, err := s.specs.OfJob(t, &job)
 		if err != nil {
 			return err
@@ -179,9 +180,14 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		}
 		job.SetDeclared(p.Declared)
 		note := record.Clip(p.Note, record.MessageSize)
+		if again {
+			note = job.PauseNote
+		}
 		changed := job.State != int64(p.State) || job.PauseNote != note
 		job.State, job.PauseNote, job.HeldBy = int64(p.State), note, p.Hold
-		job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), p.By
+		if !again || byApplication {
+			job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), p.By
+		}
 		if changed {
 			if err := insertJobEvent(t, &job); err != nil {
 				return err
@@ -197,6 +203,16 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		return view, nil // no list shows it any more
 	}
 	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+// pausedAgain says that a paused job is paused once more and no reason is given:
+// note, time and author of the first pause stay. With byApplication the first pause
+// was the application's, which would resume it: the author is the new one then.
+func pausedAgain(job *record.JobRow, p *store.SetJobStateParams) (again, byApplication bool) {
+	if p.State != domain.JobPaused || domain.JobState(job.State) != domain.JobPaused || p.Note != "" || job.HeldBy != 0 {
+		return false, false
+	}
+	return true, job.Job(&domain.JobSpec{}).Declared.PausedGone
 }
 
 func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {
