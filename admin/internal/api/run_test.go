@@ -234,7 +234,8 @@ func TestCancelRun(t *testing.T) {
 	require.Equal(t, "killed", ended.Reason)
 	require.Equal(t, "cancelled by acme-operator: wrong day", ended.Message)
 	require.Empty(t, w.runner.cancelled, "nobody has it")
-	w.call("acme/operator", "POST", "/runs/"+due.ID+"/cancel", nil).problem(409, "already_finished")
+	over := w.call("acme/operator", "POST", "/runs/"+due.ID+"/cancel", nil).problem(409, "already_finished")
+	require.Equal(t, "run "+due.ID+" is cancelled already", over.Detail)
 
 	running := run()
 	w.started("acme", running.ID)

@@ -36,7 +36,7 @@ type Report struct {
 // Finish applies an executor's report (arrows 5, 7, 8 and 10).
 func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 	if r.Fence != e.Fence {
-		return Effects{}, Errorf(CodeStaleFence, "execution %s: a newer attempt exists", e.ID)
+		return Effects{}, Errorf(CodeStaleFence, "run %s: a newer attempt exists", e.ID)
 	}
 	// A result that comes after the attempt was given up still counts, as
 	// long as no newer attempt was offered.
@@ -60,10 +60,10 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 		return Effects{}, nil
 	case e.State == Running, e.State == Cancelling:
 	case late && e.State == RetryWait && (r.Outcome == OutcomeCancelled || r.Outcome == OutcomeFailed && r.ErrorKind == kindLeaseLost):
-		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s goes on elsewhere", e.ID) // it was stopped because it was lost
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s goes on elsewhere", e.ID) // it was stopped because it was lost
 	case late && r.Outcome != OutcomeUnknown && r.Outcome != OutcomeNeverStarted:
 	case e.State.Terminal(), e.State == RetryWait:
-		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s is %s already", e.ID, e.State)
 	default:
 		return Effects{}, e.illegal("finish it")
 	}
@@ -300,7 +300,7 @@ func (e *Execution) returned(now time.Time) Effects {
 // started, or has died with its process.
 func (e *Execution) hearsOf(now time.Time, r Report) (Effects, error) {
 	if r.StillRunning {
-		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s is %s already", e.ID, e.State)
 	}
 	return e.returned(now), nil
 }

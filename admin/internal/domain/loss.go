@@ -74,7 +74,7 @@ func (e *Execution) unlose(now time.Time, message string) {
 // sooner, the next run of the job could start beside it (promise P6).
 func (e *Execution) Unheard(now time.Time, fence int64, message string, p Policy) (Effects, error) {
 	if e.Fence != fence {
-		return Effects{}, Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+		return Effects{}, Errorf(CodeStaleFence, "run %s was offered again", e.ID)
 	}
 	if e.State != Running || !e.Idempotent || !e.StartedAt.IsZero() || !p.RetryLost || e.LostAttempts >= FreeLosses || e.Bound != 0 || e.HoldsSlot {
 		return Effects{}, e.illegal("take it from its instance")

@@ -152,14 +152,14 @@ func (e *Execution) Spread(now time.Time, spec *JobSpec, instances []InstanceID,
 		return nil, e.illegal("spread it")
 	}
 	if now.Before(e.NotBefore) {
-		return nil, Errorf(CodeIllegalMove, "execution %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
+		return nil, Errorf(CodeIllegalMove, "run %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
 	}
 	parts := []Execution{{Part: PartBefore}}
 	stage := StageBefore
 	if e.NextPart(spec.Sharding) == PartShard {
 		stage, parts = StageShards, e.shards(spec.Sharding, instances)
 		if len(parts) == 0 {
-			return nil, Errorf(CodeIllegalMove, "execution %s: there is no instance to spread it over", e.ID)
+			return nil, Errorf(CodeIllegalMove, "run %s: there is no instance to spread it over", e.ID)
 		}
 	}
 	for i := range parts {

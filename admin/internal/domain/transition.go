@@ -89,7 +89,7 @@ func PolicyOf(spec *JobSpec, idempotent bool) Policy {
 }
 
 func (e *Execution) illegal(move string) error {
-	return Errorf(CodeIllegalMove, "execution %s is %s: cannot %s", e.ID, e.State, move)
+	return Errorf(CodeIllegalMove, "run %s is %s: cannot %s", e.ID, e.State, move)
 }
 
 // Offer moves a due execution to an instance (arrow 3), or straight to
@@ -105,10 +105,10 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 		return e.illegal("offer it")
 	}
 	if granted && !idempotent {
-		return Errorf(CodeIllegalMove, "execution %s: only the offer to an idempotent handler can be its grant", e.ID)
+		return Errorf(CodeIllegalMove, "run %s: only the offer to an idempotent handler can be its grant", e.ID)
 	}
 	if now.Before(e.NotBefore) && (granted || !e.Ahead(now)) {
-		return Errorf(CodeIllegalMove, "execution %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
+		return Errorf(CodeIllegalMove, "run %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
 	}
 	if e.SendsSpent(p.SendRetry) {
 		return e.illegal("send it again")
@@ -161,7 +161,7 @@ func (e *Execution) MaybeUnplanned(now time.Time) bool {
 // not start it either.
 func (e *Execution) Grant(now time.Time, fence int64, instance InstanceID, p Policy) error {
 	if e.Fence != fence || e.Instance != instance {
-		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+		return Errorf(CodeStaleFence, "run %s was offered again", e.ID)
 	}
 	if e.State != Offered || e.Ahead(now) || !now.Before(e.offerEnd()) {
 		return e.illegal("grant it")
@@ -200,7 +200,7 @@ func (e *Execution) nextCheck(t time.Time) time.Time {
 // wait postpones the next offer, for example after a refusal because of load.
 func (e *Execution) GiveBack(now time.Time, fence int64, reason Reason, message string, wait time.Duration) error {
 	if e.Fence != fence {
-		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+		return Errorf(CodeStaleFence, "run %s was offered again", e.ID)
 	}
 	if e.State != Offered {
 		return e.illegal("take its offer back")
@@ -226,7 +226,7 @@ func (e *Execution) Refuse(now time.Time, fence int64, reason Reason, message st
 // found dead meanwhile.
 func (e *Execution) Started(now time.Time, fence int64, instance InstanceID, at time.Time) error {
 	if e.Fence != fence || e.Instance != instance {
-		return Errorf(CodeStaleFence, "execution %s was offered again", e.ID)
+		return Errorf(CodeStaleFence, "run %s was offered again", e.ID)
 	}
 	if e.State != Running && e.State != Cancelling {
 		return e.illegal("note its start")
@@ -329,7 +329,7 @@ func (e *Execution) RequestCancel(now time.Time, reason Reason, message string) 
 	case Cancelling:
 		return Effects{}, nil
 	default:
-		return Effects{}, Errorf(CodeAlreadyFinished, "execution %s is %s already", e.ID, e.State)
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s is %s already", e.ID, e.State)
 	}
 }
 
