@@ -81,8 +81,8 @@ func TestJobBackfill(t *testing.T) {
 func TestJobBackfillMistakesAndOthers(t *testing.T) {
 	term := keyed(t, newFakeServer(t))
 	r := term.run("job", "backfill", "close-day", "--from", "yesterday", "--to", "2026-03-04T00:00:00Z")
-	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "from", "the place of the mistake")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "--from", "the place of the mistake")
 	require.Contains(t, r.stderr, "is no instant")
 	r = term.run("job", "backfill", "close-day", "--from", "2026-03-01T00:00:00Z")
 	require.Equal(t, 2, r.code)

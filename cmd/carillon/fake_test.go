@@ -99,6 +99,17 @@ func refuse(w http.ResponseWriter, status int, code, detail string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "code": code, "detail": detail, "instance": "req-1"})
 }
 
+// refuseField is a 422 about one field.
+func refuseField(w http.ResponseWriter, location, message, hint string) {
+	refuseAt(w, 422, "validation_failed", location+": "+message, map[string]any{"location": location, "message": message, "hint": hint})
+}
+
+func refuseAt(w http.ResponseWriter, status int, code, detail string, item map[string]any) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "code": code, "detail": detail, "errors": []any{item}})
+}
+
 // route registers a handler that runs under the lock, after the credentials
 // were checked and the body was kept.
 // locked lets f see or change what the server knows while it serves.
@@ -223,8 +234,30 @@ func (s *fakeServer) jobRoutes(mux *http.ServeMux) {
 				{"location":"body.schedule.expr","message":"25 is outside 0-23","value":%q,"position":%d,"length":2}]}`, expr, at)
 			return
 		}
+		executor, isObject := body["executor"].(map[string]any)
+		switch {
+		case !isObject:
+			refuseAt(w, 422, "validation_failed", "body.executor: expected object", map[string]any{
+				"location": "body.executor", "message": "expected object", "value": body["executor"],
+			})
+			return
+		case executor["name"] == "gone":
+			refuseAt(w, 404, "not_found", "body.executor.name: there is no such executor", map[string]any{
+				"location": "body.executor.name", "message": "there is no such executor", "value": "gone",
+			})
+			return
+		case body["handler"] == "xyzzy":
+			const hint = "save with allowUnknownHandler=true if it comes later"
+			message := `no instance of the executor "shop" has registered a handler "xyzzy"`
+			refuseAt(w, 422, "unknown_handler", message+"; "+hint, map[string]any{"location": "body.handler", "message": message, "hint": hint})
+			return
+		}
+		job := strings.Replace(s.job("1"), "close-day", body["name"].(string), 1)
+		if expr == "0 0 31 2 *" {
+			job = strings.NewReplacer(`"neverFires":false`, `"neverFires":true`, "0 0 2 * * *", expr).Replace(job)
+		}
 		w.WriteHeader(201)
-		fmt.Fprint(w, strings.Replace(s.job("1"), "close-day", body["name"].(string), 1))
+		fmt.Fprint(w, job)
 	})
 	s.route(mux, "POST /jobs/batch", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
 		items := []map[string]any{}

@@ -79,6 +79,11 @@ func TestJobCreate(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &created), "standard output is JSON and nothing else")
 	require.Equal(t, "hello", created["name"])
 
+	require.NotContains(t, r.stderr, "never fires")
+	r = term.pipe(strings.Replace(job, "0 0 25 * * *", "0 0 31 2 *", 1), "job", "create", "-f", "-", "-o", "json")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "Warning: the job hello never fires by itself: its schedule has no fire time from now on (0 0 31 2 *).\n")
+
 	for text, want := range map[string]string{
 		strings.Replace(job, "name: hello", "nmae: hello", 1): `a job has no field "nmae"`,
 		"- a": "cannot unmarshal",
@@ -87,6 +92,25 @@ func TestJobCreate(t *testing.T) {
 		require.Equal(t, 2, r.code, text)
 		require.Contains(t, r.stderr, want)
 	}
+}
+
+// What is refused names what to write instead, once.
+func TestJobCreateSaysWhatToDo(t *testing.T) {
+	term := keyed(t, newFakeServer(t))
+	const job = `{name: hello, executor: {name: shop}, handler: hello, schedule: {kind: none}}`
+	r := term.pipe(strings.Replace(job, "shop", "gone", 1), "job", "create", "-f", "-")
+	require.Equal(t, 3, r.code)
+	require.Contains(t, r.stderr, "See what there is with: carillon executor list\n")
+
+	r = term.pipe(strings.Replace(job, "{name: shop}", "first", 1), "job", "create", "-f", "-")
+	require.Equal(t, 1, r.code, "the command line is right, the file is wrong")
+	require.Contains(t, r.stderr, "Error: body.executor: expected object")
+	require.Contains(t, r.stderr, "  hint: write executor: {name: first}\n")
+
+	r = term.pipe(strings.Replace(job, "handler: hello", "handler: xyzzy", 1), "job", "create", "-f", "-")
+	require.Equal(t, 1, r.code)
+	require.NotContains(t, r.stderr, "allowUnknownHandler")
+	require.Equal(t, 1, strings.Count(r.stderr, "--allow-unknown-handler"), r.stderr)
 }
 
 func TestJobStates(t *testing.T) {

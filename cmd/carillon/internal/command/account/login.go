@@ -164,6 +164,8 @@ func passwordCommand(a *cli.App) *cobra.Command {
 			return changePassword(cmd.Context(), a, stdin)
 		},
 	}
+	cli.NameField(cmd, "body.current", "the current password")
+	cli.NameField(cmd, "body.new", "the new password")
 	cmd.Flags().BoolVar(&stdin, "password-stdin", false, "read the current and the new password from standard input, one per line")
 	return a.ServerFlags(cmd)
 }

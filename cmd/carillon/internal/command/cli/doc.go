@@ -7,7 +7,7 @@
 //
 //	0    done (with --wait: the run succeeded)
 //	1    failed (with --wait: the run did not succeed)
-//	2    the command line is wrong
+//	2    the command line is wrong, or the server does not take a value of it
 //	3    the thing does not exist
 //	4    not logged in, or not allowed
 //	5    conflict: somebody changed it, it is finished, it exists already

@@ -63,7 +63,7 @@ func Execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	code := CodeOf(err)
+	code := CodeFor(cmd, err)
 	if !started {
 		code = ExitUsage
 	}
@@ -105,8 +105,15 @@ func CodeOf(err error) int {
 // Tell says what, why, and what to do next.
 func Tell(w io.Writer, cmd *cobra.Command, err error, code int) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Error: %s\n", output.CleanLines(err.Error()))
-	if p, ok := errors.AsType[*apiclient.Problem](err); ok {
+	text := err.Error()
+	p, isProblem := errors.AsType[*apiclient.Problem](err)
+	if isProblem {
+		said := inFlags(cmd, p)
+		text = strings.Replace(text, p.Error(), said.Error(), 1)
+		p = said
+	}
+	fmt.Fprintf(&b, "Error: %s\n", output.CleanLines(text))
+	if isProblem {
 		tellProblem(&b, p)
 	}
 	if next := nextStep(err, cmd); next != "" {
@@ -178,12 +185,8 @@ func nextStep(err error, cmd *cobra.Command) string {
 	case apiclient.ProblemCodeInvalidCron:
 		return "Try expressions with: carillon cron explain 'EXPRESSION'"
 	case apiclient.ProblemCodeNotFound:
-		if parent := cmd.Parent(); parent != nil && parent.Name() != "carillon" {
-			for _, c := range parent.Commands() {
-				if c.Name() == "list" {
-					return "See what there is with: " + c.CommandPath()
-				}
-			}
+		if list := listOf(cmd, p); list != nil {
+			return "See what there is with: " + list.CommandPath()
 		}
 	}
 	return ""

@@ -90,9 +90,9 @@ func eachJob(a *cli.App, cmd *cobra.Command, names []string, act func(*cli.Sessi
 		case len(names) == 1:
 			return err
 		default:
-			cli.Tell(a.Err, cmd, fmt.Errorf("job %s: %w", name, err), cli.CodeOf(err))
+			cli.Tell(a.Err, cmd, fmt.Errorf("job %s: %w", name, err), cli.CodeFor(cmd, err))
 			if failed == nil {
-				failed = cli.Fail(cli.CodeOf(err), nil)
+				failed = cli.Fail(cli.CodeFor(cmd, err), nil)
 			}
 		}
 	}

@@ -127,6 +127,7 @@ refused is told, and the first one's reason gives the exit code.`,
 				return err
 			}
 			a.Say("Created job %s.", output.Clean(job.Value.Name))
+			warnNever(a, job.Value)
 			return output.One(s.Printer, jobView(a.Now()), job)
 		}),
 	}
@@ -152,14 +153,15 @@ func createJobs(a *cli.App, cmd *cobra.Command, s *cli.Session, specs []json.Raw
 				continue
 			}
 			err := fmt.Errorf("job %s: %w", item.Value.Name, item.Value.Problem)
-			cli.Tell(a.Err, cmd, err, cli.CodeOf(err))
+			cli.Tell(a.Err, cmd, err, cli.CodeFor(cmd, err))
 			if failed == nil {
-				failed = cli.Fail(cli.CodeOf(err), nil)
+				failed = cli.Fail(cli.CodeFor(cmd, err), nil)
 			}
 		}
 		return err
 	})
 	a.Say("Created %d of %d jobs.", len(created), len(specs))
+	warnNeverOf(cmd, a, s, created)
 	return errors.Join(failed, err, output.List(s.Printer, output.View[apiclient.JobBatchItem]{
 		Name: func(j apiclient.JobBatchItem) string { return j.Name },
 		Columns: []output.Column[apiclient.JobBatchItem]{
@@ -167,6 +169,35 @@ func createJobs(a *cli.App, cmd *cobra.Command, s *cli.Session, specs []json.Raw
 			{Title: "NAME", Value: func(j apiclient.JobBatchItem) string { return j.Name }},
 		},
 	}, created))
+}
+
+// warnNever says of a job that was saved that its schedule has no fire time.
+func warnNever(a *cli.App, j apiclient.Job) {
+	if j.NeverFires {
+		a.Say("Warning: the job %s never fires by itself: its schedule has no fire time from now on (%s).", output.Clean(j.Name), output.Clean(scheduleCell(j.Schedule)))
+	}
+}
+
+// warnNeverOf is warnNever for many that were created. The answer does not say it of
+// them, so that they are listed; when that fails the jobs are created all the same.
+func warnNeverOf(cmd *cobra.Command, a *cli.App, s *cli.Session, created []apiclient.Doc[apiclient.JobBatchItem]) {
+	if len(created) == 0 {
+		return
+	}
+	fresh := map[string]bool{}
+	for _, j := range created {
+		fresh[j.Value.ID] = true
+	}
+	never, err := apiclient.List[apiclient.Job](cmd.Context(), 0, s.ListJobs, apiclient.ListJobsParams{NeverFires: true})
+	if err != nil {
+		a.Say("Whether all of them have a fire time is not known: %s", output.Clean(err.Error()))
+		return
+	}
+	for _, j := range never {
+		if fresh[j.Value.ID] {
+			warnNever(a, j.Value)
+		}
+	}
 }
 
 // The most that one request for many jobs holds: how many, and bytes in all (the
@@ -257,5 +288,6 @@ func editJob(a *cli.App, cmd *cobra.Command, args []string, file string, allow a
 		return err
 	}
 	a.Say("Job %s is now at revision %d.", output.Clean(job.Value.Name), job.Value.Revision)
+	warnNever(a, job.Value)
 	return output.One(s.Printer, jobView(a.Now()), job)
 }
