@@ -33,6 +33,18 @@ func (s *fakeServer) timerRoutes(mux *http.ServeMux) {
 			refuse(w, 422, code, "it is not")
 			return
 		}
+		switch body["key"] {
+		case "over":
+			fmt.Fprint(w, strings.Replace(timer("over", "timed_out", `"7303"`, "", `,"outcome":"kept"`), `"finishedAt":null`, `"finishedAt":"2026-11-02T00:00:00.000Z"`, 1))
+			return
+		case "there":
+			fmt.Fprint(w, timer("there", "pending", "null", "", `,"outcome":"kept"`))
+			return
+		}
+		if body["after"] == "nonsense" {
+			refuseField(w, "body.after", "is no duration", "")
+			return
+		}
 		w.WriteHeader(201)
 		fmt.Fprint(w, timer(fmt.Sprint(body["key"]), "pending", "null", "", `,"outcome":"created"`))
 	})
@@ -41,7 +53,22 @@ func (s *fakeServer) timerRoutes(mux *http.ServeMux) {
 			fmt.Fprint(w, `{"items":[],"nextCursor":"more"}`)
 			return
 		}
+		if to := r.URL.Query().Get("to"); to != "" && to < "2027" { // the pending one is set for later
+			waits := ""
+			if r.URL.Query().Get("state") == "claimed" {
+				waits = timer("waits", "due", `"7304"`, "", "") + "," + timer("runs", "running", `"7305"`, "", "")
+			}
+			fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, waits)
+			return
+		}
 		fmt.Fprintf(w, `{"items":[%s,%s],"nextCursor":null}`, pending, timer("gone", "cancelled", `"7301"`, "cancelled by anna", ""))
+	})
+	s.route(mux, "GET /jobs/overdue", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		item := ""
+		if r.URL.Query().Get("by") != "" {
+			item = `{"executor":{"id":"5","name":"shop"},"fireAt":"2026-11-01T00:00:00.000Z","jobId":"1","jobName":"close-day","overdueMs":60000,"reason":"","runId":null}`
+		}
+		fmt.Fprintf(w, `{"items":[%s],"more":false}`, item)
 	})
 	s.route(mux, "GET /timers/count", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"pending":3,"byHandler":[{"executor":"shop","handler":"mail/send","pending":3}]}`)
@@ -65,6 +92,10 @@ func (s *fakeServer) timerRoutes(mux *http.ServeMux) {
 		found(w, r, pending)
 	})
 	s.route(mux, "POST /timers/cancel", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
+		if keys, _ := body["keys"].([]any); len(keys) > 0 && keys[0] == "none" {
+			fmt.Fprint(w, `{"executor":"shop","handler":"mail/send","found":0,"cancelled":0,"done":true,"finishedAt":null,"items":[{"key":"none","outcome":"not_found"},{"key":"nil","outcome":"not_found"}]}`)
+			return
+		}
 		if body["keys"] != nil {
 			fmt.Fprint(w, `{"executor":"shop","handler":"mail/send","found":1,"cancelled":1,"done":true,"finishedAt":null,"items":[{"key":"a","outcome":"cancelled"},{"key":"b","outcome":"not_found"},
 				{"key":" c","outcome":"invalid","problem":{"code":"validation_failed","title":"Unprocessable Entity","detail":"body.keys: must not begin or end with a blank"}}]}`)
@@ -92,6 +123,15 @@ func TestTimers(t *testing.T) {
 	}, server.lastBody("POST /timers"))
 	require.Equal(t, "order-78\n", term.run("timer", "set", target, "--key", "order-78", "--at", "2027-01-01T08:00:00Z", "-o", "name").stdout)
 	require.Equal(t, 5, term.run("timer", "set", target, "--key", "x", "--after", "1s", "--policy", "reject").code)
+
+	r = term.run("timer", "set", target, "--key", "there", "--after", "1s")
+	require.Contains(t, r.stderr, "The timer there was kept.\n")
+	r = term.run("timer", "set", target, "--key", "over", "--after", "1s")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "The timer over was kept, and it has ended already: timed out at 2026-11-02T00:00:00.000Z. Nothing will run. To set it anew: --policy replace")
+	r = term.run("timer", "set", target, "--after", "nonsense")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "Error: --after: is no duration")
 
 	for _, code := range []string{"unfit_input", "unknown_handler"} {
 		r = term.run("timer", "set", target, "--after", "1s", "--note", code)
@@ -137,15 +177,44 @@ func TestTimers(t *testing.T) {
 	require.Contains(t, r.stdout, "cancelled by anna")
 	r = term.run("timer", "cancel", target, "a", "b", " c")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "b: not_found")
-	require.Contains(t, r.stderr, " c: invalid: body.keys: must not begin or end with a blank")
+	require.Contains(t, r.stderr, `There is no timer "b" of shop/mail/send.`)
+	require.Contains(t, r.stderr, `" c" cannot be the key of a timer: must not begin or end with a blank`)
 	require.Contains(t, r.stderr, "2 of 3 timers were not cancelled")
 	require.Equal(t, []any{"a", "b", " c"}, server.lastBody("POST /timers/cancel")["keys"])
+	r = term.run("timer", "cancel", target, "none", "nil")
+	require.Equal(t, 3, r.code, "there is none of them")
+	require.Contains(t, r.stderr, `There is no timer "nil" of shop/mail/send.`)
+	require.Contains(t, term.run("timer", "cancel", target, "none").stderr, "there is no timer none")
 	r = term.run("timer", "cancel", target, "--prefix", "order-", "--yes")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, spaced(r.stdout), "950 shop/mail/send 0 0 no")
 	require.Equal(t, "order-", server.lastBody("POST /timers/cancel")["keyPrefix"])
 	require.Contains(t, spaced(term.run("timer", "cancel", target, "--status", "950").stdout), "950 shop/mail/send 8 7 yes")
+}
+
+// The list of overdue jobs has no timers; it says how many there are, and where.
+func TestOverdueTimersAreCounted(t *testing.T) {
+	term := keyed(t, newFakeServer(t))
+	const says = `Timers that are overdue: 1\. See: carillon timer list --state claimed --to 20\S+Z\n`
+	r := term.run("job", "overdue")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Regexp(t, "^"+says+"$", r.stderr)
+	r = term.run("job", "overdue", "--by", "10m")
+	require.Contains(t, r.stdout, "close-day")
+	require.Regexp(t, "^"+says+"$", r.stderr)
+	require.Empty(t, term.run("job", "overdue", "-o", "json").stderr)
+}
+
+func TestTimersAreCompleted(t *testing.T) {
+	term := keyed(t, newFakeServer(t))
+	require.Contains(t, term.run("__complete", "timer", "get", "sh").stdout, "shop/\n")
+	require.Contains(t, term.run("__complete", "timer", "set", "shop/").stdout, "shop/close-day\n")
+	require.NotContains(t, term.run("__complete", "timer", "set", "shop/x").stdout, "shop/close-day\n")
+	for _, command := range []string{"get", "cancel", "reschedule"} {
+		require.Contains(t, term.run("__complete", "timer", command, "shop/mail/send", "a").stdout, "a/b c\n")
+	}
+	require.NotContains(t, term.run("__complete", "timer", "cancel", "shop/mail/send", "gone", "").stdout, "gone\n", "it is typed already")
+	require.NotContains(t, term.run("__complete", "timer", "list", "shop/mail/send", "").stdout, "a/b c\n")
 }
 
 func TestTimerUsage(t *testing.T) {

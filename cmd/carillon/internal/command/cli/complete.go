@@ -18,7 +18,7 @@ const completeWithin = 300 * time.Millisecond
 
 // CompleteJobs completes names of jobs.
 func (a *App) CompleteJobs(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, func(ctx context.Context, s *Session) (names []string, err error) {
+	return a.Complete(cmd, func(ctx context.Context, s *Session) (names []string, err error) {
 		jobs, err := apiclient.List[apiclient.Job](ctx, 50, s.ListJobs, apiclient.ListJobsParams{Q: typed})
 		for _, j := range jobs {
 			names = append(names, j.Value.Name)
@@ -32,7 +32,7 @@ func (a *App) CompleteExecutors(cmd *cobra.Command, args []string, typed string)
 	if len(args) > 0 && !cmd.Flags().Changed("executor") {
 		return nil, cobra.ShellCompDirectiveNoFileComp // the second argument is no executor
 	}
-	return a.complete(cmd, func(ctx context.Context, s *Session) (names []string, err error) {
+	return a.Complete(cmd, func(ctx context.Context, s *Session) (names []string, err error) {
 		list, err := ListExecutors(ctx, s, typed, 50)
 		for _, e := range list {
 			names = append(names, e.Value.Name)
@@ -41,7 +41,8 @@ func (a *App) CompleteExecutors(cmd *cobra.Command, args []string, typed string)
 	})
 }
 
-func (a *App) complete(cmd *cobra.Command, list func(context.Context, *Session) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+// Complete asks the server for completions, and for no longer than a shell may wait.
+func (a *App) Complete(cmd *cobra.Command, list func(context.Context, *Session) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 	defer cancel()
 	s, err := a.Connect()

@@ -1,6 +1,11 @@
 package run
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,29 +158,73 @@ func JobOverdue(a *cli.App) *cobra.Command {
 		Use: "overdue", Short: "List jobs whose fire time has passed and that have not started", Args: cobra.NoArgs,
 		Long: `Lists fire times that have passed without an attempt having started, those of
 which there is not even a run first. What waits as its job says, for a slot or
-behind a limit, is listed too, with the reason. "carillon run explain" says more.`,
+behind a limit, is listed too, with the reason. "carillon run explain" says more.
+Timers are not in the list. How many of them are overdue is said below it, except
+with -o json or yaml; "carillon timer list" shows them.`,
 		Example: "  carillon job overdue\n  carillon job overdue --by 10m",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			got, err := s.ListOverdue(cmd.Context(), p)
 			if done, err := cli.PrintMachine(s, got, err); done {
 				return err
 			}
+			timers := overdueTimers(cmd.Context(), a, s, p.By)
 			if len(got.Value.Items) == 0 {
-				a.Say("Nothing is overdue.")
+				if len(timers) == 0 {
+					timers = []string{"Nothing is overdue."}
+				}
+				a.Say("%s", strings.Join(timers, "\n"))
 				return nil
 			}
 			rows := make([]apiclient.Doc[apiclient.OverdueJob], len(got.Value.Items))
 			for i, o := range got.Value.Items {
 				rows[i].Value = o
 			}
-			if err := output.List(s.Printer, overdueView, rows); err != nil || !got.Value.More {
+			if err := output.List(s.Printer, overdueView, rows); err != nil {
 				return err
 			}
-			a.Say("There are more: --limit shows up to 200.")
+			if got.Value.More {
+				a.Say("There are more: --limit shows up to 200.")
+			}
+			for _, line := range timers {
+				a.Say("%s", line)
+			}
 			return nil
 		}),
 	}
 	cmd.Flags().StringVar(&p.By, "by", "", "overdue by longer than that (default 1m)")
 	cmd.Flags().Int64VarP(&p.Limit, "limit", "n", 0, "how many at most (default 100)")
 	return cmd
+}
+
+// overdueTimers says how many timers have not started although their instant has
+// passed by that long, and which command lists them. It is empty as well when who asks
+// may not see timers.
+func overdueTimers(ctx context.Context, a *cli.App, s *cli.Session, by string) (lines []string) {
+	span, err := time.ParseDuration(cmp.Or(by, "1m"))
+	if err != nil {
+		return nil
+	}
+	const limit = 200
+	to := output.Stamp(a.Now().Add(-span))
+	for _, state := range []string{"pending", "claimed"} {
+		list, err := apiclient.List[apiclient.Timer](ctx, limit, s.ListTimers, apiclient.ListTimersParams{State: state, To: to})
+		if err != nil {
+			return nil
+		}
+		waiting := 0
+		for _, t := range list {
+			if slices.Contains([]string{"pending", "due", "offered"}, t.Value.State) {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			continue
+		}
+		atLeast := ""
+		if len(list) == limit {
+			atLeast = "at least "
+		}
+		lines = append(lines, fmt.Sprintf("Timers that are overdue: %s%d. See: carillon timer list --state %s --to %s", atLeast, waiting, state, to))
+	}
+	return lines
 }

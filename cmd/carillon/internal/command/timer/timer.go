@@ -72,9 +72,11 @@ func timerSet(a *cli.App) *cobra.Command {
 	var r apiclient.TimerRequest
 	var input string
 	cmd := &cobra.Command{
-		Use: "set EXECUTOR/HANDLER", Short: "Set a timer", Args: cobra.ExactArgs(1),
+		Use: "set EXECUTOR/HANDLER", Short: "Set a timer", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTimers(a, false),
 		Long: `Sets a timer: one run of a handler at an instant. Where its key is in use, the
-timer that is there is kept and shown, unless --policy says otherwise.`,
+timer that is there is kept and shown, unless --policy says otherwise. That holds for
+one that has ended, too, until it is deleted (--timer-retention of the server): then
+nothing will run, which is said. --policy replace sets it anew.`,
 		Example: "  carillon timer set shop/cancel-order --key order-77 --after 30m --input '{\"order\":77}'\n" +
 			"  carillon timer set shop/cancel-order --key order-77 --at 2027-01-01T08:00:00Z --policy replace",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) (err error) {
@@ -91,7 +93,7 @@ timer that is there is kept and shown, unless --policy says otherwise.`,
 			if err != nil {
 				return err
 			}
-			a.Say("The timer %s was %s.", t.Value.Key, t.Value.Outcome)
+			a.Say("%s", setText(t.Value))
 			return output.One(s.Printer, timerView, t)
 		}),
 	}
@@ -109,9 +111,20 @@ timer that is there is kept and shown, unless --policy says otherwise.`,
 	return cmd
 }
 
+// setText says what setting a timer has done. A kept one may have ended: then nothing
+// is going to run.
+func setText(t apiclient.Timer) string {
+	text := fmt.Sprintf("The timer %s was %s", t.Key, t.Outcome)
+	if t.Outcome != "kept" || t.FinishedAt == nil {
+		return text + "."
+	}
+	return fmt.Sprintf("%s, and it has ended already: %s at %s. Nothing will run. To set it anew: --policy replace",
+		text, strings.ReplaceAll(t.State, "_", " "), output.Stamp(*t.FinishedAt))
+}
+
 func timerGet(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "get EXECUTOR/HANDLER KEY", Short: "Show one timer, and why it did not run", Args: cobra.ExactArgs(2),
+		Use: "get EXECUTOR/HANDLER KEY", Short: "Show one timer, and why it did not run", Args: cobra.ExactArgs(2), ValidArgsFunction: completeTimers(a, true),
 		Example: "  carillon timer get shop/cancel-order order-77\n  carillon timer get shop/cancel-order order-77 -o json | jq .input",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			executor, handler, err := splitTarget(args[0])
@@ -128,7 +141,7 @@ func timerList(a *cli.App) *cobra.Command {
 	var p apiclient.ListTimersParams
 	limit := 50
 	cmd := &cobra.Command{
-		Use: "list [EXECUTOR/HANDLER]", Aliases: []string{"ls"}, Short: "List timers", Args: cobra.MaximumNArgs(1),
+		Use: "list [EXECUTOR/HANDLER]", Aliases: []string{"ls"}, Short: "List timers", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTimers(a, false),
 		Example: "  carillon timer list shop/cancel-order --prefix order-\n  carillon timer list --state ended --label eu",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) (err error) {
 			if len(args) == 1 {
@@ -152,7 +165,7 @@ func timerList(a *cli.App) *cobra.Command {
 
 func timerCount(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "count [EXECUTOR/HANDLER]", Short: "Count the pending timers, by handler", Args: cobra.MaximumNArgs(1),
+		Use: "count [EXECUTOR/HANDLER]", Short: "Count the pending timers, by handler", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTimers(a, false),
 		Example: "  carillon timer count\n  carillon timer count shop/cancel-order -o json | jq .pending",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) (err error) {
 			var p apiclient.CountTimersParams
@@ -178,7 +191,7 @@ func timerCount(a *cli.App) *cobra.Command {
 func timerStatistics(a *cli.App) *cobra.Command {
 	var p apiclient.SumTimersParams
 	cmd := &cobra.Command{
-		Use: "statistics [EXECUTOR/HANDLER]", Short: "Show how timers have ended, by minute, hour or day", Args: cobra.MaximumNArgs(1),
+		Use: "statistics [EXECUTOR/HANDLER]", Short: "Show how timers have ended, by minute, hour or day", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTimers(a, false),
 		Long:    run.StatisticsText,
 		Example: "  carillon timer statistics\n  carillon timer statistics shop/cancel-order --step day --since 2160h",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) (err error) {
@@ -203,7 +216,7 @@ func timerCancel(a *cli.App) *cobra.Command {
 	var status string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "cancel EXECUTOR/HANDLER [KEY...]", Short: "Cancel timers by key, or all with a prefix or label", Args: cobra.MinimumNArgs(1),
+		Use: "cancel EXECUTOR/HANDLER [KEY...]", Short: "Cancel timers by key, or all with a prefix or label", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeTimers(a, true),
 		Long: `Cancels timers. A pending one ends at once; a running handler is asked to stop.
 With --prefix or --label it is done in steps by the server; --status says how far
 one of those is.`,
@@ -241,22 +254,25 @@ one of those is.`,
 			if err != nil {
 				return err
 			}
-			refused := 0
+			refused, unknown := 0, 0
 			for _, item := range c.Value.Items {
 				if item.Outcome == "cancelled" || item.Outcome == "cancelling" {
 					continue
 				}
 				refused++
-				why := item.Outcome
-				if item.Problem != nil {
-					why += ": " + item.Problem.Detail
+				if item.Outcome == "not_found" {
+					unknown++
 				}
-				a.Say("%s: %s", item.Key, why)
+				a.Say("%s", notCancelled(args[0], item))
 			}
 			if err := output.One(s.Printer, timerCancellationView, c); err != nil || refused == 0 {
 				return err
 			}
-			return cli.Fail(cli.ExitFailed, fmt.Errorf("%d of %d timers were not cancelled", refused, len(r.Keys)))
+			code := cli.ExitFailed
+			if unknown == len(r.Keys) {
+				code = cli.ExitNotFound
+			}
+			return cli.Fail(code, fmt.Errorf("%d of %d timers were not cancelled", refused, len(r.Keys)))
 		}),
 	}
 	flags := cmd.Flags()
@@ -267,10 +283,32 @@ one of those is.`,
 	return cmd
 }
 
+// notCancelled says why the timer of a key was not cancelled.
+func notCancelled(target string, item apiclient.CancelledTimer) string {
+	why := ""
+	if item.Problem != nil {
+		why = item.Problem.Detail
+		if place, what, found := strings.Cut(why, ": "); found && strings.HasPrefix(place, "body.") {
+			why = what
+		}
+		why = ": " + why
+	}
+	switch item.Outcome {
+	case "not_found":
+		return fmt.Sprintf("There is no timer %q of %s.", item.Key, target)
+	case "already_finished":
+		return fmt.Sprintf("The timer %q of %s has ended already.", item.Key, target)
+	case "invalid":
+		return fmt.Sprintf("%q cannot be the key of a timer%s", item.Key, why)
+	default:
+		return fmt.Sprintf("The timer %q of %s was not cancelled%s", item.Key, target, why)
+	}
+}
+
 func timerReschedule(a *cli.App) *cobra.Command {
 	var r apiclient.RescheduleTimerInputBody
 	cmd := &cobra.Command{
-		Use: "reschedule EXECUTOR/HANDLER KEY", Short: "Move a timer that has not started to another instant", Args: cobra.ExactArgs(2),
+		Use: "reschedule EXECUTOR/HANDLER KEY", Short: "Move a timer that has not started to another instant", Args: cobra.ExactArgs(2), ValidArgsFunction: completeTimers(a, true),
 		Example: "  carillon timer reschedule shop/cancel-order order-77 --after 2h\n  carillon timer reschedule shop/cancel-order order-77 --at 2027-01-01T08:00:00Z",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			executor, handler, err := splitTarget(args[0])
