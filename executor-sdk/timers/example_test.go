@@ -35,6 +35,27 @@ func Example() {
 	}
 }
 
+func ExampleHandler_Many() {
+	var client *proxy.Client
+	ctx := context.Background()
+	setAll := func() error {
+		cancelOrder := timers.New[CancelOrder](client, "shop", "cancel-order")
+		newYear := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+		if _, err := cancelOrder.At(ctx, newYear, CancelOrder{Order: 78}, timers.Key("order-78")); err != nil {
+			return err
+		}
+		answers, err := cancelOrder.Many(ctx, []timers.Item[CancelOrder]{
+			{Key: "order-79", When: timers.After(30 * time.Minute), Input: CancelOrder{Order: 79}},
+			{Key: "order-80", When: timers.At(newYear), Input: CancelOrder{Order: 80}},
+		})
+		for _, a := range answers {
+			fmt.Println(a.Key, a.Outcome, a.FireAt, a.Err)
+		}
+		return err
+	}
+	_ = setAll
+}
+
 func ExampleTx() {
 	var client *proxy.Client
 	var db *sql.DB

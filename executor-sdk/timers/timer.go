@@ -95,7 +95,8 @@ type Policy string
 const (
 	// Keep: the one that is there stays, and is the answer; also one that has fired,
 	// for as long as the admin keeps ended timers (--timer-retention, 72 hours), so
-	// that asking again does nothing. The key of a cancelled timer is free.
+	// that asking again does nothing. Nothing will run then: Outcome is Kept, and State
+	// is how its run ended. Replace sets it anew. The key of a cancelled timer is free.
 	Keep Policy = "keep"
 	// Replace: the new one takes its place, if it has not started (ErrStarted)
 	// or has ended. A request that may have been heard is not repeated when its

@@ -82,8 +82,8 @@ func runList(a *cli.App) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List runs, newest first", Args: cobra.NoArgs,
-		Long: `Lists runs, the newest first. Those of timers are left out, unless --cause timer,
---job or --executor asks for them; "carillon timer list" shows timers by their keys.`,
+		Long: `Lists runs, the newest first. Those of timers are left out, unless --cause timer
+asks for them; "carillon timer list" shows timers by their keys.`,
 		Example: "  carillon run list --job close-day\n  carillon run list --state failed,timed_out,lost --since 24h",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) (err error) {
 			if limit < 0 {
