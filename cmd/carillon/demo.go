@@ -70,7 +70,7 @@ func demo(ctx context.Context, out io.Writer, config admin.Config, shop string) 
 		return err
 	}
 	config.AdminPassword = state.Password
-	release, err := config.LockSQLite()
+	release, err := lockSQLite(config)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func newServerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			release, err := config.LockSQLite()
+			release, err := lockSQLite(config)
 			if err != nil {
 				return err
 			}

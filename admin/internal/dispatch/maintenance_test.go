@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,7 @@ func TestMaintenanceBetweenTwoLooksIsOver(t *testing.T) {
 		_, err = r.S.EndMaintenance(t.Context(), scope, "ann")
 		require.NoError(t, err)
 		time.Sleep(LookEvery)
+		synctest.Wait()
 		r.look()
 		require.Len(t, to.sent(), 2)
 	})

@@ -1,36 +1,38 @@
-package admin
+package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/carillon-sched/carillon/admin"
 )
 
-// LockSQLite keeps the SQLite file that c names for this process until it is released,
+// lockSQLite keeps the SQLite file that c names for this process until it is released,
 // at the latest by the process's end, and refuses one that another server works on:
 // each would take half of the jobs, and wait for the other's transactions. Other
 // databases are for several nodes and need no lock. Tools that only read or copy the
 // file (backup, doctor, verify) take none.
-func (c Config) LockSQLite() (release func(), err error) {
+func lockSQLite(c admin.Config) (release func(), err error) {
 	release = func() {}
 	if c.DataDir == "" {
-		return release, nil // New says so
+		return release, nil // admin.New says so
 	}
-	setDefault(&c.Database, "sqlite:"+filepath.Join(c.DataDir, "carillon.db"))
-	driver, dsn, err := c.database()
-	if err != nil || driver != "sqlite" {
-		return release, err
+	file, is := strings.CutPrefix(cmp.Or(c.Database, "sqlite:"+filepath.Join(c.DataDir, "carillon.db")), "sqlite:")
+	if !is {
+		return release, nil
 	}
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return release, fmt.Errorf("data folder: %w", err)
 	}
-	path, _, _ := strings.Cut(strings.TrimPrefix(dsn, "file:"), "?")
+	path, _, _ := strings.Cut(strings.TrimPrefix(file, "file:"), "?")
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
-		return release, nil // without its folder there is no database, which New says
+		return release, nil // without its folder there is no database, which admin.New says
 	}
 	if err != nil {
 		return release, fmt.Errorf("lock the database: %w", err)
