@@ -1,5 +1,6 @@
 // Renaming, disabling and deleting an executor; draining one of its instances.
 import { Button, Checkbox, Form, Input } from 'antd'
+import type { Rule } from 'antd/es/form'
 import { useRef, useState } from 'react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
@@ -12,6 +13,17 @@ import { useShowError } from './hooks'
 import { message } from './notices'
 import { RelativeTime } from './TimeText'
 import { useDanger } from './useDanger'
+
+/** What the server takes as a name of an executor. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+export function useNameRules(): Rule[] {
+  const { t } = useTranslation()
+  return [
+    { required: true, whitespace: true, message: t('field.required') },
+    { transform: (name: string) => name.trim(), pattern: NAME, message: t('executors.nameRule') },
+  ]
+}
 
 export function ExecutorActions({ executor }: { executor: ExecutorDetail }) {
   const { t } = useTranslation()
@@ -82,6 +94,7 @@ export function ExecutorActions({ executor }: { executor: ExecutorDetail }) {
 function RenameDialog({ executor, onClose }: { executor: ExecutorDetail; onClose: () => void }) {
   const { t } = useTranslation()
   const showError = useShowError()
+  const nameRules = useNameRules()
   const [form] = Form.useForm<{ name: string }>()
   const [busy, setBusy] = useState(false)
   const submit = async ({ name }: { name: string }) => {
@@ -99,8 +112,8 @@ function RenameDialog({ executor, onClose }: { executor: ExecutorDetail; onClose
   return (
     <Dialog title={t('executors.renameTitle', { name: executor.name })} okText={t('executors.rename')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
       <Form form={form} layout="vertical" initialValues={{ name: executor.name }} onFinish={(fields) => void submit(fields)}>
-        <Form.Item name="name" label={t('field.name')} extra={t('executors.renameHelp')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input maxLength={128} autoComplete="off" spellCheck={false} />
+        <Form.Item name="name" label={t('field.name')} extra={t('executors.renameHelp')} validateTrigger="onSubmit" rules={nameRules}>
+          <Input autoComplete="off" spellCheck={false} />
         </Form.Item>
       </Form>
     </Dialog>

@@ -1,11 +1,13 @@
 // Inviting an account of another tenant, for the users' page.
 import { useQuery } from '../api/useQuery'
 import { Button, Form, Input } from 'antd'
+import type { Rule } from 'antd/es/form'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { accessApi, accessQueries } from '../api/access'
 import { queryClient } from '../api/queries'
 import type { Invitation, Role } from '../api/types'
+import { complainAt } from './complain'
 import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
 import { message } from './notices'
@@ -64,9 +66,21 @@ export function Invitations() {
   )
 }
 
+/** What the server takes as a name of a user; it makes small letters of capital ones. */
+const NAME = /^[a-z0-9][a-z0-9._@+-]{0,63}$/i
+
+export function useUserNameRules(): Rule[] {
+  const { t } = useTranslation()
+  return [
+    { required: true, whitespace: true, message: t('field.required') },
+    { transform: (name: string) => name.trim(), pattern: NAME, message: t('users.nameRule') },
+  ]
+}
+
 export function InviteUser({ role, onClose }: { role: Role; onClose: () => void }) {
   const { t } = useTranslation()
   const showError = useShowError()
+  const nameRules = useUserNameRules()
   const [form] = Form.useForm<{ username: string; role: Role }>()
   const [busy, setBusy] = useState(false)
   const submit = async (fields: { username: string; role: Role }) => {
@@ -77,7 +91,7 @@ export function InviteUser({ role, onClose }: { role: Role; onClose: () => void 
       message.success(t('invitations.sent', { name: made.username }))
       onClose()
     } catch (err) {
-      showError(err)
+      if (!complainAt(form, err)) showError(err)
       setBusy(false)
     }
   }
@@ -85,8 +99,8 @@ export function InviteUser({ role, onClose }: { role: Role; onClose: () => void 
     <Dialog title={t('invitations.invite')} okText={t('invitations.invite')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
       <p className="muted">{t('invitations.help')}</p>
       <Form form={form} layout="vertical" initialValues={{ role }} onFinish={submit}>
-        <Form.Item name="username" label={t('users.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} />
+        <Form.Item name="username" label={t('users.username')} extra={t('users.nameHelp')} validateTrigger="onSubmit" rules={nameRules}>
+          <Input autoComplete="off" autoCapitalize="none" spellCheck={false} />
         </Form.Item>
         <Form.Item name="role" label={t('field.role')}>
           <RoleSelect />

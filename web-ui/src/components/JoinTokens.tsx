@@ -10,6 +10,7 @@ import { queries, queryClient } from '../api/queries'
 import type { ExecutorDetail, JoinToken } from '../api/types'
 import { environmentSnippet, executorAddress, goSnippet } from '../lib/snippet'
 import { ActionButton } from './ActionButton'
+import { complainAt } from './complain'
 import { CopyBlock } from './CopyButton'
 import { Dialog } from './Dialog'
 import { useShowError } from './hooks'
@@ -133,7 +134,7 @@ function CreateToken({ executor, onClose }: { executor: ExecutorDetail; onClose:
       })
       setSecret(token.secret)
     } catch (err) {
-      showError(err)
+      if (!complainAt(form, err, ([first = '']) => [first === 'expiresAt' ? 'days' : first])) showError(err)
     } finally {
       setBusy(false)
     }

@@ -8,6 +8,7 @@ import { refreshScripts, scriptApi, scriptQueries } from '../api/scripts'
 import type { ScriptLanguage, ScriptPolicy } from '../api/types'
 import { languageOptions, SCRIPT_LANGUAGES } from '../lib/script'
 import { ActionButton } from './ActionButton'
+import { complainAt } from './complain'
 import { Dialog } from './Dialog'
 import { useSession, useShowError } from './hooks'
 import { message } from './notices'
@@ -73,7 +74,7 @@ function PolicyDialog({ policy, onClose }: { policy: ScriptPolicy; onClose: () =
       refreshScripts()
       onClose()
     } catch (err) {
-      showError(err)
+      if (!complainAt(form, err)) showError(err)
     } finally {
       setBusy(false)
     }

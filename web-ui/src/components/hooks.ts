@@ -89,7 +89,9 @@ export function useShowError(): (err: unknown) => void {
   return useCallback(
     (err: unknown) => {
       const api = isApiError(err) ? err : undefined
-      const details = [api?.quota ? '' : api?.detail, ...(api?.items.map((item) => item.message) ?? [])].filter(Boolean).join(' · ')
+      // The detail of a refusal with one item is that item again.
+      const detail = api?.quota ? '' : (api?.detail ?? '')
+      const details = [detail, ...(api?.items.map((item) => item.message).filter((text) => !detail.includes(text)) ?? [])].filter(Boolean).join(' · ')
       notification.error({
         title: text(err),
         description: [details, api?.requestId && `${t('errors.requestId')}: ${api.requestId}`].filter(Boolean).join('\n'),

@@ -7,6 +7,7 @@ import { accessApi, accessQueries } from '../api/access'
 import { queryClient } from '../api/queries'
 import type { ApiKey } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
+import { complainAt } from '../components/complain'
 import { Dialog } from '../components/Dialog'
 import { useShowError } from '../components/hooks'
 import { expiryIn, useExpiryOptions } from '../components/JoinTokens'
@@ -93,6 +94,9 @@ interface Fields {
   days: number
 }
 
+/** The form has one field for both lists of targets, and days for the instant. */
+const fieldOfKey = ([first = '']: string[]) => [first === 'callExecutors' || first === 'callHandlers' ? 'targets' : first === 'expiresAt' ? 'days' : first]
+
 const ROLES: ApiKey['role'][] = ['caller', 'timer', 'viewer', 'operator', 'editor', 'scripter', 'admin']
 
 function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
@@ -115,7 +119,7 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
       refresh()
       onClose(key.secret)
     } catch (err) {
-      showError(err)
+      if (!complainAt(form, err, fieldOfKey)) showError(err)
       setBusy(false)
     }
   }

@@ -5,9 +5,12 @@ import { Button, Form, Input, Segmented } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { executorApi } from '../api/executors'
+import { isApiError } from '../api/problem'
 import { queries, queryClient } from '../api/queries'
 import type { Executor } from '../api/types'
+import { complainAt } from '../components/complain'
 import { Dialog } from '../components/Dialog'
+import { useNameRules } from '../components/ExecutorActions'
 import { useCan, useShowError } from '../components/hooks'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
@@ -150,6 +153,7 @@ function CreateExecutor({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation()
   const navigate = useNavigate()
   const showError = useShowError()
+  const nameRules = useNameRules()
   const [form] = Form.useForm<{ name: string; description?: string }>()
   const [busy, setBusy] = useState(false)
   const submit = async (fields: { name: string; description?: string }) => {
@@ -160,18 +164,19 @@ function CreateExecutor({ onClose }: { onClose: () => void }) {
       onClose()
       await navigate({ to: '/executors/$executorId', params: { executorId: executor.id } })
     } catch (err) {
-      showError(err)
+      if (isApiError(err, 'conflict')) form.setFields([{ name: 'name', errors: [t('executors.nameTaken')] }])
+      else if (!complainAt(form, err)) showError(err)
       setBusy(false)
     }
   }
   return (
     <Dialog title={t('executors.createTitle')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
       <Form form={form} layout="vertical" onFinish={submit}>
-        <Form.Item name="name" label={t('executors.name')} extra={t('executors.nameRule')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input maxLength={64} autoComplete="off" autoFocus />
+        <Form.Item name="name" label={t('executors.name')} extra={t('executors.nameHelp')} validateTrigger="onSubmit" rules={nameRules}>
+          <Input autoComplete="off" autoFocus spellCheck={false} />
         </Form.Item>
         <Form.Item name="description" label={t('field.description')}>
-          <Input maxLength={500} />
+          <Input maxLength={4096} />
         </Form.Item>
       </Form>
     </Dialog>

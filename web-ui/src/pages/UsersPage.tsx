@@ -4,12 +4,14 @@ import { Form, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { accessApi, accessQueries } from '../api/access'
+import { isApiError } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { Role, User } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
+import { complainAt } from '../components/complain'
 import { Dialog } from '../components/Dialog'
 import { useSession, useShowError } from '../components/hooks'
-import { Invitations, InviteUser } from '../components/Invitations'
+import { Invitations, InviteUser, useUserNameRules } from '../components/Invitations'
 import { message } from '../components/notices'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
@@ -169,6 +171,7 @@ interface Fields {
 function CreateUser({ role, onClose }: { role: Role; onClose: (made?: Shown) => void }) {
   const { t } = useTranslation()
   const showError = useShowError()
+  const nameRules = useUserNameRules()
   const [form] = Form.useForm<Fields>()
   const [busy, setBusy] = useState(false)
   const submit = async (fields: Fields) => {
@@ -179,15 +182,16 @@ function CreateUser({ role, onClose }: { role: Role; onClose: (made?: Shown) => 
       message.success(t('users.saved', { name: user.username }))
       onClose(user.password ? { name: user.username, password: user.password } : undefined)
     } catch (err) {
-      showError(err)
+      if (isApiError(err, 'conflict')) form.setFields([{ name: 'username', errors: [t('users.nameTaken')] }])
+      else if (!complainAt(form, err)) showError(err)
       setBusy(false)
     }
   }
   return (
     <Dialog title={t('users.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
       <Form form={form} layout="vertical" initialValues={{ role }} onFinish={submit}>
-        <Form.Item name="username" label={t('users.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input maxLength={64} autoComplete="off" autoCapitalize="none" spellCheck={false} />
+        <Form.Item name="username" label={t('users.username')} extra={t('users.nameHelp')} validateTrigger="onSubmit" rules={nameRules}>
+          <Input autoComplete="off" autoCapitalize="none" spellCheck={false} />
         </Form.Item>
         <Form.Item name="role" label={t('field.role')}>
           <RoleSelect />
