@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { QueryClientProvider } from '@tanstack/react-query'
-import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
 import i18next from 'i18next'
 import type { ReactNode } from 'react'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
@@ -31,7 +31,7 @@ const PARALLEL = 'Run side by side'
 const blocking = () => screen.getByLabelText('When the last run still goes on').closest('.ant-select')?.textContent
 const schedule = (kind: string) => fireEvent.click(screen.getByLabelText(kind, { selector: 'input[type=radio]' }))
 
-it('runs of a new job without a recurring schedule start side by side, until somebody says otherwise', async () => {
+const show = () =>
   render(
     <I18nextProvider i18n={i18next}>
       <>
@@ -41,6 +41,9 @@ it('runs of a new job without a recurring schedule start side by side, until som
       </>
     </I18nextProvider>,
   )
+
+it('runs of a new job without a recurring schedule start side by side, until somebody says otherwise', async () => {
+  show()
   expect(blocking()).toBe(SERIAL)
   for (const [kind, want] of [['On demand', PARALLEL], ['Fixed rate', SERIAL], ['Once', PARALLEL], ['Cron', SERIAL]] as const) {
     schedule(kind)
@@ -50,4 +53,28 @@ it('runs of a new job without a recurring schedule start side by side, until som
   fireEvent.click(await screen.findByTitle('Discard the new run'))
   schedule('On demand')
   expect(blocking()).toBe('Discard the new run')
+})
+
+it('says at its field what it does not take, and changes nothing of what was typed', async () => {
+  show()
+  const type = (label: string, value: string) => {
+    const field = screen.getByLabelText<HTMLInputElement>(label)
+    fireEvent.change(field, { target: { value } })
+    fireEvent.blur(field)
+    return field
+  }
+  const name = type('Name', 'n'.repeat(200))
+  await screen.findByText('At most 128 characters')
+  expect(name.value).toHaveLength(200)
+  type('Name', 'n'.repeat(128))
+  await waitFor(() => expect(screen.queryByText('At most 128 characters')).toBeNull())
+  for (const [wrong, right] of [['1000', '100'], ['0', '1']] as const) {
+    const attempts = type('Attempts', wrong)
+    await screen.findByText('From 1 to 100')
+    expect(attempts.value).toBe(wrong)
+    type('Attempts', right)
+    await waitFor(() => expect(screen.queryByText('From 1 to 100')).toBeNull())
+  }
+  type('Owner e-mail', 'nobody')
+  await screen.findByText('Not an e-mail address: nobody')
 })

@@ -20,13 +20,15 @@ import { ShardFields } from './ShardFields'
 
 const WallPicker = lazy(() => loadChunk(() => import('./WallPicker')))
 
+const MAX_NAME = 128
+const MAX_ATTEMPTS = 100
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
 function useRules() {
   const { t } = useTranslation()
   return useMemo(() => {
-    const check = (ok: (value: string) => boolean, message: string): Rule => ({
-      validator: (_, value: string | undefined) => (!value || ok(value) ? Promise.resolve() : Promise.reject(new Error(message))),
+    const check = (ok: (value: string) => boolean, message: string | ((value: string) => string)): Rule => ({
+      validator: (_, value: string | undefined) => (!value || ok(value) ? Promise.resolve() : Promise.reject(new Error(typeof message === 'string' ? message : message(value)))),
     })
     const each = (ok: (value: string) => boolean, message: (value: string) => string): Rule => ({
       validator: (_, values: string[] | undefined) => {
@@ -37,10 +39,12 @@ function useRules() {
     const required: Rule = { required: true, whitespace: true, message: t('field.required') }
     return {
       required,
+      name: check((value) => [...value.trim()].length <= MAX_NAME, t('jobs.form.tooLong', { max: MAX_NAME })),
+      attempts: { type: 'integer', min: 1, max: MAX_ATTEMPTS, message: t('jobs.form.attemptsBad', { max: MAX_ATTEMPTS }) } satisfies Rule,
       needed: { required: true, message: t('field.required') } satisfies Rule,
       duration: check((value) => parseDuration(value) >= 0, t('jobs.form.durationBad')),
       url: check((value) => /^https?:\/\/\S+$/.test(value), t('jobs.form.urlBad')),
-      email: check((value) => EMAIL.test(value), t('jobs.form.emailBad', { value: '' })),
+      email: check((value) => EMAIL.test(value), (value) => t('jobs.form.emailBad', { value })),
       emails: each((value) => EMAIL.test(value), (value) => t('jobs.form.emailBad', { value })),
       labels: each((value) => splitLabel(value) !== undefined, () => t('jobs.form.labelBad')),
       json: {
@@ -73,8 +77,8 @@ export function WhatSection({ refused }: { refused: Refused | undefined }) {
   return (
     <Section title={t('jobs.form.what')}>
       <div className="form-fields">
-        <Form.Item name="name" label={t('jobs.form.name')} rules={[rules.required]} extra={t('jobs.form.nameHelp')}>
-          <Input maxLength={128} autoComplete="off" spellCheck={false} />
+        <Form.Item name="name" label={t('jobs.form.name')} rules={[rules.required, rules.name]} extra={t('jobs.form.nameHelp')}>
+          <Input autoComplete="off" spellCheck={false} />
         </Form.Item>
         <Form.Item name="executorId" label={t('jobs.form.executor')} rules={[rules.needed]}>
           <ExecutorSelect label={t('jobs.form.executor')} valueName={executor?.id === executorId ? executor?.name : undefined} />
@@ -278,8 +282,8 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
         <Form.Item name="timeout" label={t('jobs.form.timeout')} rules={duration} extra={t('jobs.form.timeoutHelp')}>
           <Input className="mono" />
         </Form.Item>
-        <Form.Item name={['retry', 'maxAttempts']} label={t('jobs.form.attempts')} extra={t('jobs.form.attemptsHelp')} rules={[rules.needed]}>
-          <InputNumber min={1} max={100} precision={0} style={{ width: '100%' }} />
+        <Form.Item name={['retry', 'maxAttempts']} label={t('jobs.form.attempts')} extra={t('jobs.form.attemptsHelp')} rules={[rules.needed, rules.attempts]}>
+          <InputNumber style={{ width: '100%' }} />
         </Form.Item>
         <Form.Item name={['retry', 'delay']} label={t('jobs.form.retryDelay')} rules={duration}>
           <Input className="mono" />
