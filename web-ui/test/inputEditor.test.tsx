@@ -60,7 +60,19 @@ describe('InputEditor', () => {
     expect(JSON.parse(text)).toEqual({ name: 'ACME', count: 2, tags: ['a', 'b'], address: { street: 'Main 1' } })
     type('street', '')
     type('tags', '')
-    expect(JSON.parse(text)).toEqual({ name: 'ACME', count: 2, address: { street: '' } })
+    expect(JSON.parse(text)).toEqual({ name: 'ACME', count: 2 })
+  })
+
+  it('takes a required text that was emptied as not given, and keeps an empty one of the JSON', () => {
+    show('{"name":"ACME","count":2}')
+    type('name', '')
+    fireEvent.blur(screen.getByLabelText('name'))
+    expect(screen.getByText(en.schemaForm.missing)).toBeTruthy()
+    expect(JSON.parse(text)).toEqual({ count: 2 })
+    cleanup()
+    show('{"name":"","count":2}')
+    type('count', '5')
+    expect(JSON.parse(text)).toEqual({ name: '', count: 5 })
   })
 
   it('shows what is stored and what is wrong with it once it was left', () => {

@@ -120,9 +120,9 @@ function One({ name, field, path, required }: OneProps) {
   const error = complaint ? t(`schemaForm.${complaint.key}`, { n: complaint.n }) : said
   const id = `${state.id}${pointerOf(path).replaceAll(/[^\w-]/g, '-')}`
   const set = (next: unknown) => {
-    // A text that has to be given may be empty.
-    const gone = next === '' && !(required && field.kind === 'text' && field.format === 'text')
-    state.onChange(withPart(state.root, state.value, path, gone || next === null ? undefined : next))
+    // An emptied field is not given. A text that is to be empty can be written as JSON.
+    const gone = next === '' || next === null
+    state.onChange(withPart(state.root, state.value, path, gone ? undefined : next))
   }
   return (
     <Form.Item
