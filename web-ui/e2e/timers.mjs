@@ -45,9 +45,9 @@ test('timers are listed, found by key, explained, and cancelled after a question
   await settled(page) // a click on a dialog that still moves may miss
   await question.getByRole('button', { name: 'Cancel timer' }).click()
   await page.getByText('The timer was cancelled').waitFor()
-  await page.getByText('Nothing matches these filters').waitFor()
+  await page.getByText('Nothing matches in the list “Pending”').waitFor()
 
-  await choose('State', 'Ended')
+  await page.getByRole('button', { name: 'Search in “Ended”' }).click()
   await page.waitForURL(/state=ended/)
   await page.getByRole('button', { name: key(1), exact: true }).click()
   await page.getByRole('dialog').getByText(new RegExp(`It was cancelled: .*${env.user}`)).waitFor()

@@ -1,3 +1,4 @@
+import { FilterOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Button, Input, Select } from 'antd'
@@ -19,10 +20,23 @@ import { Blank } from '../components/States'
 import { TimerStatistics } from '../components/TimerStatistics'
 import { AbsoluteTime, RelativeTime } from '../components/TimeText'
 import { useDanger } from '../components/useDanger'
+import { serverNow } from '../lib/connection'
 import { isFiltered, TIMER_STATES, type TimersSearch } from '../lib/search'
 import { timerWhy } from '../lib/why'
 
 const nameOf = (one: Timer) => `${one.executor}/${one.handler}/${one.key}`
+
+/** It ended before its handler was to run. A countdown to its time would promise a run. */
+const neverFired = ({ state, fireAt }: Timer) => state === 'cancelled' || state === 'missed' || (isFinal(state) && Date.parse(fireAt) > serverNow())
+
+function NotFired({ at }: { at: string }) {
+  const { t } = useTranslation()
+  return (
+    <span className="muted">
+      {t('timers.wasToFire')}: <AbsoluteTime at={at} />
+    </span>
+  )
+}
 
 /** Asks before it cancels. */
 function useCancel(): (timer: Timer, after?: () => void) => void {
@@ -69,7 +83,7 @@ export function TimersPage() {
     },
     { key: 'handler', title: t('timers.handler'), render: (one) => <span className="mono">{`${one.executor}/${one.handler}`}</span> },
     { key: 'state', title: t('field.state'), render: (one) => <TimerStateChip state={one.state} /> },
-    { key: 'fires', title: t('timers.firesAt'), render: (one) => <RelativeTime at={one.fireAt} /> },
+    { key: 'fires', title: t('timers.firesAt'), render: (one) => (neverFired(one) ? <NotFired at={one.fireAt} /> : <RelativeTime at={one.fireAt} />) },
     { key: 'set', title: t('timers.setAt'), render: (one) => <RelativeTime at={one.createdAt} /> },
     {
       key: 'actions',
@@ -131,9 +145,7 @@ export function TimersPage() {
           error={timers.error}
           onRetry={() => void timers.refetch()}
           updatedAt={timers.dataUpdatedAt}
-          filtered={filtered}
-          onClearFilters={() => setSearch({})}
-          empty={<Blank title={t('timers.emptyTitle')} help={t('timers.emptyHelp')} />}
+          empty={filtered ? <NothingMatches search={search} onGo={go} onClear={() => setSearch({})} /> : <Blank title={t('timers.emptyTitle')} help={t('timers.emptyHelp')} />}
           pager={<Pager cursor={search.cursor} nextCursor={timers.data?.nextCursor} onGo={(cursor) => go({ cursor })} />}
         />
       </div>
@@ -142,6 +154,24 @@ export function TimersPage() {
       </div>
       {shown && <TimerDialog timer={shown} onCancel={cancel} onClose={() => setShown(undefined)} />}
     </Page>
+  )
+}
+
+/** The list is one of three; what is searched for may be in another one. */
+function NothingMatches({ search, onGo, onClear }: { search: TimersSearch; onGo: (change: Partial<TimersSearch>) => void; onClear: () => void }) {
+  const { t } = useTranslation()
+  const shown = search.state ?? 'pending'
+  return (
+    <Blank icon={<FilterOutlined />} title={t('timers.noneMatch', { list: t(`timers.list.${shown}`) })} help={t('timers.noneMatchHelp')}>
+      {TIMER_STATES.filter((state) => state !== shown).map((state) => (
+        <Button key={state} onClick={() => onGo({ state: state === 'pending' ? undefined : state })}>
+          {t('timers.lookIn', { list: t(`timers.list.${state}`) })}
+        </Button>
+      ))}
+      <Button type="link" onClick={onClear}>
+        {t('action.clearFilters')}
+      </Button>
+    </Blank>
   )
 }
 
@@ -172,7 +202,7 @@ export function TimerDialog({ timer, onCancel, onClose }: { timer: Timer; onCanc
         <Fact label={t('timers.handler')}>
           <span className="mono">{`${timer.executor}/${timer.handler}`}</span>
         </Fact>
-        <Fact label={t('timers.firesAt')}>
+        <Fact label={neverFired(timer) ? t('timers.wasToFire') : isFinal(timer.state) ? t('runs.list.fireAt') : t('timers.firesAt')}>
           <AbsoluteTime at={timer.fireAt} ms />
         </Fact>
         <Fact label={t('timers.setAt')}>
