@@ -125,6 +125,13 @@ describe('an explanation', () => {
     ])
   })
 
+  it('does not call long what a run waits that is offered ahead of its fire time', () => {
+    const steps = [step(-2690, 'claimed'), step(-44, 'offered'), step(0, 'planned'), step(2, 'granted'), step(1500, 'started')]
+    expect(stepRows(steps, at(0)).map((row) => row.slow)).toEqual([false, false, false, false, true])
+    expect(stepRows([step(-2690, 'claimed'), step(999, 'offered')], at(0)).map((row) => row.slow)).toEqual([false, false])
+    expect(stepRows([step(-2690, 'claimed'), step(1000, 'offered')], at(0)).map((row) => row.slow)).toEqual([false, true])
+  })
+
   it('is told on our clock', () => {
     expect(onOurClock('It waits until 2026-11-21T12:00:00.000Z, or 2026-11-21T12:00:00.250Z.', 'Asia/Shanghai')).toBe(
       'It waits until 2026-11-21 20:00:00 Asia/Shanghai, or 2026-11-21 20:00:00.250 Asia/Shanghai.',

@@ -18,7 +18,12 @@ export function ExplainSummary({ explanation }: { explanation: Explanation }) {
   return (
     <p className="explain-summary">
       {onOurClock(explanation.summary[lang])}
-      {party && <span className="label-chip"> {t('explain.party', { who: t(`explain.by_${party}`) })}</span>}
+      {party && (
+        <>
+          {' '}
+          <span className="label-chip">{t('explain.party', { who: t(`explain.by_${party}`) })}</span>
+        </>
+      )}
     </p>
   )
 }

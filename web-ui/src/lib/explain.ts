@@ -27,8 +27,9 @@ export function stepRows(steps: ExplanationStep[], fireAt: string): StepRow[] {
     const kind = kindOf(step.code)
     // The row is written ahead, a handler takes its time, a retry waits on
     // purpose: none of these is a delay.
+    // Only what passes after the fire time is one.
     const meant = kind === 'planned' || kind === 'finished' || kind === 'stop_asked' || last?.code === 'finished'
-    return { step, kind, sinceFire: at - fire, sinceLast, slow: !meant && sinceLast !== null && sinceLast >= SLOW_MS }
+    return { step, kind, sinceFire: at - fire, sinceLast, slow: !meant && sinceLast !== null && Math.min(sinceLast, at - fire) >= SLOW_MS }
   })
 }
 
