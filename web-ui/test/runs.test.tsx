@@ -7,9 +7,10 @@ import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { api } from '../src/api/endpoints'
 import { queryClient } from '../src/api/queries'
-import type { Run } from '../src/api/types'
+import type { Run, RunDetail } from '../src/api/types'
 import { en } from '../src/i18n/en'
-import { RunTable } from '../src/pages/RunsPage'
+import { RunErrors, RunSnoozes } from '../src/pages/RunPage'
+import { RunFilters, RunTable } from '../src/pages/RunsPage'
 
 vi.mock('@tanstack/react-router', async (original) => ({ ...(await original<object>()), Link: ({ children }: { children: ReactNode }) => <a href="#link">{children}</a> }))
 
@@ -61,5 +62,53 @@ describe('RunTable', () => {
     show({ jobId: '1' }, written, 'next')
     await screen.findByText('job-1')
     expect(screen.queryByText(/Each page by fire time/)).toBeNull()
+  })
+})
+
+describe('RunFilters', () => {
+  it('names the instance of its filter, by a run of it', async () => {
+    vi.spyOn(api, 'runs').mockResolvedValue({ items: [{ ...run('1', '2026-11-22T10:00:00Z'), instance: { id: '77', name: 'shop-1' } }], nextCursor: null } as never)
+    render(
+      <QueryClientProvider client={queryClient}>
+        <I18nextProvider i18n={i18next}>
+          <>
+            <RunFilters search={{ instanceId: '77' }} onChange={() => {}} jobId="1" />
+          </>
+        </I18nextProvider>
+      </QueryClientProvider>,
+    )
+    expect(await screen.findByText('Only instance shop-1', { exact: false })).toBeTruthy()
+  })
+})
+
+describe('a run whose handler asked for it again later', () => {
+  const attempt = (number: number, errorKind: string, error: string) => ({ number, fence: number, state: errorKind === 'snoozed' ? 'cancelled' : 'failed', errorKind, error, instance: { id: '7', name: 'shop-1' } })
+  const detail = (attempts: object[], more: object = {}) => ({ ...run('1', '2026-11-22T10:00:00Z'), attempts, ...more }) as unknown as RunDetail
+  const page = (of: RunDetail) =>
+    render(
+      <I18nextProvider i18n={i18next}>
+        <>
+          <RunErrors run={of} />
+          <RunSnoozes run={of} />
+        </>
+      </I18nextProvider>,
+    )
+
+  it('has no error, and says what it was', () => {
+    page(detail([attempt(1, 'snoozed', 'snoozed for 5s')]))
+    expect(screen.queryByText('Error')).toBeNull()
+    expect(screen.getByRole('heading', { name: 'Asked for again later' })).toBeTruthy()
+    expect(screen.getByText('snoozed for 5s')).toBeTruthy()
+  })
+
+  it('has none while it waits', () => {
+    page(detail([], { state: 'retry_wait', reason: 'snoozed', error: 'snoozed for 5s', errorKind: '' }))
+    expect(screen.queryByText('Error')).toBeNull()
+  })
+
+  it('has the errors of other attempts', () => {
+    page(detail([attempt(1, 'snoozed', 'snoozed for 5s'), attempt(2, 'error', 'the bank said no')]))
+    expect(screen.getByRole('heading', { name: 'Error' })).toBeTruthy()
+    expect(screen.getByText('the bank said no')).toBeTruthy()
   })
 })

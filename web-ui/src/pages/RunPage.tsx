@@ -65,6 +65,7 @@ function Content({ run }: { run: RunDetail }) {
         <RunFacts run={run} explanation={explain.data} />
         <RunProgress run={run} />
         <RunErrors run={run} />
+        <RunSnoozes run={run} />
         {run.stage ? <RunShards run={run} /> : <LogView run={run} />}
         <section className="card">
           {run.stage ? (
@@ -248,12 +249,42 @@ function RunSteps({ steps }: { steps: NonNullable<RunDetail['steps']> }) {
   )
 }
 
-/** The errors of all attempts; the last one stands open. */
-function RunErrors({ run }: { run: RunDetail }) {
+/** The error kind of an attempt whose handler asked for the run again later; it has not failed. */
+const SNOOZED = 'snoozed'
+const SNOOZES_SHOWN = 3
+
+export function RunSnoozes({ run }: { run: RunDetail }) {
   const { t } = useTranslation()
-  const broken = run.attempts.filter((one) => one.error || one.stack)
+  const snoozed = run.attempts.filter((one) => one.errorKind === SNOOZED)
+  if (snoozed.length === 0) return null
+  return (
+    <section className="card">
+      <h2>{t('runs.detail.snoozes')}</h2>
+      <p className="muted small">{t('runs.detail.snoozesHelp')}</p>
+      <details open={snoozed.length <= SNOOZES_SHOWN}>
+        <summary>{t('runs.detail.snoozedAttempts', { count: snoozed.length })}</summary>
+        <ul className="plain-list">
+          {snoozed.map((attempt) => (
+            <li key={attempt.fence}>
+              <span>
+                {t('runs.detail.attempt', { n: attempt.number })}
+                {attempt.instance && <span className="muted"> · {attempt.instance.name}</span>}
+              </span>
+              <span className="mono">{attempt.error}</span>
+            </li>
+          ))}
+        </ul>
+      </details>
+    </section>
+  )
+}
+
+/** The errors of all attempts; the last one stands open. */
+export function RunErrors({ run }: { run: RunDetail }) {
+  const { t } = useTranslation()
+  const broken = run.attempts.filter((one) => (one.error || one.stack) && one.errorKind !== SNOOZED)
   if (broken.length === 0) {
-    return run.error ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span style={{ overflowWrap: 'anywhere' }}>{run.error}</span>} /> : null
+    return run.error && run.errorKind !== SNOOZED && run.reason !== SNOOZED ? <Alert type="error" showIcon title={run.errorKind || t('runs.detail.error')} description={<span style={{ overflowWrap: 'anywhere' }}>{run.error}</span>} /> : null
   }
   return (
     <section className="card stack" style={{ gap: 10 }}>

@@ -110,7 +110,9 @@ export function RunFilters({ search: committed, onChange: commit, jobId }: Contr
         </Button>
       )}
       {search.instanceId && (
-        <Button onClick={() => set({ instanceId: undefined })}>{t('runs.list.ofInstance', { name: search.instanceId })} ✕</Button>
+        <Button onClick={() => set({ instanceId: undefined })}>
+          <InstanceFilterText id={search.instanceId} /> ✕
+        </Button>
       )}
       {isFiltered(search) && (
         <Button type="link" onClick={() => onChange({})}>
@@ -125,6 +127,14 @@ function JobFilterText({ id }: { id: string }) {
   const { t } = useTranslation()
   const job = useQuery({ ...queries.job(id), refetchInterval: false })
   return <>{t('runs.list.ofJob', { name: job.data?.name ?? id })}</>
+}
+
+/** Runs name the instance that they were sent to. */
+function InstanceFilterText({ id }: { id: string }) {
+  const { t } = useTranslation()
+  const runs = useQuery({ ...queries.runs({ instanceId: id, limit: 1 }), refetchInterval: false })
+  const instance = runs.data?.items.find((run) => run.instance?.id === id)?.instance
+  return <>{t('runs.list.ofInstance', { name: instance?.name ?? id })}</>
 }
 
 export function RunTable({ search, onChange, jobId }: Controlled) {
@@ -196,14 +206,14 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
           </span>
         ),
       },
-      { key: 'instance', title: t('runs.list.instance'), render: (run) => (run.instance ? <span className="mono">{run.instance.name}</span> : <span className="muted">—</span>) },
+      { key: 'instance', title: t('runs.list.instance'), render: (run) => (run.instance ? <span className="mono clip instance-name" title={run.instance.name}>{run.instance.name}</span> : <span className="muted">—</span>) },
       {
         key: 'why',
         title: t('field.reason'),
         render: (run) => {
           const why = reasonText(run, t) || run.message || run.error
           return why ? (
-            <span className="muted clip" style={{ maxWidth: 260 }} title={run.error || run.message || undefined}>
+            <span className="muted clip-2" title={run.error || run.message || undefined}>
               {why}
             </span>
           ) : null
