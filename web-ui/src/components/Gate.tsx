@@ -11,16 +11,18 @@ export function Gate({ title, children }: { title: string; children: ReactNode }
   return (
     <main className="gate">
       <div className="gate-card stack">
-        <div className="row between">
-          <span className="row">
-            <Bell size={34} />
+        <div className="row between" style={{ flexWrap: 'nowrap' }}>
+          <span className="row" style={{ flexWrap: 'nowrap' }}>
+            <span style={{ flex: 'none' }}>
+              <Bell size={34} />
+            </span>
             <span>
               <strong style={{ fontSize: 16 }}>{t('app.name')}</strong>
               <br />
               <span className="muted small">{t('app.tagline')}</span>
             </span>
           </span>
-          <span className="row tight">
+          <span className="row tight" style={{ flexWrap: 'nowrap' }}>
             <LanguageMenu />
             <ThemeMenu />
           </span>

@@ -1,6 +1,6 @@
 import { useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { Alert, Button, Form, Input } from 'antd'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { isApiError } from '../api/problem'
@@ -24,11 +24,18 @@ export function LoginPage() {
   const [busy, setBusy] = useState(false)
   const [askTenant, setAskTenant] = useState(false)
 
-  const submit = async (fields: Fields) => {
+  const fields = useRef<HTMLDivElement>(null)
+  // A browser may have filled in the name, or both.
+  useEffect(() => {
+    const inputs = [...(fields.current?.querySelectorAll('input') ?? [])]
+    ;(inputs.find((one) => !one.value) ?? inputs[0])?.focus()
+  }, [])
+
+  const submit = async (given: Fields) => {
     setBusy(true)
     setError('')
     try {
-      const login = await api.login(fields.username.trim(), fields.password, fields.tenant?.trim())
+      const login = await api.login(given.username.trim(), given.password, given.tenant?.trim())
       queryClient.clear()
       if (login.user.mustChangePassword) await navigate({ to: '/password', search: { next } })
       else router.history.push(next ?? '/overview')
@@ -42,12 +49,14 @@ export function LoginPage() {
     <Gate title={t('login.title')}>
       {error && <Alert type="error" showIcon title={error} role="alert" />}
       <Form layout="vertical" requiredMark={false} onFinish={submit}>
-        <Form.Item name="username" label={t('login.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-          <Input autoComplete="username" autoCapitalize="none" spellCheck={false} size="large" />
-        </Form.Item>
-        <Form.Item name="password" label={t('login.password')} rules={[{ required: true, message: t('field.required') }]}>
-          <Input.Password autoComplete="current-password" size="large" />
-        </Form.Item>
+        <div ref={fields}>
+          <Form.Item name="username" label={t('login.username')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
+            <Input autoComplete="username" autoCapitalize="none" spellCheck={false} size="large" />
+          </Form.Item>
+          <Form.Item name="password" label={t('login.password')} rules={[{ required: true, message: t('field.required') }]}>
+            <Input.Password autoComplete="current-password" size="large" />
+          </Form.Item>
+        </div>
         {askTenant && (
           <Form.Item name="tenant" label={t('login.tenant')} extra={t('login.tenantHelp')}>
             <Input autoCapitalize="none" spellCheck={false} size="large" />

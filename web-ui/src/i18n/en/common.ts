@@ -1,5 +1,5 @@
 export const common = {
-  app: { name: 'Carillon', tagline: 'Every job on time, exactly once' },
+  app: { name: 'Carillon', tagline: 'Nothing lost silently, nothing run twice by accident' },
   nav: {
     main: 'Main navigation',
     open: 'Open navigation',

@@ -1,7 +1,7 @@
 import type { common as en } from '../en/common'
 
 export const common: typeof en = {
-  app: { name: 'Carillon 编钟', tagline: '每个任务准点触发，恰好一次' },
+  app: { name: 'Carillon 编钟', tagline: '不会悄悄丢失，不会意外重复' },
   nav: {
     main: '主导航',
     open: '打开导航',
