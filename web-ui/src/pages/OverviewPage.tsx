@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import { statisticQueries } from '../api/statistics'
 import type { AttentionItem, Overview } from '../api/types'
-import { useLang } from '../components/hooks'
+import { useCan, useLang } from '../components/hooks'
 import { OutcomeBars, OutcomeFacts } from '../components/Outcomes'
 import { Page } from '../components/Page'
 import { Blank, ErrorState, PageSkeleton } from '../components/States'
@@ -29,11 +29,19 @@ export function OverviewPage() {
 }
 
 function Content({ data }: { data: Overview }) {
+  const { t } = useTranslation()
+  // Who may see it.
+  const operates = useCan('operator')
   const fresh = data.jobs.enabled + data.jobs.paused === 0
   return (
     <div className="stack">
       {fresh && <FirstSteps data={data} />}
-      <Tiles data={data} />
+      <div>
+        <Tiles data={data} />
+        <p className="muted small" style={{ marginTop: 6 }}>
+          {t('overview.tilesCount')} {operates && <Link to="/timers">{t('overview.timersList')}</Link>}
+        </p>
+      </div>
       <Day />
       <Overdue />
       <div className="grid-2">
@@ -49,9 +57,13 @@ function Day() {
   const { t } = useTranslation()
   const { data } = useQuery(statisticQueries.day())
   if (!data || data.items.length === 0) return null
+  const broken = data.total.failed + data.total.timedOut + data.total.lost > 0
   return (
     <section className="card">
       <h2>{t('timers.stats.spans.day')}</h2>
+      <p className="muted small">
+        {t('overview.chartCounts')} {broken && <Link to="/runs" search={{ cause: 'timer', state: 'failed,timed_out,lost', range: '24h' }}>{t('overview.failedTimers')}</Link>}
+      </p>
       <OutcomeBars data={data} label={t('timers.stats.spans.day')} />
       <OutcomeFacts total={data.total} />
     </section>
