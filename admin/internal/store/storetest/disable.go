@@ -83,7 +83,7 @@ func testExecutorDisable(t *testing.T, f *fixture) {
 
 	f.setExecutor(domain.ExecutorEnabled, "")
 	enabled := f.now()
-	for f.now().Sub(enabled) < 10*time.Millisecond { //nolint:revive // the database's clock goes on
+	for f.now().Sub(enabled) < 10*time.Millisecond {
 	}
 	f.ok(set(paused, store.SetJobStateParams{State: domain.JobEnabled}))
 	f.ok(set(paused, store.SetJobStateParams{State: domain.JobPaused, Hold: by, Note: "listed before"}))
