@@ -65,7 +65,10 @@ func f37(ctx context.Context, s *stage) error {
 	if j == nil {
 		return err
 	}
-	return errors.Join(err, s.judgeHostile(j, alone, during))
+	if err != nil {
+		return errors.Join(err, s.judgeHostile(j, alone, during))
+	}
+	return s.judgeHostile(j, alone, during)
 }
 
 // besideAttacker is what the other tenant sees while an attacker runs.
@@ -145,9 +148,6 @@ func (s *stage) judgeHostile(j *judged, alone, during besides) error {
 	} {
 		s.result.Figures[name] = value
 	}
-	if grown > floodGrowth {
-		wrong.add("nodes that grew", "by %d MB", grown>>20)
-	}
 	for what, pair := range map[string][2]lateness{"starts": {before, after}, "lines": {alone.tail, during.tail}, "log-ins": {alone.login, during.login}} {
 		if pair[0].Count == 0 || pair[1].Count == 0 {
 			wrong.add("kinds of evidence missing", "%s", what)
@@ -161,7 +161,10 @@ func (s *stage) judgeHostile(j *judged, alone, during besides) error {
 	if n := during.watch.offline + alone.watch.offline; n > 0 {
 		wrong.add("times the other tenant's executor was not online", "%d looks", n)
 	}
-	return wrong.err()
+	if err := wrong.err(); err != nil || grown <= floodGrowth {
+		return err
+	}
+	return &noisyError{fmt.Sprintf("the node grew by %d MB", grown>>20)}
 }
 
 // attacker is the process that floods. It leaves the processors to others, as if
