@@ -126,6 +126,9 @@ func (a *API) readLog(ctx context.Context, id auth.Identity, in *logInput) (*str
 		if err := a.awaitLines(ctx, id, in.ID, end, left); err != nil {
 			return nil, err
 		}
+		if err := web.StillAllowed(ctx); err != nil {
+			return nil, err
+		}
 	}
 }
 

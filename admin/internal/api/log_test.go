@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -337,6 +338,27 @@ func TestLogIsFollowed(t *testing.T) {
 		return // the run is over: there was nothing to wait for
 	}
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// TestALogIsNotFollowedByWhoIsLockedOut: neither a key that was revoked nor a user who
+// was taken out sees lines that come while it waits.
+func TestALogIsNotFollowedByWhoIsLockedOut(t *testing.T) {
+	w := newWorld(t)
+	e, path := w.running()
+	key := into[access.CreatedAPIKey](w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "reads", "role": "viewer"}).is(201))
+	w.bearers["key"] = key.Secret
+	w.write(e, 1, "seen")
+	w.call("key", "GET", path, nil).is(200)
+	got := make(chan answer, 1)
+	go func() { got <- w.call("key", "GET", path+"?after=1&wait=20s", nil) }()
+	select {
+	case <-got:
+		t.Fatal("answered without a line")
+	case <-time.After(400 * time.Millisecond): // more than one poll
+	}
+	w.call("acme/admin", "DELETE", "/api-keys/"+key.ID, nil).is(204)
+	w.write(e, 2, "secret")
+	(<-got).problem(401, "unauthenticated")
 }
 
 func TestLogDownload(t *testing.T) {

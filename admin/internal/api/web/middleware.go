@@ -36,6 +36,22 @@ type Request struct {
 	// readUntil sets the deadline of what is read from the connection; nil
 	// outside of operations.
 	readUntil func(time.Time) error
+	// allowed looks again who asks, and whether they may; nil outside of operations.
+	allowed func() error
+}
+
+// StillAllowed reports why whoever has waited in a request of ctx may not see what has
+// come since: locked, removed or revoked meanwhile. A session's token that has merely
+// expired served the request when it began, and serves it to the end.
+func StillAllowed(ctx context.Context) error {
+	r := RequestOf(ctx)
+	if r.allowed == nil {
+		return nil
+	}
+	if err := r.allowed(); !domain.Is(err, domain.CodeTokenExpired) {
+		return err
+	}
+	return nil
 }
 
 // bodyIsRead takes back the deadline that huma has set for the reading of the

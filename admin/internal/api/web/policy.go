@@ -269,6 +269,13 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 			defer end()
 		}
 		RequestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
+		RequestOf(ctx.Context()).allowed = func() error {
+			now, err := s.identify(c, p)
+			if err != nil {
+				return err
+			}
+			return p.allow(now)
+		}
 		ctx = huma.WithValue(ctx, identityKey{}, id)
 		if op.held() {
 			held(c, func() { next(ctx) })
