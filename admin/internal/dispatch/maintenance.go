@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -15,8 +16,19 @@ const resumeFor = 3 * time.Second
 // node saw that it was on or not, for a short one may lie between two looks.
 func (d *Dispatcher) resume(ctx context.Context) error {
 	ended, now, err := d.opt.Store.MaintenanceEnded(ctx)
-	if err != nil || !ended.After(d.resumed) {
+	if err != nil {
 		return err
+	}
+	known, err := d.opt.Store.Maintenances(ctx)
+	if err != nil {
+		return err
+	}
+	stopped := known.Stopping(now)
+	// One whose row was taken away, as by the end of a move, has no end on record.
+	over := slices.ContainsFunc(d.stopped, func(s domain.MaintenanceScope) bool { return !slices.Contains(stopped, s) })
+	if !over && !ended.After(d.resumed) {
+		d.stopped = stopped
+		return nil
 	}
 	var partitions []int
 	for p, held := 0, d.holding(); p < domain.Partitions; p++ {
@@ -27,6 +39,7 @@ func (d *Dispatcher) resume(ctx context.Context) error {
 	if err := d.load(ctx, partitions, nil); err != nil {
 		return err // the next look finds it ended still
 	}
+	d.stopped = stopped
 	if now.Sub(ended) > resumeFor {
 		d.resumed = ended
 	}
