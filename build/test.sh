@@ -9,11 +9,11 @@
 #   build/test.sh check    in two minutes what finds most: rules, engine, API and SDK, the store on SQLite,
 #                           without the race detector and without a server
 #
-# A test that failed, if they are few, is run once more alone; what passes then is named
-# as flaky (docs/dev/testing.md). Of several parts, a failure in one does not keep the others from running. A
-# quarter of the time of the Go tests with a server is waiting, and most of the
-# browser's: all others run beside them, one after the other. Three at once kept two
-# cores so busy that statements met their deadlines, and took no less time.
+# A failure in one part does not keep the others from running. Failed tests of Go, if
+# they are few, run once more alone; what passes then is named as flaky
+# (docs/dev/testing.md). A quarter of the time of the Go tests with a server is waiting,
+# and most of the browser's: all others run beside them, one after the other. Three at
+# once kept two cores so busy that statements met their deadlines, and took no less time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
