@@ -211,6 +211,40 @@ func TestClaimPlansAllButABadTrigger(t *testing.T) {
 	}
 }
 
+// Timers that come to a node before it has heard that their tenant is on its way wait
+// for their tenant: nobody is told, and once it has come they are claimed.
+func TestClaimPassesOverTimersThatMove(t *testing.T) {
+	for name, move := range map[string]struct{ away, come string }{
+		"triggers are not there": {"DELETE FROM triggers WHERE job_id = ? AND %d <> 0", "INSERT INTO triggers SELECT * FROM triggers_moved WHERE job_id = ? AND %d <> 0"},
+		"triggers are parked":    {"UPDATE triggers SET tenant_id = -tenant_id WHERE job_id = ? AND tenant_id = %d", "UPDATE triggers SET tenant_id = -tenant_id WHERE job_id = ? AND tenant_id = -%d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTwoNodes(t, domain.BlockParallel, func(t *testing.T, n *twoNodes) {
+				n.timers(3, time.Now())
+				var job domain.JobID
+				require.NoError(t, n.here.Write.QueryRowContext(t.Context(), "SELECT MIN(job_id) FROM timers").Scan(&job))
+				tenant := int64(n.tenant)
+				n.exec("CREATE TABLE triggers_moved AS SELECT * FROM triggers WHERE job_id <> ?", 0)
+				n.exec(fmt.Sprintf("UPDATE tenants SET state = %d WHERE id = ?", domain.TenantMoving), tenant)
+				n.exec(fmt.Sprintf(move.away, tenant), int64(job))
+				claim := func() []domain.Execution {
+					got, err := n.here.ClaimDueTimers(t.Context(), store.ClaimDueTimersParams{Partitions: n.held, Limit: 10, NewID: n.ids.Next})
+					require.NoError(t, err)
+					return got.Executions
+				}
+				require.Empty(t, claim())
+				require.Empty(t, n.told())
+				until, passedOver := n.here.QuarantinedUntil.Get(job)
+				require.True(t, passedOver)
+				require.Less(t, time.Until(until), 2*time.Second, "as long as it takes to hear of the move")
+				n.exec(fmt.Sprintf(move.come, tenant), int64(job))
+				n.here.QuarantinedUntil.Purge() // its second is over
+				require.Len(t, claim(), 3)
+			})
+		})
+	}
+}
+
 func (n *twoNodes) exec(statement string, args ...any) {
 	n.t.Helper()
 	_, err := n.here.Write.ExecContext(n.t.Context(), statement, args...)

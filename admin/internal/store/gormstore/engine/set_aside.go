@@ -269,6 +269,9 @@ const (
 	// planned, and quarantineFor for how long each is then passed over.
 	maxQuarantined = 10_000
 	quarantineFor  = time.Minute
+	// unheardFor is how long jobs are passed over whose tenant moves between two
+	// cells. By then this node knows, and passes over the tenant.
+	unheardFor = time.Second
 )
 
 // quarantine lets jobs be passed over that cannot be planned, and tells
@@ -278,8 +281,17 @@ func (s *core) quarantine(ctx context.Context, bad map[domain.JobID]error) {
 	if len(bad) == 0 {
 		return
 	}
+	moving, err := db.Set[domain.JobID](ctx, s.Lookup, fmt.Sprintf("SELECT j.id FROM jobs AS j JOIN tenants AS t ON t.id = j.tenant_id WHERE j.id IN (%s) AND t.state = %d",
+		db.IDList(slices.Collect(maps.Keys(bad))), domain.TenantMoving))
+	if err != nil {
+		s.Logger.Warn("jobs cannot be planned, and nobody can say whether their tenants are moving", "err", err)
+	}
 	var told []domain.AlertEvent
 	for _, job := range slices.Sorted(maps.Keys(bad)) {
+		if moving[job] { // this node has not heard of it yet
+			s.QuarantinedUntil.Add(job, time.Now().Add(unheardFor))
+			continue
+		}
 		if _, known := s.QuarantinedUntil.Get(job); !known {
 			s.Logger.Error("a job cannot be planned", "job_id", job, "err", bad[job], "stack", panics.Stack(bad[job]))
 		}

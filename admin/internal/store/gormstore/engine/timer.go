@@ -203,10 +203,12 @@ type TimerJob struct {
 type TimerJobs map[domain.JobID]*TimerJob
 
 // Of returns a job that runs can be made of. CodeNotFound: there is none in the
-// tenant.
+// tenant. CodeTenantMoving: the tenant is on its way to another cell.
 func (j TimerJobs) Of(tenant domain.TenantID, id domain.JobID) (*TimerJob, error) {
 	job := j[id]
 	switch {
+	case job != nil && job.TenantID == -tenant: // how a move parks triggers
+		return nil, domain.TenantMoving.NotHere(nil)
 	case job == nil || job.TenantID != tenant:
 		return nil, db.NotFound("job", id)
 	case job.Spec == nil:
