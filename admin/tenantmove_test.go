@@ -90,13 +90,15 @@ func newPair(t *testing.T, from, to func(*testing.T, string) string) *pair {
 		Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)),
 	})
 	require.NoError(t, err)
-	for _, handler := range []string{"tick", "timer"} {
-		executor.HandleFunc(ex, handler, func(ctx context.Context) error {
-			task := executor.TaskFrom(ctx)
-			p.witness.saw(handler + " " + task.FireTime.Format(time.RFC3339Nano))
-			return nil
-		})
-	}
+	executor.HandleFunc(ex, "tick", func(ctx context.Context) error {
+		p.witness.saw("tick " + executor.TaskFrom(ctx).FireTime.Format(time.RFC3339Nano))
+		return nil
+	})
+	// By their keys: an instant that has passed before the request is read is another one.
+	executor.Handle(ex, "timer", func(_ context.Context, key string) (struct{}, error) {
+		p.witness.saw("timer " + key)
+		return struct{}{}, nil
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- ex.Run(ctx) }()
@@ -110,18 +112,19 @@ func newPair(t *testing.T, from, to func(*testing.T, string) string) *pair {
 	return p
 }
 
-// setTimers sets n timers a tenth of a second apart, and returns their instants.
-func (p *pair) setTimers(n *node, from time.Time, count int) (at []time.Time) {
+// setTimers sets timers a tenth of a second apart, and returns what the witness is to see.
+func (p *pair) setTimers(n *node, from time.Time, count int) (names []string) {
 	p.t.Helper()
 	var list []map[string]any
 	for i := range count {
-		at = append(at, from.Add(time.Duration(i)*100*time.Millisecond).Truncate(time.Millisecond))
-		list = append(list, map[string]any{"executor": "shop", "handler": "timer", "key": fmt.Sprintf("%d-%d", from.UnixNano(), i), "at": at[i].UTC().Format("2006-01-02T15:04:05.000Z07:00")})
+		key := fmt.Sprintf("%d-%d", from.UnixNano(), i)
+		names = append(names, "timer "+key)
+		list = append(list, map[string]any{"executor": "shop", "handler": "timer", "key": key, "input": key, "at": from.Add(time.Duration(i) * 100 * time.Millisecond).UTC().Format("2006-01-02T15:04:05.000Z07:00")})
 	}
 	var answer struct{ Created int }
 	p.as(n, http.MethodPost, "/api/v1/timers/batch", map[string]any{"timers": list}, &answer, 200)
 	require.Equal(p.t, count, answer.Created)
-	return at
+	return names
 }
 
 // as asks a node with the tenant's key.
@@ -150,13 +153,16 @@ func (p *pair) exchanged(change func(*admin.MoveTenantOptions)) (admin.TenantMov
 
 // judge waits until all timers have run, and the job for a while after it; each fire
 // time has to have run once.
-func (p *pair) judge(timers []time.Time) {
+func (p *pair) judge(timers []string) {
 	p.t.Helper()
-	want := func(handler string, at time.Time) string { return handler + " " + at.UTC().Format(time.RFC3339Nano) }
 	last := time.Now().Truncate(time.Second).Add(2 * time.Second)
-	for _, at := range timers {
-		p.to.eventually(func() bool { return p.witness.has(want("timer", at)) }, func() string { return "a timer has not run: " + at.String() })
-	}
+	var late []string
+	p.to.eventually(func() bool {
+		late = slices.DeleteFunc(slices.Clone(timers), p.witness.has)
+		return len(late) == 0
+	}, func() string {
+		return fmt.Sprintf("timers have not run: %v\nof the runs in the source:\n%sin the target:\n%s", late, p.waiting(0), p.waiting(1))
+	})
 	// One that found no executor yet starts after the next one.
 	p.to.eventually(func() bool { return len(p.missing(last)) == 0 }, func() string { return fmt.Sprintf("fire times are missing: %v", p.missing(last)) })
 	p.witness.mu.Lock()
@@ -195,18 +201,55 @@ func (p *pair) missing(last time.Time) (out []string) {
 	return out
 }
 
-// leaveAnEnd makes the source's nodes wait until they count ends again, and writes one
-// more into their journal.
-func (p *pair) leaveAnEnd() {
+// waiting are the runs and timers of the tenant in a database that have not succeeded.
+func (p *pair) waiting(of int) string {
 	p.t.Helper()
-	driver, dsn, _ := strings.Cut(p.configs[0].Database, ":")
+	var out strings.Builder
+	for _, query := range []string{
+		"SELECT 'run', id, fire_at, state, reason, message, wake_at, not_before, expire_at, fence, version, part, note FROM executions WHERE tenant_id = ? AND state <> ?",
+		"SELECT 'timer', id, fire_at, '', '', '', 0, 0, 0, 0, 0, part, timer_key FROM timers WHERE tenant_id = ? AND part <> -?",
+	} {
+		rows, err := p.open(of).QueryContext(p.t.Context(), query, p.tenant, int(domain.Succeeded))
+		require.NoError(p.t, err)
+		for rows.Next() {
+			values := make([]any, 13)
+			into := make([]any, len(values))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			require.NoError(p.t, rows.Scan(into...))
+			for _, v := range values {
+				if text, is := v.([]byte); is {
+					v = string(text)
+				}
+				fmt.Fprintf(&out, "%v ", v)
+			}
+			out.WriteByte('\n')
+		}
+		require.NoError(p.t, rows.Err())
+	}
+	return out.String()
+}
+
+// open opens a database of the pair until the test ends.
+func (p *pair) open(of int) *sql.DB {
+	p.t.Helper()
+	driver, dsn, _ := strings.Cut(p.configs[of].Database, ":")
 	if driver == "sqlite" {
 		dsn = "file:" + dsn + "?_pragma=busy_timeout(10000)"
 	}
 	db, err := sql.Open(driver, dsn)
 	require.NoError(p.t, err)
-	defer func() { require.NoError(p.t, db.Close()) }()
-	_, err = db.ExecContext(p.t.Context(), "UPDATE cluster_values SET value = ? WHERE name = 'statistics_counted'", strconv.FormatInt(time.Now().UnixMilli(), 10))
+	p.t.Cleanup(func() { require.NoError(p.t, db.Close()) })
+	return db
+}
+
+// leaveAnEnd makes the source's nodes wait until they count ends again, and writes one
+// more into their journal.
+func (p *pair) leaveAnEnd() {
+	p.t.Helper()
+	db := p.open(0)
+	_, err := db.ExecContext(p.t.Context(), "UPDATE cluster_values SET value = ? WHERE name = 'statistics_counted'", strconv.FormatInt(time.Now().UnixMilli(), 10))
 	require.NoError(p.t, err)
 	job, err := strconv.ParseInt(p.tick, 10, 64)
 	require.NoError(p.t, err)
@@ -245,7 +288,7 @@ func TestATenantMoves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, databases[products[0]], databases[products[1]])
 			timers := p.setTimers(p.from, time.Now().Add(time.Second), 150)
-			p.from.eventually(func() bool { return p.witness.has("timer " + timers[10].UTC().Format(time.RFC3339Nano)) }, func() string { return "no timer runs" })
+			p.from.eventually(func() bool { return p.witness.has(timers[10]) }, func() string { return "no timer runs" })
 			_, err := p.move(func(o *admin.MoveTenantOptions) { o.DryRun = true })
 			require.NoError(t, err)
 			report, err := p.move(func(o *admin.MoveTenantOptions) {
@@ -360,6 +403,38 @@ func TestAMoveThatEndsAnywhere(t *testing.T) {
 	require.Equal(t, "acme-2", tenant.Name)
 	p.judge(timers)
 	p.counts()
+}
+
+// A run that waits for an instance when its tenant moves starts in the target as soon as
+// one comes there, though a node of the source was to look after it until then.
+func TestAWaitingRunMoves(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, databases["sqlite"], databases["mysql"])
+	p.from.token, p.to.token = p.key, p.key
+	var made struct{ ID, Secret string }
+	p.from.do(http.MethodPost, "/api/v1/executors", map[string]any{"name": "late"}, &made, 201)
+	p.from.do(http.MethodPost, "/api/v1/executors/"+made.ID+"/join-tokens", map[string]any{"name": "late"}, &made, 201)
+	run := p.from.runNow(p.from.newJob("late", "report", nil), nil)
+	waits := func() string {
+		var reason string
+		require.NoError(t, p.open(0).QueryRowContext(t.Context(), "SELECT reason FROM executions WHERE id = ?", run).Scan(&reason))
+		return reason
+	}
+	p.from.eventually(func() bool { return waits() == string(domain.ReasonWaitInstance) }, func() string { return "its row says: " + waits() })
+	_, err := p.move(func(*admin.MoveTenantOptions) {})
+	require.NoError(t, err)
+	ex, err := executor.New(executor.Config{
+		Name: "late", Addresses: []string{p.to.admin.ExecutorAddress()}, Token: executor.Secret(made.Secret), JournalDir: t.TempDir(),
+		Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)),
+	})
+	require.NoError(t, err)
+	executor.HandleFunc(ex, "report", func(context.Context) error { return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- ex.Run(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	p.to.eventually(func() bool { return p.reaches(p.to) }, func() string { return "the target does not serve the tenant" })
+	p.to.until(run, "succeeded")
 }
 
 // A cell where no node runs takes no tenant: all of it would stand still there.

@@ -17,8 +17,11 @@ import (
 func (m *Move) quiet(ctx context.Context) error {
 	began := time.Now()
 	err := m.From.RunRepeatableAt(ctx, "begin maintenance", func(t *db.Tx, now time.Time) error {
-		found := false
-		if err := db.Query(t.Ctx, t.Conn, func(*sql.Rows) error { found = true; return nil }, "SELECT id FROM maintenance WHERE id = ?", m.maintenance()); err != nil || found {
+		on := false
+		if err := db.Query(t.Ctx, t.Conn, func(*sql.Rows) error { on = true; return nil }, "SELECT id FROM maintenance WHERE id = ? AND ends_at = ?", m.maintenance(), never); err != nil || on {
+			return err
+		}
+		if _, err := t.Exec(t.Ctx, "DELETE FROM maintenance WHERE id = ?", m.maintenance()); err != nil { // of an earlier move
 			return err
 		}
 		_, err := t.Exec(t.Ctx, "INSERT INTO maintenance (id, tenant_id, executor_id, mode, reason, created_by, since, ends_at, ended_by) VALUES (?, ?, 0, 'wait', ?, 'carillon tenant move', ?, ?, '')",
@@ -55,9 +58,11 @@ func (m *Move) untilQuiet(ctx context.Context) error {
 // maintenance is the id of the move's own, which does not move.
 func (m *Move) maintenance() int64 { return -m.id }
 
+// endMaintenance ends the move's own. Nodes go on with what waited for an end that is on
+// record, and with nothing of which the row is gone.
 func (m *Move) endMaintenance(ctx context.Context, s *db.DB) error {
-	return s.RunRepeatable(ctx, "end maintenance", func(t *db.Tx) error {
-		_, err := t.Exec(t.Ctx, "DELETE FROM maintenance WHERE id = ?", m.maintenance())
+	return s.RunRepeatableAt(ctx, "end maintenance", func(t *db.Tx, now time.Time) error {
+		_, err := t.Exec(t.Ctx, "UPDATE maintenance SET ends_at = ?, ended_by = 'carillon tenant move' WHERE id = ? AND ends_at = ?", now.UnixMilli(), m.maintenance(), never)
 		return err
 	})
 }
@@ -145,8 +150,9 @@ func (m *Move) unpark(ctx context.Context, s *db.DB) error {
 			continue
 		}
 		set := p.column + " = " + p.column + fmt.Sprintf(" - %d", parkBy)
-		if name == runs { // who waited for the end of maintenance is looked at now
-			set = fmt.Sprintf("version = version + 1, wake_at = CASE WHEN reason = '%s' AND wake_at - %d > %d THEN %[3]d ELSE wake_at - %[2]d END", domain.ReasonMaintenance, parkBy, now)
+		if name == runs { // nobody here attends to those that a node of the source did
+			set = fmt.Sprintf("version = version + 1, wake_at = CASE WHEN reason IN ('%s', '%s') AND wake_at - %d > %d THEN %[4]d ELSE wake_at - %[3]d END",
+				domain.ReasonMaintenance, domain.ReasonWaitInstance, parkBy, now)
 		}
 		where := p.column + fmt.Sprintf(" >= %d", parkBy)
 		if err := m.each(ctx, s, "SELECT id FROM "+name+" WHERE tenant_id = ? AND "+where, []any{m.id}, "UPDATE "+name+" SET "+set+" WHERE "+where+" AND id IN"); err != nil {

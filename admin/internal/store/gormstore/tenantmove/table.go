@@ -96,7 +96,7 @@ func readTables(ctx context.Context, s *db.DB) (map[string]*table, error) {
 	query := `SELECT m.name, p.name, lower(p.type), p.pk FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS p WHERE m.type = 'table'`
 	if s.Dialect.Name() != "sqlite" {
 		query = `SELECT c.table_name, c.column_name, c.data_type, COALESCE(k.seq_in_index, 0) FROM information_schema.columns AS c
-			LEFT JOIN information_schema.statistics AS k ON k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name AND k.index_name = 'PRIMARY'
+			LEFT JOIN information_schema.statistics AS k ON k.table_schema = DATABASE() AND k.table_name = c.table_name AND k.column_name = c.column_name AND k.index_name = 'PRIMARY'
 			WHERE c.table_schema = DATABASE() AND c.extra NOT LIKE '%GENERATED%'`
 	}
 	type column struct {
