@@ -32,9 +32,14 @@ func (f failingTimers) SetTimers(ctx context.Context, p store.SetTimersParams) [
 // A database that does not answer is told apart from a request that is wrong.
 func TestTimersThatMayBeSetOrNot(t *testing.T) {
 	silent := domain.Errorf(domain.CodeUnavailable, "no answer")
-	w := newWorld(t, func(d *Deps) { d.Store = failingTimers{d.Store, map[string]error{"a": silent, "b": silent}} })
+	contended := domain.Errorf(domain.CodeUnavailable, "set timers: %w: deadlock", domain.ErrContended)
+	w := newWorld(t, func(d *Deps) {
+		d.Store = failingTimers{d.Store, map[string]error{"a": silent, "b": silent, "d": contended}}
+	})
 	w.instance(w.executor("acme", "shop"), "one", "reconcile")
 	w.call("acme/operator", "POST", "/timers", timerBodyOf(map[string]any{"key": "a"})).problem(503, "unavailable")
+	others := w.call("acme/operator", "POST", "/timers", timerBodyOf(map[string]any{"key": "d"})).problem(503, "unavailable")
+	require.Equal(t, "others change the same rows all the time; try again in a moment", others.Detail)
 	batch := func(keys ...string) map[string]any {
 		list := []any{}
 		for _, key := range keys {

@@ -115,6 +115,10 @@ func Errorf(code Code, format string, args ...any) *Error {
 // ErrDiskFull is in an error with CodeUnavailable when the database has no room left.
 var ErrDiskFull = errors.New("the disk of the database is full")
 
+// ErrContended is in an error with CodeUnavailable when other transactions had the rows
+// each time.
+var ErrContended = errors.New("others change the same rows all the time")
+
 // Invalid makes a CodeInvalid error for one field.
 func Invalid(location, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)

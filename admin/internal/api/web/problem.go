@@ -175,6 +175,8 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 		switch {
 		case errors.Is(err, domain.ErrDiskFull):
 			p.Detail = "the disk of the database is full; try again when an operator has made room"
+		case errors.Is(err, domain.ErrContended):
+			p.Detail = "others change the same rows all the time; try again in a moment"
 		case de == nil || errors.Unwrap(de) != nil: // the database's words are not for everybody
 			p.Detail = "the database does not answer; try again in a moment"
 		}

@@ -102,7 +102,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"AlertChannels", testAlertChannels}, {"AlertChannelsMost", testAlertChannelsMost}, {"AlertChannelDeliveries", testAlertChannelDeliveries},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"Timer", testTimer}, {"TimerDefaults", testTimerDefaults}, {"TimerPolicies", testTimerPolicies}, {"TimerBatch", testTimerBatch}, {"TimerHeld", testTimerHeld},
-		{"TimerClaimRace", testTimerClaimRace}, {"TimerKeyRace", testTimerKeyRace}, {"TimerFence", testTimerFence}, {"TimerJobDeleted", testTimerJobDeleted}, {"TimerWall", testTimerWall},
+		{"TimerClaimRace", testTimerClaimRace}, {"TimerKeyRace", testTimerKeyRace}, {"TimerKeysOfMany", testTimerKeysOfMany}, {"TimerFence", testTimerFence}, {"TimerJobDeleted", testTimerJobDeleted}, {"TimerWall", testTimerWall},
 		{"TimerCancel", testTimerCancel}, {"TimerReschedule", testTimerReschedule}, {"TimerMovedAway", testTimerMovedAway}, {"TimerEditRace", testTimerEditRace}, {"TimerLists", testTimerLists}, {"Statistics", testStatistics}, {"LateEndCounted", testLateEndCounted}, {"Overdue", testOverdue}, {"RecentRuns", testRecentRuns}, {"TimerPhases", testTimerPhases},
 		{"TimerCancelMany", testTimerCancelMany}, {"TimerCancelLater", testTimerCancelLater}, {"TimerJobDeletedDriven", testTimerJobDeletedDriven}, {"TimerRetention", testTimerRetention}, {"HotTimers", testHotTimers}, {"PendingTimers", testPendingTimers}, {"QuotaOfTimers", testQuotaOfTimers},
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},

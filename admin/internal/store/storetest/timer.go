@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -330,6 +331,31 @@ func testTimerKeyRace(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Len(t, list, 10)
 	require.Zero(t, f.pending(j))
+}
+
+// Batches of the same keys in any order, from many at once, are all set: none is told
+// that others are in its way.
+func testTimerKeysOfMany(t *testing.T, f *fixture) {
+	j := f.timerJob(nil)
+	const clients, rounds, keys = 8, 5, 100
+	at := f.now().Add(time.Hour)
+	var mu sync.Mutex
+	var failed error
+	race(clients, func(int) {
+		for range rounds {
+			var list []store.SetTimer
+			for _, key := range rand.Perm(keys) {
+				list = append(list, f.timer(j, fmt.Sprint(key), at, domain.TimerReplace))
+			}
+			for _, r := range f.s.SetTimers(f.ctx, store.SetTimersParams{Timers: list}) {
+				mu.Lock()
+				failed = errors.Join(failed, r.Err)
+				mu.Unlock()
+			}
+		}
+	})
+	f.ok(failed)
+	require.EqualValues(t, keys, f.pending(j))
 }
 
 // Nobody claims under a term that is over, or for a clock that is not believed.

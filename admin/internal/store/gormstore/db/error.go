@@ -67,6 +67,8 @@ func Translate(step string, err error) error {
 		return fmt.Errorf("%s: %w", step, err)
 	case isFull(err):
 		return domain.Errorf(domain.CodeUnavailable, "%s: %w: %w", step, domain.ErrDiskFull, err)
+	case isContended(err):
+		return domain.Errorf(domain.CodeUnavailable, "%s: %w: %w", step, domain.ErrContended, err)
 	case isUnavailable(err), errors.Is(err, context.DeadlineExceeded):
 		return domain.Errorf(domain.CodeUnavailable, "%s: the database does not answer: %w", step, err)
 	default:
@@ -132,6 +134,12 @@ func IsTransient(err error) bool {
 		return unclear[my.Number] || my.Number >= myNotConsistent && my.Number <= myNotConsistent+3
 	}
 	return isBusy(err) || isBroken(err)
+}
+
+// isContended reports that the database undid a transaction for another one.
+func isContended(err error) bool {
+	var my *mysql.MySQLError
+	return errors.As(err, &my) && my.Number == myDeadlock
 }
 
 // isBusy reports that SQLite could not get its lock within the busy timeout.

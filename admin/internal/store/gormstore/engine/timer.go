@@ -220,6 +220,15 @@ func (j TimerJobs) Of(tenant domain.TenantID, id domain.JobID) (*TimerJob, error
 // ShareTimerJobs reads the jobs of timers and keeps others from deleting them until
 // the commit. now is the database's time then.
 func (s *core) ShareTimerJobs(t *db.Tx, ids []domain.JobID) (jobs TimerJobs, now time.Time, err error) {
+	return s.timerJobs(t, ids, t.Dialect.ForShare())
+}
+
+// LockTimerJobs is ShareTimerJobs for one transaction at a time.
+func (s *core) LockTimerJobs(t *db.Tx, ids []domain.JobID) (jobs TimerJobs, now time.Time, err error) {
+	return s.timerJobs(t, ids, t.Dialect.ForUpdate())
+}
+
+func (s *core) timerJobs(t *db.Tx, ids []domain.JobID, lock string) (jobs TimerJobs, now time.Time, err error) {
 	slices.Sort(ids)
 	jobs = TimerJobs{}
 	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
@@ -229,7 +238,7 @@ func (s *core) ShareTimerJobs(t *db.Tx, ids []domain.JobID) (jobs TimerJobs, now
 		jobs[j.JobID], now = j, db.Instant(at)
 		return err
 	}, "SELECT "+t.Dialect.Clock()+", tr.job_id, tr.tenant_id, tr.executor_id, tr.revision, j.state, j.kind FROM triggers AS tr JOIN jobs AS j ON j.id = tr.job_id"+
-		" WHERE tr.job_id IN ("+db.IDList(slices.Compact(ids))+") ORDER BY tr.job_id"+t.Dialect.ForShare())
+		" WHERE tr.job_id IN ("+db.IDList(slices.Compact(ids))+") ORDER BY tr.job_id"+lock)
 	if err != nil {
 		return nil, now, fmt.Errorf("read jobs of timers: %w", err)
 	}

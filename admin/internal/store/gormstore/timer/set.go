@@ -32,7 +32,7 @@ func (s *Timers) SetTimers(ctx context.Context, p store.SetTimersParams) []store
 		}
 		set := &timerSet{s: s, held: p.Held, asked: p.Timers[from:to], results: results[from:to]}
 		if err := s.RunRepeatable(ctx, "set timers", set.run); err != nil {
-			if domain.Is(err, domain.CodeUnavailable) && !errors.Is(err, errContended) {
+			if domain.Is(err, domain.CodeUnavailable) && !errors.Is(err, domain.ErrContended) {
 				to = len(results) // the others would wait for it too, one after the other
 			}
 			for i := range results[from:to] {
@@ -67,8 +67,9 @@ type timerSet struct {
 	asked   []store.SetTimer
 	results []store.SetTimerResult
 
-	t    *db.Tx
-	rows []*record.TimerRow
+	tries int
+	t     *db.Tx
+	rows  []*record.TimerRow
 	// counts is how the numbers of pending timers change.
 	counts record.TimerCounts
 }
@@ -77,6 +78,7 @@ type timerSet struct {
 // it has set before.
 func (w *timerSet) run(t *db.Tx) (err error) {
 	w.t, w.counts = t, record.TimerCounts{}
+	w.tries++
 	fresh, err := w.withJobs()
 	if err != nil {
 		return err
@@ -124,7 +126,11 @@ func (w *timerSet) refuse(i int, err error, view store.TimerView) {
 // withJobs makes the rows, and returns those whose job is there.
 func (w *timerSet) withJobs() (fresh []int, err error) {
 	ids := domain.Collect(w.asked, func(a *store.SetTimer) domain.JobID { return a.JobID })
-	jobs, now, err := w.s.engine.ShareTimerJobs(w.t, ids)
+	jobsOf := w.s.engine.ShareTimerJobs
+	if w.tries > 1 { // others set the same keys: they would lock each other out again
+		jobsOf = w.s.engine.LockTimerJobs
+	}
+	jobs, now, err := jobsOf(w.t, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -190,12 +196,8 @@ func (w *timerSet) insert(fresh []int) ([]int, error) {
 		}
 		fresh = kept // where nothing was there any more, it was claimed or cancelled
 	}
-	return nil, errContended
+	return nil, domain.Errorf(domain.CodeUnavailable, "set timers: %w", domain.ErrContended) // other keys are not concerned
 }
-
-// errContended: the same with the same keys will do later; other timers are not
-// concerned.
-var errContended = domain.Errorf(domain.CodeUnavailable, "timers of the same keys are being set by others all the time")
 
 // stays answers a timer in whose place another one stays.
 func (w *timerSet) stays(i int, view store.TimerView) {
