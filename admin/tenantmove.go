@@ -48,8 +48,12 @@ func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (repo
 	if o.Abort {
 		return report, m.Abort(ctx, target.PurgeMoved)
 	}
-	if err := m.Check(ctx); err != nil || o.DryRun {
-		return TenantMove{Tenant: o.Tenant, Cell: o.Cell, Rows: map[string]int64{}}, err
+	nothing := TenantMove{Tenant: o.Tenant, Cell: o.Cell, Rows: map[string]int64{}}
+	if o.DryRun {
+		return nothing, m.CanMove(ctx)
+	}
+	if err := m.Check(ctx); err != nil {
+		return nothing, err
 	}
 	return m.Run(ctx)
 }

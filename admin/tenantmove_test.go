@@ -317,6 +317,8 @@ func TestATenantMoves(t *testing.T) {
 			require.Equal(t, "enabled", job.State)
 			_, err = p.move(func(o *admin.MoveTenantOptions) { o.Abort = true })
 			require.ErrorContains(t, err, "has moved already")
+			_, err = p.move(func(o *admin.MoveTenantOptions) { o.DryRun = true })
+			require.ErrorContains(t, err, "has moved already")
 			again, err := p.move(func(*admin.MoveTenantOptions) {})
 			require.NoError(t, err, "a move that was done is done")
 			require.Empty(t, again.Rows)

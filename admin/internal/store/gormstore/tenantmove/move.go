@@ -179,6 +179,22 @@ func (m *Move) Check(ctx context.Context) error {
 	return m.checkPeople(ctx)
 }
 
+// CanMove is Check before a first call: one that has moved cannot move again.
+func (m *Move) CanMove(ctx context.Context) error {
+	if err := m.Check(ctx); err != nil {
+		return err
+	}
+	state, _, err := m.state(ctx, m.From)
+	if err != nil || state != domain.TenantMoved {
+		return err
+	}
+	there, _, err := m.state(ctx, m.To)
+	if err == nil && there == domain.TenantEnabled {
+		err = domain.Errorf(domain.CodeConflict, "%w", errGone)
+	}
+	return err
+}
+
 // leaves refuses a database that the tenant does not leave for this cell: above all the
 // one that it comes to, where the command has been given with both sides exchanged.
 func (m *Move) leaves(state domain.TenantState, cell string) error {
