@@ -24,13 +24,14 @@ func (k Keys) CancelMany(ctx context.Context, keys []string, tx ...Transaction) 
 		if len(tx) > 0 {
 			return k.writeCancels(ctx, tx[0], answers[from:])
 		}
-		return k.cancelBatch(ctx, answers[from:])
+		return k.cancelBatch(ctx, answers[from:], false)
 	})
 }
 
-// cancelBatch is batch for cancellations.
-func (k Keys) cancelBatch(ctx context.Context, answers []Answer) (int, error) {
-	head, err := json.Marshal(callapi.CancelTimersRequest{Executor: k.executor, Handler: k.handler})
+// cancelBatch is batch for cancellations. freeEnded: also the keys of timers that have
+// ended are free afterwards.
+func (k Keys) cancelBatch(ctx context.Context, answers []Answer, freeEnded bool) (int, error) {
+	head, err := json.Marshal(callapi.CancelTimersRequest{Executor: k.executor, Handler: k.handler, FreeEnded: freeEnded})
 	if err != nil {
 		return 0, fmt.Errorf("timers of %s: %w", k.name(), err)
 	}

@@ -25,6 +25,7 @@ type row struct {
 	answer  Answer    // zero: nobody has answered, or nobody was asked
 	next    time.Time // when it is due instead; zero with an error: it is set aside
 	removed bool      // it was cancelled before it was sent
+	moved   string    // of a timer that was not sent: the instant that the moves behind it ask for
 }
 
 // chainName is what rows have in common that are sent in their order.
@@ -37,7 +38,8 @@ type chainName struct {
 func (r *row) gone() bool { return r.answer.Outcome != "" || r.answer.Err != nil && r.next.IsZero() }
 
 // chain is the rows of one key, in their order. All are locked. Those that ask
-// for the same are sent together, and what follows when they are gone.
+// for the same are sent together, and what follows when they are gone; what follows a
+// cancellation, when that is deleted: sent again, it would end what came of the rest.
 type chain struct {
 	rows    []*row
 	aside   []int64 // rows that were set aside
@@ -47,6 +49,7 @@ type chain struct {
 	end   *row      // the cancellation that open begins with
 	over  []*row    // of no use when that is done
 	until time.Time // when to go on; zero: nothing keeps it up
+	more  bool      // what is left can be sent at once
 }
 
 // begin finds out what has to be sent.
@@ -60,6 +63,25 @@ func (c *chain) begin() {
 			c.open, c.end, c.over = []*row{r}, r, c.rows[:i]
 		default:
 			c.open = append(c.open, r)
+		}
+	}
+	c.fold()
+}
+
+// fold lets timers that were not sent begin with the instant to which they were moved: sent
+// late, they would run at the first one before they could be moved.
+func (c *chain) fold() {
+	sets := c.segment()
+	if len(sets) == 0 || sets[0].action != setAction {
+		return
+	}
+	for _, r := range c.open[len(sets):] {
+		var body callapi.RescheduleTimerInputBody
+		if r.action != rescheduleAction || json.Unmarshal([]byte(r.text), &body) != nil || body.At == "" {
+			return
+		}
+		for _, set := range sets {
+			set.moved = body.At
 		}
 	}
 }
@@ -86,6 +108,7 @@ func (c *chain) next(now time.Time) (rows []*row) {
 // advance goes on behind what was sent, if that is gone.
 func (c *chain) advance() {
 	sent := c.segment()
+	created := false
 	for _, r := range sent {
 		at := r.next
 		if at.IsZero() {
@@ -99,8 +122,18 @@ func (c *chain) advance() {
 				old.removed = true
 			}
 		}
+		created = created || r.moved != "" && r.answer.Outcome == Created
 	}
 	c.open = c.open[len(sent):]
+	if created { // with the instant of the moves behind it
+		for len(c.open) > 0 && c.open[0].action == rescheduleAction {
+			c.open[0].answer = Answer{Key: c.open[0].key, Outcome: moved}
+			c.open = c.open[1:]
+		}
+	}
+	if c.until.IsZero() && len(sent) > 0 && sent[0] == c.end {
+		c.open, c.more = nil, len(c.open) > 0
+	}
 	if !c.until.IsZero() {
 		c.open = nil
 	}
@@ -109,7 +142,10 @@ func (c *chain) advance() {
 // close says when the rows are due again that were not asked for.
 func (c *chain) close(now time.Time) {
 	until := c.until
-	if until.IsZero() {
+	switch {
+	case c.more:
+		return
+	case until.IsZero():
 		until = now.Add(held)
 	}
 	for _, r := range c.rows {
@@ -214,6 +250,9 @@ func sendSets(ctx context.Context, keys Keys, rows []*row) (int, error) {
 			r.answer.Err = malformed(r, err)
 			return 1, nil
 		}
+		if r.moved != "" {
+			one.At = r.moved
+		}
 		requests = append(requests, one)
 	}
 	answers := make([]Answer, len(requests))
@@ -229,7 +268,7 @@ func sendCancels(ctx context.Context, keys Keys, rows []*row) (int, error) {
 	for i, r := range rows {
 		answers[i].Key = r.key
 	}
-	n, err := keys.cancelBatch(ctx, answers)
+	n, err := keys.cancelBatch(ctx, answers, true)
 	for i := range n {
 		rows[i].answer = answers[i]
 	}
@@ -272,13 +311,16 @@ func (o *Outbox) settle(ctx context.Context, r *row) {
 	byItem := errors.As(err, &refused) && refused.Status == 0 // and not that the handler is not there, or not for this key
 	switch {
 	case err == nil:
+		if r.answer.ended {
+			o.config.Logger.WarnContext(ctx, "a timer was not set: the one of its key has ended, and its key is not free yet; cancel that in the same transaction to set one anew", "handler", r.keys.name(), "key", r.key)
+		}
 	case r.action == cancelAction && byItem && (errors.Is(err, ErrNotFound) || errors.Is(err, ErrEnded)):
 		r.answer = Answer{Key: r.key, Outcome: Cancelled}
 	case r.action == rescheduleAction && (errors.Is(err, ErrStarted) || errors.Is(err, ErrEnded)):
 		o.config.Logger.InfoContext(ctx, "a timer was not moved, because its run has begun", "handler", r.keys.name(), "key", r.key, "err", err)
 		r.answer = Answer{Key: r.key, Outcome: moved}
 	case r.mayChange():
-		r.next = time.Now().Add(min(retryFirst<<min(r.attempts, 20), retryMost))
+		r.next = time.Now().Add(min(retryFirst<<min(max(r.attempts, 0), 20), retryMost))
 	}
 }
 

@@ -30,35 +30,35 @@ const (
 )
 
 // drainBatch takes rows, sends them, and notes what was answered, also when the rest
-// was not.
-func (o *Outbox) drainBatch(ctx context.Context) (seen, taken int, err error) {
+// was not. more: there may be others that can be sent at once.
+func (o *Outbox) drainBatch(ctx context.Context) (more bool, taken int, err error) {
 	var options *sql.TxOptions
 	if o.config.Dialect != SQLite { // with repeatable read, MySQL would lock the gaps too, and inserts would wait
 		options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 	}
 	tx, err := o.config.DB.BeginTx(ctx, options)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read carillon_timers: %w", err)
+		return false, 0, fmt.Errorf("read carillon_timers: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // an error after Commit
 	now := time.Now()
 	taking, err := o.take(ctx, tx, now)
 	if err != nil || taking.seen == 0 {
-		return 0, 0, err
+		return false, 0, err
 	}
-	seen = taking.seen
 	if o.config.Dialect == SQLite {
 		if err := tx.Commit(); err != nil {
-			return 0, 0, fmt.Errorf("mark in carillon_timers: %w", err)
+			return false, 0, fmt.Errorf("mark in carillon_timers: %w", err)
 		}
 	}
 	failed := o.send(ctx, taking.chains, now)
+	more = taking.seen == outboxBatch || slices.ContainsFunc(taking.chains, func(c *chain) bool { return c.more })
 	if o.config.Dialect == SQLite {
 		later, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 		defer cancel()
 		ctx = later
 		if tx, err = o.config.DB.BeginTx(ctx, nil); err != nil {
-			return seen, 0, errors.Join(failed, fmt.Errorf("delete from carillon_timers: %w", err))
+			return more, 0, errors.Join(failed, fmt.Errorf("delete from carillon_timers: %w", err))
 		}
 		defer func() { _ = tx.Rollback() }()
 	}
@@ -67,9 +67,9 @@ func (o *Outbox) drainBatch(ctx context.Context) (seen, taken int, err error) {
 		err = tx.Commit()
 	}
 	if err != nil {
-		return seen, 0, errors.Join(failed, fmt.Errorf("delete from carillon_timers: %w", err))
+		return more, 0, errors.Join(failed, fmt.Errorf("delete from carillon_timers: %w", err))
 	}
-	return seen, taken, failed
+	return more, taken, failed
 }
 
 // taking is what a transaction has locked.
@@ -80,8 +80,15 @@ type taking struct {
 	byName map[chainName]*chain
 }
 
-// columns are those of a row that is taken.
-const columns = "SELECT id, executor, handler, timer_key, action, request, attempts, due_at FROM carillon_timers"
+// columns are those of a row that is taken. SQLite takes a text for a number, which
+// must not keep other rows from being read.
+func (o *Outbox) columns() string {
+	attempts := "attempts"
+	if o.config.Dialect == SQLite {
+		attempts = "CAST(attempts AS INTEGER)"
+	}
+	return "SELECT id, executor, handler, timer_key, action, request, " + attempts + ", due_at FROM carillon_timers"
+}
 
 // take locks the next rows, and the first others of their keys that nobody else sends.
 func (o *Outbox) take(ctx context.Context, tx *sql.Tx, now time.Time) (*taking, error) {
@@ -109,7 +116,7 @@ func (o *Outbox) take(ctx context.Context, tx *sql.Tx, now time.Time) (*taking, 
 		t.rows[r.id], c.rows = r, append(c.rows, r)
 		return nil
 	}
-	err := o.query(ctx, tx, add, columns+o.byIndex("carillon_timers_due")+" WHERE due_at BETWEEN ? AND ? ORDER BY due_at, id LIMIT ?"+lock, -ms, ms, outboxBatch)
+	err := o.query(ctx, tx, add, o.columns()+o.byIndex("carillon_timers_due")+" WHERE due_at BETWEEN ? AND ? ORDER BY due_at, id LIMIT ?"+lock, -ms, ms, outboxBatch)
 	if t.seen = len(t.rows); err != nil || t.seen == 0 {
 		return t, err
 	}
@@ -118,7 +125,7 @@ func (o *Outbox) take(ctx context.Context, tx *sql.Tx, now time.Time) (*taking, 
 		keys[i] = c.rows[0].key
 	}
 	of := o.byIndex("carillon_timers_key") + " WHERE timer_key IN " + marks(len(keys))
-	err = o.query(ctx, tx, add, columns+of+" AND due_at >= ? ORDER BY id LIMIT ?"+lock, append(slices.Clone(keys), -ms, maxTaken)...)
+	err = o.query(ctx, tx, add, o.columns()+of+" AND due_at >= ? ORDER BY id LIMIT ?"+lock, append(slices.Clone(keys), -ms, maxTaken)...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ type Answer struct {
 	Outcome Outcome   // empty with Err
 	FireAt  time.Time // zero with Err, and of a cancellation
 	Err     error     // a *RefusedError or an *UnconfirmedError
+
+	ended bool // Kept: the one that stays has ended
 }
 
 // Bounds of one request. The bytes are the admin's for a body, and of answers
@@ -148,6 +150,7 @@ func (k Keys) answer(r *request, item callapi.TimerBatchItem) Answer {
 	if item.FireAt != nil {
 		a.FireAt = *item.FireAt
 	}
+	a.ended = a.Outcome == Kept && hasEnded(item.State)
 	return a
 }
 

@@ -28,7 +28,8 @@ type OutboxConfig struct {
 // number of processes may run one.
 //
 // A row is deleted after an admin node has taken it. Where a process dies between
-// the two it is sent again, and its key makes that harmless for as long as Keep says. One that
+// the two it is sent again, and its key makes that harmless for as long as Keep says (but who
+// cancels the timer in between frees the key, and it is set once more). One that
 // the admin refuses for what it is, such as an input that does not fit, is set aside with the
 // error: it stays in the table, and nobody waits for it. One that is refused for what
 // may change (a handler that nobody has registered yet, a quota, a permission) is tried again,
@@ -36,9 +37,12 @@ type OutboxConfig struct {
 //
 // Rows of one key are sent in the order in which they were written, those of several
 // transactions in the order of their commits if each saw the other's. A timer that is cancelled
-// before it was sent is not sent, and what was set aside of it is deleted. A cancellation is
-// done when there is nothing to cancel, and a move when the run has begun; that of a timer that
-// is not there is set aside.
+// before it was sent is not sent, and what was set aside of it is deleted; one that is moved
+// before is set for the last instant. A cancellation is done when there is nothing to cancel,
+// and frees the key also of a timer that has ended: cancel and set, in this order, to set a
+// key anew that may have fired. A timer whose key is that of one which has ended is not set
+// (Keep), and the log says so. A move is done when the run has begun; that of a timer that is
+// not there is set aside.
 //
 // It needs MySQL 8.0, MariaDB 10.6 or PostgreSQL 9.5: a batch is locked while it is sent,
 // and others pass it over. In SQLite, which would lock out all writers, it is marked instead:
@@ -115,9 +119,9 @@ func (o *Outbox) Run(ctx context.Context) error {
 // Drain sends all that is to be sent now, and returns how many were taken.
 func (o *Outbox) Drain(ctx context.Context) (sent int, err error) {
 	for {
-		seen, taken, err := o.drainBatch(ctx)
+		more, taken, err := o.drainBatch(ctx)
 		sent += taken
-		if err != nil || seen < outboxBatch {
+		if err != nil || !more {
 			return sent, err
 		}
 	}

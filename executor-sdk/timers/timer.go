@@ -2,6 +2,7 @@ package timers
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
@@ -63,6 +64,12 @@ type Timer struct {
 // Pending reports whether its run does not exist yet.
 func (t *Timer) Pending() bool { return t.State == "pending" }
 
+// hasEnded reports whether nothing will run any more of a timer in the state; empty: it
+// is not known.
+func hasEnded(state string) bool {
+	return !slices.Contains([]string{"", "pending", "due", "offered", "running", "retry_wait", "cancelling"}, state)
+}
+
 func timerOf(t callapi.Timer) *Timer {
 	out := &Timer{
 		Executor: t.Executor, Handler: t.Handler, Key: t.Key, FireAt: t.FireAt, State: t.State, Outcome: Outcome(t.Outcome),
@@ -96,7 +103,8 @@ const (
 	// Keep: the one that is there stays, and is the answer; also one that has fired,
 	// for as long as the admin keeps ended timers (--timer-retention, 72 hours), so
 	// that asking again does nothing. Nothing will run then: Outcome is Kept, and State
-	// is how its run ended. Replace sets it anew. The key of a cancelled timer is free.
+	// is how its run ended. Replace sets it anew. The key of a cancelled timer is free; while
+	// its handler is still being stopped, the answer is ErrStarted.
 	Keep Policy = "keep"
 	// Replace: the new one takes its place, if it has not started (ErrStarted)
 	// or has ended. A request that may have been heard is not repeated when its

@@ -858,6 +858,9 @@ type CancelTimersRequest struct {
 	// Executor Its name
 	Executor string `json:"executor"`
 
+	// FreeEnded With keys: the key of a timer that has ended is free afterwards, as that of a cancelled one is, so that one can be set anew
+	FreeEnded bool `json:"freeEnded,omitempty"`
+
 	// Handler Name of the handler
 	Handler string `json:"handler"`
 
@@ -4687,6 +4690,9 @@ type TimerBatchItem struct {
 	// Outcome rejected: the key is in use, or the quota is used up; invalid: the request is wrong; failed: the database did not answer, it may be set or not, and the same with the same key tells
 	Outcome string        `json:"outcome"`
 	Problem *TimerProblem `json:"problem,omitempty"`
+
+	// State With kept: pending, or how far the run of the one that stays is
+	State string `json:"state,omitempty"`
 }
 
 // TimerCancellation defines model for TimerCancellation.

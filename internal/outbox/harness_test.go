@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -77,6 +78,7 @@ type world struct {
 	client *proxy.Client
 	box    *timers.Outbox
 	orders timers.Handler[CancelOrder]
+	log    *bytes.Buffer
 }
 
 func newWorld(t *testing.T, d database) *world {
@@ -84,7 +86,7 @@ func newWorld(t *testing.T, d database) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	a := &admin{timers: map[string]*timer{}}
-	w := &world{T: t, database: d, db: db, admin: a, client: clientOf(t, serve(t, a))}
+	w := &world{T: t, database: d, db: db, admin: a, log: &bytes.Buffer{}, client: clientOf(t, serve(t, a))}
 	w.orders = timers.New[CancelOrder](w.client, "shop", "cancel-order")
 	w.box = w.newOutbox()
 	require.NoError(t, w.box.Create(t.Context()))
@@ -99,7 +101,7 @@ func clientOf(t *testing.T, url string) *proxy.Client {
 
 func (w *world) newOutbox() *timers.Outbox {
 	box, err := timers.NewOutbox(timers.OutboxConfig{
-		Client: w.client, DB: w.db, Dialect: w.dialect, Interval: time.Hour, Logger: slog.New(slog.DiscardHandler),
+		Client: w.client, DB: w.db, Dialect: w.dialect, Interval: time.Hour, Logger: slog.New(slog.NewTextHandler(w.log, nil)),
 	})
 	require.NoError(w, err)
 	return box
@@ -177,9 +179,10 @@ func (a *admin) take(path, raw string) (status int, answer any, after func()) {
 		}
 	}
 	var in struct {
-		Timers []map[string]any
-		Keys   []string
-		At     string
+		Timers    []map[string]any
+		Keys      []string
+		At        string
+		FreeEnded bool
 	}
 	if err := json.Unmarshal([]byte(raw), &in); err != nil {
 		return http.StatusBadRequest, map[string]any{"code": "malformed_json"}, nil
@@ -203,6 +206,9 @@ func (a *admin) take(path, raw string) (status int, answer any, after func()) {
 		outcome := "not_found"
 		if t := a.timers[key]; t != nil && t.ended {
 			outcome = "already_finished"
+			if in.FreeEnded {
+				delete(a.timers, key)
+			}
 		} else if t != nil {
 			outcome = "cancelled"
 			delete(a.timers, key)
@@ -222,12 +228,15 @@ func (a *admin) take(path, raw string) (status int, answer any, after func()) {
 				continue
 			}
 		}
-		outcome := "kept"
-		if a.timers[key] == nil {
+		outcome, state := "kept", "pending"
+		switch old := a.timers[key]; {
+		case old == nil:
 			outcome, a.timers[key] = "created", &timer{request: t}
+		case old.ended:
+			state = "succeeded"
 		}
 		a.timers[key].asked++
-		items = append(items, map[string]any{"key": key, "outcome": outcome, "fireAt": t["at"]})
+		items = append(items, map[string]any{"key": key, "outcome": outcome, "state": state, "fireAt": t["at"]})
 	}
 	return http.StatusOK, map[string]any{"items": items}, a.after
 }

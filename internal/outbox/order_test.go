@@ -94,12 +94,92 @@ func TestRowsOfAKeyKeepTheirOrder(t *testing.T) {
 			}
 			return out
 		}
-		require.Equal(w, []string{"set", "reschedule"}, of("order-0000"))
+		require.Equal(w, []string{"set"}, of("order-0000"))
 		require.Equal(w, []string{"cancel"}, of("order-0001"))
-		require.Equal(w, []string{"cancel", "set", "reschedule"}, of("order-0002"))
+		require.Equal(w, []string{"cancel", "set"}, of("order-0002"))
+		w.fires("order-0000", 2*time.Hour)
+		w.fires("order-0002", 4*time.Hour)
 		require.Equal(w, []string{"set"}, of("order-0003"))
 		require.Zero(w, w.rows("1 = 1"))
 		require.Len(w, w.admin.timers, 3)
+	})
+}
+
+// fires is when a timer fires, from now on.
+func (w *world) fires(key string, in time.Duration) {
+	w.Helper()
+	at, err := time.Parse(time.RFC3339, w.admin.timers[key].request["at"].(string))
+	require.NoError(w, err)
+	require.WithinDuration(w, time.Now().Add(in), at, time.Minute)
+}
+
+// The first instant has passed when the outbox gets to send it: the timer begins with the
+// one to which it was moved, or it would run before it could be moved. Where it was sent
+// before, it is moved.
+func TestATimerIsMovedBeforeItIsSent(t *testing.T) {
+	onEach(t, func(w *world) {
+		set := func() {
+			w.in(func(tx *sql.Tx) {
+				_, err := w.orders.After(w.Context(), -time.Second, CancelOrder{}, timers.Key("a"), timers.Tx(tx, w.dialect))
+				require.NoError(w, err)
+				for _, d := range []time.Duration{time.Hour, 3 * time.Hour} {
+					_, err := w.orders.Reschedule(w.Context(), "a", timers.After(d), timers.Tx(tx, w.dialect))
+					require.NoError(w, err)
+				}
+			})
+		}
+		set()
+		require.Equal(w, []string{"set a"}, w.drain())
+		w.fires("a", 3*time.Hour)
+		set()
+		require.Equal(w, []string{"set a", "reschedule a", "reschedule a"}, w.drain())
+		w.fires("a", 3*time.Hour)
+		require.Zero(w, w.rows("1 = 1"))
+	})
+}
+
+// cancelAndSet is how a key is set anew.
+func (w *world) cancelAndSet(key string) {
+	w.Helper()
+	w.in(func(tx *sql.Tx) {
+		_, err := w.orders.Cancel(w.Context(), key, timers.Tx(tx, w.dialect))
+		require.NoError(w, err)
+		_, err = w.orders.After(w.Context(), time.Hour, CancelOrder{}, timers.Key(key), timers.Tx(tx, w.dialect))
+		require.NoError(w, err)
+	})
+}
+
+// Sent again, a cancellation would end what the rows behind it have made: these are sent
+// when it is deleted.
+func TestWhatFollowsACancellationIsSentWithoutIt(t *testing.T) {
+	onEach(t, func(w *world) {
+		w.set(0, 1)
+		w.drain()
+		w.cancelAndSet("order-0000")
+		var left []int
+		w.admin.after = func() { left = append(left, w.rows("action = 'cancel'")) }
+		require.Equal(w, []string{"cancel order-0000", "set order-0000"}, w.drain())
+		require.Equal(w, []int{1, 0}, left)
+		require.Zero(w, w.rows("1 = 1"))
+	})
+}
+
+// A timer may fire between the commit that sets its key anew and the outbox.
+func TestAKeyThatHasFiredIsSetAnew(t *testing.T) {
+	onEach(t, func(w *world) {
+		w.set(0, 1)
+		w.drain()
+		w.admin.timers["order-0000"].ended = true
+		w.cancelAndSet("order-0000")
+		w.drain()
+		require.False(w, w.admin.timers["order-0000"].ended, "it is another one")
+		require.Zero(w, w.rows("1 = 1"))
+
+		w.admin.timers["order-0000"].ended = true
+		w.set(0, 1)
+		w.drain()
+		require.Zero(w, w.rows("1 = 1"))
+		require.Contains(w, w.log.String(), "a timer was not set: the one of its key has ended")
 	})
 }
 
@@ -172,11 +252,12 @@ func TestWhatFollowsARetryWaits(t *testing.T) {
 		require.NoError(w, err)
 		told := w.admin.news()
 		require.Contains(w, told, "set order-9999")
-		require.Equal(w, []string{"reschedule order-0000"}, slices.DeleteFunc(told, func(line string) bool { return strings.HasPrefix(line, "set") }))
+		require.Empty(w, slices.DeleteFunc(told, func(line string) bool { return strings.HasPrefix(line, "set") }))
 		require.Equal(w, 2*(all-1), w.rows("due_at > 0"))
 		require.Equal(w, all-1, w.rows("action = 'reschedule' AND attempts = 0"))
 		w.admin.judge = nil
-		require.Len(w, w.drain(), 2*(all-1))
+		require.Len(w, w.drain(), all-1)
+		w.fires("order-0001", 2*time.Hour)
 		require.Zero(w, w.rows("1 = 1"))
 	})
 }
@@ -185,14 +266,13 @@ func TestWhatFollowsARetryWaits(t *testing.T) {
 // a move of what is not there is set aside.
 func TestChangesThatComeTooLate(t *testing.T) {
 	onEach(t, func(w *world) {
-		w.set(0, 1)
+		w.set(0, 2)
 		w.drain()
-		w.admin.timers["order-0000"].ended = true
+		w.admin.timers["order-0000"].ended, w.admin.timers["order-0001"].ended = true, true
 		w.cancel("order-0000")
 		w.cancel("nobody")
+		w.move("order-0001", timers.After(time.Hour))
 		w.move("other", timers.After(time.Hour))
-		w.drain()
-		w.move("order-0000", timers.After(time.Hour))
 		w.drain()
 		aside, err := w.box.SetAside(w.Context(), 10)
 		require.NoError(w, err)

@@ -306,6 +306,25 @@ func TestHalfOfABatchIsAnswered(t *testing.T) {
 	})
 }
 
+// A row that somebody has damaged ends no process, and keeps no other row.
+func TestADamagedRowIsSent(t *testing.T) {
+	onEach(t, func(w *world) {
+		w.admin.judge = func(key, _ string) string { return map[string]string{"order-0000": "quota_exceeded"}[key] }
+		w.set(0, 2)
+		damaged := "-5"
+		if w.dialect == timers.SQLite {
+			damaged = "'many'"
+		}
+		for _, attempts := range []string{"-5", damaged} {
+			_, err := w.db.ExecContext(w.Context(), "UPDATE carillon_timers SET due_at = 0, attempts = "+attempts)
+			require.NoError(w, err)
+			_, err = w.box.Drain(w.Context())
+			require.NoError(w, err)
+			require.Equal(w, 1, w.rows("due_at > 0"), "the other one was sent")
+		}
+	})
+}
+
 // An admin that does not answer leaves all as it was.
 func TestAnAdminThatIsAway(t *testing.T) {
 	onEach(t, func(w *world) {

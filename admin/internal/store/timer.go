@@ -148,6 +148,9 @@ type CancelTimersParams struct {
 	Job    domain.JobID
 	Keys   []string
 	By     string // who cancels, for the runs' messages
+	// FreeEnded: the key of a timer that has ended is free afterwards, as that of a
+	// cancelled one is.
+	FreeEnded bool
 }
 
 // CancelTimerResult is what became of a key.

@@ -3698,6 +3698,8 @@ export interface components {
         CancelTimersRequest: {
             /** @description Its name */
             executor: string;
+            /** @description With keys: the key of a timer that has ended is free afterwards, as that of a cancelled one is, so that one can be set anew */
+            freeEnded?: boolean;
             /** @description Name of the handler */
             handler: string;
             /** @description Beginning of the keys */
@@ -7633,6 +7635,8 @@ export interface components {
             outcome: "created" | "kept" | "replaced" | "rejected" | "invalid" | "failed";
             /** @description With rejected, invalid and failed: why */
             problem?: components["schemas"]["TimerProblem"];
+            /** @description With kept: pending, or how far the run of the one that stays is */
+            state?: string;
         };
         TimerCancellation: {
             /**

@@ -33,8 +33,9 @@ func (a *api) registerTimerEdits() {
 }
 
 // cancelKeys cancels timers, and tells running handlers.
-func (a *api) cancelKeys(ctx context.Context, id auth.Identity, job domain.JobID, keys []string) []store.CancelTimerResult {
-	results := a.deps.Store.CancelTimers(ctx, store.CancelTimersParams{Tenant: id.Tenant, Job: job, Keys: keys, By: id.Actor()})
+func (a *api) cancelKeys(ctx context.Context, id auth.Identity, p store.CancelTimersParams) []store.CancelTimerResult {
+	p.Tenant, p.By = id.Tenant, id.Actor()
+	results := a.deps.Store.CancelTimers(ctx, p)
 	for i := range results {
 		if run := results[i].View.Run; results[i].Err == nil && run != nil && run.State == domain.Cancelling {
 			a.deps.Runner.SendCancel(*run)
@@ -51,7 +52,7 @@ func (a *api) cancelTimer(ctx context.Context, id auth.Identity, in *timerPathIn
 	if err := domain.CheckTimerKey("path.key", in.Key); err != nil {
 		return nil, err
 	}
-	result := a.cancelKeys(ctx, id, job, []string{in.Key})[0]
+	result := a.cancelKeys(ctx, id, store.CancelTimersParams{Job: job, Keys: []string{in.Key}})[0]
 	if result.Err != nil {
 		return nil, result.Err
 	}
@@ -86,6 +87,7 @@ type CancelTimersRequest struct {
 	Keys      []string `json:"keys,omitempty" maxItems:"10000" doc:"Keys of the timers. Either these, or keyPrefix, or label"`
 	KeyPrefix string   `json:"keyPrefix,omitempty" maxLength:"160" doc:"Beginning of the keys"`
 	Label     string   `json:"label,omitempty" maxLength:"64" doc:"One of the timers' labels"`
+	FreeEnded bool     `json:"freeEnded,omitempty" doc:"With keys: the key of a timer that has ended is free afterwards, as that of a cancelled one is, so that one can be set anew"`
 }
 
 // TimerCancellation is how far a cancel of many timers is.
@@ -159,6 +161,9 @@ func (a *api) cancelTimers(ctx context.Context, id auth.Identity, in *cancelTime
 	if b.Label != "" {
 		r.label("body.label", b.Label)
 	}
+	if b.FreeEnded && len(b.Keys) == 0 {
+		r.Fail("body.freeEnded", true, "goes with keys only")
+	}
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
@@ -195,7 +200,7 @@ func (a *api) cancelByKeys(ctx context.Context, id auth.Identity, job domain.Job
 	}
 	var failure error
 	failed, counted := 0, map[string]bool{} // a key that comes twice is one timer
-	for i, result := range a.cancelKeys(ctx, id, job, keys) {
+	for i, result := range a.cancelKeys(ctx, id, store.CancelTimersParams{Job: job, Keys: keys, FreeEnded: b.FreeEnded}) {
 		item := &out.Items[at[i]]
 		switch {
 		case result.Err == nil:

@@ -54,6 +54,7 @@ type TimerBatchItem struct {
 	Key     string        `json:"key" doc:"As in the request, or as the server made it"`
 	Outcome string        `json:"outcome" enum:"created,kept,replaced,rejected,invalid,failed" doc:"rejected: the key is in use, or the quota is used up; invalid: the request is wrong; failed: the database did not answer, it may be set or not, and the same with the same key tells"`
 	FireAt  *string       `json:"fireAt" format:"date-time" doc:"The instant that it is set for; null: it is not"`
+	State   string        `json:"state,omitempty" doc:"With kept: pending, or how far the run of the one that stays is"`
 	Problem *TimerProblem `json:"problem,omitempty" doc:"With rejected, invalid and failed: why"`
 }
 
@@ -381,6 +382,7 @@ func (a *api) setTimers(ctx context.Context, id auth.Identity, in *setTimersInpu
 			out.Created++
 		case domain.TimerKept:
 			out.Kept++
+			item.State = timerOf(&result.View).State
 		case domain.TimerReplaced:
 			out.Replaced++
 		}

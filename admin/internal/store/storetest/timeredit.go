@@ -66,9 +66,22 @@ func testTimerCancel(t *testing.T, f *fixture) {
 	require.Equal(t, "pending", f.timerState(j, "1"))
 
 	theirs := newFixture(t, f.s)
-	foreign := f.s.CancelTimers(f.ctx, store.CancelTimersParams{Tenant: theirs.tenant, Job: j.ID, Keys: []string{"1"}})
+	foreign := f.s.CancelTimers(f.ctx, store.CancelTimersParams{Tenant: theirs.tenant, Job: j.ID, Keys: []string{"1", "ended"}, FreeEnded: true})
 	f.code(domain.CodeNotFound, foreign[0].Err)
+	f.code(domain.CodeNotFound, foreign[1].Err)
 	require.Equal(t, "pending", f.timerState(j, "1"))
+	require.Equal(t, "succeeded", f.timerState(j, "ended"))
+
+	// To set keys anew: one that has ended is freed, one that is being stopped is not free yet.
+	free := f.s.CancelTimers(f.ctx, store.CancelTimersParams{Tenant: f.tenant, Job: j.ID, Keys: []string{"ended", "running", "none"}, By: "anna", FreeEnded: true})
+	f.code(domain.CodeAlreadyFinished, free[0].Err)
+	f.code(domain.CodeNotFound, free[2].Err)
+	require.Equal(t, []string{"none", "cancelling"}, []string{f.timerState(j, "ended"), f.timerState(j, "running")})
+	require.Equal(t, domain.Succeeded, f.find(byKey["ended"]).State, "its run stays")
+	f.setOK(domain.TimerCreated, f.timer(j, "ended", at, domain.TimerKeep))
+	f.code(domain.CodeTimerStarted, f.set(f.timer(j, "running", at, domain.TimerKeep)).Err)
+	f.finish(f.find(byKey["running"]), domain.OutcomeCancelled)
+	f.setOK(domain.TimerCreated, f.timer(j, "running", at, domain.TimerKeep))
 }
 
 // move reschedules a timer.

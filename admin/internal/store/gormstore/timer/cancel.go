@@ -3,7 +3,9 @@ package timer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -48,12 +50,42 @@ func (s *Timers) CancelTimers(ctx context.Context, p store.CancelTimersParams) [
 			}
 		}
 	}
+	if p.FreeEnded {
+		s.freeEnded(ctx, p, results)
+	}
 	s.nameAnswers(ctx, domain.Collect(results, func(r *store.CancelTimerResult) *store.TimerView { return &r.View }))
 	for i, key := range p.Keys {
 		results[i] = results[first[key]]
 		results[i].Key = key
 	}
 	return results
+}
+
+// freeEnded lets the keys go whose timers have ended. Where it cannot, that is the answer.
+func (s *Timers) freeEnded(ctx context.Context, p store.CancelTimersParams, results []store.CancelTimerResult) {
+	var ended []int
+	for i := range results {
+		if domain.Is(results[i].Err, domain.CodeAlreadyFinished) {
+			ended = append(ended, i)
+		}
+	}
+	for part := range slices.Chunk(ended, 200) {
+		terms, args := make([]string, len(part)), make([]any, len(part))
+		for n, i := range part {
+			v := &results[i].View
+			terms[n] = fmt.Sprintf("(tenant_id = %d AND job_id = %d AND request_key = ? AND execution_id = %d)", p.Tenant, p.Job, v.Run.ID)
+			args[n] = domain.TimerRequestKey(v.Key)
+		}
+		err := s.RunRepeatable(ctx, "free keys of timers", func(t *db.Tx) error {
+			_, err := t.Exec(t.Ctx, "DELETE FROM request_keys WHERE "+strings.Join(terms, " OR "), args...)
+			return err
+		})
+		if err != nil {
+			for _, i := range part {
+				results[i].Err = err
+			}
+		}
+	}
 }
 
 // cancelSome answers each of the keys, but those that were moved to another time

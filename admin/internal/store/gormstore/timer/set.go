@@ -269,6 +269,9 @@ func (w *timerSet) pass(i int, there store.TimerView) (free bool, err error) {
 		return false, nil
 	case there.Run.State == domain.Cancelled:
 		return true, nil
+	case there.Run.State == domain.Cancelling && w.asked[i].Policy == domain.TimerKeep: // nobody wants that one
+		w.refuse(i, domain.Errorf(domain.CodeTimerStarted, "the run %s of the timer %q is being cancelled; the key is free when it has stopped", there.Run.ID, there.Key), there)
+		return false, nil
 	case w.asked[i].Policy != domain.TimerReplace:
 		w.stays(i, there)
 		return false, nil
