@@ -1,6 +1,7 @@
 package timers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -202,6 +203,7 @@ func (o *Outbox) exec(ctx context.Context, tx *sql.Tx, text string, args ...any)
 // finish writes down what became of the rows, and returns how many were taken.
 func (o *Outbox) finish(ctx context.Context, tx *sql.Tx, t *taking) (taken int, err error) {
 	var gone []any
+	refused, first := 0, error(nil)
 	for _, c := range t.chains {
 		for _, r := range c.rows {
 			switch {
@@ -211,6 +213,9 @@ func (o *Outbox) finish(ctx context.Context, tx *sql.Tx, t *taking) (taken int, 
 			case r.removed:
 				gone = append(gone, r.id)
 			case r.answer.Err != nil:
+				if !r.next.IsZero() && r.attempts == 0 {
+					refused, first = refused+1, cmp.Or(first, r.answer.Err)
+				}
 				err = o.note(ctx, tx, r)
 			case !r.next.IsZero():
 				err = o.putOff(ctx, tx, r.id, r.next.UnixMilli())
@@ -228,6 +233,9 @@ func (o *Outbox) finish(ctx context.Context, tx *sql.Tx, t *taking) (taken int, 
 				}
 			}
 		}
+	}
+	if refused > 0 {
+		o.config.Logger.WarnContext(ctx, "rows of the outbox of timers are refused, and tried again", "rows", refused, "err", first)
 	}
 	return taken, o.remove(ctx, tx, gone)
 }

@@ -108,6 +108,9 @@ func (k Keys) name() string { return k.executor + "/" + k.handler }
 
 // request is what opts ask for.
 func (k Keys) request(when When, in any, opts []Option) (*request, error) {
+	if err := when.check(); err != nil {
+		return nil, fmt.Errorf("timer of %s: %w", k.name(), err)
+	}
 	r := &request{TimerRequest: callapi.TimerRequest{Executor: k.executor, Handler: k.handler}, when: when}
 	for _, o := range opts {
 		o.shape(r)
@@ -174,6 +177,9 @@ func (k Keys) Cancel(ctx context.Context, key string, tx ...Transaction) (*Timer
 // repeated when the instant is near: that is an *UnconfirmedError. With Tx the move is
 // written instead (Outbox), and its instant counts from now on.
 func (k Keys) Reschedule(ctx context.Context, key string, when When, tx ...Transaction) (*Timer, error) {
+	if err := when.check(); err != nil {
+		return nil, fmt.Errorf("timer %s of %s: %w", key, k.name(), err)
+	}
 	if len(tx) > 0 {
 		return k.writeChange(ctx, tx[0], key, rescheduleAction, when.instant(time.Now()))
 	}

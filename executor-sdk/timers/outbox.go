@@ -33,7 +33,8 @@ type OutboxConfig struct {
 // the admin refuses for what it is, such as an input that does not fit, is set aside with the
 // error: it stays in the table, and nobody waits for it. One that is refused for what
 // may change (a handler that nobody has registered yet, a quota, a permission) is tried again,
-// after a second at first and at last every ten minutes.
+// after a second at first and at last every ten minutes; the log says so once, and Retry has all
+// tried now.
 //
 // Rows of one key are sent in the order in which they were written, those of several
 // transactions in the order of their commits if each saw the other's. A timer that is cancelled
@@ -159,9 +160,9 @@ func (o *Outbox) SetAside(ctx context.Context, limit int) ([]SetAside, error) {
 	return out, rows.Err()
 }
 
-// Retry has all rows sent again that were set aside, and returns their number.
+// Retry has all rows sent again that were set aside or refused, and returns their number.
 func (o *Outbox) Retry(ctx context.Context) (int64, error) {
-	done, err := o.config.DB.ExecContext(ctx, "UPDATE carillon_timers SET due_at = 0 WHERE due_at IS NULL")
+	done, err := o.config.DB.ExecContext(ctx, "UPDATE carillon_timers SET due_at = 0 WHERE due_at IS NULL OR due_at > 0 AND attempts > 0")
 	if err != nil {
 		return 0, fmt.Errorf("note in carillon_timers: %w", err)
 	}

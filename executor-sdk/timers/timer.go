@@ -2,6 +2,7 @@ package timers
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,10 +16,20 @@ type None = struct{}
 type When struct {
 	at    time.Time
 	after time.Duration
+	unset bool
 }
 
-// At is the instant t, rounded up to milliseconds. One that has passed is now.
-func At(t time.Time) When { return When{at: t} }
+// check refuses an instant that nobody has set.
+func (w When) check() error {
+	if w.unset {
+		return errors.New("At: the instant is the zero time")
+	}
+	return nil
+}
+
+// At is the instant t, rounded up to milliseconds. One that has passed is now; the zero
+// time, a field that nobody has set, is an error.
+func At(t time.Time) When { return When{at: t, unset: t.IsZero()} }
 
 // After is d from now: from when an admin node takes the timer, or with Tx from
 // when it is written. Less than nothing is nothing.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
@@ -187,8 +189,8 @@ func (k Keys) writeRows(ctx context.Context, tx Transaction, now time.Time, rows
 	}
 	var args []any
 	for _, r := range rows {
-		if !utf8.ValidString(r.key) || utf8.RuneCountInString(r.key) > maxKey {
-			return fmt.Errorf("timer of %s: the key is longer than %d characters, or no text", k.name(), maxKey)
+		if err := checkKey(r.key); err != nil {
+			return fmt.Errorf("timer of %s: the key %q %w", k.name(), r.key, err)
 		}
 		text, err := json.Marshal(r.request)
 		if err != nil {
@@ -200,6 +202,21 @@ func (k Keys) writeRows(ctx context.Context, tx Transaction, now time.Time, rows
 		marks(8) + strings.Repeat(", "+marks(8), len(rows)-1)
 	if _, err := tx.execer.ExecContext(ctx, tx.dialect.query(query), args...); err != nil {
 		return fmt.Errorf("timer of %s: write to carillon_timers: %w", k.name(), err)
+	}
+	return nil
+}
+
+// checkKey refuses what the admin will refuse, while the transaction can still fail.
+func checkKey(key string) error {
+	switch {
+	case !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+	}):
+		return errors.New("is no text, or has control characters")
+	case utf8.RuneCountInString(key) > maxKey:
+		return fmt.Errorf("is longer than %d characters", maxKey)
+	case strings.TrimSpace(key) != key, key == ".", key == "..":
+		return errors.New("is a dot or two, or begins or ends with a blank")
 	}
 	return nil
 }

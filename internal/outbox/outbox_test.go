@@ -243,15 +243,10 @@ func TestPoisonBlocksNobody(t *testing.T) {
 		w.admin.mu.Unlock()
 		again, err := w.box.Retry(ctx)
 		require.NoError(w, err)
-		require.EqualValues(w, 3, again)
+		require.EqualValues(w, 5, again)
 		sent, err = w.box.Drain(ctx)
 		require.NoError(w, err)
-		require.Equal(w, 2, sent, "broken is set aside again")
-		_, err = w.db.ExecContext(ctx, "UPDATE carillon_timers SET due_at = 1 WHERE due_at > 0")
-		require.NoError(w, err)
-		sent, err = w.box.Drain(ctx)
-		require.NoError(w, err)
-		require.Equal(w, 2, sent)
+		require.Equal(w, 4, sent, "broken is set aside again")
 		require.Equal(w, 1, w.rows("1 = 1"))
 	})
 }
@@ -303,6 +298,34 @@ func TestHalfOfABatchIsAnswered(t *testing.T) {
 		set, asked := w.admin.has()
 		require.Equal(w, 3, set)
 		require.Equal(w, 3, asked)
+	})
+}
+
+// An outbox of which nothing is taken says so, and goes on at once when somebody has mended
+// what it was.
+func TestAnOutboxThatIsRefusedSaysSo(t *testing.T) {
+	onEach(t, func(w *world) {
+		w.admin.whole = func(string) (int, string) { return http.StatusUnauthorized, "unauthenticated" }
+		w.set(0, 3)
+		for range 2 {
+			_, err := w.box.Drain(w.Context())
+			require.NoError(w, err)
+			_, err = w.db.ExecContext(w.Context(), "UPDATE carillon_timers SET due_at = 0")
+			require.NoError(w, err)
+		}
+		_, err := w.box.Drain(w.Context())
+		require.NoError(w, err)
+		require.Equal(w, 1, strings.Count(w.log.String(), "are refused, and tried again"), w.log.String())
+		require.Contains(w, w.log.String(), "rows=3")
+		require.Contains(w, w.log.String(), "unauthenticated")
+		require.Equal(w, 3, w.rows("due_at > 0"))
+		w.admin.whole = nil
+		again, err := w.box.Retry(w.Context())
+		require.NoError(w, err)
+		require.EqualValues(w, 3, again)
+		sent, err := w.box.Drain(w.Context())
+		require.NoError(w, err)
+		require.Equal(w, 3, sent)
 	})
 }
 
@@ -363,16 +386,22 @@ func TestWhatATransactionCannotHave(t *testing.T) {
 		ctx := w.Context()
 		w.in(func(tx *sql.Tx) {
 			for name, opts := range map[string][]timers.Option{
-				"policy is Keep":         {timers.Tx(tx, w.dialect), timers.OnExisting(timers.Replace)},
-				"policy is Keep: a":      {timers.Tx(tx, w.dialect), timers.OnExisting(timers.Reject)},
-				"no dialect":             {timers.Tx(tx, "oracle")},
-				"longer than 160":        {timers.Tx(tx, w.dialect), timers.Key(strings.Repeat("ü", 161))},
-				"longer than 160 charac": {timers.Tx(tx, w.dialect), timers.Key("\xff")},
+				"policy is Keep":     {timers.Tx(tx, w.dialect), timers.OnExisting(timers.Replace)},
+				"policy is Keep: a":  {timers.Tx(tx, w.dialect), timers.OnExisting(timers.Reject)},
+				"no dialect":         {timers.Tx(tx, "oracle")},
+				"longer than 160":    {timers.Tx(tx, w.dialect), timers.Key(strings.Repeat("ü", 161))},
+				"no text":            {timers.Tx(tx, w.dialect), timers.Key("\xff")},
+				"control characters": {timers.Tx(tx, w.dialect), timers.Key("a\nb")},
+				"begins or ends":     {timers.Tx(tx, w.dialect), timers.Key("a ")},
 			} {
 				_, err := w.orders.After(ctx, time.Hour, CancelOrder{1}, opts...)
 				require.ErrorContains(w, err, name)
 			}
-			_, err := w.orders.After(ctx, time.Hour, CancelOrder{1}, timers.Tx(tx, w.dialect), timers.Key(strings.Repeat("ü", 160)))
+			_, err := w.orders.At(ctx, time.Time{}, CancelOrder{1}, timers.Tx(tx, w.dialect))
+			require.ErrorContains(w, err, "zero time")
+			_, err = w.orders.Reschedule(ctx, "a", timers.At(time.Time{}), timers.Tx(tx, w.dialect))
+			require.ErrorContains(w, err, "zero time")
+			_, err = w.orders.After(ctx, time.Hour, CancelOrder{1}, timers.Tx(tx, w.dialect), timers.Key(strings.Repeat("ü", 160)))
 			require.NoError(w, err)
 		})
 		require.Equal(w, 1, w.rows("1 = 1"))
