@@ -123,6 +123,7 @@ func TestDeclaredValuesOutOfRange(t *testing.T) {
 		"job.labels: keys have 1 to 63 bytes":                                   says(map[string]string{"a:b": ""}, nil),
 		"job.labels.a: values have at most 128 bytes and no control characters": says(map[string]string{"a": "\n"}, nil),
 		"job.alert.emails: is not a mail address such as ops@example.com":       says(nil, &proto.AlertDeclaration{Emails: []string{"ops"}}),
+		"job.owner.email: is not a mail address such as ops@example.com":        func(d *proto.JobDeclaration) { d.OwnerEmail = "ops@example.com\r\nBcc: x@y.z" },
 		"job.alert.webhookUrl: is not an http or https address":                 says(nil, &proto.AlertDeclaration{WebhookUrl: "ftp://example.com"}),
 		"job.alert.webhookUrl: must not contain a user name or password":        says(nil, &proto.AlertDeclaration{WebhookUrl: "https://a:b@example.com"}),
 	} {

@@ -106,16 +106,16 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Alert:    w.Alert.read(),
 		Sharding: w.Sharding.read(r),
 	}
+	if w.Owner != nil {
+		s.Owner = domain.Owner{Name: strings.TrimSpace(w.Owner.Name), Email: strings.TrimSpace(w.Owner.Email)}
+		if domain.HasControl(s.Owner.Name) {
+			r.Fail("body.owner.name", nil, "must not contain control characters or line breaks")
+		}
+	}
 	_ = r.Add(domain.CheckLabelsAndAlert(&s)) // which has no other errors than of fields
 	s.Blocking = cmp.Or(domain.Blocking(w.Blocking), domain.DefaultBlocking(s.Schedule.Kind))
 	if w.LogLevel != defaultLevel {
 		s.LogLevel = w.LogLevel
-	}
-	if w.Owner != nil {
-		s.Owner = domain.Owner{Name: strings.TrimSpace(w.Owner.Name), Email: r.email("body.owner.email", w.Owner.Email)}
-		if domain.HasControl(s.Owner.Name) {
-			r.Fail("body.owner.name", nil, "must not contain control characters or line breaks")
-		}
 	}
 	return s
 }
@@ -172,11 +172,4 @@ func (w *AlertWrite) read() domain.Alert {
 	}
 	out.WebhookURL = strings.TrimSpace(w.WebhookURL)
 	return out
-}
-
-func (r *reader) email(location, text string) string {
-	if text = strings.TrimSpace(text); text != "" && !domain.IsEmail(text) {
-		r.Fail(location, text, domain.NotAnEmail)
-	}
-	return text
 }

@@ -57,8 +57,7 @@ func CheckSpec(s *JobSpec) error {
 	c.check(len(s.OnSuccess) <= MaxNameLength, "body.onSuccess", s.OnSuccess, "must have at most 128 bytes")
 	c.check(len(s.OnFailure) <= MaxNameLength, "body.onFailure", s.OnFailure, "must have at most 128 bytes")
 	c.sharding(s.Sharding)
-	c.labels(s.Labels)
-	c.alert(&s.Alert)
+	c.people(s)
 	return c.err()
 }
 
@@ -228,9 +227,15 @@ func IsEmail(text string) bool {
 // CheckLabelsAndAlert is the part of CheckSpec that needs nothing else to be right.
 func CheckLabelsAndAlert(s *JobSpec) error {
 	var c checker
-	c.labels(s.Labels)
-	c.alert(&s.Alert)
+	c.people(s)
 	return c.err()
+}
+
+// people checks what is for people alone: labels, who owns the job, and who is told.
+func (c *checker) people(s *JobSpec) {
+	c.labels(s.Labels)
+	c.check(s.Owner.Email == "" || IsEmail(s.Owner.Email), "body.owner.email", s.Owner.Email, NotAnEmail)
+	c.alert(&s.Alert)
 }
 
 func (c *checker) labels(labels map[string]string) {
