@@ -41,7 +41,7 @@ func (o *Outbox) drainBatch(ctx context.Context) (more bool, taken int, err erro
 	if err != nil {
 		return false, 0, fmt.Errorf("read carillon_timers: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // an error after Commit
+	defer rollback(tx)
 	now := time.Now()
 	taking, err := o.take(ctx, tx, now)
 	if err != nil || taking.seen == 0 {
@@ -61,7 +61,7 @@ func (o *Outbox) drainBatch(ctx context.Context) (more bool, taken int, err erro
 		if tx, err = o.config.DB.BeginTx(ctx, nil); err != nil {
 			return more, 0, errors.Join(failed, fmt.Errorf("delete from carillon_timers: %w", err))
 		}
-		defer func() { _ = tx.Rollback() }()
+		defer rollback(tx)
 	}
 	taken, err = o.finish(ctx, tx, taking)
 	if err == nil {
@@ -72,6 +72,9 @@ func (o *Outbox) drainBatch(ctx context.Context) (more bool, taken int, err erro
 	}
 	return more, taken, failed
 }
+
+// rollback ends a transaction that was not committed.
+func rollback(tx *sql.Tx) { _ = tx.Rollback() }
 
 // taking is what a transaction has locked.
 type taking struct {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
@@ -326,6 +327,25 @@ func TestAnOutboxThatIsRefusedSaysSo(t *testing.T) {
 		sent, err := w.box.Drain(w.Context())
 		require.NoError(w, err)
 		require.Equal(w, 3, sent)
+	})
+}
+
+// The application closes its database while a batch is on its way.
+func TestADatabaseThatIsClosedMeanwhile(t *testing.T) {
+	onEach(t, func(w *world) {
+		w.set(0, 3)
+		db, err := sql.Open(w.driver, w.dsn)
+		require.NoError(w, err)
+		box, err := timers.NewOutbox(timers.OutboxConfig{Client: w.client, DB: db, Dialect: w.dialect})
+		require.NoError(w, err)
+		w.admin.after = sync.OnceFunc(func() { assert.NoError(w, db.Close()) })
+		_, err = box.Drain(w.Context())
+		if w.dialect != timers.SQLite { // the transaction goes on
+			require.NoError(w, err)
+			return
+		}
+		require.ErrorContains(w, err, "carillon_timers")
+		require.Equal(w, 3, w.rows("due_at < 0"))
 	})
 }
 
