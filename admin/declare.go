@@ -60,6 +60,9 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	if err := domain.CheckDeclaration(w.terms); err != nil {
 		return err
 	}
+	if err := checkNames(w); err != nil {
+		return err
+	}
 	found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name)
 	job, deleted := &found.Job, false
 	if domain.Is(err, domain.CodeNotFound) {
@@ -119,6 +122,17 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	default:
 		return d.update(ctx, tenant, job, w, spec)
 	}
+}
+
+// checkNames refuses what the API refuses: nobody could edit such a job, or find it.
+func checkNames(w *declared) error {
+	if wrong := domain.WrongJobName(w.job.Name); wrong != "" {
+		return domain.Invalid("job.name", "%s", wrong)
+	}
+	if wrong := domain.WrongName(w.handler.Name, domain.MaxNameLength); wrong != "" {
+		return domain.Invalid("job.handler", "%s", wrong)
+	}
+	return nil
 }
 
 // propose asks; a job that belonged to the code until now belongs to the
@@ -258,9 +272,6 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	spec.Blocking = domain.Blocking(first(decl.Blocking, string(domain.DefaultBlocking(spec.Schedule.Kind))))
 	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {
 		return spec, err
-	}
-	if decl.Name == "" || len(decl.Name) > proto.MaxName {
-		return spec, domain.Invalid("job.name", "must have 1 to %d bytes", proto.MaxName)
 	}
 	if domain.IsAgentHandler(spec.Handler) {
 		return spec, domain.Invalid("job.handler", "handlers of agents take no jobs that are declared in code")

@@ -2,6 +2,9 @@ package admin
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +21,39 @@ func (s *shop) as(tenant domain.TenantID, executor string) *shop {
 	other.d = other.declarer()
 	require.NoError(s.t, s.CreateExecutor(s.t.Context(), domain.Executor{ID: other.key.Executor, TenantID: tenant, Name: executor}))
 	return &other
+}
+
+// What the API refuses as a name is refused here as well: nobody could edit or find
+// such a job, or it would take the name by which the server finds one of its own.
+func TestDeclaredNames(t *testing.T) {
+	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
+	own := func(name string) string {
+		prefix, _, _ := strings.Cut(name, ":")
+		return `must not begin with "` + prefix + `:": the server gives such names to the jobs that the ` + prefix + "s of handlers belong to; choose another one"
+	}
+	n := 0
+	for name, want := range map[string]string{
+		"":                        "must not be empty",
+		"  ":                      "must not be empty",
+		strings.Repeat("x", 129):  "must have at most 128 bytes",
+		"a\u2028b":                "must not contain control characters or line breaks",
+		"a\u202eb":                "must not contain control characters or line breaks",
+		"a\nb":                    "must not contain control characters or line breaks",
+		" a":                      "must not begin or end with a space",
+		"call:shop/close-day":     own("call:"),
+		"callback:shop/close-day": own("callback:"),
+		"timer:billing/anything":  own("timer:"),
+	} {
+		for _, ownership := range []string{"code", "", "propose", "console"} {
+			n++
+			_, notices := s.register(fmt.Sprint("1.", n), daily(name, "1", ownership))
+			require.Len(t, notices, 1, "%q", name)
+			require.Equal(t, []string{"validation_failed", "job.name: " + want}, []string{notices[0].Code, notices[0].Message}, "%q", name)
+			s.gone(name)
+		}
+	}
+	_, notices := s.register("2", daily("timers: 全部", "1", "code"))
+	require.Empty(t, notices)
 }
 
 // lateJobs does not find a job the first time: it is made at the same moment.

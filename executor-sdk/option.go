@@ -72,6 +72,8 @@ func (d description) applyJob(j *job)         { j.description = string(d) }
 // Job declares a job of its own for the handler. Names of jobs are unique in the
 // tenant: one that another executor's job has, or one made in the console for
 // another executor, is refused (RefusedError), and the reason names that executor.
+// So is one that begins with call:, callback: or timer:, as those of the admin's own
+// jobs do.
 func Job(name string, opts ...JobOption) HandlerOption {
 	return handlerOption(func(h *handler) {
 		j := &job{name: name}

@@ -2344,7 +2344,7 @@ type JobWrite struct {
 	LogLevel string        `json:"logLevel,omitempty"`
 	Misfire  *MisfireWrite `json:"misfire,omitempty"`
 
-	// Name Its name, unique in the tenant
+	// Name Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do
 	Name string `json:"name"`
 
 	// OnFailure Handler of the same executor that runs after a run failed for good; default: none

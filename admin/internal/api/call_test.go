@@ -204,9 +204,38 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 	}
 	w.call("acme/operator", "POST", "/calls?wait=1h", callBody("shop", nil)).problem(422, "validation_failed")
 
-	// A job that somebody made under the calls' name is not theirs.
-	w.job("acme", "call:shop/reconcile", shop)
+	// A job that somebody made theirs, by another handler, is not that of the calls.
+	w.call("acme/operator", "POST", "/calls", callBody("shop", nil)).is(http.StatusCreated)
+	own := into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind=call", nil).is(200)).Items[0]
+	w.call("acme/editor", "PUT", "/jobs/"+own.ID+"?allowUnknownHandler=true", jobBody(own.Name, shop, with("handler", "another")), header{"If-Match": "*"}).is(200)
 	w.call("acme/operator", "POST", "/calls", callBody("shop", nil)).problem(409, "conflict")
+}
+
+// The jobs of calls and timers are found by name, so people can give such names to no
+// other job. The jobs themselves can be edited.
+func TestNamesOfTheServersJobs(t *testing.T) {
+	w, _ := withTimers(t)
+	shop, err := w.store.FindExecutorByName(t.Context(), w.tenants["acme"], "shop")
+	require.NoError(t, err)
+	const name = "timer:shop/reconcile"
+	p := w.call("acme/editor", "POST", "/jobs", jobBody(name, shop)).problem(422, "validation_failed")
+	require.Equal(t, "body.name", p.Errors[0].Location)
+	require.Equal(t, `must not begin with "timer:": the server gives such names to the jobs that the timers of handlers belong to; choose another one`, p.Errors[0].Message)
+
+	mine := w.job("acme", "mine", shop)
+	w.call("acme/editor", "PUT", "/jobs/"+mine.ID, jobBody(name, shop), header{"If-Match": "*"}).problem(422, "validation_failed")
+	batch := into[JobBatch](w.call("acme/editor", "POST", "/jobs/batch", map[string]any{"items": []any{jobBody(name, shop), jobBody("timers", shop)}}).is(200))
+	require.Equal(t, []int{422, 201}, []int{batch.Items[0].Status, batch.Items[1].Status})
+	require.Equal(t, "body.name", batch.Items[0].Problem.Errors[0].Location)
+
+	w.call("acme/operator", "POST", "/timers", timerBodyOf(nil)).is(http.StatusCreated)
+	own := into[web.Page[Job]](w.call("acme/viewer", "GET", "/jobs?kind=timer", nil).is(200)).Items[0]
+	none := with("schedule", map[string]any{"kind": "none"})
+	w.call("acme/editor", "PUT", "/jobs/"+own.ID, jobBody(name, shop, none, with("labels.team", "books")), header{"If-Match": "*"}).is(200)
+	w.call("acme/operator", "POST", "/timers", timerBodyOf(map[string]any{"key": "next"})).is(http.StatusCreated)
+	w.call("acme/editor", "PUT", "/jobs/"+own.ID, jobBody("call:shop/reconcile", shop, none), header{"If-Match": "*"}).problem(422, "validation_failed")
+	w.call("acme/editor", "PUT", "/jobs/"+own.ID, jobBody("former timers", shop, none), header{"If-Match": "*"}).is(200)
+	w.call("acme/editor", "PUT", "/jobs/"+own.ID, jobBody(name, shop, none), header{"If-Match": "*"}).problem(422, "validation_failed")
 }
 
 // The job of a handler's calls follows what is declared beside the handler,

@@ -221,7 +221,7 @@ func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInpu
 // newJob reads a job that is to be created.
 func (a *API) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow catalogue.Lenient) (store.NewJob, error) {
 	now := a.deps.Now()
-	spec, executor, err := a.readJob(ctx, id, w, allow)
+	spec, executor, err := a.readJob(ctx, id, w, domain.Job{}, allow)
 	if err != nil {
 		return store.NewJob{}, err
 	}
@@ -252,7 +252,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	if revision != 0 && revision != v.Revision {
 		return nil, a.revisionMismatch(ctx, id, v.ID)
 	}
-	spec, executor, err := a.readJob(ctx, id, &in.Body, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
+	spec, executor, err := a.readJob(ctx, id, &in.Body, v.Job, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
@@ -306,14 +306,20 @@ func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain
 }
 
 // readJob checks everything about a job that was sent, and tells all that is
-// wrong with it at once.
-func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
+// wrong with it at once. old is the job that it replaces, empty for a new one.
+func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old domain.Job, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
 	executor, err := a.chooseExecutor(ctx, id, w.Executor)
 	if err != nil {
 		return domain.JobSpec{}, executor, err
 	}
 	var r reader
 	spec := w.spec(&r, a.deps.Now())
+	// A job of the server's own may be edited under the name that it has.
+	if old.Kind == domain.JobPlain || spec.Name != old.Spec.Name {
+		if wrong := domain.WrongJobName(spec.Name); wrong != "" {
+			r.Fail("body.name", nil, "%s", wrong)
+		}
+	}
 	if err := script.Choose(ctx, a.deps.Store, id.Tenant, &r.Reader, w.Script, &spec); err != nil {
 		return spec, executor, err
 	}

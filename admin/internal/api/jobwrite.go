@@ -14,7 +14,7 @@ import (
 // JobWrite is a job as it is created or replaced. What is left out gets its
 // default. Read-only parts of nested objects are accepted and ignored.
 type JobWrite struct {
-	Name            string               `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant"`
+	Name            string               `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do"`
 	Description     string               `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
 	Labels          map[string]string    `json:"labels,omitempty" maxProperties:"32" doc:"What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes"`
 	Executor        ExecutorChoice       `json:"executor" doc:"The executor whose instances run it"`
@@ -83,11 +83,11 @@ type AlertWrite struct {
 	IncludeNoExecutor *bool    `json:"includeNoExecutor,omitempty" doc:"Tell also when a run is due and no instance is online; default false"`
 }
 
-// spec reads a job's settings; what is wrong is collected in r. The webhook's
-// secret is left to the caller.
+// spec reads a job's settings; what is wrong is collected in r. The name and the
+// webhook's secret are left to the caller.
 func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 	s := domain.JobSpec{
-		Name: r.Name("body.name", w.Name, domain.MaxNameLength), Description: strings.TrimSpace(w.Description),
+		Name: strings.TrimSpace(w.Name), Description: strings.TrimSpace(w.Description),
 		Labels:  w.Labels,
 		Handler: r.Name("body.handler", w.Handler, domain.MaxNameLength), Input: r.JSON("body.input", w.Input),
 		Schedule:        w.Schedule.read(r, "body.schedule", now),

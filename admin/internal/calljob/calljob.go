@@ -105,12 +105,12 @@ func never(time.Time, *domain.JobSpec) time.Time { return domain.Never }
 
 // jobName stays under the limit for names whatever the parts are.
 func jobName(executor, handler string, kind Kind) string {
-	name := kind.String() + ":" + executor + "/" + handler
+	name := kind.NamePrefix() + executor + "/" + handler
 	if len(name) <= domain.MaxNameLength {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return kind.String() + ":" + hex.EncodeToString(sum[:16])
+	return kind.NamePrefix() + hex.EncodeToString(sum[:16])
 }
 
 // specOf is what the job is to be.

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"net/mail"
 	"slices"
 	"strings"
@@ -216,6 +217,33 @@ func HasControl(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 	})
+}
+
+// WrongName says why a text is no name that people can read in lists and logs, and look
+// for; "" for one that is.
+func WrongName(text string, maxBytes int) string {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "":
+		return "must not be empty"
+	case len(text) > maxBytes:
+		return fmt.Sprintf("must have at most %d bytes", maxBytes)
+	case HasControl(text):
+		return "must not contain control characters or line breaks"
+	case trimmed != text:
+		return "must not begin or end with a space"
+	}
+	return ""
+}
+
+// WrongJobName is WrongName for a job that people make or declare.
+func WrongJobName(name string) string {
+	for _, kind := range []JobKind{JobCall, JobCallback, JobTimer} {
+		if strings.HasPrefix(name, kind.NamePrefix()) {
+			return fmt.Sprintf("must not begin with %q: the server gives such names to the jobs that the %ss of handlers belong to; choose another one", kind.NamePrefix(), kind)
+		}
+	}
+	return WrongName(name, MaxNameLength)
 }
 
 // IsEmail reports whether the text is one mail address and nothing else.

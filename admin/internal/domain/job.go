@@ -57,6 +57,10 @@ func (k JobKind) String() string {
 	}
 }
 
+// NamePrefix begins the names of the jobs that the server makes of a kind. It finds
+// them by name, so no other job may have such a one.
+func (k JobKind) NamePrefix() string { return k.String() + ":" }
+
 // Job is the definition: what, when, where, how. It has no run state; its
 // Trigger says when it fires next.
 type Job struct {

@@ -153,14 +153,8 @@ func (r *reader) text(n *yaml.Node, at string) string {
 // label is a name for people.
 func (r *reader) label(n *yaml.Node, at string) string {
 	text := strings.TrimSpace(r.text(n, at))
-	switch {
-	case n.Kind != yaml.ScalarNode:
-	case text == "":
-		r.fail(n, at, "must not be empty")
-	case len(text) > domain.MaxNameLength:
-		r.fail(n, at, "must have at most %d bytes", domain.MaxNameLength)
-	case domain.HasControl(text):
-		r.fail(n, at, "must not contain control characters or line breaks")
+	if wrong := domain.WrongName(text, domain.MaxNameLength); n.Kind == yaml.ScalarNode && wrong != "" {
+		r.fail(n, at, "%s", wrong)
 	}
 	return text
 }

@@ -5241,7 +5241,7 @@ export interface components {
             logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
             /** @description What becomes of fire times that nobody could serve in time; default: they are skipped */
             misfire?: components["schemas"]["MisfireWrite"];
-            /** @description Its name, unique in the tenant */
+            /** @description Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do */
             name: string;
             /** @description Handler of the same executor that runs after a run failed for good; default: none */
             onFailure?: string;

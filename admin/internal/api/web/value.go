@@ -127,17 +127,11 @@ func (r *Reader) Selector(location, text string) domain.Selector {
 	return s
 }
 
-// Name checks what people read in lists and logs: no control characters, no
-// spaces around.
+// Name checks what people read in lists and logs, without the spaces around it.
 func (r *Reader) Name(location, text string, maxBytes int) string {
 	trimmed := strings.TrimSpace(text)
-	switch {
-	case trimmed == "":
-		r.Fail(location, text, "must not be empty")
-	case len(trimmed) > maxBytes:
-		r.Fail(location, nil, "must have at most %d bytes", maxBytes)
-	case domain.HasControl(trimmed):
-		r.Fail(location, nil, "must not contain control characters or line breaks")
+	if wrong := domain.WrongName(trimmed, maxBytes); wrong != "" {
+		r.Fail(location, nil, "%s", wrong)
 	}
 	return trimmed
 }
