@@ -3,9 +3,11 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -220,6 +222,7 @@ func testJobLists(t *testing.T, f *fixture) {
 	require.Equal(t, []int{2}, list(store.ListJobsParams{Owner: "owner2@"}))
 	require.Len(t, list(store.ListJobsParams{Query: "100%_DONE"}), 6)
 	require.Empty(t, list(store.ListJobsParams{Query: "1%0"}), "a wildcard is a character")
+	testFoldedQueries(t, f)
 	_, err = f.s.ListJobs(f.ctx, store.ListJobsParams{Tenant: f.tenant, Sort: "name; DROP TABLE jobs"})
 	f.code(domain.CodeInvalid, err)
 
@@ -229,6 +232,45 @@ func testJobLists(t *testing.T, f *fixture) {
 	view, err := f.s.FindJob(f.ctx, f.tenant, views[0].ID)
 	f.ok(err)
 	require.Equal(t, &store.LastRun{ID: e.ID, State: domain.Failed, FireAt: e.FireAt, FinishedAt: f.find(e).FinishedAt}, view.LastRun)
+}
+
+// A text is found as it is written, whatever letters the database folds; those of
+// ASCII in any case.
+func testFoldedQueries(t *testing.T, f *fixture) {
+	for _, name := range []string{"CAFÉ", "Ausführung", "İSTANBUL", "\u212aELVIN", "СЧЁТ", "ẞ und ß"} {
+		executor := domain.Executor{ID: domain.ExecutorID(ids.Next()), TenantID: f.tenant, Name: name}
+		f.ok(f.s.CreateExecutor(f.ctx, executor))
+		j := f.job(func(s *domain.JobSpec) { s.Name, s.Owner.Name = name, name+" & sons" })
+		e := f.run(j)
+		ascii := strings.Map(func(r rune) rune {
+			if 'A' <= r && r <= 'Z' {
+				return r + 'a' - 'A'
+			}
+			return r
+		}, name)
+		for _, query := range []string{name, name[1 : len(name)-1], ascii} {
+			if !utf8.ValidString(query) {
+				continue
+			}
+			jobs, err := f.s.ListJobs(f.ctx, store.ListJobsParams{Tenant: f.tenant, Query: query})
+			f.ok(err)
+			require.Len(t, jobs, 1, "%q", query)
+			require.Equal(t, name, jobs[0].Spec.Name)
+			jobs, err = f.s.ListJobs(f.ctx, store.ListJobsParams{Tenant: f.tenant, Owner: query})
+			f.ok(err)
+			require.Len(t, jobs, 1, "%q", query)
+			runs, err := f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, JobQuery: query})
+			f.ok(err)
+			require.Len(t, runs, 1, "%q", query)
+			require.Equal(t, e.ID, runs[0].ID)
+			executors, err := f.s.ListExecutors(f.ctx, store.ListExecutorsParams{Tenant: f.tenant, Query: query})
+			f.ok(err)
+			require.Len(t, executors, 1, "%q", query)
+			require.Equal(t, name, executors[0].Name)
+		}
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
+		f.ok(err)
+	}
 }
 
 func testPauseTakesBack(t *testing.T, f *fixture) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -65,7 +64,8 @@ func (s *Executors) ListExecutors(ctx context.Context, p store.ListExecutorsPara
 	err = s.Look(ctx, "list executors", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ? AND "+record.LivingExecutor, int64(p.Tenant))
 		if p.Query != "" {
-			g = g.Where("LOWER(name) LIKE ? ESCAPE '!'", contains(strings.ToLower(p.Query)))
+			where, args := textIn(p.Query, "name")
+			g = g.Where(where, args...)
 		}
 		if p.After != "" {
 			g = g.Where("name > ?", p.After)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -22,6 +23,21 @@ var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 // contains is a LIKE pattern for "has this text somewhere in it".
 func contains(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
+
+// textIn is a condition for "one of the columns has this text somewhere in it, in any
+// case". The database folds both, so that a text is found as it is written whatever
+// letters it folds. SQLite folds those of ASCII only: there the others are found in
+// lower case, too, when they are given in upper case.
+func textIn(text string, columns ...string) (where string, args []any) {
+	var found []string
+	for _, c := range columns {
+		found, args = append(found, "LOWER("+c+") LIKE LOWER(?) ESCAPE '!'"), append(args, contains(text))
+		if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			found, args = append(found, "LOWER("+c+") LIKE ? ESCAPE '!'"), append(args, contains(strings.ToLower(text)))
+		}
+	}
+	return "(" + strings.Join(found, " OR ") + ")", args
+}
 
 func (s *Jobs) FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error) {
 	return s.findJob(ctx, "find job", "id = ? AND tenant_id = ? AND state <> ?", int64(id), int64(tenant), int64(domain.JobDeleted))
@@ -105,8 +121,8 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		g = g.Where("j.state <> ?", int64(domain.JobDeleted))
 	}
 	if p.Query != "" {
-		pattern := contains(strings.ToLower(p.Query))
-		g = g.Where("(LOWER(j.name) LIKE ? ESCAPE '!' OR LOWER(j.description) LIKE ? ESCAPE '!')", pattern, pattern)
+		where, args := textIn(p.Query, "j.name", "j.description")
+		g = g.Where(where, args...)
 	}
 	if p.Executor != 0 {
 		g = g.Where("j.executor_id = ?", int64(p.Executor))
@@ -123,7 +139,8 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		g = g.Where("j.labels LIKE ? ESCAPE '!'", contains(text))
 	}
 	if p.Owner != "" {
-		g = g.Where("LOWER(j.owner) LIKE ? ESCAPE '!'", contains(strings.ToLower(p.Owner)))
+		where, args := textIn(p.Owner, "j.owner")
+		g = g.Where(where, args...)
 	}
 	return g
 }

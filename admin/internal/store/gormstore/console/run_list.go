@@ -151,8 +151,9 @@ func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListE
 		return true, nil
 	}
 	var jobs []int64
-	jobs, err = db.SelectColumn[int64](ctx, q, "SELECT id FROM jobs WHERE tenant_id = ? AND LOWER(name) LIKE ? ESCAPE '!' ORDER BY name LIMIT ?",
-		int64(p.Tenant), contains(strings.ToLower(p.JobQuery)), maxJobsByName)
+	where, args := textIn(p.JobQuery, "name")
+	args = append(append([]any{int64(p.Tenant)}, args...), maxJobsByName)
+	jobs, err = db.SelectColumn[int64](ctx, q, "SELECT id FROM jobs WHERE tenant_id = ? AND "+where+" ORDER BY name LIMIT ?", args...)
 	if len(jobs) == 0 {
 		return false, err
 	}
