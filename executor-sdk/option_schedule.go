@@ -50,7 +50,11 @@ const (
 	OverlapBoth OverlapPolicy = "both"
 )
 
-// ClockChanges says what a change of the clock does to a Cron schedule. With a
+// ClockChanges says what a change of the clock does to a Cron schedule that names times
+// of day. One that fires in every hour goes by elapsed time: neither policy has an
+// effect. One of certain hours whose minutes step through the whole hour (*, */30, 5/20)
+// goes by gap, but fires in both passes of an hour that comes twice, whatever overlap
+// is: "*/30 2 * * *" fires four times on such a night, "0,30 2 * * *" twice. With a
 // Window only gap has a meaning, and overlap is empty: its fires go by elapsed
 // time, so that an hour which comes twice is served twice.
 func ClockChanges(gap GapPolicy, overlap OverlapPolicy) JobOption {

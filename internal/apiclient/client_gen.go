@@ -4045,10 +4045,10 @@ type ScheduleWrite struct {
 	// Dialect For cron; default auto, which is resolved and stored
 	Dialect string `json:"dialect,omitempty"`
 
-	// DstGap For cron and daily_window: a time that the clock jumps over; default run_at_gap_end
+	// DstGap For cron and daily_window: a time that the clock jumps over; default run_at_gap_end. Without effect where the hour field has every hour: that goes by elapsed time
 	DstGap string `json:"dstGap,omitempty"`
 
-	// DstOverlap For cron: a time that comes twice; default once
+	// DstOverlap For cron: a time that comes twice; default once. Without effect where the hour field has every hour, or the minute field steps through the whole hour (*, */15, 5/20): these go by elapsed time, and fire both times
 	DstOverlap string `json:"dstOverlap,omitempty"`
 
 	// EndAt No fire after

@@ -26,8 +26,8 @@ type ScheduleWrite struct {
 	Zone         string                    `json:"zone,omitempty" maxLength:"64" doc:"IANA name; default UTC"`
 	StartAt      *string                   `json:"startAt,omitempty" format:"date-time" doc:"No fire before"`
 	EndAt        *string                   `json:"endAt,omitempty" format:"date-time" doc:"No fire after"`
-	DSTGap       string                    `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"For cron and daily_window: a time that the clock jumps over; default run_at_gap_end"`
-	DSTOverlap   string                    `json:"dstOverlap,omitempty" enum:"once,both" doc:"For cron: a time that comes twice; default once"`
+	DSTGap       string                    `json:"dstGap,omitempty" enum:"run_at_gap_end,skip" doc:"For cron and daily_window: a time that the clock jumps over; default run_at_gap_end. Without effect where the hour field has every hour: that goes by elapsed time"`
+	DSTOverlap   string                    `json:"dstOverlap,omitempty" enum:"once,both" doc:"For cron: a time that comes twice; default once. Without effect where the hour field has every hour, or the minute field steps through the whole hour (*, */15, 5/20): these go by elapsed time, and fire both times"`
 	Jitter       string                    `json:"jitter,omitempty" doc:"Start each run up to this long after its fire time, the same on every node; default 0s"`
 	Calendars    []calendar.CalendarChoice `json:"calendars,omitempty" maxItems:"8" doc:"Calendars whose days and windows keep it from firing; a fire time that they exclude gets a row with its reason"`
 	CalendarDays string                    `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days the calendars leave: not_holidays (default), workdays (neither holiday nor weekend, but make-up days), all (only blackouts count)"`

@@ -6946,12 +6946,12 @@ export interface components {
              */
             dialect?: "auto" | "standard" | "seconds" | "quartz";
             /**
-             * @description For cron and daily_window: a time that the clock jumps over; default run_at_gap_end
+             * @description For cron and daily_window: a time that the clock jumps over; default run_at_gap_end. Without effect where the hour field has every hour: that goes by elapsed time
              * @enum {string}
              */
             dstGap?: "run_at_gap_end" | "skip";
             /**
-             * @description For cron: a time that comes twice; default once
+             * @description For cron: a time that comes twice; default once. Without effect where the hour field has every hour, or the minute field steps through the whole hour (*, *\/15, 5/20): these go by elapsed time, and fire both times
              * @enum {string}
              */
             dstOverlap?: "once" | "both";
