@@ -55,15 +55,15 @@ type declared struct {
 }
 
 // declare makes one job what its declaration says. An error is a reason why it
-// is not taken.
-func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, known map[string]bool) error {
+// is not taken. all are the jobs that the present builds declare, by name.
+func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, all map[string]*declared, known map[string]bool) error {
 	if err := domain.CheckDeclaration(w.terms); err != nil {
 		return err
 	}
 	if err := checkNames(w); err != nil {
 		return err
 	}
-	found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name)
+	found, err := d.find(ctx, tenant, executor, w.job.Name, all)
 	job, deleted := &found.Job, false
 	if domain.Is(err, domain.CodeNotFound) {
 		job = nil
@@ -133,6 +133,24 @@ func checkNames(w *declared) error {
 		return domain.Invalid("job.handler", "%s", wrong)
 	}
 	return nil
+}
+
+// find looks for the job of a declaration: the one that was declared by this name,
+// whatever a person has renamed it to, or else the one that has the name.
+func (d *declarer) find(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string, all map[string]*declared) (store.JobView, error) {
+	found, err := d.catalogue.FindDeclaredJob(ctx, tenant, executor, name)
+	if !domain.Is(err, domain.CodeNotFound) {
+		return found, err
+	}
+	found, err = d.jobs.FindJobByName(ctx, tenant, name)
+	if err != nil {
+		return found, err
+	}
+	if was := found.DeclaredName(); found.Declared.By == executor && was != name && all[was] != nil {
+		return found, domain.Errorf(domain.CodeConflict, "the job %q is the one that the code declares as %q, and somebody has renamed it: "+
+			"give this one another name, or rename that one", name, was)
+	}
+	return found, nil
 }
 
 // propose asks; a job that belonged to the code until now belongs to the

@@ -28,7 +28,7 @@ func (d *declarer) Declaration(ctx context.Context, job store.JobView) (out doma
 	if err != nil {
 		return out, err
 	}
-	w := jobs[job.Spec.Name]
+	w := jobs[job.DeclaredName()]
 	if w == nil || job.Executor != k.Executor {
 		return out, domain.Errorf(domain.CodeNotFound, "what the code declares of the job %q is not known; it is when the application has registered", job.Spec.Name)
 	}

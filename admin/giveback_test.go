@@ -69,7 +69,7 @@ func TestDeclarationsThatAreNotKnown(t *testing.T) {
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
 	s.register("1", daily("close", "1", ""), daily("wrong later", "1", ""))
 	v := s.job("close")
-	v.Spec.Name = "renamed"
+	v.Declared.Name = "another"
 	_, err := s.d.Declaration(t.Context(), v)
 	require.True(t, domain.Is(err, domain.CodeNotFound), "%v", err)
 	s.register("2", daily("close", "1", ""), daily("wrong later", "25", ""))

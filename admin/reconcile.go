@@ -197,7 +197,7 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		w := jobs[name]
 		err := error(errMayNotDeclare)
 		if !w.silenced {
-			err = d.declare(ctx, k.Tenant, k.Executor, w, known)
+			err = d.declare(ctx, k.Tenant, k.Executor, w, jobs, known)
 		}
 		switch {
 		case errors.Is(err, errNewerBuild) || domain.Is(err, domain.CodeUnavailable):
@@ -268,7 +268,7 @@ func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []dom
 					continue // a build that may declare it has it too
 				}
 				w := &declared{handler: h, job: j, hash: hash, silenced: b.NoJobs, builds: []string{b.Digest}, terms: domain.Declared{
-					By: k.Executor, Ownership: domain.Ownership(j.Ownership), Removal: domain.Removal(j.Removal),
+					By: k.Executor, Name: j.Name, Ownership: domain.Ownership(j.Ownership), Removal: domain.Removal(j.Removal),
 					Build: b.Digest, Version: b.Version,
 				}}
 				if older != nil && older.hash == hash {
@@ -306,7 +306,7 @@ func (d *declarer) release(ctx context.Context, k store.ExecutorKey, jobs map[st
 	}
 	for i := range all {
 		j := &all[i].Job
-		if jobs[j.Spec.Name] != nil || j.Declared.Gone {
+		if jobs[j.DeclaredName()] != nil || j.Declared.Gone {
 			continue
 		}
 		if err := d.releaseOne(ctx, k, j, newest); err != nil && !domain.Is(err, domain.CodeNotFound) {

@@ -259,6 +259,66 @@ func TestTheCodeWins(t *testing.T) {
 	})
 }
 
+// A job is found by the name it is declared by: one that somebody has renamed is not
+// made a second time.
+func TestRenamedJobsAreNotMadeTwice(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		ownerships := map[string]string{"mine": "", "yours": "console", "asked": "propose"}
+		all := func(hour string) (list []*proto.JobDeclaration) {
+			for name, own := range ownerships {
+				list = append(list, daily(name, hour, own))
+			}
+			return list
+		}
+		s.register("0", daily("asked", "1", "code"))
+		first, _ := s.register("1", all("1")...)
+		for name := range ownerships {
+			s.edit(name, func(j *domain.JobSpec) { j.Name = "renamed " + name })
+		}
+		_, notices := s.register("2", all("1")...) // nothing has changed in the code
+		require.Empty(t, notices)
+		for name := range ownerships {
+			s.gone(name)
+		}
+		_, notices = s.register("3", all("2")...)
+		require.Equal(t, []string{"mine"}, subjects(notices))
+		require.Equal(t, "edited_in_console", notices[0].Code)
+		require.Contains(t, notices[0].Message, `"mine", which is called "renamed mine" now`)
+		for name := range ownerships {
+			s.gone(name)
+			require.Equal(t, "0 0 1 * * *", s.job("renamed "+name).Spec.Schedule.Expr)
+			require.False(t, s.job("renamed "+name).Declared.Gone)
+		}
+		require.Len(t, s.proposals(), 1)
+		require.Equal(t, s.job("renamed asked").ID, s.proposals()[0].Job.ID)
+
+		// Given back, it has the name of the code again.
+		s.giveBack("renamed mine")
+		s.gone("renamed mine")
+		require.Equal(t, "0 0 2 * * *", s.job("mine").Spec.Schedule.Expr)
+		s.leave("1", first)
+	})
+}
+
+// A job that was renamed is not taken for another one that the code declares by its
+// new name; when the code renames it too, it is that one.
+func TestRenamedToANameOfTheCode(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		first, _ := s.register("1", daily("a", "1", ""))
+		id := s.job("a").ID
+		s.edit("a", func(j *domain.JobSpec) { j.Name = "b" })
+		second, notices := s.register("2", daily("a", "1", ""), daily("b", "5", "code"))
+		require.Equal(t, []string{"b"}, subjects(notices))
+		require.Equal(t, "conflict", notices[0].Code)
+		require.Contains(t, notices[0].Message, `declares as "a"`)
+		s.register("3", daily("b", "1", ""))
+		s.leave("1", first)
+		s.leave("2", second)
+		require.Equal(t, id, s.job("b").ID)
+		s.gone("a")
+	})
+}
+
 func TestRemovedFromTheCode(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		all := []*proto.JobDeclaration{

@@ -11,7 +11,8 @@ type Ownership string
 const (
 	// UntilEdited: the job follows the code until somebody edits it in the
 	// console; from then on it is the console's, until somebody gives it back to
-	// the code there.
+	// the code there. A new name is an edit too: the job is not made again under
+	// the name that the code has for it.
 	UntilEdited Ownership = ""
 	// ByCode: the job follows the code. The console can pause and run it, and
 	// change of its labels, alerts and owner what the code does not say; all else is

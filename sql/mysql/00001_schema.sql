@@ -464,6 +464,8 @@ CREATE TABLE IF NOT EXISTS jobs (
     source           VARCHAR(16) NOT NULL,
     -- whose code declares the job, and what it may do with it (docs/adr/0023)
     declared_by      BIGINT NOT NULL DEFAULT 0,
+    -- the name in the code, whatever a person has renamed the job to
+    declared_name    VARCHAR(190) NOT NULL DEFAULT '',
     declaration_hash VARCHAR(128) NOT NULL DEFAULT '',
     declared_build   VARCHAR(64) NOT NULL DEFAULT '',
     declared_version VARCHAR(190) NOT NULL DEFAULT '',
@@ -483,7 +485,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     -- list by last change
     KEY ix_jobs_updated (tenant_id, updated_at, id),
     -- those that an executor's code declares
-    KEY ix_jobs_declared (tenant_id, declared_by),
+    KEY ix_jobs_declared (tenant_id, declared_by, declared_name),
     -- retention: deleted ones, without reading the others
     KEY ix_jobs_deleted (state, updated_at, id),
     -- what the schedules of a tenant may fire in a minute

@@ -442,6 +442,8 @@ CREATE TABLE jobs (
     source           TEXT NOT NULL,
     -- whose code declares the job, and what it may do with it (docs/adr/0023)
     declared_by      INTEGER NOT NULL DEFAULT 0,
+    -- the name in the code, whatever a person has renamed the job to
+    declared_name    TEXT NOT NULL DEFAULT '',
     declaration_hash TEXT NOT NULL DEFAULT '',
     declared_build   TEXT NOT NULL DEFAULT '',
     declared_version TEXT NOT NULL DEFAULT '',
@@ -461,7 +463,7 @@ CREATE INDEX ix_jobs_name ON jobs (tenant_id, name, id);
 -- list by last change
 CREATE INDEX ix_jobs_updated ON jobs (tenant_id, updated_at, id);
 -- those that an executor's code declares
-CREATE INDEX ix_jobs_declared ON jobs (tenant_id, declared_by);
+CREATE INDEX ix_jobs_declared ON jobs (tenant_id, declared_by, declared_name);
 -- retention: deleted ones, without reading the others
 CREATE INDEX ix_jobs_deleted ON jobs (updated_at, id) WHERE state = 3;
 -- what the schedules of a tenant may fire in a minute

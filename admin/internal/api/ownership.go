@@ -184,7 +184,7 @@ func (a *API) giveBack(ctx context.Context, id auth.Identity, in *giveBackInput)
 	}
 	a.deps.JobsChanged()
 	a.log.Info("job given back to the code", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "version", d.Declared.Version, "by", id.Actor())
-	if err := a.deps.Store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.Spec.Name}); err != nil {
+	if err := a.deps.Store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.DeclaredName()}); err != nil {
 		a.log.Warn("the proposal for a job that was given back could not be dropped", "tenant_id", id.Tenant, "job_id", v.ID, "err", err)
 	}
 	if a.deps.GivenBack != nil {

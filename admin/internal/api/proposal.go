@@ -131,7 +131,7 @@ func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decidePr
 	if err != nil {
 		return nil, err
 	}
-	terms := domain.Declared{By: v.Executor, Ownership: domain.OwnedPropose, Removal: v.Removal, Build: v.Build, Version: v.Version}
+	terms := domain.Declared{By: v.Executor, Name: v.Name, Ownership: domain.OwnedPropose, Removal: v.Removal, Build: v.Build, Version: v.Version}
 	var job store.JobView
 	if v.Job == nil {
 		now, jid := a.deps.Now(), domain.JobID(a.deps.NewID())

@@ -3,6 +3,7 @@ package domain
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -37,13 +38,23 @@ const (
 // Declared says what a job has to do with code; the zero value: nothing.
 type Declared struct {
 	// By is the executor whose code declares it; 0 = none does.
-	By        ExecutorID
+	By ExecutorID
+	// Name is the job's in the code; a person may have renamed the job.
+	Name      string
 	Ownership Ownership
 	Removal   Removal
 	// Build and Version are of the build whose declaration was taken last.
 	Build, Version string
 	// Gone: no build declares it any more. PausedGone: it was paused for that.
 	Gone, PausedGone bool
+}
+
+// DeclaredName is the name by which code declares the job.
+func (j *Job) DeclaredName() string {
+	if j.Declared.Name != "" {
+		return j.Declared.Name
+	}
+	return j.Spec.Name
 }
 
 // LocksConsole reports whether the console may not change what the code says.
@@ -90,6 +101,8 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 		return DeclarePropose, nil
 	case found == nil:
 		return DeclareCreate, nil
+	case found.Executor != d.Executor && found.Spec.Name != d.Declared.Name && found.Declared.Name == d.Declared.Name:
+		return DeclareNothing, errEdited(found) // renamed and moved: its name is free, and it is the console's
 	case found.Executor != d.Executor:
 		return DeclareNothing, JobNameTaken(found.Spec.Name, executorName)
 	}
@@ -111,10 +124,18 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 	case own == OwnedPropose:
 		return DeclarePropose, nil
 	case own == OwnedUntilEdited && found.Source != SourceCode:
-		return DeclareNothing, Errorf(CodeEdited, "the job %q was edited in the console; the declaration in code is not applied", found.Spec.Name)
+		return DeclareNothing, errEdited(found)
 	default:
 		return DeclareUpdate, nil
 	}
+}
+
+func errEdited(found *Job) error {
+	name := strconv.Quote(found.DeclaredName())
+	if found.Spec.Name != found.DeclaredName() {
+		name += ", which is called " + strconv.Quote(found.Spec.Name) + " now,"
+	}
+	return Errorf(CodeEdited, "the job %s was edited in the console; the declaration in code is not applied", name)
 }
 
 // JobNameTaken refuses a declaration whose name the job of another executor of the

@@ -30,8 +30,11 @@ type Catalogue interface {
 	// ListDeclaredJobs returns the living jobs that code of the executor has
 	// declared.
 	ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]JobView, error)
-	// WasDeclared reports whether a job of this name, declared by the
-	// executor, was deleted.
+	// FindDeclaredJob finds the living job that code of the executor declares by
+	// this name, whatever the job is called now.
+	FindDeclaredJob(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (JobView, error)
+	// WasDeclared reports whether a job that code of the executor declared by
+	// this name was deleted.
 	WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (bool, error)
 	// MarkDeclared changes what code has to do with a job, and nothing else of it.
 	MarkDeclared(ctx context.Context, tenant domain.TenantID, job domain.JobID, m DeclaredMark) error

@@ -210,7 +210,7 @@ func testBuildsAreBounded(t *testing.T, f *fixture) {
 }
 
 func testDeclared(t *testing.T, f *fixture) {
-	declared := domain.Declared{By: f.executor, Ownership: domain.OwnedByCode, Removal: domain.RemovalDelete, Build: "d1", Version: "1.2"}
+	declared := domain.Declared{By: f.executor, Name: "as declared", Ownership: domain.OwnedByCode, Removal: domain.RemovalDelete, Build: "d1", Version: "1.2"}
 	j := f.job(nil)
 	require.Zero(t, j.Declared)
 	list, err := f.s.ListDeclaredJobs(f.ctx, f.tenant, f.executor)
@@ -243,12 +243,21 @@ func testDeclared(t *testing.T, f *fixture) {
 	require.Len(t, list, 1)
 	require.Equal(t, found, list[0])
 
-	was, err := f.s.WasDeclared(f.ctx, f.tenant, f.executor, j.Spec.Name)
+	byName := func(name string) (store.JobView, error) { return f.s.FindDeclaredJob(f.ctx, f.tenant, f.executor, name) }
+	view, err := byName("as declared")
+	f.ok(err)
+	require.Equal(t, found, view)
+	_, err = byName(j.Spec.Name)
+	f.code(domain.CodeNotFound, err)
+
+	was, err := f.s.WasDeclared(f.ctx, f.tenant, f.executor, "as declared")
 	f.ok(err)
 	require.False(t, was, "it lives")
 	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
 	f.ok(err)
-	was, err = f.s.WasDeclared(f.ctx, f.tenant, f.executor, j.Spec.Name)
+	_, err = byName("as declared")
+	f.code(domain.CodeNotFound, err)
+	was, err = f.s.WasDeclared(f.ctx, f.tenant, f.executor, "as declared")
 	f.ok(err)
 	require.True(t, was)
 	list, err = f.s.ListDeclaredJobs(f.ctx, f.tenant, f.executor)
@@ -325,7 +334,7 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	b := newFixture(t, f.s)
 	f.joins("b1", "d1", "1.2", "a")
 	j := f.job(nil)
-	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{Declared: domain.Declared{By: f.executor}}))
+	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{Declared: domain.Declared{By: f.executor, Name: "as declared"}}))
 	f.ok(f.s.Propose(f.ctx, domain.Proposal{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Name: j.Spec.Name, Hash: "h", Spec: j.Spec}))
 	mine, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant})
 	f.ok(err)
@@ -347,6 +356,11 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Empty(t, jobs)
 	f.code(domain.CodeNotFound, b.s.MarkDeclared(b.ctx, b.tenant, j.ID, store.DeclaredMark{Hash: "x"}))
+	_, err = b.s.FindDeclaredJob(b.ctx, b.tenant, f.executor, "as declared")
+	f.code(domain.CodeNotFound, err)
+	was, err := b.s.WasDeclared(b.ctx, b.tenant, f.executor, "as declared")
+	f.ok(err)
+	require.False(t, was)
 	theirs, err := b.s.ListProposals(b.ctx, store.ListProposalsParams{Tenant: b.tenant, Executor: f.executor})
 	f.ok(err)
 	require.Empty(t, theirs)

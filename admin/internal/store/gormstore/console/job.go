@@ -228,11 +228,28 @@ func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID
 	return views, err
 }
 
+func (s *Catalogue) FindDeclaredJob(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (view store.JobView, err error) {
+	err = s.Look(ctx, "find declared job", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		var row record.JobRow
+		err := g.Where("tenant_id = ? AND declared_by = ? AND declared_name = ? AND state <> ?",
+			int64(tenant), int64(executor), name, int64(domain.JobDeleted)).Order("id").Take(&row).Error
+		if err != nil {
+			return err
+		}
+		views, err := s.jobViews(ctx, q, s.Reader.WithContext(ctx), []record.JobRow{row})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
 func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (was bool, err error) {
 	err = s.Look(ctx, "find deleted job", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var n int64
-		err := g.Model(&record.JobRow{}).Where("tenant_id = ? AND name = ? AND declared_by = ? AND state = ?",
-			int64(tenant), name, int64(executor), int64(domain.JobDeleted)).Count(&n).Error
+		err := g.Model(&record.JobRow{}).Where("tenant_id = ? AND declared_by = ? AND declared_name = ? AND state = ?",
+			int64(tenant), int64(executor), name, int64(domain.JobDeleted)).Count(&n).Error
 		was = n > 0
 		return err
 	})
@@ -251,6 +268,6 @@ func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id
 			job.DeclarationHash = m.Hash
 		}
 		return t.Gorm.Model(&record.JobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
-			Select("declared_by", "ownership", "removal", "declared_build", "declared_version", "undeclared", "declaration_hash").Updates(&job).Error
+			Select("declared_by", "declared_name", "ownership", "removal", "declared_build", "declared_version", "undeclared", "declaration_hash").Updates(&job).Error
 	})
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -121,29 +122,37 @@ func (s *Catalogue) proposalViews(ctx context.Context, q db.Querier, rows []prop
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := s.jobsByName(ctx, q, rows[0].TenantID, names)
+	tenant := rows[0].TenantID
+	declared, err := s.livingJobs(ctx, q, "tenant_id = ? AND declared_by IN ? AND declared_name IN ?", tenant, executors, names)
+	if err != nil {
+		return nil, err
+	}
+	named, err := s.livingJobs(ctx, q, "tenant_id = ? AND name IN ?", tenant, names)
 	if err != nil {
 		return nil, err
 	}
 	for i := range out {
-		out[i].ExecutorName = byExecutor[executors[i]]
-		out[i].Job = jobs[out[i].Name]
+		p := &out[i]
+		p.ExecutorName = byExecutor[executors[i]]
+		of := func(v store.JobView) bool { return v.Declared.By == p.Executor && v.Declared.Name == p.Name }
+		at, list := slices.IndexFunc(declared, of), declared // a person may have renamed it
+		if at < 0 {
+			at, list = slices.IndexFunc(named, func(v store.JobView) bool { return v.Spec.Name == p.Name }), named
+		}
+		if at >= 0 {
+			p.Job = &list[at]
+		}
 	}
 	return out, nil
 }
 
-func (s *Catalogue) jobsByName(ctx context.Context, q db.Querier, tenant int64, names []string) (map[string]*store.JobView, error) {
+func (s *Catalogue) livingJobs(ctx context.Context, q db.Querier, where string, args ...any) ([]store.JobView, error) {
 	var rows []record.JobRow
-	err := s.Reader.WithContext(ctx).Where("tenant_id = ? AND name IN ? AND state <> ?", tenant, names, int64(domain.JobDeleted)).Find(&rows).Error
+	err := s.Reader.WithContext(ctx).Where("state <> ?", int64(domain.JobDeleted)).Where(where, args...).Find(&rows).Error
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
-	out := make(map[string]*store.JobView, len(views))
-	for i := range views {
-		out[views[i].Spec.Name] = &views[i]
-	}
-	return out, err
+	return s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
 }
 
 func (s *Catalogue) DeclineProposal(ctx context.Context, tenant domain.TenantID, id int64, hash, by string) error {

@@ -16,7 +16,7 @@ const (
 
 func (r *JobRow) declared() domain.Declared {
 	return domain.Declared{
-		By: domain.ExecutorID(r.DeclaredBy), Ownership: domain.Ownership(r.Ownership), Removal: domain.Removal(r.Removal),
+		By: domain.ExecutorID(r.DeclaredBy), Name: r.DeclaredName, Ownership: domain.Ownership(r.Ownership), Removal: domain.Removal(r.Removal),
 		Build: r.DeclaredBuild, Version: r.DeclaredVersion,
 		Gone: r.Undeclared != 0, PausedGone: r.Undeclared == undeclaredPaused,
 	}
@@ -27,7 +27,8 @@ func (r *JobRow) SetDeclared(d *domain.Declared) {
 	if d == nil {
 		return
 	}
-	r.DeclaredBy, r.Ownership, r.Removal = int64(d.By), string(d.Ownership), string(d.Removal)
+	r.DeclaredBy, r.DeclaredName = int64(d.By), Clip(d.Name, NameSize)
+	r.Ownership, r.Removal = string(d.Ownership), string(d.Removal)
 	r.DeclaredBuild, r.DeclaredVersion, r.Undeclared = d.Build, Clip(d.Version, NameSize), 0
 	switch {
 	case d.PausedGone:
@@ -55,6 +56,7 @@ type JobRow struct {
 	Source          string `gorm:"column:source"`
 	DeclarationHash string `gorm:"column:declaration_hash"`
 	DeclaredBy      int64  `gorm:"column:declared_by"`
+	DeclaredName    string `gorm:"column:declared_name"`
 	Ownership       string `gorm:"column:ownership"`
 	Removal         string `gorm:"column:removal"`
 	DeclaredBuild   string `gorm:"column:declared_build"`
