@@ -330,7 +330,7 @@ func (d *declarer) releaseOne(ctx context.Context, k store.ExecutorKey, j *domai
 	}
 	switch {
 	case removal == domain.RemovalDelete:
-		p.State = domain.JobDeleted
+		p.State, gone.Name = domain.JobDeleted, "" // nobody has decided against it
 	case removal == domain.RemovalPause && j.State == domain.JobEnabled:
 		p.State, gone.PausedGone = domain.JobPaused, true
 	default:

@@ -319,6 +319,69 @@ func TestRenamedToANameOfTheCode(t *testing.T) {
 	})
 }
 
+func (s *shop) delete(name string) {
+	s.t.Helper()
+	_, err := s.SetJobState(s.t.Context(), store.SetJobStateParams{Tenant: s.key.Tenant, ID: s.job(name).ID, State: domain.JobDeleted, By: "anna"})
+	require.NoError(s.t, err)
+}
+
+// What somebody deleted stays deleted, whatever the next versions declare, until
+// somebody makes a job of that name.
+func TestDeletedJobsStayDeleted(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		names := []string{"edited", "renamed", "untouched"}
+		all := func(hour string) (list []*proto.JobDeclaration) {
+			for _, name := range names {
+				list = append(list, daily(name, hour, "", remove("delete")))
+			}
+			return list
+		}
+		s.register("1", all("1")...)
+		s.edit("edited", func(j *domain.JobSpec) { j.Priority = 3 })
+		s.edit("renamed", func(j *domain.JobSpec) { j.Name = "another name" })
+		spec := s.job("untouched").Spec
+		s.delete("edited")
+		s.delete("another name")
+		s.delete("untouched")
+		for i, version := range []string{"2", "3"} { // as before, and changed
+			_, notices := s.register(version, all([]string{"1", "2"}[i])...)
+			require.Equal(t, names, subjects(notices), version)
+			require.Equal(t, "edited_in_console", notices[0].Code)
+			require.Contains(t, notices[0].Message, "was deleted in the console")
+		}
+		for _, name := range names {
+			s.gone(name)
+		}
+
+		id := domain.JobID(s.ids.Next())
+		_, err := s.CreateJob(t.Context(), domain.Job{
+			ID: id, TenantID: s.key.Tenant, Executor: s.key.Executor, State: domain.JobEnabled, Source: domain.SourceConsole, Spec: spec, CreatedBy: "anna",
+		}, nextFire(id))
+		require.NoError(t, err)
+		s.register("4", all("2")...)
+		require.Equal(t, id, s.job("untouched").ID)
+	})
+}
+
+// What the code itself has removed comes back when it declares it again, also if
+// somebody had deleted it once and made it anew.
+func TestRemovedByTheCodeComesBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		first, _ := s.register("1", daily("close", "1", "", remove("delete")))
+		s.delete("close")
+		second, _ := s.register("2", daily("close", "1", "code", remove("delete")))
+		require.Equal(t, domain.JobEnabled, s.job("close").State, "the code decides")
+		third, _ := s.register("3")
+		s.leave("1", first)
+		s.leave("2", second)
+		s.gone("close")
+		_, notices := s.register("4", daily("close", "1", "", remove("delete")))
+		require.Empty(t, notices)
+		require.Equal(t, domain.JobEnabled, s.job("close").State)
+		s.leave("3", third)
+	})
+}
+
 func TestRemovedFromTheCode(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		all := []*proto.JobDeclaration{

@@ -12,14 +12,17 @@ const (
 	// UntilEdited: the job follows the code until somebody edits it in the
 	// console; from then on it is the console's, until somebody gives it back to
 	// the code there. A new name is an edit too: the job is not made again under
-	// the name that the code has for it.
+	// the name that the code has for it. A job that somebody deletes stays deleted,
+	// edited before or not, whatever later versions declare, until somebody makes a
+	// job of this name in the console; that one can be given to the code.
 	UntilEdited Ownership = ""
 	// ByCode: the job follows the code. The console can pause and run it, and
 	// change of its labels, alerts and owner what the code does not say; all else is
-	// refused, and it says where the job is declared.
+	// refused, and it says where the job is declared. It cannot be deleted while it
+	// is declared; one that was deleted meanwhile comes back with its declaration.
 	ByCode Ownership = "code"
 	// ByConsole: the code makes the job the first time, and never touches it
-	// again.
+	// again, also not when somebody has deleted it.
 	ByConsole Ownership = "console"
 	// ProposeOnly: what the code declares is shown in the console beside what
 	// is, and happens when somebody accepts it.

@@ -15,8 +15,8 @@ import (
 // returns it while that is so and nothing else is wrong, and Run ends with it
 // where Config.Strict is set.
 //
-// A job that was edited in the console and that the code declares UntilEdited
-// is not refused: it belongs to the console then, as declared.
+// A job that was edited or deleted in the console and that the code declares
+// UntilEdited is not refused: it belongs to the console then, as declared.
 type RefusedError struct {
 	// Declarations are ordered by job.
 	Declarations []RefusedDeclaration

@@ -6424,7 +6424,7 @@ func (c *Client) ListOverdue(ctx context.Context, params ListOverdueParams, edit
 }
 
 // DeleteJob asks DELETE /api/v1/jobs/{id}: Delete a job.
-// Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.
+// Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.
 func (c *Client) DeleteJob(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/jobs/{id}", id)
 	return ask[None](ctx, c, r, edits)

@@ -83,7 +83,7 @@ func (a *API) registerJobs() {
 	}, a.updateJob)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/jobs/{id}", ID: "delete-job", Tag: "jobs", Summary: "Delete a job",
-		Description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.",
+		Description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.",
 		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{}, error) {
 		v, err := a.job(ctx, id, in.ID)

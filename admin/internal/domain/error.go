@@ -24,8 +24,8 @@ const (
 	CodeUnfitInput Code = "unfit_input"
 	// CodeOwnedByCode: what is to be changed belongs to the application's code.
 	CodeOwnedByCode Code = "owned_by_code"
-	// CodeEdited: what code declares is not applied, because the job was edited in
-	// the console and is the console's since. Only notices and refused
+	// CodeEdited: what code declares is not applied, because the job was edited or
+	// deleted in the console and is the console's since. Only notices and refused
 	// declarations have it.
 	CodeEdited Code = "edited_in_console"
 	// CodeKeyReused: an Idempotency-Key came with another request before.

@@ -39,7 +39,8 @@ const (
 type Declared struct {
 	// By is the executor whose code declares it; 0 = none does.
 	By ExecutorID
-	// Name is the job's in the code; a person may have renamed the job.
+	// Name is the job's in the code; a person may have renamed the job. Of a deleted
+	// job it is kept where a person deleted it, so that code does not make it again.
 	Name      string
 	Ownership Ownership
 	Removal   Removal
@@ -90,13 +91,15 @@ const (
 )
 
 // DecideDeclaration decides about the newest declaration of a job's name. found
-// is the living job of that name, or nil; deleted tells that a job which this
-// executor declared under it was deleted. An error says why it is not taken.
+// is the living job of that name, or nil; deleted tells that somebody deleted the
+// one that this executor declared under it. An error says why it is not taken.
 func DecideDeclaration(d Declaration, found *Job, executorName string, deleted bool) (DeclareStep, error) {
 	own := d.Declared.Ownership
 	switch {
 	case found == nil && deleted && (own == OwnedByConsole || own == OwnedPropose):
 		return DeclareNothing, nil // somebody did not want it
+	case found == nil && deleted && own == OwnedUntilEdited:
+		return DeclareNothing, Errorf(CodeEdited, "the job %q was deleted in the console; the declaration in code is not applied until somebody makes a job of this name", d.Declared.Name)
 	case found == nil && own == OwnedPropose:
 		return DeclarePropose, nil
 	case found == nil:

@@ -82,6 +82,7 @@ func TestDecideDeclaration(t *testing.T) {
 		{"unknown, proposed", propose, "h1", nil, false, domain.DeclarePropose, false},
 		{"deleted, of the code: it comes back", code, "h1", nil, true, domain.DeclareCreate, false},
 		{"deleted, of the console: it stays away", console, "h2", nil, true, domain.DeclareNothing, false},
+		{"deleted, follows until edited: it stays away, with a word", until, "h1", nil, true, domain.DeclareNothing, true},
 		{"deleted, proposed: nobody is asked again", propose, "h2", nil, true, domain.DeclareNothing, false},
 		{"another executor's", code, "h1", job(foreign), false, domain.DeclareNothing, true},
 		{"unchanged", until, "h1", job(as(declared(until, ""))), false, domain.DeclareNothing, false},

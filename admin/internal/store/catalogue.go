@@ -33,8 +33,8 @@ type Catalogue interface {
 	// FindDeclaredJob finds the living job that code of the executor declares by
 	// this name, whatever the job is called now.
 	FindDeclaredJob(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (JobView, error)
-	// WasDeclared reports whether a job that code of the executor declared by
-	// this name was deleted.
+	// WasDeclared reports whether somebody deleted a job that code of the executor
+	// declared by this name. It does not end with the retention of deleted jobs.
 	WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (bool, error)
 	// MarkDeclared changes what code has to do with a job, and nothing else of it.
 	MarkDeclared(ctx context.Context, tenant domain.TenantID, job domain.JobID, m DeclaredMark) error

@@ -1512,7 +1512,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a job
-         * @description Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared.
+         * @description Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.
          */
         delete: operations["delete-job"];
         options?: never;

@@ -58,7 +58,12 @@ function useJobActions(job: Job, onDeleted?: () => void) {
   const remove = () =>
     confirm({
       title: t('jobs.action.deleteTitle', { name: job.name }),
-      content: t('jobs.action.deleteHelp'),
+      content: (
+        <>
+          <p>{t('jobs.action.deleteHelp')}</p>
+          {job.declared && <p>{t('jobs.action.deleteDeclaredHelp')}</p>}
+        </>
+      ),
       okText: t('action.delete'),
       okButtonProps: { danger: true },
       cancelText: t('action.cancel'),

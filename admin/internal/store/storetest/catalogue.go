@@ -270,6 +270,15 @@ func testDeclared(t *testing.T, f *fixture) {
 	}, next)
 	f.ok(err)
 	require.Equal(t, declared, made.Declared)
+
+	// Its code removes it: that somebody had deleted the one before is settled.
+	removed := declared
+	removed.Name = ""
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: made.ID, State: domain.JobDeleted, Declared: &removed})
+	f.ok(err)
+	was, err = f.s.WasDeclared(f.ctx, f.tenant, f.executor, "as declared")
+	f.ok(err)
+	require.False(t, was)
 }
 
 func testProposals(t *testing.T, f *fixture) {

@@ -239,6 +239,13 @@ func testJobRetention(t *testing.T, f *fixture) {
 	require.Equal(t, 10, rows(old), "job, trigger, slot, five revisions, made and deleted")
 	kept := []int{rows(hasRun), rows(young), rows(lives)}
 
+	declared := f.job(nil) // that somebody deleted it lasts as long as the executor
+	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, declared.ID, store.DeclaredMark{Declared: domain.Declared{By: f.executor, Name: "as declared"}}))
+	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: declared.ID, State: domain.JobDeleted})
+	f.ok(err)
+	f.ok(f.s.AgeDeleted(f.ctx, 5*year, int64(declared.ID)))
+	kept = append(kept, rows(declared))
+
 	n, err := f.s.DeleteJobsBefore(f.ctx, before(), 3)
 	f.ok(err)
 	require.EqualValues(t, 3, n, "in steps: its revisions first")
@@ -250,7 +257,7 @@ func testJobRetention(t *testing.T, f *fixture) {
 	n, err = f.s.DeleteJobsBefore(f.ctx, before(), 1000)
 	f.ok(err)
 	require.Zero(t, n)
-	require.Equal(t, kept, []int{rows(hasRun), rows(young), rows(lives)}, "runs show their job")
+	require.Equal(t, kept, []int{rows(hasRun), rows(young), rows(lives), rows(declared)}, "runs show their job")
 	view, err := f.s.FindExecution(f.ctx, f.tenant, run.ID)
 	f.ok(err)
 	require.Equal(t, hasRun.Spec.Name, view.JobName)

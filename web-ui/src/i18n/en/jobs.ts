@@ -44,6 +44,7 @@ export const jobs = {
     deleted: '{{name}} was deleted.',
     deleteTitle: 'Delete {{name}}?',
     deleteHelp: 'It will not fire again. Its runs stay readable until their retention ends.',
+    deleteDeclaredHelp: 'The code of the application declares it and will not create it again, unless the code owns it. Create a job of this name to have it back.',
     pauseTitle: 'Pause {{name}}?',
     pauseHelp: 'No further run starts until it is resumed; running ones go on.',
     pauseNote: 'Why? Others will see this note.',

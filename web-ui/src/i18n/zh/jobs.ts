@@ -46,6 +46,7 @@ export const jobs: typeof en = {
     deleted: '{{name}} 已删除。',
     deleteTitle: '删除 {{name}}？',
     deleteHelp: '不会再触发；已有执行记录在保留期内仍可查看。',
+    deleteDeclaredHelp: '该任务由应用代码声明；除非归代码所有，否则应用不会再次创建它。如需恢复，请新建同名任务。',
     pauseTitle: '暂停 {{name}}？',
     pauseHelp: '恢复之前不再开始新的执行；正在运行的不受影响。',
     pauseNote: '为什么暂停？其他人会看到这条备注。',

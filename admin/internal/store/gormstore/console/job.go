@@ -167,13 +167,7 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 				return err
 			}
 			if p.State == domain.JobDeleted {
-				if err := unlinkCalendars(t, &job); err != nil {
-					return err
-				}
-				if err := linkScript(t, &job, &domain.JobSpec{}); err != nil {
-					return err
-				}
-				if err := s.endTimers(t, &job, now, p.By); err != nil {
+				if err := s.unlinkDeleted(t, &job, now, &p); err != nil {
 					return err
 				}
 			}
@@ -203,6 +197,24 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		return view, nil // no list shows it any more
 	}
 	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+// unlinkDeleted ends what hangs on a job that is deleted.
+func (s *shared) unlinkDeleted(t *db.Tx, job *record.JobRow, now time.Time, p *store.SetJobStateParams) error {
+	if err := unlinkCalendars(t, job); err != nil {
+		return err
+	}
+	if err := linkScript(t, job, &domain.JobSpec{}); err != nil {
+		return err
+	}
+	if p.Declared != nil && job.DeclaredName != "" { // code deletes it: that somebody deleted one before it does not count any more
+		_, err := t.Exec(t.Ctx, "UPDATE jobs SET declared_name = '' WHERE tenant_id = ? AND declared_by = ? AND declared_name = ? AND state = ?",
+			job.TenantID, job.DeclaredBy, job.DeclaredName, int64(domain.JobDeleted))
+		if err != nil {
+			return fmt.Errorf("forget that the job was deleted before: %w", err)
+		}
+	}
+	return s.endTimers(t, job, now, p.By)
 }
 
 // pausedAgain says that a paused job is paused once more and no reason is given:

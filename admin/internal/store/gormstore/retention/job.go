@@ -46,9 +46,12 @@ func (s *Retention) DeleteJobsBefore(ctx context.Context, before time.Time, limi
 	})
 }
 
-// OldJobs finds deleted jobs of which nothing is kept that names them.
+// OldJobs finds deleted jobs of which nothing is kept that names them. One that
+// code declares and somebody deleted is kept as long as the executor is there: with
+// its row it would be forgotten that the code is not to make it again.
 func OldJobs(d db.Dialect) string {
 	return fmt.Sprintf("SELECT j.id FROM jobs AS j%s WHERE j.state = %d AND j.updated_at < ?"+
+		" AND (j.declared_name = '' OR NOT EXISTS (SELECT 1 FROM executors AS x WHERE x.id = j.declared_by AND x.tenant_id = j.tenant_id AND x."+record.LivingExecutor+"))"+
 		" AND NOT EXISTS (SELECT 1 FROM executions AS e WHERE e.job_id = j.id)"+
 		" AND NOT EXISTS (SELECT 1 FROM timers AS w WHERE w.job_id = j.id) ORDER BY j.updated_at LIMIT ?", d.ByIndex("ix_jobs_deleted"), domain.JobDeleted)
 }

@@ -108,6 +108,9 @@ func jobDelete(a *cli.App) *cobra.Command {
 		Example: "  carillon job delete close-day\n  carillon job delete close-day --yes",
 	}, func(ctx context.Context, s *cli.Session, word string) (string, func() error, error) {
 		job, err := cli.FindJob(ctx, s, word)
+		if d := job.Value.Declared; err == nil && d != nil && d.Ownership != "code" {
+			a.Say("The code of the executor %s declares this job. Once deleted it is not created again until somebody creates a job of its name.", output.Clean(d.Executor.Name))
+		}
 		return job.Value.Name, func() error { return cli.Gone(s.DeleteJob(ctx, job.Value.ID)) }, err
 	})
 }
