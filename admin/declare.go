@@ -78,12 +78,17 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	decl := domain.Declaration{Executor: executor, Declared: w.terms, Hash: w.hash}
 	step, err := domain.DecideDeclaration(decl, job, found.ExecutorName, deleted)
 	switch {
+	case err != nil && step == domain.DeclareMark:
+		if failed := d.mark(ctx, tenant, job, w.terms, ""); failed != nil {
+			return failed
+		}
+		return err
 	case err != nil:
 		return err
 	case step == domain.DeclareNothing:
 		return nil
 	case step == domain.DeclareMark:
-		return d.mark(ctx, tenant, job, w)
+		return d.mark(ctx, tenant, job, w.terms, w.hash)
 	}
 	spec, err := d.specOf(ctx, tenant, w.handler, w.job)
 	if err != nil {
@@ -116,7 +121,7 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	}
 	switch {
 	case job != nil && sameSpec(&spec, &job.Spec) && (step == domain.DeclarePropose || job.Source == domain.SourceCode && spec.CodeSays.Same(job.Spec.CodeSays)):
-		return d.mark(ctx, tenant, job, w)
+		return d.mark(ctx, tenant, job, w.terms, w.hash)
 	case step == domain.DeclarePropose:
 		return d.propose(ctx, tenant, executor, job, w, spec)
 	default:
@@ -163,10 +168,7 @@ func (d *declarer) propose(ctx context.Context, tenant domain.TenantID, executor
 	if err != nil || job == nil || job.Declared.Ownership == w.terms.Ownership && job.Declared.By == executor && !job.Declared.Gone {
 		return err
 	}
-	if err := d.catalogue.MarkDeclared(ctx, tenant, job.ID, store.DeclaredMark{Declared: w.terms}); err != nil {
-		return err
-	}
-	return d.wake(ctx, tenant, job)
+	return d.mark(ctx, tenant, job, w.terms, "")
 }
 
 // keepConsoles keeps of the job what code does not say.
@@ -197,9 +199,9 @@ func sameSpec(a, b *domain.JobSpec) bool {
 }
 
 // mark notes who declares the job, and wakes it when it was paused for being
-// declared by nobody.
-func (d *declarer) mark(ctx context.Context, tenant domain.TenantID, job *domain.Job, w *declared) error {
-	if err := d.catalogue.MarkDeclared(ctx, tenant, job.ID, store.DeclaredMark{Declared: w.terms, Hash: w.hash}); err != nil {
+// declared by nobody. An empty hash: the declaration is not taken.
+func (d *declarer) mark(ctx context.Context, tenant domain.TenantID, job *domain.Job, terms domain.Declared, hash string) error {
+	if err := d.catalogue.MarkDeclared(ctx, tenant, job.ID, store.DeclaredMark{Declared: terms, Hash: hash}); err != nil {
 		return err
 	}
 	return d.wake(ctx, tenant, job)

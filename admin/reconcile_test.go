@@ -315,6 +315,7 @@ func TestRenamedToANameOfTheCode(t *testing.T) {
 		s.leave("1", first)
 		s.leave("2", second)
 		require.Equal(t, id, s.job("b").ID)
+		require.Equal(t, "b", s.job("b").Declared.Name)
 		s.gone("a")
 	})
 }
@@ -359,7 +360,10 @@ func TestDeletedJobsStayDeleted(t *testing.T) {
 		}, nextFire(id))
 		require.NoError(t, err)
 		s.register("4", all("2")...)
+		s.giveBack("untouched")
 		require.Equal(t, id, s.job("untouched").ID)
+		require.Equal(t, "0 0 2 * * *", s.job("untouched").Spec.Schedule.Expr)
+		require.Equal(t, domain.SourceCode, s.job("untouched").Source)
 	})
 }
 
@@ -418,6 +422,24 @@ func TestRemovedFromTheCode(t *testing.T) {
 		require.Equal(t, revisions, s.job("paused").Revision)
 		require.Equal(t, domain.JobPaused, s.job("stopped by anna").State)
 		require.Equal(t, domain.JobEnabled, s.job("deleted").State)
+	})
+}
+
+// An edited job that is declared again is not taken back, and says so.
+func TestEditedAndDeclaredAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		first, _ := s.register("1", daily("close", "1", ""))
+		s.edit("close", func(j *domain.JobSpec) { j.Priority = 3 })
+		s.register("2")
+		s.leave("1", first)
+		require.True(t, s.job("close").Declared.Gone)
+		for range 2 {
+			_, notices := s.register("3", daily("close", "2", ""))
+			require.Equal(t, []string{"close"}, subjects(notices))
+		}
+		j := s.job("close")
+		require.Equal(t, []any{false, "3", int64(2)}, []any{j.Declared.Gone, j.Declared.Version, j.Revision})
+		require.Equal(t, "0 0 1 * * *", j.Spec.Schedule.Expr)
 	})
 }
 

@@ -92,7 +92,8 @@ const (
 
 // DecideDeclaration decides about the newest declaration of a job's name. found
 // is the living job of that name, or nil; deleted tells that somebody deleted the
-// one that this executor declared under it. An error says why it is not taken.
+// one that this executor declared under it. An error says why it is not taken; with
+// DeclareMark it is noted all the same that the job is declared.
 func DecideDeclaration(d Declaration, found *Job, executorName string, deleted bool) (DeclareStep, error) {
 	own := d.Declared.Ownership
 	switch {
@@ -127,7 +128,7 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 	case own == OwnedPropose:
 		return DeclarePropose, nil
 	case own == OwnedUntilEdited && found.Source != SourceCode:
-		return DeclareNothing, errEdited(found)
+		return mark, errEdited(found)
 	default:
 		return DeclareUpdate, nil
 	}

@@ -88,6 +88,8 @@ func TestDecideDeclaration(t *testing.T) {
 		{"unchanged", until, "h1", job(as(declared(until, ""))), false, domain.DeclareNothing, false},
 		{"changed", until, "h2", job(as(declared(until, ""))), false, domain.DeclareUpdate, false},
 		{"changed after an edit", until, "h2", job(as(declared(until, "")), edited), false, domain.DeclareNothing, true},
+		{"changed after an edit, declared again", until, "h2", job(as(domain.Declared{By: shop, Gone: true}), edited), false, domain.DeclareMark, true},
+		{"made by somebody, whom the code does not know", until, "h2", job(edited), false, domain.DeclareMark, true},
 		{"unchanged after an edit", until, "h1", job(as(declared(until, "")), edited), false, domain.DeclareNothing, false},
 		{"code: unchanged", code, "h1", job(as(declared(code, ""))), false, domain.DeclareNothing, false},
 		{"code: changed", code, "h2", job(as(declared(code, ""))), false, domain.DeclareUpdate, false},
