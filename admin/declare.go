@@ -208,7 +208,7 @@ func (d *declarer) mark(ctx context.Context, tenant domain.TenantID, job *domain
 }
 
 func (d *declarer) wake(ctx context.Context, tenant domain.TenantID, job *domain.Job) error {
-	if !job.Declared.PausedGone || job.State != domain.JobPaused || job.UpdatedBy != declaredBy {
+	if !job.Declared.PausedGone || job.State != domain.JobPaused {
 		return nil
 	}
 	_, err := d.jobs.SetJobState(ctx, store.SetJobStateParams{

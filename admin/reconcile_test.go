@@ -443,6 +443,39 @@ func TestEditedAndDeclaredAgain(t *testing.T) {
 	})
 }
 
+// A job that was paused for being declared by nobody goes on when it is declared
+// again, also if somebody has edited it meanwhile, but not if somebody has paused it.
+func TestPausedForBeingGone(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		all := func(hour string) []*proto.JobDeclaration {
+			return []*proto.JobDeclaration{
+				daily("labelled", hour, "code"), daily("edited", hour, "", remove("pause")), daily("stopped", hour, "code"), daily("stopped and edited", hour, "code"),
+			}
+		}
+		first, _ := s.register("1", all("1")...)
+		second, _ := s.register("2")
+		s.leave("1", first)
+		label := func(j *domain.JobSpec) { j.Labels = map[string]string{"team": "books"} }
+		for _, name := range []string{"stopped", "stopped and edited"} {
+			_, err := s.SetJobState(t.Context(), store.SetJobStateParams{Tenant: s.key.Tenant, ID: s.job(name).ID, State: domain.JobPaused, By: "anna"})
+			require.NoError(t, err)
+			require.Empty(t, s.job(name).PauseNote, "it is anna's pause now")
+		}
+		for _, name := range []string{"labelled", "edited", "stopped and edited"} {
+			s.edit(name, label)
+		}
+		require.Equal(t, domain.JobPaused, s.job("labelled").State)
+		s.register("3", all("2")...)
+		for name, want := range map[string]domain.JobState{
+			"labelled": domain.JobEnabled, "edited": domain.JobEnabled, "stopped": domain.JobPaused, "stopped and edited": domain.JobPaused,
+		} {
+			require.Equal(t, want, s.job(name).State, name)
+			require.Empty(t, s.job(name).PauseNote, name)
+		}
+		s.leave("2", second)
+	})
+}
+
 // An executor of which nothing runs keeps its jobs.
 func TestNobodyLeftIsNoRemoval(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {

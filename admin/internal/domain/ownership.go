@@ -46,7 +46,8 @@ type Declared struct {
 	Removal   Removal
 	// Build and Version are of the build whose declaration was taken last.
 	Build, Version string
-	// Gone: no build declares it any more. PausedGone: it was paused for that.
+	// Gone: no build declares it any more. PausedGone: it was paused for that, and
+	// nobody has paused or resumed it since.
 	Gone, PausedGone bool
 }
 

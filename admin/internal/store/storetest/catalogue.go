@@ -228,13 +228,16 @@ func testDeclared(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Equal(t, declared, found.Declared, "an edit keeps it")
 	declared.Gone, declared.PausedGone = true, true
-	found, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, Declared: &declared, By: "application"})
+	found, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, Declared: &declared, By: "application", Note: "not declared"})
 	f.ok(err)
 	require.Equal(t, declared, found.Declared)
+	found, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceConsole, DeclarationHash: "h1", By: "anna", Next: next})
+	f.ok(err)
+	require.Equal(t, declared, found.Declared, "an edit does not say who paused it")
 	found, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, By: "anna"})
 	f.ok(err)
-	require.Equal(t, []any{declared, "anna"}, []any{found.Declared, found.UpdatedBy}, "who pauses it too is not overruled by the application")
 	declared.PausedGone = false
+	require.Equal(t, []any{declared, "anna", ""}, []any{found.Declared, found.UpdatedBy, found.PauseNote}, "who pauses it too is not overruled by the application")
 	found, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceCode, Declared: &declared, Next: next})
 	f.ok(err)
 	require.Equal(t, declared, found.Declared)

@@ -140,7 +140,7 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		if skip, err := held(t, &job, &p); skip || err != nil {
 			return err
 		}
-		again, byApplication := pausedAgain(&job, &p)
+		again := pausedAgain(&job, &p)
 		spec, err := s.specs.OfJob(t, &job)
 		if err != nil {
 			return err
@@ -172,6 +172,9 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 				}
 			}
 		}
+		if p.Declared == nil {
+			job.Decided()
+		}
 		job.SetDeclared(p.Declared)
 		note := record.Clip(p.Note, record.MessageSize)
 		if again {
@@ -179,7 +182,7 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		}
 		changed := job.State != int64(p.State) || job.PauseNote != note
 		job.State, job.PauseNote, job.HeldBy = int64(p.State), note, p.Hold
-		if !again || byApplication {
+		if !again {
 			job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), p.By
 		}
 		if changed {
@@ -218,13 +221,10 @@ func (s *shared) unlinkDeleted(t *db.Tx, job *record.JobRow, now time.Time, p *s
 }
 
 // pausedAgain says that a paused job is paused once more and no reason is given:
-// note, time and author of the first pause stay. With byApplication the first pause
-// was the application's, which would resume it: the author is the new one then.
-func pausedAgain(job *record.JobRow, p *store.SetJobStateParams) (again, byApplication bool) {
-	if p.State != domain.JobPaused || domain.JobState(job.State) != domain.JobPaused || p.Note != "" || job.HeldBy != 0 {
-		return false, false
-	}
-	return true, job.Job(&domain.JobSpec{}).Declared.PausedGone
+// note, time and author of the first pause stay, unless that was not a person's.
+func pausedAgain(job *record.JobRow, p *store.SetJobStateParams) bool {
+	return p.State == domain.JobPaused && domain.JobState(job.State) == domain.JobPaused && p.Note == "" && job.HeldBy == 0 &&
+		!job.Job(&domain.JobSpec{}).Declared.PausedGone
 }
 
 func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {

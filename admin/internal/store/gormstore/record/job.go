@@ -22,6 +22,14 @@ func (r *JobRow) declared() domain.Declared {
 	}
 }
 
+// Decided notes that somebody has paused or resumed the job: whether it was paused for
+// being declared by nobody does not count any more.
+func (r *JobRow) Decided() {
+	if r.Undeclared == undeclaredPaused {
+		r.Undeclared = undeclaredGone
+	}
+}
+
 // SetDeclared replaces what the job notes about its declaration; nil keeps it.
 func (r *JobRow) SetDeclared(d *domain.Declared) {
 	if d == nil {
