@@ -476,6 +476,24 @@ func TestPausedForBeingGone(t *testing.T) {
 	})
 }
 
+// What somebody has paused outlasts a roll-back to a version without the job.
+func TestPausedJobsAreNotDeleted(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		first, _ := s.register("1", daily("close", "1", "code", remove("delete")), daily("mine", "1", "", remove("delete")))
+		for _, name := range []string{"close", "mine"} {
+			_, err := s.SetJobState(t.Context(), store.SetJobStateParams{Tenant: s.key.Tenant, ID: s.job(name).ID, State: domain.JobPaused, By: "anna", Note: "holiday"})
+			require.NoError(t, err)
+		}
+		s.register("2")
+		s.leave("1", first)
+		s.register("3", daily("close", "2", "code", remove("delete")), daily("mine", "2", "", remove("delete")))
+		for _, name := range []string{"close", "mine"} {
+			j := s.job(name)
+			require.Equal(t, []any{domain.JobPaused, "holiday", false, "0 0 2 * * *"}, []any{j.State, j.PauseNote, j.Declared.Gone, j.Spec.Schedule.Expr}, name)
+		}
+	})
+}
+
 // An executor of which nothing runs keeps its jobs.
 func TestNobodyLeftIsNoRemoval(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {

@@ -39,7 +39,10 @@ func WhenRemoved(p RemovalPolicy) JobOption { return jobOption(func(j *job) { j.
 type RemovalPolicy string
 
 // The policies. A job that was paused for this goes on when it is declared
-// again.
+// again, unless somebody has paused it too. DeleteRemoved keeps a job that
+// somebody has paused: it is still paused when it is declared again. All else
+// that was changed in the console of a job that it deletes, for example labels
+// and alerts that the code does not say, is lost.
 const (
 	KeepRemoved   RemovalPolicy = "keep"
 	PauseRemoved  RemovalPolicy = "pause"

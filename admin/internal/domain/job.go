@@ -72,7 +72,9 @@ type Job struct {
 	// Kind never changes. Lists and quotas are about plain jobs.
 	Kind      JobKind
 	PauseNote string
-	Source    Source
+	// Held: it is paused because its executor or tenant was disabled.
+	Held   bool
+	Source Source
 	// DeclarationHash is the hash of the declaration the job was made from;
 	// empty for console jobs.
 	DeclarationHash string

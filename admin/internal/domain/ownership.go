@@ -152,12 +152,14 @@ func JobNameTaken(name, executor string) *Error {
 
 // DecideRemoval says what becomes of a job that no build declares any more:
 // RemovalKeep, RemovalPause or RemovalDelete. What was edited in the console
-// stays, unless the code owns it.
+// stays, unless the code owns it, and what somebody has paused is not deleted.
 func DecideRemoval(j *Job) Removal {
 	own, removal := j.Declared.Ownership, j.Declared.Removal
 	switch {
 	case own != OwnedByCode && (own != OwnedUntilEdited || j.Source != SourceCode):
 		return RemovalKeep
+	case removal == RemovalDelete && j.State == JobPaused && !j.Held:
+		return RemovalKeep // that somebody paused it lasts when the code declares it again
 	case removal != RemovalDefault:
 		return removal
 	case own == OwnedByCode:

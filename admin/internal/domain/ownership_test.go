@@ -134,6 +134,10 @@ func TestDecideRemoval(t *testing.T) {
 			require.Equal(t, row.want, domain.DecideRemoval(j))
 		})
 	}
+	paused := &domain.Job{State: domain.JobPaused, Source: domain.SourceCode, Declared: domain.Declared{By: 1, Ownership: code, Removal: domain.RemovalDelete}}
+	require.Equal(t, domain.RemovalKeep, domain.DecideRemoval(paused), "somebody paused it")
+	paused.Held = true
+	require.Equal(t, domain.RemovalDelete, domain.DecideRemoval(paused), "its executor is disabled")
 }
 
 func TestCheckDeclaration(t *testing.T) {

@@ -246,7 +246,9 @@ func testDeclared(t *testing.T, f *fixture) {
 	require.Len(t, list, 1)
 	require.Equal(t, found, list[0])
 
-	byName := func(name string) (store.JobView, error) { return f.s.FindDeclaredJob(f.ctx, f.tenant, f.executor, name) }
+	byName := func(name string) (store.JobView, error) {
+		return f.s.FindDeclaredJob(f.ctx, f.tenant, f.executor, name)
+	}
 	view, err := byName("as declared")
 	f.ok(err)
 	require.Equal(t, found, view)

@@ -123,7 +123,7 @@ func (r *JobRow) LabelMap() map[string]string {
 func (r *JobRow) Job(spec *domain.JobSpec) domain.Job {
 	return domain.Job{
 		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
-		State: domain.JobState(r.State), Kind: domain.JobKind(r.Kind), PauseNote: r.PauseNote, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
+		State: domain.JobState(r.State), Kind: domain.JobKind(r.Kind), PauseNote: r.PauseNote, Held: r.HeldBy != 0, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
 		Declared: r.declared(), Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt),
 		CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}
