@@ -50,52 +50,75 @@ type declared struct {
 	terms   domain.Declared
 	hash    string
 	builds  []string // that declare it so: the newest, and older ones that agree
-	// silenced: no build that has it may declare jobs.
+	// silenced: no build that has it may declare jobs, or all that have it are held
+	// back.
 	silenced bool
+	held     bool // held back, see holdBack
 }
 
-// declare makes one job what its declaration says. An error is a reason why it
-// is not taken. all are the jobs that the present builds declare, by name.
-func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, all map[string]*declared, known map[string]bool) error {
-	if err := domain.CheckDeclaration(w.terms); err != nil {
-		return err
+// planned is what a declaration is to do.
+type planned struct {
+	*declared
+	step domain.DeclareStep
+	job  *domain.Job // the one that is there; nil: none
+	spec domain.JobSpec
+	err  error // why it is not taken
+}
+
+// look says what one declaration is to do; it writes nothing. all are the jobs that the present
+// builds declare, by name.
+func (d *declarer) look(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, all map[string]*declared, known map[string]bool) (p planned) {
+	p.declared = w
+	if p.err = domain.CheckDeclaration(w.terms); p.err != nil {
+		return p
 	}
-	if err := checkNames(w); err != nil {
-		return err
+	if p.err = checkNames(w); p.err != nil {
+		return p
 	}
 	found, err := d.find(ctx, tenant, executor, w.job.Name, all)
-	job, deleted := &found.Job, false
+	deleted := false
 	if domain.Is(err, domain.CodeNotFound) {
-		job = nil
 		deleted, err = d.catalogue.WasDeclared(ctx, tenant, executor, w.job.Name)
+	} else {
+		p.job = &found.Job
 	}
-	if err != nil {
-		return err
+	if p.err = err; err != nil {
+		return p
 	}
-	if job != nil && known != nil && job.Declared.By == executor && job.Declared.Build != "" && !known[job.Declared.Build] {
-		return errNewerBuild
+	if p.job != nil && known != nil && p.job.Declared.By == executor && p.job.Declared.Build != "" && !known[p.job.Declared.Build] {
+		p.err = errNewerBuild
+		return p
 	}
 	decl := domain.Declaration{Executor: executor, Declared: w.terms, Hash: w.hash}
-	step, err := domain.DecideDeclaration(decl, job, found.ExecutorName, deleted)
+	p.step, p.err = domain.DecideDeclaration(decl, p.job, found.ExecutorName, deleted)
+	if p.err != nil || p.step == domain.DeclareNothing || p.step == domain.DeclareMark {
+		return p
+	}
+	if p.spec, p.err = d.specOf(ctx, tenant, w.handler, w.job); p.err == nil {
+		p.err = d.checkCallbacks(ctx, tenant, executor, &p.spec)
+	}
+	if p.err == nil && p.job != nil && p.step != domain.DeclareCreate {
+		p.err = keepConsoles(&p.spec, &p.job.Spec)
+	}
+	return p
+}
+
+// declare makes one job what its declaration says. An error is a reason why it is not
+// taken.
+func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, p planned) error {
+	w, step, job, spec := p.declared, p.step, p.job, p.spec
 	switch {
-	case err != nil && step == domain.DeclareMark:
+	case p.err != nil && step == domain.DeclareMark:
 		if failed := d.mark(ctx, tenant, job, w.terms, ""); failed != nil {
 			return failed
 		}
-		return err
-	case err != nil:
-		return err
+		return p.err
+	case p.err != nil:
+		return p.err
 	case step == domain.DeclareNothing:
 		return nil
 	case step == domain.DeclareMark:
 		return d.mark(ctx, tenant, job, w.terms, w.hash)
-	}
-	spec, err := d.specOf(ctx, tenant, w.handler, w.job)
-	if err != nil {
-		return err
-	}
-	if err := d.checkCallbacks(ctx, tenant, executor, &spec); err != nil {
-		return err
 	}
 	if step == domain.DeclareCreate {
 		err := d.create(ctx, tenant, executor, w, spec)
@@ -113,11 +136,6 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 			return domain.JobNameTaken(w.job.Name, found.ExecutorName)
 		}
 		return nil
-	}
-	if job != nil {
-		if err := keepConsoles(&spec, &job.Spec); err != nil {
-			return err
-		}
 	}
 	switch {
 	case job != nil && sameSpec(&spec, &job.Spec) && (step == domain.DeclarePropose || job.Source == domain.SourceCode && spec.CodeSays.Same(job.Spec.CodeSays)):

@@ -24,11 +24,11 @@ func (d *declarer) Declaration(ctx context.Context, job store.JobView) (out doma
 		}
 		count = domain.PresentBuilds(builds)
 	}
-	_, jobs, _, err := d.merge(ctx, k, count)
+	m, err := d.merge(ctx, k, count, nil)
 	if err != nil {
 		return out, err
 	}
-	w := jobs[job.DeclaredName()]
+	w := m.jobs[job.DeclaredName()]
 	if w == nil || job.Executor != k.Executor {
 		return out, domain.Errorf(domain.CodeNotFound, "what the code declares of the job %q is not known; it is when the application has registered", job.Spec.Name)
 	}

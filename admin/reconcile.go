@@ -181,42 +181,118 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 	if len(present) == 0 {
 		return nil, nil
 	}
-	digests := make([]string, len(present))
-	for i, b := range present {
-		digests[i] = b.Digest
-	}
-	handlers, jobs, refusals, err := d.merge(ctx, k, present)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.catalogue.DefineHandlers(ctx, k.Tenant, k.Executor, handlers); err != nil {
-		return nil, fmt.Errorf("define handlers: %w", err)
-	}
+	held := map[string]bool{}
 	var refused []domain.RefusedDeclaration
-	for _, name := range slices.Sorted(maps.Keys(jobs)) {
-		w := jobs[name]
-		err := error(errMayNotDeclare)
-		if !w.silenced {
-			err = d.declare(ctx, k.Tenant, k.Executor, w, jobs, known)
+	var refusals []refusal
+	var m merged
+	var plans []planned
+	for again := true; again; {
+		var err error
+		if m, err = d.merge(ctx, k, present, held); err != nil {
+			return nil, err
 		}
+		if err := d.catalogue.DefineHandlers(ctx, k.Tenant, k.Executor, m.handlers); err != nil {
+			return nil, fmt.Errorf("define handlers: %w", err)
+		}
+		if plans, err = d.planAll(ctx, k, m.jobs, known); err != nil {
+			return nil, err
+		}
+		again = holdBack(held, m, plans, func(r refusal, version string) {
+			refused, refusals = noteRefused(refused, r.notice, version), append(refusals, r)
+		})
+	}
+	refusals = append(refusals, m.refusals...)
+	for _, p := range plans {
+		if p.held {
+			continue // its build is told why
+		}
+		err := d.declare(ctx, k.Tenant, k.Executor, p)
 		switch {
 		case errors.Is(err, errNewerBuild) || domain.Is(err, domain.CodeUnavailable):
 			return nil, err
 		case domain.Is(err, domain.CodeInternal): // no fault of the declaration
-			d.log.Warn("a declaration was not applied; the next registration tries again", "tenant_id", k.Tenant, "job", name, "err", err)
+			d.log.Warn("a declaration was not applied; the next registration tries again", "tenant_id", k.Tenant, "job", p.declared.job.Name, "err", err)
 			err = domain.Errorf(domain.CodeUnavailable, "the admin cannot apply the declaration now; the next registration tries again")
 			fallthrough
 		case err != nil:
-			r := domain.RefusedDeclaration{Name: name, Code: domain.CodeOf(err), Message: err.Error(), Version: w.terms.Version}
-			refusals = append(refusals, refusal{&proto.Notice{Code: string(r.Code), Subject: r.Name, Message: r.Message}, w.builds})
-			refused = append(refused, r)
+			r := p.refusal(err)
+			refused, refusals = noteRefused(refused, r.notice, p.terms.Version), append(refusals, r)
 		}
 	}
-	if err := d.release(ctx, k, jobs, &present[len(present)-1]); err != nil {
-		return nil, err
+	if len(held) == 0 { // a build that is held back removes no jobs either
+		if err := d.release(ctx, k, m.jobs, &present[len(present)-1]); err != nil {
+			return nil, err
+		}
 	}
-	err = d.catalogue.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Refused: refused})
+	var digests []string
+	for _, b := range present {
+		if !held[b.Digest] {
+			digests = append(digests, b.Digest)
+		}
+	}
+	err := d.catalogue.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Refused: refused})
 	return refusals, err
+}
+
+// planAll looks at all declarations, in the order of their names. It fails where they
+// cannot be looked at now.
+func (d *declarer) planAll(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared, known map[string]bool) ([]planned, error) {
+	var plans []planned
+	for _, name := range slices.Sorted(maps.Keys(jobs)) {
+		p := planned{declared: jobs[name], err: errMayNotDeclare}
+		if !p.silenced {
+			p = d.look(ctx, k.Tenant, k.Executor, jobs[name], jobs, known)
+		}
+		if errors.Is(p.err, errNewerBuild) || domain.Is(p.err, domain.CodeUnavailable) {
+			return nil, p.err
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+func (p *planned) refusal(err error) refusal {
+	return refusal{&proto.Notice{Code: string(domain.CodeOf(err)), Subject: p.declared.job.Name, Message: err.Error()}, p.builds}
+}
+
+// noteRefused adds what an operator sees, once per job: the newest build comes first.
+func noteRefused(refused []domain.RefusedDeclaration, n *proto.Notice, version string) []domain.RefusedDeclaration {
+	if slices.ContainsFunc(refused, func(r domain.RefusedDeclaration) bool { return r.Name == n.Subject }) {
+		return refused
+	}
+	return append(refused, domain.RefusedDeclaration{Name: n.Subject, Code: domain.Code(n.Code), Message: n.Message, Version: version})
+}
+
+// holdBack adds those strict builds to held of whose declarations some are refused, and
+// tells these. It reports whether there are any; what the other builds declare counts
+// then, and has to be looked at anew.
+func holdBack(held map[string]bool, m merged, plans []planned, tell func(r refusal, version string)) (more bool) {
+	fresh := map[string]bool{}
+	each := func(use func(r refusal, version string, ofJob bool)) {
+		for _, r := range m.refusals {
+			use(r, "", false)
+		}
+		for _, p := range plans {
+			if p.err != nil && !p.held && !domain.Is(p.err, domain.CodeEdited) && !domain.Is(p.err, domain.CodeInternal) {
+				use(p.refusal(p.err), p.terms.Version, true)
+			}
+		}
+	}
+	each(func(r refusal, _ string, _ bool) {
+		for _, b := range r.builds {
+			if m.strict[b] && !held[b] {
+				fresh[b] = true
+			}
+		}
+	})
+	each(func(r refusal, version string, ofJob bool) {
+		r.builds = slices.DeleteFunc(slices.Clone(r.builds), func(b string) bool { return !fresh[b] })
+		if ofJob && len(r.builds) > 0 { // what is declared beside handlers is told in any case
+			tell(r, version)
+		}
+	})
+	maps.Copy(held, fresh)
+	return len(fresh) > 0
 }
 
 // weightsIn reads how many slots a run of each handler takes from a build's
@@ -239,35 +315,47 @@ func weightsIn(catalogue []byte) (map[string]int, error) {
 // allows none. What is there of it stays as it is.
 var errMayNotDeclare = domain.Errorf(domain.CodeDenied, "the join token of this application may not declare jobs; its handlers are registered. Create the job here, or give the application a token that may")
 
+// merged is what the present builds declare together.
+type merged struct {
+	handlers []domain.Handler
+	jobs     map[string]*declared
+	refusals []refusal
+	strict   map[string]bool // digests of those that are to be in force as a whole or not at all, and are not yet
+}
+
 // merge takes each handler and each job from the newest build that has it;
 // present has the newest last. Refusals tell which handlers' settings for calls
 // could not be taken. One catalogue at a time is in memory: each may have 1 MiB,
-// and there may be store.MaxBuilds.
-func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []domain.Build) ([]domain.Handler, map[string]*declared, []refusal, error) {
+// and there may be store.MaxBuilds. A job of a build that is held back is that of an
+// older build.
+func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []domain.Build, held map[string]bool) (m merged, err error) {
 	handlers, jobs := map[string]*proto.Handler{}, map[string]*declared{}
+	m.jobs, m.strict = jobs, map[string]bool{}
 	from := map[string]string{} // handler → digest of the build
 	for i := range present {
 		b := &present[i]
 		catalogues, err := d.catalogue.ReadCatalogues(ctx, k.Tenant, k.Executor, []string{b.Digest})
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("read catalogue: %w", err)
+			return m, fmt.Errorf("read catalogue: %w", err)
 		}
 		var frame proto.Register
 		if err := gproto.Unmarshal(catalogues[b.Digest], &frame); err != nil {
-			return nil, nil, nil, fmt.Errorf("read catalogue of build %s: %w", b.Digest, err)
+			return m, fmt.Errorf("read catalogue of build %s: %w", b.Digest, err)
 		}
+		m.strict[b.Digest] = frame.Strict && !b.Applied && !b.NoJobs
+		blocked := b.NoJobs || held[b.Digest]
 		for _, h := range frame.Handlers {
 			handlers[h.Name], from[h.Name] = h, b.Digest
 			for _, j := range h.Jobs {
 				hash, err := declarationHash(h.Name, j)
 				if err != nil {
-					return nil, nil, nil, err
+					return m, err
 				}
 				older := jobs[j.Name]
-				if b.NoJobs && older != nil && !older.silenced {
+				if blocked && older != nil && !older.silenced {
 					continue // a build that may declare it has it too
 				}
-				w := &declared{handler: h, job: j, hash: hash, silenced: b.NoJobs, builds: []string{b.Digest}, terms: domain.Declared{
+				w := &declared{handler: h, job: j, hash: hash, silenced: blocked, held: held[b.Digest], builds: []string{b.Digest}, terms: domain.Declared{
 					By: k.Executor, Name: j.Name, Ownership: domain.Ownership(j.Ownership), Removal: domain.Removal(j.Removal),
 					Build: b.Digest, Version: b.Version,
 				}}
@@ -278,23 +366,21 @@ func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []dom
 			}
 		}
 	}
-	var out []domain.Handler
-	var refusals []refusal
 	for _, name := range slices.Sorted(maps.Keys(handlers)) {
 		h := handlers[name]
 		calls, err := d.callsOf(ctx, k.Tenant, h)
 		if domain.Is(err, domain.CodeUnavailable) {
-			return nil, nil, nil, err
+			return m, err
 		} else if err != nil {
 			notice := &proto.Notice{Code: string(domain.CodeOf(err)), Subject: name, Message: "calls of the handler: " + err.Error()}
-			refusals = append(refusals, refusal{notice, []string{from[name]}})
+			m.refusals = append(m.refusals, refusal{notice, []string{from[name]}})
 		}
-		out = append(out, domain.Handler{
+		m.handlers = append(m.handlers, domain.Handler{
 			TenantID: k.Tenant, Executor: k.Executor, Name: h.Name, Description: h.Description,
 			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent, Calls: calls,
 		})
 	}
-	return out, jobs, refusals, nil
+	return m, nil
 }
 
 // release does with jobs that no present build declares any more what was

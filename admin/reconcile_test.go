@@ -29,6 +29,8 @@ type shop struct {
 	hide map[string]bool // builds that a node has not heard of yet
 	// silent: what registers may declare no jobs
 	silent bool
+	// strict: what registers is to be taken as a whole or not at all
+	strict bool
 }
 
 // ListBuilds implements store.Catalogue with the grace of left builds over.
@@ -77,7 +79,7 @@ func (s *shop) declarer() *declarer {
 // register registers an instance of a version whose handler declares jobs.
 func (s *shop) register(version string, jobs ...*proto.JobDeclaration) (domain.Instance, []*proto.Notice) {
 	s.t.Helper()
-	catalogue, err := gproto.Marshal(&proto.Register{AppVersion: version, Handlers: []*proto.Handler{{
+	catalogue, err := gproto.Marshal(&proto.Register{AppVersion: version, Strict: s.strict, Handlers: []*proto.Handler{{
 		Name: "close-day", Description: "of " + version, InputSchema: []byte(`{"title":"` + version + `"}`), Jobs: jobs,
 	}}})
 	require.NoError(s.t, err)
@@ -491,6 +493,63 @@ func TestPausedJobsAreNotDeleted(t *testing.T) {
 			j := s.job(name)
 			require.Equal(t, []any{domain.JobPaused, "holiday", false, "0 0 2 * * *"}, []any{j.State, j.PauseNote, j.Declared.Gone, j.Spec.Schedule.Expr}, name)
 		}
+	})
+}
+
+// A strict build of whose jobs one is refused changes no job, and no other version
+// takes turns with it.
+func TestStrictBuildsChangeNothingWhenRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		old := []*proto.JobDeclaration{daily("a", "1", "code"), daily("dropped", "1", "code", remove("delete"))}
+		first, _ := s.register("1", old...)
+		s.strict = true
+		olds, news := []domain.Instance{first}, []domain.Instance(nil)
+		refusedOne := func() {
+			t.Helper()
+			i, notices := s.register("2", daily("a", "2", "code"), daily("b", "2", "code"), daily("bad", "25", "code"))
+			require.Equal(t, []string{"bad"}, subjects(notices))
+			news = append(news, i)
+		}
+		for range 2 {
+			refusedOne()
+			s.strict = false
+			i, notices := s.register("1", old...)
+			require.Empty(t, notices)
+			olds, s.strict = append(olds, i), true
+		}
+		require.Equal(t, "bad", s.refused()[0].Name)
+		require.Equal(t, []any{"0 0 1 * * *", int64(1)}, []any{s.job("a").Spec.Schedule.Expr, s.job("a").Revision})
+		s.gone("b")
+
+		// Also when it is alone.
+		for _, i := range olds {
+			s.leave("1", i)
+		}
+		refusedOne()
+		require.EqualValues(t, 1, s.job("a").Revision)
+		require.Equal(t, domain.JobEnabled, s.job("dropped").State)
+		s.gone("b")
+
+		for _, i := range news {
+			s.leave("2", i)
+		}
+		_, notices := s.register("3", daily("a", "3", "code"), daily("b", "3", "code"))
+		require.Empty(t, notices)
+		require.Empty(t, s.refused())
+		require.Equal(t, "0 0 3 * * *", s.job("a").Spec.Schedule.Expr)
+		require.NotNil(t, s.job("b"))
+	})
+}
+
+// What is edited is no refusal; and a strict build that is in force is not held back.
+func TestStrictBuildsInForce(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.strict = true
+		s.register("1", daily("a", "1", "code"), daily("mine", "1", ""))
+		s.edit("mine", func(j *domain.JobSpec) { j.Priority = 3 })
+		_, notices := s.register("2", daily("a", "2", "code"), daily("mine", "2", ""))
+		require.Equal(t, []string{"mine"}, subjects(notices))
+		require.Equal(t, "0 0 2 * * *", s.job("a").Spec.Schedule.Expr)
 	})
 }
 

@@ -33,8 +33,9 @@ func TestRefusedDeclarationsReachTheApplication(t *testing.T) {
 	require.Equal(t, "hourly", refused.Declarations[0].Job)
 	require.Equal(t, "work", refused.Declarations[0].Handler)
 	require.NotEmpty(t, refused.Declarations[0].Reason)
-	require.NotEmpty(t, n.jobNamed("fine"))
+	require.Empty(t, n.jobNamed("fine"), "a deploy that fails changes no job")
 
 	lenient := n.startExecutor("shop", nil, register)
+	require.NotEmpty(t, n.jobNamed("fine"))
 	require.ErrorAs(t, lenient.Health(), &refused)
 }

@@ -103,7 +103,9 @@ type Config struct {
 
 	// Strict ends Run with a *RefusedError when the admin does not take all that
 	// the code declares at the first registration that it can decide about, so
-	// that a deploy fails and not the job. What is refused later, because
+	// that a deploy fails and not the job: no job is made, changed or removed then,
+	// unless only the writing shows what is wrong, for example a quota that is
+	// reached, or the same build is in force already. What is refused later, because
 	// somebody changed something in the console, is told by Health and in the log
 	// alone. Default false: it is always told there alone. CARILLON_EXECUTOR_STRICT
 	Strict bool

@@ -266,7 +266,7 @@ func (p *process) Register() *proto.Register {
 	owed, complete := p.runner.Inherited()
 	inventory, all := p.runner.Inventory()
 	return &proto.Register{
-		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version, Generation: p.config.Generation,
+		InstanceName: p.instance, Host: p.host, Pid: int32(os.Getpid()), AppVersion: p.config.Version, Generation: p.config.Generation, Strict: p.config.Strict,
 		Labels: p.config.Labels, Slots: int32(p.config.Slots), StartedAtMs: p.startedAt.UnixMilli(),
 		Handlers: p.catalogue, Inventory: inventory, InventoryComplete: all,
 		SupersededBoots: superseded, Owed: owed, OwedComplete: complete, RefusesOld: true, Draining: draining,

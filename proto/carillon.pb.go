@@ -920,7 +920,10 @@ type Register struct {
 	RefusesOld bool `protobuf:"varint,15,opt,name=refuses_old,json=refusesOld,proto3" json:"refuses_old,omitempty"`
 	// Orders the versions of the application where it says so: of two that run at
 	// once, the one with the higher generation is the newer. 0 = not said.
-	Generation    int64 `protobuf:"varint,23,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation int64 `protobuf:"varint,23,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Where one of the declared jobs is refused, none of them is to be made or changed
+	// while this build has not been in force: the process ends then.
+	Strict        bool `protobuf:"varint,24,opt,name=strict,proto3" json:"strict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1065,6 +1068,13 @@ func (x *Register) GetGeneration() int64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Register) GetStrict() bool {
+	if x != nil {
+		return x.Strict
+	}
+	return false
 }
 
 type Handler struct {
@@ -4671,7 +4681,7 @@ const file_carillon_proto_rawDesc = "" +
 	"\x05error\x18\x05 \x01(\v2\x12.carillon.v1.ErrorH\x00R\x05error\x123\n" +
 	"\bverdicts\x18\x06 \x01(\v2\x15.carillon.v1.VerdictsH\x00R\bverdicts\x12'\n" +
 	"\x04wake\x18\a \x01(\v2\x11.carillon.v1.WakeH\x00R\x04wakeB\x06\n" +
-	"\x04body\"\x9e\x05\n" +
+	"\x04body\"\xb6\x05\n" +
 	"\bRegister\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +
@@ -4693,7 +4703,8 @@ const file_carillon_proto_rawDesc = "" +
 	"refusesOld\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x17 \x01(\x03R\n" +
-	"generation\x1a9\n" +
+	"generation\x12\x16\n" +
+	"\x06strict\x18\x18 \x01(\bR\x06strict\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x02\n" +

@@ -189,7 +189,7 @@ func handlersOf(p *peer, r *proto.Register) []domain.Handler {
 // build register the same, in the same order.
 func buildOf(p *peer, r *proto.Register) (domain.Build, error) {
 	catalogue, err := gproto.MarshalOptions{Deterministic: true}.Marshal(&proto.Register{
-		AppVersion: r.AppVersion, Generation: r.Generation, Handlers: r.Handlers,
+		AppVersion: r.AppVersion, Generation: r.Generation, Strict: r.Strict, Handlers: r.Handlers,
 	})
 	if err != nil {
 		return domain.Build{}, fmt.Errorf("encode catalogue: %w", err)
