@@ -126,7 +126,8 @@ type Dispatcher struct {
 	// owned by LookAfterWaiting
 	held    map[int]time.Time // when each partition was held last
 	outages outages
-	resumed time.Time // the end of maintenance up to which all that waited for it was loaded
+	stopped []domain.MaintenanceScope // of which nothing was to start at the last look
+	resumed time.Time                 // the end of maintenance up to which all that waited for it was loaded
 	// These keep the log short while the database is away.
 	specFailures, offerFailures, admitFailures, usesFailures, spreadFailures, waitFailures failureLog
 	stop                                                                                   <-chan struct{} // set by Run before its workers begin

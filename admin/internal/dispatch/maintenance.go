@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -18,7 +19,15 @@ func (d *Dispatcher) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !ended.After(d.resumed) {
+	known, err := d.opt.Store.Maintenances(ctx)
+	if err != nil {
+		return err
+	}
+	stopped := known.Stopping(now)
+	// One whose row was taken away, as by the end of a move, has no end on record.
+	over := slices.ContainsFunc(d.stopped, func(s domain.MaintenanceScope) bool { return !slices.Contains(stopped, s) })
+	if !over && !ended.After(d.resumed) {
+		d.stopped = stopped
 		return nil
 	}
 	var partitions []int
@@ -30,6 +39,7 @@ func (d *Dispatcher) resume(ctx context.Context) error {
 	if err := d.load(ctx, partitions, nil); err != nil {
 		return err // the next look finds it ended still
 	}
+	d.stopped = stopped
 	if now.Sub(ended) > resumeFor {
 		d.resumed = ended
 	}

@@ -46,7 +46,7 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 	if err != nil {
 		return nil, err
 	}
-	where := fmt.Sprintf("wake_at > %s AND %s AND %s", s.Dialect.ClockNow(), waitsToStart(known.stopping), stillDue)
+	where := fmt.Sprintf("wake_at > %s AND wake_at < %d AND %s AND %s", s.Dialect.ClockNow(), record.ParkedFrom, waitsToStart(known.stopping), stillDue)
 	if len(p.Executors) > 0 {
 		where += " AND executor_id IN (" + db.IDList(slices.Clone(p.Executors)) + ")"
 	}

@@ -20,6 +20,10 @@ type Occurrence struct {
 // Occurrence is what no other run has.
 func (r *ExecutionRow) Occurrence() Occurrence { return Occurrence{r.JobID, r.FireAt, r.OccurrenceKey} }
 
+// ParkedFrom is from when on, in milliseconds, nothing is to be looked at at all: a move of
+// a tenant between two databases puts off by that what clocks wake, by 35,000 years.
+const ParkedFrom = 1 << 50
+
 // RequestKeyRow is a row of request_keys.
 type RequestKeyRow struct {
 	TenantID    int64  `gorm:"column:tenant_id;primaryKey"`

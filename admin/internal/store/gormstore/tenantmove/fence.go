@@ -17,11 +17,8 @@ import (
 func (m *Move) quiet(ctx context.Context) error {
 	began := time.Now()
 	err := m.From.RunRepeatableAt(ctx, "begin maintenance", func(t *db.Tx, now time.Time) error {
-		on := false
-		if err := db.Query(t.Ctx, t.Conn, func(*sql.Rows) error { on = true; return nil }, "SELECT id FROM maintenance WHERE id = ? AND ends_at = ?", m.maintenance(), never); err != nil || on {
-			return err
-		}
-		if _, err := t.Exec(t.Ctx, "DELETE FROM maintenance WHERE id = ?", m.maintenance()); err != nil { // of an earlier move
+		found := false
+		if err := db.Query(t.Ctx, t.Conn, func(*sql.Rows) error { found = true; return nil }, "SELECT id FROM maintenance WHERE id = ?", m.maintenance()); err != nil || found {
 			return err
 		}
 		_, err := t.Exec(t.Ctx, "INSERT INTO maintenance (id, tenant_id, executor_id, mode, reason, created_by, since, ends_at, ended_by) VALUES (?, ?, 0, 'wait', ?, 'carillon tenant move', ?, ?, '')",
@@ -58,11 +55,9 @@ func (m *Move) untilQuiet(ctx context.Context) error {
 // maintenance is the id of the move's own, which does not move.
 func (m *Move) maintenance() int64 { return -m.id }
 
-// endMaintenance ends the move's own. Nodes go on with what waited for an end that is on
-// record, and with nothing of which the row is gone.
 func (m *Move) endMaintenance(ctx context.Context, s *db.DB) error {
-	return s.RunRepeatableAt(ctx, "end maintenance", func(t *db.Tx, now time.Time) error {
-		_, err := t.Exec(t.Ctx, "UPDATE maintenance SET ends_at = ?, ended_by = 'carillon tenant move' WHERE id = ? AND ends_at = ?", now.UnixMilli(), m.maintenance(), never)
+	return s.RunRepeatable(ctx, "end maintenance", func(t *db.Tx) error {
+		_, err := t.Exec(t.Ctx, "DELETE FROM maintenance WHERE id = ?", m.maintenance())
 		return err
 	})
 }

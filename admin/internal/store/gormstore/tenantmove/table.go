@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
 // group is a table whose rows are found by the tenant, with those that are found by its
@@ -76,8 +77,7 @@ var parked = map[string]struct{ column, only string }{
 	"alert_incidents": {"wake_at", ""}, "alert_rules": {"next_at", ""}, "alert_events": {"tell_at", "expanded_at = 0"}, "deliveries": {"next_at", "state = 1"},
 }
 
-// parkBy moves an instant out of every clock's reach: by 35,000 years, in milliseconds.
-const parkBy = 1 << 50
+const parkBy = record.ParkedFrom
 
 // table is a table as both databases have it.
 type table struct {
