@@ -44,12 +44,14 @@ type chain struct {
 	rows    []*row
 	aside   []int64 // rows that were set aside
 	foreign int64   // the first row that others have; what is behind it waits; 0 = none
+	moves   bool    // others have moves of it
 
-	open  []*row    // to be sent still
-	end   *row      // the cancellation that open begins with
-	over  []*row    // of no use when that is done
-	until time.Time // when to go on; zero: nothing keeps it up
-	more  bool      // what is left can be sent at once
+	open   []*row    // to be sent still
+	end    *row      // the cancellation that open begins with
+	over   []*row    // of no use when that is done
+	folded int       // how many moves the timers before them begin with
+	until  time.Time // when to go on; zero: nothing keeps it up
+	more   bool      // what is left can be sent at once
 }
 
 // begin finds out what has to be sent.
@@ -58,7 +60,6 @@ func (c *chain) begin() {
 	for i, r := range c.rows {
 		switch {
 		case c.foreign != 0 && r.id > c.foreign:
-			return
 		case r.action == cancelAction:
 			c.open, c.end, c.over = []*row{r}, r, c.rows[:i]
 		default:
@@ -69,10 +70,15 @@ func (c *chain) begin() {
 }
 
 // fold lets timers that were not sent begin with the instant to which they were moved: sent
-// late, they would run at the first one before they could be moved.
+// late, they would run at the first one before they could be moved. Those whose moves others
+// have wait for these.
 func (c *chain) fold() {
 	sets := c.segment()
 	if len(sets) == 0 || sets[0].action != setAction {
+		return
+	}
+	if c.moves {
+		c.open = nil
 		return
 	}
 	for _, r := range c.open[len(sets):] {
@@ -80,6 +86,7 @@ func (c *chain) fold() {
 		if r.action != rescheduleAction || json.Unmarshal([]byte(r.text), &body) != nil || body.At == "" {
 			return
 		}
+		c.folded++
 		for _, set := range sets {
 			set.moved = body.At
 		}
@@ -125,11 +132,11 @@ func (c *chain) advance() {
 		created = created || r.moved != "" && r.answer.Outcome == Created
 	}
 	c.open = c.open[len(sent):]
-	if created { // with the instant of the moves behind it
-		for len(c.open) > 0 && c.open[0].action == rescheduleAction {
-			c.open[0].answer = Answer{Key: c.open[0].key, Outcome: moved}
-			c.open = c.open[1:]
+	if created {
+		for _, r := range c.open[:c.folded] {
+			r.answer = Answer{Key: r.key, Outcome: moved}
 		}
+		c.open = c.open[c.folded:]
 	}
 	if c.until.IsZero() && len(sent) > 0 && sent[0] == c.end {
 		c.open, c.more = nil, len(c.open) > 0

@@ -154,20 +154,25 @@ func (o *Outbox) take(ctx context.Context, tx *sql.Tx, now time.Time) (*taking, 
 func (o *Outbox) lookAround(ctx context.Context, tx *sql.Tx, t *taking, of string, keys []any) error {
 	return o.query(ctx, tx, func(rows *sql.Rows) error {
 		var id int64
+		var action string
 		var isAside bool
 		name := chainName{keys: Keys{client: o.config.Client}}
-		if err := rows.Scan(&id, &name.keys.executor, &name.keys.handler, &name.key, &isAside); err != nil {
+		if err := rows.Scan(&id, &name.keys.executor, &name.keys.handler, &name.key, &action, &isAside); err != nil {
 			return err
 		}
 		switch c := t.byName[name]; {
 		case c == nil || t.rows[id] != nil:
 		case isAside:
 			c.aside = append(c.aside, id)
-		case c.foreign == 0 || id < c.foreign:
-			c.foreign = id
+		default:
+			if c.foreign == 0 || id < c.foreign {
+				c.foreign = id
+			}
+			// More rows of a key than are taken at once are sent as they come.
+			c.moves = c.moves || action == rescheduleAction && len(t.rows) < maxTaken
 		}
 		return nil
-	}, "SELECT id, executor, handler, timer_key, due_at IS NULL FROM carillon_timers"+of, keys...)
+	}, "SELECT id, executor, handler, timer_key, action, due_at IS NULL FROM carillon_timers"+of, keys...)
 }
 
 // byIndex has MySQL use an index where it would read a small table from end to end,

@@ -138,6 +138,55 @@ func TestATimerIsMovedBeforeItIsSent(t *testing.T) {
 	})
 }
 
+// taken lets another process have the moves, as it would while it sends them.
+func (w *world) taken() (release func()) {
+	w.Helper()
+	if w.dialect == timers.SQLite {
+		mark := func(due string) {
+			_, err := w.db.ExecContext(w.Context(), "UPDATE carillon_timers SET due_at = "+due+" WHERE action = 'reschedule'")
+			require.NoError(w, err)
+		}
+		mark("-4102444800000")
+		return func() { mark("0") }
+	}
+	tx, err := w.db.BeginTx(w.Context(), nil)
+	require.NoError(w, err)
+	var id int64
+	require.NoError(w, tx.QueryRowContext(w.Context(), "SELECT id FROM carillon_timers WHERE action = 'reschedule' FOR UPDATE").Scan(&id))
+	return func() { require.NoError(w, tx.Rollback()) }
+}
+
+// Another process sends the move of a timer, or is about to: the timer waits for it.
+func TestATimerWaitsForItsMove(t *testing.T) {
+	onEach(t, func(w *world) {
+		w.set(0, 1)
+		w.move("order-0000", timers.After(2*time.Hour))
+		release := w.taken()
+		_, err := w.box.Drain(w.Context())
+		require.NoError(w, err)
+		require.Empty(w, w.admin.news())
+		release()
+		require.Equal(w, []string{"set order-0000"}, w.drain())
+		w.fires("order-0000", 2*time.Hour)
+		require.Zero(w, w.rows("1 = 1"))
+	})
+}
+
+// A move that nobody can read keeps those behind it from being taken for done.
+func TestAMoveThatIsDamaged(t *testing.T) {
+	onEach(t, func(w *world) {
+		w.set(0, 1)
+		for _, d := range []time.Duration{2 * time.Hour, 3 * time.Hour, 4 * time.Hour} {
+			w.move("order-0000", timers.After(d))
+		}
+		_, err := w.db.ExecContext(w.Context(), "UPDATE carillon_timers SET request = '{' WHERE id IN (SELECT id FROM (SELECT MIN(id) + 2 AS id FROM carillon_timers) AS damaged)")
+		require.NoError(w, err)
+		require.Equal(w, []string{"set order-0000", "reschedule order-0000"}, w.drain())
+		w.fires("order-0000", 4*time.Hour)
+		require.Equal(w, 1, w.rows("due_at IS NULL"))
+	})
+}
+
 // cancelAndSet is how a key is set anew.
 func (w *world) cancelAndSet(key string) {
 	w.Helper()
