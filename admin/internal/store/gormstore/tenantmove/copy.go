@@ -15,8 +15,9 @@ import (
 // scope is what of the tables is copied.
 type scope struct {
 	late bool // all that has not settled; else only what is not late
-	// compared and written count rows.
+	// compared and written count rows, and tables those that were written; nil: nobody asks.
 	compared, written int64
+	tables            map[string]int64
 }
 
 // copySettled copies what nodes of the target do not act upon, while the tenant goes on.
@@ -24,7 +25,12 @@ func (m *Move) copySettled(ctx context.Context) error { return m.copy(ctx, &scop
 
 // copyRest copies all that has not settled until a comparison finds nothing to do.
 func (m *Move) copyRest(ctx context.Context) error {
-	for range rounds {
+	var last map[string]int64
+	for round := range rounds {
+		// What nodes had begun before they heard of the move comes to an end.
+		if err := wait(ctx, time.Duration(max(0, round-1))*look); err != nil {
+			return err
+		}
 		if err := m.untilQuiet(ctx); err != nil { // somebody may have started a run by hand, which maintenance allows
 			return err
 		}
@@ -34,15 +40,16 @@ func (m *Move) copyRest(ctx context.Context) error {
 		if err := m.countEnds(ctx); err != nil {
 			return err
 		}
-		s := &scope{late: true}
+		s := &scope{late: true, tables: map[string]int64{}}
 		if err := m.copy(ctx, s); err != nil {
 			return err
 		}
+		last = s.tables
 		if m.report.Compared = s.compared; s.written == 0 {
 			return nil
 		}
 	}
-	return domain.Errorf(domain.CodeConflict, "the source still changes after %d rounds", rounds)
+	return domain.Errorf(domain.CodeConflict, "the source still changes after %d rounds; rows of the last one: %v", rounds, last)
 }
 
 // countEnds adds to the statistics what the tenant's runs have left in the journal, which
@@ -291,6 +298,9 @@ func (m *Move) write(ctx context.Context, s *scope, t *table, here, there []row)
 		return fmt.Errorf("write %s: %w", t.name, err)
 	}
 	s.written += n
+	if s.tables != nil {
+		s.tables[t.name] += n
+	}
 	m.report.Rows[t.name] += n
 	return nil
 }
