@@ -150,6 +150,7 @@ func workshop(t *testing.T, writes string) (*node, chan struct{}) {
 // TestAssistantTools uses each tool over HTTP and, as the command line does, from
 // outside, and compares what they ask with what they are said to ask.
 func TestAssistantTools(t *testing.T) {
+	t.Parallel()
 	n, release := workshop(t, admin.AssistantWrites)
 	key := n.key("bot", "operator")
 	report := n.newJob("shop", "report", args{"name": "nightly-report", "schedule": args{"kind": "cron", "expr": "0 2 * * *", "zone": "Asia/Shanghai"}, "owner": args{"name": "anna"}})
@@ -298,6 +299,7 @@ func requireDeclared(t *testing.T, asked []string) {
 
 // TestAssistantRights: what a role may not do is neither listed nor done, and said.
 func TestAssistantRights(t *testing.T) {
+	t.Parallel()
 	n, release := workshop(t, admin.AssistantWrites)
 	defer close(release)
 	job := n.newJob("shop", "report", args{"name": "nightly-report"})
@@ -371,6 +373,7 @@ func (n *node) message(token, body string, change func(*http.Request)) *http.Res
 
 // TestAssistantDoor: who does not belong is turned away before anything is read.
 func TestAssistantDoor(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nil)
 	key, list := n.key("bot", "viewer"), `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
 	status := func(token, body string, change func(*http.Request)) int {
@@ -402,6 +405,7 @@ func TestAssistantDoor(t *testing.T) {
 // TestAssistantReadsHostileText: what a job writes comes out bounded, visible and marked,
 // and no secret comes out at all.
 func TestAssistantReadsHostileText(t *testing.T) {
+	t.Parallel()
 	n, release := workshop(t, admin.AssistantReads)
 	defer close(release)
 	secret := "https://hooks.example.com/" + strings.Repeat("s3cret", 3)
@@ -461,6 +465,7 @@ func TestAssistantReadsHostileText(t *testing.T) {
 
 // TestAssistantExplains: what whoever is on call asks, and the answers.
 func TestAssistantExplains(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nil)
 	_, err := n.admin.Provision(t.Context(), "reports")
 	require.NoError(t, err)

@@ -176,6 +176,7 @@ const maxGrowth = memoryFactor * 64 << 20
 // process of its own. The node's memory grows by 64 MiB at most, and another
 // executor keeps its session and its runs.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		*attackFor = 300 * time.Millisecond
 	}

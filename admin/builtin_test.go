@@ -129,6 +129,7 @@ func (n *node) callback(name string, in any, change map[string]any) string {
 var onceMore = map[string]any{"retry": map[string]any{"maxAttempts": 2, "delay": "1ms"}}
 
 func TestCallbacks(t *testing.T) {
+	t.Parallel()
 	for database := range databases {
 		t.Run(database, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = databases[database](t, c.DataDir) })
@@ -228,6 +229,7 @@ func TestCallbacks(t *testing.T) {
 
 // TestCallbacksReachNoPrivateNetwork: a name that the policy allows may lead anywhere.
 func TestCallbacksReachNoPrivateNetwork(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, func(c *admin.Config) { c.Webhook.AllowPrefixes = nil })
 	to := newReceiver(t, func(http.ResponseWriter, *http.Request, int) {})
 	n.allowCallbacks(nil, "*")
@@ -241,6 +243,7 @@ func TestCallbacksReachNoPrivateNetwork(t *testing.T) {
 
 // TestBuiltInExecutor: it is shown as what it is, and is nobody's to make or join.
 func TestBuiltInExecutor(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nil)
 	n.do(http.MethodPost, "/api/v1/executors", map[string]any{"name": "carillon"}, nil, 422)
 	n.allowCallbacks(nil, "*")
@@ -260,6 +263,7 @@ func TestBuiltInExecutor(t *testing.T) {
 // the others end while it holds no more than its own calls, and its runs are put
 // off without an attempt.
 func TestAReceiverThatHangsDelaysNobody(t *testing.T) {
+	t.Parallel()
 	const hosts, each, hanging, perHost = 100, 5, 100, 3
 	n := startNode(t, nil)
 	done := make(chan struct{})
@@ -385,6 +389,7 @@ func startProcess(t *testing.T, dir string) (n *node, kill func()) {
 // out, whether the node before it was killed or stopped, and repeats it with the
 // same key, unless the job says otherwise.
 func TestANodeGoesWhileItCalls(t *testing.T) {
+	t.Parallel()
 	arrived, done := make(chan struct{}, 8), make(chan struct{})
 	to := newReceiver(t, func(_ http.ResponseWriter, _ *http.Request, nth int) {
 		if nth == 1 {

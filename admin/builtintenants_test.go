@@ -13,6 +13,7 @@ import (
 
 // A secret that does not open is its tenant's affair.
 func TestOneSecretThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
 	box, err := secret.New(bytes.Repeat([]byte{7}, secret.KeySize))
 	require.NoError(t, err)
 	sealed, err := box.Seal(2, secret.PurposeCallbacks, 2, []byte("signs"))

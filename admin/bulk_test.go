@@ -20,6 +20,7 @@ import (
 // TestManyLargeInputsComeAtOnce: what waited for an executor is five times what an
 // instance is offered at once, and the first one that comes takes it all.
 func TestManyLargeInputsComeAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,6 +47,7 @@ func (n *node) instances(executorID string) map[string]string {
 // whom to trust gets a certificate and works; a denial ends that at once, for
 // this process only.
 func TestCertificatesRequired(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			cert, key := tlsFiles(t)
@@ -93,6 +94,7 @@ func TestCertificatesRequired(t *testing.T) {
 
 // TestACleanStopIsSeenAtOnce, on the node's list and not by the lease.
 func TestACleanStopIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nil)
 	access, err := n.admin.Provision(t.Context(), "shop")
 	require.NoError(t, err)

@@ -55,6 +55,7 @@ func outbox(t *testing.T, db *gormstore.Store) (out []domain.AlertEvent) {
 
 // TestALeapOfTheClockIsTold once per leap, however many nodes notice.
 func TestALeapOfTheClockIsTold(t *testing.T) {
+	t.Parallel()
 	options := gormstore.Options{Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "c.db"), NewID: domain.NewIDSource(1, time.Now).Next}
 	require.NoError(t, gormstore.Migrate(t.Context(), options))
 	db, err := gormstore.Open(t.Context(), options)
@@ -99,6 +100,7 @@ func TestALeapOfTheClockIsTold(t *testing.T) {
 // TestOverloadIsTold once an hour, however many nodes notice, and only when runs are
 // late because of it.
 func TestOverloadIsTold(t *testing.T) {
+	t.Parallel()
 	options := gormstore.Options{Driver: "sqlite", DSN: filepath.Join(t.TempDir(), "c.db"), NewID: domain.NewIDSource(1, time.Now).Next}
 	require.NoError(t, gormstore.Migrate(t.Context(), options))
 	db, err := gormstore.Open(t.Context(), options)

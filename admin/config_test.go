@@ -7,6 +7,7 @@ import (
 )
 
 func TestDatabase(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ database, password, driver, dsn, wrong string }{
 		{"sqlite:/d/x.db", "", "sqlite", "/d/x.db", ""},
 		{"mysql://u:p@db:3307/c?tls=true", "", "mysql", "u:p@tcp(db:3307)/c?tls=true", ""},

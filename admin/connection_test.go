@@ -14,6 +14,7 @@ import (
 
 // A node publishes to a tenant's broker, where the operator lets it.
 func TestAConnectionIsTried(t *testing.T) {
+	t.Parallel()
 	broker, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Authorization: "s3cret"})
 	require.NoError(t, err)
 	broker.Start()

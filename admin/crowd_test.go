@@ -48,6 +48,7 @@ func (n *node) instancesOf(executorName string) map[string]instance {
 // once, each gets its own row and keeps what it runs; and whoever has no business
 // there, or is of a build that nobody knows, concerns nobody else.
 func TestACrowdComesBack(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) { crowdComesBack(t, database) })
 	}

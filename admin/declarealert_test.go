@@ -20,6 +20,7 @@ func says(labels map[string]string, alert *proto.AlertDeclaration) func(*proto.J
 // Labels and alerts that code declares are the code's, the others the console's, and
 // what the code says no more goes.
 func TestDeclaredLabelsAndAlerts(t *testing.T) {
+	t.Parallel()
 	no := false
 	for _, own := range []string{"code", ""} {
 		t.Run("owned by "+own, func(t *testing.T) {
@@ -81,6 +82,7 @@ func (s *shop) label(name string, change func(*domain.JobSpec)) {
 // A job that was stored before it was noted what code says keeps its labels, alerts
 // and owner, and its revision while the declaration says the same.
 func TestDeclaredBeforeLabelsWere(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		d := daily("close", "1", "code")
 		d.OwnerEmail = "books@example.com"
@@ -107,6 +109,7 @@ func TestDeclaredBeforeLabelsWere(t *testing.T) {
 // What the SDK and the generator refuse is refused here as well: not all that
 // registers is ours.
 func TestDeclaredValuesOutOfRange(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
 	many := map[string]string{}
 	for i := range 33 {

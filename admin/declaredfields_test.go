@@ -133,6 +133,7 @@ func declareWithOptions(ex *executor.Executor) {
 // the stored job, or stands in notOfTheCode. A setting that is new is in neither list
 // and fails here.
 func TestEveryFieldOfAJob(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join("testdata", "everyfield")
 	out, err := generate.Dir(folder, generate.Options{})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestDeclaredSchedules(t *testing.T) {
+	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_400).UTC()
 	at := time.UnixMilli(1_800_000_000_000).UTC()
 	for name, c := range map[string]struct {
@@ -47,6 +48,7 @@ func TestDeclaredSchedules(t *testing.T) {
 }
 
 func TestDeclaredRouting(t *testing.T) {
+	t.Parallel()
 	var spec domain.JobSpec
 	require.NoError(t, declaredRouting(&spec, &proto.JobDeclaration{
 		RoutingKey: "/day", RequireLabels: "zone=eu", PreferLabels: "!spot", MaxSends: 3, SendDelayMs: 1500, SendBackoffPermille: 2000,
@@ -66,6 +68,7 @@ func TestDeclaredRouting(t *testing.T) {
 // The defaults of a job are the same whoever makes it; a pause that was asked
 // for is not cut by the bound that was not.
 func TestDeclaredRetries(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, domain.DefaultRetry, declaredRetry(&proto.JobDeclaration{}))
 	require.Equal(t, domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1, MaxDelay: 10 * time.Minute},
 		declaredRetry(&proto.JobDeclaration{MaxAttempts: 4, RetryDelayMs: 1000}))

@@ -79,6 +79,7 @@ func files(t *testing.T, dir string) (out []string) {
 
 // Before the first start, beside a node, and after it; nothing is left behind.
 func TestDoctorOfASoundNode(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			config := doctorConfig(t)
@@ -147,6 +148,7 @@ func closedPort(t *testing.T) string {
 }
 
 func TestDoctorFinds(t *testing.T) {
+	t.Parallel()
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	host := func(address string) (string, int) {
 		a := netip.MustParseAddrPort(address)
@@ -206,6 +208,7 @@ func TestDoctorFinds(t *testing.T) {
 
 // Mail and webhook that are there; nothing is sent or posted.
 func TestDoctorSendsNothing(t *testing.T) {
+	t.Parallel()
 	smtp, sink := testenv.SMTP(t, testenv.SMTPAuth("bell", "tower-bell-64")), testenv.HTTPSink(t)
 	config := doctorConfig(t)
 	address := netip.MustParseAddrPort(smtp.Addr())
@@ -220,6 +223,7 @@ func TestDoctorSendsNothing(t *testing.T) {
 
 // Who has the ports: a node that serves, one that does not, and somebody else.
 func TestDoctorAsksWhoHasThePorts(t *testing.T) {
+	t.Parallel()
 	config := doctorConfig(t)
 	config.HTTPAddress, config.ExecutorAddress = silent(t), silent(t)
 	got := diagnose(t, config, func(context.Context) error { return nil })
@@ -232,6 +236,7 @@ func TestDoctorAsksWhoHasThePorts(t *testing.T) {
 
 // What is kept in the database: keys, migrations, sealed values, connections.
 func TestDoctorOfWhatIsKept(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, func(c *admin.Config) {
 		c.Connections.AllowPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})

@@ -24,6 +24,7 @@ func codesOf(t *testing.T, lines ...doctor.Result) (out []string) {
 }
 
 func TestJudgingClocks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		offset, bound time.Duration
 		want          string
@@ -50,6 +51,7 @@ func TestJudgingClocks(t *testing.T) {
 }
 
 func TestJudgingZones(t *testing.T) {
+	t.Parallel()
 	ours := domain.ZoneRules{Source: "/usr/share/zoneinfo", Version: "2026a", Digest: "one"}
 	table := func(digests ...string) (table domain.PartitionTable) {
 		for _, d := range digests {
@@ -63,6 +65,7 @@ func TestJudgingZones(t *testing.T) {
 }
 
 func TestJudgingACluster(t *testing.T) {
+	t.Parallel()
 	one := domain.PartitionTable{Nodes: []domain.NodeStatus{{Node: domain.Node{Name: "a", Version: "1.0"}}}}
 	require.Equal(t, []string{"ok "}, codesOf(t, judgeCluster(one, nil)...))
 	require.Equal(t, []string{"skipped "}, codesOf(t, judgeCluster(domain.PartitionTable{}, nil)...))
@@ -74,6 +77,7 @@ func TestJudgingACluster(t *testing.T) {
 }
 
 func TestJudgingConnections(t *testing.T) {
+	t.Parallel()
 	const each = gormstore.ConnectionsPerNode
 	for _, c := range []struct {
 		limits gormstore.Capacity
@@ -91,6 +95,7 @@ func TestJudgingConnections(t *testing.T) {
 }
 
 func TestJudgingMigrations(t *testing.T) {
+	t.Parallel()
 	for schema, want := range map[gormstore.Schema]string{
 		{Applied: 3, Known: 3}:             "ok ",
 		{Known: 3, Pending: 3}:             "ok ", // an empty database
@@ -102,6 +107,7 @@ func TestJudgingMigrations(t *testing.T) {
 }
 
 func TestJudgingGroups(t *testing.T) {
+	t.Parallel()
 	members := []domain.DatabaseMember{{ID: "a"}, {ID: "b", Current: true}}
 	for want, g := range map[string]*domain.DatabaseGroup{
 		"skipped ":                     nil,
@@ -115,6 +121,7 @@ func TestJudgingGroups(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
+	t.Parallel()
 	for message, want := range map[string][2]string{
 		"sync_binlog is 0: a crash can lose it; set it to 1":               {"sync_binlog is 0: a crash can lose it", "Set it to 1."},
 		"the database is read-only: give the address of the primary":       {"the database is read-only", "Give the address of the primary."},

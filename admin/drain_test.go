@@ -16,6 +16,7 @@ import (
 // TestDrainIsSeenBeforeItIsFelt: balancers and scrapes hear that the node
 // stops while it still does all its work.
 func TestDrainIsSeenBeforeItIsFelt(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, func(c *admin.Config) { c.DrainDelay = 5 * time.Second })
 	n.startExecutor("shop", nil, func(ex *executor.Executor) {
 		executor.HandleFunc(ex, "tick", func(context.Context) error { return nil })

@@ -15,6 +15,7 @@ import (
 // TestEndingsAreSummedUp: one line for each job, state and reason of an interval,
 // with the job's name, however many runs there are.
 func TestEndingsAreSummedUp(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	s := endings{log: slog.New(slog.NewTextHandler(&out, nil)), spec: func(_ context.Context, _ domain.TenantID, job domain.JobID, _ int64) (*domain.JobSpec, error) {
 		if job == 2 {

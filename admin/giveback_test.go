@@ -29,6 +29,7 @@ func (s *shop) giveBack(name string) {
 
 // A job that was edited follows the code again, from its newest declaration on.
 func TestGivingBack(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.d.applied.keep = time.Hour
 		first, _ := s.register("1", daily("close", "1", ""))
@@ -66,6 +67,7 @@ func TestGivingBack(t *testing.T) {
 }
 
 func TestDeclarationsThatAreNotKnown(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
 	s.register("1", daily("close", "1", ""), daily("wrong later", "1", ""))
 	v := s.job("close")

@@ -1,3 +1,5 @@
+//go:build proof
+
 package admin_test
 
 import (
@@ -44,6 +46,7 @@ func redisKeys(t *testing.T, server *redis.Client, pages bool) (keys []string) {
 // Whatever happens to Redis while timers fire, that were copied to it before and that
 // are set meanwhile: each fires once, and not before its time.
 func TestTimersFireWhateverHappensToRedis(t *testing.T) {
+	t.Parallel()
 	broker := testenv.Redis(t)
 	server := redis.NewClient(&redis.Options{Addr: broker.Addr, Password: broker.Password})
 	t.Cleanup(func() { require.NoError(t, server.Close()) })

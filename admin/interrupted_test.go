@@ -74,6 +74,7 @@ func (n *node) startProcess(name string) *process {
 // only; what may not fails, and says why; and an error of the handler's own
 // counts as ever.
 func TestAStopCostsNoAttempt(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })

@@ -26,6 +26,7 @@ func (s *shop) as(tenant domain.TenantID, executor string) *shop {
 // What the API refuses as a name is refused here as well: nobody could edit or find
 // such a job, or it would take the name by which the server finds one of its own.
 func TestDeclaredNames(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
 	own := func(name string) string {
 		prefix, _, _ := strings.Cut(name, ":")
@@ -73,6 +74,7 @@ func (j *lateJobs) FindJobByName(ctx context.Context, tenant domain.TenantID, na
 // Names of jobs are unique in the tenant: the second executor hears whose the name
 // is and what to do, and that of another tenant may have it too.
 func TestAJobNameIsTakenOncePerTenant(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		_, notices := s.register("1", daily("close", "1", "code"))
 		require.Empty(t, notices)

@@ -28,6 +28,7 @@ func limitedCluster(t *testing.T) (start func() *node) {
 // handler of the covered run is told why, what waited between is discarded, and
 // the last one runs.
 func TestALaterRunCoversTheEarlierOne(t *testing.T) {
+	t.Parallel()
 	start := limitedCluster(t)
 	a, b := start(), start()
 	entered, causes := make(chan string, 9), make(chan error, 9)
@@ -75,6 +76,7 @@ func TestALaterRunCoversTheEarlierOne(t *testing.T) {
 // executor with room for many; never more than the limit go on, and all have
 // their turn.
 func TestALimitHoldsOnAllNodes(t *testing.T) {
+	t.Parallel()
 	const runs, most = 24, 3
 	start := limitedCluster(t)
 	a := start()

@@ -17,6 +17,7 @@ import (
 // TestTheNextRunWaitsForAHandlerThatDoesNotListen: promise P6 on the whole path,
 // on both databases.
 func TestTheNextRunWaitsForAHandlerThatDoesNotListen(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })

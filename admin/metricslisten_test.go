@@ -25,6 +25,7 @@ func get(t *testing.T, address string) (int, string) {
 // TestMetricsOnAPortOfTheirOwn: then they are there alone, and nowhere else; a
 // port without a host is on loopback.
 func TestMetricsOnAPortOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, func(c *admin.Config) { c.MetricsAddress = ":0" })
 	u, err := url.Parse(n.admin.MetricsURL())
 	require.NoError(t, err)

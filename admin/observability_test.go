@@ -118,6 +118,7 @@ func table(of map[string]*metricFamily) string {
 // Names follow Prometheus's conventions, labels are few, and docs/guide/metrics.md
 // says what is there, no more and no less (go test ./admin -run Metrics -update).
 func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
 	node, sdk := families(t)
 	allowed := map[string]bool{
 		"result": true, "reason": true, "outcome": true, "code": true, "state": true, "stage": true, "step": true, "queue": true, "pool": true,
@@ -171,6 +172,7 @@ type rules struct {
 // Everything that the dashboard and the rules ask for is exported, with these
 // labels, and each alert is explained.
 func TestDashboardAndRulesAskForWhatIsThere(t *testing.T) {
+	t.Parallel()
 	node, sdk := families(t)
 	all := maps.Clone(node)
 	maps.Copy(all, sdk)
@@ -312,6 +314,7 @@ func judge(text string, all map[string]*metricFamily, asked map[string]bool) (pr
 
 // The judge finds what it is there for.
 func TestJudgeOfExpressions(t *testing.T) {
+	t.Parallel()
 	all := map[string]*metricFamily{
 		"carillon_a_total":   {kind: "counter", labels: map[string]bool{"state": true}},
 		"carillon_h_seconds": {kind: "histogram", labels: map[string]bool{"le": true}},

@@ -19,6 +19,7 @@ import (
 // TestOnceInTheUsersOwnTransaction: an effect and its key are one, on the
 // databases that applications use.
 func TestOnceInTheUsersOwnTransaction(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func() (*sql.DB, error){
 		"sqlite": func() (*sql.DB, error) {
 			return sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(10000)&_txlock=immediate")

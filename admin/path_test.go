@@ -29,6 +29,7 @@ type reply struct {
 // TestTheWholePath sends work from the API through database and wire into a
 // handler and back, in every way in which it can end, on both databases.
 func TestTheWholePath(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })
@@ -152,6 +153,7 @@ func (n *node) logContains(id string, words ...string) {
 // TestSchedulesFireOnceOnSeveralNodes lets two nodes share a database and
 // counts what handlers saw.
 func TestSchedulesFireOnceOnSeveralNodes(t *testing.T) {
+	t.Parallel()
 	dsn := "mysql:" + testenv.Database(t)
 	key := t.TempDir() + "/sealing.key"
 	share := func(c *admin.Config) { c.Database, c.SealingKeyFile = dsn, key }
@@ -190,6 +192,7 @@ func TestSchedulesFireOnceOnSeveralNodes(t *testing.T) {
 
 // TestSerialRunsKeepTheirOrder and discard_later leaves a row with its reason.
 func TestBlockingStrategies(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nil)
 	var mu sync.Mutex
 	var order []string
@@ -223,6 +226,7 @@ func TestBlockingStrategies(t *testing.T) {
 
 // TestOwnersAreTold when a run failed for good, by mail and by webhook.
 func TestOwnersAreTold(t *testing.T) {
+	t.Parallel()
 	smtp := testenv.SMTP(t)
 	hook := testenv.HTTPSink(t)
 	n := startNode(t, func(c *admin.Config) {

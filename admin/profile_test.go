@@ -13,12 +13,14 @@ import (
 )
 
 func TestProfilesAreServedOnLoopbackOnly(t *testing.T) {
+	t.Parallel()
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:6060", "localhost"} {
 		require.Error(t, admin.ServeProfiles(t.Context(), address), address)
 	}
 }
 
 func TestProfilesUntilTheContextEnds(t *testing.T) {
+	t.Parallel()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := free.Addr().String()

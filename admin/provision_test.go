@@ -47,6 +47,7 @@ users:
 // TestWhatIsDeclaredIsThere: an application, a program and a person come in after an
 // unattended start, and after a second one with the same file.
 func TestWhatIsDeclaredIsThere(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			file, token, key := provisionFile(t)
@@ -95,6 +96,7 @@ func TestWhatIsDeclaredIsThere(t *testing.T) {
 
 // TestABadFileEndsTheStart before anything is made.
 func TestABadFileEndsTheStart(t *testing.T) {
+	t.Parallel()
 	file, _, _ := provisionFile(t)
 	config := admin.Config{DataDir: t.TempDir(), HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0", ProvisionFile: file}
 	summary, err := admin.CheckProvision(file)
@@ -117,6 +119,7 @@ func TestABadFileEndsTheStart(t *testing.T) {
 }
 
 func TestNewSecretsAreDifferent(t *testing.T) {
+	t.Parallel()
 	for _, kind := range admin.SecretKinds() {
 		one, err := admin.NewSecret(kind)
 		require.NoError(t, err)

@@ -1,3 +1,5 @@
+//go:build proof
+
 package admin_test
 
 import (
@@ -276,6 +278,7 @@ func TestRunsPublish(t *testing.T) {
 // A stream that stores and does not answer is what a lost answer is. The next
 // attempt has the same id, and JetStream drops it.
 func TestAnAnswerOfJetStreamIsLost(t *testing.T) {
+	t.Parallel()
 	n := publishingNode(t)
 	dir := t.TempDir()
 	server, stop := natsOn(t, dir, -1)
@@ -313,6 +316,7 @@ func TestAnAnswerOfJetStreamIsLost(t *testing.T) {
 
 // TestPublishingIsChecked: where it is written, and by a tenant without connections.
 func TestPublishingIsChecked(t *testing.T) {
+	t.Parallel()
 	n := publishingNode(t)
 	job := fields{"name": "x", "executor": fields{"name": "carillon"}, "handler": "publish", "schedule": fields{"kind": "none", "zone": "UTC"}}
 	n.do("POST", "/api/v1/jobs", job, nil, 404) // there is no such executor
@@ -336,6 +340,7 @@ func TestPublishingIsChecked(t *testing.T) {
 
 // A broker that hangs costs other connections' runs nothing.
 func TestABrokerThatHangsDelaysNobody(t *testing.T) {
+	t.Parallel()
 	n := publishingNode(t)
 	good := natsBroker(t)
 	good.create("orders")

@@ -13,6 +13,7 @@ import (
 // A job is found by the name it is declared by: one that somebody has renamed is not
 // made a second time.
 func TestRenamedJobsAreNotMadeTwice(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		ownerships := map[string]string{"mine": "", "yours": "console", "asked": "propose"}
 		all := func(hour string) (list []*proto.JobDeclaration) {
@@ -54,6 +55,7 @@ func TestRenamedJobsAreNotMadeTwice(t *testing.T) {
 // A job that was renamed is not taken for another one that the code declares by its
 // new name; when the code renames it too, it is that one.
 func TestRenamedToANameOfTheCode(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		first, _ := s.register("1", daily("a", "1", ""))
 		id := s.job("a").ID
@@ -80,6 +82,7 @@ func (s *shop) delete(name string) {
 // What somebody deleted stays deleted, whatever the next versions declare, until
 // somebody makes a job of that name.
 func TestDeletedJobsStayDeleted(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		names := []string{"edited", "renamed", "untouched"}
 		all := func(hour string) (list []*proto.JobDeclaration) {
@@ -121,6 +124,7 @@ func TestDeletedJobsStayDeleted(t *testing.T) {
 // What the code itself has removed comes back when it declares it again, also if
 // somebody had deleted it once and made it anew.
 func TestRemovedByTheCodeComesBack(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		first, _ := s.register("1", daily("close", "1", "", remove("delete")))
 		s.delete("close")
@@ -138,6 +142,7 @@ func TestRemovedByTheCodeComesBack(t *testing.T) {
 }
 
 func TestRemovedFromTheCode(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		all := []*proto.JobDeclaration{
 			daily("paused", "1", "code"), daily("deleted", "1", "code", remove("delete")), daily("kept", "1", "code", remove("keep")),
@@ -178,6 +183,7 @@ func TestRemovedFromTheCode(t *testing.T) {
 
 // An edited job that is declared again is not taken back, and says so.
 func TestEditedAndDeclaredAgain(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		first, _ := s.register("1", daily("close", "1", ""))
 		s.edit("close", func(j *domain.JobSpec) { j.Priority = 3 })
@@ -197,6 +203,7 @@ func TestEditedAndDeclaredAgain(t *testing.T) {
 // A job that was paused for being declared by nobody goes on when it is declared
 // again, also if somebody has edited it meanwhile, but not if somebody has paused it.
 func TestPausedForBeingGone(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		all := func(hour string) []*proto.JobDeclaration {
 			return []*proto.JobDeclaration{
@@ -229,6 +236,7 @@ func TestPausedForBeingGone(t *testing.T) {
 
 // What somebody has paused outlasts a roll-back to a version without the job.
 func TestPausedJobsAreNotDeleted(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		first, _ := s.register("1", daily("close", "1", "code", remove("delete")), daily("mine", "1", "", remove("delete")))
 		for _, name := range []string{"close", "mine"} {

@@ -14,6 +14,7 @@ import (
 // A strict build of whose jobs one is refused changes no job, and no other version
 // takes turns with it.
 func TestStrictBuildsChangeNothingWhenRefused(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		old := []*proto.JobDeclaration{daily("a", "1", "code"), daily("dropped", "1", "code", remove("delete"))}
 		first, _ := s.register("1", old...)
@@ -58,6 +59,7 @@ func TestStrictBuildsChangeNothingWhenRefused(t *testing.T) {
 
 // What is edited is no refusal; and a strict build that is in force is not held back.
 func TestStrictBuildsInForce(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.strict = true
 		s.register("1", daily("a", "1", "code"), daily("mine", "1", ""))
@@ -69,6 +71,7 @@ func TestStrictBuildsInForce(t *testing.T) {
 }
 
 func TestDeclarationsThatAreNotTaken(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		_, notices := s.register("1", daily("fine", "1", "code"), daily("a word", "1", "mine"), daily("another", "1", "", remove("burn")), daily("an hour", "25", "code"))
 		require.Len(t, notices, 3)
@@ -95,6 +98,7 @@ func TestDeclarationsThatAreNotTaken(t *testing.T) {
 // A build is told about what it declares itself: an old version that starts again
 // beside a newer one is not to blame for that one's jobs.
 func TestNoticesAreOfTheBuildItself(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		_, notices := s.register("1", daily("both", "25", "code"), daily("old", "25", "code"), daily("changed", "1", "code"))
 		require.Equal(t, []string{"both", "old"}, subjects(notices))
@@ -115,6 +119,7 @@ func subjects(notices []*proto.Notice) (out []string) {
 // Callbacks and hooks have to be handlers of the executor, as for jobs that are
 // made in the console.
 func TestDeclaredCallbacksThatNoHandlerIs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		other := domain.ExecutorID(s.ids.Next())
 		require.NoError(t, s.CreateExecutor(t.Context(), domain.Executor{ID: other, TenantID: s.key.Tenant, Name: "bank"}))
@@ -140,6 +145,7 @@ func TestDeclaredCallbacksThatNoHandlerIs(t *testing.T) {
 // What a quota does not allow is told as all else that is not taken, and the next
 // registration tries again.
 func TestDeclarationsOverTheQuota(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		limit := func(jobs int64) {
 			p := store.SetQuotasParams{Tenant: s.key.Tenant, Max: map[domain.QuotaKind]int64{domain.QuotaJobs: jobs}}
@@ -162,6 +168,7 @@ func TestDeclarationsOverTheQuota(t *testing.T) {
 // Jobs of builds that may declare none are refused unless another build that may
 // has them; those that are there stay, also when nobody may declare them.
 func TestBuildsThatMayNotDeclare(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.register("1", daily("a", "1", "code", remove("delete")))
 		before := s.job("a")
@@ -192,6 +199,7 @@ func (s *shop) refused() []domain.RefusedDeclaration {
 // What the API refuses is refused of code too, and its author is told where:
 // before, the half that the kind does not use was ignored in silence.
 func TestDeclarationsThatContradictThemselves(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
 	declare := func(d *proto.JobDeclaration) (own []*proto.Notice) {
 		d.Name = domain.JobID(s.ids.Next()).String()
@@ -242,6 +250,7 @@ func TestDeclarationsThatContradictThemselves(t *testing.T) {
 
 // A job that was declared so before stays as it is until its declaration changes.
 func TestDeclaredContradictionsOfBeforeStay(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
 	d := daily("close", "1", "code")
 	s.register("1", d)

@@ -157,6 +157,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
 // During a rolling deploy both versions register again and again, from many
 // nodes: the newer one counts, and each job is written once.
 func TestTwoVersionsDoNotTakeTurns(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		ownerships := []string{"", "code"}
 		both := func(version, hour string) domain.Instance {
@@ -189,6 +190,7 @@ func TestTwoVersionsDoNotTakeTurns(t *testing.T) {
 
 // A version that is rolled back hands over when its last instance has left.
 func TestARollbackTakesEffect(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.register("1.2", daily("close", "1", "code"))
 		bad, _ := s.register("1.3", daily("close", "2", "code"))
@@ -205,6 +207,7 @@ func TestARollbackTakesEffect(t *testing.T) {
 
 // A node that has not heard of the newer version yet does not undo it.
 func TestALateNodeDoesNotGoBack(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.register("1.2", daily("close", "1", "code"))
 		s.register("1.3", daily("close", "2", "code"))
@@ -219,6 +222,7 @@ func TestALateNodeDoesNotGoBack(t *testing.T) {
 
 // A build that was forgotten is not taken for a new one.
 func TestAForgottenBuild(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.register("1.2", daily("close", "1", "code"))
 		j := s.job("close")
@@ -230,6 +234,7 @@ func TestAForgottenBuild(t *testing.T) {
 }
 
 func TestTheCodeWins(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		first, _ := s.register("1", daily("close", "1", "code"), daily("mine", "1", ""), daily("yours", "1", "console"))
 		for _, name := range []string{"close", "mine", "yours"} {
@@ -263,6 +268,7 @@ func TestTheCodeWins(t *testing.T) {
 
 // An executor of which nothing runs keeps its jobs.
 func TestNobodyLeftIsNoRemoval(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		only, _ := s.register("1", daily("close", "1", "code", remove("delete")))
 		s.leave("1", only)
@@ -272,6 +278,7 @@ func TestNobodyLeftIsNoRemoval(t *testing.T) {
 }
 
 func TestCodeProposes(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {
 		_, notices := s.register("1", daily("close", "1", "propose"), daily("owned so far", "1", "code"))
 		require.Empty(t, notices)
@@ -309,6 +316,7 @@ func TestCodeProposes(t *testing.T) {
 
 // A fleet that connects at once asks the database once.
 func TestAppliedBuildsAreRemembered(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db"))
 	s.d.applied.keep = time.Hour
 	_, notices := s.register("1", daily("a word", "1", "mine"))
@@ -325,6 +333,7 @@ func TestAppliedBuildsAreRemembered(t *testing.T) {
 }
 
 func TestWeightsInACatalogue(t *testing.T) {
+	t.Parallel()
 	catalogue, err := gproto.Marshal(&proto.Register{Handlers: []*proto.Handler{{Name: "heavy", Weight: 3}, {Name: "plain"}, {Name: "one", Weight: 1}}})
 	require.NoError(t, err)
 	weights, err := weightsIn(catalogue)

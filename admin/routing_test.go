@@ -123,6 +123,7 @@ func verdicts(n *node, id string) (verdict, english map[string]string) {
 
 // TestEveryStrategyWithRealExecutors on both databases.
 func TestEveryStrategyWithRealExecutors(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })

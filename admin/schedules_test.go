@@ -62,6 +62,7 @@ func (n *node) replace(path, body string) {
 // TestSchedulesEndToEnd holds fixed delays, calendars and backfills against a
 // real node and a real executor.
 func TestSchedulesEndToEnd(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })

@@ -44,6 +44,7 @@ func offers(specs ...*domain.JobSpec) (frames []*proto.Offer, made []store.Offer
 }
 
 func TestWhatGoesWithAnOffer(t *testing.T) {
+	t.Parallel()
 	s := &shelf{policy: domain.ScriptPolicy{Languages: []string{"shell"}}}
 	d := &deliverer{store: s, log: slog.New(slog.DiscardHandler)}
 	plain := &domain.JobSpec{Handler: "close-day"}
@@ -70,6 +71,7 @@ func TestWhatGoesWithAnOffer(t *testing.T) {
 
 // Without the database agents' offers wait; the others do not.
 func TestOffersOfScriptsWaitForTheDatabase(t *testing.T) {
+	t.Parallel()
 	d := &deliverer{store: &shelf{down: errors.New("no database")}, log: slog.New(slog.DiscardHandler)}
 	frames, made := offers(&domain.JobSpec{Handler: "close-day"}, &domain.JobSpec{Handler: "script.shell", Script: &domain.ScriptUse{ID: 7}})
 	ready, left := d.add(frames, made)
@@ -78,6 +80,7 @@ func TestOffersOfScriptsWaitForTheDatabase(t *testing.T) {
 }
 
 func TestScriptsAreSignedAsTheSpecificationSays(t *testing.T) {
+	t.Parallel()
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
 	sum := sha256.Sum256([]byte("true"))

@@ -54,6 +54,7 @@ func (n *node) jobNamed(name string) string {
 // TestHandlersTellAndAskWhileTheyRun: progress, steps, guards and typed errors
 // go all the way to the database and back, on both of them.
 func TestHandlersTellAndAskWhileTheyRun(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })
@@ -141,6 +142,7 @@ func TestHandlersTellAndAskWhileTheyRun(t *testing.T) {
 // TestCallbacksFollowARun: after the end of a run, as a run of their own, until
 // they succeed.
 func TestCallbacksFollowARun(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })
@@ -209,6 +211,7 @@ func (a *askedFor) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // TestProxiesCallARemoteExecutor over real HTTP, with a key that may do nothing else.
 func TestProxiesCallARemoteExecutor(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })

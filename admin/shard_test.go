@@ -81,6 +81,7 @@ func twoNodes(t *testing.T, name string) (a, b *node) {
 // TestABroadcastRunsOnEveryInstance: hooks, index and total, results, one alert
 // and a retry of what failed, with two nodes on MariaDB.
 func TestABroadcastRunsOnEveryInstance(t *testing.T) {
+	t.Parallel()
 	for name := range databases {
 		t.Run(name, func(t *testing.T) {
 			a, b := twoNodes(t, name)
@@ -150,6 +151,7 @@ func TestABroadcastRunsOnEveryInstance(t *testing.T) {
 
 // TestACancelEndsAllShards: handlers that run, and shards that wait for room.
 func TestACancelEndsAllShards(t *testing.T) {
+	t.Parallel()
 	for name := range databases {
 		t.Run(name, func(t *testing.T) {
 			a, b := twoNodes(t, name)

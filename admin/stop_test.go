@@ -41,6 +41,7 @@ func (e *events) all() []string {
 // TestWhoIsStoppedHasStopped: kill, timeout and cover reach the handler with
 // their cause, and a run is said to have ended after its handler has.
 func TestWhoIsStoppedHasStopped(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			n := startNode(t, func(c *admin.Config) { c.Database = database(t, c.DataDir) })

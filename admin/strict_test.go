@@ -13,6 +13,7 @@ import (
 // What the admin says about declarations ends a strict application, and stands in
 // the health of others.
 func TestRefusedDeclarationsReachTheApplication(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, nil)
 	register := func(ex *executor.Executor) {
 		nop := func(context.Context) error { return nil }

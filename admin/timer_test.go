@@ -58,6 +58,7 @@ func newFired() *fired { return &fired{times: map[time.Time]int{}, cause: map[st
 
 // A timer fires once, and not before its time, also one that is due at once.
 func TestTimersFire(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,6 +137,7 @@ func TestTimersFireWhileNodesGo(t *testing.T) {
 // away for longer than it looks ahead: for two hours, in which others come due. Each
 // calls once when a node is there again, and none before its time.
 func TestTimersOutliveTheirNode(t *testing.T) {
+	t.Parallel()
 	const claimed, overdue = 20, 20
 	to := newReceiver(t, func(http.ResponseWriter, *http.Request, int) {})
 	dir := t.TempDir()

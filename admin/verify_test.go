@@ -21,6 +21,7 @@ import (
 // TestTheDatabaseAccountsForAllFireTimes lets a node run, pause, resume, edit
 // and delete jobs, and then reads its database from outside.
 func TestTheDatabaseAccountsForAllFireTimes(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			var dsn string
@@ -85,6 +86,7 @@ func accountOf(t *testing.T, database string) *verify.Report {
 }
 
 func TestAccountNeedsADatabase(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, missing := range []string{dir + "/nowhere", dir} {
 		_, err := admin.Account(t.Context(), admin.Config{DataDir: missing}, time.Hour)

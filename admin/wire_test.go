@@ -29,6 +29,7 @@ func (b *backs) GiveBackOffers(_ context.Context, items []store.GiveBack) ([]sto
 // TestVoidAnswersMoveNothing: "void" answers a grant that came too late, whose
 // attempt reports that it never started; "duplicate" an offer that was taken.
 func TestVoidAnswersMoveNothing(t *testing.T) {
+	t.Parallel()
 	heard := &backs{}
 	d := dispatch.New(dispatch.Options{
 		Store: heard, Later: func(...domain.Execution) {}, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
@@ -49,6 +50,7 @@ func TestVoidAnswersMoveNothing(t *testing.T) {
 
 // TestAnUnknownOutcomeIsNoSuccess: an executor may be newer than this node.
 func TestAnUnknownOutcomeIsNoSuccess(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, domain.OutcomeFailed, gateway.ReportOf(&proto.Result{Outcome: proto.Outcome(99)}).Outcome)
 	require.Equal(t, domain.OutcomeFailed, gateway.ReportOf(&proto.Result{Outcome: proto.Outcome_OUTCOME_UNSPECIFIED}).Outcome)
 	for wire, want := range map[proto.Outcome]domain.Outcome{

@@ -15,6 +15,7 @@ import (
 // Nodes are warned of by what their rules say, not by what they are called, and
 // once for each change.
 func TestNodesWithOtherRulesOfTimeZones(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	var table domain.PartitionTable
 	w := &zoneWatch{log: slog.New(slog.NewTextHandler(&log, nil)), read: func(context.Context) (domain.PartitionTable, error) { return table, nil }}

@@ -1,187 +1,218 @@
 #!/usr/bin/env bash
 # Runs tests and closes with the line "N passed, N failed".
 #
-#   build/test.sh go       all Go modules, on a private MariaDB, with the race detector; what speaks to
-#                           the database once more on MySQL
-#   build/test.sh pages    builds the binary with the web UI, and runs the pages' unit tests
-#   build/test.sh browser  the browser test on that binary, and clients that are generated from
-#                           docs/openapi.json
-#   build/test.sh check    in two minutes what finds most: rules, engine, API and SDK, the store on SQLite,
-#                           without the race detector and without a server
+#   build/test.sh check     two minutes: rules, engine, API, SDK and the store on SQLite, without a server
+#   build/test.sh test      what `make test` runs: all that finds faults for its time
+#   build/test.sh engine    what CI adds: the engine with the race detector
+#   build/test.sh PART ...  parts of `make proof-all`: race, mysql, mysql-path, browser, clients
 #
-# A failure in one part does not keep the others from running. Failed tests of Go, if
-# they are few, run once more alone; what passes then is named as flaky
-# (docs/dev/testing.md). A quarter of the time of the Go tests with a server is waiting,
-# and most of the browser's: all others run beside them, one after the other. Three at
-# once kept two cores so busy that statements met their deadlines, and took no less time.
+# docs/dev/testing.md lists what is tested where. A failure in one part does not keep the
+# others from running. If at most three tests of Go failed, they run once more alone. A
+# test that passes then is named as flaky and counted in .cache/flaky.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 status=0
 for part in "$@"; do
   case "$part" in
-    go) build/need.sh gcc mariadb mariadb-tools mysql galera postgresql redis rabbitmq python node php systemd || status=1 ;;
     check) ;; # Go is all that it takes
-    pages) build/need.sh node || status=1 ;;
-    browser) build/need.sh node chromium fonts pyvenv || status=1 ;;
-    *) echo "test.sh: go, pages, browser or check, not $part" >&2; exit 2 ;;
+    test) build/need.sh gcc node mariadb redis python protoc chromium fonts || status=1 ;;
+    engine) build/need.sh gcc mariadb redis || status=1 ;;
+    race) build/need.sh gcc node mariadb mariadb-tools galera postgresql redis rabbitmq python php systemd || status=1 ;;
+    mysql | mysql-path) build/need.sh mysql || status=1 ;;
+    browser) build/need.sh node chromium fonts || status=1 ;;
+    clients) build/need.sh node pyvenv || status=1 ;;
+    *) echo "test.sh: check, test, engine, race, mysql, mysql-path, browser or clients, not $part" >&2; exit 2 ;;
   esac
 done
 [ "$status" -eq 0 ] || exit 1
 
 go build -o .cache/bin/ ./internal/testenv/cmd/...
-tally() { .cache/bin/tally "$@"; }
 
-# run -as KIND -name NAME [-alone WORDS] -- COMMAND...
+# run -as KIND -name NAME [-alone WORDS] [-repeat COMMAND] -- COMMAND...
 run() {
   printf '\n-- %s\n' "$4"
-  tally run "$@" || true # counted
+  .cache/bin/tally run "$@" || true # counted
 }
 
-# beside LOG FUNCTION... runs the function until join waits for it and shows what it said.
+# beside LOG FUNCTION... runs the function until join LOG waits for it and shows its output.
+declare -A beside_pid
 beside() {
-  log=.cache/$1.log
-  ( "${@:2}" ) >"$log" 2>&1 &
-  pid=$!
+  ( "${@:2}" ) >".cache/$1.log" 2>&1 &
+  beside_pid[$1]=$!
 }
 join() {
-  wait "$pid" || status=1
-  cat "$log"
+  wait "${beside_pid[$1]}" || status=1
+  cat ".cache/$1.log"
 }
 
-# The race detector watches Go's memory. SQLite's, and that of the C library below
-# it, is C translated to Go, which lives outside it: looking at each of its accesses
-# finds nothing and took most of the time of the tests that use SQLite. Its driver is
-# watched. A hash of a password shares nothing and takes 19 MiB: 78 ms of a processor
-# when each access is looked at, 30 else, for each user of each test.
+# The race detector watches Go's memory. SQLite's memory, and that of the C library below
+# it, belongs to C that was translated to Go. It lies outside of Go's memory, and checks of
+# its accesses find nothing. They took most of the time of tests on SQLite. Its driver is
+# watched. A hash of a password shares nothing: 78 ms of a processor with the checks, 30
+# without, for each user of each test.
 race=(-race)
 for c in modernc.org/sqlite/lib modernc.org/libc modernc.org/memory golang.org/x/crypto/argon2; do
   race+=("-gcflags=$c=-race=false")
 done
 
-# The simulator is one coroutine at a time, and the race detector makes it ten
-# times slower. Without it all is tested; a few seeds with it show that two
-# simulations share nothing.
-sim=./admin/internal/sim
-
-# Nothing runs beside anything else in these, and nearly all of their time is
-# arithmetic, which the race detector makes four times as long. That their
-# caches may be shared, the tests of those who use them show.
-arithmetic=(./admin/internal/ical ./admin/internal/run ./admin/internal/store/logchunk ./admin/verify/expand)
-
-# Half as much work for the collector, and memory is plenty: a sixth of the time
-# of tests with the race detector was its.
+# The collector does half as much work. It took a sixth of the time of tests with the race
+# detector.
 export GOGC=${GOGC:-400}
 
-# Packages at once. More of them with race detector and a database each only make
-# one another slow on two cores.
+# Packages at once, and parallel tests of a package at once. Most tests wait most of the
+# time.
 at_once=2
+parallel=6
 
 # test_packages NAME MODULE FLAG... -- PACKAGE... [-args ...]
-# Without go vet, which make lint runs on all of it: 93 s of the processors where
-# nothing is cached.
+# Without go vet, which `make lint` runs.
 test_packages() {
-  local name=$1 module=$2 flags=() command
+  local name=$1 module=$2 flags=() command tags=nomsgpack cgo=0 watched=
   shift 2
   while [ "$1" != -- ]; do
     flags+=("$1")
     shift
   done
   shift
-  # The race detector needs cgo, which the Makefile turns off.
-  local cgo=0
-  [ "${flags[0]-}" != -race ] || cgo=1
-  command=("${parts[@]}" env CGO_ENABLED=$cgo go -C "$module" test -json -shuffle=on -vet=off
-    -p "$at_once" -timeout 25m "${flags[@]}")
-  run -as go -name "go-$name" -alone "${#command[@]}" -- "${command[@]}" "$@"
+  [ -z "${proof-}" ] || tags+=,proof
+  if [ "${flags[0]-}" = -race ]; then # it needs cgo, which the Makefile turns off
+    cgo=1 watched=' -race'
+  fi
+  command=("${parts[@]}" env CGO_ENABLED=$cgo go -C "$module" test -tags="$tags" -json -shuffle=on -vet=off
+    -p "$at_once" -parallel "$parallel" -timeout 25m "${flags[@]}")
+  run -as go -name "go-$name" -alone "${#command[@]}" \
+    -repeat "CGO_ENABLED=$cgo go -C $module test -tags=$tags$watched -run '^{test}\$' {package}" -- "${command[@]}" "$@"
 }
 
-# The tests of the root module, on one server.
+parts=() # words before the go command: a server for its tests
+own_server=(.cache/bin/withparts --)
+sim=./admin/internal/sim
+store=./admin/internal/store/gormstore
+store_on_sqlite='^TestSQLite'
+
+# In these packages goroutines share memory, and few libraries have to be compiled once
+# more for the race detector. The others are watched by `make proof-race`.
+watched=(batch callback gateway httpconn)
+
 test_root() {
-  local parts=(.cache/bin/withparts --) slow=(./admin ./admin/internal/store/gormstore) rest
-  mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" "${arithmetic[@]}")")
-  # go starts packages in the order of its arguments: the slowest first, or
-  # they run alone in the end. The race detector sees the store suite on MariaDB.
-  test_packages root . "${race[@]}" -skip "$store_on_sqlite" -- "${slow[@]}" "${rest[@]}"
+  local parts=("${own_server[@]}") first=(./admin "$store") rest
+  mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" "${first[@]}" "${watched[@]/#/./admin/internal/}")")
+  # go starts packages in the order of its arguments. The slowest come first.
+  test_packages root . -skip "$store_on_sqlite" -- "${first[@]}" "${rest[@]}"
 }
 
-# What needs no server, or one of its own.
+# Tests that need no server, or one of their own, one after the other. More of them beside
+# the root module kept two cores so busy that statements met their deadlines.
 test_others() {
-  local module parts=() wire at_once=1
-  test_packages plain . -- "$sim" "${arithmetic[@]}"
-  test_packages sqlite . -run "$store_on_sqlite" -- ./admin/internal/store/gormstore
-  # With the race detector the system calls of direct are others, and schedule is
-  # arithmetic.
+  test_pages
+  local at_once=1
+  test_packages sqlite . -run "$store_on_sqlite" -- "$store"
+  # With the race detector direct has other system calls, and schedule is arithmetic.
   test_packages proto-plain proto -- ./direct ./schedule
+  local wire
   mapfile -t wire < <(go -C proto list ./... | grep -v '/schedule$')
   test_packages proto proto "${race[@]}" -- "${wire[@]}"
-  test_packages sim-race . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 6
-  for module in executor-sdk executor-sdk/tracing; do
-    test_packages "${module//\//-}" "$module" "${race[@]}" -- ./...
-  done
-
-  # The other product: storage and migrations, what starts servers, and paths
-  # from end to end, one of them with several nodes and one with a server that is
-  # killed. A server that was lent has had its turn. Go's code has been watched
-  # by the race detector above, and SQLite has been tested.
-  parts=(env -u CARILLON_TEST_MYSQL_DSN .cache/bin/withparts -product mysql --)
-  test_packages mysql . -skip "$store_on_sqlite"'|/^sqlite$' -- ./admin/internal/store/gormstore/... ./internal/testenv ./internal/testenv/cmd/withparts
-  test_packages mysql-path . -skip '/^sqlite$' -run "$mysql_paths" -- ./admin
-}
-
-# What the race detector, the other databases and whole paths find, is left to
-# test_go: this is for the minutes between two edits.
-test_check() {
-  local parts=() rooms=(domain run lease scheduler completer dispatch alerting auth gateway api/... calljob store/logchunk)
-  # The alert of a run in a server's database needs the server.
-  test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql "${rooms[@]/#/./admin/internal/}"
-  test_packages check-store . -run "$store_on_sqlite" -- ./admin/internal/store/gormstore
-  test_packages check-proto proto -- ./schedule
-  test_packages check-sdk executor-sdk -- ./...
-}
-
-store_on_sqlite='^TestSQLite'
-mysql_paths='^(TestTheWholePath|TestSchedulesFireOnceOnSeveralNodes|TestNodesComeAndGoWhileJobsFire|TestTheDatabaseIsKilledWhileJobsFire|TestADatabaseThatBreaksPromisesIsRefused)$'
-
-# Before everything else: tests build the server, which embeds the pages, and must
-# not find half of them.
-build_pages() {
-  run -as step -name ui-build -- make --no-print-directory build
+  test_packages executor-sdk executor-sdk "${race[@]}" -- ./...
+  test_packages tracing executor-sdk/tracing "${race[@]}" -- ./...
+  test_packages watched . "${race[@]}" -- "${watched[@]/#/./admin/internal/}"
 }
 
 test_pages() {
   run -as lines -name ui-unit -- npm --prefix web-ui run --silent test
+  CARILLON_BIN=$PWD/bin/carillon run -as lines -name ui-tour -- npm --prefix web-ui run --silent e2e -- e2e/tour.mjs
+  # One short row of the fault matrix on real processes.
+  run -as lines -name fault-row -- make --no-print-directory faults-ci ARGS="--only F01"
 }
 
-# Clients are made and the browser waits: at once.
-test_browser() {
-  beside clients run -as lines -name clients -- build/clients.sh
-  CARILLON_BIN=$PWD/bin/carillon run -as lines -name ui-browser -- npm --prefix web-ui run --silent e2e
-  join
+# They have no deadlines to meet, and take the time that tests wait.
+test_patient() {
+  run -as step -name lint -- nice -n 19 make --no-print-directory lint
+  test_simulator
 }
 
-asked=" $* "
-asks() { [[ $asked = *" $1 "* ]]; }
-
-others() {
-  if asks go; then test_others; fi
-  if asks pages; then test_pages; fi
-  if asks browser; then test_browser; fi
+# The simulator is one coroutine at a time, so that nothing is shared in it.
+test_simulator() {
+  local parts=(nice -n 19)
+  test_packages sim . -- "$sim" -args -for 60s
 }
 
-tally clear
-if asks check; then test_check; fi
-if asks pages; then build_pages; fi
-if asks go; then
-  beside test-others others
+test_all() {
+  # Before everything else. Tests build the server, which embeds the pages, and generate-check
+  # writes the files that the others read.
+  run -as step -name build -- make --no-print-directory build
+  run -as step -name generate-check -- make --no-print-directory generate-check
+  beside patient test_patient
+  beside others test_others
   test_root
-  join
-else
-  others
-fi
+  join others
+  join patient
+}
+
+# What the race detector, the other databases and whole paths find is left to
+# the others. This is for the minutes between two edits.
+test_check() {
+  local rooms=(domain run lease scheduler completer dispatch alerting auth gateway api/... calljob store/logchunk)
+  # The alert of a run in a server's database needs the server.
+  test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql "${rooms[@]/#/./admin/internal/}"
+  test_packages check-store . -run "$store_on_sqlite" -- "$store"
+  test_packages check-proto proto -- ./schedule
+  test_packages check-sdk executor-sdk -- ./...
+}
+
+# The rooms in which a trigger becomes a run, and a run an alert.
+test_engine() {
+  local parts=("${own_server[@]}") rooms=(dispatch scheduler completer lease sweeper alerting hotset)
+  test_packages engine . "${race[@]}" -- "${rooms[@]/#/./admin/internal/}"
+  parts=()
+  test_packages engine-sim . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 4
+}
+
+# ---- parts of make proof-all ----
+
+# All tests of the root module with the race detector, on MariaDB. The simulator gets a
+# few seeds: the race detector makes it ten times slower.
+test_race() {
+  local proof=1 parts=("${own_server[@]}") rest
+  mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" ./admin "$store")")
+  test_packages race . "${race[@]}" -- ./admin "$store" "${rest[@]}"
+  parts=()
+  test_packages race-sim . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 6
+}
+
+# The other product: the storage suite and the tests that start servers.
+mysql_server=(env -u CARILLON_TEST_MYSQL_DSN .cache/bin/withparts -product mysql --)
+test_mysql() {
+  local proof=1 parts=("${mysql_server[@]}")
+  test_packages mysql . -skip "$store_on_sqlite"'|/^sqlite$' -- "$store/..." ./internal/testenv ./internal/testenv/cmd/withparts
+}
+
+# Paths from end to end, one of them with several nodes and one with a server that is killed.
+test_mysql_path() {
+  local proof=1 parts=("${mysql_server[@]}")
+  test_packages mysql-path . -skip '/^sqlite$' -run '^(TestTheWholePath|TestSchedulesFireOnceOnSeveralNodes|TestNodesComeAndGoWhileJobsFire|TestTheDatabaseIsKilledWhileJobsFire|TestADatabaseThatBreaksPromisesIsRefused)$' -- ./admin
+}
+
+test_browser() {
+  run -as step -name build -- make --no-print-directory build
+  CARILLON_BIN=$PWD/bin/carillon run -as lines -name ui-browser -- npm --prefix web-ui run --silent e2e
+}
+
+test_clients() {
+  run -as step -name build -- make --no-print-directory build
+  run -as lines -name clients -- build/clients.sh
+}
+
+.cache/bin/tally clear
+for part in "$@"; do
+  case "$part" in
+    test) test_all ;;
+    *) "test_${part//-/_}" ;;
+  esac
+done
 printf '\n'
-# Two cores are busy beside a test; it may have to be on time. What fails once more
-# with nothing beside it has failed.
-tally again || status=1
-tally sum || status=1
+# Two cores are busy beside a test, and the test may have to be on time. A test that fails
+# once more with nothing beside it has failed.
+.cache/bin/tally again || status=1
+.cache/bin/tally sum || status=1
 exit "$status"

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,14 @@ type startingServer struct {
 	cmd   *exec.Cmd
 	url   string
 	lines chan logLine // closed when the process has ended
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
 }
 
 type logLine struct{ Msg, Reason, Err, URL string }

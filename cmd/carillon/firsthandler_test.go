@@ -1,10 +1,11 @@
+//go:build proof
+
 package main
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,14 +129,6 @@ func newReader(t *testing.T) *reader {
 	}
 	r.newTerminal()
 	return r
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // newTerminal begins in the checkout, with nothing set.

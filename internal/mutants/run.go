@@ -195,7 +195,7 @@ func (h *harness) overlay(m *mutant) (path string, remove func(), err error) {
 
 // goTest has the go command run a test command.
 func (h *harness) goTest(ctx context.Context, c testCommand, overlay string) ([]byte, error) {
-	args := []string{"test", "-vet=off", "-failfast", "-timeout", h.limit.String()}
+	args := []string{"test", "-tags=nomsgpack,proof", "-vet=off", "-failfast", "-timeout", h.limit.String()}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

@@ -21,7 +21,6 @@ import (
 	"go.uber.org/goleak"
 
 	_ "github.com/go-sql-driver/mysql"
-	_ "github.com/lib/pq"
 	_ "modernc.org/sqlite"
 
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
@@ -46,18 +45,18 @@ type database struct {
 	driver, dsn string
 }
 
+// kinds are the databases that all tests run on, and with the tag proof PostgreSQL too.
+var kinds = map[timers.Dialect]func(t *testing.T) database{
+	timers.SQLite: func(t *testing.T) database {
+		path := filepath.Join(t.TempDir(), "app.db")
+		return database{timers.SQLite, "sqlite", "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(10000)&_txlock=immediate"}
+	},
+	timers.MySQL: func(t *testing.T) database { return database{timers.MySQL, "mysql", plainMySQL(testenv.Database(t))} },
+}
+
 // onEach runs test on a database of each kind.
 func onEach(t *testing.T, test func(w *world)) {
-	for dialect, make := range map[timers.Dialect]func(t *testing.T) database{
-		timers.SQLite: func(t *testing.T) database {
-			path := filepath.Join(t.TempDir(), "app.db")
-			return database{timers.SQLite, "sqlite", "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(10000)&_txlock=immediate"}
-		},
-		timers.MySQL: func(t *testing.T) database { return database{timers.MySQL, "mysql", plainMySQL(testenv.Database(t))} },
-		timers.PostgreSQL: func(t *testing.T) database {
-			return database{timers.PostgreSQL, "postgres", testenv.PostgreSQL(t)}
-		},
-	} {
+	for dialect, make := range kinds {
 		t.Run(string(dialect), func(t *testing.T) { test(newWorld(t, make(t))) })
 	}
 }

@@ -1,7 +1,6 @@
 // What is left at the end.
 import assert from 'node:assert/strict'
-import { env } from './browser.mjs'
-import { expectGone, go, jobName, made, page, session, test } from './world.mjs'
+import { expectGone, go, jobName, made, page, test } from './world.mjs'
 
 test('delete the job', async () => {
   await go(made.job)
@@ -32,16 +31,4 @@ test('a process that was removed is allowed again', async () => {
   const out = page.getByRole('region', { name: 'Kept out' })
   await out.getByRole('button', { name: /^Allow again/ }).click()
   await out.getByText('Nobody is kept out.').waitFor()
-})
-
-test('sign out leads to the sign-in page and stays there', async () => {
-  await page.getByRole('button', { name: `Account of ${env.user}` }).click()
-  await page.getByRole('menuitem', { name: 'Sign out' }).click()
-  await page.waitForURL('**/login**')
-  await page.goto(`${env.url}/jobs`)
-  await page.waitForURL('**/login**')
-})
-
-test('the console stayed free of errors and warnings', () => {
-  assert.deepEqual(session.errors, [])
 })

@@ -1,14 +1,16 @@
-// Runs the browser tests, both files at once, and closes with the plain line that
-// every test step ends with. With CARILLON_E2E_URL smoke.mjs goes against that server;
-// else this starts `CARILLON_BIN demo` (default ../bin/carillon) on free ports with a
-// new data folder, and stops it afterwards.
+// Runs the browser tests and closes with the plain line that every test step ends with.
+// The files to run are arguments. Without any, smoke.mjs and apart.mjs run at once. With
+// CARILLON_E2E_URL, smoke.mjs goes against that server. Without it, this script starts
+// `CARILLON_BIN demo` (default ../bin/carillon) on free ports with a new data folder,
+// and stops it afterwards.
 import { spawn } from 'node:child_process'
 import { startDemo } from '../e2e/demo.mjs'
 
 const root = new URL('..', import.meta.url).pathname
+const files = process.argv.length > 2 ? process.argv.slice(2) : ['e2e/smoke.mjs', 'e2e/apart.mjs']
 
 function runTests(env) {
-  const child = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', 'e2e/smoke.mjs', 'e2e/apart.mjs'], {
+  const child = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', ...files], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...env, ...process.env },

@@ -65,6 +65,7 @@ func newWorld(t *testing.T) *world {
 		Now: func() time.Time { return w.clock }, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
+	w.redis.look = 3 * time.Second // shorter than the delay of a test, and no machine is as slow
 	t.Cleanup(func() { require.NoError(t, w.Close()) })
 	return w
 }

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// lookTime bounds a look of the planner, which waits for it. It is much longer
-	// than a look takes (a millisecond), and much shorter than its look-ahead.
+	// lookTime bounds a look, for which the planner waits. It is much longer than a look
+	// takes (a millisecond), and much shorter than the planner's look-ahead.
 	lookTime = 250 * time.Millisecond
 	// writeTime bounds a page that is written, for which nobody waits.
 	writeTime = 500 * time.Millisecond
@@ -26,8 +26,11 @@ const (
 // quiet: the library's log goes to standard error, and says what errors say.
 var quiet = sync.OnceFunc(logging.Disable)
 
-// conn is all that is asked of Redis; each method is one round trip.
-type conn struct{ client *redis.Client }
+// conn is all that is asked of Redis. Each method is one round trip.
+type conn struct {
+	client *redis.Client
+	look   time.Duration // bounds read
+}
 
 // errURL does not repeat the URL, which has a password.
 var errURL = errors.New("hot store: it must be redis://user:password@host:port/db, or rediss:// for TLS, with special characters percent-encoded")
@@ -58,7 +61,7 @@ func openConn(url string) (conn, error) {
 	if err != nil {
 		return conn{}, err
 	}
-	return conn{redis.NewClient(o)}, nil
+	return conn{redis.NewClient(o), lookTime}, nil
 }
 
 // Ping asks whether the Redis at url answers, and lets us in.
@@ -94,7 +97,7 @@ type seen struct {
 
 // read removes what was tried and reads what is due until then.
 func (c conn) read(ctx context.Context, looks []look, until time.Time, limit int) ([]seen, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, c.look)
 	defer cancel()
 	type asked struct {
 		removed, size *redis.IntCmd

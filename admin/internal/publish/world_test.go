@@ -1,17 +1,13 @@
+//go:build proof
+
 package publish
 
 import (
-	"bytes"
-	"context"
 	"crypto/tls"
-	"encoding/json"
 	"encoding/pem"
-	"log/slog"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,15 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/internal/faults/proxy"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const user, password = "carillon", "hemmelig"
 
@@ -294,70 +286,6 @@ func redisWorld(t *testing.T) *world {
 			return out
 		},
 	}
-}
-
-// The publisher.
-
-// rows is a store of connections, all of tenant 1.
-type rows struct {
-	mu    sync.Mutex
-	byKey map[string]domain.Connection // guarded by mu
-	reads int                          // guarded by mu
-}
-
-func (r *rows) FindConnectionByName(_ context.Context, tenant domain.TenantID, name string) (domain.Connection, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reads++
-	c, ok := r.byKey[name]
-	if !ok || c.TenantID != tenant {
-		return c, domain.Errorf(domain.CodeNotFound, "there is no connection %q", name)
-	}
-	return c, nil
-}
-
-func box(t *testing.T) *secret.Box {
-	t.Helper()
-	b, err := secret.New(bytes.Repeat([]byte{7}, secret.KeySize))
-	require.NoError(t, err)
-	return b
-}
-
-// put writes a connection's row.
-func (r *rows) put(t *testing.T, id domain.ConnectionID, name string, spec domain.ConnectionSpec, secrets domain.ConnectionSecrets) {
-	t.Helper()
-	spec.Name = name
-	if spec.Mechanism == "" {
-		spec.Mechanism = spec.Broker.Mechanisms()[0]
-	}
-	require.NoError(t, domain.CheckConnection(&spec, &secrets))
-	plain, err := json.Marshal(secrets)
-	require.NoError(t, err)
-	sealed, err := box(t).Seal(1, secret.PurposeConnection, int64(id), plain)
-	require.NoError(t, err)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.byKey == nil {
-		r.byKey = map[string]domain.Connection{}
-	}
-	r.byKey[name] = domain.Connection{ID: id, TenantID: 1, Version: r.byKey[name].Version + 1, Spec: spec, Secrets: sealed}
-}
-
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-
-// publisher runs one until the test ends.
-func publisher(t *testing.T, r *rows, change func(*Options)) *Publisher {
-	t.Helper()
-	options := Options{Connections: r, Secrets: box(t), AllowPrefixes: loopback, Logger: slog.New(slog.DiscardHandler)}
-	if change != nil {
-		change(&options)
-	}
-	p := New(options)
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
-	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
-	return p
 }
 
 // publish is a publisher with the one connection "broker".

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // again runs the failed tests of all runs once more, one at a time, if there are at
 // most that many and each may be: what fails only beside others is entered as flaky.
-func (b book) again(to io.Writer, most int) error {
+func (b book) again(to io.Writer, most int, flaky string) error {
 	names, counts, err := b.counts()
 	if err != nil {
 		return err
@@ -40,6 +43,9 @@ func (b book) again(to io.Writer, most int) error {
 			fmt.Fprintf(to, "run again, alone: %s\n", f)
 			if f.passes(to, counts[i].Alone) {
 				counts[i].forgive(f)
+				if err := noteFlaky(flaky, f.String()); err != nil {
+					return err
+				}
 			}
 		}
 		if err := b.enter(names[i], counts[i]); err != nil {
@@ -74,4 +80,29 @@ func (c *count) forgive(f failure) {
 		return name == f.String() || strings.HasPrefix(name, f.String()+"/")
 	})
 	c.Failures = slices.DeleteFunc(c.Failures, func(other failure) bool { return other == f })
+}
+
+// noteFlaky counts a flaky test in a file with the lines "COUNT DAY NAME", where DAY is
+// that of the last time.
+func noteFlaky(file, name string) error {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	times := 1
+	var out strings.Builder
+	for line := range strings.Lines(string(text)) {
+		var n int
+		var day, of string
+		if _, err := fmt.Sscanf(line, "%d %s %s", &n, &day, &of); err == nil && of == name {
+			times += n
+			continue
+		}
+		out.WriteString(line)
+	}
+	fmt.Fprintf(&out, "%d %s %s\n", times, time.Now().UTC().Format(time.DateOnly), name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(out.String()), 0o644)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,7 @@ type goTest struct {
 	count   count
 	output  map[string]*strings.Builder // by package and test, until its end is known
 	skipped []string
+	built   []string // what the compiler said of a package that failed
 }
 
 // readGoTest shows one line per package, and everything that failed. Tests
@@ -55,6 +57,9 @@ func (g *goTest) handle(e event) {
 		g.buffer(e).WriteString(e.Output)
 	case "build-output":
 		fmt.Fprint(g.to, e.Output)
+		if text := strings.TrimSpace(e.Output); !strings.HasPrefix(text, "# ") && len(g.built) < maxWhy-1 {
+			g.built = append(g.built, text)
+		}
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			g.endPackage(e)
@@ -72,15 +77,48 @@ func (g *goTest) endTest(e event) {
 	case "skip":
 		g.count.Failed++
 		g.count.name(e.Package + "." + e.Test)
-		g.failTest(e, "a skipped test proves nothing")
+		g.failTest(e, skipped)
+		g.count.explain(e.Package+"."+e.Test, []string{skipped})
 		g.skipped = append(g.skipped, e.Package+"."+e.Test)
 		fmt.Fprint(g.to, output)
 	case "fail":
 		g.count.Failed++
 		g.nameTest(e)
 		g.failTest(e, finalIn(output))
+		g.count.explain(e.Package+"."+e.Test, whyOf(output))
 		fmt.Fprint(g.to, output)
 	}
+}
+
+const skipped = "a skipped test proves nothing"
+
+var (
+	place  = regexp.MustCompile(`^\s*[\w./-]+\.go:\d+: `)
+	logged = regexp.MustCompile(`level=(DEBUG|INFO|WARN|ERROR)|"level":`)
+)
+
+// whyOf finds in a failed test's output the lines that say why: of a data race or a
+// panic its first line, of testify's reports the place and the error, else what the
+// test said last.
+func whyOf(output string) (why []string) {
+	var said []string
+	for line := range strings.Lines(output) {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "" || strings.HasPrefix(trimmed, "=== ") || strings.HasPrefix(trimmed, "--- ") || logged.MatchString(line):
+		case finalIn(line) != "":
+			return []string{trimmed}
+		case strings.HasPrefix(trimmed, "Error Trace:"), strings.HasPrefix(trimmed, "Error:"), strings.HasPrefix(trimmed, "expected:"),
+			strings.HasPrefix(trimmed, "expected :"), strings.HasPrefix(trimmed, "actual  :"), strings.HasPrefix(trimmed, "Messages:"):
+			why = append(why, strings.Join(strings.Fields(trimmed), " "))
+		case place.MatchString(line):
+			said = append(said, trimmed)
+		}
+	}
+	if len(why) == 0 {
+		why = said[max(len(said)-maxWhy, 0):]
+	}
+	return why
 }
 
 // nameTest names a test that failed, unless one of its subtests, which end
@@ -136,8 +174,11 @@ func (g *goTest) endPackage(e event) {
 		case last.Final == "" && !strings.Contains("\n"+output, "\nFAIL\n"): // so ends who ran all
 			last.Final = "the process ended before all tests had run"
 		}
-		g.showUnended(e.Package)
+		unended := g.showUnended(e.Package)
 		fmt.Fprint(g.to, output)
+		if last == nil {
+			g.count.explain(e.Package, slices.Concat(g.built, lastLines(unended, 2), lastLines(output, 1)))
+		}
 	}
 }
 
@@ -151,15 +192,17 @@ func (g *goTest) lastOf(pkg string) *failure {
 	return nil
 }
 
-// showUnended shows what tests said that never ended, because the process did
+// showUnended shows and returns what tests said that never ended, because the process did
 // first: os.Exit, a fatal error of the runtime, a signal.
-func (g *goTest) showUnended(pkg string) {
+func (g *goTest) showUnended(pkg string) string {
+	var all strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(g.output)) {
 		if strings.HasPrefix(key, pkg+"\n") {
-			fmt.Fprint(g.to, g.output[key])
+			fmt.Fprint(io.MultiWriter(g.to, &all), g.output[key])
 			delete(g.output, key)
 		}
 	}
+	return all.String()
 }
 
 func (g *goTest) buffer(e event) *strings.Builder {
@@ -174,6 +217,17 @@ func (g *goTest) take(e event) string {
 	text := g.buffer(e).String()
 	delete(g.output, e.Package+"\n"+e.Test)
 	return text
+}
+
+// lastLines are the last lines of a text, without those that are empty or only say how
+// it ended.
+func lastLines(text string, most int) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && line != "PASS" && line != "FAIL" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(len(lines)-most, 0):]
 }
 
 // lastLine is go test's own summary, "ok  	path	0.01s"; what stands before

@@ -20,6 +20,7 @@ var (
 func readLines(from io.Reader, to io.Writer) (count, error) {
 	var c count
 	found := false
+	of := "" // the name whose reasons come
 	in := bufio.NewReader(from)
 	for {
 		line, err := in.ReadString('\n')
@@ -32,8 +33,13 @@ func readLines(from io.Reader, to io.Writer) (count, error) {
 			c.Failed, _ = strconv.Atoi(m[2])
 		} else if name, said := strings.CutPrefix(strings.TrimSuffix(line, "\n"), failedMark); said {
 			c.name(name)
+			of = name
 		} else if name, said := strings.CutPrefix(strings.TrimSuffix(line, "\n"), flakyMark); said {
 			c.Flaky = append(c.Flaky, name)
+		} else if why, said := strings.CutPrefix(strings.TrimSuffix(line, "\n"), whyMark); said && of != "" {
+			c.explain(of, []string{why})
+		} else {
+			of = ""
 		}
 		switch {
 		case errors.Is(err, io.EOF) && !found:
@@ -52,4 +58,20 @@ func readLines(from io.Reader, to io.Writer) (count, error) {
 func readNothing(from io.Reader, to io.Writer) (count, error) {
 	_, err := io.Copy(to, from)
 	return count{}, err
+}
+
+// tail keeps the last lines that are written to it.
+type tail struct {
+	text []byte
+}
+
+// tailBytes is enough for the lines that sum shows.
+const tailBytes = 4 * maxWhy * maxWhyBytes
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - tailBytes; over > 0 {
+		t.text = t.text[over:]
+	}
+	return len(p), nil
 }

@@ -1,0 +1,5 @@
+//go:build proof
+
+package agent
+
+func init() { needed = append(needed, "php") }

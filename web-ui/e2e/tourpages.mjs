@@ -1,0 +1,4 @@
+// Every page of the tour once, in the light theme.
+import { axeTest } from './everypage.mjs'
+
+axeTest('light')
