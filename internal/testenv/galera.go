@@ -34,13 +34,24 @@ func newGalera() (*galera, error) {
 	return &galera{home, library}, nil
 }
 
-// rsyncScript is called instead of rsync, which as root's daemon would be nobody.
-const rsyncScript = `#!/bin/sh
+// These scripts lie in a folder of the server. The first is the transfer method of its name,
+// which the server looks for. It puts the second in front of the system's rsync. A daemon of
+// root's would become nobody, who may not enter the folder. The PATH of the server is not
+// enough: the server puts the folder of the system's programs in front of it.
+const (
+	transferMethod = "private"
+	transferScript = `#!/bin/sh
+PATH=%[1]q:$PATH
+export PATH
+exec %[2]q "$@"
+`
+	rsyncScript = `#!/bin/sh
 case " $* " in
 *" --daemon "*) exec %[1]q "$@" --dparam=uid=%[2]d --dparam=gid=%[2]d ;;
 *) exec %[1]q "$@" ;;
 esac
 `
+)
 
 // environment lets a server find its scripts, and those rsync.
 func (g *galera) environment(s *Server) ([]string, error) {
@@ -49,9 +60,16 @@ func (g *galera) environment(s *Server) ([]string, error) {
 		return nil, err
 	}
 	programs, own := filepath.Join(g.home, "usr/bin"), filepath.Join(s.home, "bin")
-	script := fmt.Sprintf(rsyncScript, filepath.Join(programs, "rsync"), os.Geteuid())
-	if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "rsync"), []byte(script), 0o700)); err != nil {
+	if err := os.Mkdir(own, 0o700); err != nil {
 		return nil, err
+	}
+	for name, script := range map[string]string{
+		"rsync":                       fmt.Sprintf(rsyncScript, filepath.Join(programs, "rsync"), os.Geteuid()),
+		"wsrep_sst_" + transferMethod: fmt.Sprintf(transferScript, own, filepath.Join(programs, "wsrep_sst_rsync")),
+	} {
+		if err := os.WriteFile(filepath.Join(own, name), []byte(script), 0o700); err != nil {
+			return nil, err
+		}
 	}
 	return []string{
 		"PATH=" + strings.Join(append([]string{own, programs, os.Getenv("PATH")}, sbins...), ":"),
@@ -80,7 +98,7 @@ func (g *galera) place(c *Cluster, i int, host string) error {
 		fmt.Sprintf("--wsrep-node-name=member-%d", i+1),
 		"--wsrep-node-address="+c.group[i],
 		"--wsrep-node-incoming-address="+s.Addr(),
-		"--wsrep-sst-method=rsync",
+		"--wsrep-sst-method="+transferMethod,
 		"--wsrep-sst-receive-address="+at(host, ports[0]),
 		"--wsrep-provider-options=gmcast.listen_addr=tcp://"+c.group[i]+";ist.recv_addr="+at(host, ports[1])+
 			// Half of the usual times until a silent member is excluded.
