@@ -108,9 +108,22 @@ type Operation struct {
 type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, error)
 
 // Register adds an operation. It is the only way to add one, so that there is
-// no operation without a policy.
+// no operation without a policy. It is compiled once for each operation, and says no
+// more than what depends on the types.
 func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.notePolicy(p, op.Method, op.Path)
+	huma.Register(s.huma, s.describe(p, op), func(ctx context.Context, in *I) (*O, error) {
+		RequestOf(ctx).bodyIsRead()
+		out, err := h(ctx, identityOf(ctx), in)
+		if err != nil {
+			return nil, s.Problem(ctx, err)
+		}
+		return out, nil
+	})
+	s.document(op)
+}
+
+func (s *Server) describe(p Policy, op Operation) huma.Operation {
 	described := huma.Operation{
 		OperationID: op.ID, Method: op.Method, Path: op.Path, Tags: []string{op.Tag},
 		Summary: op.Summary, Description: op.Description, DefaultStatus: op.Status,
@@ -132,14 +145,11 @@ func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 			Content:     map[string]*huma.MediaType{op.Produces: {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}}
 	}
-	huma.Register(s.huma, described, func(ctx context.Context, in *I) (*O, error) {
-		RequestOf(ctx).bodyIsRead()
-		out, err := h(ctx, identityOf(ctx), in)
-		if err != nil {
-			return nil, s.Problem(ctx, err)
-		}
-		return out, nil
-	})
+	return described
+}
+
+// document adds to what huma has written of an operation.
+func (s *Server) document(op Operation) {
 	item := s.huma.OpenAPI().Paths[op.Path]
 	documented := map[string]*huma.Operation{
 		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
