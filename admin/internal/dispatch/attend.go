@@ -45,7 +45,9 @@ type waitingFor struct {
 	executor domain.ExecutorID
 	runs     []*waiting
 	since    time.Time // when the first of all began to wait
-	refill   bool      // there is room for runs that wait in the database alone
+	// refill is executorLines.spilled if there is room for runs that wait in the database
+	// alone, else 0.
+	refill uint64
 }
 
 // survey takes out what waits no more, or is another node's now, and says what is
@@ -58,7 +60,7 @@ func (r *waitQueues) survey(now time.Time, held func(int) bool) (out surveyed) {
 		for part := range slices.Chunk(runs, runtable.Most) {
 			r.surveyRuns(part, &found, &out, now, held)
 		}
-		if found.refill || len(found.runs) > 0 {
+		if found.refill > 0 || len(found.runs) > 0 {
 			out.executors = append(out.executors, found)
 		}
 	}
@@ -78,7 +80,9 @@ func (r *waitQueues) all() (list []waitingFor) {
 		slices.SortFunc(queues, func(a, b *queue) int { return compare(a.first(), b.first()) })
 		found := waitingFor{tenant: at.tenant, executor: id, refill: at.spilled}
 		for _, q := range queues {
-			found.refill = found.refill && q.old.Len() < maxWaiting/2
+			if q.old.Len() >= maxWaiting/2 {
+				found.refill = 0
+			}
 			q.old.Ascend(func(w *waiting) bool { found.runs = append(found.runs, w); return true })
 		}
 		list = append(list, found)
@@ -110,15 +114,16 @@ func (r *waitQueues) surveyRuns(runs []*waiting, found *waitingFor, out *surveye
 	}
 }
 
-// filled tells that what waited in the database alone has been loaded.
-func (r *waitQueues) filled(executor domain.ExecutorID) {
+// filled tells that all runs have been loaded which waited in the database alone when
+// spilled was read. If others have joined them since, the executor stays spilled.
+func (r *waitQueues) filled(executor domain.ExecutorID, spilled uint64) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	at := r.executors[executor]
-	if at == nil {
+	if at == nil || at.spilled != spilled {
 		return
 	}
-	at.spilled = false
+	at.spilled = 0
 	if len(at.open) == 0 && len(at.bound) == 0 {
 		delete(r.executors, executor)
 	}
@@ -134,7 +139,7 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 	found := d.waiting.survey(now, held)
 	err := d.record(ctx, found.record)
 	err = cmp.Or(err, d.check(ctx, found.check))
-	var refill []domain.ExecutorID
+	refill := map[domain.ExecutorID]uint64{}
 	short := map[domain.ExecutorID]bool{}
 	d.outages.keep(found.executors)
 	for _, x := range found.executors {
@@ -151,20 +156,27 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 		default:
 			d.SlotsFreed(x.executor, 0, maxWaiting) // should word of free slots have been lost
 		}
-		if x.refill {
-			refill = append(refill, x.executor)
+		if x.refill > 0 {
+			refill[x.executor] = x.refill
 		}
 	}
 	d.seen.setShort(short)
-	return cmp.Or(err, d.load(ctx, gained, nil), d.load(ctx, nil, refill), d.resume(ctx))
+	return cmp.Or(err, d.loadGained(ctx, gained), d.refill(ctx, refill), d.resume(ctx))
 }
 
-// heldGrace is how long a partition counts as held after this node held it last:
-// a lease that was renewed late changes nothing here.
-const heldGrace = 5 * time.Second
+const (
+	// heldGrace is how long a partition counts as held after this node held it last:
+	// a lease that was renewed late changes nothing here.
+	heldGrace = 5 * time.Second
+	// lookAgain is when a gained partition is looked through once more. Its former holder
+	// counts it as its own for heldGrace, and may write for as long that it looks after a
+	// run, in a transaction that was on its way.
+	lookAgain = heldGrace + 2*time.Second
+)
 
-// partitions says which partitions this node holds, and which are new since it
-// was last asked.
+// partitions says which partitions this node holds, and which are to be looked through:
+// those that are new since it was last asked, and once more those that were new a while
+// ago.
 func (d *Dispatcher) partitions() (held func(int) bool, gained []int) {
 	if d.opt.Held == nil {
 		return func(int) bool { return true }, nil
@@ -173,6 +185,10 @@ func (d *Dispatcher) partitions() (held func(int) bool, gained []int) {
 	for _, h := range d.opt.Held() {
 		if last, known := d.held[h.Partition]; !known || now.Sub(last) > heldGrace {
 			gained = append(gained, h.Partition)
+			d.again[h.Partition] = now.Add(lookAgain)
+		} else if at, due := d.again[h.Partition]; due && !now.Before(at) {
+			gained = append(gained, h.Partition)
+			delete(d.again, h.Partition)
 		}
 		d.held[h.Partition] = now
 	}
@@ -305,45 +321,107 @@ func (r *waitQueues) hand(list []*waiting, limit int, now time.Time) (handed []*
 	return handed
 }
 
-// load takes on what waits for an instance in the database alone: of partitions
-// that were gained all, or what is for some executors.
-func (d *Dispatcher) load(ctx context.Context, partitions []int, executors []domain.ExecutorID) error {
-	if len(executors) > 0 {
-		held := d.holding()
-		for p := range domain.Partitions {
-			if held(p) {
-				partitions = append(partitions, p)
-			}
-		}
-	}
+// loadGained takes on the runs of partitions that this node holds now, which wait for an
+// instance in the database alone.
+func (d *Dispatcher) loadGained(ctx context.Context, partitions []int) error {
 	if len(partitions) == 0 {
 		return nil
 	}
-	found, err := d.opt.Store.ListWaiting(ctx, store.ListWaitingParams{
-		Partitions: partitions, Executors: executors, Limit: loadMost, Unattended: d.Unattended,
-	})
+	err := d.loadAll(ctx, partitions)
 	if err != nil {
 		for _, p := range partitions {
 			delete(d.held, p) // they are looked through again
 		}
+	}
+	return err
+}
+
+// loadAll takes on runs of all executors. If there are more than it may take on at once,
+// the executors of all of them are noted, and refill goes on.
+func (d *Dispatcher) loadAll(ctx context.Context, partitions []int) error {
+	found, err := d.load(ctx, partitions, nil)
+	if err != nil {
 		return err
 	}
-	if len(found) < loadMost {
-		for _, id := range executors {
-			d.waiting.filled(id)
-		}
-	} else {
-		for i := range found {
-			d.waiting.spilledOf(&found[i])
-		}
-	}
-	d.fire(found)
+	d.waiting.spillAll(found.Executors)
+	d.fire(found.Executions)
 	return nil
 }
 
-// spilledOf notes that runs of an executor wait in the database alone.
-func (r *waitQueues) spilledOf(e *domain.Execution) {
+// refillAlone bounds the executors that are asked for one by one in a look.
+const refillAlone = 4
+
+// refill takes on runs that wait in the database alone, for executors with room in
+// memory. If those of some executors fill the whole answer, others are asked for by
+// themselves, by turns.
+func (d *Dispatcher) refill(ctx context.Context, spilled map[domain.ExecutorID]uint64) error {
+	if len(spilled) == 0 {
+		return nil
+	}
+	var partitions []int
+	held := d.holding()
+	for p := range domain.Partitions {
+		if held(p) {
+			partitions = append(partitions, p)
+		}
+	}
+	ask := func(executors []domain.ExecutorID) (store.WaitingList, error) {
+		found, err := d.load(ctx, partitions, executors)
+		if err != nil {
+			return found, err
+		}
+		if !found.More {
+			for _, id := range executors {
+				d.waiting.filled(id, spilled[id])
+			}
+		}
+		d.fire(found.Executions)
+		return found, nil
+	}
+	all := slices.Sorted(maps.Keys(spilled))
+	found, err := ask(all)
+	if err != nil || !found.More {
+		return err
+	}
+	for i := range found.Executions {
+		delete(spilled, found.Executions[i].Executor)
+	}
+	left := slices.DeleteFunc(all, func(id domain.ExecutorID) bool { return spilled[id] == 0 })
+	for i := range min(len(left), refillAlone) {
+		if _, err := ask(left[(d.refills+i)%len(left):][:1]); err != nil {
+			return err
+		}
+	}
+	d.refills += refillAlone
+	return nil
+}
+
+func (d *Dispatcher) load(ctx context.Context, partitions []int, executors []domain.ExecutorID) (store.WaitingList, error) {
+	if len(partitions) == 0 {
+		return store.WaitingList{}, nil
+	}
+	return d.opt.Store.ListWaiting(ctx, store.ListWaitingParams{
+		Partitions: partitions, Executors: executors, Limit: loadMost, Unattended: d.Unattended,
+	})
+}
+
+// spillAll notes that runs of executors wait in the database alone.
+func (r *waitQueues) spillAll(executors []store.ExecutorOf) {
 	r.table.Lock()
 	defer r.table.Unlock()
-	r.linesOf(e.TenantID, e.Executor).spilled = true
+	for _, e := range executors {
+		r.spill(e.Tenant, e.Executor)
+	}
+}
+
+// respill does so for the runs of the list that had to leave memory. Their rows say only
+// now that they wait, and a question of a moment ago has not found them.
+func (r *waitQueues) respill(list []*waiting) {
+	r.table.Lock()
+	defer r.table.Unlock()
+	for _, w := range list {
+		if w.spilled {
+			r.spill(w.line.tenant, w.line.executor)
+		}
+	}
 }

@@ -125,6 +125,8 @@ type Dispatcher struct {
 	heldAt    atomic.Pointer[[domain.Partitions]time.Time] // held, for everybody
 	// owned by LookAfterWaiting
 	held    map[int]time.Time // when each partition was held last
+	again   map[int]time.Time // when each gained partition is looked through once more
+	refills int               // whose turn it is to be asked for alone
 	outages outages
 	stopped []domain.MaintenanceScope // of which nothing was to start at the last look
 	resumed time.Time                 // the end of maintenance up to which all that waited for it was loaded
@@ -157,7 +159,7 @@ func New(opt Options) *Dispatcher {
 		opt: opt, log: opt.Logger.With("component", "dispatch"), due: newDueRuns(opt.Table), early: newEarlyOffers(opt.Table), waiting: newWaitQueues(opt.Table),
 		specFailures: failureLog{step: "read job revision"}, offerFailures: failureLog{step: "offer executions"},
 		admitFailures: failureLog{step: "admit waiting executions"}, usesFailures: failureLog{step: "read recent instances"},
-		spreadFailures: failureLog{step: "spread executions"}, waitFailures: failureLog{step: "record waits"}, outages: outages{}, held: map[int]time.Time{},
+		spreadFailures: failureLog{step: "spread executions"}, waitFailures: failureLog{step: "record waits"}, outages: outages{}, held: map[int]time.Time{}, again: map[int]time.Time{},
 	}
 	for i := range d.dueQueues {
 		d.dueQueues[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)

@@ -34,6 +34,8 @@ type faulty struct {
 	// cost is what a transaction with this many rows takes; nil = nothing. Set
 	// before it is used.
 	cost func(rows int) time.Duration
+	// listed changes what ListWaiting has found; nil = nothing. Set before it is used.
+	listed func(store.ListWaitingParams, *store.WaitingList)
 }
 
 func (f *faulty) spend(rows int) {
@@ -109,8 +111,14 @@ func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) ([]domain.
 	return through(f, "RecordWaits", func() ([]domain.Execution, error) { return f.Store.RecordWaits(ctx, waits) })
 }
 
-func (f *faulty) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]domain.Execution, error) {
-	return through(f, "ListWaiting", func() ([]domain.Execution, error) { return f.Store.ListWaiting(ctx, p) })
+func (f *faulty) ListWaiting(ctx context.Context, p store.ListWaitingParams) (store.WaitingList, error) {
+	return through(f, "ListWaiting", func() (store.WaitingList, error) {
+		list, err := f.Store.ListWaiting(ctx, p)
+		if err == nil && f.listed != nil {
+			f.listed(p, &list)
+		}
+		return list, err
+	})
 }
 
 func (f *faulty) RecentInstances(ctx context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {

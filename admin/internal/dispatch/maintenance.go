@@ -36,7 +36,7 @@ func (d *Dispatcher) resume(ctx context.Context) error {
 			partitions = append(partitions, p)
 		}
 	}
-	if err := d.load(ctx, partitions, nil); err != nil {
+	if err := d.loadAll(ctx, partitions); err != nil {
 		return err // the next look finds it ended still
 	}
 	d.stopped = stopped

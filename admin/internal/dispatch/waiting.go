@@ -116,6 +116,7 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 		record = append(record, d.waiting.add(run, w.spec.SlotLimit() > 0 && !e.HoldsSlot)...)
 	}
 	_ = d.record(ctx, record) // it has been logged; they wait here all the same
+	d.waiting.respill(record)
 	d.recheck(waiters)
 	for i := range waiters { // it may have left the queue of a limit
 		d.freedOne(&waiters[i].execution)

@@ -24,6 +24,7 @@ type waitQueues struct {
 	executors map[domain.ExecutorID]*executorLines
 	lines     int // how many there are
 	runs      int // in all of them
+	spills    uint64
 }
 
 func newWaitQueues(table *runtable.Table) waitQueues {
@@ -35,8 +36,9 @@ type executorLines struct {
 	tenant domain.TenantID
 	open   map[line]*queue                       // of runs that several instances may take
 	bound  map[domain.InstanceID]map[line]*queue // of runs for one instance
-	// spilled: some wait in the database alone.
-	spilled bool
+	// spilled is set while some wait in the database alone: to waitQueues.spills when the
+	// last of them left memory. 0: none waits there alone.
+	spilled uint64
 	served  uint64 // how often runs were taken from one of the lines
 	turn    bool   // the next place is for the line that has waited longest for one
 }
@@ -72,6 +74,7 @@ type waiting struct {
 	message  string    // why it waits, in words
 	known    time.Time // when it was last known to wait
 	recorded bool      // its row says why it waits
+	spilled  bool      // it had to leave memory for others of its line
 }
 
 // Stage implements runtable.Place, as the following methods do.
@@ -191,13 +194,21 @@ func (r *waitQueues) add(w *waiting, ordered bool) (record []*waiting) {
 	record = w.toRecord(ordered, nil)
 	if q.old.Len() > limit {
 		spilled, _ := q.fresh.Min()
-		r.linesOf(w.line.tenant, w.line.executor).spilled = true
+		r.spill(w.line.tenant, w.line.executor)
 		r.leave(spilled)
+		spilled.spilled = true
 		if spilled != w || len(record) == 0 {
 			record = spilled.toRecord(true, record)
 		}
 	}
 	return record
+}
+
+// spill notes that runs of an executor wait in the database alone. It is called with the
+// lock held.
+func (r *waitQueues) spill(tenant domain.TenantID, executor domain.ExecutorID) {
+	r.spills++
+	r.linesOf(tenant, executor).spilled = r.spills
 }
 
 func (w *waiting) toRecord(must bool, list []*waiting) []*waiting {
@@ -226,7 +237,7 @@ func (r *waitQueues) remove(w *waiting) {
 	} else if delete(at.bound[w.line.bound], w.line); len(at.bound[w.line.bound]) == 0 {
 		delete(at.bound, w.line.bound)
 	}
-	if len(at.open) == 0 && len(at.bound) == 0 && !at.spilled {
+	if len(at.open) == 0 && len(at.bound) == 0 && at.spilled == 0 {
 		delete(r.executors, w.line.executor)
 	}
 }

@@ -48,8 +48,18 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 	require.Empty(t, waits.of(1, 0, now))
 	require.Zero(t, waits.runs)
 	require.Zero(t, waits.lines)
-	require.True(t, waits.executors[1].spilled)
-	waits.filled(1)
+	seen := waits.executors[1].spilled
+	require.EqualValues(t, 5, seen)
+	// One more leaves memory while the database is asked: the answer may lack it.
+	waits.spillAll([]store.ExecutorOf{{Tenant: 1, Executor: 1}})
+	waits.filled(1, seen)
+	require.EqualValues(t, 6, waits.executors[1].spilled)
+	waits.filled(1, 6)
+	require.Empty(t, waits.executors)
+	// The answer may also come before the row says that its run waits.
+	waits.respill(spilled[:1])
+	require.EqualValues(t, 7, waits.executors[1].spilled)
+	waits.filled(1, 7)
 	require.Empty(t, waits.executors)
 }
 
@@ -318,7 +328,7 @@ func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 			return nil
 		}, nil)
 		kept := held
-		for range 3 {
+		for range 5 {
 			held = nil
 			time.Sleep(time.Second)
 			r.look()
@@ -326,7 +336,64 @@ func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 			time.Sleep(time.Second)
 			r.look()
 		}
-		require.Zero(t, reads)
+		require.Equal(t, 1, reads, "once more after a while")
+	})
+}
+
+// TestTheFormerHolderWritesLate: a node that has lost a partition notes for seconds that it
+// looks after a run. Nobody does, so the new holder looks once more.
+func TestTheFormerHolderWritesLate(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		job := r.Job(nil)
+		run := r.Run(job, time.Now())
+		held := []domain.PartitionTerm{{Partition: job.Partition, Term: 2}}
+		r.d.opt.Held = func() []domain.PartitionTerm { return held }
+		to := r.join(10, nil)
+		r.look()
+		require.Empty(t, to.sent())
+		time.Sleep(heldGrace)
+		_, err := r.S.RecordWaits(t.Context(), []store.Wait{{Tenant: r.Tenant, ID: run.ID, Reason: domain.ReasonWaitInstance}})
+		require.NoError(t, err)
+		for range 3 {
+			time.Sleep(time.Second)
+			r.look()
+		}
+		require.Len(t, to.sent(), 1)
+	})
+}
+
+// TestAnAnswerWithFewerRunsThanItsLimit: some of those that were found began before they were
+// read. Others wait all the same, of this executor and of those that the answer names.
+func TestAnAnswerWithFewerRunsThanItsLimit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		job := r.Job(nil)
+		var waits []store.Wait
+		for range 3 {
+			waits = append(waits, store.Wait{Tenant: r.Tenant, ID: r.Run(job, time.Now()).ID, Reason: domain.ReasonWaitInstance})
+		}
+		_, err := r.S.RecordWaits(t.Context(), waits)
+		require.NoError(t, err)
+		held := []domain.PartitionTerm{{Partition: job.Partition, Term: 2}}
+		r.d.opt.Held = func() []domain.PartitionTerm { return held }
+		to := r.join(10, nil)
+		full := true
+		r.store.listed = func(p store.ListWaitingParams, list *store.WaitingList) {
+			if list.More = full; full {
+				list.Executions = nil // all have begun on another node
+				if len(p.Executors) == 0 {
+					list.Executors = []store.ExecutorOf{{Tenant: r.Tenant, Executor: job.Executor}}
+				}
+			}
+		}
+		for range 3 {
+			r.look()
+		}
+		require.Empty(t, to.sent())
+		full = false
+		r.look()
+		require.Len(t, to.sent(), 3)
+		r.look()
+		require.Empty(t, r.d.waiting.executors, "nobody waits in the database alone")
 	})
 }
 

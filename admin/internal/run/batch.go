@@ -258,6 +258,25 @@ func (b *Batch) Wake() (Woken, error) {
 	return woken, nil
 }
 
+// Freed are the jobs of which a place in the slot may have become free.
+func (b *Batch) Freed() (jobs []domain.JobID) {
+	for job, s := range b.Slots {
+		if s.freed {
+			jobs = append(jobs, job)
+		}
+	}
+	slices.Sort(jobs)
+	return jobs
+}
+
+// WakeAll is Wake as if a place had become free in each slot.
+func (b *Batch) WakeAll() (Woken, error) {
+	for _, s := range b.Slots {
+		s.freed = true
+	}
+	return b.Wake()
+}
+
 // Patience is how long a due execution waits for an instance.
 func Patience(spec *domain.JobSpec) time.Duration {
 	if spec.DispatchTimeout > 0 {

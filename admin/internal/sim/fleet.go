@@ -195,7 +195,8 @@ func (d *database) stillDue(ids []domain.ExecutionID) map[domain.ExecutionID]int
 }
 
 // listWaiting is ListWaiting.
-func (d *database) listWaiting(p store.ListWaitingParams) (out []domain.Execution) {
+func (d *database) listWaiting(p store.ListWaitingParams) (list store.WaitingList) {
+	var out []domain.Execution
 	now := d.clock()
 	stopped := d.caller != nil && len(d.caller.maintained().all.Stopping(now)) > 0 // all is of one executor
 	for _, id := range d.living() {
@@ -207,7 +208,12 @@ func (d *database) listWaiting(p store.ListWaitingParams) (out []domain.Executio
 		}
 	}
 	slices.SortStableFunc(out, func(a, b domain.Execution) int { return a.WakeAt.Compare(b.WakeAt) })
-	return out[:min(len(out), p.Limit)]
+	list.More = len(out) >= p.Limit
+	list.Executions = out[:min(len(out), p.Limit)]
+	if list.More { // all are of one executor
+		list.Executors = []store.ExecutorOf{{Tenant: out[0].TenantID, Executor: out[0].Executor}}
+	}
+	return list
 }
 
 // planned is ListPlanned.

@@ -52,9 +52,9 @@ type Executions interface {
 	// fences.
 	StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error)
 	// ListWaiting returns executions that wait for an instance, or for the end of a
-	// maintenance that is over, and that nobody has to look at yet, those first whose
-	// wait ends soonest.
-	ListWaiting(ctx context.Context, p ListWaitingParams) ([]domain.Execution, error)
+	// maintenance that is over, and that need no look yet. The execution whose wait ends
+	// first comes first.
+	ListWaiting(ctx context.Context, p ListWaitingParams) (WaitingList, error)
 	// ListWaitingJobs returns the jobs with living runs of an executor, by job;
 	// where there are very many runs, of some of them.
 	ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]WaitingJob, error)
@@ -186,6 +186,23 @@ func (w *Wait) Until(now time.Time, e *domain.Execution) time.Time {
 		return now.Add(attendedFor)
 	}
 	return e.ExpireAt
+}
+
+// WaitingList is what ListWaiting has found.
+type WaitingList struct {
+	Executions []domain.Execution
+	// More: the limit was reached, so that others may wait too. Executions may be fewer
+	// than the limit all the same: some began meanwhile.
+	More bool
+	// Executors are, with More and without a choice of executors, all those for which
+	// runs of the partitions wait.
+	Executors []ExecutorOf
+}
+
+// ExecutorOf names an executor.
+type ExecutorOf struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
 }
 
 type ListWaitingParams struct {

@@ -159,7 +159,7 @@ func (f *fixture) listWaiting() []domain.ExecutionID {
 	}
 	list, err := f.s.ListWaiting(f.ctx, store.ListWaitingParams{Partitions: parts, Limit: 1000})
 	f.ok(err)
-	return identify(f.mine(list))
+	return identify(f.mine(list.Executions))
 }
 
 // A maintenance that skips excludes what a schedule fires in it, and nothing else.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,31 @@ func testSlotSerial(t *testing.T, f *fixture) {
 	got = f.finish(running, domain.OutcomeFailed)
 	require.Equal(t, []domain.ExecutionID{third.ID}, identify(got.Woken))
 	require.Empty(t, f.finish(f.start(third), domain.OutcomeSucceeded).Woken)
+}
+
+// A run that ends without an attempt frees its slot for its successor all the same. The
+// successor is looked at soon, and not 30 s after it began to wait.
+func testSlotFreedWithoutAResult(t *testing.T, f *fixture) {
+	for name, end := range map[string]func(domain.Execution){
+		"an offer that comes too late": func(e domain.Execution) { f.offer(store.OfferDiscarded, e) },
+		"set aside": func(e domain.Execution) {
+			f.ok(f.s.SetAside(f.ctx, map[domain.ExecutionID]error{e.ID: errors.New("cannot be read")}))
+		},
+	} {
+		j := f.job(func(s *domain.JobSpec) { serial(s); s.DispatchTimeout = 10 * time.Second })
+		now := f.now()
+		first, second := f.runAt(j, now.Add(-2*time.Second)), f.runAt(j, now.Add(-time.Second))
+		offered := f.offer(store.OfferMade, first)
+		back, err := f.s.GiveBackOffers(f.ctx, []store.GiveBack{{Tenant: f.tenant, ID: first.ID, Fence: offered.Fence, Instance: offered.Instance, Refused: true, Reason: domain.ReasonOfferRefused, Message: "full"}})
+		f.ok(err)
+		require.True(t, back[0].Execution.HoldsSlot)
+		require.True(t, f.offer(store.OfferBlocked, second).WakeAt.After(now.Add(20*time.Second)))
+		f.age(first, 10*time.Second)
+		end(first)
+		require.True(t, f.find(first).State.Terminal(), name)
+		require.True(t, f.find(second).WakeAt.Before(f.now().Add(5*time.Second)), "%s: any node takes it soon", name)
+		f.start(second)
+	}
 }
 
 // A run that finds no instance keeps its place before later runs that do.

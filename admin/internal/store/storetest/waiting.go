@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -52,7 +53,11 @@ func testWaiting(t *testing.T, f *fixture) {
 		p.Partitions = allPartitions
 		got, err := f.s.ListWaiting(f.ctx, p)
 		f.ok(err)
-		return identify(f.mine(got))
+		if len(p.Executors) > 0 {
+			require.Equal(t, len(got.Executions) == p.Limit, got.More)
+			require.Empty(t, got.Executors)
+		}
+		return identify(f.mine(got.Executions))
 	}
 	require.Equal(t, []domain.ExecutionID{soon.ID, late.ID}, list(store.ListWaitingParams{Limit: 1000}), "the soonest end first")
 	require.Empty(t, list(store.ListWaitingParams{Limit: 1000, Executors: []domain.ExecutorID{f.executor + 1}}))
@@ -68,6 +73,25 @@ func testWaiting(t *testing.T, f *fixture) {
 		},
 	}))
 	require.Equal(t, []domain.ExecutionID{soon.ID}, list(store.ListWaitingParams{Limit: 1, Executors: []domain.ExecutorID{f.executor}}))
+
+	// Where a node cannot take on all, it is told for whom runs wait.
+	some, err := f.s.ListWaiting(f.ctx, store.ListWaitingParams{Partitions: allPartitions, Limit: 1})
+	f.ok(err)
+	require.True(t, some.More)
+	require.Contains(t, some.Executors, store.ExecutorOf{Tenant: f.tenant, Executor: f.executor})
+	// A row that drops out between the two reads takes nothing from that.
+	dropped, err := f.s.ListWaiting(f.ctx, store.ListWaitingParams{
+		Partitions: allPartitions, Executors: []domain.ExecutorID{f.executor}, Limit: 1,
+		Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
+			if slices.Contains(ids, soon.ID) {
+				f.start(soon)
+			}
+			return ids
+		},
+	})
+	f.ok(err)
+	require.Empty(t, f.mine(dropped.Executions))
+	require.True(t, dropped.More)
 
 	due, err := f.s.StillDue(f.ctx, []domain.ExecutionID{late.ID, running.ID, 4711})
 	f.ok(err)

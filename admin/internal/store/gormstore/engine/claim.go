@@ -67,11 +67,18 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 		out.NextFireAt = out.Now
 		return out, nil
 	}
-	var err error
 	if horizon := out.Now.Add(p.Horizon); out.Triggers < p.Limit && out.NextFireAt.After(horizon) {
-		out.NextFireAt, err = s.nextFire(ctx, p.Partitions, db.Millis(horizon))
+		next, err := s.nextFire(ctx, p.Partitions, db.Millis(horizon))
+		switch {
+		case err == nil:
+			out.NextFireAt = next
+		case out.Triggers > 0:
+			out.NextFireAt = out.Now // the claims are committed, and the caller has to hear of them
+		default:
+			return store.ClaimedTriggers{}, err
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // findDue reads the ids of due triggers, oldest first over all partitions, for

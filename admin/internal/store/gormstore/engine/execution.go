@@ -74,7 +74,7 @@ func (s *Executions) OfferExecutions(ctx context.Context, offers []store.Offer) 
 	}
 	ids := domain.Collect(offers, func(o *store.Offer) domain.ExecutionID { return o.ID })
 	var results []store.OfferResult
-	err := s.RunBatch(ctx, "offer executions", ids, LoadOptions{Slots: true, Offers: true}, func(b *Batch) (err error) {
+	err := s.runAndWake(ctx, "offer executions", ids, LoadOptions{Slots: true, Offers: true}, func(b *Batch) (err error) {
 		if results, err = b.Offer(offers); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (s *Executions) RecordWaits(ctx context.Context, waits []store.Wait) (cover
 		return nil, nil
 	}
 	ids := domain.Collect(waits, func(w *store.Wait) domain.ExecutionID { return w.ID })
-	err = s.RunBatch(ctx, "record waits", ids, LoadOptions{Slots: true, readSlots: true, Offers: true}, func(b *Batch) (err error) {
+	err = s.runAndWake(ctx, "record waits", ids, LoadOptions{Slots: true, readSlots: true, Offers: true}, func(b *Batch) (err error) {
 		if covered, err = b.Wait(waits); err != nil {
 			return err
 		}

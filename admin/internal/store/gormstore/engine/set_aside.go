@@ -112,25 +112,32 @@ func (s *core) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) e
 		}
 		s.Logger.Error("execution set aside", "execution_id", id, "err", bad[id], "stack", panics.Stack(bad[id]))
 		s.Rows.forget(id)
-		err := s.RunRepeatable(ctx, "set aside", func(t *db.Tx) error { return s.setAside(t, id, bad[id]) })
+		var freed []domain.JobID
+		err := s.RunRepeatable(ctx, "set aside", func(t *db.Tx) (err error) {
+			freed, err = s.setAside(t, id, bad[id])
+			return err
+		})
 		all = errors.Join(all, err)
+		if err == nil {
+			s.wakeSuccessors(ctx, freed)
+		}
 	}
 	return all
 }
 
 // setAside reads of the row only what it needs: another column may be what is
-// wrong.
-func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) error {
+// wrong. It returns the job whose slot may have become free.
+func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) ([]domain.JobID, error) {
 	known, err := s.Rows.load(t.Ctx, t.Conn, []domain.ExecutionID{id})
 	if err != nil {
-		return fmt.Errorf("find execution: %w", err)
+		return nil, fmt.Errorf("find execution: %w", err)
 	}
 	f, ok := known[id]
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	if _, err := s.lockSlots(t, []domain.JobID{f.ref.job}, false); err != nil {
-		return fmt.Errorf("lock slot: %w", err)
+		return nil, fmt.Errorf("lock slot: %w", err)
 	}
 	var state, fence int64
 	var cause string
@@ -140,11 +147,11 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) error {
 		return rows.Scan(&state, &fence, &cause)
 	}, "SELECT COALESCE(state, 0), COALESCE(fence, 0), COALESCE(cause, '') FROM executions"+t.Dialect.ByPrimary()+" WHERE id = ?"+t.Dialect.ForUpdate(), int64(id))
 	if err != nil || !found {
-		return err
+		return nil, err
 	}
 	now, err := t.Clock()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	set, args := "", []any{}
 	ends := !domain.State(state).Terminal() || domain.State(state).String() == ""
@@ -162,28 +169,30 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) error {
 		}})
 	}
 	if err != nil {
-		return fmt.Errorf("end execution: %w", err)
+		return nil, fmt.Errorf("end execution: %w", err)
 	}
 	for _, from := range []string{"limit_waiters", "limit_holders"} {
 		for _, k := range []domain.LimitKey{{Tenant: f.ref.tenant}, {Tenant: f.ref.tenant, Executor: f.ref.executor}} {
 			subject, kind := SubjectOf(k)
 			if _, err := t.Exec(t.Ctx, "DELETE FROM "+from+" WHERE "+where(subject, kind, "")+" AND execution_id = ? AND tenant_id = ?",
 				int64(id), int64(f.ref.tenant)); err != nil {
-				return fmt.Errorf("leave %s: %w", from, err)
+				return nil, fmt.Errorf("leave %s: %w", from, err)
 			}
 		}
 	}
 	if _, err := t.Exec(t.Ctx, "DELETE FROM slot_waiters WHERE job_id = ? AND execution_id = ? AND tenant_id = ?",
 		int64(f.ref.job), int64(id), int64(f.ref.tenant)); err != nil {
-		return fmt.Errorf("leave slot: %w", err)
+		return nil, fmt.Errorf("leave slot: %w", err)
 	}
 	if err := mendSlot(t, f.ref.job, f.ref.tenant); err != nil {
-		return err
+		return nil, err
 	}
-	if !ends {
-		return nil
+	if ends {
+		if err := alertSetAside(t, f.ref, fence, now, why); err != nil {
+			return nil, err
+		}
 	}
-	return alertSetAside(t, f.ref, fence, now, why)
+	return []domain.JobID{f.ref.job}, nil
 }
 
 // alertSetAside tells the run's owner, if it has one that can be read, and once an

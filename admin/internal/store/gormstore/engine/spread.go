@@ -50,7 +50,7 @@ func (s *Executions) SpreadExecutions(ctx context.Context, spreads []store.Sprea
 	}
 	ids := domain.Collect(spreads, func(o *store.Spread) domain.ExecutionID { return o.ID })
 	var results []store.SpreadResult
-	err := s.RunBatch(ctx, "spread executions", ids, LoadOptions{Slots: true, spreads: true}, func(b *Batch) (err error) {
+	err := s.runAndWake(ctx, "spread executions", ids, LoadOptions{Slots: true, spreads: true}, func(b *Batch) (err error) {
 		if results, err = b.Spread(spreads); err != nil {
 			return err
 		}

@@ -38,13 +38,13 @@ func (s *Sweeps) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[do
 
 // ListWaiting reads along the index of what the sweep looks at. Where much else
 // is to be looked at later, such as attempts that run, it reads over that.
-func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out []domain.Execution, err error) {
+func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out store.WaitingList, err error) {
 	if len(p.Partitions) == 0 || p.Limit <= 0 {
-		return nil, nil
+		return out, nil
 	}
 	known, err := s.lookAtMaintenance(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	where := fmt.Sprintf("wake_at > %s AND wake_at < %d AND %s AND %s", s.Dialect.ClockNow(), record.ParkedFrom, waitsToStart(known.stopping), stillDue)
 	if len(p.Executors) > 0 {
@@ -52,25 +52,43 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 	}
 	_, ids, err := s.findByWake(ctx, "find waiting executions", byWake{p.Partitions, where, p.Limit, p.Unattended, nil})
 	if err != nil {
-		return nil, err
+		return out, err
+	}
+	// By what the index gave: rows may drop out when they are read.
+	if out.More = len(ids) == p.Limit; out.More && len(p.Executors) == 0 {
+		if out.Executors, err = s.waitingExecutors(ctx, p.Partitions, where); err != nil {
+			return store.WaitingList{}, err
+		}
 	}
 	for part := range slices.Chunk(ids, 500) {
 		err := s.Look(ctx, "read waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 			return db.Query(ctx, q, func(rows *sql.Rows) error {
 				r := &record.ExecutionRow{}
 				err := rows.Scan(record.ExecutionTable.Targets(r)...)
-				out = append(out, r.Execution())
+				out.Executions = append(out.Executions, r.Execution())
 				return err
 			}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(part)+") AND "+stillDue)
 		})
 		if err != nil {
-			return nil, err
+			return store.WaitingList{}, err
 		}
 	}
-	slices.SortFunc(out, func(a, b domain.Execution) int {
+	slices.SortFunc(out.Executions, func(a, b domain.Execution) int {
 		return cmp.Or(a.WakeAt.Compare(b.WakeAt), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil
+}
+
+// waitingExecutors reads for which executors runs of the partitions wait. It reads all
+// waiting runs, and is asked when a node gains partitions in which very many wait.
+func (s *Sweeps) waitingExecutors(ctx context.Context, partitions []int, where string) ([]store.ExecutorOf, error) {
+	ids := make([]int64, len(partitions))
+	for i, p := range partitions {
+		ids[i] = int64(p)
+	}
+	return db.LookSelect(ctx, s.DB, "find executors of waiting executions", func(e *store.ExecutorOf) []any { return []any{&e.Tenant, &e.Executor} },
+		"SELECT DISTINCT tenant_id, executor_id FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
+			" WHERE part IN ("+db.IDList(ids)+") AND "+where+" ORDER BY tenant_id, executor_id")
 }
 
 // waitingJobsRead bounds the rows that are looked through for the jobs of an
