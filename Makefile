@@ -107,7 +107,7 @@ check: ## rules, engine, API, SDK, the store on SQLite; no race detector, no ser
 	@build/test.sh check
 
 .PHONY: test-engine
-test-engine: ## the engine with the race detector; CI runs it beside faults-ci; 3 min
+test-engine: ## the engine with the race detector, which CI adds to test; 2 min
 	@build/test.sh engine
 
 .PHONY: proof-all

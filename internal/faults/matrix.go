@@ -55,7 +55,8 @@ func matrix() []row {
 		{"F33", "one tenant has 20,000 fire times in one second", false, f33},
 		{"F34", "edit, pause, delete ±5 ms around the fire instant", true, f34},
 		{"F36", "three times what can be done, then a tenth: few slots, a slow database, no executors", false, f36},
-		{"F37", "every frame at its largest and its most frequent, from a valid token", true, f37},
+		// Not for CI: its verdict is the memory of a moment.
+		{"F37", "every frame at its largest and its most frequent, from a valid token", false, f37},
 		{"F38", "rows spoiled one by one, and a panic in each worker", true, f38},
 		{"F39", "overlapping faults at random, then all healed", false, f39},
 		{"F41", "MySQL Group Replication of three: writer killed, frozen, cut off, in the minority; rolling restart", false, f41},
