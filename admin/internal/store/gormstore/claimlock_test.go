@@ -1,6 +1,8 @@
 package gormstore
 
 import (
+	"database/sql"
+	"errors"
 	"testing"
 	"time"
 
@@ -86,4 +88,23 @@ func TestNobodyTakesOverBetweenTheFenceAndTheCommit(t *testing.T) {
 		return nil
 	}))
 	require.Len(t, take(two, "two", time.Hour, first[0].PartitionTerm), 1)
+}
+
+// A claim that is committed is told, also if the search for the next fire time after it
+// fails. Its runs are in no other memory.
+func TestAClaimIsToldWhenTheSearchAfterItFails(t *testing.T) {
+	s := openStore(t, sqliteOptions(t))
+	w := newWorld(t, s, 3, domain.BlockSerial)
+	s.Commit = func(tx *sql.Tx) error {
+		return errors.Join(tx.Commit(), s.Read.Close()) // nothing is read after it
+	}
+	plan := func(now time.Time, of domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+		p := w.planOne(now, of, spec)
+		p.NextFireAt = now.Add(time.Hour)
+		return p
+	}
+	got, err := s.ClaimDueTriggers(t.Context(), store.ClaimDueTriggersParams{Partitions: w.held, Limit: 100, Plan: plan})
+	require.NoError(t, err)
+	require.Len(t, got.Executions, 3)
+	require.Equal(t, got.Now, got.NextFireAt, "the next claim comes at once")
 }
