@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -153,6 +155,41 @@ func (n *node) newJob(executorName, handler string, change map[string]any) strin
 	var made struct{ ID string }
 	n.do(http.MethodPost, "/api/v1/jobs", job, &made, 201)
 	return made.ID
+}
+
+// eachSecond creates a job for each handler that fires each second, so many times from
+// begin on. All of them exist well before begin, however busy the machine is: a job owes no
+// fire time from before it existed. Jobs that came too late are deleted, and may have run.
+func (n *node) eachSecond(executorName string, handlers []string, fires int, change map[string]any) (begin time.Time, ids []string) {
+	n.t.Helper()
+	for lead := 3 * time.Second; lead < time.Minute; lead *= 2 {
+		begin, ids = time.Now().Add(lead).Truncate(time.Second).UTC(), nil
+		job := map[string]any{"blocking": "parallel", "schedule": map[string]any{
+			"kind": "cron", "expr": "* * * * * *", "dialect": "seconds", "zone": "UTC",
+			"startAt": begin.Format(time.RFC3339Nano), "endAt": begin.Add(time.Duration(fires-1)*time.Second + 500*time.Millisecond).Format(time.RFC3339Nano),
+		}}
+		maps.Copy(job, change)
+		for i, handler := range handlers {
+			job["name"] = fmt.Sprintf("job %d, %s ahead", i, lead)
+			ids = append(ids, n.newJob(executorName, handler, job))
+		}
+		if time.Until(begin) > lead/4 {
+			return begin, ids
+		}
+		for _, id := range ids {
+			n.do(http.MethodDelete, "/api/v1/jobs/"+id, nil, nil, 204)
+		}
+	}
+	n.t.Fatalf("%d jobs cannot be created within a minute", len(handlers))
+	return begin, ids
+}
+
+// number is an id as handlers see it.
+func number(t *testing.T, id string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(id, 10, 64)
+	require.NoError(t, err)
+	return n
 }
 
 // runNow asks for a run and waits until it is in one of the states.
