@@ -351,7 +351,10 @@ func TestTheFormerHolderWritesLate(t *testing.T) {
 		to := r.join(10, nil)
 		r.look()
 		require.Empty(t, to.sent())
-		time.Sleep(heldGrace)
+		for range 5 {
+			time.Sleep(time.Second)
+			r.look()
+		}
 		_, err := r.S.RecordWaits(t.Context(), []store.Wait{{Tenant: r.Tenant, ID: run.ID, Reason: domain.ReasonWaitInstance}})
 		require.NoError(t, err)
 		for range 3 {
