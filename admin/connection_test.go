@@ -1,3 +1,5 @@
+//go:build proof
+
 package admin_test
 
 import (

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs what `make test` leaves out, one after the other: before a release, and the part of
-# its subject after a change. Each is one check, and closes with "N passed, N failed".
+# Runs make test and all heavier proofs, one after the other, and closes with "N passed, N
+# failed". It is for a release. After a change, run the proof of its subject alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

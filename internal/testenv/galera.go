@@ -34,10 +34,10 @@ func newGalera() (*galera, error) {
 	return &galera{home, library}, nil
 }
 
-// These scripts lie in a folder of the server. The first is the transfer method of its name,
-// which the server looks for. It puts the second in front of the system's rsync. A daemon of
-// root's would become nobody, who may not enter the folder. The PATH of the server is not
-// enough: the server puts the folder of the system's programs in front of it.
+// These scripts lie in a folder of the server. The server finds the first one by its name,
+// and it puts the second one in front of the system's rsync. Without it, an rsync daemon of
+// root runs as the user "nobody" and may not enter the folder. The PATH of the server does
+// not help, because the server puts the folder of the system's programs in front of it.
 const (
 	transferMethod = "private"
 	transferScript = `#!/bin/sh

@@ -114,8 +114,8 @@ func (r *waitQueues) surveyRuns(runs []*waiting, found *waitingFor, out *surveye
 	}
 }
 
-// filled tells that all runs have been loaded which waited in the database alone when
-// spilled was read. If others have joined them since, the executor stays spilled.
+// filled marks an executor as loaded up to the given spill. If runs have left memory
+// since, the executor stays spilled.
 func (r *waitQueues) filled(executor domain.ExecutorID, spilled uint64) {
 	r.table.Lock()
 	defer r.table.Unlock()
@@ -168,15 +168,13 @@ const (
 	// heldGrace is how long a partition counts as held after this node held it last:
 	// a lease that was renewed late changes nothing here.
 	heldGrace = 5 * time.Second
-	// lookAgain is when a gained partition is looked through once more. Its former holder
-	// counts it as its own for heldGrace, and may write for as long that it looks after a
-	// run, in a transaction that was on its way.
+	// lookAgain is the time until a gained partition is read a second time. Its former
+	// holder may record waits there for heldGrace after it has lost the partition.
 	lookAgain = heldGrace + 2*time.Second
 )
 
-// partitions says which partitions this node holds, and which are to be looked through:
-// those that are new since it was last asked, and once more those that were new a while
-// ago.
+// partitions returns the partitions of this node, and the gained ones to read now: new
+// ones at once, and a second time after lookAgain.
 func (d *Dispatcher) partitions() (held func(int) bool, gained []int) {
 	if d.opt.Held == nil {
 		return func(int) bool { return true }, nil
@@ -216,6 +214,16 @@ func (d *Dispatcher) holding() func(int) bool {
 		}
 	}
 	return func(p int) bool { return held[p] }
+}
+
+// allHeld lists the partitions that this node looks after.
+func (d *Dispatcher) allHeld() (list []int) {
+	for p, held := 0, d.holding(); p < domain.Partitions; p++ {
+		if held(p) {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // record writes why runs wait.
@@ -321,12 +329,8 @@ func (r *waitQueues) hand(list []*waiting, limit int, now time.Time) (handed []*
 	return handed
 }
 
-// loadGained takes on the runs of partitions that this node holds now, which wait for an
-// instance in the database alone.
+// loadGained loads the waiting runs of partitions that this node has gained.
 func (d *Dispatcher) loadGained(ctx context.Context, partitions []int) error {
-	if len(partitions) == 0 {
-		return nil
-	}
 	err := d.loadAll(ctx, partitions)
 	if err != nil {
 		for _, p := range partitions {
@@ -336,8 +340,8 @@ func (d *Dispatcher) loadGained(ctx context.Context, partitions []int) error {
 	return err
 }
 
-// loadAll takes on runs of all executors. If there are more than it may take on at once,
-// the executors of all of them are noted, and refill goes on.
+// loadAll loads waiting runs of all executors, up to loadMost. If there are more, it marks
+// their executors as spilled, and refill loads the rest.
 func (d *Dispatcher) loadAll(ctx context.Context, partitions []int) error {
 	found, err := d.load(ctx, partitions, nil)
 	if err != nil {
@@ -348,23 +352,17 @@ func (d *Dispatcher) loadAll(ctx context.Context, partitions []int) error {
 	return nil
 }
 
-// refillAlone bounds the executors that are asked for one by one in a look.
+// refillAlone bounds the questions for a single executor in one look.
 const refillAlone = 4
 
-// refill takes on runs that wait in the database alone, for executors with room in
-// memory. If those of some executors fill the whole answer, others are asked for by
-// themselves, by turns.
+// refill loads runs that wait in the database alone, for executors with room in memory.
+// If runs of some executors fill the answer, it asks for the other executors one by one,
+// in rotation.
 func (d *Dispatcher) refill(ctx context.Context, spilled map[domain.ExecutorID]uint64) error {
 	if len(spilled) == 0 {
 		return nil
 	}
-	var partitions []int
-	held := d.holding()
-	for p := range domain.Partitions {
-		if held(p) {
-			partitions = append(partitions, p)
-		}
-	}
+	partitions := d.allHeld()
 	ask := func(executors []domain.ExecutorID) (store.WaitingList, error) {
 		found, err := d.load(ctx, partitions, executors)
 		if err != nil {
@@ -405,7 +403,7 @@ func (d *Dispatcher) load(ctx context.Context, partitions []int, executors []dom
 	})
 }
 
-// spillAll notes that runs of executors wait in the database alone.
+// spillAll marks executors with runs that wait in the database alone.
 func (r *waitQueues) spillAll(executors []store.ExecutorOf) {
 	r.table.Lock()
 	defer r.table.Unlock()
@@ -414,8 +412,8 @@ func (r *waitQueues) spillAll(executors []store.ExecutorOf) {
 	}
 }
 
-// respill does so for the runs of the list that had to leave memory. Their rows say only
-// now that they wait, and a question of a moment ago has not found them.
+// respill marks the executors of runs that left memory once more, after their rows were
+// written. A question before that write did not find these rows.
 func (r *waitQueues) respill(list []*waiting) {
 	r.table.Lock()
 	defer r.table.Unlock()

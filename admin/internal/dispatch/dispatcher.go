@@ -125,8 +125,8 @@ type Dispatcher struct {
 	heldAt    atomic.Pointer[[domain.Partitions]time.Time] // held, for everybody
 	// owned by LookAfterWaiting
 	held    map[int]time.Time // when each partition was held last
-	again   map[int]time.Time // when each gained partition is looked through once more
-	refills int               // whose turn it is to be asked for alone
+	again   map[int]time.Time // when each gained partition is read a second time; by partition, so at most 64
+	refills int               // the rotation of refill
 	outages outages
 	stopped []domain.MaintenanceScope // of which nothing was to start at the last look
 	resumed time.Time                 // the end of maintenance up to which all that waited for it was loaded

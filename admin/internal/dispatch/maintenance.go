@@ -30,13 +30,7 @@ func (d *Dispatcher) resume(ctx context.Context) error {
 		d.stopped = stopped
 		return nil
 	}
-	var partitions []int
-	for p, held := 0, d.holding(); p < domain.Partitions; p++ {
-		if held(p) {
-			partitions = append(partitions, p)
-		}
-	}
-	if err := d.loadAll(ctx, partitions); err != nil {
+	if err := d.loadAll(ctx, d.allHeld()); err != nil {
 		return err // the next look finds it ended still
 	}
 	d.stopped = stopped

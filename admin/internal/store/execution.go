@@ -191,11 +191,11 @@ func (w *Wait) Until(now time.Time, e *domain.Execution) time.Time {
 // WaitingList is what ListWaiting has found.
 type WaitingList struct {
 	Executions []domain.Execution
-	// More: the limit was reached, so that others may wait too. Executions may be fewer
-	// than the limit all the same: some began meanwhile.
+	// More is set if the limit was reached, so that more runs may wait. Executions may
+	// have fewer entries than the limit, because some began in the meantime.
 	More bool
-	// Executors are, with More and without a choice of executors, all those for which
-	// runs of the partitions wait.
+	// Executors lists all executors with waiting runs in the partitions. It is set with
+	// More, if the caller named no executors.
 	Executors []ExecutorOf
 }
 

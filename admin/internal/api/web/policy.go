@@ -108,8 +108,8 @@ type Operation struct {
 type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, error)
 
 // Register adds an operation. It is the only way to add one, so that there is
-// no operation without a policy. It is compiled once for each operation, and says no
-// more than what depends on the types.
+// no operation without a policy. It is compiled for each pair of types, so that code that
+// does not depend on them stands in describe and document.
 func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.notePolicy(p, op.Method, op.Path)
 	huma.Register(s.huma, s.describe(p, op), func(ctx context.Context, in *I) (*O, error) {
@@ -148,7 +148,7 @@ func (s *Server) describe(p Policy, op Operation) huma.Operation {
 	return described
 }
 
-// document adds to what huma has written of an operation.
+// document completes the description that huma wrote of an operation.
 func (s *Server) document(op Operation) {
 	item := s.huma.OpenAPI().Paths[op.Path]
 	documented := map[string]*huma.Operation{

@@ -73,7 +73,7 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 		case err == nil:
 			out.NextFireAt = next
 		case out.Triggers > 0:
-			out.NextFireAt = out.Now // the claims are committed, and the caller has to hear of them
+			out.NextFireAt = out.Now // the claims are committed, so the caller gets them
 		default:
 			return store.ClaimedTriggers{}, err
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // runAndWake is RunBatch for moves that seldom free a slot: an offer that comes too late
-// ends its run, and so does a recorded wait or a spread. They lock no queue, which would
-// cost each of them a read. If one has freed a slot, its successor is woken in a
+// ends its run, and so does a recorded wait or a spread. They lock no queue, because that
+// costs a read for each of them. If one has freed a slot, its successor is woken in a
 // transaction of its own. If the process ends in between, the successor is looked at 30 s
 // after it began to wait.
 func (s *core) runAndWake(ctx context.Context, step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) error {
@@ -28,8 +28,8 @@ func (s *core) runAndWake(ctx context.Context, step string, ids []domain.Executi
 	return err
 }
 
-// wakeSuccessors wakes those who wait for the slots of jobs. An error is logged: what
-// has freed the slots is committed.
+// wakeSuccessors wakes runs that wait for the slots of the jobs. It logs an error instead
+// of returning it, because the transaction that freed the slots is committed.
 func (s *core) wakeSuccessors(ctx context.Context, jobs []domain.JobID) {
 	if len(jobs) == 0 {
 		return

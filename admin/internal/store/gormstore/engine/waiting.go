@@ -54,7 +54,7 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 	if err != nil {
 		return out, err
 	}
-	// By what the index gave: rows may drop out when they are read.
+	// Counted before the rows are read, because rows may drop out then.
 	if out.More = len(ids) == p.Limit; out.More && len(p.Executors) == 0 {
 		if out.Executors, err = s.waitingExecutors(ctx, p.Partitions, where); err != nil {
 			return store.WaitingList{}, err
@@ -79,8 +79,8 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (ou
 	return out, nil
 }
 
-// waitingExecutors reads for which executors runs of the partitions wait. It reads all
-// waiting runs, and is asked when a node gains partitions in which very many wait.
+// waitingExecutors reads the executors with waiting runs in the partitions. It reads all
+// of these runs. It is called if a node cannot load all runs of gained partitions at once.
 func (s *Sweeps) waitingExecutors(ctx context.Context, partitions []int, where string) ([]store.ExecutorOf, error) {
 	ids := make([]int64, len(partitions))
 	for i, p := range partitions {
