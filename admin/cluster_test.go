@@ -126,8 +126,8 @@ func (n *node) untilShared(want map[string]int) {
 	}, func() string { return fmt.Sprintf("shares are %v, want %v", got, want) })
 }
 
-// unfinished describes the runs of jobs that have not succeeded.
-func (n *node) unfinished(jobs []string) (out []string) {
+// countRuns counts the runs of each job, and shows those that did not succeed.
+func (n *node) countRuns(jobs []string) (out []string) {
 	n.t.Helper()
 	for _, job := range jobs {
 		var list struct{ Items []map[string]any }
@@ -193,7 +193,7 @@ func TestNodesComeAndGoWhileJobsFire(t *testing.T) {
 	reached := func(n int) {
 		t.Helper()
 		one.eventually(func() bool { return count() >= n*jobs }, func() string {
-			return fmt.Sprintf("%d fires, want %d; not succeeded: %v", count(), n*jobs, one.unfinished(ids))
+			return fmt.Sprintf("%d fires, want %d; %v", count(), n*jobs, one.countRuns(ids))
 		})
 	}
 	reached(2)

@@ -1,4 +1,4 @@
-// Signing out, and what the console said meanwhile.
+// Signing out. The console must be free of errors.
 import assert from 'node:assert/strict'
 import { env } from './browser.mjs'
 import { page, session, test } from './world.mjs'

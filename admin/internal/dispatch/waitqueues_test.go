@@ -296,6 +296,16 @@ func TestAnOfferThatComesTooLateEndsTheRun(t *testing.T) {
 	})
 }
 
+// waitElsewhere makes runs of a job that wait in the database alone.
+func (r *rig) waitElsewhere(job domain.Job, n int) {
+	var waits []store.Wait
+	for range n {
+		waits = append(waits, store.Wait{Tenant: r.Tenant, ID: r.Run(job, time.Now()).ID, Reason: domain.ReasonWaitInstance})
+	}
+	_, err := r.S.RecordWaits(r.World.T.Context(), waits)
+	require.NoError(r.World.T, err)
+}
+
 // TestAGainedPartitionsWaitersAreLoaded: their rows say that nobody has to look
 // at them before their wait is over, because the node that died looked after them.
 func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
@@ -303,12 +313,7 @@ func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 		var held []domain.PartitionTerm
 		r.d.opt.Held = func() []domain.PartitionTerm { return held }
 		job := r.Job(nil)
-		var waits []store.Wait
-		for range 3 {
-			waits = append(waits, store.Wait{Tenant: r.Tenant, ID: r.Run(job, time.Now()).ID, Reason: domain.ReasonWaitInstance})
-		}
-		_, err := r.S.RecordWaits(t.Context(), waits)
-		require.NoError(t, err)
+		r.waitElsewhere(job, 3)
 		to := r.join(10, nil)
 		r.look()
 		require.Empty(t, to.sent(), "they are another node's")
@@ -370,12 +375,7 @@ func TestTheFormerHolderWritesLate(t *testing.T) {
 func TestAnAnswerWithFewerRunsThanItsLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		job := r.Job(nil)
-		var waits []store.Wait
-		for range 3 {
-			waits = append(waits, store.Wait{Tenant: r.Tenant, ID: r.Run(job, time.Now()).ID, Reason: domain.ReasonWaitInstance})
-		}
-		_, err := r.S.RecordWaits(t.Context(), waits)
-		require.NoError(t, err)
+		r.waitElsewhere(job, 3)
 		held := []domain.PartitionTerm{{Partition: job.Partition, Term: 2}}
 		r.d.opt.Held = func() []domain.PartitionTerm { return held }
 		to := r.join(10, nil)
