@@ -226,12 +226,10 @@ func (k *sink) SettleInventories(ctx context.Context, list []store.SettleInvento
 	return k.dispatch.SettleInventories(ctx, list)
 }
 
-// EndOrphans lets waiters, limits and the timer hear of what has ended.
+// EndOrphans tells waiters, limits and the timer which attempts have ended. With an error
+// these are the attempts of the transactions before it.
 func (k *sink) EndOrphans(ctx context.Context, p store.EndOrphansParams) error {
 	out, err := k.store.EndOrphans(ctx, p)
-	if err != nil {
-		return err
-	}
 	var left, returned []domain.Execution
 	for _, e := range out.Ended {
 		k.log.Warn("attempt ended that its instance does not have", "component", "history", "execution_id", e.ID,
@@ -248,7 +246,7 @@ func (k *sink) EndOrphans(ctx context.Context, p store.EndOrphansParams) error {
 	k.later(out.Woken...)
 	k.completer.Ended(left)
 	k.dispatch.Freed(returned)
-	return nil
+	return err
 }
 
 func (k *sink) Answered(s *gateway.Session, answers []*proto.Answer) {

@@ -35,7 +35,7 @@ type Executions interface {
 	// and which the instance does not have, where the end may have been lost with
 	// commits (arrow 8): those that were offered before an operator accepted such
 	// a database. Nothing happens when nobody ever did, or when the inventory may
-	// be older than that.
+	// be older than that. With an error it returns what was committed before.
 	EndOrphans(ctx context.Context, p EndOrphansParams) (EndedOrphans, error)
 	// GiveBackOffers returns refused offers (arrow 5); Gone results are no error.
 	GiveBackOffers(ctx context.Context, items []GiveBack) ([]OfferResult, error)

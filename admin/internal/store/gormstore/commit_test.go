@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"testing"
 	"time"
 
@@ -108,6 +109,68 @@ func testLostAnswers(t *testing.T, s *Store, commit func(*sql.Tx) error) {
 	_, err = s.SetJobState(ctx, store.SetJobStateParams{Tenant: w.tenant, ID: w.jobs[0], State: domain.JobPaused})
 	require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err), "%v", err)
 	require.Equal(t, 9, cuts)
+}
+
+// The database refuses each commit: no answer, no count and no cache says what was not stored.
+func TestARefusedCommitTellsNothing(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			ctx := t.Context()
+			w := newWorld(t, s, 1, domain.BlockSerial)
+			job := w.timers(3, time.Now().Add(time.Hour))
+			keys := []string{"key 0", "key 1", "key 2"}
+			require.NoError(t, s.SetQuotas(ctx, store.SetQuotasParams{Tenant: w.tenant, Max: map[domain.QuotaKind]int64{domain.QuotaInstances: 2}, By: "root"}))
+			boot := store.RegisterInstanceParams{
+				Instance: domain.Instance{ID: domain.InstanceID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, BootID: "second"}, TTL: time.Hour,
+			}
+			refused := errors.New("the disk is full")
+			s.Commit = func(tx *sql.Tx) error { return errors.Join(refused, tx.Rollback()) }
+
+			for _, r := range s.CancelTimers(ctx, store.CancelTimersParams{Tenant: w.tenant, Job: job, Keys: keys, By: "anna"}) {
+				require.ErrorIs(t, r.Err, refused)
+				require.Zero(t, r.View)
+			}
+			for _, r := range s.SetTimers(ctx, store.SetTimersParams{Timers: []store.SetTimer{{Timer: domain.Timer{
+				ID: domain.TimerID(w.ids.Next()), TenantID: w.tenant, JobID: job, FireAt: time.Now().Add(time.Hour), Key: "new",
+			}}}}) {
+				require.ErrorIs(t, r.Err, refused)
+				require.Zero(t, r.View)
+			}
+			never := func(time.Time, *domain.JobSpec) time.Time { return domain.Never }
+			fresh := func(name string) store.NewJob {
+				return store.NewJob{Next: never, Job: domain.Job{
+					ID: domain.JobID(w.ids.Next()), TenantID: w.tenant, Executor: w.executor, Source: domain.SourceConsole,
+					Spec: domain.JobSpec{Name: name, Handler: "h", Blocking: domain.BlockSerial, Timeout: time.Minute},
+				}}
+			}
+			for _, err := range s.CreateJobs(ctx, w.tenant, []store.NewJob{fresh("new"), fresh("new")}) {
+				require.ErrorIs(t, err, refused, "neither name is taken")
+			}
+			now, renewed, err := s.RenewInstances(ctx, []store.InstanceRenewal{{ID: w.instance}}, time.Hour)
+			require.ErrorIs(t, err, refused)
+			require.Empty(t, renewed)
+			require.Zero(t, now)
+			for range 3 {
+				got, err := s.RegisterInstances(ctx, []store.RegisterInstanceParams{boot})
+				require.True(t, err != nil || got[0].Err != nil)
+			}
+
+			s.Commit = (*sql.Tx).Commit
+			got, err := s.RegisterInstances(ctx, []store.RegisterInstanceParams{boot})
+			require.NoError(t, err)
+			require.NoError(t, got[0].Err, "instances that were never stored count")
+			boot.Instance.ID, boot.Instance.BootID = domain.InstanceID(w.ids.Next()), "third"
+			got, err = s.RegisterInstances(ctx, []store.RegisterInstanceParams{boot})
+			require.NoError(t, err)
+			require.Equal(t, domain.CodeQuotaExceeded, domain.CodeOf(got[0].Err))
+			require.NoError(t, errors.Join(s.CreateJobs(ctx, w.tenant, []store.NewJob{fresh("new")})...))
+			for _, r := range s.CancelTimers(ctx, store.CancelTimersParams{Tenant: w.tenant, Job: job, Keys: keys, By: "anna"}) {
+				require.NoError(t, r.Err)
+				require.Equal(t, domain.Cancelled, r.View.Run.State)
+			}
+		})
+	}
 }
 
 // A database that is away for longer than a transaction is repeated costs what

@@ -116,36 +116,29 @@ func (s *Accounts) ListTenants(ctx context.Context) ([]domain.Tenant, error) {
 const firstUserMark = "first_user"
 
 func (s *Accounts) CreateFirstUser(ctx context.Context, tenant domain.Tenant, u domain.User, role domain.Role) (created bool, err error) {
-	err = s.RunRepeatable(ctx, "create first user", func(t *db.Tx) error {
-		created = false
+	return db.Value(ctx, s.RunRepeatable, "create first user", func(t *db.Tx) (created bool, err error) {
 		mark := record.ClusterValueRow{Name: firstUserMark, Value: u.ID.String()}
 		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&mark).Error; err != nil {
-			return err
+			return false, err
 		}
 		var stored record.ClusterValueRow
 		if err := t.Gorm.Where("name = ?", firstUserMark).Take(&stored).Error; err != nil {
-			return err
+			return false, err
 		}
 		var users, mine int64
 		if err := t.Gorm.Model(&userRow{}).Count(&users).Error; err != nil {
-			return err
+			return false, err
 		}
 		if users > 0 || stored.Value != mark.Value {
 			// A repetition after a lost commit finds its own user.
 			err := t.Gorm.Model(&userRow{}).Where("id = ?", int64(u.ID)).Count(&mine).Error
-			created = mine == 1 && stored.Value == mark.Value
-			return err
+			return mine == 1 && stored.Value == mark.Value, err
 		}
 		if err := createTenant(t, tenant); err != nil {
-			return err
+			return false, err
 		}
-		if err := createUser(t, u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role}); err != nil {
-			return err
-		}
-		created = true
-		return nil
+		return true, createUser(t, u, domain.Membership{TenantID: tenant.ID, UserID: u.ID, Role: role})
 	})
-	return created && err == nil, err
 }
 
 func (s *Accounts) CreateUser(ctx context.Context, u domain.User, m domain.Membership) error {

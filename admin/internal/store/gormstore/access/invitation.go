@@ -35,39 +35,39 @@ func (r invitationRow) invitation() domain.Invitation {
 }
 
 func (s *Invitations) CreateInvitation(ctx context.Context, p store.CreateInvitationParams) (domain.Invitation, error) {
-	i := p.Invitation
-	err := s.Run(ctx, "create invitation", func(t *db.Tx) error {
+	return db.Value(ctx, s.Run, "create invitation", func(t *db.Tx) (domain.Invitation, error) {
+		i := p.Invitation
 		// The tenant's row makes two of them count one after the other.
 		var tenant record.TenantRow
 		if err := t.Gorm.Clauses(t.Locking()...).Where("id = ?", int64(i.TenantID)).Take(&tenant).Error; err != nil {
-			return err
+			return i, err
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return i, err
 		}
 		if _, err := t.Exec(t.Ctx, "DELETE FROM invitations WHERE tenant_id = ? AND expires_at <= ?", int64(i.TenantID), db.Millis(now)); err != nil {
-			return err
+			return i, err
 		}
 		var users []userRow
 		if err := t.Gorm.Where("username = ?", i.Username).Find(&users).Error; err != nil {
-			return err
+			return i, err
 		}
 		var user, member, open int64
 		if len(users) > 0 {
 			user = users[0].ID
 		}
 		if err := t.Gorm.Model(&membershipRow{}).Where("tenant_id = ? AND user_id = ?", int64(i.TenantID), user).Count(&member).Error; err != nil {
-			return err
+			return i, err
 		}
 		if member > 0 {
-			return domain.Errorf(domain.CodeConflict, "%q belongs to this tenant already", i.Username)
+			return i, domain.Errorf(domain.CodeConflict, "%q belongs to this tenant already", i.Username)
 		}
 		if err := t.Gorm.Model(&invitationRow{}).Where("tenant_id = ?", int64(i.TenantID)).Count(&open).Error; err != nil {
-			return err
+			return i, err
 		}
 		if open >= int64(p.Most) {
-			return domain.Errorf(domain.CodeConflict, "there are %d open invitations, which is the most; take one back first", open)
+			return i, domain.Errorf(domain.CodeConflict, "there are %d open invitations, which is the most; take one back first", open)
 		}
 		i.CreatedAt, i.ExpiresAt = now, now.Add(p.TTL)
 		err = t.Gorm.Create(&invitationRow{
@@ -75,11 +75,10 @@ func (s *Invitations) CreateInvitation(ctx context.Context, p store.CreateInvita
 			InvitedBy: i.InvitedBy, InviterID: int64(i.Inviter), CreatedAt: db.Millis(i.CreatedAt), ExpiresAt: db.Millis(i.ExpiresAt),
 		}).Error
 		if db.IsDuplicate(err) {
-			return domain.Errorf(domain.CodeConflict, "%q is invited already", i.Username)
+			return i, domain.Errorf(domain.CodeConflict, "%q is invited already", i.Username)
 		}
-		return err
+		return i, err
 	})
-	return i, err
 }
 
 func (s *Invitations) ListInvitations(ctx context.Context, tenant domain.TenantID) ([]domain.Invitation, error) {

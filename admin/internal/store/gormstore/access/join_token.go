@@ -27,12 +27,13 @@ func (s *Tokens) UseJoinTokens(ctx context.Context, list []store.JoinTokenUse) (
 		return nil, err
 	}
 	if len(u.strangers()) > 0 {
-		err = s.RunRepeatable(ctx, "use join tokens", func(t *db.Tx) error {
-			u = joining{list: list}
-			return u.use(t)
+		return db.Value(ctx, s.RunRepeatable, "use join tokens", func(t *db.Tx) ([]store.UsedJoinToken, error) {
+			u := joining{list: list}
+			err := u.use(t)
+			return u.out, err
 		})
 	}
-	return u.out, err
+	return u.out, nil
 }
 
 // joining is one look at the tokens that boots show.

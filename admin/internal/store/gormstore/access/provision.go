@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -24,26 +23,31 @@ func (s *Accounts) Provision(ctx context.Context, p store.ProvisionParams) (step
 }
 
 func (s *Accounts) provision(ctx context.Context, p store.ProvisionParams) (steps []store.ProvisionStep, err error) {
-	var tenants []domain.TenantID
-	err = s.RunRepeatableAt(ctx, "provision", func(t *db.Tx, now time.Time) error {
+	done, err := db.Value(ctx, s.RunRepeatable, "provision", func(t *db.Tx) (*provisioning, error) {
+		now, err := t.Clock()
+		if err != nil {
+			return nil, err
+		}
 		w := &provisioning{DB: s.DB, t: t, now: db.Millis(now), by: p.By}
 		for i := range p.Tenants {
 			if err := w.tenant(&p.Tenants[i]); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		for i := range p.Users {
 			if err := w.user(p.Users[i]); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		steps, tenants = w.steps, w.tenants
-		return nil
+		return w, nil
 	})
-	for _, id := range tenants {
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range done.tenants {
 		s.engine.ForgetCount(id)
 	}
-	return steps, err
+	return done.steps, nil
 }
 
 // provisioning is one try of the transaction.

@@ -60,23 +60,23 @@ func (s *Refusals) NoteRefusals(ctx context.Context, list []domain.Refusal, keep
 		rows[i] = toRefusalRow(r)
 	}
 	slices.SortStableFunc(rows, func(a, b refusalRow) int { return bytes.Compare(a.Subject, b.Subject) })
-	count := 0
-	err := s.Run(ctx, "note refusals", func(t *db.Tx) error {
+	count, err := db.Value(ctx, s.Run, "note refusals", func(t *db.Tx) (count int, err error) {
 		fresh := slices.Clone(rows)
 		for i := range fresh {
 			fresh[i].Times = 0
 		}
 		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&fresh).Error; err != nil {
-			return err
+			return 0, err
 		}
 		for _, r := range rows {
 			_, err := t.Exec(t.Ctx, "UPDATE refusals SET times = times + ?, message = ?, node = ?,"+
 				" last_at = CASE WHEN last_at < ? THEN ? ELSE last_at END WHERE subject = ?", r.Times, r.Message, r.Node, r.LastAt, r.LastAt, r.Subject)
 			if err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error { return rows.Scan(&count) }, "SELECT COUNT(*) FROM refusals")
+		err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error { return rows.Scan(&count) }, "SELECT COUNT(*) FROM refusals")
+		return count, err
 	})
 	if err != nil || count <= keep {
 		return err
@@ -95,9 +95,7 @@ func (s *Refusals) ListRefusals(ctx context.Context, limit int) ([]domain.Refusa
 }
 
 func (s *Refusals) DeleteRefusalsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old refusals", func(t *db.Tx) (err error) {
-		deleted, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("refusals", "last_at < ?"), db.Millis(before), int64(limit))
-		return err
+	return db.Value(ctx, s.RunRepeatable, "delete old refusals", func(t *db.Tx) (int64, error) {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("refusals", "last_at < ?"), db.Millis(before), int64(limit))
 	})
-	return deleted, err
 }

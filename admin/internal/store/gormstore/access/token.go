@@ -134,8 +134,6 @@ func (s *Tokens) CreateRefreshToken(ctx context.Context, r domain.RefreshToken) 
 // UseRefreshToken commits also when it refuses: revoking the family is the
 // point of a refusal.
 func (s *Tokens) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.Duration) (domain.RefreshToken, error) {
-	var row refreshTokenRow
-	var refused error
 	// What was never issued costs a read, no transaction: anybody can send it.
 	if _, err := db.FindOne[refreshTokenRow](ctx, s.DB, "find refresh token", "hash = ?", hash[:]); domain.Is(err, domain.CodeNotFound) {
 		return domain.RefreshToken{}, errNoRefreshToken()
@@ -143,42 +141,44 @@ func (s *Tokens) UseRefreshToken(ctx context.Context, hash [32]byte, grace time.
 		return domain.RefreshToken{}, err
 	}
 	call := rand.Int64() // tells our own use from another one, should the commit's answer be lost
-	err := s.RunRepeatable(ctx, "use refresh token", func(t *db.Tx) error {
-		refused, row = nil, refreshTokenRow{}
+	type use struct {
+		row     refreshTokenRow
+		refused error
+	}
+	used, err := db.Value(ctx, s.RunRepeatable, "use refresh token", func(t *db.Tx) (use, error) {
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return use{}, err
 		}
 		var rows []refreshTokenRow
 		if err := t.Gorm.Clauses(t.Locking()...).Where("hash = ?", hash[:]).Find(&rows).Error; err != nil {
-			return err
+			return use{}, err
 		}
 		if len(rows) == 0 || rows[0].RevokedAt != 0 {
-			refused = errNoRefreshToken()
-			return nil
+			return use{refused: errNoRefreshToken()}, nil
 		}
-		row = rows[0]
+		row := rows[0]
 		switch {
 		// now may be earlier than UsedAt: it was read before the row's lock was had.
 		case row.UsedAt != 0 && (row.UsedBy == call || grace > 0 && db.Millis(now) < row.UsedAt+grace.Milliseconds()):
-			return nil
+			return use{row: row}, nil
 		case row.UsedAt != 0:
-			refused = domain.Errorf(domain.CodeUnauthenticated, "the refresh token was used before: all sessions made from it have ended")
-			return revokeFamily(t, row.Family, now)
+			return use{refused: domain.Errorf(domain.CodeUnauthenticated, "the refresh token was used before: all sessions made from it have ended")},
+				revokeFamily(t, row.Family, now)
 		case row.ExpiresAt <= db.Millis(now):
-			refused = domain.Errorf(domain.CodeTokenExpired, "the refresh token has expired")
-			return nil
+			return use{refused: domain.Errorf(domain.CodeTokenExpired, "the refresh token has expired")}, nil
 		}
 		row.UsedAt, row.UsedBy = db.Millis(now), call
 		_, err = t.Exec(t.Ctx, "UPDATE refresh_tokens SET used_at = ?, used_by = ? WHERE hash = ? AND used_at = 0", row.UsedAt, call, hash[:])
-		return err
+		return use{row: row}, err
 	})
 	if err == nil {
-		err = refused
+		err = used.refused
 	}
 	if err != nil {
 		return domain.RefreshToken{}, err
 	}
+	row := used.row
 	return domain.RefreshToken{
 		Hash: hash, Family: row.Family, UserID: domain.UserID(row.UserID), TenantID: domain.TenantID(row.TenantID),
 		SessionVersion: row.SessionVersion, ExpiresAt: db.Instant(row.ExpiresAt), UsedAt: db.Instant(row.UsedAt),

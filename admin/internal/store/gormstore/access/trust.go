@@ -64,31 +64,35 @@ func (s *Trust) ListAuthorities(ctx context.Context) (out []domain.Authority, er
 }
 
 func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denial, error) {
-	row := denialRow{
+	made := denialRow{
 		ID: d.ID, TenantID: int64(d.TenantID), ExecutorID: int64(d.Executor), Kind: string(d.Kind), Subject: d.Subject,
 		Label: record.Clip(d.Label, record.NameSize), Reason: record.Clip(d.Reason, record.MessageSize), CreatedBy: record.Clip(d.CreatedBy, record.NameSize),
 	}
-	err := s.RunRepeatable(ctx, "create denial", func(t *db.Tx) error {
+	row, err := db.Value(ctx, s.RunRepeatable, "create denial", func(t *db.Tx) (denialRow, error) {
+		row := made
 		if _, err := record.ExecutorName(t, d.TenantID, d.Executor); err != nil {
-			return err
+			return row, err
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return row, err
 		}
 		row.CreatedAt = db.Millis(now)
 		if d.Kind == domain.DenyInstance {
 			if err := markDenied(t, d.TenantID, d.Executor, "boot_id = ?", d.Subject); err != nil {
-				return err
+				return row, err
 			}
 		}
-		return db.NameTaken(t.Gorm.Create(&row).Error, "denial", d.Subject)
+		return row, db.NameTaken(t.Gorm.Create(&row).Error, "denial", d.Subject)
 	})
 	if domain.Is(err, domain.CodeConflict) {
 		old, err := db.FindOne[denialRow](ctx, s.DB, "find denial", "tenant_id = ? AND executor_id = ? AND subject = ?", int64(d.TenantID), int64(d.Executor), d.Subject)
 		return old.denial(), err
 	}
-	return row.denial(), err
+	if err != nil {
+		return domain.Denial{}, err
+	}
+	return row.denial(), nil
 }
 
 func (s *Trust) MarkDenied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, instances []domain.InstanceID) error {

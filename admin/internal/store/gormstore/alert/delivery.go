@@ -63,21 +63,20 @@ func (s *Alerts) newDelivery(d *domain.Delivery, now time.Time) (row deliveryRow
 
 // ClaimDueDeliveries hides what it returns: a node that dies while delivering
 // delays the next attempt until its death is known, and loses nothing.
-func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) (out []store.DueDelivery, err error) {
-	err = s.RunRepeatable(ctx, "claim deliveries", func(t *db.Tx) error {
-		out = nil
+func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) ([]store.DueDelivery, error) {
+	return db.Value(ctx, s.RunRepeatable, "claim deliveries", func(t *db.Tx) ([]store.DueDelivery, error) {
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := freeClaims(t, now, p.Living); err != nil {
-			return err
+			return nil, err
 		}
 		var rows []deliveryRow
 		err = t.Gorm.Clauses(t.SkipLocked()...).Where("state = ? AND next_at <= ?", int64(domain.DeliveryPending), db.Millis(now)).
 			Order("next_at").Limit(record.PageSize(p.Limit)).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
-			return err
+			return nil, err
 		}
 		ids, events := make([]int64, len(rows)), make([]int64, len(rows))
 		for i := range rows {
@@ -88,12 +87,10 @@ func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveries
 		_, err = t.Exec(t.Ctx, "UPDATE deliveries SET attempts = attempts + 1, next_at = ?, claimed_by = ? WHERE id IN ("+db.IDList(ids)+")",
 			db.Millis(now.Add(p.Hold)), p.Boot)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out, err = s.dueDeliveries(t, rows, events)
-		return err
+		return s.dueDeliveries(t, rows, events)
 	})
-	return out, err
 }
 
 // freeLimit bounds the claims that one call frees.

@@ -80,28 +80,30 @@ func (s *Alerts) FindIncident(ctx context.Context, tenant domain.TenantID, id do
 	return list[0], err
 }
 
-func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(*domain.Incident, time.Time) error) (out domain.Incident, err error) {
-	err = s.RunRepeatableAt(ctx, "find incident", func(t *db.Tx, now time.Time) error {
+func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(*domain.Incident, time.Time) error) (domain.Incident, error) {
+	return db.Value(ctx, s.RunRepeatable, "find incident", func(t *db.Tx) (none domain.Incident, err error) {
+		now, err := t.Clock()
+		if err != nil {
+			return none, err
+		}
 		var row incidentRow
 		if err := t.Gorm.Clauses(t.Locking()...).Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Take(&row).Error; err != nil {
-			return err
+			return none, err
 		}
 		i, err := row.incident()
 		if err != nil {
-			return err
+			return none, err
 		}
 		if err := change(i, now); err != nil {
-			return err
+			return none, err
 		}
 		if err := saveIncident(t, i); err != nil {
-			return err
+			return none, err
 		}
 		list := []domain.Incident{*i}
 		err = countTold(t.Gorm, list)
-		out = list[0]
-		return err
+		return list[0], err
 	})
-	return out, err
 }
 
 func (s *Alerts) ListIncidentEvents(ctx context.Context, p store.ListIncidentEventsParams) (out []domain.AlertEvent, err error) {

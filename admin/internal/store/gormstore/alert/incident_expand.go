@@ -30,29 +30,31 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*s
 	if pending, err := s.unexpanded(ctx); err != nil || !pending {
 		return 0, err // so that a look alone writes nothing
 	}
-	err = s.RunRepeatable(ctx, "expand alert events", func(t *db.Tx) error {
-		n = 0
+	return db.Value(ctx, s.RunRepeatable, "expand alert events", func(t *db.Tx) (n int, err error) {
 		if err := takeAlertingTurn(t); err != nil {
-			return err
+			return 0, err
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var rows []record.AlertEventRow
 		err = t.Gorm.Clauses(t.SkipLocked()...).Where("expanded_at = 0 AND tell_at <= ?", db.Millis(now)).
 			Order("tell_at").Order("id").Limit(limit).Find(&rows).Error
 		if n = len(rows); err != nil || n == 0 {
-			return err
+			return n, err
 		}
 		if rows, err = engine.CloseMissed(t, rows, now); err != nil || len(rows) == 0 {
-			return err
+			return n, err
 		}
 		g := grouping{s: s, t: t, rows: rows, now: now, before: map[*domain.Incident]incidentEdge{}}
 		if err := g.load(); err != nil {
-			return err
+			return 0, err
 		}
-		if err := panics.Catch(func() error { group(&g.batch); return nil }); err != nil {
+		if err := panics.Catch(func() error {
+			group(&g.batch) // decides in its argument
+			return nil
+		}); err != nil {
 			// They are told to nobody, and keep no other from being told.
 			s.Logger.Error("alerts cannot be grouped", "events", len(rows), "err", err, "stack", panics.Stack(err))
 			for i := range g.batch.Events {
@@ -60,9 +62,8 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*s
 			}
 			g.batch.Direct = nil
 		}
-		return g.save()
+		return n, g.save()
 	})
-	return n, err
 }
 
 // unexpanded reports whether there is an event whose time has come.

@@ -19,37 +19,40 @@ func (s *Alerts) TellIncidents(ctx context.Context, limit int, tell func(now tim
 	if due, wait, err := s.nextIncident(ctx); err != nil || !due {
 		return 0, wait, err
 	}
-	err = s.RunRepeatable(ctx, "tell incidents", func(t *db.Tx) error {
-		n = 0
+	n, err = db.Value(ctx, s.RunRepeatable, "tell incidents", func(t *db.Tx) (int, error) {
 		if err := takeAlertingTurn(t); err != nil {
-			return err
+			return 0, err
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var rows []incidentRow
 		err = t.Gorm.Clauses(t.Locking()...).Where("wake_at <= ?", db.Millis(now)).Order("wake_at").Limit(limit).Find(&rows).Error
-		if n = len(rows); err != nil || n == 0 {
-			return err
+		if err != nil || len(rows) == 0 {
+			return 0, err
 		}
 		due, err := s.loadDue(t, rows)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if err := panics.Catch(func() error { tell(now, due); return nil }); err != nil {
-			return fmt.Errorf("decide what to tell: %w", err)
+		if err := panics.Catch(func() error {
+			tell(now, due) // decides in its argument
+			return nil
+		}); err != nil {
+			return 0, fmt.Errorf("decide what to tell: %w", err)
 		}
 		for _, d := range due {
 			if err := s.saveTold(t, d, now); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return nil
+		return len(rows), nil
 	})
-	if err == nil {
-		_, wait, err = s.nextIncident(ctx)
+	if err != nil {
+		return 0, 0, err
 	}
+	_, wait, err = s.nextIncident(ctx)
 	return n, wait, err
 }
 

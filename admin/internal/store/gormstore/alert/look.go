@@ -38,21 +38,19 @@ func (s *Alerts) EvaluateAlertRules(ctx context.Context) (found bool, err error)
 	if err != nil || !found {
 		return false, err
 	}
-	err = s.RunRepeatable(ctx, "evaluate alert rules", func(t *db.Tx) error {
-		found = false
+	return db.Value(ctx, s.RunRepeatable, "evaluate alert rules", func(t *db.Tx) (bool, error) {
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return false, err
 		}
 		var list []alertRuleRow
 		err = t.Gorm.Clauses(t.SkipLocked()...).Where("next_at <= ?", db.Millis(now)).Order("next_at").Limit(1).Find(&list).Error
 		if err != nil || len(list) == 0 {
-			return err
+			return false, err
 		}
-		found = true
 		rule, err := list[0].rule()
 		if err != nil {
-			return err
+			return false, err
 		}
 		l := look{t: t, now: now, rule: &rule, after: domain.JobID(list[0].NextJob)}
 		if rule.Spec.Condition.Kind == domain.ConditionAbsent {
@@ -61,19 +59,18 @@ func (s *Alerts) EvaluateAlertRules(ctx context.Context) (found bool, err error)
 			err = l.runs()
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		if err := l.write(); err != nil {
-			return err
+			return false, err
 		}
 		next := now
 		if l.after == 0 {
 			next = now.Add(lookInterval)
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE alert_rules SET next_at = ?, next_job = ? WHERE id = ?", db.Millis(next), int64(l.after), list[0].ID)
-		return err
+		return true, err
 	})
-	return found, err
 }
 
 // look is one evaluation of a rule.

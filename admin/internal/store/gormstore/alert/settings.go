@@ -46,8 +46,11 @@ func (r *alertSettingsRow) settings(tenant domain.TenantID) (domain.AlertSetting
 
 func (s *Alerts) FindAlertSettings(ctx context.Context, tenant domain.TenantID) (domain.AlertSettings, error) {
 	rows, err := db.FindAll[alertSettingsRow](ctx, s.DB, "find alert settings", "tenant_id", "tenant_id = ?", int64(tenant))
-	if err != nil || len(rows) == 0 {
-		return domain.AlertSettings{TenantID: tenant}, err
+	if err != nil {
+		return domain.AlertSettings{}, err
+	}
+	if len(rows) == 0 {
+		return domain.AlertSettings{TenantID: tenant}, nil
 	}
 	return rows[0].settings(tenant)
 }

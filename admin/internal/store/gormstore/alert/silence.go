@@ -38,23 +38,28 @@ func (r *silenceRow) silence() (domain.AlertSilence, error) {
 func (s *Alerts) CreateSilence(ctx context.Context, silence domain.AlertSilence) (domain.AlertSilence, error) {
 	matcher, err := record.EncodeMatcher(&silence.Match)
 	if err != nil {
-		return silence, fmt.Errorf("encode silence: %w", err)
+		return domain.AlertSilence{}, fmt.Errorf("encode silence: %w", err)
 	}
-	err = s.RunAt(ctx, "create silence", func(t *db.Tx, now time.Time) error {
+	silence.CreatedAt, err = db.Value(ctx, s.Run, "create silence", func(t *db.Tx) (now time.Time, err error) {
+		if now, err = t.Clock(); err != nil {
+			return now, err
+		}
 		count, err := record.CountOfTenant(t, silence.TenantID, &silenceRow{}, "ends_at > ?", db.Millis(now))
 		if err != nil {
-			return err
+			return now, err
 		}
 		if count >= domain.MaxAlertSilences {
-			return domain.Errorf(domain.CodeConflict, "there are %d silences that are not over, which is the most; end one first", count)
+			return now, domain.Errorf(domain.CodeConflict, "there are %d silences that are not over, which is the most; end one first", count)
 		}
-		silence.CreatedAt = now
-		return t.Gorm.Create(&silenceRow{
+		return now, t.Gorm.Create(&silenceRow{
 			ID: int64(silence.ID), TenantID: int64(silence.TenantID), Matcher: matcher, Reason: record.Clip(silence.Reason, record.MessageSize),
 			StartsAt: db.Millis(silence.StartsAt), EndsAt: db.Millis(silence.EndsAt), CreatedAt: db.Millis(now), CreatedBy: silence.CreatedBy,
 		}).Error
 	})
-	return silence, err
+	if err != nil {
+		return domain.AlertSilence{}, err
+	}
+	return silence, nil
 }
 
 func (s *Alerts) EndSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID, by string) (domain.AlertSilence, error) {

@@ -144,12 +144,12 @@ func withTrigger(ctx context.Context, s *db.DB, tenant domain.TenantID, jobs []d
 
 // setUnlocked sets the next fire times of those jobs whose triggers nobody has
 // locked, and returns which these are.
-func setUnlocked(ctx context.Context, s *db.DB, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (done map[int64]bool, err error) {
-	err = s.Run(ctx, "set next fires", func(t *db.Tx) error {
-		done = make(map[int64]bool, len(jobs))
+func setUnlocked(ctx context.Context, s *db.DB, tenant domain.TenantID, jobs []domain.JobID, at func(job int64) time.Time) (map[int64]bool, error) {
+	return db.Value(ctx, s.Run, "set next fires", func(t *db.Tx) (map[int64]bool, error) {
+		done := make(map[int64]bool, len(jobs))
 		triggers, err := record.TriggerTable.SelectRows(t, "SELECT "+record.TriggerColumns+" FROM triggers WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ? ORDER BY job_id"+t.Dialect.ForUpdateSkip(), int64(tenant))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		changes := make([]db.Change[record.TriggerRow], 0, len(triggers))
 		for _, before := range triggers {
@@ -158,7 +158,6 @@ func setUnlocked(ctx context.Context, s *db.DB, tenant domain.TenantID, jobs []d
 			done[before.JobID] = true
 			changes = append(changes, db.Change[record.TriggerRow]{Before: before, After: &after})
 		}
-		return record.TriggerTable.Update(t, changes)
+		return done, record.TriggerTable.Update(t, changes)
 	})
-	return done, err
 }

@@ -85,8 +85,9 @@ func (r *backfillRow) backfill() domain.Backfill {
 	return b
 }
 
-func (s *Backfills) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.Backfill, error) {
+func (s *Backfills) CreateBackfill(ctx context.Context, p domain.Backfill) (domain.Backfill, error) {
 	err := s.Run(ctx, "create backfill", func(t *db.Tx) error {
+		b := p
 		e := domain.Execution{JobID: b.JobID, TenantID: b.TenantID, Revision: b.Revision}
 		now, err := s.specs.FillFromJob(t, &e)
 		if err != nil {
@@ -98,7 +99,7 @@ func (s *Backfills) CreateBackfill(ctx context.Context, b domain.Backfill) (doma
 	if err != nil {
 		return domain.Backfill{}, err
 	}
-	return s.FindBackfill(ctx, b.TenantID, b.ID)
+	return s.FindBackfill(ctx, p.TenantID, p.ID)
 }
 
 func (s *Backfills) FindBackfill(ctx context.Context, tenant domain.TenantID, id domain.BackfillID) (b domain.Backfill, err error) {

@@ -27,14 +27,12 @@ func (s *Backfills) DriveBackfills(ctx context.Context, p store.DriveBackfillsPa
 		return out, err
 	}
 	for _, id := range ids {
-		var runs []domain.Execution
 		// Repeating it changes nothing more: what was written counts as taken.
-		err := s.RunRepeatable(ctx, "drive backfill", func(t *db.Tx) (err error) {
+		runs, err := db.Value(ctx, s.RunRepeatable, "drive backfill", func(t *db.Tx) ([]domain.Execution, error) {
 			if err := t.Guard(); err != nil {
-				return err
+				return nil, err
 			}
-			runs, err = s.driveBackfill(t, id, p)
-			return err
+			return s.driveBackfill(t, id, p)
 		})
 		if err != nil {
 			return out, err

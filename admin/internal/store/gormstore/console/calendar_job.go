@@ -78,16 +78,14 @@ func (s *Calendars) ListJobsBehind(ctx context.Context, calendar domain.Calendar
 }
 
 func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendarsParams) (bool, error) {
-	followed := false
-	err := s.RunRepeatable(ctx, "follow calendars", func(t *db.Tx) error {
-		followed = false
+	followed, err := db.Value(ctx, s.RunRepeatable, "follow calendars", func(t *db.Tx) (bool, error) {
 		trigger, job, now, err := lockJob(t, p.Tenant, p.Job)
 		if err != nil {
-			return err
+			return false, err
 		}
 		old, err := s.specs.OfJob(t, &job)
 		if err != nil {
-			return err
+			return false, err
 		}
 		spec := *old
 		spec.Schedule.Calendars = slices.Clone(old.Schedule.Calendars)
@@ -95,7 +93,7 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 		for i, u := range spec.Schedule.Calendars {
 			version, err := calendarVersion(t, p.Tenant, u.ID)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if version > u.Version {
 				spec.Schedule.Calendars[i] = domain.CalendarUse{ID: u.ID, Version: version}
@@ -103,13 +101,12 @@ func (s *Calendars) FollowCalendars(ctx context.Context, p store.FollowCalendars
 			}
 		}
 		if !behind {
-			return nil
+			return false, nil
 		}
 		if err := record.FillCalendars(t.Ctx, t.Conn, []record.CachedSpec{{Tenant: p.Tenant, Spec: &spec}}); err != nil {
-			return err
+			return false, err
 		}
-		followed = true
-		return s.revise(t, trigger, &job, now, revision{spec: &spec, by: p.By, next: p.Next, plan: p.Plan})
+		return true, s.revise(t, trigger, &job, now, revision{spec: &spec, by: p.By, next: p.Next, plan: p.Plan})
 	})
 	if domain.Is(err, domain.CodeNotFound) {
 		return false, nil // deleted meanwhile

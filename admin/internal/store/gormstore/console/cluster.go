@@ -22,18 +22,16 @@ type signingKeyRow struct {
 
 func (signingKeyRow) TableName() string { return "signing_keys" }
 
-func (s *Cluster) ClusterValue(ctx context.Context, key, initial string) (value string, err error) {
-	err = s.RunRepeatable(ctx, "cluster value", func(t *db.Tx) error {
+func (s *Cluster) ClusterValue(ctx context.Context, key, initial string) (string, error) {
+	return db.Value(ctx, s.RunRepeatable, "cluster value", func(t *db.Tx) (string, error) {
 		row := record.ClusterValueRow{Name: key, Value: initial}
 		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
-			return err
+			return "", err
 		}
 		var stored record.ClusterValueRow
 		err := t.Gorm.Where("name = ?", key).Take(&stored).Error
-		value = stored.Value
-		return err
+		return stored.Value, err
 	})
-	return value, err
 }
 
 func (s *Cluster) SetClusterValue(ctx context.Context, key, value string) error {
@@ -44,14 +42,14 @@ func setClusterValue(t *db.Tx, key, value string) error {
 	return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&record.ClusterValueRow{Name: key, Value: value}).Error
 }
 
-func (s *Cluster) ConfirmClock(ctx context.Context) (now time.Time, err error) {
-	err = s.RunRepeatable(ctx, "confirm clock", func(t *db.Tx) error {
-		if now, err = t.Clock(); err != nil {
-			return err
+func (s *Cluster) ConfirmClock(ctx context.Context) (time.Time, error) {
+	return db.Value(ctx, s.RunRepeatable, "confirm clock", func(t *db.Tx) (time.Time, error) {
+		now, err := t.Clock()
+		if err != nil {
+			return now, err
 		}
-		return setClusterValue(t, engine.ClockConfirmed, strconv.FormatInt(db.Millis(now), 10))
+		return now, setClusterValue(t, engine.ClockConfirmed, strconv.FormatInt(db.Millis(now), 10))
 	})
-	return now, err
 }
 
 // HoldClock keys the alert by the last time that was confirmed.
@@ -117,28 +115,27 @@ func (s *Cluster) DoubtHistory(ctx context.Context, r domain.Rollback, alert dom
 
 // AcceptHistory makes an epoch that is later than any that is known of.
 func (s *Cluster) AcceptHistory(ctx context.Context) (accepted domain.History, err error) {
-	err = s.RunRepeatable(ctx, "accept history", func(t *db.Tx) error {
+	accepted, err = db.Value(ctx, s.RunRepeatable, "accept history", func(t *db.Tx) (found domain.History, err error) {
 		found, doubted, err := t.History()
 		if err != nil {
-			return err
+			return found, err
 		}
 		held, is := s.Rollbacks.RolledBack()
 		if !is && doubted == (domain.Doubt{}) {
-			return domain.Errorf(domain.CodeConflict, "no node has found that the database lost anything")
+			return found, domain.Errorf(domain.CodeConflict, "no node has found that the database lost anything")
 		}
 		found.Epoch = max(found.Epoch, doubted.Epoch, held.Seen.Epoch, s.Rollbacks.Marks().Known.Epoch) + 1
-		accepted = found
 		if _, err := t.Exec(t.Ctx, "DELETE FROM cluster_values WHERE name = ?", db.HistoryDoubt); err != nil {
-			return err
+			return found, err
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return found, err
 		}
 		if err := setClusterValue(t, domain.HistoryAcceptedValue, strconv.FormatInt(db.Millis(now), 10)); err != nil {
-			return err
+			return found, err
 		}
-		return setClusterValue(t, db.HistoryEpoch, strconv.FormatInt(found.Epoch, 10))
+		return found, setClusterValue(t, db.HistoryEpoch, strconv.FormatInt(found.Epoch, 10))
 	})
 	if err == nil {
 		s.Rollbacks.Judge(s.Rollbacks.Marks(), accepted, domain.Doubt{}, 0)

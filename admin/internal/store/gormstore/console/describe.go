@@ -90,5 +90,8 @@ func (s *Cluster) ListPartitionLags(ctx context.Context) ([]domain.PartitionLag,
 		}
 		return err
 	}, strings.Join(terms, " UNION ALL "))
-	return out, db.Translate("read partitions' lags", err)
+	if err != nil {
+		return nil, db.Translate("read partitions' lags", err)
+	}
+	return out, nil
 }

@@ -11,21 +11,19 @@ import (
 
 // DrainInstance implements store.Executors.
 func (s *Executors) DrainInstance(ctx context.Context, p store.DrainInstanceParams) (domain.Instance, error) {
-	var row record.InstanceRow
-	err := s.RunRepeatable(ctx, "drain instance", func(t *db.Tx) error {
-		row = record.InstanceRow{}
+	row, err := db.Value(ctx, s.RunRepeatable, "drain instance", func(t *db.Tx) (row record.InstanceRow, err error) {
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return row, err
 		}
 		found := t.Gorm.Clauses(t.Locking()...).Where("id = ? AND tenant_id = ?", int64(p.ID), int64(p.Tenant)).Limit(1).Find(&row)
 		switch {
 		case found.Error != nil:
-			return found.Error
+			return row, found.Error
 		case found.RowsAffected == 0:
-			return db.NotFound("instance", p.ID)
+			return row, db.NotFound("instance", p.ID)
 		case row.GoneAt > 0:
-			return domain.Errorf(domain.CodeConflict, "the instance %q has gone", row.Name)
+			return row, domain.Errorf(domain.CodeConflict, "the instance %q has gone", row.Name)
 		case p.Undo:
 			row.DrainedAt, row.DrainedBy, row.Draining, row.DrainingAt = 0, "", 0, 0 // its next heartbeat says whether it drains by itself
 		case row.DrainedAt == 0:
@@ -36,7 +34,7 @@ func (s *Executors) DrainInstance(ctx context.Context, p store.DrainInstancePara
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE instances SET drained_at = ?, drained_by = ?, draining = ?, draining_at = ? WHERE id = ?",
 			row.DrainedAt, row.DrainedBy, row.Draining, row.DrainingAt, row.ID)
-		return err
+		return row, err
 	})
 	if err != nil {
 		return domain.Instance{}, err

@@ -131,19 +131,18 @@ func saveJob(t *db.Tx, job *record.JobRow, next time.Time) error {
 // SetJobState holds the trigger's lock while it ends what waits: a claim sees
 // the job before or after, never in between.
 func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
-	var view store.JobView
-	err := s.Run(ctx, "set job state", func(t *db.Tx) error {
+	view, err := db.Value(ctx, s.Run, "set job state", func(t *db.Tx) (view store.JobView, err error) {
 		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
 		if err != nil {
-			return err
+			return view, err
 		}
 		if skip, err := held(t, &job, &p); skip || err != nil {
-			return err
+			return view, err
 		}
 		again := pausedAgain(&job, &p)
 		spec, err := s.specs.OfJob(t, &job)
 		if err != nil {
-			return err
+			return view, err
 		}
 		next := domain.Never
 		switch {
@@ -152,23 +151,23 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		case p.State == domain.JobEnabled:
 			if p.Release != 0 {
 				if now, err = releasedAt(t, &job, now); err != nil {
-					return err
+					return view, err
 				}
 			}
 			job.FiresPerMinute = s.Rate(now, spec)
 			if err := record.Grow(t, p.Tenant, record.Growth{Kind: domain.QuotaFires, By: job.FiresPerMinute}); err != nil {
-				return err
+				return view, err
 			}
 			if next, err = engine.FirstFire(t, &job, spec, p.Next(now, spec)); err != nil {
-				return err
+				return view, err
 			}
 		default:
 			if now, err = s.engine.EndPlan(t, trigger, now, p.Plan, p.State); err != nil {
-				return err
+				return view, err
 			}
 			if p.State == domain.JobDeleted {
 				if err := s.unlinkDeleted(t, &job, now, &p); err != nil {
-					return err
+					return view, err
 				}
 			}
 		}
@@ -187,11 +186,10 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		}
 		if changed {
 			if err := insertJobEvent(t, &job); err != nil {
-				return err
+				return view, err
 			}
 		}
-		view = store.JobView{Job: job.Job(spec), NextFireAt: next}
-		return saveJob(t, &job, next)
+		return store.JobView{Job: job.Job(spec), NextFireAt: next}, saveJob(t, &job, next)
 	})
 	if err != nil {
 		return store.JobView{}, err

@@ -37,38 +37,35 @@ func (s *Jobs) CreateJobs(ctx context.Context, tenant domain.TenantID, jobs []st
 }
 
 func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []store.NewJob, errs []error) {
-	err := s.Run(ctx, "create jobs", func(t *db.Tx) error {
+	refused, err := db.Value(ctx, s.Run, "create jobs", func(t *db.Tx) ([]error, error) {
 		taken, err := takenNames(t, tenant, jobs)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		refused := make([]error, len(jobs))
 		fresh := make([]store.NewJob, 0, len(jobs))
 		for i, j := range jobs {
-			errs[i] = nil
 			if taken[j.Spec.Name] {
-				errs[i] = errNameTaken(j.Spec.Name)
+				refused[i] = errNameTaken(j.Spec.Name)
 				continue
 			}
 			taken[j.Spec.Name] = true
 			fresh = append(fresh, j)
 		}
 		if len(fresh) == 0 {
-			return nil
+			return refused, nil
 		}
-		return s.insertJobs(t, fresh)
+		return refused, s.insertJobs(t, fresh)
 	})
 	if err == nil {
+		copy(errs, refused)
 		return
 	}
 	single := domain.Is(err, domain.CodeConflict) || domain.Is(err, domain.CodeInvalid) || domain.Is(err, domain.CodeNotFound) ||
 		domain.Is(err, domain.CodeQuotaExceeded)
 	for i, j := range jobs {
-		switch {
-		case errs[i] != nil:
-		case single:
+		if errs[i] = err; single {
 			errs[i] = s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{j}) })
-		default:
-			errs[i] = err
 		}
 	}
 }

@@ -20,43 +20,43 @@ import (
 // together.
 func (s *Maintenance) StartMaintenance(ctx context.Context, m domain.Maintenance) (domain.Maintenance, error) {
 	if !m.Mode.Valid() {
-		return m, domain.Invalid("body.mode", "must be wait, skip or continue")
+		return domain.Maintenance{}, domain.Invalid("body.mode", "must be wait, skip or continue")
 	}
 	id, err := s.NewID()
 	if err != nil {
-		return m, err
+		return domain.Maintenance{}, err
 	}
 	m.ID, m.EndedBy = id, ""
 	m.Reason, m.By = record.Clip(m.Reason, domain.MaxMaintenanceReason), record.Clip(m.By, record.NameSize)
 	defer s.engine.ForgetMaintenance()
-	err = s.RunRepeatable(ctx, "start maintenance", func(t *db.Tx) error {
+	return db.Value(ctx, s.RunRepeatable, "start maintenance", func(t *db.Tx) (domain.Maintenance, error) {
+		m := m
 		if m.Tenant != 0 {
 			if err := subjectExists(t, domain.LimitKey{Tenant: m.Tenant, Executor: m.Executor}); err != nil {
-				return err
+				return m, err
 			}
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return m, err
 		}
 		if m.EndsAt.IsZero() || m.EndsAt.After(domain.Never) {
 			m.EndsAt = domain.Never
 		}
 		if !m.EndsAt.After(now) {
-			return domain.Invalid("body.until", "must be in the future")
+			return m, domain.Invalid("body.until", "must be in the future")
 		}
 		m.Since = now
 		if _, err := t.Exec(t.Ctx, "DELETE FROM maintenance WHERE id = ?", m.ID); err != nil { // of a commit whose answer was lost
-			return err
+			return m, err
 		}
 		if _, err := s.end(t, now, m.MaintenanceScope, m.By); err != nil {
-			return err
+			return m, err
 		}
 		_, err = t.Exec(t.Ctx, "INSERT INTO maintenance (id, tenant_id, executor_id, mode, reason, created_by, since, ends_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			m.ID, int64(m.Tenant), int64(m.Executor), string(m.Mode), m.Reason, m.By, db.Millis(m.Since), db.Millis(m.EndsAt))
-		return err
+		return m, err
 	})
-	return m, err
 }
 
 // end ends what is on for the scope.
@@ -66,14 +66,13 @@ func (s *Maintenance) end(t *db.Tx, now time.Time, scope domain.MaintenanceScope
 }
 
 // EndMaintenance implements store.Maintenance.
-func (s *Maintenance) EndMaintenance(ctx context.Context, scope domain.MaintenanceScope, by string) (ended domain.Maintenance, err error) {
+func (s *Maintenance) EndMaintenance(ctx context.Context, scope domain.MaintenanceScope, by string) (domain.Maintenance, error) {
 	by = record.Clip(by, record.NameSize)
 	defer s.engine.ForgetMaintenance()
-	err = s.Run(ctx, "end maintenance", func(t *db.Tx) error {
-		ended = domain.Maintenance{}
+	return db.Value(ctx, s.Run, "end maintenance", func(t *db.Tx) (ended domain.Maintenance, err error) {
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return ended, err
 		}
 		err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			ended, err = engine.ScanMaintenance(rows)
@@ -81,16 +80,15 @@ func (s *Maintenance) EndMaintenance(ctx context.Context, scope domain.Maintenan
 		}, fmt.Sprintf("SELECT %s FROM maintenance WHERE tenant_id = %d AND executor_id = %d AND ends_at > %d ORDER BY id",
 			engine.MaintenanceColumns, scope.Tenant, scope.Executor, db.Millis(now)))
 		if err != nil {
-			return err
+			return ended, err
 		}
 		if ended.ID == 0 {
-			return domain.Errorf(domain.CodeNotFound, "the %s is not under maintenance", scope.Kind())
+			return ended, domain.Errorf(domain.CodeNotFound, "the %s is not under maintenance", scope.Kind())
 		}
 		ended.EndsAt, ended.EndedBy = now, by
 		_, err = s.end(t, now, scope, by)
-		return err
+		return ended, err
 	})
-	return ended, err
 }
 
 // ListMaintenance implements store.Maintenance.

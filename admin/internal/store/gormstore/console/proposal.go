@@ -51,7 +51,7 @@ func (s *Catalogue) Propose(ctx context.Context, p domain.Proposal) error {
 	}
 	return s.RunRepeatableAt(ctx, "propose", func(t *db.Tx, now time.Time) error {
 		var known []proposalRow
-		err = t.Gorm.Clauses(t.Locking()...).Where("tenant_id = ? AND executor_id = ? AND name = ?", int64(p.TenantID), int64(p.Executor), p.Name).Find(&known).Error
+		err := t.Gorm.Clauses(t.Locking()...).Where("tenant_id = ? AND executor_id = ? AND name = ?", int64(p.TenantID), int64(p.Executor), p.Name).Find(&known).Error
 		if err != nil || len(known) > 0 && known[0].Hash == p.Hash {
 			return err
 		}

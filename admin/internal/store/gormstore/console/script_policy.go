@@ -67,8 +67,11 @@ func newestPolicies(g *gorm.DB, tenant domain.TenantID, limit int) (rows []scrip
 
 func (s *Scripts) FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (domain.ScriptPolicy, error) {
 	list, err := s.ListScriptPolicies(ctx, tenant, 1)
-	if err != nil || len(list) == 0 {
-		return domain.ScriptPolicy{TenantID: tenant}, err
+	if err != nil {
+		return domain.ScriptPolicy{}, err
+	}
+	if len(list) == 0 {
+		return domain.ScriptPolicy{TenantID: tenant}, nil
 	}
 	return list[0], nil
 }
@@ -83,10 +86,14 @@ func (s *Scripts) ListScriptPolicies(ctx context.Context, tenant domain.TenantID
 }
 
 func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (domain.ScriptPolicy, error) {
-	err := s.RunAt(ctx, "set script policy", func(t *db.Tx, now time.Time) error {
+	return db.Value(ctx, s.Run, "set script policy", func(t *db.Tx) (none domain.ScriptPolicy, err error) {
+		now, err := t.Clock()
+		if err != nil {
+			return none, err
+		}
 		rows, err := newestPolicies(t.Gorm, p.TenantID, 1)
 		if err != nil {
-			return err
+			return none, err
 		}
 		row := scriptPolicyRow{
 			TenantID: int64(p.TenantID), Revision: 1, Languages: strings.Join(p.Languages, ","), HTTP: p.HTTP,
@@ -101,16 +108,16 @@ func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (d
 			row.allowCallbacks(p.Callbacks)
 		}
 		if err := t.Gorm.Create(&row).Error; db.IsDuplicate(err) {
-			return domain.Errorf(domain.CodeConflict, "somebody else changed the policy at the same moment; look at it again")
+			return none, domain.Errorf(domain.CodeConflict, "somebody else changed the policy at the same moment; look at it again")
 		} else if err != nil {
-			return err
+			return none, err
 		}
-		if p = row.policy(); p.Callbacks == nil {
-			return nil
+		set := row.policy()
+		if set.Callbacks == nil {
+			return set, nil
 		}
-		return s.ensureBuiltIn(t, p.TenantID, row.CreatedAt)
+		return set, s.ensureBuiltIn(t, p.TenantID, row.CreatedAt)
 	})
-	return p, err
 }
 
 func (s *Scripts) FindCallbackSecret(ctx context.Context, tenant domain.TenantID) (secret []byte, err error) {

@@ -57,10 +57,9 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 	if most == 0 {
 		most = sumsAtOnce
 	}
-	err = s.RunRepeatable(ctx, "count ends of runs", func(t *db.Tx) error {
-		more = false
+	more, err = db.Value(ctx, s.RunRepeatable, "count ends of runs", func(t *db.Tx) (more bool, err error) {
 		if err := lockStatistics(t, now); err != nil {
-			return err
+			return false, err
 		}
 		var ids []int64
 		counted := 0
@@ -83,21 +82,21 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 				}
 			})
 			if err != nil {
-				return err
+				return false, err
 			}
 		}
 		if len(ids) == 0 {
-			return nil
+			return more, nil
 		}
 		if err := addSums(t, sums); err != nil {
-			return err
+			return false, err
 		}
 		for part := range slices.Chunk(ids, journalRead) {
 			if _, err := t.Exec(t.Ctx, "DELETE FROM statistics_journal WHERE id IN ("+db.IDList(part)+")"); err != nil {
-				return err
+				return false, err
 			}
 		}
-		return nil
+		return more, nil
 	})
 	if err != nil {
 		s.atOnce.Store(int64(max(most/2, fewestSums)))
@@ -219,10 +218,12 @@ func (s *Statistics) WidenStatistics(ctx context.Context, keep store.StatisticsK
 	for _, step := range []struct {
 		from, to domain.StatisticStep
 	}{{domain.StepMinute, domain.StepHour}, {domain.StepHour, domain.StepDay}, {domain.StepDay, 0}} {
-		n := 0
-		err = s.RunRepeatableAt(ctx, "widen statistics", func(t *db.Tx, now time.Time) error {
-			n, err = widen(t, step.from, step.to, keep.Since(step.from, now), limit)
-			return err
+		n, err := db.Value(ctx, s.RunRepeatable, "widen statistics", func(t *db.Tx) (int, error) {
+			now, err := t.Clock()
+			if err != nil {
+				return 0, err
+			}
+			return widen(t, step.from, step.to, keep.Since(step.from, now), limit)
 		})
 		if widened += n; err != nil {
 			return widened, err

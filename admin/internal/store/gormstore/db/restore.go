@@ -246,15 +246,15 @@ func lastMigration() (last int64, err error) {
 // DoubtBackup leaves word in a database into which its own tools have loaded a
 // backup: nothing starts until an operator accepts it. It returns of when the
 // backup is, by the last sign of life in it.
-func (s *DB) DoubtBackup(ctx context.Context) (at time.Time, err error) {
-	err = s.RunRepeatable(ctx, "doubt backup", func(t *Tx) error {
+func (s *DB) DoubtBackup(ctx context.Context) (time.Time, error) {
+	return Value(ctx, s.RunRepeatable, "doubt backup", func(t *Tx) (at time.Time, err error) {
 		found, doubted, err := t.History()
 		if err != nil {
-			return err
+			return at, err
 		}
 		var beat int64
 		if err := t.SQL.QueryRowContext(t.Ctx, "SELECT COALESCE(MAX(heartbeat_at), 0) FROM nodes").Scan(&beat); err != nil {
-			return err
+			return at, err
 		}
 		at = Instant(beat)
 		if found.Before(doubted.History) {
@@ -262,7 +262,6 @@ func (s *DB) DoubtBackup(ctx context.Context) (at time.Time, err error) {
 		}
 		_, err = t.Exec(t.Ctx, "INSERT INTO cluster_values (name, value) VALUES (?, ?)"+t.Dialect.OnDuplicate("name")+" value = "+t.Dialect.Inserted("value"),
 			HistoryDoubt, domain.Doubt{History: found, Backup: at}.String())
-		return err
+		return at, err
 	})
-	return at, err
 }

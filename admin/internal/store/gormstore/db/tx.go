@@ -124,6 +124,35 @@ func (s *DB) RunRepeatableAt(ctx context.Context, step string, fn func(t *Tx, no
 	return s.RunRepeatable(ctx, step, timed(fn))
 }
 
+// Value runs fn in a transaction of run, which is Run, RunRepeatable or another method of
+// DB with this shape. It returns the value of fn after the commit. With an error it
+// returns the zero value. fn writes to no variable outside of it, because that would hold
+// what was never stored. A test finds such writes.
+func Value[T any](ctx context.Context, run func(ctx context.Context, step string, fn func(*Tx) error) error, step string, fn func(*Tx) (T, error)) (T, error) {
+	var value T
+	if err := run(ctx, step, func(t *Tx) (err error) {
+		value, err = fn(t)
+		return err
+	}); err != nil {
+		var zero T
+		return zero, err
+	}
+	return value, nil
+}
+
+// ValueChecked is RunChecked with a value. landed is asked for the value of the last try.
+func ValueChecked[T any](ctx context.Context, s *DB, step string, landed func(ctx context.Context, last T) (bool, error), fn func(*Tx) (T, error)) (T, error) {
+	var last T
+	if err := s.RunChecked(ctx, step, func(ctx context.Context) (bool, error) { return landed(ctx, last) }, func(t *Tx) (err error) {
+		last, err = fn(t)
+		return err
+	}); err != nil {
+		var zero T
+		return zero, err
+	}
+	return last, nil
+}
+
 func timed(fn func(*Tx, time.Time) error) func(*Tx) error {
 	return func(t *Tx) error {
 		now, err := t.Clock()

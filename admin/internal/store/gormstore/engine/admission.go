@@ -51,29 +51,33 @@ func compareKeys(a, b domain.LimitKey) int {
 // admit is AdmitWaiting in one transaction; again: the places at the head of a
 // queue were given up, so others stand there now.
 func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bool) (woken []domain.Execution, again bool, err error) {
-	var b *Batch
-	err = s.RunChecked(ctx, "admit waiting executions", s.landed(&b), func(t *db.Tx) error {
-		b, woken, again = nil, nil, false
+	type admitted struct {
+		b     *Batch
+		woken []domain.Execution
+		again bool
+	}
+	landed := func(ctx context.Context, last admitted) (bool, error) { return s.landed(&last.b)(ctx) }
+	did, err := db.ValueChecked(ctx, s.DB, "admit waiting executions", landed, func(t *db.Tx) (out admitted, err error) {
 		if err := t.Guard(); err != nil {
-			return err
+			return out, err
 		}
 		limits, err := LockLimits(t, keys, skipLocked)
 		if err != nil || len(limits) == 0 {
-			return err
+			return out, err
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return out, err
 		}
 		var ids []domain.ExecutionID
 		for _, l := range limits {
 			if l.Unsettled(now) {
 				if err := Adopt(t, l); err != nil {
-					return err
+					return out, err
 				}
 			}
 			if err := LoadPlaces(t, l, min(l.Free(), run.AdmitBatch)); err != nil {
-				return fmt.Errorf("load queue: %w", err)
+				return out, fmt.Errorf("load queue: %w", err)
 			}
 			for _, p := range l.Queue {
 				l.Waiting[p.ID] = p
@@ -81,8 +85,10 @@ func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocke
 			}
 		}
 		// A waiter that another transaction works on is left to the next look.
-		if b, err = s.newBatch(t, ids, LoadOptions{skipLocked: true}); err != nil {
-			return err
+		b, err := s.newBatch(t, ids, LoadOptions{skipLocked: true})
+		out.b = b
+		if err != nil {
+			return out, err
 		}
 		var moved []*run.Move
 		for _, l := range limits {
@@ -91,31 +97,28 @@ func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocke
 				err = dropDeleted(t, l, absent)
 			}
 			if err != nil {
-				return err
+				return out, err
 			}
 			moved = append(moved, some...)
 		}
 		if err := b.Save(); err != nil {
-			return err
+			return out, err
 		}
 		if err := SaveLimits(t, limits); err != nil {
-			return fmt.Errorf("save limits: %w", err)
+			return out, fmt.Errorf("save limits: %w", err)
 		}
 		for _, l := range limits {
-			again = again || len(l.Leave) > 0
+			out.again = out.again || len(l.Leave) > 0
 			if err := removeIfDone(t, l); err != nil {
-				return err
+				return out, err
 			}
 		}
 		for _, m := range moved {
-			woken = append(woken, m.E)
+			out.woken = append(out.woken, m.E)
 		}
-		return nil
+		return out, nil
 	})
-	if err != nil {
-		return nil, false, err
-	}
-	return woken, again, nil
+	return did.woken, did.again, err
 }
 
 // dropDeleted gives up the places of runs whose rows are gone; those that are

@@ -28,15 +28,18 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 	out := store.ClaimedTriggers{NextFireAt: domain.Never}
 	if len(p.Partitions) == 0 || p.Limit <= 0 {
 		now, err := s.Now(ctx)
+		if err != nil {
+			return store.ClaimedTriggers{}, err
+		}
 		out.Now = now
-		return out, err
+		return out, nil
 	}
 	due, left, more := s.due.take(p)
 	if len(due) == 0 {
 		began := time.Now()
 		now, found, err := s.findDue(ctx, p)
 		if err != nil {
-			return out, err
+			return store.ClaimedTriggers{}, err
 		}
 		out.Now, due = now, found[:min(len(found), p.Limit)]
 		left = len(found) - len(due)
@@ -50,7 +53,7 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 	}
 	for ids := range slices.Chunk(due, max(part, 1)) {
 		if err := s.claim(ctx, p, ids, &out); err != nil && out.Triggers == 0 {
-			return out, err
+			return store.ClaimedTriggers{}, err
 		} else if err != nil { // those before are claimed, and wait for their time
 			more = true
 			break
@@ -59,7 +62,7 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 	if out.Now.IsZero() { // others took all that an earlier search had found
 		now, err := s.Now(ctx)
 		if err != nil {
-			return out, err
+			return store.ClaimedTriggers{}, err
 		}
 		out.Now = now
 	}
@@ -130,48 +133,50 @@ func (s *Triggers) nextFire(ctx context.Context, partitions []domain.PartitionTe
 // claim locks the due triggers, plans, and writes, in one transaction, and adds
 // what was claimed to out.
 func (s *Triggers) claim(ctx context.Context, p store.ClaimDueTriggersParams, due []domain.JobID, out *store.ClaimedTriggers) error {
-	var planned []*record.ExecutionRow
-	var bad map[domain.JobID]error
-	var now time.Time
-	var found int
-	next := domain.Never
-	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, planned) }
-	err := s.RunChecked(ctx, "claim due triggers", landed, func(t *db.Tx) error {
+	type claimed struct {
+		now     time.Time
+		found   int
+		planned []*record.ExecutionRow
+		bad     map[domain.JobID]error
+		next    time.Time
+	}
+	landed := func(ctx context.Context, last claimed) (bool, error) { return s.anyExists(ctx, last.planned) }
+	c, err := db.ValueChecked(ctx, s.DB, "claim due triggers", landed, func(t *db.Tx) (c claimed, err error) {
 		if err := t.Guard(); err != nil {
-			return err
+			return c, err
 		}
 		triggers, at, err := lockDueTriggers(t, due, p.Horizon)
 		if err == nil {
 			err = checkClock(at, p.Latest)
 		}
 		if err != nil {
-			return err
+			return c, err
 		}
-		now, found, planned, bad, next = at, len(triggers), nil, nil, domain.Never
-		if found == 0 {
-			return nil
+		c.now, c.found, c.next = at, len(triggers), domain.Never
+		if c.found == 0 {
+			return c, nil
 		}
-		planned, bad, err = s.planTriggers(t, now, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+		c.planned, c.bad, err = s.planTriggers(t, at, triggers, func(now time.Time, tr domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
 			plan := p.Plan(now, tr, spec)
-			if len(plan.Executions) > 0 && plan.NextFireAt.Before(next) {
-				next = plan.NextFireAt // inside the horizon when Plan had more fires than it may return
+			if len(plan.Executions) > 0 && plan.NextFireAt.Before(c.next) {
+				c.next = plan.NextFireAt // inside the horizon when Plan had more fires than it may return
 			}
 			return plan
 		})
 		if err != nil {
-			return err
+			return c, err
 		}
-		return VerifyTerms(t, termsOf(triggers, func(r *record.TriggerRow) int64 { return r.Part }, p.Partitions))
+		return c, VerifyTerms(t, termsOf(triggers, func(r *record.TriggerRow) int64 { return r.Part }, p.Partitions))
 	})
-	if err != nil || found == 0 {
+	if err != nil || c.found == 0 {
 		return err
 	}
-	s.quarantine(ctx, bad)
-	out.Now, out.Triggers = now, out.Triggers+found
-	if next.Before(out.NextFireAt) {
-		out.NextFireAt = next
+	s.quarantine(ctx, c.bad)
+	out.Now, out.Triggers = c.now, out.Triggers+c.found
+	if c.next.Before(out.NextFireAt) {
+		out.NextFireAt = c.next
 	}
-	for _, row := range planned {
+	for _, row := range c.planned {
 		out.Executions = append(out.Executions, row.Execution())
 		s.Rows.remember(row)
 	}

@@ -236,11 +236,7 @@ func (s *Triggers) RearmDelays(ctx context.Context, limit int) (int, error) {
 	rearmed := 0
 	var broken error
 	for _, w := range found {
-		did := false
-		err := s.RunRepeatable(ctx, "set fixed delay", func(t *db.Tx) (err error) {
-			did, err = s.rearmOverdue(t, w)
-			return err
-		})
+		did, err := db.Value(ctx, s.RunRepeatable, "set fixed delay", func(t *db.Tx) (bool, error) { return s.rearmOverdue(t, w) })
 		if err != nil { // the others may go
 			broken = errors.Join(broken, err)
 		}

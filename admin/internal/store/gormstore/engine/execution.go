@@ -14,15 +14,19 @@ import (
 
 // CreateExecution locks the job's trigger for sharing: a deletion either comes
 // first, and then there is no such job, or sees the new run.
-func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error) {
-	if len([]rune(e.OccurrenceKey)) > record.NameSize {
+func (s *Executions) CreateExecution(ctx context.Context, asked domain.Execution) (run domain.Execution, created bool, err error) {
+	if len([]rune(asked.OccurrenceKey)) > record.NameSize {
 		return run, false, domain.Invalid("idempotency key", "is longer than %d characters", record.NameSize)
 	}
-	err = s.RunRepeatable(ctx, "create execution", func(t *db.Tx) error {
-		run, created = domain.Execution{}, false
+	type made struct {
+		run     domain.Execution
+		created bool
+	}
+	did, err := db.Value(ctx, s.RunRepeatable, "create execution", func(t *db.Tx) (made, error) {
+		e := asked
 		now, err := s.Specs.FillFromJob(t, &e)
 		if err != nil {
-			return err
+			return made{}, err
 		}
 		if e.OccurrenceKey == "" {
 			// The empty key belongs to scheduled fires.
@@ -35,34 +39,33 @@ func (s *Executions) CreateExecution(ctx context.Context, e domain.Execution) (r
 		key := record.RequestKeyRow{TenantID: int64(e.TenantID), JobID: int64(e.JobID), RequestKey: unique, ExecutionID: int64(e.ID)}
 		result := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&key)
 		if result.Error != nil {
-			return result.Error
+			return made{}, result.Error
 		}
 		err = t.Gorm.Where("tenant_id = ? AND job_id = ? AND request_key = ?", key.TenantID, key.JobID, key.RequestKey).Take(&key).Error
 		if err != nil {
-			return err
+			return made{}, err
 		}
 		if found, err := record.FindExecution(t, e.TenantID, domain.ExecutionID(key.ExecutionID)); err != nil || found != nil {
-			if found != nil {
-				// Ours, when the answer to an earlier commit was lost.
-				run, created = *found, found.ID == e.ID
+			if err != nil {
+				return made{}, err
 			}
-			return err
+			return made{*found, found.ID == e.ID}, nil // ours, when the answer to an earlier commit was lost
 		}
 		row := record.ToExecutionRow(&e)
 		rows := []*record.ExecutionRow{row}
 		if err := record.ExecutionTable.Insert(t, rows); err != nil {
-			return err
+			return made{}, err
 		}
 		if err := record.InsertEndsOf(t, rows, false); err != nil {
-			return err
+			return made{}, err
 		}
-		run, created = row.Execution(), true
-		return nil
+		return made{row.Execution(), true}, nil
 	})
-	if err == nil {
-		s.Rows.remember(record.ToExecutionRow(&run))
+	if err != nil {
+		return domain.Execution{}, false, err
 	}
-	return run, created, err
+	s.Rows.remember(record.ToExecutionRow(&did.run))
+	return did.run, did.created, nil
 }
 
 // OfferExecutions serves the first in precedence first, and those of a serial
@@ -73,23 +76,16 @@ func (s *Executions) OfferExecutions(ctx context.Context, offers []store.Offer) 
 		return nil, nil
 	}
 	ids := domain.Collect(offers, func(o *store.Offer) domain.ExecutionID { return o.ID })
-	var results []store.OfferResult
-	err := s.runAndWake(ctx, "offer executions", ids, LoadOptions{Slots: true, Offers: true}, func(b *Batch) (err error) {
-		if results, err = b.Offer(offers); err != nil {
-			return err
-		}
-		if err := b.Save(); err != nil {
-			return err
+	return batchValue(ctx, s.runAndWake, "offer executions", ids, LoadOptions{Slots: true, Offers: true}, func(b *Batch) ([]store.OfferResult, error) {
+		results, err := b.Offer(offers)
+		if err == nil {
+			err = b.Save()
 		}
 		for i := range results {
 			b.Refresh(&results[i])
 		}
-		return nil
+		return results, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
@@ -99,22 +95,22 @@ func (s *Executions) GrantOffers(ctx context.Context, grants []store.GrantReques
 	}
 	ids := domain.Collect(grants, func(g *store.GrantRequest) domain.ExecutionID { return g.ID })
 	var results []store.GrantResult
-	err := db.Patiently(ctx, grantPatience, func() error {
-		return s.move(ctx, "grant offers", ids, func(b *Batch) (err error) {
-			results, err = b.Grant(grants)
-			return err
-		}, func(b *Batch) {
+	err := db.Patiently(ctx, grantPatience, func() (err error) {
+		results, err = batchValue(ctx, s.RunBatch, "grant offers", ids, LoadOptions{}, func(b *Batch) ([]store.GrantResult, error) {
+			results, err := b.Grant(grants)
+			if err == nil {
+				err = b.Save()
+			}
 			for i, g := range grants {
-				if m := b.Find(g.Tenant, g.ID); m != nil {
+				if m := b.Find(g.Tenant, g.ID); m != nil && err == nil {
 					results[i].Execution = m.E
 				}
 			}
+			return results, err
 		})
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
+	return results, err
 }
 
 // grantPatience is how long grants are tried while the database is away. What
@@ -122,21 +118,20 @@ func (s *Executions) GrantOffers(ctx context.Context, grants []store.GrantReques
 // executor holds a slot for it.
 const grantPatience = 2 * time.Second
 
-// move runs a batch that touches nothing but executions. decide may be called
-// several times; after is called once the batch is written.
-func (s *core) move(ctx context.Context, step string, ids []domain.ExecutionID, decide func(*Batch) error, after func(*Batch)) error {
-	var last *Batch
-	err := s.RunBatch(ctx, step, ids, LoadOptions{}, func(b *Batch) error {
-		last = b
-		if err := decide(b); err != nil {
-			return err
-		}
-		return b.Save()
-	})
-	if err == nil && after != nil {
-		after(last)
+// batchValue is run, RunBatch or runAndWake, with a value that is handed out after the
+// commit. With an error it is the zero value.
+func batchValue[T any](ctx context.Context, run func(context.Context, string, []domain.ExecutionID, LoadOptions, func(*Batch) error) error,
+	step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) (T, error),
+) (T, error) {
+	var value T
+	if err := run(ctx, step, ids, o, func(b *Batch) (err error) {
+		value, err = move(b)
+		return err
+	}); err != nil {
+		var zero T
+		return zero, err
 	}
-	return err
+	return value, nil
 }
 
 // GiveBackOffers leaves the slot with the execution, so that order is kept. One
@@ -146,21 +141,18 @@ func (s *Executions) GiveBackOffers(ctx context.Context, items []store.GiveBack)
 		return nil, nil
 	}
 	ids := domain.Collect(items, func(g *store.GiveBack) domain.ExecutionID { return g.ID })
-	var results []store.OfferResult
-	err := s.move(ctx, "give back offers", ids, func(b *Batch) (err error) {
-		results, err = b.GiveBack(items)
-		return err
-	}, func(b *Batch) {
+	return batchValue(ctx, s.RunBatch, "give back offers", ids, LoadOptions{}, func(b *Batch) ([]store.OfferResult, error) {
+		results, err := b.GiveBack(items)
+		if err == nil {
+			err = b.Save()
+		}
 		for i, g := range items {
-			if m := b.Find(g.Tenant, g.ID); m != nil {
+			if m := b.Find(g.Tenant, g.ID); m != nil && err == nil {
 				results[i].Execution, results[i].Spec = m.E, m.Spec
 			}
 		}
+		return results, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
 }
 
 // RecordWaits passes over executions that are not due any more. One that needs
@@ -171,20 +163,17 @@ func (s *Executions) RecordWaits(ctx context.Context, waits []store.Wait) (cover
 		return nil, nil
 	}
 	ids := domain.Collect(waits, func(w *store.Wait) domain.ExecutionID { return w.ID })
-	err = s.runAndWake(ctx, "record waits", ids, LoadOptions{Slots: true, readSlots: true, Offers: true}, func(b *Batch) (err error) {
-		if covered, err = b.Wait(waits); err != nil {
-			return err
+	return batchValue(ctx, s.runAndWake, "record waits", ids, LoadOptions{Slots: true, readSlots: true, Offers: true}, func(b *Batch) ([]domain.Execution, error) {
+		covered, err := b.Wait(waits)
+		if err != nil {
+			return nil, err
 		}
 		if err := b.Save(); err != nil {
-			return err
+			return nil, err
 		}
 		b.AsStored(covered)
-		return nil
+		return covered, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return covered, nil
 }
 
 // RecordStarts bounds the executor's clock by ours, as the result does.
@@ -193,40 +182,40 @@ func (s *Executions) RecordStarts(ctx context.Context, starts []store.Start) err
 		return nil
 	}
 	ids := domain.Collect(starts, func(st *store.Start) domain.ExecutionID { return st.ID })
-	return s.move(ctx, "record starts", ids, func(b *Batch) error {
+	return s.RunBatch(ctx, "record starts", ids, LoadOptions{}, func(b *Batch) error {
 		b.Start(starts)
-		return nil
-	}, nil)
+		return b.Save()
+	})
 }
 
 // RequestCancel wakes who waits behind an execution that ends by it.
 func (s *Executions) RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error) {
-	var b *Batch
-	var cancelled domain.Execution
-	err := s.RunChecked(ctx, "cancel execution", s.landed(&b), func(t *db.Tx) (err error) {
-		if b, err = s.newBatch(t, []domain.ExecutionID{id}, LoadOptions{Slots: true, queue: true}); err != nil {
-			return err
+	type moved struct {
+		b *Batch
+		e domain.Execution
+	}
+	landed := func(ctx context.Context, last moved) (bool, error) { return s.landed(&last.b)(ctx) }
+	did, err := db.ValueChecked(ctx, s.DB, "cancel execution", landed, func(t *db.Tx) (out moved, err error) {
+		b, err := s.newBatch(t, []domain.ExecutionID{id}, LoadOptions{Slots: true, queue: true})
+		out.b = b
+		if err != nil {
+			return out, err
 		}
 		m, err := b.RequestCancel(tenant, id, reason, message)
 		if err == nil && m == nil {
 			err = db.NotFound("execution", id)
 		}
 		if err != nil {
-			return err
+			return out, err
 		}
 		if _, err := b.Wake(); err != nil {
-			return err
+			return out, err
 		}
-		if err := b.Save(); err != nil {
-			return err
-		}
-		cancelled = m.E
-		return nil
+		err = b.Save()
+		out.e = m.E
+		return out, err
 	})
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	return cancelled, nil
+	return did.e, err
 }
 
 // FinishAttempts writes results, releases slots, wakes who waits for them,
@@ -244,23 +233,19 @@ func (s *Executions) FinishAttempts(ctx context.Context, reports []store.Attempt
 			load.lingering = append(load.lingering, r.Report.ExecutionID)
 		}
 	}
-	var results []store.FinishResult
-	err := s.RunBatch(ctx, "finish attempts", ids, load, func(b *Batch) (err error) {
-		if results, err = b.Finish(reports); err != nil {
-			return err
+	return batchValue(ctx, s.RunBatch, "finish attempts", ids, load, func(b *Batch) ([]store.FinishResult, error) {
+		results, err := b.Finish(reports)
+		if err != nil {
+			return nil, err
 		}
 		woken, err := b.Wake()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := b.Save(); err != nil {
-			return err
+			return nil, err
 		}
 		b.FinishResults(reports, results, woken)
-		return nil
+		return results, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
 }

@@ -120,16 +120,19 @@ func (s *Instances) RenewInstances(ctx context.Context, renewals []store.Instanc
 		ids = append(ids, int64(r.ID))
 	}
 	slices.Sort(ids)
-	err = s.RunRepeatable(ctx, "renew instances", func(t *db.Tx) error {
-		renewed = nil
+	type renewal struct {
+		now time.Time
+		ids []domain.InstanceID
+	}
+	did, err := db.Value(ctx, s.RunRepeatable, "renew instances", func(t *db.Tx) (r renewal, err error) {
 		var changes []db.Change[leaseRow]
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			before := &leaseRow{}
 			var at int64
 			if err := rows.Scan(leaseTable.Targets(before, &at)...); err != nil {
 				return err
 			}
-			now = db.Instant(max(at, db.Millis(now)))
+			r.now = db.Instant(max(at, db.Millis(r.now)))
 			after, load := *before, loads[before.id]
 			after.running, after.slots, after.draining = int64(load.Running), int64(load.Slots), db.Flag(load.Draining)
 			after.drainingAt = drainingSince(before.drainingAt, load.Draining, at-load.DrainingFor.Milliseconds())
@@ -139,20 +142,20 @@ func (s *Instances) RenewInstances(ctx context.Context, renewals []store.Instanc
 			after.refusing, after.lastSeenAt = db.Flag(load.Refusing), at
 			after.leaseUntil = max(after.leaseUntil, at+(ttl+load.Quiet).Milliseconds())
 			changes = append(changes, db.Change[leaseRow]{Before: before, After: &after})
-			renewed = append(renewed, domain.InstanceID(before.id))
+			r.ids = append(r.ids, domain.InstanceID(before.id))
 			return nil
 		}, "SELECT "+t.Dialect.Clock()+", "+leaseTable.List("")+" FROM instances"+t.Dialect.ByPrimary()+
 			" WHERE id IN ("+db.IDList(ids)+") AND gone_at = 0 ORDER BY id"+t.Dialect.ForUpdate())
 		if err != nil {
-			return err
+			return r, err
 		}
 		if len(changes) == 0 {
-			now, err = t.Clock()
-			return err
+			r.now, err = t.Clock()
+			return r, err
 		}
-		return leaseTable.Update(t, changes)
+		return r, leaseTable.Update(t, changes)
 	})
-	return now, renewed, err
+	return did.now, did.ids, err
 }
 
 func (s *Instances) WakeInstances(ctx context.Context, executors []domain.ExecutorID) error {
@@ -174,24 +177,23 @@ func (s *Instances) ListWanted(ctx context.Context, ids []domain.InstanceID) (ou
 }
 
 // ExpireInstances waits as long after a lease's end as the sweep does.
-func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) (out []domain.Instance, err error) {
-	err = s.RunRepeatable(ctx, "expire instances", func(t *db.Tx) error {
+func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) ([]domain.Instance, error) {
+	return db.Value(ctx, s.RunRepeatable, "expire instances", func(t *db.Tx) ([]domain.Instance, error) {
 		if err := t.Guard(); err != nil {
-			return err
+			return nil, err
 		}
 		now, err := t.Clock()
 		if err == nil {
 			err = checkClock(now, latest)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var rows []record.InstanceRow
 		err = t.Gorm.Clauses(t.SkipLocked()...).Where("gone_at = 0 AND lease_until < ?", db.Millis(now.Add(-domain.LeaseMargin))).
 			Order("lease_until").Limit(record.PageSize(limit)).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
-			out = nil
-			return err
+			return nil, err
 		}
 		ids := make([]int64, len(rows))
 		for i := range rows {
@@ -200,12 +202,10 @@ func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func(
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE instances SET gone_at = ?, gone_reason = ?, running = 0 WHERE id IN ("+db.IDList(ids)+")", db.Millis(now), rows[0].GoneReason)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out = ToInstances(rows)
-		return nil
+		return ToInstances(rows), nil
 	})
-	return out, err
 }
 
 // instanceCount is how many instances a tenant may have, and had.
@@ -217,10 +217,11 @@ type instanceCount struct {
 // countedTenants bounds the counts of instances that are kept.
 const countedTenants = 10_000
 
-// allowInstance lets one more of a tenant in. It goes by a count that may
-// be InstanceCountAge old, to which this node adds what it lets in: a count with
-// each registration would cost the database more than the registration.
-func (s *Instances) allowInstance(t *db.Tx, tenant domain.TenantID) error {
+// allowInstance lets one more of a tenant in, after some that the same transaction lets
+// in. It goes by a count that may be InstanceCountAge old, to which this node adds what it
+// has let in: a count with each registration would cost the database more than the
+// registration.
+func (s *Instances) allowInstance(t *db.Tx, tenant domain.TenantID, after int64) error {
 	c, known := s.counts.Get(tenant)
 	if !known || time.Since(c.at) > domain.InstanceCountAge {
 		quotas, err := record.ReadQuotas(t.Ctx, t.Conn, tenant)
@@ -233,13 +234,20 @@ func (s *Instances) allowInstance(t *db.Tx, tenant domain.TenantID) error {
 				return fmt.Errorf("count instances: %w", err)
 			}
 		}
+		s.counts.Add(tenant, c)
 	}
-	err := c.Check(1)
-	if err == nil {
-		c.Used++
+	c.Used += after
+	return c.Check(1)
+}
+
+// countInstances adds what a transaction has let in to the counts, after its commit.
+func (s *Instances) countInstances(fresh map[domain.TenantID]int64) {
+	for tenant, n := range fresh {
+		if c, known := s.counts.Get(tenant); known {
+			c.Used += n
+			s.counts.Add(tenant, c)
+		}
 	}
-	s.counts.Add(tenant, c)
-	return err
 }
 
 // ForgetCount makes the next registration count a tenant's instances anew: its

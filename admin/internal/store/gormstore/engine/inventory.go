@@ -62,25 +62,23 @@ func (s *Inventory) settleSome(ctx context.Context, list []store.SettleInventory
 
 func (s *Inventory) settle(ctx context.Context, items []asked) ([]store.SettledItem, error) {
 	ids := domain.Collect(items, func(h *asked) domain.ExecutionID { return h.ID })
-	out := make([]store.SettledItem, len(items))
-	err := s.move(ctx, "settle inventory", ids, func(b *Batch) (err error) {
+	return batchValue(ctx, s.RunBatch, "settle inventory", ids, LoadOptions{}, func(b *Batch) (out []store.SettledItem, err error) {
+		out = make([]store.SettledItem, len(items))
 		for i, h := range items {
 			if out[i], err = b.Settle(h.of, h.Held); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
-	}, func(b *Batch) {
+		if err := b.Save(); err != nil {
+			return nil, err
+		}
 		for i, h := range items {
 			if m := b.Theirs(h.of, h.Held); m != nil {
 				out[i].Execution = m.E
 			}
 		}
+		return out, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // together does a list at once. When the database refuses it without saying for

@@ -26,12 +26,8 @@ type endedInstance struct {
 }
 
 func (s *Instances) LeaveInstances(ctx context.Context, list []store.InstanceLeave) []error {
-	return together(ctx, list, func(list []store.InstanceLeave) (out []error, err error) {
-		err = s.RunRepeatable(ctx, "leave instances", func(t *db.Tx) (err error) {
-			out, err = s.leave(t, list)
-			return err
-		})
-		return out, err
+	return together(ctx, list, func(list []store.InstanceLeave) ([]error, error) {
+		return db.Value(ctx, s.RunRepeatable, "leave instances", func(t *db.Tx) ([]error, error) { return s.leave(t, list) })
 	}, func(err error) error { return err })
 }
 
@@ -55,12 +51,8 @@ func (s *Instances) leave(t *db.Tx, list []store.InstanceLeave) ([]error, error)
 }
 
 func (s *Instances) SupersedeBoots(ctx context.Context, list []store.SupersedeBootsParams) []store.SupersededBoots {
-	return together(ctx, list, func(list []store.SupersedeBootsParams) (out []store.SupersededBoots, err error) {
-		err = s.RunRepeatable(ctx, "supersede boots", func(t *db.Tx) (err error) {
-			out, err = s.supersede(t, list)
-			return err
-		})
-		return out, err
+	return together(ctx, list, func(list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
+		return db.Value(ctx, s.RunRepeatable, "supersede boots", func(t *db.Tx) ([]store.SupersededBoots, error) { return s.supersede(t, list) })
 	}, func(err error) store.SupersededBoots { return store.SupersededBoots{Err: err} })
 }
 

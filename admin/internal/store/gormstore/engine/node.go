@@ -57,11 +57,15 @@ func (s *Nodes) RegisterNode(ctx context.Context, n domain.Node, ttl time.Durati
 	}
 }
 
-func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Duration) (row nodeRow, err error) {
-	err = s.RunRepeatableAt(ctx, "register node", func(t *db.Tx, now time.Time) error {
+func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Duration) (nodeRow, error) {
+	return db.Value(ctx, s.RunRepeatable, "register node", func(t *db.Tx) (row nodeRow, err error) {
+		now, err := t.Clock()
+		if err != nil {
+			return row, err
+		}
 		var rows []nodeRow
 		if err := t.Gorm.Clauses(t.Locking()...).Order("id").Find(&rows).Error; err != nil {
-			return err
+			return row, err
 		}
 		row = nodeRow{
 			BootID: n.BootID, Name: n.Name, ExecutorAddress: n.ExecutorAddress, Version: n.Version,
@@ -73,15 +77,14 @@ func (s *Nodes) registerNode(ctx context.Context, n domain.Node, ttl time.Durati
 		}
 		number, exists, err := chooseNumber(rows, n, now, ttl)
 		if err != nil {
-			return err
+			return row, err
 		}
 		row.ID = number
 		if exists {
-			return t.Gorm.Model(&nodeRow{}).Where("id = ?", number).Select("*").Omit("id").Updates(&row).Error
+			return row, t.Gorm.Model(&nodeRow{}).Where("id = ?", number).Select("*").Omit("id").Updates(&row).Error
 		}
-		return t.Gorm.Create(&row).Error
+		return row, t.Gorm.Create(&row).Error
 	})
-	return row, err
 }
 
 func chooseNumber(rows []nodeRow, n domain.Node, now time.Time, ttl time.Duration) (number int64, exists bool, err error) {
@@ -109,22 +112,26 @@ func chooseNumber(rows []nodeRow, n domain.Node, now time.Time, ttl time.Duratio
 }
 
 func (s *Nodes) HeartbeatNode(ctx context.Context, n domain.Node, ttl time.Duration) (now time.Time, live []domain.Node, err error) {
-	err = s.RunRepeatable(ctx, "node heartbeat", func(t *db.Tx) error {
-		if now, err = t.Clock(); err != nil {
-			return err
+	type beat struct {
+		now  time.Time
+		live []domain.Node
+	}
+	did, err := db.Value(ctx, s.RunRepeatable, "node heartbeat", func(t *db.Tx) (b beat, err error) {
+		if b.now, err = t.Clock(); err != nil {
+			return b, err
 		}
 		found, err := t.Exec(t.Ctx, "UPDATE nodes SET heartbeat_at = ?, sessions = ? WHERE id = ? AND boot_id = ? AND gone_at = 0",
-			db.Millis(now), n.Sessions, int64(n.ID), n.BootID)
+			db.Millis(b.now), n.Sessions, int64(n.ID), n.BootID)
 		if err != nil {
-			return err
+			return b, err
 		}
 		if found == 0 {
-			return domain.Errorf(domain.CodeNotFound, "node %s was silent for too long, its number was taken over", n.ID)
+			return b, domain.Errorf(domain.CodeNotFound, "node %s was silent for too long, its number was taken over", n.ID)
 		}
-		live, err = liveNodes(t, now, ttl)
-		return err
+		b.live, err = liveNodes(t, b.now, ttl)
+		return b, err
 	})
-	return now, live, err
+	return did.now, did.live, err
 }
 
 func liveNodes(t *db.Tx, now time.Time, ttl time.Duration) ([]domain.Node, error) {

@@ -23,12 +23,12 @@ func (s *Sweeps) EndOrphans(ctx context.Context, p store.EndOrphansParams) (out 
 	}
 	u := orphanEnder{p: p, accepted: accepted}
 	for part := range slices.Chunk(ids, inventoryBatch) {
-		err := s.RunBatch(ctx, "end what an instance does not have", part, LoadOptions{Slots: true, queue: true}, u.end)
+		did, err := batchValue(ctx, s.RunBatch, "end what an instance does not have", part, LoadOptions{Slots: true, queue: true}, u.end)
 		if err != nil {
 			return out, err
 		}
-		out.Ended = append(out.Ended, u.out.Ended...)
-		out.Woken = append(out.Woken, u.out.Woken...)
+		out.Ended = append(out.Ended, did.Ended...)
+		out.Woken = append(out.Woken, did.Woken...)
 	}
 	return out, nil
 }
@@ -79,25 +79,24 @@ func historyAccepted(ctx context.Context, q db.Querier) (at time.Time, err error
 type orphanEnder struct {
 	p        store.EndOrphansParams
 	accepted time.Time
-	out      store.EndedOrphans // of the last batch
 }
 
 func (u *orphanEnder) has(e *domain.Execution) bool {
 	return slices.ContainsFunc(u.p.Has, func(h domain.Held) bool { return h.ID == e.ID && h.Fence == e.Fence })
 }
 
-func (u *orphanEnder) end(b *Batch) error {
+func (u *orphanEnder) end(b *Batch) (out store.EndedOrphans, err error) {
 	ended := b.EndOrphans(&u.p, u.accepted, u.has)
 	woken, err := b.Wake()
 	if err != nil {
-		return err
+		return out, err
 	}
 	if err := b.Save(); err != nil {
-		return err
+		return out, err
 	}
-	u.out = store.EndedOrphans{Woken: woken.All()}
+	out.Woken = woken.All()
 	for _, m := range ended {
-		u.out.Ended = append(u.out.Ended, m.E)
+		out.Ended = append(out.Ended, m.E)
 	}
-	return nil
+	return out, nil
 }

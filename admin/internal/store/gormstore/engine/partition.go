@@ -73,24 +73,24 @@ func (s *Partitions) readPartitions(ctx context.Context, q db.Querier) (table do
 // sign of life and its leases end together.
 func (s *Partitions) RenewPartitions(ctx context.Context, p store.RenewPartitionsParams) (table domain.PartitionTable, err error) {
 	marks := s.Rollbacks.Marks()
-	err = s.RenewTx(ctx, "renew partitions", func(t *db.Tx) error {
+	table, err = db.Value(ctx, s.RenewTx, "renew partitions", func(t *db.Tx) (table domain.PartitionTable, err error) {
 		if err := t.Dialect.Connect(t, p.BootID); err != nil {
-			return fmt.Errorf("show the session: %w", err)
+			return table, fmt.Errorf("show the session: %w", err)
 		}
 		if err := noteState(t, p); err != nil {
-			return fmt.Errorf("note the node's state: %w", err)
+			return table, fmt.Errorf("note the node's state: %w", err)
 		}
 		if len(p.Held) > 0 {
 			_, err = t.Exec(t.Ctx, "UPDATE partition_leases"+t.Dialect.ByPrimary()+" SET lease_until = "+t.Dialect.Clock()+" + ? WHERE ("+terms(p.Held)+")",
 				p.TTL.Milliseconds())
 			if err != nil {
-				return err
+				return table, err
 			}
 		}
 		if table, err = s.readPartitions(t.Ctx, t.Conn); err == nil {
 			s.Rollbacks.Judge(marks, table.History, table.Doubted, 0) // before the commit, which revives leases
 		}
-		return err
+		return table, err
 	})
 	if err == nil {
 		s.Rollbacks.Remember(table.History) // what it had read is durable with it
@@ -126,16 +126,15 @@ func terms(list []domain.PartitionTerm) string {
 }
 
 // AcquirePartitions passes over rows that a claim or another node has locked.
-func (s *Partitions) AcquirePartitions(ctx context.Context, p store.AcquirePartitionsParams) (got []domain.PartitionLease, err error) {
+func (s *Partitions) AcquirePartitions(ctx context.Context, p store.AcquirePartitionsParams) ([]domain.PartitionLease, error) {
 	if len(p.Want) == 0 {
 		return nil, nil
 	}
-	err = s.LeaseTx(ctx, "acquire partitions", func(t *db.Tx) error {
-		got = got[:0]
+	return db.Value(ctx, s.LeaseTx, "acquire partitions", func(t *db.Tx) (got []domain.PartitionLease, err error) {
 		var parts []int64
 		var until int64
 		ttl := p.TTL.Milliseconds()
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			l := domain.PartitionLease{Node: p.Node, BootID: p.BootID}
 			var now int64
 			err := rows.Scan(&now, &l.Partition, &l.Term)
@@ -146,50 +145,41 @@ func (s *Partitions) AcquirePartitions(ctx context.Context, p store.AcquireParti
 		}, "SELECT "+t.Dialect.ClockNow()+", part, term FROM partition_leases"+t.Dialect.ByPrimary()+" WHERE ("+terms(p.Want)+
 			") AND (lease_until <= "+t.Dialect.ClockNow()+" OR lease_until > "+t.Dialect.ClockNow()+" + ?) ORDER BY part"+t.Dialect.ForUpdateSkip(), 2*ttl)
 		if err != nil || len(parts) == 0 {
-			return err
+			return got, err
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE partition_leases"+t.Dialect.ByPrimary()+" SET node_id = ?, boot_id = ?, term = term + 1, lease_until = ? WHERE part IN ("+db.IDList(parts)+")",
 			int64(p.Node), p.BootID, until)
-		return err
+		return got, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return got, nil
 }
 
-func (s *Partitions) ReleasePartitions(ctx context.Context, p store.ReleasePartitionsParams) (ended []domain.PartitionTerm, err error) {
-	err = s.LeaseTx(ctx, "release partitions", func(t *db.Tx) error {
-		ended = ended[:0]
+func (s *Partitions) ReleasePartitions(ctx context.Context, p store.ReleasePartitionsParams) ([]domain.PartitionTerm, error) {
+	return db.Value(ctx, s.LeaseTx, "release partitions", func(t *db.Tx) (ended []domain.PartitionTerm, err error) {
 		if p.Leaving {
 			if _, err := t.Exec(t.Ctx, "UPDATE node_states SET renewed_at = 0 WHERE boot_id = ?", p.BootID); err != nil {
-				return err
+				return ended, err
 			}
 		}
 		if len(p.Held) == 0 {
-			return nil
+			return nil, nil
 		}
 		var parts []int64
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var h domain.PartitionTerm
 			err := rows.Scan(&h.Partition, &h.Term)
 			ended, parts = append(ended, h), append(parts, int64(h.Partition))
 			return err
 		}, "SELECT part, term FROM partition_leases"+t.Dialect.ByPrimary()+" WHERE ("+terms(p.Held)+") AND boot_id = ? ORDER BY part"+t.Dialect.ForUpdateSkip(), p.BootID)
 		if err != nil || len(parts) == 0 {
-			return err
+			return ended, err
 		}
 		holder := ""
 		if p.Leaving {
 			holder = ", node_id = 0, boot_id = ''"
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE partition_leases"+t.Dialect.ByPrimary()+" SET lease_until = 0"+holder+" WHERE part IN ("+db.IDList(parts)+")")
-		return err
+		return ended, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return ended, nil
 }
 
 // ListPlanned reads the index of the sweep: what was planned wakes PickupGrace

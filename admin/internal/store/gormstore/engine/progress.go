@@ -86,37 +86,36 @@ func saveProgress(t *db.Tx, p store.ProgressReport, now int64) error {
 // TakeSteps decides under a shared lock on the executions, so that they neither
 // end nor are offered anew before it has committed: what it stores was stored by
 // the newest attempt while it ran.
-func (s *Progress) TakeSteps(ctx context.Context, list []store.StepRequest) (answers []store.StepAnswer, err error) {
+func (s *Progress) TakeSteps(ctx context.Context, list []store.StepRequest) ([]store.StepAnswer, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	ids := domain.Collect(list, func(r *store.StepRequest) domain.ExecutionID { return r.ID })
-	err = s.RunRepeatable(ctx, "take steps", func(t *db.Tx) error {
+	return db.Value(ctx, s.RunRepeatable, "take steps", func(t *db.Tx) ([]store.StepAnswer, error) {
 		owners, err := owners(t, ids, t.Dialect.ForShare())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		now, err := t.Clock()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		kept, err := keptSteps(t, ids)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		answers = make([]store.StepAnswer, len(list))
+		answers := make([]store.StepAnswer, len(list))
 		for i, r := range list {
 			if o := owners[r.ID]; o.tenant != r.Tenant || o.executor != r.Executor || !o.runs(r.Fence) {
 				answers[i] = store.StepAnswer{Code: store.StepNotRunning}
 				continue
 			}
 			if answers[i], err = takeStep(t, r, kept, now); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return answers, nil
 	})
-	return answers, err
 }
 
 // keptStep is what is known of a stored step without its result.

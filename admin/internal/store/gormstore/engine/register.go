@@ -76,12 +76,12 @@ func (s *Instances) RegisterInstances(ctx context.Context, list []store.Register
 
 func (s *Instances) registerTogether(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
 	for try := 1; ; try++ {
-		r := registering{s: s, list: list}
-		err := s.RunRepeatable(ctx, "register instance", func(t *db.Tx) error {
-			r = registering{s: s, list: list, out: make([]store.Registration, len(list)), rows: map[bootKey]*registered{}}
-			return r.run(t)
+		r, err := db.Value(ctx, s.RunRepeatable, "register instance", func(t *db.Tx) (*registering, error) {
+			r := &registering{s: s, list: list, out: make([]store.Registration, len(list)), rows: map[bootKey]*registered{}, fresh: map[domain.TenantID]int64{}}
+			return r, r.run(t)
 		})
 		if err == nil {
+			s.countInstances(r.fresh)
 			return r.answers()
 		}
 		// Two nodes met over the same new boot: the second one finds the row.
@@ -99,6 +99,7 @@ type registering struct {
 	rows map[bootKey]*registered
 	// order of the boots, as they came
 	order []*registered
+	fresh map[domain.TenantID]int64 // how many instances are let in
 }
 
 type bootKey struct {
@@ -162,7 +163,10 @@ func (r *registering) allow(t *db.Tx) (err error) {
 		if err != nil || one.before != nil && one.before.GoneAt == 0 {
 			return false
 		}
-		one.refused = r.s.allowInstance(t, domain.TenantID(one.row.TenantID))
+		tenant := domain.TenantID(one.row.TenantID)
+		if one.refused = r.s.allowInstance(t, tenant, r.fresh[tenant]); one.refused == nil {
+			r.fresh[tenant]++
+		}
 		if one.refused != nil && !domain.Is(one.refused, domain.CodeQuotaExceeded) {
 			err = one.refused
 		}

@@ -112,11 +112,7 @@ func (s *core) SetAside(ctx context.Context, bad map[domain.ExecutionID]error) e
 		}
 		s.Logger.Error("execution set aside", "execution_id", id, "err", bad[id], "stack", panics.Stack(bad[id]))
 		s.Rows.forget(id)
-		var freed []domain.JobID
-		err := s.RunRepeatable(ctx, "set aside", func(t *db.Tx) (err error) {
-			freed, err = s.setAside(t, id, bad[id])
-			return err
-		})
+		freed, err := db.Value(ctx, s.RunRepeatable, "set aside", func(t *db.Tx) ([]domain.JobID, error) { return s.setAside(t, id, bad[id]) })
 		all = errors.Join(all, err)
 		if err == nil {
 			s.wakeSuccessors(ctx, freed)

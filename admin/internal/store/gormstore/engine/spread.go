@@ -49,23 +49,16 @@ func (s *Executions) SpreadExecutions(ctx context.Context, spreads []store.Sprea
 		return nil, nil
 	}
 	ids := domain.Collect(spreads, func(o *store.Spread) domain.ExecutionID { return o.ID })
-	var results []store.SpreadResult
-	err := s.runAndWake(ctx, "spread executions", ids, LoadOptions{Slots: true, spreads: true}, func(b *Batch) (err error) {
-		if results, err = b.Spread(spreads); err != nil {
-			return err
-		}
-		if err := b.Save(); err != nil {
-			return err
+	return batchValue(ctx, s.runAndWake, "spread executions", ids, LoadOptions{Slots: true, spreads: true}, func(b *Batch) ([]store.SpreadResult, error) {
+		results, err := b.Spread(spreads)
+		if err == nil {
+			err = b.Save()
 		}
 		for i := range results {
 			b.Refresh(&results[i].OfferResult)
 		}
-		return nil
+		return results, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
 }
 
 // CancelParts looks for the parts without a lock: a parent that is being
@@ -79,18 +72,17 @@ func (s *Executions) CancelParts(ctx context.Context, parents []domain.Execution
 	for i := range parents {
 		load.parents = append(load.parents, parents[i].ID)
 	}
-	err = s.RunBatch(ctx, "cancel parts", append(slices.Clone(load.parents), parts...), load, func(b *Batch) error {
-		out = store.CancelledParts{}
+	return batchValue(ctx, s.RunBatch, "cancel parts", append(slices.Clone(load.parents), parts...), load, func(b *Batch) (out store.CancelledParts, err error) {
 		moved, err := b.CancelParts(parts)
 		if err != nil {
-			return err
+			return out, err
 		}
 		woken, err := b.Wake()
 		if err != nil {
-			return err
+			return out, err
 		}
 		if err := b.Save(); err != nil {
-			return err
+			return out, err
 		}
 		for _, m := range moved {
 			if m.E.State.Terminal() {
@@ -102,7 +94,6 @@ func (s *Executions) CancelParts(ctx context.Context, parents []domain.Execution
 		out.Ended = append(out.Ended, b.ParentsEnded()...)
 		out.Woken = woken.All()
 		slices.SortFunc(out.Woken, func(x, y domain.Execution) int { return cmp.Compare(x.ID, y.ID) })
-		return nil
+		return out, nil
 	})
-	return out, err
 }

@@ -17,13 +17,12 @@ import (
 // transaction of its own. If the process ends in between, the successor is looked at 30 s
 // after it began to wait.
 func (s *core) runAndWake(ctx context.Context, step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) error {
-	var last *Batch
-	err := s.RunBatch(ctx, step, ids, o, func(b *Batch) error {
-		last = b
-		return move(b)
+	freed, err := batchValue(ctx, s.RunBatch, step, ids, o, func(b *Batch) ([]domain.JobID, error) {
+		err := move(b)
+		return b.Freed(), err
 	})
-	if err == nil && last != nil {
-		s.wakeSuccessors(ctx, last.Freed())
+	if err == nil {
+		s.wakeSuccessors(ctx, freed)
 	}
 	return err
 }

@@ -36,31 +36,30 @@ func (s *Sweeps) SweepExecutions(ctx context.Context, p store.SweepParams) (stor
 	if err != nil || len(ids) == 0 {
 		return out, err
 	}
-	err = s.RunBatch(ctx, "sweep executions", ids, LoadOptions{Slots: true, queue: true, skipLocked: true}, func(b *Batch) error {
-		out = store.Swept{Now: now, Seen: len(ids)}
+	return batchValue(ctx, s.RunBatch, "sweep executions", ids, LoadOptions{Slots: true, queue: true, skipLocked: true}, func(b *Batch) (store.Swept, error) {
+		out := store.Swept{Now: now, Seen: len(ids)}
 		if len(b.Moves) == 0 {
-			return nil
+			return out, nil
 		}
 		out.Now = b.Now
 		if err := checkClock(b.Now, p.Latest); err != nil {
-			return err
+			return out, err
 		}
 		swept, err := b.Sweep(ids, p.Hold)
 		if err != nil {
-			return err
+			return out, err
 		}
 		woken, err := b.Wake()
 		if err != nil {
-			return err
+			return out, err
 		}
 		if err := b.Save(); err != nil {
-			return err
+			return out, err
 		}
 		swept.Ended = append(swept.Ended, b.Ended...)
 		swept.Collect(&out, woken)
-		return nil
+		return out, nil
 	})
-	return out, err
 }
 
 // findOverdue reads what has passed its WakeAt.

@@ -66,34 +66,35 @@ func (s *core) quarantined() (jobs []domain.JobID) {
 
 // claim makes runs of due timers in one transaction, and adds them to out.
 func (s *DueTimers) claim(ctx context.Context, p store.ClaimDueTimersParams, due []domain.TimerID, out *store.ClaimedTimers) error {
-	var runs []*record.ExecutionRow
-	var bad map[domain.JobID]error
-	var found int
-	landed := func(ctx context.Context) (bool, error) { return s.anyExists(ctx, runs) }
-	err := s.RunChecked(ctx, "claim due timers", landed, func(t *db.Tx) error {
-		runs, bad, found = nil, nil, 0
+	type claimed struct {
+		found int
+		runs  []*record.ExecutionRow
+		bad   map[domain.JobID]error
+	}
+	landed := func(ctx context.Context, last claimed) (bool, error) { return s.anyExists(ctx, last.runs) }
+	c, err := db.ValueChecked(ctx, s.DB, "claim due timers", landed, func(t *db.Tx) (c claimed, err error) {
 		if err := t.Guard(); err != nil {
-			return err
+			return c, err
 		}
 		timers, now, err := lockDueTimers(t, due, p)
 		if err == nil {
 			err = checkClock(now, p.Latest)
 		}
 		if err != nil || len(timers) == 0 {
-			return err
+			return c, err
 		}
-		found = len(timers)
-		if runs, bad, err = s.fireTimers(t, now, timers, p); err != nil {
-			return err
+		c.found = len(timers)
+		if c.runs, c.bad, err = s.fireTimers(t, now, timers, p); err != nil {
+			return c, err
 		}
-		return VerifyTerms(t, termsOf(timers, func(r *record.TimerRow) int64 { return r.Part }, p.Partitions))
+		return c, VerifyTerms(t, termsOf(timers, func(r *record.TimerRow) int64 { return r.Part }, p.Partitions))
 	})
-	if err != nil || found == 0 {
+	if err != nil || c.found == 0 {
 		return err
 	}
-	s.quarantine(ctx, bad)
-	out.Timers += found
-	for _, row := range runs {
+	s.quarantine(ctx, c.bad)
+	out.Timers += c.found
+	for _, row := range c.runs {
 		out.Executions = append(out.Executions, row.Execution())
 		s.Rows.remember(row)
 	}

@@ -114,23 +114,21 @@ func (s shared) pruneRuns(ctx context.Context, p prune, limit int, goOn func() e
 func (s shared) deletePruned(ctx context.Context, p prune, part []prunable, done func(t *db.Tx, deleted int64) error) (deleted int64, err error) {
 	ids := domain.Collect(part, func(r *prunable) domain.ExecutionID { return r.id })
 	slices.Sort(ids)
-	err = s.RunRepeatable(ctx, "delete runs", func(t *db.Tx) error {
-		deleted = 0
+	return db.Value(ctx, s.RunRepeatable, "delete runs", func(t *db.Tx) (deleted int64, err error) {
 		old, err := oldRunsWhere(t, fmt.Sprintf("id IN (%s) AND tenant_id = %d AND state >= %d AND lingers = 0", db.IDList(ids), p.tenant, domain.Succeeded), len(ids))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if len(old) > 0 {
 			if deleted, err = deleteRuns(t, old); err != nil {
-				return err
+				return 0, err
 			}
 			if err := noteRunsFrom(t, p, part[len(part)-1].fire+1); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return done(t, deleted)
+		return deleted, done(t, deleted)
 	})
-	return deleted, err
 }
 
 // noteRunsFrom says that runs of fire times before one may be gone.

@@ -44,17 +44,14 @@ type oldRun struct {
 // ids grow with time. Ended runs move no more, but for a late result, which
 // then finds nothing; those that linger stay until they hold nothing. Those of
 // timers have a retention of their own.
-func (s *Retention) DeleteRunsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old runs", func(t *db.Tx) error {
+func (s *Retention) DeleteRunsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old runs", func(t *db.Tx) (int64, error) {
 		old, err := oldRuns(t, before, limit)
 		if err != nil || len(old) == 0 {
-			deleted = 0
-			return err
+			return 0, err
 		}
-		deleted, err = deleteRuns(t, old)
-		return err
+		return deleteRuns(t, old)
 	})
-	return deleted, err
 }
 
 // deleteRuns removes ended runs, which are locked, with what belongs to them.
@@ -89,12 +86,10 @@ func (s *Retention) DeleteTimersBefore(ctx context.Context, before time.Time, li
 			return deleted, err
 		}
 	}
-	err = s.RunRepeatable(ctx, "delete old timer cancellations", func(t *db.Tx) error {
-		n, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("timer_cancellations", "id < ? AND wake_at IS NULL"), domain.IDFloor(before), max(int64(limit)-deleted, 1))
-		deleted += n
-		return err
+	n, err := db.Value(ctx, s.RunRepeatable, "delete old timer cancellations", func(t *db.Tx) (int64, error) {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("timer_cancellations", "id < ? AND wake_at IS NULL"), domain.IDFloor(before), max(int64(limit)-deleted, 1))
 	})
-	return deleted, err
+	return deleted + n, err
 }
 
 func (s *Retention) deleteTimersOf(ctx context.Context, tenant domain.TenantID, before time.Time, limit int) (deleted int64, err error) {
@@ -105,20 +100,17 @@ func (s *Retention) deleteTimersOf(ctx context.Context, tenant domain.TenantID, 
 		return 0, err
 	}
 	slices.Sort(ids)
-	err = s.RunRepeatable(ctx, "delete old timers", func(t *db.Tx) error {
-		deleted = 0
+	return db.Value(ctx, s.RunRepeatable, "delete old timers", func(t *db.Tx) (int64, error) {
 		old, err := oldRunsWhere(t, fmt.Sprintf("id IN (%s) AND tenant_id = %d AND state >= %d AND lingers = 0", db.IDList(ids), tenant, domain.Succeeded), limit)
 		if err != nil || len(old) == 0 {
-			return err
+			return 0, err
 		}
 		labelled := db.IDList(domain.Collect(old, func(r *oldRun) domain.ExecutionID { return r.id }))
 		if _, err := t.Exec(t.Ctx, "DELETE FROM timer_labels WHERE timer_id IN ("+labelled+")"); err != nil {
-			return fmt.Errorf("delete labels: %w", err)
+			return 0, fmt.Errorf("delete labels: %w", err)
 		}
-		deleted, err = deleteRuns(t, old)
-		return err
+		return deleteRuns(t, old)
 	})
-	return deleted, err
 }
 
 // OldTimers finds runs of timers that ended before an instant, some of each phase.
@@ -172,27 +164,24 @@ func deleteRequestKeys(t *db.Tx, old []oldRun) error {
 // DeleteAlertsBefore goes along the primary keys. Deliveries are tried for
 // hours, not for days: none of those that old is still under way. Incidents stay
 // as long as events can join them.
-func (s *Retention) DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old alerts", func(t *db.Tx) error {
-		deleted = 0
+func (s *Retention) DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old alerts", func(t *db.Tx) (deleted int64, err error) {
 		for _, table := range []string{"deliveries", "alert_events"} {
 			n, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded(table, "id < ?"), domain.IDFloor(before), int64(limit)-deleted)
 			if err != nil {
-				return fmt.Errorf("delete from %s: %w", table, err)
+				return 0, fmt.Errorf("delete from %s: %w", table, err)
 			}
 			if deleted += n; deleted >= int64(limit) {
-				return nil
+				return deleted, nil
 			}
 		}
 		n, err := deleteIncidents(t, before, int64(limit)-deleted)
 		if deleted += n; err != nil || deleted >= int64(limit) {
-			return err
+			return deleted, err
 		}
 		n, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("alert_silences", fmt.Sprintf("id < %d AND ends_at < ?", domain.IDFloor(before))), db.Millis(before), int64(limit)-deleted)
-		deleted += n
-		return err
+		return deleted + n, err
 	})
-	return deleted, err
 }
 
 func deleteIncidents(t *db.Tx, before time.Time, limit int64) (int64, error) {
@@ -211,20 +200,16 @@ func deleteIncidents(t *db.Tx, before time.Time, limit int64) (int64, error) {
 
 // DeleteInstancesBefore reads ix_instances_lease: an executor that restarts all
 // the time leaves a row each time.
-func (s *Retention) DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old instances", func(t *db.Tx) (err error) {
-		deleted, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("instances", "gone_at > 0 AND gone_at < ?"), db.Millis(before), int64(limit))
-		return err
+func (s *Retention) DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old instances", func(t *db.Tx) (int64, error) {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("instances", "gone_at > 0 AND gone_at < ?"), db.Millis(before), int64(limit))
 	})
-	return deleted, err
 }
 
-func (s *Retention) DeleteMaintenanceBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old maintenance", func(t *db.Tx) (err error) {
-		deleted, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("maintenance", "ends_at < ?"), db.Millis(before), int64(limit))
-		return err
+func (s *Retention) DeleteMaintenanceBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old maintenance", func(t *db.Tx) (int64, error) {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("maintenance", "ends_at < ?"), db.Millis(before), int64(limit))
 	})
-	return deleted, err
 }
 
 // DeleteJoinTokenBootsBefore walks ix_join_token_boots_used past the boots that
@@ -247,19 +232,17 @@ func (s *Retention) DeleteJoinTokenBootsBefore(ctx context.Context, before time.
 	for i, b := range old {
 		terms[i], args[i] = fmt.Sprintf("(token_id = %d AND boot_id = ?)", b.token), b.boot
 	}
-	err = s.RunRepeatable(ctx, "delete old boots", func(t *db.Tx) error {
-		deleted = 0
+	return db.Value(ctx, s.RunRepeatable, "delete old boots", func(t *db.Tx) (deleted int64, err error) {
 		for from := 0; from < len(terms); from += 200 {
 			to := min(from+200, len(terms))
 			n, err := t.Exec(t.Ctx, "DELETE FROM join_token_boots WHERE "+strings.Join(terms[from:to], " OR "), args[from:to]...)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			deleted += n
 		}
-		return nil
+		return deleted, nil
 	})
-	return deleted, err
 }
 
 func OldBoots(d db.Dialect) string {
@@ -335,7 +318,8 @@ func below(before time.Time) string {
 // the executions that a condition names, which begins with AND, and no more than it
 // takes to free some bytes.
 func (s shared) deleteOldLogs(ctx context.Context, tenant domain.TenantID, which string, bytes int64, limit int) (deleted, freed int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old logs", func(t *db.Tx) error {
+	type gone struct{ chunks, bytes int64 }
+	g, err := db.Value(ctx, s.RunRepeatable, "delete old logs", func(t *db.Tx) (gone, error) {
 		var end oldLog
 		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			if end.bytes >= bytes {
@@ -347,16 +331,15 @@ func (s shared) deleteOldLogs(ctx context.Context, tenant domain.TenantID, which
 			return err
 		}, "SELECT execution_id, attempt, first_line, body_bytes FROM log_chunks"+t.Dialect.ByPrimary()+
 			" WHERE tenant_id = ?"+which+" ORDER BY execution_id, attempt, first_line LIMIT ?"+t.Dialect.ForUpdateSkip(), int64(tenant), limit)
-		if deleted, freed = 0, 0; err != nil || end.chunks == 0 {
-			return err
+		if err != nil || end.chunks == 0 {
+			return gone{}, err
 		}
-		deleted, err = t.Exec(t.Ctx, fmt.Sprintf(`DELETE FROM log_chunks WHERE tenant_id = %d%[5]s AND execution_id <= %[2]d
+		chunks, err := t.Exec(t.Ctx, fmt.Sprintf(`DELETE FROM log_chunks WHERE tenant_id = %d%[5]s AND execution_id <= %[2]d
 			AND (execution_id < %[2]d OR attempt < %[3]d OR (attempt = %[3]d AND first_line <= %[4]d))`, tenant, end.execution, end.attempt, end.first, which))
 		if err != nil {
-			return err
+			return gone{}, err
 		}
-		freed = end.bytes
-		return engine.CountLogs(t, map[engine.UsageKey]engine.LogUsage{{Tenant: tenant, Day: 0}: {Bytes: -end.bytes}})
+		return gone{chunks, end.bytes}, engine.CountLogs(t, map[engine.UsageKey]engine.LogUsage{{Tenant: tenant, Day: 0}: {Bytes: -end.bytes}})
 	})
-	return deleted, freed, err
+	return g.chunks, g.bytes, err
 }

@@ -99,25 +99,23 @@ func (s *Retention) deleteHandlers(ctx context.Context, page []handlerKey, befor
 	if len(page) == 0 {
 		return 0, nil
 	}
-	err = s.RunRepeatable(ctx, "delete old handlers", func(t *db.Tx) error {
-		deleted = 0
+	return db.Value(ctx, s.RunRepeatable, "delete old handlers", func(t *db.Tx) (deleted int64, err error) {
 		for _, k := range page {
 			named := false
 			err := db.Query(t.Ctx, t.Conn, func(*sql.Rows) error { named = true; return nil },
 				fmt.Sprintf("SELECT 1 FROM jobs WHERE tenant_id = ? AND executor_id = ? AND handler = ? AND state <> %d LIMIT 1", domain.JobDeleted), k.tenant, k.executor, k.name)
 			if err != nil {
-				return fmt.Errorf("find a job of the handler: %w", err)
+				return 0, fmt.Errorf("find a job of the handler: %w", err)
 			}
 			if named {
 				continue
 			}
 			n, err := t.Exec(t.Ctx, "DELETE FROM handlers WHERE tenant_id = ? AND executor_id = ? AND name = ? AND last_seen_at < ?", k.tenant, k.executor, k.name, db.Millis(before))
 			if err != nil {
-				return err
+				return 0, err
 			}
 			deleted += n
 		}
-		return nil
+		return deleted, nil
 	})
-	return deleted, err
 }

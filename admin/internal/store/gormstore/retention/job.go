@@ -131,11 +131,7 @@ func (s *Retention) deleteWhole(ctx context.Context, what, find string, before t
 		if err != nil || len(ids) == 0 {
 			return deleted, err
 		}
-		var n int64
-		err = s.RunRepeatable(ctx, what, func(t *db.Tx) (err error) {
-			n, err = remove(t, ids, int64(limit)-deleted)
-			return err
-		})
+		n, err := db.Value(ctx, s.RunRepeatable, what, func(t *db.Tx) (int64, error) { return remove(t, ids, int64(limit)-deleted) })
 		if err != nil || n == 0 { // another node was quicker
 			return deleted, err
 		}
@@ -145,12 +141,10 @@ func (s *Retention) deleteWhole(ctx context.Context, what, find string, before t
 }
 
 // DeleteRefreshTokensBefore goes along ix_refresh_tokens_expires.
-func (s *Retention) DeleteRefreshTokensBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old refresh tokens", func(t *db.Tx) (err error) {
-		deleted, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("refresh_tokens", "expires_at < ?"), db.Millis(before), int64(limit))
-		return err
+func (s *Retention) DeleteRefreshTokensBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old refresh tokens", func(t *db.Tx) (int64, error) {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("refresh_tokens", "expires_at < ?"), db.Millis(before), int64(limit))
 	})
-	return deleted, err
 }
 
 // deleteStatistics goes with rows of jobs or executors, which are about to be deleted.

@@ -140,7 +140,7 @@ func (s *Rules) SetRetention(ctx context.Context, p store.SetRetentionParams) (s
 		if p.IfVersion != 0 && row.Version != p.IfVersion {
 			return domain.Errorf(domain.CodeRevisionMismatch, "the retention is at version %d, not %d: somebody changed it", row.Version, p.IfVersion)
 		}
-		written = true
+		written = true // of all tries
 		row.RunDays, row.LogDays, row.RunCount = p.Retention.RunDays, p.Retention.LogDays, p.Retention.RunCount
 		row.Version, row.ChangedAt, row.ChangedBy = row.Version+1, db.Millis(now), record.Clip(p.By, record.NameSize)
 		return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error // a key of 0 is a value, too

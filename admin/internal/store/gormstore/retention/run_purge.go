@@ -224,20 +224,23 @@ const runsAtOnce = 500
 
 // takePurge takes a clean-up for some seconds; nil: another node has it, or it is done.
 func (s *RunPurges) takePurge(ctx context.Context, id int64) (row *runPurgeRow, now time.Time, err error) {
-	err = s.RunRepeatable(ctx, "take clean-up", func(t *db.Tx) error {
-		row = nil
+	type taken struct {
+		row *runPurgeRow
+		now time.Time
+	}
+	got, err := db.Value(ctx, s.RunRepeatable, "take clean-up", func(t *db.Tx) (taken, error) {
 		var rows []runPurgeRow
 		if err := t.Gorm.Clauses(t.SkipLocked()...).Where("id = ? AND wake_at <= "+t.Dialect.ClockNow(), id).Find(&rows).Error; err != nil || len(rows) == 0 {
-			return err
+			return taken{}, err
 		}
-		if now, err = t.Clock(); err != nil {
-			return err
+		now, err := t.Clock()
+		if err != nil {
+			return taken{}, err
 		}
-		_, err := t.Exec(t.Ctx, "UPDATE run_purges SET wake_at = ? WHERE id = ?", db.Millis(now.Add(purgeHold)), id)
-		row = &rows[0]
-		return err
+		_, err = t.Exec(t.Ctx, "UPDATE run_purges SET wake_at = ? WHERE id = ?", db.Millis(now.Add(purgeHold)), id)
+		return taken{&rows[0], now}, err
 	})
-	return row, now, err
+	return got.row, got.now, err
 }
 
 // leavePurge lets others go on behind a job.
@@ -256,10 +259,8 @@ func (s *RunPurges) wakePurge(ctx context.Context, id int64, after time.Duration
 }
 
 // DeleteRunPurgesBefore goes along the primary key.
-func (s *Retention) DeleteRunPurgesBefore(ctx context.Context, before time.Time, limit int) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "delete old clean-ups", func(t *db.Tx) (err error) {
-		deleted, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("run_purges", "id < ? AND wake_at IS NULL"), domain.IDFloor(before), int64(limit))
-		return err
+func (s *Retention) DeleteRunPurgesBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old clean-ups", func(t *db.Tx) (int64, error) {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("run_purges", "id < ? AND wake_at IS NULL"), domain.IDFloor(before), int64(limit))
 	})
-	return deleted, err
 }

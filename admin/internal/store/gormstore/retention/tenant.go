@@ -100,10 +100,8 @@ func (s *Retention) PurgeMoved(ctx context.Context, id domain.TenantID, limit in
 		if slices.Contains(movedKeeps, table.name) {
 			continue
 		}
-		var n int64
-		err := s.RunRepeatable(ctx, "delete rows of a moved tenant", func(t *db.Tx) (err error) {
-			n, err = purgeTables(t, int64(id), []tenantTable{table}, int64(limit)-deleted)
-			return err
+		n, err := db.Value(ctx, s.RunRepeatable, "delete rows of a moved tenant", func(t *db.Tx) (int64, error) {
+			return purgeTables(t, int64(id), []tenantTable{table}, int64(limit)-deleted)
 		})
 		if err != nil {
 			return deleted, fmt.Errorf("delete %s of a moved tenant: %w", table.name, err)
@@ -119,10 +117,8 @@ func (s *Retention) purgeTenant(ctx context.Context, tenant int64, limit int) (d
 	for _, tables := range [][]tenantTable{tenantSecrets, tenantTables} {
 		for i := range tables {
 			for deleted < int64(limit) {
-				var n int64
-				err := s.RunRepeatable(ctx, "delete rows of a tenant", func(t *db.Tx) (err error) {
-					n, err = purgeTables(t, tenant, tables[i:i+1], int64(limit)-deleted)
-					return err
+				n, err := db.Value(ctx, s.RunRepeatable, "delete rows of a tenant", func(t *db.Tx) (int64, error) {
+					return purgeTables(t, tenant, tables[i:i+1], int64(limit)-deleted)
 				})
 				deleted += n
 				if err != nil {
@@ -191,31 +187,28 @@ func purgeTable(t *db.Tx, tenant int64, table tenantTable, limit int64) (deleted
 
 // forgetTenant ends memberships, deletes accounts that belong to no other tenant, and the
 // tenant.
-func (s *Retention) forgetTenant(ctx context.Context, tenant int64) (deleted int64, err error) {
-	err = s.RunRepeatable(ctx, "forget tenant", func(t *db.Tx) error {
-		deleted = 0
-		var users []int64
+func (s *Retention) forgetTenant(ctx context.Context, tenant int64) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "forget tenant", func(t *db.Tx) (deleted int64, err error) {
 		users, err := db.SelectColumn[int64](t.Ctx, t.Conn,
 			"SELECT m.user_id FROM memberships AS m JOIN users AS u ON u.id = m.user_id WHERE m.tenant_id = ? AND u.platform_admin = 0"+
 				" AND NOT EXISTS (SELECT 1 FROM memberships AS o WHERE o.user_id = m.user_id AND o.tenant_id <> m.tenant_id)", tenant)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if len(users) > 0 {
 			for _, statement := range []string{"DELETE FROM invitations WHERE user_id IN (", "DELETE FROM users WHERE id IN ("} {
 				n, err := t.Exec(t.Ctx, statement+db.IDList(users)+")")
 				if deleted += n; err != nil {
-					return err
+					return 0, err
 				}
 			}
 		}
 		for _, statement := range []string{"DELETE FROM memberships WHERE tenant_id = ?", "DELETE FROM tenants WHERE id = ?"} {
 			n, err := t.Exec(t.Ctx, statement, tenant)
 			if deleted += n; err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return nil
+		return deleted, nil
 	})
-	return deleted, err
 }

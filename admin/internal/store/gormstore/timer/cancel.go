@@ -93,9 +93,11 @@ func (s *Timers) freeEnded(ctx context.Context, p store.CancelTimersParams, resu
 func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, keys []string, answer func(string, store.CancelTimerResult)) (moved []string, err error) {
 	message := "cancelled by " + p.By
 	made := map[int64]bool{} // by all tries
-	left := make([]record.TimerName, 0, len(keys))
-	err = s.RunRepeatable(ctx, "cancel timers", func(t *db.Tx) error {
-		left = left[:0]
+	type cancelled struct {
+		ended []*record.ExecutionRow
+		left  []record.TimerName // keys without a pending timer
+	}
+	did, err := db.Value(ctx, s.RunRepeatable, "cancel timers", func(t *db.Tx) (out cancelled, err error) {
 		names := make([]record.TimerName, len(keys))
 		for i, key := range keys {
 			names[i] = record.TimerName{Job: int64(p.Job), Key: key}
@@ -103,27 +105,30 @@ func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, key
 		slices.SortFunc(names, func(a, b record.TimerName) int { return cmp.Compare(a.Key, b.Key) })
 		pending, err := readTimers(t.Ctx, t.Conn, t.Dialect.ForUpdate(), p.Tenant, names)
 		if err != nil {
-			return err
+			return out, err
 		}
 		var timers []*record.TimerRow
 		for _, name := range names {
 			if r := pending[name]; r != nil {
 				timers = append(timers, r)
 			} else {
-				left = append(left, name)
+				out.left = append(out.left, name)
 			}
 		}
-		ended, err := s.endPending(t, timers, message)
-		for _, r := range ended {
-			made[r.ID] = true
-			view := viewOfRun(r)
-			answer(view.Key, store.CancelTimerResult{View: view})
+		out.ended, err = s.endPending(t, timers, message)
+		for _, r := range out.ended {
+			made[r.ID] = true // of all tries
 		}
-		return err
+		return out, err
 	})
 	if err != nil {
 		return nil, err
 	}
+	for _, r := range did.ended {
+		view := viewOfRun(r)
+		answer(view.Key, store.CancelTimerResult{View: view})
+	}
+	left := did.left
 	runs, err := s.newestRuns(ctx, p.Tenant, left)
 	if err != nil {
 		return nil, err

@@ -142,32 +142,35 @@ func (s *Timers) putOffCancellation(ctx context.Context, id int64) error {
 // driveCancellation does one step of one cancellation; more: another one may follow
 // at once. cancel are those that have to hear of it.
 func (s *Timers) driveCancellation(ctx context.Context, id int64) (cancel []domain.Execution, more bool, err error) {
-	err = s.RunRepeatable(ctx, "cancel many timers", func(t *db.Tx) error {
-		cancel, more = nil, false
+	type step struct {
+		cancel []domain.Execution
+		more   bool
+	}
+	did, err := db.Value(ctx, s.RunRepeatable, "cancel many timers", func(t *db.Tx) (out step, err error) {
 		r, now, err := lockTimerCancellation(t, id)
 		if err != nil || r == nil {
-			return err // another node is at it, or it is done
+			return out, err // another node is at it, or it is done
 		}
 		message := "cancelled by " + r.CreatedBy
 		var full bool
 		if r.Stage == cancelsPending {
 			full, err = s.cancelNextPending(t, r, message)
 		} else {
-			cancel, full, err = s.cancelNextRuns(t, r, message)
+			out.cancel, full, err = s.cancelNextRuns(t, r, message)
 		}
 		switch {
 		case err != nil:
-			return err
+			return out, err
 		case !full && r.Stage == cancelsRuns:
 			r.WakeAt, r.FinishedAt = nil, db.Millis(now)
-			return t.Gorm.Save(r).Error
+			return out, t.Gorm.Save(r).Error
 		case !full:
 			r.Stage, r.AfterKey, r.AfterID = cancelsRuns, "", 0
 		}
-		more, *r.WakeAt = true, db.Millis(now) // behind those that wait
-		return t.Gorm.Save(r).Error
+		out.more, *r.WakeAt = true, db.Millis(now) // behind those that wait
+		return out, t.Gorm.Save(r).Error
 	})
-	return cancel, more, err
+	return did.cancel, did.more, err
 }
 
 // lockTimerCancellation returns nil for one that others work on, or that is done.

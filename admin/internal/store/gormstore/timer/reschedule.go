@@ -16,39 +16,37 @@ import (
 // RescheduleTimer moves a pending timer, or makes one of a run that has not
 // started. Repeating it moves it to where it is.
 func (s *Timers) RescheduleTimer(ctx context.Context, p store.RescheduleTimerParams) (store.TimerView, error) {
-	var view store.TimerView
-	err := s.RunRepeatable(ctx, "reschedule timer", func(t *db.Tx) error {
+	view, err := db.Value(ctx, s.RunRepeatable, "reschedule timer", func(t *db.Tx) (view store.TimerView, err error) {
 		jobs, now, err := s.engine.ShareTimerJobs(t, []domain.JobID{p.Job})
 		if err != nil {
-			return err
+			return view, err
 		}
 		if job, err := jobs.Of(p.Tenant, p.Job); err != nil {
-			return err
+			return view, err
 		} else if job.State == domain.JobDeleted {
-			return db.NotFound("job", p.Job)
+			return view, db.NotFound("job", p.Job)
 		}
 		name := record.TimerName{Job: int64(p.Job), Key: p.Key}
 		pending, err := readTimers(t.Ctx, t.Conn, t.Dialect.ForUpdate(), p.Tenant, []record.TimerName{name})
 		if err != nil {
-			return err
+			return view, err
 		}
 		if r := pending[name]; r != nil {
 			view = store.TimerView{Timer: r.Timer()}
 			view.FireAt = p.FireAt
 			view.Partition = partitionOf(&view.Timer, now, p.Held)
 			_, err := t.Exec(t.Ctx, "UPDATE timers"+t.Dialect.ByID()+" SET fire_at = ?, part = ? WHERE id = ?", db.Millis(view.FireAt), view.Partition, r.ID)
-			return err
+			return view, err
 		}
 		runs, err := s.runsOfTimers(t.Ctx, t.Conn, p.Tenant, []record.TimerName{name})
 		if err != nil {
-			return err
+			return view, err
 		}
 		r := runs[name]
 		if r == nil {
-			return domain.Errorf(domain.CodeNotFound, "there is no timer %q", p.Key)
+			return view, domain.Errorf(domain.CodeNotFound, "there is no timer %q", p.Key)
 		}
-		view, err = s.takeBackRun(t, r, now, p)
-		return err
+		return s.takeBackRun(t, r, now, p)
 	})
 	if err == nil {
 		err = s.Look(ctx, "name timer", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {

@@ -30,8 +30,10 @@ func (s *Timers) SetTimers(ctx context.Context, p store.SetTimersParams) []store
 			}
 			seen[name] = true
 		}
-		set := &timerSet{s: s, held: p.Held, asked: p.Timers[from:to], results: results[from:to]}
-		if err := s.RunRepeatable(ctx, "set timers", set.run); err != nil {
+		set := &timerSet{s: s, held: p.Held, asked: p.Timers[from:to]}
+		did, err := db.Value(ctx, s.RunRepeatable, "set timers", set.run)
+		copy(results[from:to], did)
+		if err != nil {
 			if domain.Is(err, domain.CodeUnavailable) && !errors.Is(err, domain.ErrContended) {
 				to = len(results) // the others would wait for it too, one after the other
 			}
@@ -76,21 +78,21 @@ type timerSet struct {
 
 // run may come again after a commit of unknown outcome: what it finds of its own
 // it has set before.
-func (w *timerSet) run(t *db.Tx) (err error) {
-	w.t, w.counts = t, record.TimerCounts{}
+func (w *timerSet) run(t *db.Tx) ([]store.SetTimerResult, error) {
+	w.t, w.counts, w.results = t, record.TimerCounts{}, make([]store.SetTimerResult, len(w.asked))
 	w.tries++
 	fresh, err := w.withJobs()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if fresh, err = w.insert(fresh); err != nil {
-		return err
+		return nil, err
 	}
 	if fresh, err = w.withoutRuns(fresh); err != nil {
-		return err
+		return nil, err
 	}
 	if fresh, err = w.withinQuotas(fresh); err != nil {
-		return err
+		return nil, err
 	}
 	timers := make([]domain.Timer, len(fresh))
 	for n, i := range fresh {
@@ -98,9 +100,9 @@ func (w *timerSet) run(t *db.Tx) (err error) {
 		w.counts[record.TimerOwner{Tenant: w.rows[i].TenantID, Job: w.rows[i].JobID}]++
 	}
 	if err := record.InsertLabels(t, timers); err != nil {
-		return err
+		return nil, err
 	}
-	return w.counts.Save(t)
+	return w.results, w.counts.Save(t)
 }
 
 // partitionOf is that of the id, or one of the setter's for a timer that is due
