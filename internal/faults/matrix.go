@@ -62,5 +62,7 @@ func matrix() []row {
 		{"F41", "MySQL Group Replication of three: writer killed, frozen, cut off, in the minority; rolling restart", false, f41},
 		{"F42", "MariaDB Galera of three: the same", false, f42},
 		{"F43", "a tenant moves between two cells; the process that moves it is killed in each of its steps", true, f43},
+		{"F44", "kill -9 and stop the database server while callers change timers, jobs and incidents", true, f44},
+		{"F45", "the database refuses writes for 40 s while handlers run, then takes them again", false, f45},
 	}
 }
