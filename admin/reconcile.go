@@ -431,9 +431,16 @@ func (d *declarer) releaseOne(ctx context.Context, k store.ExecutorKey, j *domai
 
 // dropProposals takes back what is not proposed any more.
 func (d *declarer) dropProposals(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared) error {
-	pending, err := d.catalogue.ListProposals(ctx, store.ListProposalsParams{Tenant: k.Tenant, Executor: k.Executor, Limit: 1000})
-	if err != nil {
-		return fmt.Errorf("list proposals: %w", err)
+	var pending []store.ProposalView
+	for more, after := true, int64(0); more; {
+		page, err := d.catalogue.ListProposals(ctx, store.ListProposalsParams{Tenant: k.Tenant, Executor: k.Executor, After: after, Limit: 1000})
+		if err != nil {
+			return fmt.Errorf("list proposals: %w", err)
+		}
+		if more = page.More; len(page.Items) > 0 {
+			after = page.Items[len(page.Items)-1].ID
+		}
+		pending = append(pending, page.Items...)
 	}
 	var names []string
 	for _, p := range pending {

@@ -121,7 +121,7 @@ func (s *shop) proposals() []store.ProposalView {
 	s.t.Helper()
 	list, err := s.ListProposals(s.t.Context(), store.ListProposalsParams{Tenant: s.key.Tenant})
 	require.NoError(s.t, err)
-	return list
+	return list.Items
 }
 
 // edit changes a job as the console does.

@@ -3712,7 +3712,7 @@ type RunDetail struct {
 	// Attempt Number of the current attempt; 0 before the first
 	Attempt int64 `json:"attempt"`
 
-	// Attempts By number; the current one last
+	// Attempts By number; the current one last. The errors and stacks of the newest ones are whole, up to 64 KiB together; of the others there is the first KiB of the error
 	Attempts []Attempt `json:"attempts"`
 
 	// BoundTo The only instance that may take it

@@ -157,7 +157,7 @@ func (a *API) registerExecutors() {
 		Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createExecutor)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/executors/{id}", ID: "get-executor", Tag: "executors", Summary: "An executor and its handlers",
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}", ID: "get-executor", Large: true, Tag: "executors", Summary: "An executor and its handlers",
 		Description: "With handlers, their schemas and builds, and the jobs declared in code that were refused.",
 	}, a.getExecutor)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{

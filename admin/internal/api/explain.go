@@ -260,21 +260,20 @@ func (a *API) fireTime(ctx context.Context, id auth.Identity, jobID domain.JobID
 	return f, a.askSchedule(ctx, id, job, &f)
 }
 
-// explainRevisions is how far back the revision in force is looked for.
-const explainRevisions = 100
-
 // askSchedule fills in what the revision that was in force says of the instant.
 func (a *API) askSchedule(ctx context.Context, id auth.Identity, job store.JobView, f *explain.FireTime) error {
-	revisions, err := a.deps.Store.ListRevisions(ctx, id.Tenant, job.ID, explainRevisions)
+	p := store.ListRevisionsParams{Tenant: id.Tenant, Job: job.ID, Until: f.At, Limit: 1}
+	inForce, err := a.deps.Store.ListRevisions(ctx, p)
+	if err == nil && len(inForce.Items) == 0 { // the job was not there yet
+		p.Until, p.Before = time.Time{}, 2
+		inForce, err = a.deps.Store.ListRevisions(ctx, p)
+	}
 	if err != nil {
 		return err
 	}
 	spec := &job.Spec
-	for i := range revisions { // newest first
-		spec = &revisions[i].Spec
-		if !revisions[i].CreatedAt.After(f.At) {
-			break
-		}
+	if len(inForce.Items) > 0 {
+		spec = &inForce.Items[0].Spec
 	}
 	compiled, err := timing.Compile(&spec.Schedule, timing.Seed(job.ID))
 	if err != nil {

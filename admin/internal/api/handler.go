@@ -47,7 +47,7 @@ type listHandlersInput struct {
 
 func (a *API) registerHandlers() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/executors/{id}/handlers", ID: "list-handlers", Tag: "executors",
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}/handlers", ID: "list-handlers", Large: true, Tag: "executors",
 		Summary: "List an executor's handlers", Description: "Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.",
 	}, a.listHandlers)
 }

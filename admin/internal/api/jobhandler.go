@@ -52,7 +52,7 @@ type updateJobInput struct {
 
 func (a *API) registerJobs() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/jobs", ID: "list-jobs", Tag: "jobs", Summary: "List jobs",
+		Method: http.MethodGet, Path: web.Base + "/jobs", ID: "list-jobs", Large: true, Tag: "jobs", Summary: "List jobs",
 		Description: "Without their inputs. Deleted ones are not listed.",
 	}, a.listJobs)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
@@ -97,7 +97,7 @@ func (a *API) registerJobs() {
 		return nil, err
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/revisions", ID: "list-revisions", Tag: "jobs",
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/revisions", ID: "list-revisions", Large: true, Tag: "jobs",
 		Summary:     "A job's revisions, newest first",
 		Description: "Each with the whole settings of the job then.",
 	}, a.listRevisions)
@@ -395,8 +395,12 @@ func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *web.IDPag
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListRevisions(ctx, id.Tenant, v.ID, web.MaxListed)
-	return web.ListPage(rows, err, func(r *store.Revision) Revision {
+	at, err := web.DecodeCursor(in.Cursor, "revisions")
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit})
+	return web.StoredPage(page.Items, page.More, err, func(r *store.Revision) Revision {
 		return Revision{Revision: r.Revision, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, Spec: shownTo(id, specOf(&r.Spec))}
-	}, in.ShortPage, "revisions")
+	}, func(last *store.Revision) web.Cursor { return web.Cursor{List: "revisions", ID: last.Revision} })
 }

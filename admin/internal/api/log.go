@@ -82,7 +82,7 @@ const (
 
 func (a *API) registerLogs() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log", ID: "get-run-log", Tag: "runs", Summary: "A piece of a run's log",
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log", ID: "get-run-log", Large: true, Tag: "runs", Summary: "A piece of a run's log",
 		Description: "To follow it, ask again with after set to next and wait set, until complete. " +
 			"To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.",
 	}, a.readLog)

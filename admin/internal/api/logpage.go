@@ -89,6 +89,7 @@ type logRequest struct {
 	level    *int
 	out      LogPage
 	read     int // bytes
+	size     int // of the lines as JSON, in bytes
 }
 
 func (a *API) logPage(ctx context.Context, id auth.Identity, in *logInput) (LogPage, error) {
@@ -169,7 +170,7 @@ func gone(s segment, c store.LogCount, now time.Time) string {
 
 // room says how many lines the page still takes.
 func (q *logRequest) room() int {
-	if q.read >= maxScan {
+	if q.read >= maxScan || q.size >= store.MaxPageBytes {
 		return 0
 	}
 	return q.in.Limit - len(q.out.Lines)
@@ -187,8 +188,13 @@ func (q *logRequest) forward(ctx context.Context) error {
 				page.Reached = s.last // the log has been deleted meanwhile
 			}
 			for _, l := range page.Lines {
-				if l.Number <= s.last { // later ones would have the numbers of the next attempt
-					q.out.Lines = append(q.out.Lines, lineOf(l, s))
+				if l.Number > s.last { // it would have a number of the next attempt
+					break
+				}
+				q.out.Lines = append(q.out.Lines, lineOf(l, s))
+				if q.size += sizeOf(&l); q.size >= store.MaxPageBytes {
+					page.Reached = l.Number
+					break
 				}
 			}
 			q.out.Next = s.before + min(page.Reached, s.last)
@@ -209,6 +215,10 @@ func (q *logRequest) backward(ctx context.Context) error {
 			}
 			for k := len(page.Lines) - 1; k >= 0; k-- {
 				reversed = append(reversed, lineOf(page.Lines[k], s))
+				if q.size += sizeOf(&page.Lines[k]); q.size >= store.MaxPageBytes {
+					page.Reached = page.Lines[k].Number
+					break
+				}
 			}
 			q.out.Prev = s.before + max(page.Reached, 1)
 		}
@@ -232,6 +242,22 @@ func (q *logRequest) readSegment(ctx context.Context, s segment, p store.ReadLog
 	page, err := q.api.deps.Store.ReadLog(ctx, p)
 	q.read += page.Read
 	return page, err
+}
+
+// sizeOf is about how many bytes of JSON a line takes: control characters take six.
+func sizeOf(l *domain.LogLine) int {
+	n := 160 + len(l.Attrs)
+	for i := range len(l.Message) {
+		switch c := l.Message[i]; {
+		case c < ' ':
+			n += 6
+		case c == '"' || c == '\\':
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 func lineOf(l domain.LogLine, s segment) LogLine {

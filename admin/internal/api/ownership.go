@@ -132,11 +132,11 @@ func (a *API) registerGiveBack() {
 			out.GiveBack, out.Reason = false, err.Error()
 		}
 		if v.Source == domain.SourceConsole {
-			last, err := a.deps.Store.ListRevisions(ctx, id.Tenant, v.ID, 1)
+			last, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Limit: 1})
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range last { // pausing moves updatedAt, and makes no revision
+			for _, r := range last.Items { // pausing moves updatedAt, and makes no revision
 				out.EditedAt, out.EditedBy = web.InstantOrNull(r.CreatedAt), r.CreatedBy
 			}
 		}

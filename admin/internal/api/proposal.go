@@ -40,7 +40,7 @@ type decideProposalInput struct {
 
 func (a *API) registerProposals() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/job-proposals", ID: "list-proposals", Tag: "jobs",
+		Method: http.MethodGet, Path: web.Base + "/job-proposals", ID: "list-proposals", Large: true, Tag: "jobs",
 		Summary: "List what applications propose for jobs", Description: "Only what waits for a decision, the oldest first.",
 	}, a.listProposals)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
@@ -104,8 +104,8 @@ func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listPropo
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit + 1})
-	return web.RowsPage(rows, err, in.Limit, func(v *store.ProposalView) Proposal { return proposalOf(id, *v) }, func(last *store.ProposalView) web.Cursor {
+	page, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit})
+	return web.StoredPage(page.Items, page.More, err, func(v *store.ProposalView) Proposal { return proposalOf(id, *v) }, func(last *store.ProposalView) web.Cursor {
 		return web.Cursor{List: "proposals", ID: last.ID}
 	})
 }

@@ -64,7 +64,7 @@ type RunDetail struct {
 	Run
 	Input    json.RawMessage `json:"input" doc:"What the handler got"`
 	Output   json.RawMessage `json:"output" doc:"What the handler gave; null: nothing"`
-	Attempts []Attempt       `json:"attempts" doc:"By number; the current one last"`
+	Attempts []Attempt       `json:"attempts" doc:"By number; the current one last. The errors and stacks of the newest ones are whole, up to 64 KiB together; of the others there is the first KiB of the error"`
 	Progress *Progress       `json:"progress" doc:"What the newest attempt told of how far it is; null: nothing"`
 	Steps    []Step          `json:"steps" doc:"What attempts have done for good, in the order it was stored"`
 	JobSpec  *JobSpec        `json:"jobSpec" doc:"The settings that it runs with"`
@@ -171,11 +171,11 @@ type retryRunInput struct {
 
 func (a *API) registerRuns() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/runs", ID: "list-runs", Tag: "runs", Summary: "List runs, newest first",
+		Method: http.MethodGet, Path: web.Base + "/runs", ID: "list-runs", Large: true, Tag: "runs", Summary: "List runs, newest first",
 		Description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.",
 	}, a.listRuns)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/runs/{id}", ID: "get-run", Tag: "runs", Summary: "One run with its attempts",
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}", ID: "get-run", Large: true, Tag: "runs", Summary: "One run with its attempts",
 		Description: "With input, output, progress, steps and the settings that it runs with.",
 	}, a.getRun)
 	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
@@ -238,6 +238,7 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (*s
 	if err != nil {
 		return nil, err
 	}
+	cutOldAttempts(attempts)
 	spec, err := a.deps.Store.JobSpec(ctx, id.Tenant, v.JobID, v.Revision)
 	if err != nil {
 		return nil, err
@@ -257,6 +258,22 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (*s
 		return nil, err
 	}
 	return &struct{ Body RunDetail }{out}, nil
+}
+
+// attemptTexts bounds the errors and stacks of the attempts that one answer has whole, in
+// bytes. Those of older attempts are cut to oldAttemptText.
+const (
+	attemptTexts   = 64 << 10
+	oldAttemptText = 1 << 10
+)
+
+// cutOldAttempts keeps the texts of the newest attempts.
+func cutOldAttempts(all []domain.Attempt) {
+	for i, total := len(all)-1, 0; i >= 0; i-- {
+		if total += len(all[i].Error) + len(all[i].Stack); total > attemptTexts {
+			all[i].Error, all[i].Stack = strings.ToValidUTF8(all[i].Error[:min(len(all[i].Error), oldAttemptText)], ""), ""
+		}
+	}
 }
 
 // attemptsOf names the instances of attempts.

@@ -113,7 +113,7 @@ type listPartsInput struct {
 
 func (a *API) registerParts() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/runs/{id}/parts", ID: "list-run-parts", Tag: "runs", Summary: "The shards and hooks of a run",
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}/parts", ID: "list-run-parts", Large: true, Tag: "runs", Summary: "The shards and hooks of a run",
 		Description: "Empty for a run without shards.",
 	}, a.listParts)
 }

@@ -22,7 +22,8 @@ type Calendars interface {
 	// ListCalendars lists them by name, with their contents.
 	ListCalendars(ctx context.Context, p ListCalendarsParams) ([]domain.Calendar, error)
 	// ListCalendarVersions lists the newest versions first.
-	ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) ([]domain.Calendar, error)
+	// ListCalendarVersions lists the newest first, below the version before; 0 = all.
+	ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, before int64, limit int) (Page[domain.Calendar], error)
 	// ListCalendarJobs returns the jobs that use a calendar, by name.
 	ListCalendarJobs(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) ([]JobRef, error)
 

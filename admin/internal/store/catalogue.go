@@ -43,7 +43,7 @@ type Catalogue interface {
 	// declined one with the same hash stays declined.
 	Propose(ctx context.Context, p domain.Proposal) error
 	// ListProposals returns the pending ones, the oldest first.
-	ListProposals(ctx context.Context, p ListProposalsParams) ([]ProposalView, error)
+	ListProposals(ctx context.Context, p ListProposalsParams) (Page[ProposalView], error)
 	FindProposal(ctx context.Context, tenant domain.TenantID, id int64) (ProposalView, error)
 	// DeclineProposal settles a pending proposal. CodeConflict: another one has
 	// taken its place meanwhile (hash), or it was declined before.

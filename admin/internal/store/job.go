@@ -42,7 +42,8 @@ type Jobs interface {
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (JobView, error)
 	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (JobView, error)
 	ListJobs(ctx context.Context, p ListJobsParams) ([]JobView, error)
-	ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) ([]Revision, error)
+	// ListRevisions lists the newest first.
+	ListRevisions(ctx context.Context, p ListRevisionsParams) (Page[Revision], error)
 	// ListJobChanges says what became of a job, newest first: its events, of which
 	// the newest thousand are kept, and its edits.
 	ListJobChanges(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) ([]JobChange, error)
@@ -221,4 +222,13 @@ type Revision struct {
 	Spec      domain.JobSpec
 	CreatedAt time.Time
 	CreatedBy string
+}
+
+// ListRevisionsParams are the revisions of a job.
+type ListRevisionsParams struct {
+	Tenant domain.TenantID
+	Job    domain.JobID
+	Before int64     // lower revisions; 0 = from the newest on
+	Until  time.Time // made by then; zero = any
+	Limit  int
 }

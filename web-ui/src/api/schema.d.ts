@@ -6558,7 +6558,7 @@ export interface components {
              * @description Number of the current attempt; 0 before the first
              */
             attempt: number;
-            /** @description By number; the current one last */
+            /** @description By number; the current one last. The errors and stacks of the newest ones are whole, up to 64 KiB together; of the others there is the first KiB of the error */
             attempts: components["schemas"]["Attempt"][];
             /** @description The only instance that may take it */
             boundTo?: string;

@@ -50,7 +50,7 @@ func (a *api) registerCalendars() {
 		return calendarAnswer(c), nil
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/calendars/{id}", ID: "get-calendar", Tag: "calendars", Summary: "One calendar",
+		Method: http.MethodGet, Path: web.Base + "/calendars/{id}", ID: "get-calendar", Large: true, Tag: "calendars", Summary: "One calendar",
 		Description: "The newest version, whole. The ETag is the version, for update-calendar.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*calendarOutput, error) {
 		c, err := a.findCalendar(ctx, id.Tenant, in.ID)
@@ -83,7 +83,7 @@ func (a *api) registerCalendars() {
 
 func (a *api) registerCalendarParts() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/calendars/{id}/versions", ID: "list-calendar-versions", Tag: "calendars",
+		Method: http.MethodGet, Path: web.Base + "/calendars/{id}/versions", ID: "list-calendar-versions", Large: true, Tag: "calendars",
 		Summary:     "A calendar's versions, newest first",
 		Description: "Each with its whole contents; runs that a calendar excluded name the version that did.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[CalendarVersion], error) {
@@ -91,10 +91,14 @@ func (a *api) registerCalendarParts() {
 		if err != nil {
 			return nil, err
 		}
-		rows, err := a.deps.Store.ListCalendarVersions(ctx, id.Tenant, c.ID, web.MaxListed)
-		return web.ListPage(rows, err, func(c *domain.Calendar) CalendarVersion {
+		at, err := web.DecodeCursor(in.Cursor, "calendar-versions")
+		if err != nil {
+			return nil, err
+		}
+		page, err := a.deps.Store.ListCalendarVersions(ctx, id.Tenant, c.ID, at.ID, in.Limit)
+		return web.StoredPage(page.Items, page.More, err, func(c *domain.Calendar) CalendarVersion {
 			return CalendarVersion{Version: c.Version, CreatedAt: web.Instant(c.CreatedAt), CreatedBy: c.CreatedBy, Spec: calendarSpecOf(&c.Spec)}
-		}, in.ShortPage, "calendar-versions")
+		}, func(last *domain.Calendar) web.Cursor { return web.Cursor{List: "calendar-versions", ID: last.Version} })
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/calendars/{id}/jobs", ID: "list-calendar-jobs", Tag: "calendars",

@@ -49,7 +49,7 @@ func (a *api) registerScripts() {
 		Description: "Refused while the tenant's policy does not allow its language.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createScript)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/scripts/{id}", ID: "get-script", Tag: "scripts", Summary: "One script, with its newest content",
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}", ID: "get-script", Large: true, Tag: "scripts", Summary: "One script, with its newest content",
 		Description: "The ETag is the revision, for update-script.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*scriptOutput, error) {
 		s, err := a.script(ctx, id, in.ID)
@@ -95,7 +95,7 @@ func (a *api) registerScriptParts() {
 		return web.ListPage(rows, err, func(r *domain.ScriptRevision) ScriptRevision { return scriptRevisionOf(*r, false) }, in.ShortPage, "script-revisions")
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/revisions/{revision}", ID: "get-script-revision", Tag: "scripts",
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/revisions/{revision}", ID: "get-script-revision", Large: true, Tag: "scripts",
 		Summary:     "One revision of a script, with its content",
 		Description: "As it was written; revisions never change.",
 	}, func(ctx context.Context, id auth.Identity, in *scriptRevisionInput) (*struct{ Body ScriptRevision }, error) {
@@ -106,7 +106,7 @@ func (a *api) registerScriptParts() {
 		return &struct{ Body ScriptRevision }{scriptRevisionOf(r, true)}, nil
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/diff", ID: "diff-script", Tag: "scripts", Summary: "What changed between two revisions",
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/diff", ID: "diff-script", Large: true, Tag: "scripts", Summary: "What changed between two revisions",
 		Description: "Line by line: those of both, only of the newer, and only of the older.",
 	}, func(ctx context.Context, id auth.Identity, in *scriptDiffInput) (*struct{ Body ScriptDiff }, error) {
 		from, err := a.scriptRevision(ctx, id, in.ID, in.From)

@@ -187,7 +187,7 @@ type listTimersInput struct {
 
 func (a *api) registerTimerLists() {
 	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/timers", ID: "list-timers", Tag: "timers", Summary: "List timers",
+		Method: http.MethodGet, Path: web.Base + "/timers", ID: "list-timers", Large: true, Tag: "timers", Summary: "List timers",
 		Description: "Pending ones by handler and key, others from the newest. A page reads only so much: it may have fewer than limit, or none, and yet a nextCursor.",
 	}, a.listTimers)
 }

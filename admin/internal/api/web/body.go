@@ -2,28 +2,130 @@ package web
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
+	"github.com/gin-gonic/gin"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// jsonFormat is huma's, but refuses bodies that say one thing twice or are
-// nested without end.
-var jsonFormat = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalBody}
+// jsonFormat is huma's. Bodies are checked before huma gets them (readOperation).
+var jsonFormat = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal}
 
-// unmarshalBody is called twice by huma: for a value of no type, which is held
-// against the schema, and then for ours.
-func unmarshalBody(data []byte, v any) error {
-	if _, first := v.(*any); first {
-		if err := checkBody(data); err != nil {
-			return err
-		}
+const (
+	// bodyPatience is how long the body of a request may take to arrive.
+	bodyPatience = 5 * time.Second
+	// publicBody bounds bodies of operations that need no log-in, in bytes. A legal
+	// password takes 6 KiB when each of its characters is escaped.
+	publicBody = 16 << 10
+	// mostErrors bounds the wrong values that one answer names.
+	mostErrors = 20
+)
+
+// readOperation reads the body of an operation within the node's budget, and holds it
+// against the operation's schema. Unknown members are refused while tokens are read,
+// before anything is built. done has to be called when the request is over.
+func (s *Server) readOperation(ctx huma.Context, c *gin.Context, op Operation, p Policy, id auth.Identity) (done func(), err error) {
+	schema := s.bodies[op.ID]
+	if schema == nil {
+		return func() {}, nil
 	}
-	return json.Unmarshal(data, v)
+	if media, _, err := mime.ParseMediaType(cmp.Or(c.GetHeader("Content-Type"), "application/json")); err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		return nil, NewProblem(ctx.Context(), http.StatusUnsupportedMediaType, domain.CodeInvalid, "the body has to be JSON (Content-Type: application/json)")
+	}
+	most := op.maxBody(p)
+	size := c.Request.ContentLength
+	if size < 0 {
+		size = most
+	}
+	done, err = s.budgets.of(size).take(ctx.Context(), ownerOf(id, RequestOf(ctx.Context()).IP), size)
+	if err != nil {
+		// Many clients look for an answer only after they have sent the whole body.
+		_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience))
+		_, _ = io.Copy(io.Discard, io.LimitReader(c.Request.Body, most))
+		return nil, err
+	}
+	raw, err := readAll(ctx, c.Request.Body, size, most)
+	if err == nil && len(raw) > 0 {
+		err = s.checkBody(ctx.Context(), schema, raw)
+	}
+	if err != nil {
+		done()
+		return nil, err
+	}
+	c.Request.Body = io.NopCloser(bytes.NewReader(raw))
+	return done, nil
+}
+
+// readAll reads a body of about size bytes and of no more than most.
+func readAll(ctx huma.Context, body io.Reader, size, most int64) ([]byte, error) {
+	_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience)) // refused by connections that have none
+	raw := bytes.NewBuffer(make([]byte, 0, min(size, smallBody)+bytes.MinRead))
+	n, err := raw.ReadFrom(io.LimitReader(body, most+1))
+	switch {
+	case n > most:
+		return nil, errBodyTooLarge(most)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, NewProblem(ctx.Context(), http.StatusRequestTimeout, domain.CodeInvalid, "the body did not arrive within "+bodyPatience.String())
+	case err != nil:
+		return nil, NewProblem(ctx.Context(), http.StatusBadRequest, codeMalformedJSON, "the body ended early")
+	}
+	return raw.Bytes(), nil
+}
+
+// checkBody returns everything that is wrong with a body, up to mostErrors.
+func (s *Server) checkBody(ctx context.Context, schema *huma.Schema, data []byte) error {
+	if at := invalidUTF8(data); at >= 0 {
+		return malformed(ctx, data, &bodyError{"body", "has bytes that are not UTF-8", "send it in UTF-8, or the bytes as base64", at})
+	}
+	if deep := findDeep(data); deep != nil {
+		return malformed(ctx, data, deep)
+	}
+	if !json.Valid(data) {
+		return malformed(ctx, data, json.Unmarshal(data, &json.RawMessage{}))
+	}
+	w := walker{registry: s.huma.OpenAPI().Components.Schemas, dec: json.NewDecoder(bytes.NewReader(data))}
+	err := w.value(schema, false)
+	var twice *bodyError
+	switch {
+	case errors.As(err, &twice):
+		return malformed(ctx, data, twice)
+	case len(w.wrong) > 0:
+		return invalidBody(ctx, w.wrong)
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("check body: %w", err)
+	}
+	return nil
+}
+
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
 }
 
 // bodyError is what encoding/json would let pass.
@@ -34,23 +136,6 @@ type bodyError struct {
 }
 
 func (e *bodyError) Error() string { return e.location + " " + e.message }
-
-// checkBody returns nil also for what is no JSON, which somebody else tells.
-func checkBody(data []byte) error {
-	if deep := findDeep(data); deep != nil {
-		return deep
-	}
-	if !json.Valid(data) {
-		return nil
-	}
-	w := walker{dec: json.NewDecoder(bytes.NewReader(data))}
-	w.dec.UseNumber()
-	var twice *bodyError
-	if errors.As(w.value(), &twice) {
-		return twice
-	}
-	return nil
-}
 
 // maxNesting bounds the objects and lists around a value. A megabyte of
 // brackets 10,000 deep, which encoding/json reads, costs a hundred times its
@@ -77,12 +162,15 @@ func findDeep(data []byte) *bodyError {
 	return nil
 }
 
-// walker looks for objects that have a member twice: which of the two counts
-// differs from reader to reader. It goes along the tokens of one well-formed
-// value. A place gets its name only when it is told.
+// walker goes along the tokens of one well-formed value and holds them against a schema.
+// It builds no more than one number or text at a time. A place gets its name only when it
+// is told.
 type walker struct {
-	dec  *json.Decoder
-	path []step
+	registry huma.Registry
+	dec      *json.Decoder
+	path     []step
+	wrong    []*huma.ErrorDetail
+	scalar   huma.ValidateResult
 }
 
 // step is a member of an object, or an element of an array.
@@ -91,16 +179,65 @@ type step struct {
 	index int
 }
 
-func (w *walker) value() error {
+// errEnough ends a walk that has found mostErrors.
+var errEnough = errors.New("enough is wrong")
+
+func (w *walker) fail(value any, message string) error {
+	w.wrong = append(w.wrong, &huma.ErrorDetail{Location: w.location(), Message: message, Value: value})
+	if len(w.wrong) == mostErrors {
+		return errEnough
+	}
+	return nil
+}
+
+// value reads a value that a schema describes, or null if that is allowed. nil and a
+// schema without a type describe any value.
+func (w *walker) value(schema *huma.Schema, orNull bool) error {
 	token, err := w.dec.Token()
-	if err != nil {
+	if err != nil || token == nil && orNull {
 		return err
+	}
+	for schema != nil && schema.Ref != "" {
+		schema = w.registry.SchemaFromRef(schema.Ref)
+	}
+	if schema != nil && schema.Type == "" {
+		schema = nil
 	}
 	switch token {
 	case json.Delim('{'):
-		return w.inside(w.object)
+		if schema != nil && schema.Type != huma.TypeObject {
+			err, schema = w.misfit(schema, map[string]any{}), nil
+		}
+		if err != nil {
+			return err
+		}
+		return w.inside(func() error { return w.object(schema) })
 	case json.Delim('['):
-		return w.inside(w.array)
+		if schema != nil && schema.Type != huma.TypeArray {
+			err, schema = w.misfit(schema, []any{}), nil
+		}
+		if err != nil {
+			return err
+		}
+		return w.inside(func() error { return w.array(schema) })
+	}
+	return w.misfit(schema, token)
+}
+
+// misfit tells what is wrong with a value that has no parts.
+func (w *walker) misfit(schema *huma.Schema, value any) error {
+	if schema == nil {
+		return nil
+	}
+	w.scalar.Reset()
+	huma.Validate(w.registry, schema, huma.NewPathBuffer(nil, 0), huma.ModeWriteToServer, value, &w.scalar)
+	for _, err := range w.scalar.Errors {
+		var d *huma.ErrorDetail
+		if errors.As(err, &d) {
+			if err := w.fail(d.Value, d.Message); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -116,20 +253,41 @@ func (w *walker) inside(list func() error) error {
 	return err
 }
 
-func (w *walker) array() error {
-	last := len(w.path) - 1
-	for i := 0; w.dec.More(); i++ {
+func (w *walker) array(schema *huma.Schema) error {
+	last, i := len(w.path)-1, 0
+	var items *huma.Schema
+	if schema != nil {
+		items = schema.Items
+	}
+	for ; w.dec.More(); i++ {
+		if schema != nil && schema.MaxItems != nil && i == *schema.MaxItems {
+			w.path = w.path[:last]
+			return errors.Join(w.fail(nil, fmt.Sprintf(validation.MsgExpectedMaxItems, *schema.MaxItems)), errEnough) // the rest is not read
+		}
 		w.path[last] = step{index: i}
-		if err := w.value(); err != nil {
+		if err := w.value(items, false); err != nil {
 			return err
 		}
+	}
+	if schema != nil && schema.MinItems != nil && i < *schema.MinItems {
+		return w.outside(func() error { return w.fail(nil, fmt.Sprintf(validation.MsgExpectedMinItems, *schema.MinItems)) })
 	}
 	return nil
 }
 
-func (w *walker) object() error {
+// outside tells about the value whose parts were gone through.
+func (w *walker) outside(tell func() error) error {
 	last := len(w.path) - 1
-	seen := map[string]bool{}
+	step := w.path[last]
+	w.path = w.path[:last]
+	err := tell()
+	w.path = append(w.path, step)
+	return err
+}
+
+func (w *walker) object(schema *huma.Schema) error {
+	last := len(w.path) - 1
+	var seen map[string]bool
 	for w.dec.More() {
 		key, err := w.dec.Token()
 		if err != nil {
@@ -140,12 +298,51 @@ func (w *walker) object() error {
 		if seen[name] {
 			return &bodyError{w.location(), "comes twice", "say it once", int(w.dec.InputOffset())}
 		}
+		if seen == nil {
+			seen = map[string]bool{}
+		}
 		seen[name] = true
-		if err := w.value(); err != nil {
+		if err := w.member(schema, name); err != nil {
 			return err
 		}
 	}
-	return nil
+	if schema == nil {
+		return nil
+	}
+	return w.outside(func() error {
+		if schema.MaxProperties != nil && len(seen) > *schema.MaxProperties {
+			if err := w.fail(nil, fmt.Sprintf(validation.MsgExpectedMaxProperties, *schema.MaxProperties)); err != nil {
+				return err
+			}
+		}
+		for _, name := range schema.Required {
+			if seen[name] || schema.Properties[name].ReadOnly {
+				continue
+			}
+			if err := w.fail(nil, fmt.Sprintf(validation.MsgExpectedRequiredProperty, name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// member reads the value of a member. The schema's own members are known by it.
+func (w *walker) member(schema *huma.Schema, name string) error {
+	if schema == nil {
+		return w.value(nil, true)
+	}
+	of := schema.Properties[name]
+	if of == nil {
+		more, open := schema.AdditionalProperties.(*huma.Schema)
+		if allowed, _ := schema.AdditionalProperties.(bool); !open && !allowed {
+			if err := w.fail(nil, validation.MsgUnexpectedProperty); err != nil {
+				return err
+			}
+		}
+		return w.value(more, false)
+	}
+	return w.value(of, !slices.Contains(schema.Required, name)) // null is as good as absent
 }
 
 // location is where the walker is, for example "body.retry[2].delay".
@@ -162,9 +359,9 @@ func (w *walker) location() string {
 }
 
 // position says where an offset is, for people.
-func position(text string, offset int) string {
+func position(text []byte, offset int) string {
 	before := text[:min(offset, len(text))]
-	return fmt.Sprintf("line %d, column %d", 1+strings.Count(before, "\n"), len(before)-strings.LastIndexByte(before, '\n'))
+	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(before, []byte{'\n'}), len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
 // misfitOf names the field of the API whose value our own type does not hold:

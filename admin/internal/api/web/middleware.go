@@ -31,11 +31,11 @@ type Request struct {
 	Secure bool
 	actor  auth.Identity
 	Trace  domain.Trace // of the caller
-	// maxBody bounds the body, in bytes; 0 outside of operations.
-	maxBody int64
 	// readUntil sets the deadline of what is read from the connection; nil
 	// outside of operations.
 	readUntil func(time.Time) error
+	// release gives back the body's share of the budget before the request is over; may be nil.
+	release func()
 	// allowed looks again who asks, and whether they may; nil outside of operations.
 	allowed func() error
 }
@@ -59,6 +59,9 @@ func StillAllowed(ctx context.Context) error {
 // there is no body, it would take the deadline for that, and end the request's
 // context.
 func (r *Request) bodyIsRead() {
+	if r.release != nil {
+		r.release()
+	}
 	if r.readUntil != nil {
 		_ = r.readUntil(time.Time{}) // refused by connections that have none
 	}

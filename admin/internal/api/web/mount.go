@@ -32,6 +32,12 @@ func (s *Server) Mount(p Policy, path string, serve func(w http.ResponseWriter, 
 			return
 		}
 		defer end()
+		done, err := s.budgets.of(MaxBody).take(c.Request.Context(), ownerOf(id, ""), MaxBody)
+		if err != nil {
+			s.WriteProblem(c, s.Problem(c.Request.Context(), err))
+			return
+		}
+		defer done()
 		if err := readBody(c); err != nil {
 			s.WriteProblem(c, s.Problem(c.Request.Context(), err))
 			return

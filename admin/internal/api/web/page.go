@@ -116,6 +116,14 @@ func RowsPage[R, T any](rows []R, err error, limit int, of func(*R) T, cursor fu
 		return nil, err
 	}
 	rows, more := Cut(rows, limit)
+	return StoredPage(rows, more, nil, of, cursor)
+}
+
+// StoredPage is a page as the store cut it, by the number of its rows or by their bytes.
+func StoredPage[R, T any](rows []R, more bool, err error, of func(*R) T, cursor func(last *R) Cursor) (*PageOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
 	out := OnePage(domain.Collect(rows, of))
 	if more {
 		out.Body.NextCursor = cursor(&rows[len(rows)-1]).Encode()

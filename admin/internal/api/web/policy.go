@@ -100,6 +100,9 @@ type Operation struct {
 	Cookies bool
 	// ReadsCookie: the refresh cookie is the credential.
 	ReadsCookie bool
+	// Large: the answer may have as many bytes as a page of a list has at most. Few of
+	// them are built at once.
+	Large bool
 	// Produces is the media type of a streamed answer; empty = JSON.
 	Produces string
 }
@@ -127,10 +130,11 @@ func (s *Server) describe(p Policy, op Operation) huma.Operation {
 	described := huma.Operation{
 		OperationID: op.ID, Method: op.Method, Path: op.Path, Tags: []string{op.Tag},
 		Summary: op.Summary, Description: op.Description, DefaultStatus: op.Status,
-		Errors:       op.errorStatuses(p),
-		MaxBodyBytes: op.maxBody() + 1, // huma refuses a body as long as the limit
-		Extensions:   map[string]any{"x-policy": p.name},
-		Middlewares:  huma.Middlewares{s.authorize(p, op)},
+		Errors: op.errorStatuses(p),
+		// The body is checked before huma reads it, which refuses one as long as the limit.
+		MaxBodyBytes: op.maxBody(p) + 1, SkipValidateBody: true,
+		Extensions:  map[string]any{"x-policy": p.name},
+		Middlewares: huma.Middlewares{s.authorize(p, op)},
 	}
 	described.Security = []map[string][]string{} // said, or clients take it for forgotten
 	switch {
@@ -162,6 +166,9 @@ func (s *Server) document(op Operation) {
 	if op.held() {
 		describeTags(documented)
 	}
+	if body := documented.RequestBody; body != nil {
+		s.bodies[op.ID] = body.Content["application/json"].Schema
+	}
 	for status, meaning := range op.Also {
 		same := *documented.Responses[strconv.Itoa(documented.DefaultStatus)]
 		same.Description = meaning
@@ -186,7 +193,12 @@ func (op Operation) errorStatuses(p Policy) []int {
 	return list
 }
 
-func (op Operation) maxBody() int64 { return cmp.Or(op.MaxBody, MaxBody) }
+func (op Operation) maxBody(p Policy) int64 {
+	if !p.signedIn {
+		return publicBody
+	}
+	return cmp.Or(op.MaxBody, MaxBody)
+}
 
 // held tells whether answers are held back, to be compressed or left out.
 func (op Operation) held() bool { return op.Method == http.MethodGet && op.Produces == "" }
@@ -247,9 +259,8 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 				return
 			}
 		}
-		RequestOf(ctx.Context()).maxBody = op.maxBody()
-		if c.Request.ContentLength > op.maxBody() && hasBody(c.Request.Method) {
-			s.WriteProblem(c, s.Problem(ctx.Context(), errBodyTooLarge(op.maxBody())))
+		if c.Request.ContentLength > op.maxBody(p) && hasBody(c.Request.Method) {
+			s.WriteProblem(c, s.Problem(ctx.Context(), errBodyTooLarge(op.maxBody(p))))
 			return
 		}
 		id, err := s.identify(c, p)
@@ -278,6 +289,17 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 			}
 			defer end()
 		}
+		if hasBody(c.Request.Method) {
+			done, err := s.readOperation(ctx, c, op, p, id)
+			if err != nil {
+				s.WriteProblem(c, s.Problem(ctx.Context(), err))
+				return
+			}
+			defer done()
+			if op.takesLong(c.Request.URL.Query()) {
+				RequestOf(ctx.Context()).release = done // what waits for a run holds no share
+			}
+		}
 		RequestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
 		RequestOf(ctx.Context()).allowed = func() error {
 			now, err := s.identify(c, p)
@@ -287,11 +309,21 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 			return p.allow(now)
 		}
 		ctx = huma.WithValue(ctx, identityKey{}, id)
-		if op.held() {
-			held(c, func() { next(ctx) })
+		if !op.held() {
+			next(ctx)
 			return
 		}
-		next(ctx)
+		built := func() {}
+		if op.Large && !op.takesLong(c.Request.URL.Query()) {
+			if built, err = s.budgets.answers.take(ctx.Context(), ownerOf(id, ""), largeAnswer); err != nil {
+				s.WriteProblem(c, s.Problem(ctx.Context(), err))
+				return
+			}
+		}
+		s.held(c, func() {
+			defer built()
+			next(ctx)
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -270,11 +269,9 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
-		p := NewProblem(ctx, status, codeBodyTooLarge, errBodyTooLarge(cmp.Or(RequestOf(ctx).maxBody, MaxBody)).Error())
-		p.headers.Set("Connection", "close")
-		return p
+		return NewProblem(ctx, status, codeBodyTooLarge, "the body is too long") // what is read before huma says how long it may be
 	case status == http.StatusBadRequest:
-		return malformed(ctx, msg, details)
+		return NewProblem(ctx, status, codeMalformedJSON, msg)
 	case status >= 500:
 		return NewProblem(ctx, status, domain.CodeInternal, "something went wrong")
 	}
@@ -301,26 +298,31 @@ func enumHint(d *huma.ErrorDetail) string {
 }
 
 // malformed says where the JSON text is broken.
-func malformed(ctx context.Context, msg string, details []*huma.ErrorDetail) *Problem {
-	p := NewProblem(ctx, http.StatusBadRequest, codeMalformedJSON, msg)
-	if len(details) == 0 {
-		return p
-	}
-	text, _ := details[0].Value.(string)
-	item := ProblemItem{Location: "body", Message: details[0].Message}
+func malformed(ctx context.Context, text []byte, err error) *Problem {
+	p := NewProblem(ctx, http.StatusBadRequest, codeMalformedJSON, err.Error())
+	item := ProblemItem{Location: "body", Message: err.Error()}
 	var ours *bodyError
 	var syntax *json.SyntaxError
-	if errors.As(checkBody([]byte(text)), &ours) {
+	if errors.As(err, &ours) {
 		item.Location, item.Message, item.Hint = ours.location, ours.message, ours.hint
 		item.Position = &ours.offset
 		p.Detail = position(text, ours.offset) + ": " + ours.Error()
-	} else if errors.As(json.Unmarshal([]byte(text), &json.RawMessage{}), &syntax) {
+	} else if errors.As(err, &syntax) {
 		at := max(int(syntax.Offset)-1, 0)
 		item.Position = &at
 		p.Detail = "the body is not JSON: " + position(text, at) + ": " + syntax.Error()
 	}
 	p.Errors = []ProblemItem{item}
 	return p
+}
+
+// invalidBody names the wrong values of a body.
+func invalidBody(ctx context.Context, wrong []*huma.ErrorDetail) *Problem {
+	errs := make([]error, len(wrong))
+	for i, d := range wrong {
+		errs[i] = d
+	}
+	return foreignProblem(ctx, http.StatusUnprocessableEntity, "the body is wrong", errs)
 }
 
 // maxShown bounds the values that errors repeat, in bytes.

@@ -56,6 +56,8 @@ type Server struct {
 	requests *requestMetrics
 	waits    *waits
 	rates    *rates
+	budgets  budgets
+	bodies   map[string]*huma.Schema // of operations, by id
 	origins  *http.CrossOriginProtection
 
 	specOnce sync.Once
@@ -75,6 +77,7 @@ func New(options Options) *Server {
 	s := &Server{
 		options: options, log: options.Logger, policies: map[string]Policy{},
 		requests: newRequestMetrics(options.Metrics), waits: newWaits(options.Waits), rates: newRates(options.CallsPerSecond),
+		budgets: newBudgets(), bodies: map[string]*huma.Schema{},
 		origins: http.NewCrossOriginProtection(),
 	}
 	gin.SetMode(gin.ReleaseMode)

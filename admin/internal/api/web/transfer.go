@@ -5,12 +5,16 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // Answers of a busy tenant are large, and pages ask for them again and again
@@ -27,6 +31,13 @@ import (
 // goes in one packet anyway.
 const minCompressed = 1400
 
+const (
+	// maxAnswer bounds answers that are no streams, in bytes.
+	maxAnswer = 2 << 20
+	// answerPatience is how long a client may take to read one.
+	answerPatience = time.Minute
+)
+
 // maxKept bounds the buffers that are kept for the next answer, in bytes.
 const maxKept = 1 << 20
 
@@ -35,6 +46,7 @@ type heldAnswer struct {
 	gin.ResponseWriter
 	body   *bytes.Buffer
 	status int
+	over   bool // it has become longer than maxAnswer
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -45,19 +57,27 @@ var compressors = sync.Pool{New: func() any {
 	return z
 }}
 
-func (h *heldAnswer) WriteHeader(status int)            { h.status = status }
-func (h *heldAnswer) WriteHeaderNow()                   {}
-func (h *heldAnswer) Write(p []byte) (int, error)       { return h.body.Write(p) }
-func (h *heldAnswer) WriteString(s string) (int, error) { return h.body.WriteString(s) }
-func (h *heldAnswer) Status() int                       { return h.status }
-func (h *heldAnswer) Size() int                         { return h.body.Len() }
-func (h *heldAnswer) Written() bool                     { return false }
-func (h *heldAnswer) Flush()                            {}
-func (h *heldAnswer) Unwrap() http.ResponseWriter       { return h.ResponseWriter }
+func (h *heldAnswer) WriteHeader(status int)      { h.status = status }
+func (h *heldAnswer) WriteHeaderNow()             {}
+func (h *heldAnswer) Status() int                 { return h.status }
+func (h *heldAnswer) Size() int                   { return h.body.Len() }
+func (h *heldAnswer) Written() bool               { return false }
+func (h *heldAnswer) Flush()                      {}
+func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Write passes over what is too long, so that the operation ends as ever.
+func (h *heldAnswer) Write(p []byte) (int, error) {
+	if h.over = h.over || h.body.Len()+len(p) > maxAnswer; h.over {
+		return len(p), nil
+	}
+	return h.body.Write(p)
+}
+
+func (h *heldAnswer) WriteString(s string) (int, error) { return h.Write([]byte(s)) }
 
 // held runs next with an answer that is held back, and sends it then. When next
 // panics, nothing has been sent.
-func held(c *gin.Context, next func()) {
+func (s *Server) held(c *gin.Context, next func()) {
 	h := &heldAnswer{ResponseWriter: c.Writer, body: buffers.Get().(*bytes.Buffer), status: http.StatusOK}
 	defer release(h.body)
 	func() {
@@ -65,6 +85,14 @@ func held(c *gin.Context, next func()) {
 		defer func() { c.Writer = h.ResponseWriter }()
 		next()
 	}()
+	conn := http.NewResponseController(c.Writer)
+	_ = conn.SetWriteDeadline(time.Now().Add(answerPatience)) // refused by connections that have none
+	defer func() { _ = conn.SetWriteDeadline(time.Time{}) }()
+	if h.over {
+		s.WriteProblem(c, NewProblem(c.Request.Context(), http.StatusUnprocessableEntity, domain.CodeInvalid,
+			fmt.Sprintf("the answer has more than %d bytes; ask for fewer items (limit), or for one of them", maxAnswer)))
+		return
+	}
 	send(c, h.status, h.body.Bytes())
 }
 

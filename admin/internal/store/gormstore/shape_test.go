@@ -192,28 +192,26 @@ func TestErrorsComeWithoutValues(t *testing.T) {
 	face := reflect.TypeFor[store.Store]()
 	for i := range face.NumMethod() {
 		m := face.Method(i)
-		t.Run(m.Name, func(t *testing.T) {
-			fn := reflect.ValueOf(s).MethodByName(m.Name)
-			if n := fn.Type().NumOut(); n < 2 || fn.Type().Out(n-1) != reflect.TypeFor[error]() {
-				return
-			}
-			args := make([]reflect.Value, fn.Type().NumIn())
-			for i := range args {
-				args[i] = sample(fn.Type().In(i), 0)
-			}
-			call := fn.Call
-			if fn.Type().IsVariadic() {
-				call = fn.CallSlice
-			}
-			out := call(args)
-			if out[len(out)-1].IsNil() {
-				return
-			}
-			failed++
-			for _, v := range out[:len(out)-1] {
-				require.True(t, saysNothing(v), "%v beside %v", v, out[len(out)-1])
-			}
-		})
+		fn := reflect.ValueOf(s).MethodByName(m.Name)
+		if n := fn.Type().NumOut(); n < 2 || fn.Type().Out(n-1) != reflect.TypeFor[error]() {
+			continue
+		}
+		args := make([]reflect.Value, fn.Type().NumIn())
+		for i := range args {
+			args[i] = sample(fn.Type().In(i), 0)
+		}
+		call := fn.Call
+		if fn.Type().IsVariadic() {
+			call = fn.CallSlice
+		}
+		out := call(args)
+		if out[len(out)-1].IsNil() {
+			continue
+		}
+		failed++
+		for _, v := range out[:len(out)-1] {
+			require.True(t, saysNothing(v), "%s: %v beside %v", m.Name, v, out[len(out)-1])
+		}
 	}
 	require.Greater(t, failed, 100, "a closed database answered")
 }

@@ -300,7 +300,7 @@ func testProposals(t *testing.T, f *fixture) {
 		t.Helper()
 		list, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant, Executor: f.executor})
 		f.ok(err)
-		return list
+		return list.Items
 	}
 	require.Empty(t, pending())
 	propose(j.Spec.Name, "h1", "one")
@@ -320,7 +320,7 @@ func testProposals(t *testing.T, f *fixture) {
 	}, first)
 	page, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant, After: first.ID, Limit: 1})
 	f.ok(err)
-	require.Equal(t, list[1:], page)
+	require.Equal(t, list[1:], page.Items)
 
 	f.code(domain.CodeConflict, f.s.DeclineProposal(f.ctx, f.tenant, first.ID, "h0", "anna"))
 	f.ok(f.s.DeclineProposal(f.ctx, f.tenant, first.ID, "h1", "anna"))
@@ -352,7 +352,7 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	f.ok(f.s.Propose(f.ctx, domain.Proposal{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Name: j.Spec.Name, Hash: "h", Spec: j.Spec}))
 	mine, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant})
 	f.ok(err)
-	require.Len(t, mine, 1)
+	require.Len(t, mine.Items, 1)
 
 	refused := []domain.RefusedDeclaration{{Name: "a", Code: domain.CodeConflict, Message: "no"}}
 	f.settle(refused, "d2") // of no build: what is in force stays as it is
@@ -377,10 +377,10 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	require.False(t, was)
 	theirs, err := b.s.ListProposals(b.ctx, store.ListProposalsParams{Tenant: b.tenant, Executor: f.executor})
 	f.ok(err)
-	require.Empty(t, theirs)
-	_, err = b.s.FindProposal(b.ctx, b.tenant, mine[0].ID)
+	require.Empty(t, theirs.Items)
+	_, err = b.s.FindProposal(b.ctx, b.tenant, mine.Items[0].ID)
 	f.code(domain.CodeNotFound, err)
-	f.code(domain.CodeConflict, b.s.DeclineProposal(b.ctx, b.tenant, mine[0].ID, "h", "eve"))
+	f.code(domain.CodeConflict, b.s.DeclineProposal(b.ctx, b.tenant, mine.Items[0].ID, "h", "eve"))
 	f.ok(b.s.DropProposals(b.ctx, b.tenant, f.executor, []string{j.Spec.Name}))
 	f.ok(b.s.SettleBuilds(b.ctx, store.SettleBuildsParams{ExecutorKey: store.ExecutorKey{Tenant: b.tenant, Executor: f.executor}, Digests: []string{"d1"}}))
 	f.ok(b.s.DefineHandlers(b.ctx, b.tenant, f.executor, []domain.Handler{{Name: "a", Description: "eve"}}))

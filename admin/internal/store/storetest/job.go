@@ -51,11 +51,11 @@ func testJobLifecycle(t *testing.T, f *fixture) {
 	require.NotEqual(t, spec.Name, old.Name)
 	_, err = f.s.JobSpec(f.ctx, f.tenant, j.ID, 3)
 	f.code(domain.CodeNotFound, err)
-	revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 10)
+	revisions, err := f.s.ListRevisions(f.ctx, store.ListRevisionsParams{Tenant: f.tenant, Job: j.ID, Limit: 10})
 	f.ok(err)
-	require.Len(t, revisions, 2)
-	require.EqualValues(t, 2, revisions[0].Revision)
-	require.Equal(t, "ben", revisions[0].CreatedBy)
+	require.Len(t, revisions.Items, 2)
+	require.EqualValues(t, 2, revisions.Items[0].Revision)
+	require.Equal(t, "ben", revisions.Items[0].CreatedBy)
 
 	set := func(state domain.JobState, note string) store.JobView {
 		t.Helper()
@@ -139,14 +139,14 @@ func testJobSpecRoundTrip(t *testing.T, f *fixture) {
 	}
 	j := f.job(func(s *domain.JobSpec) { *s = want })
 	require.Equal(t, want, j.Spec)
-	revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 1) // from the database, not from the cache
+	revisions, err := f.s.ListRevisions(f.ctx, store.ListRevisionsParams{Tenant: f.tenant, Job: j.ID, Limit: 1}) // from the database, not from the cache
 	f.ok(err)
-	require.Equal(t, want, revisions[0].Spec)
+	require.Equal(t, want, revisions.Items[0].Spec)
 	for _, says := range []domain.CodeSays{nil, {}} { // which are not the same
 		j := f.job(func(s *domain.JobSpec) { s.CodeSays = says })
-		revisions, err := f.s.ListRevisions(f.ctx, f.tenant, j.ID, 1)
+		revisions, err := f.s.ListRevisions(f.ctx, store.ListRevisionsParams{Tenant: f.tenant, Job: j.ID, Limit: 1})
 		f.ok(err)
-		require.Equal(t, says, revisions[0].Spec.CodeSays)
+		require.Equal(t, says, revisions.Items[0].Spec.CodeSays)
 	}
 }
 

@@ -42,7 +42,7 @@ func testTenantWall(t *testing.T, f *fixture) {
 	own := b.job(nil)
 	_, err = b.s.UpdateJob(b.ctx, store.UpdateJobParams{Tenant: b.tenant, ID: own.ID, Executor: f.executor, Spec: own.Spec, Next: at(domain.Never)})
 	notFound("UpdateJob to a foreign executor", err)
-	_, err = b.s.ListRevisions(b.ctx, b.tenant, j.ID, 5)
+	_, err = b.s.ListRevisions(b.ctx, store.ListRevisionsParams{Tenant: b.tenant, Job: j.ID, Limit: 5})
 	notFound("ListRevisions", err)
 	_, err = b.s.JobSpec(b.ctx, b.tenant, j.ID, 1)
 	notFound("JobSpec", err)

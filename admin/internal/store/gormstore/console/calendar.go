@@ -195,23 +195,26 @@ func (s *Calendars) ListCalendars(ctx context.Context, p store.ListCalendarsPara
 	return out, err
 }
 
-func (s *Calendars) ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, limit int) (out []domain.Calendar, err error) {
+func (s *Calendars) ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, before int64, limit int) (out store.Page[domain.Calendar], err error) {
 	err = s.Look(ctx, "list calendar versions", func(ctx context.Context, _ db.Querier, g *gorm.DB) error {
-		var rows []calendarVersionRow
-		err := g.Where("calendar_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("version DESC").Limit(record.PageSize(limit)).Find(&rows).Error
+		g = g.Where("calendar_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("version DESC")
+		if before != 0 {
+			g = g.Where("version < ?", before)
+		}
+		rows, more, err := record.FindWithin(g, record.PageSize(limit), func(r *calendarVersionRow) int { return len(r.Spec) })
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
+		if len(rows) == 0 && before == 0 {
 			return db.NotFound("calendar", id)
 		}
-		out = make([]domain.Calendar, len(rows))
+		out = store.Page[domain.Calendar]{Items: make([]domain.Calendar, len(rows)), More: more}
 		for i, r := range rows {
 			spec, err := record.DecodeCalendar([]byte(r.Spec))
 			if err != nil {
 				spec = &domain.CalendarSpec{Description: "This version cannot be read: " + err.Error()}
 			}
-			out[i] = domain.Calendar{
+			out.Items[i] = domain.Calendar{
 				ID: id, TenantID: tenant, Version: r.Version, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy,
 				UpdatedAt: db.Instant(r.CreatedAt), UpdatedBy: r.CreatedBy,
 			}

@@ -223,26 +223,32 @@ func (s *shared) recentRuns(ctx context.Context, q db.Querier, jobs []int64) (ma
 	return out, nil
 }
 
-func (s *Jobs) ListRevisions(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) (out []store.Revision, err error) {
+func (s *Jobs) ListRevisions(ctx context.Context, p store.ListRevisionsParams) (out store.Page[store.Revision], err error) {
 	err = s.Look(ctx, "list revisions", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
-		var rows []record.RevisionRow
-		err := g.Where("job_id = ? AND tenant_id = ?", int64(id), int64(tenant)).Order("revision DESC").Limit(record.PageSize(limit)).Find(&rows).Error
+		g = g.Where("job_id = ? AND tenant_id = ?", int64(p.Job), int64(p.Tenant)).Order("revision DESC")
+		if p.Before != 0 {
+			g = g.Where("revision < ?", p.Before)
+		}
+		if !p.Until.IsZero() {
+			g = g.Where("created_at <= ?", db.Millis(p.Until))
+		}
+		rows, more, err := record.FindWithin(g, record.PageSize(p.Limit), func(r *record.RevisionRow) int { return len(r.Spec) })
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
-			return db.NotFound("job", id)
+		if len(rows) == 0 && p.Before == 0 && p.Until.IsZero() {
+			return db.NotFound("job", p.Job)
 		}
-		out = make([]store.Revision, len(rows))
+		out = store.Page[store.Revision]{Items: make([]store.Revision, len(rows)), More: more}
 		for i, r := range rows {
 			spec, err := record.DecodeSpec([]byte(r.Spec))
 			if err != nil {
 				spec = &domain.JobSpec{Description: "This revision cannot be read: " + err.Error(), Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}}
 			}
-			if err := record.FillCalendars(ctx, q, []record.CachedSpec{{Tenant: tenant, Spec: spec}}); err != nil {
+			if err := record.FillCalendars(ctx, q, []record.CachedSpec{{Tenant: p.Tenant, Spec: spec}}); err != nil {
 				return err
 			}
-			out[i] = store.Revision{JobID: id, Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
+			out.Items[i] = store.Revision{JobID: p.Job, Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
 		}
 		return nil
 	})

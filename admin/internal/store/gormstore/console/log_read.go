@@ -61,7 +61,7 @@ func (s *Logs) ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPag
 	r.choosy = p.MinLevel != nil || p.Text != ""
 	err := s.readLog(ctx, r)
 	if err != nil && db.IsTransient(err) && ctx.Err() == nil {
-		r.page, r.done = store.LogPage{}, false
+		r.page, r.done, r.size = store.LogPage{}, false, 0
 		err = s.readLog(ctx, r)
 	}
 	return r.page, db.Translate("read log", err)
@@ -92,6 +92,7 @@ type logReader struct {
 	filter logchunk.Filter
 	choosy bool // not all lines match
 	page   store.LogPage
+	size   int  // of the page's lines, in bytes
 	done   bool // the page is full
 }
 
@@ -218,13 +219,14 @@ func (r *logReader) readAll(ctx context.Context, list []summary) error {
 
 // next returns how many chunks are dealt with now, and which of them are inflated.
 func (r *logReader) next(list []summary) (n int, wanted []int64) {
-	expected := int64(len(r.page.Lines))
+	expected, bytes := int64(len(r.page.Lines)), int64(r.size)
 	for n < len(list) && len(wanted) < bodyPage {
 		m := &list[n]
 		n++
 		if m.cut == 0 && (!r.choosy || r.filter.MayHold(m.levels, m.aid, m.format)) {
 			wanted = append(wanted, m.first)
-			if expected += m.lines; !r.choosy && expected >= int64(r.p.Limit) {
+			expected, bytes = expected+m.lines, bytes+m.raw
+			if !r.choosy && (expected >= int64(r.p.Limit) || bytes >= store.MaxPageBytes) {
 				break
 			}
 		}
@@ -266,7 +268,8 @@ func (r *logReader) take(lines []domain.LogLine) {
 			continue
 		}
 		r.page.Lines = append(r.page.Lines, *l)
-		if len(r.page.Lines) == r.p.Limit {
+		r.size += len(l.Message) + len(l.Attrs)
+		if len(r.page.Lines) == r.p.Limit || r.size >= store.MaxPageBytes {
 			r.page.Reached, r.done = l.Number, true
 			return
 		}

@@ -67,17 +67,18 @@ func (s *Catalogue) Propose(ctx context.Context, p domain.Proposal) error {
 	})
 }
 
-func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsParams) (out []store.ProposalView, err error) {
+func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsParams) (out store.Page[store.ProposalView], err error) {
 	err = s.Look(ctx, "list proposals", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ? AND state = ? AND id > ?", int64(p.Tenant), int64(domain.ProposalPending), p.After)
 		if p.Executor != 0 {
 			g = g.Where("executor_id = ?", int64(p.Executor))
 		}
-		var rows []proposalRow
-		if err := g.Order("id").Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil {
+		rows, more, err := record.FindWithin(g.Order("id"), record.PageSize(p.Limit), func(r *proposalRow) int { return len(r.Spec) })
+		if err != nil {
 			return err
 		}
-		out, err = s.proposalViews(ctx, q, rows)
+		out.More = more
+		out.Items, err = s.proposalViews(ctx, q, rows)
 		return err
 	})
 	return out, err

@@ -40,7 +40,7 @@ func (s *Runs) ListParts(ctx context.Context, tenant domain.TenantID, parent dom
 		if err != nil {
 			return err
 		}
-		parts, err := record.ScanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+from+fmt.Sprintf(" ORDER BY occurrence_key LIMIT %d", limit), args...)
+		parts, err := record.ScanExecutions(ctx, q, "SELECT "+record.ExecutionListColumns+from+fmt.Sprintf(" ORDER BY occurrence_key LIMIT %d", limit), args...)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s *Runs) ListSlotHolders(ctx context.Context, tenant domain.TenantID, job 
 		if err != nil {
 			return err
 		}
-		rows, err := record.ScanExecutions(ctx, q, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
+		rows, err := record.ScanExecutions(ctx, q, "SELECT "+record.ExecutionListColumns+" FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
 			" WHERE "+living+" AND holds_slot = 1 LIMIT ?", maxHolders)
 		if err != nil {
 			return err

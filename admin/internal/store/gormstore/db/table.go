@@ -60,13 +60,18 @@ func (c Column[R]) isDefault(r *R) bool {
 }
 
 // List is the SELECT list of all columns; prefix is "" or "alias.".
-func (tb *Table[R]) List(prefix string) string {
+func (tb *Table[R]) List(prefix string) string { return tb.ListBut(prefix, nil) }
+
+// ListBut is List with an expression instead of some columns.
+func (tb *Table[R]) ListBut(prefix string, instead map[string]string) string {
 	var b strings.Builder
 	for i, c := range tb.Columns {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		if c.Nullable {
+		if expression, has := instead[c.Name]; has {
+			b.WriteString(expression)
+		} else if c.Nullable {
 			b.WriteString("COALESCE(" + prefix + c.Name + ", " + emptyLiteral(c.Kind) + ")")
 		} else {
 			b.WriteString(prefix + c.Name)

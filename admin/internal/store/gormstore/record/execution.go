@@ -220,6 +220,12 @@ func runPhase(r *ExecutionRow) int64 {
 
 var ExecutionColumns = ExecutionTable.List("")
 
+// ExecutionListColumns are ExecutionColumns without what is large. A list has the first
+// 1,024 characters of the error, and no input, output or stack.
+var ExecutionListColumns = ExecutionTable.ListBut("", map[string]string{
+	"input": "''", "output": "''", "stack": "''", "error": "SUBSTR(COALESCE(error, ''), 1, 1024)",
+})
+
 // ToExecutionRow maps to the stored shape: milliseconds, and text that fits.
 func ToExecutionRow(e *domain.Execution) *ExecutionRow {
 	r := &ExecutionRow{

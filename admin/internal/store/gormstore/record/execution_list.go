@@ -41,7 +41,7 @@ func ExecutionsByIndex(ctx context.Context, q db.Querier, d db.Dialect, index st
 
 func listStatement(d db.Dialect, index string, f *ExecutionFilter, order string, limit int) string {
 	return fmt.Sprintf("SELECT %s FROM executions%s WHERE %s ORDER BY %s LIMIT %d",
-		ExecutionColumns, d.ByIndex(index), strings.Join(f.conditions, " AND "), order, limit)
+		ExecutionListColumns, d.ByIndex(index), strings.Join(f.conditions, " AND "), order, limit)
 }
 
 // PhasesOf returns the phases in which runs in these states may be.
@@ -96,7 +96,8 @@ func ExecutionsByJob(ctx context.Context, q db.Querier, d db.Dialect, p store.Li
 	return ExecutionsByIndex(ctx, q, d, "uq_executions_occurrence", f, "fire_at DESC, occurrence_key DESC", limit)
 }
 
-// ScanExecutions reads the rows of a statement that names ExecutionColumns.
+// ScanExecutions reads the rows of a statement that names ExecutionColumns, or
+// ExecutionListColumns.
 func ScanExecutions(ctx context.Context, q db.Querier, statement string, args ...any) ([]*ExecutionRow, error) {
 	var out []*ExecutionRow
 	err := db.Query(ctx, q, func(rows *sql.Rows) error {

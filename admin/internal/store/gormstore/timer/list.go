@@ -29,7 +29,7 @@ const (
 func (s *Timers) ListTimers(ctx context.Context, p store.ListTimersParams) (page store.TimerPage, err error) {
 	l := &timerList{p: p, limit: record.PageSize(p.Limit)}
 	err = s.Look(ctx, "list timers", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		l.views, l.next, l.read = nil, nil, 0
+		l.views, l.cursors, l.next, l.read = nil, nil, nil, 0
 		jobs := p.Jobs
 		if len(jobs) == 0 {
 			if jobs, err = s.timerJobs(ctx, q, p.Tenant); err != nil {
@@ -44,6 +44,9 @@ func (s *Timers) ListTimers(ctx context.Context, p store.ListTimersParams) (page
 			err = s.listRunsOfJob(ctx, q, l, jobs[0])
 		default:
 			err = s.listRuns(ctx, q, l, jobs)
+		}
+		if err == nil {
+			err = fillInputs(ctx, q, l)
 		}
 		if err != nil {
 			return err
@@ -63,7 +66,9 @@ type timerList struct {
 	limit int
 	read  int // rows
 	views []store.TimerView
-	next  *store.TimerCursor // where a page that is full ends
+	// cursors are where the page goes on behind each of the views.
+	cursors []store.TimerCursor
+	next    *store.TimerCursor // where a page that is full ends
 }
 
 // room is how many rows may still be read at once; 0: the page ends.
@@ -90,10 +95,74 @@ func (l *timerList) filtered() bool {
 func (l *timerList) take(v store.TimerView, at store.TimerCursor) (full bool) {
 	l.read++
 	if strings.HasPrefix(v.Key, l.p.KeyPrefix) && !(v.FireAt.Before(l.p.From) || !l.p.To.IsZero() && !v.FireAt.Before(l.p.To)) {
-		l.views = append(l.views, v)
+		l.views, l.cursors = append(l.views, v), append(l.cursors, at)
 	}
 	l.next = &at
 	return len(l.views) >= l.limit || l.read >= timersScanned
+}
+
+// fillInputs reads the inputs of a page, which ends when they reach store.MaxPageBytes.
+// Pending timers have theirs in their own rows, the others in those of their runs.
+func fillInputs(ctx context.Context, q db.Querier, l *timerList) error {
+	ids := func(v *store.TimerView) (table string, id int64) {
+		if v.Run == nil {
+			return "timers", int64(v.ID)
+		}
+		return "executions", int64(v.Run.ID)
+	}
+	sizes := map[int64]int64{}
+	read := func(columns string, scan func(*sql.Rows) error) error {
+		for _, table := range []string{"timers", "executions"} {
+			var of []int64
+			for i := range l.views {
+				if t, id := ids(&l.views[i]); t == table && (len(sizes) == 0 || sizes[id] > 0) {
+					of = append(of, id)
+				}
+			}
+			if len(of) == 0 {
+				continue
+			}
+			if err := db.Query(ctx, q, scan, "SELECT "+columns+" FROM "+table+" WHERE id IN ("+db.IDList(of)+") AND tenant_id = ? AND input IS NOT NULL", int64(l.p.Tenant)); err != nil {
+				return fmt.Errorf("read inputs of %s: %w", table, err)
+			}
+		}
+		return nil
+	}
+	err := read("id, LENGTH(input)", func(rows *sql.Rows) error {
+		var id, size int64
+		err := rows.Scan(&id, &size)
+		sizes[id] = size
+		return err
+	})
+	if err != nil || len(sizes) == 0 {
+		return err
+	}
+	total := int64(0)
+	for i := range l.views {
+		_, id := ids(&l.views[i])
+		if total += sizes[id]; total >= store.MaxPageBytes && i+1 < len(l.views) {
+			l.views, l.next = l.views[:i+1], &l.cursors[i]
+			break
+		}
+	}
+	inputs := map[int64][]byte{}
+	if err := read("id, input", func(rows *sql.Rows) error {
+		var id int64
+		var input []byte
+		err := rows.Scan(&id, &input)
+		inputs[id] = input
+		return err
+	}); err != nil {
+		return err
+	}
+	for i := range l.views {
+		v := &l.views[i]
+		_, id := ids(v)
+		if v.Input = inputs[id]; v.Run != nil {
+			v.Run.Input = v.Input
+		}
+	}
+	return nil
 }
 
 // timerJobs are the jobs of kind timer of a tenant, deleted ones too.
@@ -137,7 +206,7 @@ func (s *Timers) listPending(ctx context.Context, q db.Querier, l *timerList, jo
 // pendingOf reads the next pending timers of one job: by key, or those of a label
 // by id.
 func (s *Timers) pendingOf(ctx context.Context, q db.Querier, p store.ListTimersParams, after store.TimerCursor, limit int) (out []*record.TimerRow, err error) {
-	statement := "SELECT " + record.TimerColumns + " FROM timers" + s.Dialect.ByIndex("uq_timers_key") + " WHERE job_id = ?"
+	statement := "SELECT " + record.TimerColumnsBut("") + " FROM timers" + s.Dialect.ByIndex("uq_timers_key") + " WHERE job_id = ?"
 	args := []any{int64(after.Job)}
 	// One lower bound: of two SQLite takes the first, and reads all keys behind it.
 	if after.Key != "" && after.Key >= p.KeyPrefix {
@@ -150,7 +219,7 @@ func (s *Timers) pendingOf(ctx context.Context, q db.Querier, p store.ListTimers
 		statement, args = statement+" AND timer_key < ?", append(args, end)
 	}
 	if p.Label != "" {
-		statement = "SELECT " + record.TimerTable.List("t.") + " FROM timer_labels AS l JOIN timers AS t ON t.id = l.timer_id" +
+		statement = "SELECT " + record.TimerColumnsBut("t.") + " FROM timer_labels AS l JOIN timers AS t ON t.id = l.timer_id" +
 			" WHERE l.tenant_id = ? AND l.job_id = ? AND l.label = ? AND l.timer_id > ?"
 		args = []any{int64(p.Tenant), int64(after.Job), p.Label, int64(after.Run)}
 		order = "l.timer_id"

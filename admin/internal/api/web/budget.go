@@ -1,0 +1,118 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+const (
+	// smallBody is the size, in bytes, up to which a body does not wait behind large ones.
+	smallBody = 64 << 10
+	// budgetPatience is how long a request waits for its share before it is refused.
+	budgetPatience = 5 * time.Second
+)
+
+// budget bounds the bytes of request bodies that a node works on at once, or of answers
+// that it builds. Each tenant has a share, and so has each address that nobody has logged in from.
+// A request waits for its share before its body is read, or its answer built. It is safe for concurrent use.
+type budget struct {
+	node  *semaphore.Weighted
+	share int64 // of a tenant or an address, in bytes
+
+	mu     sync.Mutex
+	shares map[owner]*shareOf // guarded by mu; those with any request
+}
+
+// owner is whose share a body counts for.
+type owner struct {
+	tenant domain.TenantID
+	ip     string // of a request without a log-in
+}
+
+type shareOf struct {
+	*semaphore.Weighted
+	requests int
+}
+
+// budgets are those of a node. The processing of a body takes about four times its bytes,
+// the building of an answer about six times.
+type budgets struct{ small, large, answers *budget }
+
+func newBudgets() budgets {
+	return budgets{small: newBudget(4<<20, 1<<20), large: newBudget(12<<20, 8<<20), answers: newBudget(8<<20, 4<<20)}
+}
+
+// largeAnswer is the share that an operation with a large answer takes, in bytes.
+const largeAnswer = 1 << 20
+
+func (b budgets) of(size int64) *budget {
+	if size <= smallBody {
+		return b.small
+	}
+	return b.large
+}
+
+func newBudget(node, share int64) *budget {
+	return &budget{node: semaphore.NewWeighted(node), share: share, shares: map[owner]*shareOf{}}
+}
+
+func ownerOf(id auth.Identity, ip string) owner {
+	if id.Known() {
+		return owner{tenant: id.Tenant}
+	}
+	return owner{ip: ip}
+}
+
+// take waits until size bytes are free for the owner, or returns why it waited in vain.
+// done has to be called when nothing of the body is held any more.
+func (b *budget) take(ctx context.Context, who owner, size int64) (done func(), err error) {
+	size = min(max(size, 1), b.share)
+	share := b.enter(who)
+	wait, cancel := context.WithTimeout(ctx, budgetPatience)
+	defer cancel()
+	if share.Acquire(wait, size) != nil {
+		b.leave(who)
+		err := domain.Errorf(domain.CodeRateLimited, "this node works on large requests of this tenant or address already, with %d bytes in all, which is the most: send fewer of them at once", b.share)
+		err.RetryAfter = time.Second
+		return nil, err
+	}
+	if b.node.Acquire(wait, size) != nil {
+		share.Release(size)
+		b.leave(who)
+		err := domain.Errorf(domain.CodeUnavailable, "this node works on as many large requests as it may: try again in a moment")
+		err.RetryAfter = time.Second
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		b.node.Release(size)
+		share.Release(size)
+		b.leave(who)
+	}), nil
+}
+
+func (b *budget) enter(who owner) *shareOf {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.shares[who]
+	if s == nil {
+		s = &shareOf{Weighted: semaphore.NewWeighted(b.share)}
+		b.shares[who] = s
+	}
+	s.requests++
+	return s
+}
+
+func (b *budget) leave(who owner) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.shares[who]
+	if s.requests--; s.requests == 0 {
+		delete(b.shares, who)
+	}
+}
