@@ -35,6 +35,7 @@ func newServerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			limitMemory(os.DirFS("/"))
 			release, err := lockSQLite(config)
 			if err != nil {
 				return err

@@ -29,6 +29,10 @@ const (
 	maxViolations = 20
 )
 
+// checks bounds the values that are checked at once in this process. A value takes up to
+// fifty times its bytes while it is held against a schema.
+var checks = make(chan struct{}, 2)
+
 // Schema is a readable schema. It is immutable.
 type Schema struct{ root any }
 
@@ -55,6 +59,8 @@ func (s *Schema) Object() bool {
 // Check returns what does not fit, in the order of the value; none if all
 // fits. A value that is not JSON does not fit.
 func (s *Schema) Check(raw []byte) []Violation {
+	checks <- struct{}{}
+	defer func() { <-checks }()
 	value, err := decode(raw)
 	if err != nil {
 		return []Violation{{Message: "is not JSON"}}

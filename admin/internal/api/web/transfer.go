@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -31,12 +30,8 @@ import (
 // goes in one packet anyway.
 const minCompressed = 1400
 
-const (
-	// maxAnswer bounds answers that are no streams, in bytes.
-	maxAnswer = 2 << 20
-	// answerPatience is how long a client may take to read one.
-	answerPatience = time.Minute
-)
+// maxAnswer bounds answers that are no streams, in bytes.
+const maxAnswer = 2 << 20
 
 // maxKept bounds the buffers that are kept for the next answer, in bytes.
 const maxKept = 1 << 20
@@ -85,9 +80,6 @@ func (s *Server) held(c *gin.Context, next func()) {
 		defer func() { c.Writer = h.ResponseWriter }()
 		next()
 	}()
-	conn := http.NewResponseController(c.Writer)
-	_ = conn.SetWriteDeadline(time.Now().Add(answerPatience)) // refused by connections that have none
-	defer func() { _ = conn.SetWriteDeadline(time.Time{}) }()
 	if h.over {
 		s.WriteProblem(c, NewProblem(c.Request.Context(), http.StatusUnprocessableEntity, domain.CodeInvalid,
 			fmt.Sprintf("the answer has more than %d bytes; ask for fewer items (limit), or for one of them", maxAnswer)))
