@@ -39,6 +39,7 @@ const (
 	alerting       = "admin/internal/alerting"
 	mailChannel    = alerting + "/mail"
 	publish        = "admin/internal/publish"
+	brokerWire     = publish + "/wire"
 	webhookChannel = alerting + "/webhook"
 	chatChannel    = alerting + "/chat"
 	alertPost      = alerting + "/post"
@@ -151,7 +152,7 @@ func rooms() []Room {
 		{runtable, []string{domain}, "it says where runs are; what becomes of them is for the rooms that hold them to decide"},
 		{"admin/internal/scheduler", []string{domain, store, timing, panics, timerheap, runtable}, whySide},
 		{"admin/internal/dispatch", []string{domain, store, batch, timerheap, runtable}, whySide},
-		{hotTimers, []string{domain, store, panics}, whySide},
+		{hotTimers, []string{domain, store, panics, brokerWire}, whySide},
 		// The gateway keeps the rows of sessions and instances, hence store.
 		{gateway, []string{domain, store, batch, panics, "proto", failpoint, direct}, whySide},
 		// A fixed delay is counted from the end of a run, hence schedule.
@@ -165,7 +166,8 @@ func rooms() []Room {
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
 		{webhookChannel, []string{alerting, alertPost, domain, secret, httpCall}, whySide},
 		{chatChannel, []string{alerting, alertPost, domain}, whySide},
-		{publish, []string{domain, secret, egress}, whySide},
+		{publish, []string{domain, secret, egress, brokerWire}, whySide},
+		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
 		// A declared secret is judged by who makes them, hence auth.
 		{provisioning, []string{domain, store, auth, spelling}, whySide},
