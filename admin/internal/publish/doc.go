@@ -21,5 +21,7 @@
 //
 // Addresses are a user's: package egress checks what is dialled. A broker that
 // hangs costs a message no more than its context, and other connections
-// nothing.
+// nothing. A broker that announces too much loses all sockets of its connection
+// (package wire). A broker that does not let go loses them after closeTime, and
+// when the node stops after stopTime.
 package publish

@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
 
@@ -31,10 +34,19 @@ type endpoint struct {
 	// Replaced by opened.
 	once    sync.Once
 	refused chan struct{} // closed by once when egress has refused an address
+
+	ended chan struct{} // closed by cut
+
+	mu      sync.Mutex
+	sockets map[*socket]struct{} // guarded by mu; those that are open
+	cause   error                // guarded by mu; why cut was called
 }
 
 func newEndpoint(spec domain.ConnectionSpec, secrets domain.ConnectionSecrets, control func(string, string, syscall.RawConn) error) (*endpoint, error) {
-	e := &endpoint{spec: spec, secrets: secrets, dialer: &net.Dialer{Timeout: dialTimeout, Control: control}, refused: make(chan struct{})}
+	e := &endpoint{
+		spec: spec, secrets: secrets, dialer: &net.Dialer{Timeout: dialTimeout, Control: control},
+		refused: make(chan struct{}), ended: make(chan struct{}), sockets: map[*socket]struct{}{},
+	}
 	if !spec.TLS.Enabled {
 		return e, nil
 	}
@@ -64,17 +76,70 @@ func (e *endpoint) dial(ctx context.Context, network, address string) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	return boundedWrites{conn}, nil
+	s := &socket{Conn: conn, endpoint: e}
+	e.mu.Lock()
+	cause := e.cause
+	if cause == nil {
+		e.sockets[s] = struct{}{}
+	}
+	e.mu.Unlock()
+	if cause != nil {
+		conn.Close()
+		return nil, cause
+	}
+	return s, nil
 }
 
-// dialTLS is dial with TLS on top if the connection has it.
-func (e *endpoint) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := e.dial(ctx, network, address)
-	if err != nil || e.tls == nil {
-		return conn, err
+// cut closes all sockets and opens no other one. The first cause counts.
+func (e *endpoint) cut(cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause != nil {
+		return
 	}
-	config := e.tls.Clone()
+	e.cause = cause
+	close(e.ended)
+	for s := range e.sockets {
+		s.Conn.Close()
+	}
+}
+
+// close closes a broker. After closeTime its library has no socket left to wait for.
+func (e *endpoint) close(b broker) {
+	defer time.AfterFunc(closeTime, func() { e.cut(errClosed) }).Stop()
+	b.close()
+}
+
+// isCut reports that cut was called.
+func (e *endpoint) isCut() bool {
+	select {
+	case <-e.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// read returns a dialer with TLS, if the connection has it, and a protocol's reader
+// on top.
+func (e *endpoint) read(by wire.Reader) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := e.dial(ctx, network, address)
+		if err == nil && e.tls != nil {
+			conn, err = secure(ctx, conn, e.tls, address)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return by(conn, e.cut), nil
+	}
+}
+
+// secure does the handshake of TLS. It closes conn if that fails.
+func secure(ctx context.Context, conn net.Conn, config *tls.Config, address string) (net.Conn, error) {
+	config = config.Clone()
 	if config.ServerName == "" {
+		var err error
 		if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
 			conn.Close()
 			return nil, err
@@ -107,16 +172,52 @@ func (e *endpoint) explain(err error) error {
 	case <-e.refused:
 		return permanent("an address of the connection leads to a network that connections may not reach (connection-allow): %w", err)
 	default:
-		return typed(err)
 	}
+	if own, ok := errors.AsType[*Error](err); e.isCut() && (!ok || own.Silent) { // an answer of the broker counts more
+		return silent("%w", e.cause)
+	}
+	return typed(err)
 }
 
-// boundedWrites ends a write that the peer does not take.
-type boundedWrites struct{ net.Conn }
+// socket bounds writes: a broker that does not read for writeTimeout loses it. A
+// library may have many writes ready, and each would wait as long as the first.
+type socket struct {
+	net.Conn
+	endpoint *endpoint
+	deadline atomic.Int64 // of writes, set by the library, in ns since 1970; 0: none
+}
 
-func (c boundedWrites) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+func (s *socket) SetDeadline(t time.Time) error {
+	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
+}
+
+func (s *socket) SetWriteDeadline(t time.Time) error {
+	at := int64(0)
+	if !t.IsZero() {
+		at = t.UnixNano()
+	}
+	s.deadline.Store(at)
+	return s.Conn.SetWriteDeadline(t)
+}
+
+func (s *socket) Write(p []byte) (int, error) {
+	end := time.Now().Add(writeTimeout)
+	if at := s.deadline.Load(); at != 0 && at < end.UnixNano() {
+		end = time.Unix(0, at)
+	}
+	if err := s.Conn.SetWriteDeadline(end); err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(p)
+	n, err := s.Conn.Write(p)
+	if err != nil {
+		s.Close()
+	}
+	return n, err
+}
+
+func (s *socket) Close() error {
+	s.endpoint.mu.Lock()
+	delete(s.endpoint.sockets, s)
+	s.endpoint.mu.Unlock()
+	return s.Conn.Close()
 }

@@ -19,6 +19,14 @@ type Error struct {
 	Err    error
 }
 
+var (
+	errStops = errors.New("this node stops")
+	// errClosed: it hears nobody, for the last user of the connection is done.
+	errClosed = errors.New("the connection is closed")
+	// errOpening ends an opening.
+	errOpening = fmt.Errorf("the broker did not let us in within %s", openTimeout)
+)
+
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -1,22 +1,26 @@
 package publish
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
 )
 
 // kafka publishes to Kafka. Its client opens and mends its connections itself.
 type kafka struct {
-	client  *kgo.Client
-	refused <-chan struct{} // the client would try a refused address for ever
+	client   *kgo.Client
+	endpoint *endpoint // the client would try for ever after it was refused or cut
 }
 
 func openKafka(ctx context.Context, e *endpoint) (broker, error) {
@@ -40,22 +44,46 @@ func openKafka(ctx context.Context, e *endpoint) (broker, error) {
 		client.Close()
 		return nil, kafkaError(err)
 	}
-	return &kafka{client, e.refused}, nil
+	return &kafka{client, e}, nil
 }
 
 // kafkaLogin says where the brokers are, and who asks.
 func kafkaLogin(e *endpoint) []kgo.Opt {
-	options := []kgo.Opt{kgo.SeedBrokers(e.spec.Addresses...), kgo.Dialer(e.dialTLS)}
+	options := []kgo.Opt{kgo.SeedBrokers(e.spec.Addresses...), kgo.Dialer(e.read(wire.Kafka)), kgo.BrokerMaxReadBytes(1 << 20), kgo.FetchMaxBytes(1 << 20)}
 	user, password := e.spec.Username, e.secrets.Password
 	switch {
 	case e.spec.Mechanism == domain.MechanismScram256:
-		options = append(options, kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha256Mechanism()))
+		options = append(options, kgo.SASL(boundedScram{scram.Auth{User: user, Pass: password}.AsSha256Mechanism()}))
 	case e.spec.Mechanism == domain.MechanismScram512:
-		options = append(options, kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha512Mechanism()))
+		options = append(options, kgo.SASL(boundedScram{scram.Auth{User: user, Pass: password}.AsSha512Mechanism()}))
 	case user != "":
 		options = append(options, kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism()))
 	}
 	return options
+}
+
+// maxIterations bounds the work of a login, which the broker announces (RFC 5802).
+// Kafka's default is 4,096. The library computes 2,000,000,000 for half an hour.
+const maxIterations = 200_000
+
+// boundedScram refuses more.
+type boundedScram struct{ sasl.Mechanism }
+
+func (m boundedScram) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	session, first, err := m.Mechanism.Authenticate(ctx, host)
+	return boundedSession{session}, first, err
+}
+
+type boundedSession struct{ sasl.Session }
+
+func (s boundedSession) Challenge(answer []byte) (bool, []byte, error) {
+	for field := range bytes.SplitSeq(answer, []byte(",")) {
+		digits, ok := bytes.CutPrefix(field, []byte("i="))
+		if n, err := strconv.Atoi(string(digits)); ok && (err != nil || n > maxIterations) {
+			return false, nil, permanent("Kafka: the broker asks for %q iterations of SCRAM, and may ask for 4096 to %d", digits[:min(len(digits), 20)], maxIterations)
+		}
+	}
+	return s.Session.Challenge(answer)
 }
 
 func (b *kafka) publish(ctx context.Context, m *domain.Message) error {
@@ -73,8 +101,10 @@ func (b *kafka) publish(ctx context.Context, m *domain.Message) error {
 	select {
 	case err := <-done:
 		return kafkaError(err)
-	case <-b.refused:
+	case <-b.endpoint.refused:
 		return errors.New("a broker of the cluster has such an address")
+	case <-b.endpoint.ended:
+		return b.endpoint.cause
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -2,15 +2,18 @@ package publish
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
 )
 
 // jetStream publishes to NATS. Its dedupe id is Nats-Msg-Id.
@@ -35,9 +38,44 @@ type natsDialer struct {
 	e   *endpoint
 }
 
+// Dial reads the server's INFO and does TLS itself. The library reads INFO without
+// a bound, and does TLS above the socket, where no reader has a place.
 func (d natsDialer) Dial(network, address string) (net.Conn, error) {
-	return d.e.dial(d.ctx, network, address)
+	conn, err := d.e.dial(d.ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	secured, err := d.secure(conn, address)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return wire.NATS(secured, d.e.cut), nil
 }
+
+func (d natsDialer) secure(conn net.Conn, address string) (net.Conn, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return nil, err
+	}
+	info, first, err := wire.ReadInfo(conn)
+	if err != nil {
+		return nil, err
+	}
+	config := d.e.tls
+	switch {
+	case info.TLSRequired && config == nil:
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+		fallthrough
+	case config != nil && (info.TLSRequired || info.TLSAvailable):
+		if conn, err = secure(d.ctx, conn, config, address); err != nil {
+			return nil, fmt.Errorf("%w: %w", nats.ErrTLS, err)
+		}
+	}
+	return wire.Replay(conn, first), nil // the library refuses a server without the TLS that is wanted
+}
+
+// SkipTLSHandshake tells the library that Dial has done it.
+func (natsDialer) SkipTLSHandshake() bool { return true }
 
 func openNATS(ctx context.Context, e *endpoint) (broker, error) {
 	b := &jetStream{waiting: map[*natsWait]struct{}{}}
@@ -47,6 +85,9 @@ func openNATS(ctx context.Context, e *endpoint) (broker, error) {
 	}
 	options := []nats.Option{
 		nats.Name("carillon"), nats.NoReconnect(), nats.Timeout(dialTimeout), nats.SetCustomDialer(natsDialer{ctx, e}),
+		// The dialer resolves names within ctx, and addresses that a server names are
+		// not the user's: there may be any number of them.
+		nats.SkipHostLookup(), nats.IgnoreDiscoveredServers(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.asyncError(err) }),
 	}
 	if e.tls != nil {

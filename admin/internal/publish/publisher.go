@@ -24,6 +24,10 @@ const (
 	// long one is used.
 	idleTime = 5 * time.Minute
 	maxAge   = time.Hour
+	// closeTime is how long a broker may take to say goodbye, and stopTime how long
+	// messages under way may take when the node stops. Then their sockets are closed.
+	closeTime = 2 * time.Second
+	stopTime  = 2 * time.Second
 	// tidyInterval is how often that is looked after.
 	tidyInterval = 30 * time.Second
 	// rowAge is how old the row of a connection may be that a node goes by: an
@@ -63,6 +67,7 @@ type Publisher struct {
 
 	mu     sync.Mutex
 	open   map[connectionKey]*connection // guarded by mu
+	alive  map[*connection]struct{}      // guarded by mu; also those that are retired and not closed
 	rows   map[rowKey]*row               // guarded by mu; at most 4 × Max
 	closed bool                          // guarded by mu: Run has ended, nothing is opened
 }
@@ -88,7 +93,8 @@ type connection struct {
 	// Fixed after construction.
 	version  int64
 	openedAt time.Time
-	ready    chan struct{} // closed when broker or err is set
+	ready    chan struct{}           // closed when broker or err is set
+	stop     context.CancelCauseFunc // ends the opening
 
 	broker   broker // fixed once ready is closed; nil with err
 	endpoint *endpoint
@@ -122,7 +128,7 @@ func New(opt Options) *Publisher {
 	}
 	return &Publisher{
 		opt: opt, control: egress.Control(opt.AllowPrefixes), openers: openers,
-		open: map[connectionKey]*connection{}, rows: map[rowKey]*row{},
+		open: map[connectionKey]*connection{}, alive: map[*connection]struct{}{}, rows: map[rowKey]*row{},
 	}
 }
 
@@ -197,7 +203,7 @@ func (p *Publisher) take(row *domain.Connection) (*connection, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, retryable("this node stops")
+		return nil, retryable("%w", errStops)
 	}
 	c := p.open[key]
 	if c != nil && !c.good(row.Version, now) {
@@ -208,11 +214,13 @@ func (p *Publisher) take(row *domain.Connection) (*connection, error) {
 		if len(p.open) >= p.opt.Max && !p.makeRoomLocked() {
 			return nil, retryable("this node has %d connections to brokers, all in use", p.opt.Max)
 		}
-		c = &connection{version: row.Version, openedAt: now, ready: make(chan struct{})}
+		ctx, stop := context.WithCancelCause(context.Background())
+		c = &connection{version: row.Version, openedAt: now, ready: make(chan struct{}), stop: stop}
 		p.open[key] = c
+		p.alive[c] = struct{}{}
 		c.users++ // the opening itself
 		p.work.Add(1)
-		p.work.Go(func() { p.opening(key, c, row) })
+		p.work.Go(func() { p.opening(ctx, key, c, row) })
 	}
 	c.users++
 	p.work.Add(1) // before Run waits: it has not set closed
@@ -227,14 +235,15 @@ func (c *connection) good(version int64, now time.Time) bool {
 	}
 	select {
 	case <-c.ready:
-		return c.err == nil && !c.broker.broken()
+		return c.err == nil && !c.endpoint.isCut() && !c.broker.broken()
 	default:
 		return true
 	}
 }
 
-func (p *Publisher) opening(key connectionKey, c *connection, row *domain.Connection) {
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+func (p *Publisher) opening(ctx context.Context, key connectionKey, c *connection, row *domain.Connection) {
+	defer c.stop(nil)
+	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, errOpening)
 	defer cancel()
 	c.broker, c.err = p.connect(ctx, c, row)
 	if c.err != nil {
@@ -262,7 +271,12 @@ func (p *Publisher) connect(ctx context.Context, c *connection, row *domain.Conn
 	if c.endpoint, err = newEndpoint(row.Spec, secrets, p.control); err != nil {
 		return nil, err
 	}
+	// Libraries do not look at ctx while they read.
+	watch := context.AfterFunc(ctx, func() { c.endpoint.cut(context.Cause(ctx)) })
 	b, err := p.openers[row.Spec.Broker](ctx, c.endpoint)
+	if !watch() {
+		<-c.endpoint.ended // so that explain has the cause
+	}
 	if err != nil {
 		return nil, c.endpoint.explain(err)
 	}
@@ -272,9 +286,10 @@ func (p *Publisher) connect(ctx context.Context, c *connection, row *domain.Conn
 // Look opens the connection of a row, as the next message would, and closes it.
 // Nothing is published.
 func (p *Publisher) Look(ctx context.Context, row domain.Connection) error {
-	b, err := p.connect(ctx, new(connection), &row)
+	c := new(connection)
+	b, err := p.connect(ctx, c, &row)
 	if err == nil {
-		b.close()
+		c.endpoint.close(b)
 	}
 	return err
 }
@@ -306,9 +321,16 @@ func (p *Publisher) retireLocked(key connectionKey, c *connection) {
 
 // closeLocked lets a goroutine do it: brokers may take a second to say goodbye.
 func (p *Publisher) closeLocked(c *connection) {
-	if c.broker != nil {
-		p.work.Go(c.broker.close)
+	if c.broker == nil {
+		delete(p.alive, c)
+		return
 	}
+	p.work.Go(func() {
+		c.endpoint.close(c.broker)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.alive, c)
+	})
 }
 
 // makeRoomLocked retires the connection that nobody uses for longest.
@@ -327,8 +349,8 @@ func (p *Publisher) makeRoomLocked() bool {
 	return true
 }
 
-// Run closes connections that are idle, old or broken, and all of them when ctx
-// ends; then it returns when the messages that were under way are through.
+// Run closes connections that are idle, old or broken. When ctx ends, it closes all
+// of them, gives messages under way stopTime, and returns when nothing is under way.
 func (p *Publisher) Run(ctx context.Context) error {
 	tick := time.NewTicker(tidyInterval)
 	defer tick.Stop()
@@ -337,14 +359,37 @@ func (p *Publisher) Run(ctx context.Context) error {
 		case now := <-tick.C:
 			p.tidy(now)
 		case <-ctx.Done():
-			p.mu.Lock()
-			p.closed = true
-			for key, c := range p.open {
-				p.retireLocked(key, c)
-			}
-			p.mu.Unlock()
+			p.retireAll()
+			cut := time.AfterFunc(stopTime, p.cutAll)
 			p.work.Wait()
+			cut.Stop()
 			return nil
+		}
+	}
+}
+
+// retireAll ends openings, and connections that nobody uses.
+func (p *Publisher) retireAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for key, c := range p.open {
+		c.stop(errStops)
+		p.retireLocked(key, c)
+	}
+}
+
+// cutAll closes the sockets of messages that are still under way.
+func (p *Publisher) cutAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.alive {
+		select {
+		case <-c.ready:
+			if c.endpoint != nil {
+				c.endpoint.cut(errStops)
+			}
+		default: // its opening ends
 		}
 	}
 }

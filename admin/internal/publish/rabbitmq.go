@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
 )
 
 const (
@@ -37,7 +38,7 @@ type rabbitChannel struct {
 
 func openRabbitMQ(ctx context.Context, e *endpoint) (broker, error) {
 	config := amqp.Config{
-		Vhost: e.spec.VirtualHost, Heartbeat: rabbitHeartbeat, ChannelMax: 2 * rabbitChannels,
+		Vhost: e.spec.VirtualHost, Heartbeat: rabbitHeartbeat, ChannelMax: 2 * rabbitChannels, FrameSize: wire.MaxFrame,
 		Properties: amqp.Table{"connection_name": "carillon", "product": "carillon"},
 	}
 	if e.spec.Mechanism == domain.MechanismExternal {
@@ -58,17 +59,15 @@ func openRabbitMQ(ctx context.Context, e *endpoint) (broker, error) {
 }
 
 func openAMQP(ctx context.Context, e *endpoint, address string, config amqp.Config) (*amqp.Connection, error) {
-	socket, err := e.dialTLS(ctx, "tcp", address)
+	socket, err := e.read(wire.AMQP)(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	// The handshake knows no context; the library clears the deadline after it.
+	// The library clears the deadline after the handshake.
 	if err := socket.SetDeadline(time.Now().Add(2 * dialTimeout)); err != nil {
 		socket.Close()
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { socket.Close() })
-	defer stop()
 	conn, err := amqp.Open(socket, config)
 	if err != nil {
 		socket.Close()

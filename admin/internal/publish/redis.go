@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
 )
 
 // DedupeWindow is how long Redis knows the id of a message. It is longer than
@@ -52,19 +53,32 @@ if id then redis.call('SET', KEYS[2], id, 'PX', ARGV[1]) end
 return id
 `)
 
+// clusterBounds leave room for CLUSTER SLOTS, which has some 20 elements for a range
+// of slots with three nodes.
+var clusterBounds = wire.RedisBounds{Bytes: 1 << 20, Elements: 4096}
+
 // quiet: the library's log goes to standard error, and says what errors say.
 var quiet = sync.OnceFunc(logging.Disable)
 
 func openRedis(ctx context.Context, e *endpoint) (broker, error) {
 	quiet()
-	client := redis.NewUniversalClient(&redis.UniversalOptions{
+	options := &redis.UniversalOptions{
 		Addrs: e.spec.Addresses, Username: e.spec.Username, Password: e.secrets.Password, DB: e.spec.Database, MasterName: e.spec.SentinelMaster,
-		ClientName: "carillon", Dialer: e.dialTLS, DialTimeout: dialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
+		ClientName: "carillon", Dialer: e.read(wire.Redis), DialTimeout: dialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
 		ReadTimeout: writeTimeout, WriteTimeout: writeTimeout,
 		MaxRetries: -1, // whoever publishes decides that
 		PoolSize:   16, ConnMaxIdleTime: idleTime, ConnMaxLifetime: maxAge, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	}
+	var client redis.UniversalClient
+	if len(options.Addrs) > 1 && options.MasterName == "" {
+		options.Dialer = e.read(wire.RedisWithin(clusterBounds))
+		cluster := options.Cluster()
+		cluster.DisableRoutingPolicies = true // they need COMMAND, whose answer has some 10,000 elements
+		client = redis.NewClusterClient(cluster)
+	} else {
+		client = redis.NewUniversalClient(options)
+	}
 	if err := client.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(redisError(err), client.Close())
 	}

@@ -1,0 +1,416 @@
+package publish
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// mostSpent is what a hostile broker may cost, in bytes. All that is allocated
+// counts, also what was given back.
+const mostSpent = 16 << 20
+
+// spent returns the bytes that the process allocates while f runs.
+func spent(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// peer plays a broker for each connection until the test ends.
+func peer(t *testing.T, play func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var work sync.WaitGroup
+	var mu sync.Mutex
+	var open []net.Conn // guarded by mu
+	work.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open = append(open, conn)
+			mu.Unlock()
+			work.Go(func() { defer conn.Close(); play(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		mu.Lock()
+		for _, conn := range open {
+			conn.Close()
+		}
+		mu.Unlock()
+		work.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// speak sends a text so many times, or until the connection ends, and then listens.
+func speak(conn net.Conn, text string, times int) {
+	for range times {
+		if _, err := io.WriteString(conn, text); err != nil {
+			return
+		}
+	}
+	_, _ = io.Copy(io.Discard, conn)
+}
+
+const endless = 1 << 40
+
+// A stage plays a broker that behaves, up to the message. Then it calls hostile,
+// which has the connection for itself.
+type stage func(conn net.Conn, hostile func(net.Conn))
+
+// atOnce is a broker that is hostile from its first byte.
+func atOnce(conn net.Conn, hostile func(net.Conn)) { hostile(conn) }
+
+// redisStage answers commands until a script comes.
+func redisStage(conn net.Conn, hostile func(net.Conn)) {
+	in := bufio.NewReader(conn)
+	line := func() string { text, _ := in.ReadString('\n'); return strings.TrimSpace(text) }
+	for {
+		count, err := strconv.Atoi(strings.TrimPrefix(line(), "*"))
+		if err != nil {
+			return
+		}
+		words := make([]string, count)
+		for i := range words {
+			line()
+			words[i] = strings.ToLower(line())
+		}
+		switch words[0] {
+		case "hello":
+			_, _ = io.WriteString(conn, "%1\r\n+proto\r\n:3\r\n")
+		case "evalsha", "eval":
+			hostile(conn)
+			return
+		default:
+			_, _ = io.WriteString(conn, "+OK\r\n")
+		}
+	}
+}
+
+// natsStage lets the client in and waits for a message.
+func natsStage(conn net.Conn, hostile func(net.Conn)) {
+	_, _ = io.WriteString(conn, `INFO {"server_id":"A","version":"2.11.0","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
+	for in := bufio.NewReader(conn); ; {
+		line, err := in.ReadString('\n')
+		switch {
+		case err != nil:
+			return
+		case strings.HasPrefix(line, "PING"):
+			_, _ = io.WriteString(conn, "PONG\r\n")
+		case strings.HasPrefix(line, "HPUB"):
+			hostile(conn)
+			return
+		}
+	}
+}
+
+// kafkaStage answers which versions it speaks, and is hostile to any other request.
+// With a login it asks for that.
+func kafkaStage(conn net.Conn, hostile func(net.Conn)) {
+	for {
+		key, version, number, _, err := kafkaRequest(conn)
+		if err != nil {
+			return
+		}
+		var answer kmsg.Response
+		switch key {
+		case int16(kmsg.ApiVersions):
+			versions := kmsg.NewPtrApiVersionsResponse()
+			for key, most := range map[kmsg.Key]int16{kmsg.Produce: 9, kmsg.Metadata: 9, kmsg.InitProducerID: 4, kmsg.ApiVersions: 3, kmsg.SASLHandshake: 1, kmsg.SASLAuthenticate: 2} {
+				versions.ApiKeys = append(versions.ApiKeys, kmsg.ApiVersionsResponseApiKey{ApiKey: int16(key), MaxVersion: most})
+			}
+			answer = versions
+		case int16(kmsg.SASLHandshake):
+			answer = kmsg.NewPtrSASLHandshakeResponse()
+		default:
+			hostile(&numbered{conn, number})
+			return
+		}
+		answer.SetVersion(min(version, 3))
+		_, _ = conn.Write(kafkaAnswer(number, answer.AppendTo(nil)))
+	}
+}
+
+// numbered knows the number of the request that waits for its answer.
+type numbered struct {
+	net.Conn
+	number uint32
+}
+
+func kafkaRequest(conn io.Reader) (key, version int16, number uint32, rest []byte, err error) {
+	head := make([]byte, 12)
+	if _, err = io.ReadFull(conn, head); err != nil {
+		return key, version, number, nil, err
+	}
+	rest = make([]byte, binary.BigEndian.Uint32(head)-8)
+	_, err = io.ReadFull(conn, rest)
+	return int16(binary.BigEndian.Uint16(head[4:])), int16(binary.BigEndian.Uint16(head[6:])), binary.BigEndian.Uint32(head[8:]), rest, err
+}
+
+func kafkaAnswer(number uint32, body []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(body)+4))
+	return append(binary.BigEndian.AppendUint32(out, number), body...)
+}
+
+// metadata answers the request for them with what follows the brokers, or with all.
+func metadata(body string) func(net.Conn) {
+	return func(conn net.Conn) {
+		_, _ = conn.Write(kafkaAnswer(conn.(*numbered).number, []byte(body)))
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
+// iterate asks for so many iterations.
+func iterate(iterations int) func(net.Conn) {
+	return func(conn net.Conn) {
+		// The request was read already; its nonce is not needed to refuse the answer.
+		answer := kmsg.NewPtrSASLAuthenticateResponse()
+		answer.SASLAuthBytes = fmt.Appendf(nil, "r=x,s=c2FsdA==,i=%d", iterations)
+		answer.SetVersion(2)
+		_, _ = conn.Write(kafkaAnswer(conn.(*numbered).number, append([]byte{0}, answer.AppendTo(nil)...)))
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
+func amqpFrame(kind byte, channel uint16, payload string) string {
+	head := binary.BigEndian.AppendUint16([]byte{kind}, channel)
+	return string(binary.BigEndian.AppendUint32(head, uint32(len(payload)))) + payload + "\xce"
+}
+
+func amqpMethod(channel, class, number uint16, fields string) string {
+	head := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, class), number)
+	return amqpFrame(1, channel, string(head)+fields)
+}
+
+func amqpLong(s string) string {
+	return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s
+}
+
+// rabbitStage opens connection and channel, and waits for a message.
+func rabbitStage(conn net.Conn, hostile func(net.Conn)) {
+	if _, err := io.ReadFull(conn, make([]byte, 8)); err != nil {
+		return
+	}
+	_, _ = io.WriteString(conn, amqpMethod(0, 10, 10, "\x00\x09"+amqpLong("")+amqpLong("PLAIN")+amqpLong("en_US")))
+	for in := bufio.NewReader(conn); ; {
+		head := make([]byte, 7)
+		if _, err := io.ReadFull(in, head); err != nil {
+			return
+		}
+		rest := make([]byte, binary.BigEndian.Uint32(head[3:])+1)
+		if _, err := io.ReadFull(in, rest); err != nil {
+			return
+		}
+		answer := ""
+		switch {
+		case head[0] == 3: // the body of a message
+			hostile(conn)
+			return
+		case bytes.HasPrefix(rest, []byte{0, 10, 0, 11}):
+			answer = amqpMethod(0, 10, 30, "\x00\x40\x00\x02\x00\x00\x00\x05")
+		case bytes.HasPrefix(rest, []byte{0, 10, 0, 40}):
+			answer = amqpMethod(0, 10, 41, "\x00")
+		case bytes.HasPrefix(rest, []byte{0, 20, 0, 10}):
+			answer = amqpMethod(1, 20, 11, amqpLong(""))
+		case bytes.HasPrefix(rest, []byte{0, 85, 0, 10}):
+			answer = amqpMethod(1, 85, 11, "")
+		}
+		_, _ = io.WriteString(conn, answer)
+	}
+}
+
+// says is a hostile broker that repeats a text.
+func says(text string, times int) func(net.Conn) {
+	return func(conn net.Conn) { speak(conn, text, times) }
+}
+
+// stages are those in which a message is under way.
+var stages = map[domain.Broker]stage{
+	domain.BrokerRedis: redisStage, domain.BrokerNATS: natsStage, domain.BrokerKafka: kafkaStage, domain.BrokerRabbitMQ: rabbitStage,
+}
+
+// hostileWorld is a publisher with connections to hostile peers.
+type hostileWorld struct {
+	p     *Publisher
+	stop  context.CancelFunc
+	ended chan error // of Run
+}
+
+// hostilePeer is one kind of it.
+type hostilePeer struct {
+	broker domain.Broker
+	login  bool
+	play   func(net.Conn)
+}
+
+// besideHostile makes connections "0" and so on to peers.
+func besideHostile(t *testing.T, peers ...hostilePeer) *hostileWorld {
+	t.Helper()
+	var r rows
+	for i, h := range peers {
+		spec := domain.ConnectionSpec{Broker: h.broker, Addresses: []string{peer(t, h.play)}}
+		var secrets domain.ConnectionSecrets
+		if h.broker == domain.BrokerRabbitMQ || h.login {
+			spec.Username, secrets.Password = "carillon", "hemmelig"
+		}
+		switch {
+		case h.broker == domain.BrokerRabbitMQ:
+			spec.VirtualHost = "/"
+		case h.login:
+			spec.Mechanism = domain.MechanismScram256
+		}
+		r.put(t, domain.ConnectionID(i+1), strconv.Itoa(i), spec, secrets)
+	}
+	w := &hostileWorld{
+		p:     New(Options{Connections: &r, Secrets: box(t), AllowPrefixes: loopback, Logger: slog.New(slog.DiscardHandler)}),
+		ended: make(chan error, 1),
+	}
+	var ctx context.Context
+	ctx, w.stop = context.WithCancel(t.Context())
+	go func() { w.ended <- w.p.Run(ctx) }()
+	return w
+}
+
+// publish sends a message by connection i.
+func (w *hostileWorld) publish(ctx context.Context, i int, to domain.Broker) error {
+	targets := map[domain.Broker]domain.MessageTarget{
+		domain.BrokerRedis: {Stream: "s"}, domain.BrokerNATS: {Subject: "s"}, domain.BrokerKafka: {Topic: "s"}, domain.BrokerRabbitMQ: {RoutingKey: "s"},
+	}
+	return w.p.Publish(ctx, domain.Message{Tenant: 1, Connection: strconv.Itoa(i), Target: targets[to], ID: "1", Body: []byte("{}")})
+}
+
+// Brokers that break a bound cost no memory, and the message's error says which.
+func TestHostileBrokers(t *testing.T) {
+	brokers := strings.Repeat("\x00\x00\x00\x01\x01\x00\x00\x23\x84\x00\x00", 20_000)
+	for _, r := range []struct {
+		name    string
+		broker  domain.Broker
+		stage   stage
+		hostile func(net.Conn)
+		cause   string
+	}{
+		{"a long list", domain.BrokerRedis, atOnce, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
+		{"lists in lists", domain.BrokerRedis, atOnce, says(strings.Repeat("*1000000\r\n", 1000), 1), "a list of 1000000 elements"},
+		{"a long answer to a script", domain.BrokerRedis, redisStage, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
+		{"short lists in lists", domain.BrokerRedis, redisStage, says("*1\r\n", endless), "to more than 8 levels"},
+		{"a long text", domain.BrokerRedis, redisStage, says("$2000000000\r\n", 1), "a text of 2000000000 bytes"},
+		{"an endless line", domain.BrokerRedis, redisStage, says("+"+strings.Repeat("x", 1000), endless), "a line has more than 65536 bytes"},
+		{"a long map", domain.BrokerRedis, atOnce, says("%900000000\r\n", 1), "a list of 900000000 elements"},
+		{"a long attribute", domain.BrokerRedis, redisStage, says("|900000000\r\n", 1), "a list of 900000000 elements"},
+		{"another protocol", domain.BrokerRedis, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "no type of its protocol"},
+
+		{"endless INFO", domain.BrokerNATS, atOnce, says("INFO "+strings.Repeat("x", 1000), endless), "a line has more than 65536 bytes"},
+		{"another protocol", domain.BrokerNATS, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "a server begins with INFO"},
+		{"a long payload", domain.BrokerNATS, natsStage, says("MSG a 1 2000000000\r\n", 1), `a payload of "2000000000" bytes`},
+		{"an endless line", domain.BrokerNATS, natsStage, says(strings.Repeat("x", 1000), endless), "a line has more than 4096 bytes"},
+		{"endless errors", domain.BrokerNATS, natsStage, says("-ERR 'Permissions Violation for Publish to \"x\"'\r\n", endless), "without a request"},
+		{"endless payloads", domain.BrokerNATS, natsStage, says("MSG a 99 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", endless), "without a request"},
+		{"endless INFOs", domain.BrokerNATS, natsStage, says(`INFO {"connect_urls":["`+strings.Repeat(`10.0.0.1:1","`, 4000)+`10.0.0.1:1"]}`+"\r\n", endless), "without a request"},
+
+		{"95 MiB", domain.BrokerKafka, atOnce, afterRequest(says("\x05\xf0\x00\x00", 1)), "an answer of 99614720 bytes"},
+		{"another protocol", domain.BrokerKafka, atOnce, afterRequest(says("HTTP/1.1 400 Bad Request\r\n", 1)), "an answer of 1213486160 bytes"},
+		{"topics that are not there", domain.BrokerKafka, kafkaStage, metadata("\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x01\xff\xff\x3f" + strings.Repeat("x", 1<<20-100)), "the metadata list"},
+		{"many brokers", domain.BrokerKafka, kafkaStage, metadata("\x00\x00\x00\x00\x00\xa1\x9c\x01" + brokers + "\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00"), "the metadata list"},
+
+		{"a long frame", domain.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x7f\xff\xff\xff", 1), "a frame of 2147483647 bytes"},
+		{"an endless text", domain.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x00\x00\x00\x0c\x00\x0a\x00\x14\x7f\xff\xff\xffxxxx\xce", endless), "a frame announces more than it holds"},
+		{"many fields", domain.BrokerRabbitMQ, atOnce, says(amqpMethod(0, 10, 10, "\x00\x09"+amqpLong(strings.Repeat("\x00V", 1500))), 1), "a table has more than 1024 fields"},
+		{"a confirm of all", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x7f\xff\xff\xff\xff\xff\xff\xff\x01"), 1), "the broker confirmed message 9223372036854775807, and 1 were published"},
+		{"endless confirms", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x00\x00\x00\x00\x00\x00\x00\x07\x00"), endless), "the broker confirmed message 7, and 1 were published"},
+		{"endless returns", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 50, "\x01\x38\x00\x00\x00")+amqpFrame(2, 1, "\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), endless), "the broker returned 2 messages, and 1 were published"},
+		{"endless heartbeats", domain.BrokerRabbitMQ, rabbitStage, says(amqpFrame(8, 0, ""), endless), "more than 1024 frames without a request"},
+		{"another protocol", domain.BrokerRabbitMQ, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "bytes is announced"},
+	} {
+		t.Run(string(r.broker)+" "+r.name, func(t *testing.T) {
+			w := besideHostile(t, hostilePeer{broker: r.broker, play: func(conn net.Conn) { r.stage(conn, r.hostile) }})
+			n := spent(func() {
+				err := w.publish(t.Context(), 0, r.broker)
+				require.ErrorContains(t, err, r.cause)
+				require.False(t, IsPermanent(err), "%v", err)
+				w.stop()
+				require.NoError(t, <-w.ended)
+			})
+			require.Less(t, n, uint64(mostSpent))
+		})
+	}
+}
+
+// afterRequest answers the first request of a client of Kafka.
+func afterRequest(hostile func(net.Conn)) func(net.Conn) {
+	return func(conn net.Conn) {
+		if _, _, _, _, err := kafkaRequest(conn); err == nil {
+			hostile(conn)
+		}
+	}
+}
+
+// A login that computes for half an hour would keep the node from stopping.
+func TestAHostileLogin(t *testing.T) {
+	w := besideHostile(t, hostilePeer{domain.BrokerKafka, true, func(conn net.Conn) { kafkaStage(conn, iterate(2_000_000_000)) }})
+	require.ErrorContains(t, w.publish(t.Context(), 0, domain.BrokerKafka), `asks for "2000000000" iterations of SCRAM`)
+	w.stop()
+	require.NoError(t, <-w.ended)
+}
+
+// The node stops although brokers neither answer nor break a bound. Nothing else ends
+// the messages: their errors say so.
+func TestTheNodeStopsBesideHostileBrokers(t *testing.T) {
+	var peers []hostilePeer
+	under := make(chan struct{}, 100)
+	for broker, behaves := range stages {
+		for _, stage := range []stage{atOnce, behaves} {
+			peers = append(peers, hostilePeer{broker: broker, play: func(conn net.Conn) {
+				stage(conn, func(conn net.Conn) {
+					under <- struct{}{}
+					speak(conn, "", 0)
+				})
+			}})
+		}
+	}
+	peers = append(peers, hostilePeer{broker: domain.BrokerNATS, play: func(conn net.Conn) {
+		natsStage(conn, func(conn net.Conn) {
+			under <- struct{}{}
+			speak(conn, "PING\r\n", endless) // each is answered, so this has no bound
+		})
+	}})
+	w := besideHostile(t, peers...)
+	done := make(chan error, len(peers))
+	n := spent(func() {
+		for i, h := range peers {
+			go func() { done <- w.publish(t.Context(), i, h.broker) }()
+		}
+		for range peers {
+			<-under
+		}
+		w.stop()
+		require.NoError(t, <-w.ended)
+	})
+	for range peers {
+		require.ErrorContains(t, <-done, "this node stops")
+	}
+	require.Less(t, n, uint64(mostSpent))
+}
