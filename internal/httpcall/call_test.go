@@ -1,10 +1,13 @@
 package httpcall
 
 import (
+	"bufio"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -20,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/testenv"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -391,4 +395,46 @@ func TestJSONBodies(t *testing.T) {
 	}
 	_, err := expandJSON(json.RawMessage(`{"n":`), v)
 	require.Error(t, err)
+}
+
+// With HTTP/2 a receiver may send before it is read.
+func TestAReceiverSendsNoMoreThanMaxUnread(t *testing.T) {
+	wrote := make(chan error, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := w.Write(make([]byte, 8*maxUnread))
+		wrote <- err
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	c := NewClient(NewTransport(loopback, roots))
+	t.Cleanup(c.CloseIdleConnections)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	require.NoError(t, err)
+	answer, err := c.Do(request)
+	require.NoError(t, err)
+	require.Equal(t, 2, answer.ProtoMajor)
+	_, err = io.CopyN(io.Discard, answer.Body, maxUnread)
+	require.NoError(t, err)
+	require.Empty(t, wrote)
+	require.NoError(t, answer.Body.Close())
+	require.Error(t, <-wrote)
+}
+
+// A receiver that never ends costs no memory.
+func TestAHostileReceiver(t *testing.T) {
+	at := testenv.Peer(t, func(conn net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+			testenv.Speak(conn, strings.Repeat("{", 1000), testenv.Endless)
+		}
+	})
+	c := newTestCaller(t, "127.0.0.1")
+	require.Less(t, testenv.Allocated(func() {
+		out, err := c.Call(t.Context(), Request{URL: "http://" + at.String(), MaxResponse: maxAnswer}, executor.Task{ExecutionID: 1}, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		require.True(t, out.Truncated)
+	}), uint64(testenv.MostForAPeer))
 }

@@ -14,6 +14,7 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	maxHeader   = 64 << 10
+	maxUnread   = 256 << 10 // twice maxAnswer
 )
 
 // NewTransport refuses to connect to addresses that are loopback, private or
@@ -28,8 +29,10 @@ func NewTransport(networks []netip.Prefix, roots *x509.CertPool) *http.Transport
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: maxHeader,
 		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           64,
-		IdleConnTimeout:        30 * time.Second,
+		// A receiver may send so much before it is read. The default is 4 MiB for each call.
+		HTTP2:           &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread, MaxReceiveBufferPerConnection: 4 * maxUnread},
+		MaxIdleConns:    64,
+		IdleConnTimeout: 30 * time.Second,
 	}
 }
 

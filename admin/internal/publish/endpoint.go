@@ -210,7 +210,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	}
 	n, err := s.Conn.Write(p)
 	if err != nil {
-		s.Close()
+		_ = s.Close() // half a frame was written
 	}
 	return n, err
 }

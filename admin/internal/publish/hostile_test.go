@@ -9,74 +9,16 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/testenv"
 )
-
-// mostSpent is what a hostile broker may cost, in bytes. All that is allocated
-// counts, also what was given back.
-const mostSpent = 16 << 20
-
-// spent returns the bytes that the process allocates while f runs.
-func spent(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
-// peer plays a broker for each connection until the test ends.
-func peer(t *testing.T, play func(net.Conn)) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var work sync.WaitGroup
-	var mu sync.Mutex
-	var open []net.Conn // guarded by mu
-	work.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open = append(open, conn)
-			mu.Unlock()
-			work.Go(func() { defer conn.Close(); play(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		listener.Close()
-		mu.Lock()
-		for _, conn := range open {
-			conn.Close()
-		}
-		mu.Unlock()
-		work.Wait()
-	})
-	return listener.Addr().String()
-}
-
-// speak sends a text so many times, or until the connection ends, and then listens.
-func speak(conn net.Conn, text string, times int) {
-	for range times {
-		if _, err := io.WriteString(conn, text); err != nil {
-			return
-		}
-	}
-	_, _ = io.Copy(io.Discard, conn)
-}
-
-const endless = 1 << 40
 
 // A stage plays a broker that behaves, up to the message. Then it calls hostile,
 // which has the connection for itself.
@@ -102,7 +44,7 @@ func redisStage(conn net.Conn, hostile func(net.Conn)) {
 		switch words[0] {
 		case "hello":
 			_, _ = io.WriteString(conn, "%1\r\n+proto\r\n:3\r\n")
-		case "evalsha", "eval":
+		case "evalsha", "eval", "cluster":
 			hostile(conn)
 			return
 		default:
@@ -245,7 +187,7 @@ func rabbitStage(conn net.Conn, hostile func(net.Conn)) {
 
 // says is a hostile broker that repeats a text.
 func says(text string, times int) func(net.Conn) {
-	return func(conn net.Conn) { speak(conn, text, times) }
+	return func(conn net.Conn) { testenv.Speak(conn, text, times) }
 }
 
 // stages are those in which a message is under way.
@@ -262,9 +204,10 @@ type hostileWorld struct {
 
 // hostilePeer is one kind of it.
 type hostilePeer struct {
-	broker domain.Broker
-	login  bool
-	play   func(net.Conn)
+	broker  domain.Broker
+	login   bool
+	play    func(net.Conn)
+	cluster bool // there is another address, where nobody listens
 }
 
 // besideHostile makes connections "0" and so on to peers.
@@ -272,7 +215,10 @@ func besideHostile(t *testing.T, peers ...hostilePeer) *hostileWorld {
 	t.Helper()
 	var r rows
 	for i, h := range peers {
-		spec := domain.ConnectionSpec{Broker: h.broker, Addresses: []string{peer(t, h.play)}}
+		spec := domain.ConnectionSpec{Broker: h.broker, Addresses: []string{testenv.Peer(t, h.play).String()}}
+		if h.cluster {
+			spec.Addresses = append(spec.Addresses, "127.0.0.1:1")
+		}
 		var secrets domain.ConnectionSecrets
 		if h.broker == domain.BrokerRabbitMQ || h.login {
 			spec.Username, secrets.Password = "carillon", "hemmelig"
@@ -316,20 +262,20 @@ func TestHostileBrokers(t *testing.T) {
 		{"a long list", domain.BrokerRedis, atOnce, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
 		{"lists in lists", domain.BrokerRedis, atOnce, says(strings.Repeat("*1000000\r\n", 1000), 1), "a list of 1000000 elements"},
 		{"a long answer to a script", domain.BrokerRedis, redisStage, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
-		{"short lists in lists", domain.BrokerRedis, redisStage, says("*1\r\n", endless), "to more than 8 levels"},
+		{"short lists in lists", domain.BrokerRedis, redisStage, says("*1\r\n", testenv.Endless), "to more than 8 levels"},
 		{"a long text", domain.BrokerRedis, redisStage, says("$2000000000\r\n", 1), "a text of 2000000000 bytes"},
-		{"an endless line", domain.BrokerRedis, redisStage, says("+"+strings.Repeat("x", 1000), endless), "a line has more than 65536 bytes"},
+		{"an endless line", domain.BrokerRedis, redisStage, says("+"+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 65536 bytes"},
 		{"a long map", domain.BrokerRedis, atOnce, says("%900000000\r\n", 1), "a list of 900000000 elements"},
 		{"a long attribute", domain.BrokerRedis, redisStage, says("|900000000\r\n", 1), "a list of 900000000 elements"},
 		{"another protocol", domain.BrokerRedis, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "no type of its protocol"},
 
-		{"endless INFO", domain.BrokerNATS, atOnce, says("INFO "+strings.Repeat("x", 1000), endless), "a line has more than 65536 bytes"},
+		{"endless INFO", domain.BrokerNATS, atOnce, says("INFO "+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 65536 bytes"},
 		{"another protocol", domain.BrokerNATS, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "a server begins with INFO"},
 		{"a long payload", domain.BrokerNATS, natsStage, says("MSG a 1 2000000000\r\n", 1), `a payload of "2000000000" bytes`},
-		{"an endless line", domain.BrokerNATS, natsStage, says(strings.Repeat("x", 1000), endless), "a line has more than 4096 bytes"},
-		{"endless errors", domain.BrokerNATS, natsStage, says("-ERR 'Permissions Violation for Publish to \"x\"'\r\n", endless), "without a request"},
-		{"endless payloads", domain.BrokerNATS, natsStage, says("MSG a 99 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", endless), "without a request"},
-		{"endless INFOs", domain.BrokerNATS, natsStage, says(`INFO {"connect_urls":["`+strings.Repeat(`10.0.0.1:1","`, 4000)+`10.0.0.1:1"]}`+"\r\n", endless), "without a request"},
+		{"an endless line", domain.BrokerNATS, natsStage, says("-ERR "+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 4096 bytes"},
+		{"endless errors", domain.BrokerNATS, natsStage, says("-ERR 'Permissions Violation for Publish to \"x\"'\r\n", testenv.Endless), "without a request"},
+		{"endless payloads", domain.BrokerNATS, natsStage, says("MSG a 99 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", testenv.Endless), "without a request"},
+		{"endless INFOs", domain.BrokerNATS, natsStage, says(`INFO {"connect_urls":["`+strings.Repeat(`10.0.0.1:1","`, 4000)+`10.0.0.1:1"]}`+"\r\n", testenv.Endless), "without a request"},
 
 		{"95 MiB", domain.BrokerKafka, atOnce, afterRequest(says("\x05\xf0\x00\x00", 1)), "an answer of 99614720 bytes"},
 		{"another protocol", domain.BrokerKafka, atOnce, afterRequest(says("HTTP/1.1 400 Bad Request\r\n", 1)), "an answer of 1213486160 bytes"},
@@ -337,24 +283,24 @@ func TestHostileBrokers(t *testing.T) {
 		{"many brokers", domain.BrokerKafka, kafkaStage, metadata("\x00\x00\x00\x00\x00\xa1\x9c\x01" + brokers + "\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00"), "the metadata list"},
 
 		{"a long frame", domain.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x7f\xff\xff\xff", 1), "a frame of 2147483647 bytes"},
-		{"an endless text", domain.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x00\x00\x00\x0c\x00\x0a\x00\x14\x7f\xff\xff\xffxxxx\xce", endless), "a frame announces more than it holds"},
+		{"an endless text", domain.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x00\x00\x00\x0c\x00\x0a\x00\x14\x7f\xff\xff\xffxxxx\xce", testenv.Endless), "a frame announces more than it holds"},
 		{"many fields", domain.BrokerRabbitMQ, atOnce, says(amqpMethod(0, 10, 10, "\x00\x09"+amqpLong(strings.Repeat("\x00V", 1500))), 1), "a table has more than 1024 fields"},
 		{"a confirm of all", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x7f\xff\xff\xff\xff\xff\xff\xff\x01"), 1), "the broker confirmed message 9223372036854775807, and 1 were published"},
-		{"endless confirms", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x00\x00\x00\x00\x00\x00\x00\x07\x00"), endless), "the broker confirmed message 7, and 1 were published"},
-		{"endless returns", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 50, "\x01\x38\x00\x00\x00")+amqpFrame(2, 1, "\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), endless), "the broker returned 2 messages, and 1 were published"},
-		{"endless heartbeats", domain.BrokerRabbitMQ, rabbitStage, says(amqpFrame(8, 0, ""), endless), "more than 1024 frames without a request"},
+		{"endless confirms", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x00\x00\x00\x00\x00\x00\x00\x07\x00"), testenv.Endless), "the broker confirmed message 7, and 1 were published"},
+		{"endless returns", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 50, "\x01\x38\x00\x00\x00")+amqpFrame(2, 1, "\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), testenv.Endless), "the broker returned 2 messages, and 1 were published"},
+		{"endless heartbeats", domain.BrokerRabbitMQ, rabbitStage, says(amqpFrame(8, 0, ""), testenv.Endless), "more than 1024 frames without a request"},
 		{"another protocol", domain.BrokerRabbitMQ, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "bytes is announced"},
 	} {
 		t.Run(string(r.broker)+" "+r.name, func(t *testing.T) {
 			w := besideHostile(t, hostilePeer{broker: r.broker, play: func(conn net.Conn) { r.stage(conn, r.hostile) }})
-			n := spent(func() {
+			n := testenv.Allocated(func() {
 				err := w.publish(t.Context(), 0, r.broker)
 				require.ErrorContains(t, err, r.cause)
 				require.False(t, IsPermanent(err), "%v", err)
 				w.stop()
 				require.NoError(t, <-w.ended)
 			})
-			require.Less(t, n, uint64(mostSpent))
+			require.Less(t, n, uint64(testenv.MostForAPeer))
 		})
 	}
 }
@@ -370,10 +316,25 @@ func afterRequest(hostile func(net.Conn)) func(net.Conn) {
 
 // A login that computes for half an hour would keep the node from stopping.
 func TestAHostileLogin(t *testing.T) {
-	w := besideHostile(t, hostilePeer{domain.BrokerKafka, true, func(conn net.Conn) { kafkaStage(conn, iterate(2_000_000_000)) }})
+	w := besideHostile(t, hostilePeer{broker: domain.BrokerKafka, login: true, play: func(conn net.Conn) { kafkaStage(conn, iterate(2_000_000_000)) }})
 	require.ErrorContains(t, w.publish(t.Context(), 0, domain.BrokerKafka), `asks for "2000000000" iterations of SCRAM`)
 	w.stop()
 	require.NoError(t, <-w.ended)
+}
+
+// The library keeps a client for each node that a cluster lists.
+func TestAHostileCluster(t *testing.T) {
+	list := "*1\r\n*1202\r\n:0\r\n:16383\r\n"
+	for i := range 1200 {
+		list += fmt.Sprintf("*2\r\n$%d\r\n127.0.%d.%d\r\n:1\r\n", len(fmt.Sprintf("127.0.%d.%d", i/250, i%250+1)), i/250, i%250+1)
+	}
+	w := besideHostile(t, hostilePeer{broker: domain.BrokerRedis, cluster: true, play: func(conn net.Conn) { redisStage(conn, says(list, 1)) }})
+	n := testenv.Allocated(func() {
+		require.Error(t, w.publish(t.Context(), 0, domain.BrokerRedis))
+		w.stop()
+		require.NoError(t, <-w.ended)
+	})
+	require.Less(t, n, uint64(testenv.MostForAPeer))
 }
 
 // The node stops although brokers neither answer nor break a bound. Nothing else ends
@@ -386,7 +347,7 @@ func TestTheNodeStopsBesideHostileBrokers(t *testing.T) {
 			peers = append(peers, hostilePeer{broker: broker, play: func(conn net.Conn) {
 				stage(conn, func(conn net.Conn) {
 					under <- struct{}{}
-					speak(conn, "", 0)
+					testenv.Speak(conn, "", 0)
 				})
 			}})
 		}
@@ -394,23 +355,20 @@ func TestTheNodeStopsBesideHostileBrokers(t *testing.T) {
 	peers = append(peers, hostilePeer{broker: domain.BrokerNATS, play: func(conn net.Conn) {
 		natsStage(conn, func(conn net.Conn) {
 			under <- struct{}{}
-			speak(conn, "PING\r\n", endless) // each is answered, so this has no bound
+			testenv.Speak(conn, "PING\r\n", testenv.Endless) // each is answered, so this has no bound
 		})
 	}})
 	w := besideHostile(t, peers...)
 	done := make(chan error, len(peers))
-	n := spent(func() {
-		for i, h := range peers {
-			go func() { done <- w.publish(t.Context(), i, h.broker) }()
-		}
-		for range peers {
-			<-under
-		}
-		w.stop()
-		require.NoError(t, <-w.ended)
-	})
+	for i, h := range peers {
+		go func() { done <- w.publish(t.Context(), i, h.broker) }()
+	}
+	for range peers {
+		<-under
+	}
+	w.stop()
+	require.NoError(t, <-w.ended)
 	for range peers {
 		require.ErrorContains(t, <-done, "this node stops")
 	}
-	require.Less(t, n, uint64(mostSpent))
 }

@@ -184,27 +184,6 @@ func TestNobodyListens(t *testing.T) {
 	require.True(t, unreachable(s.Send(t.Context(), notice())))
 }
 
-// rawServer plays a server that misbehaves, for one connection at a time.
-func rawServer(t *testing.T, play func(net.Conn)) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			play(conn)
-			conn.Close()
-		}
-	}()
-	t.Cleanup(func() { listener.Close(); <-done })
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
 // drip writes text every 20 ms until the other side is gone.
 func drip(conn net.Conn, text string) {
 	pace := time.NewTicker(20 * time.Millisecond)
@@ -234,7 +213,7 @@ func TestServersThatNeverEnd(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s, err := New(Config{Host: "127.0.0.1", Port: rawServer(t, row.play), From: "a@example.com", TLS: TLSNone, Timeout: 500 * time.Millisecond})
+			s, err := New(Config{Host: "127.0.0.1", Port: testenv.Peer(t, row.play).Port, From: "a@example.com", TLS: TLSNone, Timeout: 500 * time.Millisecond})
 			require.NoError(t, err)
 			began := time.Now()
 			err = s.Send(t.Context(), notice())
@@ -244,26 +223,35 @@ func TestServersThatNeverEnd(t *testing.T) {
 	}
 }
 
-func TestAFloodOfWordsIsCut(t *testing.T) {
-	port := rawServer(t, func(conn net.Conn) {
-		_, _ = conn.Write([]byte("220 here\r\n"))
-		for {
-			if _, err := conn.Write([]byte(strings.Repeat("250-X\r\n", 1000))); err != nil {
-				return
-			}
-		}
-	})
-	s, err := New(Config{Host: "127.0.0.1", Port: port, From: "a@example.com", TLS: TLSNone})
-	require.NoError(t, err)
-	require.ErrorContains(t, s.Send(t.Context(), notice()), "64 KiB")
+func TestHostileServers(t *testing.T) {
+	x := strings.Repeat("x", 1000)
+	for _, row := range []struct{ name, first, talk, cause string }{
+		{"an endless line", "", x, "64 KiB"},
+		{"an endless greeting", "", "220-" + x + "\r\n", "64 KiB"},
+		{"endless greetings", "", "220 " + x + "\r\n", "EHLO"},
+		{"an endless refusal", "", "554-" + x + "\r\n", "64 KiB"},
+		{"endless extensions", "220 here\r\n", "250-" + x + "\r\n", "64 KiB"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			port := testenv.Peer(t, func(conn net.Conn) {
+				_, _ = conn.Write([]byte(row.first))
+				testenv.Speak(conn, row.talk, testenv.Endless)
+			}).Port
+			s, err := New(Config{Host: "127.0.0.1", Port: port, From: "a@example.com", TLS: TLSNone})
+			require.NoError(t, err)
+			var sent error
+			require.Less(t, testenv.Allocated(func() { sent = s.Send(t.Context(), notice()) }), uint64(testenv.MostForAPeer))
+			require.ErrorContains(t, sent, row.cause)
+		})
+	}
 }
 
 func TestEndsWithItsContext(t *testing.T) {
 	greeted := make(chan struct{})
-	port := rawServer(t, func(conn net.Conn) {
+	port := testenv.Peer(t, func(conn net.Conn) {
 		close(greeted)
 		_, _ = io.Copy(io.Discard, conn)
-	})
+	}).Port
 	s, err := New(Config{Host: "127.0.0.1", Port: port, From: "a@example.com", TLS: TLSNone})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,6 +1,8 @@
 package post
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,4 +59,39 @@ func TestLane(t *testing.T) {
 func TestClean(t *testing.T) {
 	require.Equal(t, "a b", Clean("a\r\n\x1b\x00b"))
 	require.Len(t, Clean(strings.Repeat("x", 1000)), 200)
+}
+
+// Receivers that never end cost no memory.
+func TestHostileReceivers(t *testing.T) {
+	x := strings.Repeat("x", 1000)
+	for _, row := range []struct{ name, first, talk, cause string }{
+		{"an endless status", "HTTP/1.1 200 ", x, "exceeded"},
+		{"an endless header", "HTTP/1.1 200 OK\r\nX: ", x, "exceeded"},
+		{"endless headers", "HTTP/1.1 200 OK\r\n", "X: " + x + "\r\n", "exceeded"},
+		{"endless early hints", "", "HTTP/1.1 103 Early Hints\r\nX: " + x + "\r\n\r\n", "exceeded"},
+		{"an endless body", "HTTP/1.1 200 OK\r\n\r\n", x, ""},
+		{"endless chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "3e8\r\n" + x + "\r\n", ""},
+		{"an endless chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", x, ""},
+		{"an endless trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ", x, ""},
+		{"another protocol", "", "-ERR\r\n", "malformed"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			at := testenv.Peer(t, func(conn net.Conn) {
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					_, _ = conn.Write([]byte(row.first))
+					testenv.Speak(conn, row.talk, testenv.Endless)
+				}
+			})
+			c := New(Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+			var err error
+			require.Less(t, testenv.Allocated(func() {
+				_, err = c.Do(t.Context(), "http://"+at.String(), http.Header{}, []byte("x"))
+			}), uint64(testenv.MostForAPeer))
+			if row.cause == "" {
+				require.NoError(t, err, "a part of the answer is enough")
+				return
+			}
+			require.ErrorContains(t, err, row.cause)
+		})
+	}
 }

@@ -7,7 +7,7 @@
 //
 //	all     1 MiB for a length and for one answer
 //	Redis   1,024 elements and 8 levels in one answer
-//	NATS    64 KiB for INFO, 4 KiB for other lines, 1 MiB without a request
+//	NATS    64 KiB for INFO, 4 KiB for other lines, 512 KiB without a request
 //	Kafka   8,192 brokers, topics and partitions in the metadata, 128 KiB for other answers
 //	AMQP    128 KiB for a frame, 1,024 fields and 8 levels in a table, no answer
 //	        without a request, no confirm without a message, 1,024 frames

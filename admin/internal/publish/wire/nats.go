@@ -15,9 +15,9 @@ const (
 	// maxNATSLine is nats.MAX_CONTROL_LINE_SIZE.
 	maxNATSLine = 4096
 	// maxUnasked and maxUnaskedLines bound the bytes and lines of a server since the
-	// last write. The library queues some of them. At most some thousand messages wait
-	// for their answers, which have 200 bytes each.
-	maxUnasked      = 1 << 20
+	// last write, and so a payload. The library queues some of them. At most some
+	// thousand messages wait for their answers, which have 200 bytes each.
+	maxUnasked      = 512 << 10
 	maxUnaskedLines = 16 << 10
 )
 
@@ -69,6 +69,9 @@ func (c *nats) read(p []byte) error {
 
 // piece takes a piece of a line, which ends with the line feed if there is one.
 func (c *nats) piece(p []byte) error {
+	if c.length == 0 && p[0] != '\r' && bytes.IndexByte([]byte("IMHP+-"), p[0]) < 0 {
+		return broken("NATS", "a line begins with %q, which is no word of its protocol", p[:1])
+	}
 	c.line = append(c.line, p[:min(len(p), maxNATSLine-len(c.line))]...)
 	c.length += len(p)
 	most := maxNATSLine
@@ -95,8 +98,8 @@ func (c *nats) piece(p []byte) error {
 	case "MSG", "HMSG":
 		announced := words[len(words)-1]
 		n, err := strconv.Atoi(string(announced))
-		if err != nil || n < 0 || n > maxLength {
-			return broken("NATS", "a payload of %q bytes is announced, and it may have %d", announced, maxLength)
+		if err != nil || n < 0 || n > maxUnasked {
+			return broken("NATS", "a payload of %q bytes is announced, and it may have %d", announced, maxUnasked)
 		}
 		c.payload, c.end = n, len("\r\n")
 	case "INFO", "PING", "PONG", "+OK", "-ERR":

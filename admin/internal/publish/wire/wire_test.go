@@ -98,14 +98,15 @@ var natsRows = []row{
 	{"long info", "", "INFO {\"a\":\"" + strings.Repeat("x", 60_000) + "\"}\r\n", ""},
 	{"endless info", "", "INFO " + strings.Repeat("x", 100_000), "a line has more than 65536 bytes"},
 	{"endless line", "", "MSG " + strings.Repeat("x", 5_000), "a line has more than 4096 bytes"},
-	{"payload", "", "MSG a 1 1048577\r\n", `a payload of "1048577" bytes is announced, and it may have 1048576`},
+	{"payload", "", "MSG a 1 1048577\r\n", `a payload of "1048577" bytes is announced, and it may have 524288`},
 	{"payload beyond integers", "", "MSG a 1 99999999999999999999\r\n", "a payload of"},
 	{"longer payload", "", "MSG a 1 1\r\nab\r\n", "longer than its announced length"},
 	{"CR in a line", "", "MSG a 1 5\r9\r\n", "does not end with CR and LF"},
 	{"no CR", "", "PING\n", "does not end with CR and LF"},
 	{"empty line", "", "\r\n", "does not end with CR and LF"},
-	{"another protocol", "", "HTTP/1.1 400 Bad Request\r\n", `a line begins with "HTTP/1.1"`},
-	{"bytes without a request", "", strings.Repeat("MSG a 1 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", 2000), "more than 1048576 bytes without a request"},
+	{"another protocol", "", "GET / HTTP/1.1\r\n", `a line begins with "G"`},
+	{"another word", "", "MSGS a 1 3\r\n", `a line begins with "MSGS"`},
+	{"bytes without a request", "", strings.Repeat("MSG a 1 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", 2000), "more than 524288 bytes without a request"},
 	{"lines without a request", "", strings.Repeat("PING\r\n", 20_000), "more than 16384 lines without a request"},
 }
 
