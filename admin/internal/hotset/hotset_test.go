@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -319,5 +320,15 @@ func TestCheckURL(t *testing.T) {
 		err := CheckURL(url)
 		require.Error(t, err, url)
 		require.False(t, strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "cret"), "%s", err)
+	}
+}
+
+// A Redis that announces too much costs no memory.
+func TestAHostileStore(t *testing.T) {
+	for _, text := range []string{"*2000000000\r\n", strings.Repeat("*1\r\n", 1000), "$2000000000\r\n"} {
+		at := testenv.Peer(t, func(conn net.Conn) { testenv.Speak(conn, text, 1) })
+		require.Less(t, testenv.Allocated(func() {
+			require.ErrorContains(t, Ping(t.Context(), "redis://"+at.String()), "Redis: ")
+		}), uint64(testenv.MostForAPeer))
 	}
 }

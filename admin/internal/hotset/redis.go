@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
 )
 
 const (
@@ -22,6 +24,10 @@ const (
 	// writeTime bounds a page that is written, for which nobody waits.
 	writeTime = 500 * time.Millisecond
 )
+
+// answerBounds leave room for a look at 20,000 timers, which have three elements and
+// 46 bytes each.
+var answerBounds = wire.RedisBounds{Bytes: 2 << 20, Elements: 1 << 16}
 
 // quiet: the library's log goes to standard error, and says what errors say.
 var quiet = sync.OnceFunc(logging.Disable)
@@ -46,6 +52,14 @@ func options(url string) (*redis.Options, error) {
 	o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = writeTime, writeTime, writeTime
 	o.MaxRetries = -1 // the database is asked instead
 	o.PoolSize = 4
+	dial, read := redis.NewDialer(o), wire.RedisWithin(answerBounds)
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return read(conn, nil), nil
+	}
 	return o, nil
 }
 

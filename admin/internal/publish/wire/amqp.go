@@ -146,7 +146,6 @@ func (c *amqpConn) end(err error) error {
 	if c.onBreak != nil {
 		c.onBreak(err)
 	}
-	_ = c.Conn.Close()
 	return err
 }
 

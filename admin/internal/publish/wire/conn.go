@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"net"
+	"syscall"
 )
 
 const (
@@ -34,8 +35,9 @@ type checker interface {
 	wrote(p []byte)
 }
 
-// Reader puts a protocol's checker on a connection. onBreak hears of the first
-// broken bound; nil: nobody hears of it.
+// Reader puts a protocol's checker on a connection. A broken bound is the error of
+// that Read and of all later ones, upon which the library closes the connection.
+// onBreak hears of it before; nil: nobody does.
 type Reader func(conn net.Conn, onBreak func(error)) net.Conn
 
 type checked struct {
@@ -46,7 +48,17 @@ type checked struct {
 }
 
 func check(conn net.Conn, c checker, onBreak func(error)) net.Conn {
-	return &checked{Conn: conn, checker: c, onBreak: onBreak}
+	out := &checked{Conn: conn, checker: c, onBreak: onBreak}
+	if raw, ok := conn.(syscall.Conn); ok {
+		return checkedSocket{out, raw}
+	}
+	return out
+}
+
+// checkedSocket lets a library look whether an idle socket is alive.
+type checkedSocket struct {
+	*checked
+	syscall.Conn
 }
 
 func (c *checked) Read(p []byte) (int, error) {
@@ -60,7 +72,6 @@ func (c *checked) Read(p []byte) (int, error) {
 	if c.onBreak != nil {
 		c.onBreak(c.err)
 	}
-	_ = c.Conn.Close()
 	return 0, c.err
 }
 

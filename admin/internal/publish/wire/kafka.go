@@ -14,8 +14,10 @@ const (
 	// library keeps about 1 KB for a partition. A topic may have 1,000 partitions, so
 	// maxElements is too few.
 	maxEntries = 8192
-	// metadataKey is the request whose answer lists brokers and partitions.
-	metadataKey = 3
+	// maxLogin bounds an answer to a login, which may hold an error that is logged.
+	maxLogin = 8 << 10
+	// Requests whose answers have bounds of their own.
+	metadataKey, loginKey = 3, 36
 )
 
 // Kafka reads answers (kafka.apache.org/protocol). Metadata may have 1 MiB: a
@@ -97,10 +99,13 @@ func (k *kafka) announce(size uint32) error {
 		return broken("Kafka", "the broker sent an answer without a request")
 	}
 	most := uint32(maxKafka)
-	if k.asked[0].key == metadataKey {
-		most = maxLength
-		k.body = []byte{}
-	} else {
+	switch k.asked[0].key {
+	case metadataKey:
+		most, k.body = maxLength, []byte{}
+	case loginKey:
+		most = maxLogin
+	}
+	if k.body == nil { // else answered looks at the request
 		k.asked = k.asked[1:]
 	}
 	if size < 4 || size > most {

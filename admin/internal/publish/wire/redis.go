@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// maxRedisLine bounds a line: an error, a status, a number or an announced length.
-const maxRedisLine = 64 << 10
+// maxRedisLine bounds a line (an error, a status, a number or an announced length), and
+// an error with a length. Errors are logged.
+const maxRedisLine = 4 << 10
 
 // RedisBounds bound one answer.
 type RedisBounds struct{ Bytes, Elements int }
@@ -86,8 +87,10 @@ func (r *resp) lines(piece []byte) error {
 		return broken("Redis", "a length with %d digits is announced", length)
 	}
 	switch head[0] {
-	case '$', '=', '!':
-		return r.announceText(head[1:])
+	case '$', '=':
+		return r.announceText(head[1:], r.bounds.Bytes)
+	case '!':
+		return r.announceText(head[1:], maxRedisLine)
 	case '*', '~', '>':
 		return r.announceList(head[1:], 1, 0)
 	case '%':
@@ -99,13 +102,13 @@ func (r *resp) lines(piece []byte) error {
 	return nil
 }
 
-func (r *resp) announceText(digits []byte) error {
+func (r *resp) announceText(digits []byte, most int) error {
 	n, err := strconv.Atoi(string(digits))
 	switch {
 	case err != nil || n < -1:
 		return broken("Redis", "%q is announced as the length of a text", digits)
-	case n > r.bounds.Bytes-r.bytes:
-		return broken("Redis", "a text of %d bytes is announced, and an answer may have %d bytes", n, r.bounds.Bytes)
+	case n > most || n > r.bounds.Bytes-r.bytes:
+		return broken("Redis", "a text of %d bytes is announced, and an answer may have %d bytes", n, most)
 	case n == -1: // none
 		r.complete()
 	default:
