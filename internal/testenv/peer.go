@@ -48,8 +48,9 @@ const Endless = 1 << 40
 
 // Speak sends a text so many times, or until the connection ends, and then listens.
 func Speak(conn net.Conn, text string, times int) {
+	raw := []byte(text) // once: what a peer allocates counts too
 	for range times {
-		if _, err := io.WriteString(conn, text); err != nil {
+		if _, err := conn.Write(raw); err != nil {
 			return
 		}
 	}

@@ -116,12 +116,11 @@ func TestEndlessPings(t *testing.T) {
 	grown := make(chan uint64, total/step)
 	w := besideHostile(t, hostilePeer{broker: domain.BrokerNATS, play: func(conn net.Conn) {
 		natsStage(conn, func(conn net.Conn) {
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
 			defer close(grown)
 			before := heap()
 			for range total / step {
 				for range step / 6000 {
-					if _, err := io.WriteString(conn, strings.Repeat("PING\r\n", 1000)); err != nil {
+					if err := ping(conn, 1000); err != nil {
 						return
 					}
 				}

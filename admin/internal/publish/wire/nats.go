@@ -18,7 +18,7 @@ const (
 	// last write, and so a payload. The library queues some of them. At most some
 	// thousand messages wait for their answers, which have 200 bytes each.
 	maxUnasked      = 512 << 10
-	maxUnaskedLines = 16 << 10
+	maxUnaskedLines = 4 << 10
 )
 
 // NATS reads the client protocol (docs.nats.io/reference/reference-protocols/nats-protocol).

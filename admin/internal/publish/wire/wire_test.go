@@ -107,7 +107,7 @@ var natsRows = []row{
 	{"another protocol", "", "GET / HTTP/1.1\r\n", `a line begins with "G"`},
 	{"another word", "", "MSGS a 1 3\r\n", `a line begins with "MSGS"`},
 	{"bytes without a request", "", strings.Repeat("MSG a 1 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", 2000), "more than 524288 bytes without a request"},
-	{"lines without a request", "", strings.Repeat("PING\r\n", 20_000), "more than 16384 lines without a request"},
+	{"lines without a request", "", strings.Repeat("PING\r\n", 20_000), "more than 4096 lines without a request"},
 }
 
 func TestNATS(t *testing.T) { each(t, NATS, natsRows) }
