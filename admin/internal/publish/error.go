@@ -21,7 +21,7 @@ type Error struct {
 
 var (
 	errStops = errors.New("this node stops")
-	// errClosed: it hears nobody, for the last user of the connection is done.
+	// errClosed has no reader: the last user of the connection is done.
 	errClosed = errors.New("the connection is closed")
 	// errOpening ends an opening.
 	errOpening = fmt.Errorf("the broker did not let us in within %s", openTimeout)

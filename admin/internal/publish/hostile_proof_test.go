@@ -104,7 +104,7 @@ func TestFuzzingPeers(t *testing.T) {
 	}
 }
 
-// What a server of NATS may say without end leaves nothing behind.
+// Pings may go on without end. They leave nothing behind.
 func TestEndlessPings(t *testing.T) {
 	const total, step = 256 << 20, 16 << 20
 	heap := func() uint64 {

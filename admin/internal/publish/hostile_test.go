@@ -127,7 +127,7 @@ func kafkaAnswer(number uint32, body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(out, number), body...)
 }
 
-// metadata answers the request for them with what follows the brokers, or with all.
+// metadata answers a request with this body.
 func metadata(body string) func(net.Conn) {
 	return func(conn net.Conn) {
 		_, _ = conn.Write(kafkaAnswer(conn.(*numbered).number, []byte(body)))

@@ -368,7 +368,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// retireAll ends openings, and connections that nobody uses.
+// retireAll ends openings and closes idle connections.
 func (p *Publisher) retireAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -71,15 +71,19 @@ func openRedis(ctx context.Context, e *endpoint) (broker, error) {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	var client redis.UniversalClient
+	var err error
 	if len(options.Addrs) > 1 && options.MasterName == "" {
 		options.Dialer = e.read(wire.RedisWithin(clusterBounds))
-		cluster := options.Cluster()
-		cluster.DisableRoutingPolicies = true // they need COMMAND, whose answer has some 10,000 elements
-		client = redis.NewClusterClient(cluster)
+		own := options.Cluster()
+		own.DisableRoutingPolicies = true // they need COMMAND, whose answer has some 10,000 elements
+		cluster := redis.NewClusterClient(own)
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.Ping(ctx).Err() })
+		client = cluster
 	} else {
 		client = redis.NewUniversalClient(options)
+		err = client.Ping(ctx).Err()
 	}
-	if err := client.Ping(ctx).Err(); err != nil {
+	if err != nil {
 		return nil, errors.Join(redisError(err), client.Close())
 	}
 	return &redisStreams{client: client}, nil

@@ -35,9 +35,9 @@ const (
 	channelOpen  method = 20<<16 | 10
 )
 
-// expected are the methods that a publisher expects of a broker. fields are their
-// types: o, s, l and q are integers of 1, 2, 4 and 8 bytes, S and L are texts with
-// such a length of 1 and 4 bytes, T is a table. answer: the client asks for it.
+// expected are the methods that a publisher expects of a broker, with the types of
+// their fields. o, s, l and q are integers of 1, 2, 4 and 8 bytes. S and L are texts
+// with a length of 1 and 4 bytes. T is a table. An answer needs a request.
 var expected = map[method]struct {
 	fields string
 	answer bool

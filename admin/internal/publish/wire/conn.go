@@ -35,9 +35,9 @@ type checker interface {
 	wrote(p []byte)
 }
 
-// Reader puts a protocol's checker on a connection. A broken bound is the error of
-// that Read and of all later ones, upon which the library closes the connection.
-// onBreak hears of it before; nil: nobody does.
+// Reader puts a protocol's checker on a connection. Read returns a broken bound as
+// its error, and so do all later calls. The library closes the connection then.
+// onBreak is called before with the same error. It may be nil.
 type Reader func(conn net.Conn, onBreak func(error)) net.Conn
 
 type checked struct {

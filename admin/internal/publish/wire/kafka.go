@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxKafka bounds answers but for the metadata. The library makes up to 96 bytes
-	// for each byte of an answer whose lists announce more than they hold.
+	// maxKafka bounds other answers than metadata. A list may announce an element for
+	// each byte that follows, and the library makes up to 96 bytes for an element.
 	maxKafka = 128 << 10
 	// maxEntries bounds brokers, topics, partitions and tags of the metadata. The
 	// library keeps about 1 KB for a partition. A topic may have 1,000 partitions, so
