@@ -3,6 +3,7 @@ package admin_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -62,17 +63,23 @@ func TestAResultSurvivesItsProcess(t *testing.T) {
 }
 
 // TestAProcessThatDiesInAHandler: its successor with the same journal settles
-// the run at once, long before the lease is over.
+// the run at once, long before the lease is over. A deploy, which stops a process
+// whose handler does not listen, costs no more than a kill.
 func TestAProcessThatDiesInAHandler(t *testing.T) {
 	t.Parallel()
+	fail := map[string]any{"onLost": "fail", "retry": map[string]any{"maxAttempts": 3, "delay": "1ms"}}
+	retry := map[string]any{"onLost": "retry"}
 	for name, c := range map[string]struct {
+		end      func(*worker)
 		job      map[string]any
 		state    string
 		attempts []string
 		told     []string
 	}{
-		"fail":  {map[string]any{"onLost": "fail", "retry": map[string]any{"maxAttempts": 3, "delay": "1ms"}}, "lost", []string{"1"}, []string{"run_lost"}},
-		"retry": {map[string]any{"onLost": "retry"}, "succeeded", []string{"1", "2"}, nil},
+		"killed, fail":   {(*worker).kill, fail, "lost", []string{"1"}, []string{"run_lost"}},
+		"killed, retry":  {(*worker).kill, retry, "succeeded", []string{"1", "2"}, nil},
+		"stopped, fail":  {(*worker).stop, fail, "lost", []string{"1"}, []string{"run_lost"}},
+		"stopped, retry": {(*worker).stop, retry, "succeeded", []string{"1", "2"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,10 +87,11 @@ func TestAProcessThatDiesInAHandler(t *testing.T) {
 			n := startNode(t, nil)
 			w := newWorker(t, n, n.admin.ExecutorAddress())
 			n.registered()
-			c.job["alert"] = map[string]any{"onFailure": true, "webhookUrl": hook.URL, "webhookSecret": "whsec-0123456789abcdef"}
-			id := n.runNow(n.newJob("shop", "till", c.job), nil)
+			job := maps.Clone(c.job)
+			job["alert"] = map[string]any{"onFailure": true, "webhookUrl": hook.URL, "webhookSecret": "whsec-0123456789abcdef"}
+			id := n.runNow(n.newJob("shop", "till", job), nil)
 			w.entered()
-			w.kill()
+			c.end(w)
 			w.start()
 			r := n.until(id, c.state)
 			require.Equal(t, len(c.attempts), r.Attempt)

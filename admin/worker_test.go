@@ -12,9 +12,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +48,7 @@ type workerSetup struct {
 	Address, Token, Journal, Witness string
 }
 
-// runWorker serves the handler "till" until its standard input ends. Each call
+// runWorker serves the handler "till" until its standard input ends, or SIGTERM. Each call
 // leaves a line in the witness file and says "entered"; the first attempt then
 // waits for a line on standard input, whatever becomes of its context.
 func runWorker(raw string) {
@@ -63,8 +65,8 @@ func runWorker(raw string) {
 	}()
 	ex, err := executor.New(executor.Config{
 		Name: "shop", Addresses: []string{setup.Address}, Token: executor.Secret(setup.Token), JournalDir: setup.Journal,
-		KillGrace: 200 * time.Millisecond,
-		Logger:    slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		KillGrace: 200 * time.Millisecond, DrainTimeout: -1,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		panic(err)
@@ -88,7 +90,9 @@ func runWorker(raw string) {
 		fmt.Println("entered")
 		return reply{<-lines}, nil
 	})
-	if err := ex.Run(context.Background()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if err := ex.Run(ctx); err != nil {
 		panic(err)
 	}
 }
@@ -149,12 +153,15 @@ func (w *worker) start() {
 	}(w.said)
 }
 
-// kill is SIGKILL; it returns when the process is gone.
-func (w *worker) kill() {
+// kill is SIGKILL, and stop is SIGTERM; they return when the process is gone.
+func (w *worker) kill() { w.end(syscall.SIGKILL) }
+func (w *worker) stop() { w.end(syscall.SIGTERM) }
+
+func (w *worker) end(how os.Signal) {
 	if w.cmd == nil {
 		return
 	}
-	_ = w.cmd.Process.Kill()
+	_ = w.cmd.Process.Signal(how)
 	for range w.said { // its end: Wait closes the pipe
 	}
 	_ = w.cmd.Wait()

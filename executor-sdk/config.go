@@ -83,7 +83,8 @@ type Config struct {
 	DrainTimeout time.Duration
 
 	// KillGrace is how long a handler may go on after its context was
-	// cancelled, before the run is reported as ended all the same. Its slot
+	// cancelled, before the run is reported as ended all the same, or before a
+	// process that stops waits for it no longer. Its slot
 	// stays taken until it returns. The options KillGrace and Stuck say otherwise
 	// for a handler. Default 10 s.
 	KillGrace time.Duration

@@ -22,7 +22,8 @@ var (
 	// returns this cause, ctx.Err() or an error that wraps one of them uses up
 	// no attempt where the run may be repeated (an idempotent handler, or a job
 	// with onLost retry): it goes on in another process at once. Other errors
-	// count as ever.
+	// count as ever. The run of a handler that does not return before the process
+	// ends is lost, as after a crash.
 	ErrStopping = runner.ErrStopping
 )
 

@@ -7,10 +7,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,12 +24,17 @@ import (
 )
 
 // victim is the application that tests kill. It takes everything from the
-// environment.
+// environment, and interrupts its handlers at once when it is told to stop.
 func victim() {
-	ex, err := executor.New(executor.Config{Slots: 8, ExitIfIgnored: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	ex, err := executor.New(executor.Config{
+		Slots: 8, ExitIfIgnored: 200 * time.Millisecond, DrainTimeout: -1, KillGrace: 100 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	if err == nil {
 		registerVictims(ex)
-		err = ex.Run(context.Background())
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		err = ex.Run(ctx)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

@@ -16,6 +16,8 @@ const flushTimeout = 5 * time.Second
 // drains: it takes nothing new, lets running handlers finish for DrainTimeout,
 // cancels the rest with ErrStopping (what that costs is told there), waits
 // KillGrace for them, hands results and logs over, and returns nil. It waits for nothing longer than that.
+// End the process then. A handler that still runs ends with it, and its run is
+// lost, as after a crash: it is repeated where that is allowed.
 //
 // Values of ctx reach the handlers; its end and its deadline do not.
 //
@@ -111,8 +113,11 @@ func (p *process) drain() (clean bool) {
 	})
 	wait.Wait()
 	if running, owed := p.runner.Left(); running > 0 || owed > 0 {
-		p.logger.Warn("stopped with work left: results stay in the journal, handlers that ignore their context go on",
+		p.logger.Warn("stopped with work left: results stay in the journal; handlers that ignore their context go on, and their runs are lost when the process ends",
 			"results", owed, "handlers", running)
+		if running > 0 {
+			p.journal.Hold()
+		}
 		return false
 	}
 	p.logger.Info("stopped: everything is handed over")

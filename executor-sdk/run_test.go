@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -307,21 +308,61 @@ func TestHandlerThatIgnoresItsContext(t *testing.T) {
 	require.NoError(t, a.stop())
 }
 
+// A handler that ignores the stop has no result: it ends with its process. Until
+// then the folder of the journal, whose lock proves the end, is held.
 func TestStopGivesUpOnAHandlerThatIgnoresIt(t *testing.T) {
 	admin := startAdmin(t, &fakeadmin.Admin{})
 	release := make(chan struct{})
 	returned := make(chan struct{})
-	a := start(t, admin, func(ex *executor.Executor) {
+	journal := t.TempDir()
+	deaf := func(ex *executor.Executor) {
 		executor.HandleFunc(ex, "deaf", func(context.Context) error { defer close(returned); <-release; return nil })
-	}, func(c *executor.Config) { c.DrainTimeout = -1; c.KillGrace = 100 * time.Millisecond })
+	}
+	a := start(t, admin, deaf, func(c *executor.Config) {
+		c.DrainTimeout, c.KillGrace, c.JournalDir = -1, 100*time.Millisecond, journal
+	})
 	require.NoError(t, session(t, admin, 1).Offer(offer(1, "deaf")))
 	saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 1 })
 	require.NoError(t, a.stop(), "before the handler is released")
-	require.True(t, admin.Seen().Results[0].GetStillRunning())
-	require.Equal(t, "FAILED stopping", brief(admin.Seen().Results[0]))
+	require.Empty(t, admin.Seen().Results)
+	require.Zero(t, admin.Seen().Left)
 	require.Contains(t, a.log.String(), "handlers=1")
+
+	next := start(t, admin, deaf, func(c *executor.Config) { c.JournalDir = journal })
+	registered := session(t, admin, 2).Register
+	require.Empty(t, registered.GetSupersededBoots())
+	require.Empty(t, registered.GetOwed())
+	require.NoError(t, next.stop())
 	close(release)
 	<-returned
+}
+
+// The stop of a process that ends with a deaf handler is to the next process
+// what a kill is.
+func TestAStoppedProcessWithADeafHandlerIsReportedByTheNext(t *testing.T) {
+	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(how.String(), func(t *testing.T) {
+			t.Parallel()
+			journal := t.TempDir()
+			admin := startAdmin(t, &fakeadmin.Admin{})
+			child := startVictim(t, admin, journal)
+			first := session(t, admin, 1)
+			require.NoError(t, first.Offer(offer(1, "deaf"), offer(2, "slow")))
+			saw(t, admin, func(seen fakeadmin.Seen) bool { return len(seen.Started) == 2 })
+			require.NoError(t, child.Process.Signal(how))
+			_ = child.Wait()
+			start(t, admin, registerVictims, func(c *executor.Config) { c.JournalDir = journal })
+			require.Equal(t, []string{first.Boot}, session(t, admin, 2).Register.GetSupersededBoots())
+			got := map[int64]string{}
+			for _, r := range saw(t, admin, results(2)).Results {
+				got[r.GetExecutionId()] = brief(r)
+			}
+			require.Equal(t, "UNKNOWN process_died", got[1])
+			if how == syscall.SIGTERM {
+				require.Equal(t, "FAILED stopping", got[2], "it listens")
+			}
+		})
+	}
 }
 
 func TestDrainLetsHandlersFinishAndCancelsTheRest(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -140,6 +141,14 @@ func (i *instance) stopped() {
 		i.admin.t.Error(err)
 	}
 	i.done <- nil // it may be asked again
+	a := i.admin
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range slices.Clone(a.runs) {
+		if r.instance == i && r.state == Running {
+			r.lose(r.repeatsLost()) // its handler ignores the stop
+		}
+	}
 }
 
 // Call runs a job, or a handler, with input and returns when the run has

@@ -412,6 +412,33 @@ func TestStoppingOneExecutorHandsItsRunsOver(t *testing.T) {
 	})
 }
 
+// A handler that ignores the stop leaves its outcome unknown.
+func TestStoppingOneExecutorLosesWhatIgnoresIt(t *testing.T) {
+	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
+		release := make(chan struct{})
+		defer close(release)
+		var all []*executor.Executor
+		for range 2 {
+			ex := admin.Executor(func(c *executor.Config) { c.DrainTimeout, c.KillGrace = time.Second, time.Second })
+			work := func(ctx context.Context) error {
+				if executor.TaskFrom(ctx).Attempt == 1 {
+					<-release
+				}
+				return nil
+			}
+			executor.HandleFunc(ex, "safe", work, executor.Idempotent())
+			executor.HandleFunc(ex, "once", work)
+			all = append(all, ex)
+		}
+		safe, once := admin.Begin("safe", nil), admin.Begin("once", nil)
+		admin.Wait()
+		admin.StopOne(all[0])
+		admin.StopOne(all[1])
+		require.Equal(t, executortest.Lost, once.State())
+		require.Contains(t, []executortest.State{executortest.Succeeded, executortest.Waiting}, safe.State(), "by the order of the stops")
+	})
+}
+
 func TestCancel(t *testing.T) {
 	executortest.Test(t, func(t *testing.T, admin *executortest.Admin) {
 		ex := admin.Executor()

@@ -280,7 +280,7 @@ func (r *Run) finish(result *proto.Result) {
 	case kind == string(executor.KindSnoozed):
 		r.uncounted++
 		r.again(wait)
-	case kind == "stopping" && r.repeatsLost() && !result.GetStillRunning():
+	case kind == "stopping" && r.repeatsLost():
 		r.uncounted++
 		r.again(time.Duration(result.GetRetryAfterMs()) * time.Millisecond)
 	case left && kind != string(executor.KindPermanent) && kind != string(executor.KindBadInput) && kind != string(executor.KindOutputTooLarge):

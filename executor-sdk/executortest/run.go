@@ -24,7 +24,7 @@ const (
 	Cancelled State = "cancelled"
 	Discarded State = "discarded"
 	Missed    State = "missed"
-	Lost      State = "lost"     // TakeOver with OnLost(FailLost)
+	Lost      State = "lost"     // not to be repeated, and taken over or still running when its executor has stopped
 	Excluded  State = "excluded" // by a calendar
 )
 
@@ -133,16 +133,21 @@ func (r *Run) TakeOver() {
 	if r.instance == nil {
 		return
 	}
-	before := r.instance
 	r.cancel("lease_lost", "taken over by the test")
+	r.lose(r.job.decl.GetOnLost() != string(executor.FailLost))
+}
+
+// lose gives up an attempt whose outcome is unknown. mu is held.
+func (r *Run) lose(repeat bool) {
+	before := r.instance
 	r.fence++ // what the old attempt still says is stale
-	if r.job.decl.GetOnLost() == string(executor.FailLost) {
+	if !repeat {
 		r.end(Lost)
-		a.dispatchLocked()
+		r.admin.dispatchLocked()
 		return
 	}
 	r.state, r.instance = Waiting, nil
-	a.dispatchAvoiding(before)
+	r.admin.dispatchAvoiding(before)
 }
 
 // repeatsLost reports whether an attempt whose outcome is unknown is made again.

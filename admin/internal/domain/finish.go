@@ -46,6 +46,9 @@ func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
 		return Effects{}, e.illegal("take a report of it")
 	case e.Lingers:
 		return e.hearsOf(now, r)
+	case r.StillRunning && r.ErrorKind == kindStopping:
+		// The outcome is open until the handler returns or its process ends.
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s goes on until its process ends", e.ID)
 	case r.Outcome == OutcomeNeverStarted && e.State == Cancelling:
 		e.Attempt--
 		return e.end(now, Cancelled, e.Reason, e.Message), nil
@@ -93,7 +96,7 @@ func (e *Execution) endBadly(now time.Time, r Report, p Policy) Effects {
 		return e.end(now, Cancelled, ReasonHandlerCancel, r.Error)
 	case r.Outcome == OutcomeFailed && r.ErrorKind == kindSnoozed && !r.StillRunning:
 		return e.snooze(now, r, p)
-	case r.Outcome == OutcomeFailed && r.ErrorKind == kindStopping && !r.StillRunning:
+	case r.Outcome == OutcomeFailed && r.ErrorKind == kindStopping:
 		return e.interrupted(now, r, p)
 	}
 	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p)

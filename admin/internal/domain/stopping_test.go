@@ -104,19 +104,23 @@ func TestAnInterruptedRunThatIsCancelledEnds(t *testing.T) {
 }
 
 // A handler that still runs, in a process that is about to end, is not started
-// a second time beside itself.
-func TestAHandlerThatDoesNotHearOfTheStopIsNotRepeated(t *testing.T) {
-	p := retryPolicy(3, true)
-	e := newExecution(3)
-	run(t, e, t0, p)
-	r := stopping(e)
-	r.StillRunning = true
-	_, err := e.Finish(t0.Add(time.Minute), r, p)
-	require.NoError(t, err)
-	require.Equal(t, Failed, e.State)
-	require.Equal(t, ReasonStopped, e.Reason)
-	require.True(t, e.Lingers)
-	require.Equal(t, 3, e.MaxAttempts)
+// a second time beside itself. Its run ends as after a crash.
+func TestTheOutcomeIsOpenWhileAHandlerIgnoresTheStop(t *testing.T) {
+	for lost, want := range map[bool]State{true: RetryWait, false: Lost} {
+		p := retryPolicy(3, lost)
+		e := newExecution(3)
+		run(t, e, t0, p)
+		before := *e
+		r := stopping(e)
+		r.StillRunning = true
+		_, err := e.Finish(t0.Add(time.Minute), r, p)
+		require.Equal(t, CodeAlreadyFinished, CodeOf(err))
+		require.Equal(t, before, *e)
+		_, err = e.Finish(t0.Add(2*time.Minute), Report{ExecutionID: e.ID, Fence: e.Fence, Outcome: OutcomeUnknown}, p)
+		require.NoError(t, err)
+		require.Equal(t, want, e.State)
+		require.Equal(t, ReasonProcessDied, e.Reason)
+	}
 }
 
 // The report may come when the run was given up: then it goes on, unless it is

@@ -75,6 +75,7 @@ type Journal struct {
 	err     error         // why nothing can be written; nil = healthy
 	closed  bool
 	keep    []string // earlier boots the admin has not been told of
+	hold    bool     // the folder stays locked after Run
 	stale   bool     // the segment has to be replaced
 
 	// Owned by Run's goroutine (by Open before that).
@@ -169,8 +170,16 @@ func (j *Journal) ForgetBoots() {
 	}
 }
 
+// Hold keeps the folder locked until the process ends. The lock proves to the
+// next process that handlers of this one have ended.
+func (j *Journal) Hold() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.hold = true
+}
+
 // Run writes until ctx ends, then writes what is left, releases the folder
-// and returns. Call it once.
+// unless Hold was called, and returns. Call it once.
 func (j *Journal) Run(ctx context.Context) error {
 	defer close(j.ended)
 	defer j.sync.begin(j.pause(), j.options.Synced)()
@@ -398,6 +407,7 @@ func (j *Journal) begin() error {
 func (j *Journal) close() error {
 	j.mu.Lock()
 	j.closed = true
+	hold := j.hold
 	j.mu.Unlock()
 	j.sync.pause = 0
 	j.commit()
@@ -409,5 +419,24 @@ func (j *Journal) close() error {
 	if j.file != nil {
 		err = errors.Join(j.file.Sync(), j.file.Close())
 	}
+	if hold {
+		held.add(j.lock)
+		return err
+	}
 	return errors.Join(err, j.lock.Close())
+}
+
+// held are the locks of this process that outlive their journals. A lock that
+// nothing refers to would be closed by the garbage collector.
+var held locks
+
+type locks struct {
+	mu   sync.Mutex
+	list []*os.File
+}
+
+func (l *locks) add(f *os.File) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, f)
 }

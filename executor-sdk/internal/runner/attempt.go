@@ -39,7 +39,7 @@ type attempt struct {
 
 	cause       error     // why it is to end early; the first one counts
 	cancelledAt time.Time // when the running handler's context was cancelled
-	abandoned   bool      // reported with still_running; the handler has not returned
+	abandoned   bool      // its grace is over; reported with still_running unless the process stops
 
 	writes int           // appends to the journal that are on their way
 	result *proto.Result // being sent until acknowledged; nil = nothing to send now

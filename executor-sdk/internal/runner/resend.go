@@ -47,6 +47,9 @@ func (m *machine) watchHandler(now time.Time, a *attempt) {
 		return
 	}
 	a.abandoned = true
+	if errors.Is(a.cause, ErrStopping) {
+		return // the process ends soon; until then the handler may still return
+	}
 	text := fmt.Sprintf("the handler still runs %s after its context was cancelled", a.stuck.Grace)
 	o, r := outcome(Return{Kind: KindRetryable, Error: text, Interrupted: true}, a.cause)
 	result := a.message(o, r, now)

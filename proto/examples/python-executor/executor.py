@@ -308,6 +308,8 @@ class Executor:
             self.ended(attempt, "NEVER_STARTED", error="no grant came in time")
         elif attempt.cancelled and not attempt.reported and attempt.cancelled.age() > KILL_GRACE:
             attempt.reported = True
+            if attempt.cause == STOPPING:
+                return  # the outcome is open until the handler returns or this process ends
             self.failed(attempt, "retryable", f"still runs {KILL_GRACE} s after: {attempt.cause}", still_running=True)
         elif attempt.started and limit and time.monotonic() - attempt.started.monotonic >= limit:
             self.cancel(attempt, "timeout")
