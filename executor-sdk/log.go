@@ -81,6 +81,15 @@ func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
 	return h.next.Handle(ctx, record)
 }
 
+// LeaveOut notes in the run's log that lines were left out of it, and why. They
+// count as written. It is for handlers that bound what they log: find it by a
+// type assertion on the handler of Logger.
+func (h *logHandler) LeaveOut(lines int64, why string) {
+	if h.run != nil {
+		h.run.log.LeaveOut(time.Now(), lines, why)
+	}
+}
+
 // WithAttrs implements slog.Handler.
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(attrs) == 0 {

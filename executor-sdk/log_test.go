@@ -109,6 +109,26 @@ func TestLogLinesCarryTheTrace(t *testing.T) {
 }
 
 // A job's level comes before its handler's, and that before the executor's.
+// A handler that bounds its own output says how much it has left out.
+func TestLinesThatAHandlerLeavesOut(t *testing.T) {
+	admin := startAdmin(t, &fakeadmin.Admin{})
+	a := start(t, admin, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "h", func(ctx context.Context) error {
+			log := executor.Logger(ctx)
+			log.Info("head")
+			log.With("k", "v").Handler().(interface{ LeaveOut(int64, string) }).LeaveOut(40, "too long")
+			log.Info("tail")
+			return nil
+		})
+	})
+	require.NoError(t, session(t, admin, 1).Offer(offer(1, "h")))
+	got := saw(t, admin, lines(3)).Lines
+	require.EqualValues(t, []int64{1, 42, 43}, []int64{got[0].Number, got[1].Number, got[2].Number})
+	require.Equal(t, "… 40 lines dropped: too long", got[1].GetMessage())
+	require.EqualValues(t, 43, saw(t, admin, results(1)).Results[0].GetLogLines())
+	require.NoError(t, a.stop())
+}
+
 func TestLogLevels(t *testing.T) {
 	admin := startAdmin(t, &fakeadmin.Admin{})
 	say := func(ctx context.Context) error {
@@ -199,17 +219,19 @@ func TestLogFloodHarmsNobody(t *testing.T) {
 	admin.Sessions()[0].Cut()
 	require.NoError(t, a.stop())
 	dropped := int64(0)
-	quick := false
+	quick, end := false, false
 	for _, l := range admin.Seen().Lines {
-		if l.Execution == 1 && l.Number == resultOf(seen, 1).GetLogLines() {
+		if l.Execution == 1 && len(l.GetAttrs()) > 0 {
 			var attrs struct{ Dropped int64 }
 			require.NoError(t, json.Unmarshal(l.GetAttrs(), &attrs))
-			dropped = attrs.Dropped
+			dropped += attrs.Dropped
 		}
+		end = end || l.Execution == 1 && l.Number == resultOf(seen, 1).GetLogLines() && l.GetMessage() == text
 		quick = quick || l.Execution == 2
 	}
 	require.Greater(t, dropped, int64(1000))
 	require.True(t, quick)
+	require.True(t, end, "the last line of the flood")
 }
 
 type panicky struct{}

@@ -254,19 +254,75 @@ func TestFloodIsDroppedAndCounted(t *testing.T) {
 		last := w.Close()
 		flush(t, s)
 
-		kept := 0
-		for a.lines[1][int64(kept+1)] != nil {
-			kept++
+		head := 0
+		for a.lines[1][int64(head+1)] != nil {
+			head++
 		}
-		dropped := 10_000 - kept
-		require.Greater(t, dropped, 8000)
 		require.EqualValues(t, 10_002, last)
-		note := a.lines[1][10_001]
-		require.Equal(t, fmt.Sprintf("… %s lines dropped: they came faster than they could be stored", thousands(int64(dropped))), note.GetMessage())
+		at := int64(head + 1)
+		for a.lines[1][at] == nil {
+			at++
+		}
+		dropped := at - int64(head) - 1
+		require.Greater(t, dropped, int64(8000))
+		note := a.lines[1][at]
+		require.Equal(t, fmt.Sprintf("… %s lines dropped: they came faster than they could be stored", thousands(dropped)), note.GetMessage())
 		require.Equal(t, fmt.Sprintf(`{"dropped":%d}`, dropped), string(note.GetAttrs()))
 		require.EqualValues(t, 4, note.GetLevel())
-		require.Equal(t, "calm again", a.lines[1][10_002].GetMessage())
+		require.Greater(t, last-at, int64(20), "the end of the burst is there")
+		for n := at + 1; n < last; n++ {
+			require.Equal(t, fmt.Sprint(n-2), a.lines[1][n].GetMessage(), "line %d", n)
+		}
+		require.Equal(t, "calm again", a.lines[1][last].GetMessage())
 	})
+}
+
+// What an attempt held back arrives although it writes nothing more.
+func TestTheEndOfABurstDoesNotWaitForTheNextLine(t *testing.T) {
+	inBubble(t, 1<<20, 100_000, func(s *Shipper, a *store) {
+		a.change(func() { a.hold = true })
+		w := s.Open(1, 1, 1)
+		for range 10_000 {
+			w.say("x")
+		}
+		w.say("the error")
+		a.change(func() { a.hold = false; a.conn.Close() })
+		sleep(10 * time.Second)
+		require.Equal(t, "the error", a.lines[1][10_002].GetMessage())
+		require.Empty(t, s.holding)
+		require.EqualValues(t, 10_002, w.Close())
+	})
+}
+
+// Lines that the writer itself left out are counted as those that were dropped,
+// and the line that says so is there in a flood too.
+func TestLinesThatAreLeftOutAreCounted(t *testing.T) {
+	for name, flood := range map[string]int{"calm": 1, "flood": 1000} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 1<<20, 10_000, func(s *Shipper, a *store) {
+				a.change(func() { a.dialErr = errors.New("not yet") })
+				w := s.Open(1, 1, 1)
+				for range flood {
+					w.say("x")
+				}
+				w.LeaveOut(time.Now(), 50, "too many")
+				w.say("the end")
+				last := w.Close()
+				a.change(func() { a.dialErr = nil })
+				flush(t, s)
+				told := 0
+				for _, line := range a.lines[1] {
+					var n int
+					if k, _ := fmt.Sscanf(string(line.GetAttrs()), `{"dropped":%d}`, &n); k == 1 {
+						told += n
+					}
+				}
+				require.EqualValues(t, last, len(a.lines[1])+told)
+				require.Equal(t, "… 50 lines dropped: too many", a.lines[1][last-1].GetMessage())
+				require.Equal(t, "the end", a.lines[1][last].GetMessage())
+			})
+		})
+	}
 }
 
 // A burst that is alone has nearly the whole buffer, and leaves some of it to
@@ -312,7 +368,8 @@ func TestDroppedAtTheEndIsToldToo(t *testing.T) {
 		require.EqualValues(t, 51, last)
 		a.change(func() { a.hold = false; a.dialErr = nil })
 		flush(t, s)
-		require.Contains(t, a.lines[1][51].GetMessage(), "lines dropped")
+		require.Contains(t, a.lines[1][50].GetMessage(), "lines dropped")
+		require.Equal(t, "x", a.lines[1][51].GetMessage())
 	})
 }
 

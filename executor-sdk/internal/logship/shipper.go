@@ -55,9 +55,11 @@ type Shipper struct {
 
 	mu     sync.Mutex // guards what follows and the Writers
 	active map[*Writer]bool
-	queue  []*Writer // have lines to send, in the order of their turn
-	unsent int       // bytes of lines that may be sent
-	fresh  []*Writer // have lines that are not on the disk yet
+	// holding have a tail, see Writer.hold.
+	holding map[*Writer]bool
+	queue   []*Writer // have lines to send, in the order of their turn
+	unsent  int       // bytes of lines that may be sent
+	fresh   []*Writer // have lines that are not on the disk yet
 	// unspooled are the bytes of those lines, spoolBytes those of all files.
 	unspooled  int
 	spoolBytes int64
@@ -89,7 +91,7 @@ type part struct {
 func New(o Options) *Shipper {
 	s := &Shipper{
 		options: o, wake: make(chan struct{}, 1), spoolWake: make(chan struct{}, 1),
-		active: map[*Writer]bool{}, room: make(chan struct{}),
+		active: map[*Writer]bool{}, holding: map[*Writer]bool{}, room: make(chan struct{}),
 	}
 	if o.Spool != "" {
 		s.spool = openSpool(o.Spool, 4*int64(o.Total), o.Logger)
@@ -251,6 +253,11 @@ func (s *Shipper) acknowledgedLocked(seq int64) {
 		freed = true
 	}
 	if freed {
+		for w := range s.holding { // it may write nothing for long
+			if s.relaxed(w) {
+				w.resume(time.Now())
+			}
+		}
 		close(s.room)
 		s.room = make(chan struct{})
 		s.report()

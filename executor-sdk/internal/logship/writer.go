@@ -13,6 +13,11 @@ import (
 // lineOverhead is what a line costs in memory beside its text, in bytes.
 const lineOverhead = 200
 
+// tailBytes bounds the newest lines that a flooding attempt holds back, in bytes
+// of cost. They follow the note about the dropped ones, so that a log keeps its
+// end: the error, and how the run ended. The newest line is held in any case.
+const tailBytes = 32 << 10
+
 // levelWarn is slog's level of the line that tells about dropped ones.
 const levelWarn = 4
 
@@ -30,8 +35,10 @@ type Writer struct {
 	sent     int     // how many of lines are on their way
 	last     int64   // number of the last line, dropped ones included
 	dropped  int64   // lines dropped since the last line that was kept
-	dropping bool
+	dropping bool    // new lines go to tail
 	bytes    int
+	tail     []*proto.LogLine // the newest lines, without numbers; the older ones are dropped
+	tailCost int
 	queued   bool // in Shipper.queue
 	isFresh  bool // in Shipper.fresh
 	closed   bool
@@ -63,15 +70,61 @@ func (w *Writer) Write(at time.Time, level int, message string, attrs []byte, tr
 	if w.closed {
 		return
 	}
-	if w.dropping = !s.fits(w, size) || w.dropping && !s.relaxed(w); w.dropping {
-		w.last++
-		w.dropped++
-		s.dropped++
+	if w.dropping && s.relaxed(w) {
+		w.resume(at)
+	}
+	if w.dropping = w.dropping || !s.fits(w, size); w.dropping {
+		w.hold(line, size)
 		return
 	}
-	w.tellDropped(at)
 	s.lines++
 	w.add(line)
+}
+
+// LeaveOut counts lines that the caller has not written and says why, behind
+// what was written before. That line is never dropped.
+func (w *Writer) LeaveOut(at time.Time, lines int64, why string) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	if w.closed || lines <= 0 {
+		return
+	}
+	w.resume(at)
+	w.last += lines
+	w.note(at, lines, why)
+}
+
+// hold puts a line into the tail and drops the oldest ones beyond its bound.
+// mu is held.
+func (w *Writer) hold(line *proto.LogLine, size int) {
+	w.s.holding[w] = true
+	w.tail = append(w.tail, line)
+	w.tailCost += size
+	most := min(tailBytes, w.s.options.PerAttempt/8)
+	n := 0
+	for ; n < len(w.tail)-1 && w.tailCost > most; n++ {
+		w.tailCost -= cost(w.tail[n])
+	}
+	clear(w.tail[:n])
+	w.tail = w.tail[n:]
+	w.last += int64(n)
+	w.dropped += int64(n)
+	w.s.dropped += uint64(n)
+}
+
+// resume ends the dropping: the note and the tail follow what was kept, beyond
+// the bound if need be. mu is held.
+func (w *Writer) resume(at time.Time) {
+	if w.dropped > 0 {
+		w.note(at, w.dropped, "they came faster than they could be stored")
+		w.dropped = 0
+	}
+	for _, line := range w.tail {
+		w.s.lines++
+		w.add(line)
+	}
+	w.tail, w.tailCost, w.dropping = nil, 0, false
+	delete(w.s.holding, w)
 }
 
 // Close ends the log and returns the number of its last line, 0 for none.
@@ -79,23 +132,15 @@ func (w *Writer) Close() int64 {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	if !w.closed {
-		// Beyond the bound, if need be: the last number must arrive.
-		w.tellDropped(time.Now())
+		w.resume(time.Now())
 		w.closed = true
 	}
 	return w.last
 }
 
-// tellDropped adds the line that stands for the dropped ones. mu is held.
-func (w *Writer) tellDropped(at time.Time) {
-	if w.dropped == 0 {
-		return
-	}
-	line := newLine(at, levelWarn,
-		fmt.Sprintf("… %s lines dropped: they came faster than they could be stored", thousands(w.dropped)),
-		fmt.Appendf(nil, `{"dropped":%d}`, w.dropped), "")
-	w.dropped = 0
-	w.add(line)
+// note adds the line that stands for lines that are not there. mu is held.
+func (w *Writer) note(at time.Time, lines int64, why string) {
+	w.add(newLine(at, levelWarn, fmt.Sprintf("… %s lines dropped: %s", thousands(lines), why), fmt.Appendf(nil, `{"dropped":%d}`, lines), ""))
 }
 
 // thousands writes 12345 as 12,345.

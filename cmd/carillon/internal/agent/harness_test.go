@@ -51,6 +51,11 @@ func (r *runLog) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
+// LeaveOut implements leaver.
+func (r *runLog) LeaveOut(lines int64, why string) {
+	_ = r.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelWarn, fmt.Sprintf("%d lines left out: %s", lines, why), 0))
+}
+
 func (r *runLog) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

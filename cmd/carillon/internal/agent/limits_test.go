@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,18 +70,26 @@ while True:
 	require.LessOrEqual(t, ownedBy(t, b.who.UID), before)
 }
 
+// Of a long output the log has the head and the tail, and says how many lines
+// are missing in between.
 func TestOutputIsBounded(t *testing.T) {
 	b := newBench(t, Options{MaxOutput: 1000})
 	got, err := b.run(t.Context(), "python", `
-for i in range(100): print("x" * 49)
+for i in range(1000): print("%049d" % i)
 print("y" * 300000)
 print('{"rows": 100}')
 `, "{}")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"rows":100}`, string(got.Result), "the result counts all the same")
 	lines := b.log.all()
-	require.Len(t, lines, 20+3, "20 lines, the start, the end, and one that says so")
-	require.Contains(t, lines, "WARN carillon: the output is too long; what follows is not logged")
+	require.Contains(t, lines[0], "script starts")
+	require.Equal(t, fmt.Sprintf("INFO %049d", 19), lines[20])
+	tail := len(lines) - 23
+	require.Equal(t, fmt.Sprintf("WARN %d lines left out: the output is over its bound of 1000 bytes (--max-output of the agent)", 1002-20-tail), lines[21])
+	require.LessOrEqual(t, tail, maxTailLines)
+	require.Equal(t, fmt.Sprintf("INFO %049d", 999), lines[len(lines)-4])
+	require.Equal(t, "INFO "+strings.Repeat("y", maxTailLine)+" … (cut)", lines[len(lines)-3])
+	require.Equal(t, []string{`INFO {"rows": 100}`, "INFO script ended"}, lines[len(lines)-2:])
 }
 
 func TestALongLineIsCut(t *testing.T) {

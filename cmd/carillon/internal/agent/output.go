@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -14,18 +15,41 @@ import (
 // as much as a result may have.
 const maxLine = 256 << 10
 
+// What of an output beyond its budget is logged: the last lines, each cut to
+// maxTailLine. The executor SDK keeps as much of a log's end in a flood.
+const (
+	maxTailLines = 64
+	maxTailBytes = 12 << 10
+	maxTailLine  = 4 << 10
+)
+
 // transcript turns a script's output into the log of its run. Both streams
-// share one budget.
+// share one budget. Beyond it the last lines are kept back until the end.
 type transcript struct {
 	handler slog.Handler // of the run's log
+	budget  int64
 
-	mu   sync.Mutex
-	left int64 // guarded by mu: bytes that may still be logged
-	full bool  // guarded by mu: it was said that the rest is dropped
+	mu    sync.Mutex // guards what follows
+	left  int64      // bytes that may still be logged
+	out   int64      // lines that were left out
+	tail  []tailLine
+	bytes int // of tail
+}
+
+// tailLine is a line beyond the budget.
+type tailLine struct {
+	at    time.Time
+	level slog.Level
+	text  string
+}
+
+// leaver is a log that counts the lines that were left out of it.
+type leaver interface {
+	LeaveOut(lines int64, why string)
 }
 
 func newTranscript(log *slog.Logger, budget int64) *transcript {
-	return &transcript{handler: log.Handler(), left: budget}
+	return &transcript{handler: log.Handler(), budget: budget, left: budget}
 }
 
 // stream returns a writer for one of the streams.
@@ -33,22 +57,46 @@ func (t *transcript) stream(level slog.Level) *stream { return &stream{to: t, le
 
 func (t *transcript) line(level slog.Level, text string) {
 	t.mu.Lock()
-	t.left -= int64(len(text)) + 1
-	over, said := t.left < 0, t.full
-	t.full = over
-	t.mu.Unlock()
-	if over {
-		if !said {
-			t.log(slog.LevelWarn, "carillon: the output is too long; what follows is not logged")
-		}
+	defer t.mu.Unlock()
+	if t.left >= 0 {
+		t.left -= int64(len(text)) + 1
+	}
+	if t.left >= 0 {
+		t.log(time.Now(), level, text)
 		return
 	}
-	t.log(level, text)
+	if len(text) > maxTailLine {
+		text = strings.ToValidUTF8(text[:maxTailLine], "") + " … (cut)"
+	}
+	t.tail = append(t.tail, tailLine{time.Now(), level, text})
+	t.bytes += len(text)
+	for len(t.tail) > maxTailLines || t.bytes > maxTailBytes {
+		t.bytes -= len(t.tail[0].text)
+		t.tail[0] = tailLine{}
+		t.tail = t.tail[1:]
+		t.out++
+	}
+}
+
+// close ends the log of the output.
+func (t *transcript) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.out > 0 {
+		why := fmt.Sprintf("the output is over its bound of %d bytes (--max-output of the agent)", t.budget)
+		if l, ok := t.handler.(leaver); ok {
+			l.LeaveOut(t.out, why)
+		}
+	}
+	for _, l := range t.tail {
+		t.log(l.at, l.level, l.text)
+	}
+	t.tail, t.bytes, t.out = nil, 0, 0
 }
 
 // log goes past the logger: a line of output is a message of its own.
-func (t *transcript) log(level slog.Level, text string) {
-	record := slog.NewRecord(time.Now(), level, text, 0)
+func (t *transcript) log(at time.Time, level slog.Level, text string) {
+	record := slog.NewRecord(at, level, text, 0)
 	_ = t.handler.Handle(context.Background(), record) // the SDK keeps it, or counts it as dropped
 }
 

@@ -184,6 +184,7 @@ func (sv *running) wait() (end ending, err error) {
 	err = sv.cmd.Wait()
 	sv.stdout.close()
 	sv.stderr.close()
+	sv.stdout.to.close()
 	switch {
 	case told != nil:
 		return end, fmt.Errorf("the script's supervisor ended early: %w", errors.Join(told, err))
