@@ -11,8 +11,8 @@ type LogAppender interface {
 	// AppendLogs stores chunks of several executors in one transaction. Lines
 	// with numbers up to the last one stored for their attempt are a resend and
 	// are ignored. Chunks of an execution that does not belong to tenant and
-	// executor are dropped and counted. Lines over a limit of LogLimits are not
-	// kept; a line that says how many stands in their place.
+	// executor are dropped and counted. Of the lines over a limit of LogLimits
+	// the newest few are kept; a line that says how many are missing stands before them.
 	AppendLogs(ctx context.Context, list []LogAppend) (dropped int, err error)
 }
 

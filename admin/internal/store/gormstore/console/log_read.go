@@ -198,7 +198,7 @@ func (r *logReader) readAll(ctx context.Context, list []summary) error {
 		for i := range list[:n] {
 			m := &list[i]
 			lines, ok := bodies[m.first]
-			if m.cut != 0 {
+			if m.missing() {
 				lines, ok = []domain.LogLine{m.cutLine(r.p.Attempt)}, true
 			}
 			if ok {
@@ -223,7 +223,7 @@ func (r *logReader) next(list []summary) (n int, wanted []int64) {
 	for n < len(list) && len(wanted) < bodyPage {
 		m := &list[n]
 		n++
-		if m.cut == 0 && (!r.choosy || r.filter.MayHold(m.levels, m.aid, m.format)) {
+		if !m.missing() && (!r.choosy || r.filter.MayHold(m.levels, m.aid, m.format)) {
 			wanted = append(wanted, m.first)
 			expected, bytes = expected+m.lines, bytes+m.raw
 			if !r.choosy && (expected >= int64(r.p.Limit) || bytes >= store.MaxPageBytes) {
@@ -284,6 +284,9 @@ func (r *logReader) reach(m *summary) {
 		r.page.Reached = max(r.page.Reached, m.last)
 	}
 }
+
+// missing reports whether the row stands for lines that were not kept.
+func (m *summary) missing() bool { return m.cut != 0 && m.lines == 0 }
 
 // cutLine is the line that stands for those that were not kept.
 func (m *summary) cutLine(attempt int) domain.LogLine {

@@ -17,7 +17,8 @@ import (
 )
 
 // logChunkRow is a chunk, or the place of lines that were cut: then cut says
-// why, lineCount is 0 and there is no body.
+// why, lineCount is 0 and there is no body. Behind such a row may stand the end of
+// the log, as a chunk with tailByRun or tailByDay.
 type logChunkRow struct {
 	tenantID, executionID, attempt, firstLine, lastLine, lineCount int64
 
@@ -54,11 +55,35 @@ var logChunkTable = db.Table[logChunkRow]{
 	},
 }
 
-// Why lines were cut.
+// Why lines were cut. The tails are lines beyond the limit that are kept until
+// newer ones come.
 const (
 	CutByRun int64 = 1 + iota
 	CutByDay
+	tailByRun
+	tailByDay
 )
+
+// tailOf are the bounds of the end that a log over its limit keeps, by the reason
+// of the cut. A day's limit is for many runs, so each keeps little beyond it.
+var tailOf = map[int64]struct {
+	mark  int64
+	lines int
+	bytes int
+}{
+	CutByRun: {tailByRun, 100, 32 << 10},
+	CutByDay: {tailByDay, 10, 4 << 10},
+}
+
+// beyond is the limit that the log had reached with this row; 0 = none.
+func (r *logChunkRow) beyond() int64 {
+	for reason, tail := range tailOf {
+		if r.cut == reason || r.cut == tail.mark {
+			return reason
+		}
+	}
+	return 0
+}
 
 // AttemptKey names the log of one attempt.
 type AttemptKey struct {

@@ -88,14 +88,19 @@ func (s *LogAppender) grow(ctx context.Context, p *logPlan, g *logGrowth, fresh 
 	kept, bytes, reason := s.withinLimits(g.tail, fresh, used, today)
 	if kept > 0 {
 		p.change[day] = LogUsage{p.change[day].lines + int64(kept), p.change[day].Bytes + bytes}
-		if err := s.growKept(ctx, p, g, fresh[:kept], bytes); err != nil {
+		if err := s.growKept(ctx, g, fresh[:kept], bytes); err != nil {
 			return err
 		}
 	}
 	if kept < len(fresh) {
-		g.growCut(fresh[kept:], reason)
+		if err := s.growBeyond(ctx, g, fresh[kept:], reason); err != nil {
+			return err
+		}
 	}
 	stored := UsageKey{g.key.Tenant, 0}
+	for _, r := range g.tail.rows[:g.replaced] {
+		p.change[stored] = LogUsage{Bytes: p.change[stored].Bytes - r.bodyBytes}
+	}
 	for _, r := range g.rows {
 		p.change[stored] = LogUsage{Bytes: p.change[stored].Bytes + r.bodyBytes}
 	}
@@ -109,9 +114,9 @@ func (s *LogAppender) withinLimits(t *logTail, fresh []domain.LogLine, used, tod
 	limits := s.logLimits
 	if len(t.rows) > 0 {
 		switch end := t.rows[0]; {
-		case end.cut == CutByRun && (limits.RunLines > 0 || limits.RunBytes > 0):
+		case end.beyond() == CutByRun && (limits.RunLines > 0 || limits.RunBytes > 0):
 			return 0, 0, CutByRun
-		case end.cut == CutByDay && limits.TenantDayBytes > 0 && DayOf(db.Instant(end.lastAt)) == today:
+		case end.beyond() == CutByDay && limits.TenantDayBytes > 0 && DayOf(db.Instant(end.lastAt)) == today:
 			return 0, 0, CutByDay
 		}
 	}
@@ -129,7 +134,7 @@ func (s *LogAppender) withinLimits(t *logTail, fresh []domain.LogLine, used, tod
 }
 
 // growKept makes chunks of the lines and of small ones before them.
-func (s *LogAppender) growKept(ctx context.Context, p *logPlan, g *logGrowth, fresh []domain.LogLine, bytes int64) error {
+func (s *LogAppender) growKept(ctx context.Context, g *logGrowth, fresh []domain.LogLine, bytes int64) error {
 	lines, before := fresh, *g.tail
 	if n := g.tail.mergeable(bytes); n > 0 {
 		old, err := s.linesFrom(ctx, g.key, g.tail.rows[n-1].firstLine, fresh[0].Number)
@@ -138,41 +143,100 @@ func (s *LogAppender) growKept(ctx context.Context, p *logPlan, g *logGrowth, fr
 		}
 		lines = append(old, fresh...)
 		g.replaced = n
-		stored := UsageKey{g.key.Tenant, 0}
 		for _, r := range g.tail.rows[:n] {
 			before.runLines, before.runBytes = before.runLines-r.lineCount, before.runBytes-r.rawBytes
-			p.change[stored] = LogUsage{Bytes: p.change[stored].Bytes - r.bodyBytes}
 		}
 	}
 	for _, part := range logchunk.Split(lines) {
-		body, sum := logchunk.Encode(part)
-		before.runLines, before.runBytes = before.runLines+int64(sum.Lines), before.runBytes+int64(sum.Bytes)
-		g.rows = append(g.rows, &logChunkRow{
-			tenantID: int64(g.key.Tenant), executionID: int64(g.key.Execution), attempt: int64(g.key.Attempt),
-			firstLine: sum.FirstLine, lastLine: sum.LastLine, lineCount: int64(sum.Lines), rawBytes: int64(sum.Bytes), bodyBytes: int64(len(body)),
-			firstAt: db.Millis(sum.FirstAt), lastAt: db.Millis(sum.LastAt), levels: int64(sum.Levels), format: logchunk.Format,
-			runLines: before.runLines, runBytes: before.runBytes, aid: string(sum.Aid), body: string(body),
-		})
+		r := g.chunk(part)
+		before.runLines, before.runBytes = before.runLines+r.lineCount, before.runBytes+r.rawBytes
+		r.runLines, r.runBytes = before.runLines, before.runBytes
+		g.rows = append(g.rows, r)
 	}
 	g.tail.runLines, g.tail.runBytes = before.runLines, before.runBytes
 	return nil
 }
 
-// growCut counts lines that are not kept, in the row at the end when that is
-// one of the same kind.
-func (g *logGrowth) growCut(lines []domain.LogLine, reason int64) {
-	first, last := &lines[0], &lines[len(lines)-1]
-	r := &logChunkRow{
+// chunk makes a row of lines. The sums of the run are not set.
+func (g *logGrowth) chunk(lines []domain.LogLine) *logChunkRow {
+	body, sum := logchunk.Encode(lines)
+	return &logChunkRow{
 		tenantID: int64(g.key.Tenant), executionID: int64(g.key.Execution), attempt: int64(g.key.Attempt),
-		firstLine: first.Number, firstAt: db.Millis(first.At), lastLine: last.Number, lastAt: db.Millis(time.Now()),
-		levels: int64(logchunk.AllLevels), dropped: int64(len(lines)), cut: reason, runLines: g.tail.runLines, runBytes: g.tail.runBytes,
+		firstLine: sum.FirstLine, lastLine: sum.LastLine, lineCount: int64(sum.Lines), rawBytes: int64(sum.Bytes), bodyBytes: int64(len(body)),
+		firstAt: db.Millis(sum.FirstAt), lastAt: db.Millis(sum.LastAt), levels: int64(sum.Levels), format: logchunk.Format,
+		aid: string(sum.Aid), body: string(body),
 	}
-	if len(g.rows) == 0 && len(g.tail.rows) > 0 && g.tail.rows[0].cut == reason {
-		old := &g.tail.rows[0]
-		r.firstLine, r.firstAt, r.dropped = old.firstLine, old.firstAt, r.dropped+old.dropped
-		g.replaced = 1
+}
+
+// growBeyond takes lines over a limit: the newest are kept as the end of the log,
+// and the others are counted in the row before it. Both rows replace those that
+// stand at the end for the same limit.
+func (s *LogAppender) growBeyond(ctx context.Context, g *logGrowth, lines []domain.LogLine, reason int64) error {
+	bound, now := tailOf[reason], db.Millis(time.Now())
+	var old *logChunkRow // counts the lines that are missing so far
+	before := int64(0)   // the last line in front of these
+	if len(g.rows) > 0 {
+		before = g.rows[len(g.rows)-1].lastLine
+	} else {
+		rows := g.tail.rows
+		for g.replaced < len(rows) && rows[g.replaced].cut == bound.mark {
+			g.replaced++
+		}
+		if g.replaced > 0 {
+			held, err := s.linesFrom(ctx, g.key, rows[g.replaced-1].firstLine, lines[0].Number)
+			if err != nil {
+				return err
+			}
+			lines = append(held, lines...)
+		}
+		if g.replaced < len(rows) {
+			before = rows[g.replaced].lastLine
+			if rows[g.replaced].cut == reason {
+				old = &rows[g.replaced]
+				g.replaced++
+			}
+		}
 	}
-	g.rows = append(g.rows, r)
+	gone, kept := splitTail(lines, bound.lines, bound.bytes)
+	if old != nil || len(gone) > 0 {
+		r := &logChunkRow{
+			tenantID: int64(g.key.Tenant), executionID: int64(g.key.Execution), attempt: int64(g.key.Attempt),
+			firstLine: before + 1, lastLine: before, lastAt: now,
+			levels: int64(logchunk.AllLevels), cut: reason, runLines: g.tail.runLines, runBytes: g.tail.runBytes,
+		}
+		if old != nil {
+			r.firstLine, r.firstAt, r.dropped = old.firstLine, old.firstAt, old.dropped
+		} else {
+			r.firstAt = db.Millis(gone[0].At)
+		}
+		if len(gone) > 0 {
+			// The numbers that the executor dropped in between count too: the lines
+			// that tell about them are among those that are gone.
+			r.lastLine = gone[len(gone)-1].Number
+			r.dropped = r.lastLine - r.firstLine + 1
+		}
+		g.rows = append(g.rows, r)
+	}
+	for _, part := range logchunk.Split(kept) {
+		r := g.chunk(part)
+		r.cut, r.lastAt, r.runLines, r.runBytes = bound.mark, now, g.tail.runLines, g.tail.runBytes
+		g.rows = append(g.rows, r)
+	}
+	return nil
+}
+
+// splitTail cuts off the newest lines, up to so many lines and bytes, and at
+// least one.
+func splitTail(lines []domain.LogLine, most, bytes int) (gone, kept []domain.LogLine) {
+	from := len(lines) - 1
+	bytes -= logchunk.Size(&lines[from])
+	for from > 0 && len(lines)-from < most {
+		if bytes -= logchunk.Size(&lines[from-1]); bytes < 0 {
+			break
+		}
+		from--
+	}
+	return lines[:from], lines[from:]
 }
 
 // linesFrom reads the stored lines from one number up to another.
