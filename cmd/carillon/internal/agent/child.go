@@ -42,13 +42,17 @@ const (
 	killByte = 'k' // kill it
 )
 
-// ending is how a script ended.
+// ending is how a script ended. The supervisor tells it when nothing of the run
+// is left. Before that it sends one with Cleaning, at the end of the script.
 type ending struct {
+	Cleaning bool `json:"cleaning,omitempty"` // the script has ended; the rest is not known yet
+
 	Code   int    `json:"code"`
 	Signal int    `json:"signal,omitempty"` // that ended it; 0 = none
 	Error  string `json:"error,omitempty"`  // it could not be started
 	// Left counts processes that the script left behind, which were ended then.
 	Left      int           `json:"left,omitempty"`
+	Looks     int           `json:"looks"` // searches of /proc for processes of the run
 	CPU       time.Duration `json:"cpu"`
 	MaxMemory int64         `json:"maxMemory"` // bytes, of the largest process
 }

@@ -35,15 +35,21 @@ type runLog struct {
 	mu    sync.Mutex
 	lines []string
 	grew  chan struct{} // capacity 1
+	// onLine is called with each line; nil = nothing is.
+	onLine func(string)
 }
 
 func (r *runLog) Enabled(context.Context, slog.Level) bool { return true }
 func (r *runLog) WithAttrs([]slog.Attr) slog.Handler       { return r }
 func (r *runLog) WithGroup(string) slog.Handler            { return r }
 func (r *runLog) Handle(_ context.Context, record slog.Record) error {
+	line := record.Level.String() + " " + record.Message
 	r.mu.Lock()
-	r.lines = append(r.lines, record.Level.String()+" "+record.Message)
+	r.lines = append(r.lines, line)
 	r.mu.Unlock()
+	if r.onLine != nil {
+		r.onLine(line)
+	}
 	select {
 	case r.grew <- struct{}{}:
 	default:

@@ -97,8 +97,9 @@ func (a *Agent) supervised(ctx context.Context, j job, o order) (ScriptResult, e
 		}
 		_, _ = sv.orders.Write([]byte{order})
 	})
-	end, err := sv.wait()
-	stop()
+	var cause error
+	// What ends the context after the script's own end was no reason for it.
+	end, err := sv.wait(func() { stop(); cause = context.Cause(ctx) })
 	if err != nil {
 		return ScriptResult{}, err
 	}
@@ -107,8 +108,8 @@ func (a *Agent) supervised(ctx context.Context, j job, o order) (ScriptResult, e
 	}
 	j.log.Info("script ended", "exit_code", end.Code, "cpu", end.CPU, "max_memory", end.MaxMemory)
 	result := resultOf(sv.stdout)
-	if ctx.Err() != nil && (end.Code != 0 || end.Signal != 0) {
-		return result, context.Cause(ctx)
+	if cause != nil && (end.Code != 0 || end.Signal != 0) {
+		return result, cause
 	}
 	return result, end.failure(sv.stderr.text(), o.Limits)
 }
@@ -176,11 +177,18 @@ func (a *Agent) startSupervisor(j job, o order) (_ *running, err error) {
 	return nil, errors.Join(err, orderW.Close(), endingR.Close())
 }
 
-// wait returns when the supervisor has ended, and with it all of the run.
-func (sv *running) wait() (end ending, err error) {
+// wait returns when the supervisor has ended, and with it all of the run. It
+// calls scriptEnded before that, when the script itself has ended.
+func (sv *running) wait(scriptEnded func()) (end ending, err error) {
 	defer sv.report.Close()
 	defer sv.orders.Close()
-	told := json.NewDecoder(bufio.NewReader(sv.report)).Decode(&end)
+	report := json.NewDecoder(bufio.NewReader(sv.report))
+	told := report.Decode(&end)
+	scriptEnded()
+	if told == nil && end.Cleaning {
+		end = ending{}
+		told = report.Decode(&end)
+	}
 	err = sv.cmd.Wait()
 	sv.stdout.close()
 	sv.stderr.close()

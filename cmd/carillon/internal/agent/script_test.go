@@ -285,6 +285,50 @@ func agentToKill(parent string) int {
 	return 0
 }
 
+// A script that leaves many dead and living children costs a few searches of
+// /proc, and not one for each. The end of the script is told before that work.
+func TestManyChildrenAreReapedInFewSearches(t *testing.T) {
+	b := newBench(t, Options{})
+	with := b.language("python")
+	dir, err := b.work.make("script.py", []byte(`
+import os, time
+for i in range(200):
+    if os.fork() == 0: os._exit(0)
+for i in range(20):
+    if os.fork() == 0: time.sleep(600)
+print("forked", flush=True)
+`), b.who)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, dir.remove()) }()
+	j := job{task: taskOf("python", ""), input: json.RawMessage("{}"), log: slog.New(b.log)}
+	sv, err := b.startSupervisor(j, order{
+		Path: with.path, Args: []string{with.path, dir.script}, Env: b.environment(j.task, dir), Dir: dir.work, Grace: time.Minute, User: b.who,
+	})
+	require.NoError(t, err)
+	told := 0
+	end, err := sv.wait(func() { told++ })
+	require.NoError(t, err)
+	require.Equal(t, 1, told)
+	require.Equal(t, 20, end.Left)
+	require.Zero(t, end.Code)
+	require.LessOrEqual(t, end.Looks, 20)
+}
+
+// A context that ends while the rest of a run is cleared away is not why its
+// script has ended.
+func TestATimeoutAfterTheScriptsEnd(t *testing.T) {
+	b := newBench(t, Options{MaxOutput: 1}) // lines are logged at the end
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b.log.onLine = func(line string) {
+		if line == "WARN the last word" {
+			cancel(executor.ErrTimeout)
+		}
+	}
+	_, err := b.run(ctx, "shell", `echo 'the last word' >&2; exit 3`, "{}")
+	require.EqualError(t, err, "exit code 3: the last word")
+	require.ErrorIs(t, context.Cause(ctx), executor.ErrTimeout)
+}
+
 func TestScriptsDieWithTheirAgent(t *testing.T) {
 	b := newBench(t, Options{}) // only for its folder
 	cmd := exec.Command(os.Args[0])

@@ -33,11 +33,14 @@ func hideSelf() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // supervisor runs one script and reaps whatever comes of it.
 type supervisor struct {
-	order order
-	pid   int
+	order  order
+	pid    int
+	report *json.Encoder // to the agent
 
-	mu      sync.Mutex
-	killing bool // guarded by mu: whatever shows up is ended
+	mu      sync.Mutex   // guards what follows
+	killing bool         // whatever shows up is ended
+	frozen  map[int]bool // were stopped before they were killed: they left nothing unseen
+	looks   int          // searches for processes
 }
 
 // supervise is the main function of a supervisor.
@@ -49,13 +52,13 @@ func supervise() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	syscall.CloseOnExec(orderFD)
 	syscall.CloseOnExec(endingFD)
-	orders, report := bufio.NewReader(os.NewFile(orderFD, "order")), os.NewFile(endingFD, "ending")
-	var s supervisor
+	orders := bufio.NewReader(os.NewFile(orderFD, "order"))
+	s := supervisor{report: json.NewEncoder(os.NewFile(endingFD, "ending")), frozen: map[int]bool{}}
 	end, err := s.run(orders)
 	if err != nil {
 		end = ending{Code: -1, Error: err.Error()}
 	}
-	if json.NewEncoder(report).Encode(end) != nil {
+	if s.report.Encode(end) != nil {
 		return 1 // the agent has gone
 	}
 	return 0
@@ -116,7 +119,7 @@ func (s *supervisor) listen(orders io.ByteReader) {
 		switch b {
 		case stopByte:
 			s.signal(syscall.SIGTERM)
-			time.AfterFunc(s.order.Grace, s.kill)
+			time.AfterFunc(s.order.Grace, func() { s.kill() })
 		case killByte:
 			s.kill()
 		}
@@ -124,38 +127,54 @@ func (s *supervisor) listen(orders io.ByteReader) {
 }
 
 // reap waits for the script and for all that it leaves behind. Its children's
-// children become ours when their parents end.
+// children become ours when their parents end. After the script's end all that
+// have ended are reaped before the next search: a search reads all of /proc.
 func (s *supervisor) reap() (end ending) {
-	var ended bool
+	ended, search, options := false, false, 0
 	for {
 		var status syscall.WaitStatus
 		var usage syscall.Rusage
-		pid, err := syscall.Wait4(-1, &status, 0, &usage)
+		pid, err := syscall.Wait4(-1, &status, options, &usage)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case err != nil: // ECHILD: nothing is left
+			end.Looks = s.looks
 			return end
+		case pid == 0: // none has ended now
+			if search {
+				s.kill()
+			}
+			search, options = false, 0
+			continue
 		}
 		end.CPU += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 		end.MaxMemory = max(end.MaxMemory, usage.Maxrss<<10)
 		if pid == s.pid && !ended {
-			ended = true
+			ended, options = true, syscall.WNOHANG
 			end.Code = status.ExitStatus()
 			if status.Signaled() {
 				end.Signal = int(status.Signal())
 			}
-			end.Left = len(descendants(os.Getpid()))
-			s.kill()
+			_ = s.report.Encode(ending{Cleaning: true}) // the agent's death is found later
+			end.Left = s.kill()
 			continue
 		}
-		s.mu.Lock()
-		killing := s.killing
-		s.mu.Unlock()
-		if killing {
-			s.kill() // it may have left children that we did not see
+		if killing, unseen := s.reaped(pid); killing {
+			search = search || unseen
+			options = syscall.WNOHANG
 		}
 	}
+}
+
+// reaped reports whether the run is being killed, and whether the process may
+// have left children that were not found.
+func (s *supervisor) reaped(pid int) (killing, unseen bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unseen = !s.frozen[pid]
+	delete(s.frozen, pid)
+	return s.killing, unseen
 }
 
 // signal reaches every process of the run.
@@ -171,14 +190,16 @@ const maxFreezes = 50
 
 // kill ends every process of the run. They are stopped first, until no new one
 // shows up: a process that starts others faster than they are found comes to
-// rest, because those that are stopped count for its limit too.
-func (s *supervisor) kill() {
+// rest, because those that are stopped count for its limit too. It returns how
+// many were killed.
+func (s *supervisor) kill() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.killing = true
-	stopped := map[int]bool{}
+	stopped, news := map[int]bool{}, true
 	for range maxFreezes {
-		news := false
+		news = false
+		s.looks++
 		for _, pid := range descendants(os.Getpid()) {
 			if !stopped[pid] && syscall.Kill(pid, syscall.SIGSTOP) == nil {
 				stopped[pid], news = true, true
@@ -189,8 +210,10 @@ func (s *supervisor) kill() {
 		}
 	}
 	for pid := range stopped {
+		s.frozen[pid] = !news
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
+	return len(stopped)
 }
 
 // descendants finds the living processes below pid.
