@@ -220,5 +220,7 @@ func (m *metrics) observeStages(e *domain.Execution) {
 		observe(m.stages.grant, offered, e.GrantedAt)
 	}
 	observe(m.stages.start, e.GrantedAt, e.StartedAt)
-	observe(m.stages.run, e.StartedAt, e.FinishedAt)
+	if took, ok := e.Duration(); ok {
+		observe(m.stages.run, e.StartedAt, e.StartedAt.Add(took))
+	}
 }

@@ -46,7 +46,7 @@ type Run struct {
 	NotBefore   *string  `json:"notBefore" format:"date-time" doc:"No attempt before"`
 	DeadlineAt  *string  `json:"deadlineAt" format:"date-time" doc:"When the admin stops waiting for the executor to report a timeout"`
 	LatenessMS  *int64   `json:"latenessMs" doc:"From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started"`
-	DurationMS  *int64   `json:"durationMs" doc:"From startedAt to finishedAt"`
+	DurationMS  *int64   `json:"durationMs" doc:"How long the handler of the newest attempt ran, without the time until its end was stored"`
 	ParentID    *string  `json:"parentId,omitempty" doc:"The run that it is a part of"`
 	Part        string   `json:"part,omitempty" enum:"shard,before,after" doc:"What it is to its parent"`
 	Shard       *Shard   `json:"shard,omitempty" doc:"Which shard it is"`
@@ -106,8 +106,8 @@ func runOf(v *store.ExecutionView) Run {
 		ms := late.Milliseconds()
 		out.LatenessMS = &ms
 	}
-	if !e.StartedAt.IsZero() && !e.FinishedAt.IsZero() {
-		ms := e.FinishedAt.Sub(e.StartedAt).Milliseconds()
+	if took, ok := e.Duration(); ok {
+		ms := took.Milliseconds()
 		out.DurationMS = &ms
 	}
 	return out

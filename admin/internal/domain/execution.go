@@ -206,7 +206,9 @@ type Execution struct {
 	OfferedAt  time.Time
 	GrantedAt  time.Time
 	StartedAt  time.Time // the executor's clock
-	FinishedAt time.Time
+	FinishedAt time.Time // when the end was stored
+	// Took is how long the handler ran, as its executor measured it; 0 = unknown.
+	Took time.Duration
 
 	Output    []byte
 	ErrorKind string
@@ -287,6 +289,18 @@ func (e *Execution) CurrentAttempt() Attempt {
 		OfferedAt: e.OfferedAt, GrantedAt: e.GrantedAt, StartedAt: e.StartedAt, FinishedAt: e.FinishedAt,
 		Output: e.Output, ErrorKind: e.ErrorKind, Error: e.Error, Stack: e.Stack, LogLines: e.LogLines,
 	}
+}
+
+// Duration is how long the handler of the current attempt ran: as its executor
+// measured it, else until the end was stored. ok is false before that.
+func (e *Execution) Duration() (d time.Duration, ok bool) {
+	switch {
+	case e.StartedAt.IsZero() || e.FinishedAt.IsZero():
+		return 0, false
+	case e.Took > 0:
+		return e.Took, true
+	}
+	return max(0, e.FinishedAt.Sub(e.StartedAt)), true
 }
 
 // Lateness is how long the current attempt's handler started after the run was

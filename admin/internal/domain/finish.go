@@ -27,7 +27,9 @@ type Report struct {
 	Stack       string
 	RetryAfter  time.Duration
 	StartedAt   time.Time // the executor's clock; zero when it never started
-	LogLines    int64
+	// Took is how long the handler ran by that clock; 0 = unknown.
+	Took     time.Duration
+	LogLines int64
 	// StillRunning: the handler ignores its cancelled context; another report
 	// of the same attempt says when it has returned.
 	StillRunning bool
@@ -169,7 +171,8 @@ func (e *Execution) settle(now time.Time, r Report) {
 	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = r.Output, r.ErrorKind, r.Error, r.Stack, max(r.LogLines, 0)
 	e.FinishedAt = now
 	if !r.StartedAt.IsZero() {
-		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now)
+		e.Took = min(max(r.Took, 0), now.Sub(e.GrantedAt))
+		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now.Add(-e.Took))
 	}
 }
 

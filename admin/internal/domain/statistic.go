@@ -70,8 +70,8 @@ func EndOf(e *Execution) (RunEnd, bool) {
 		if late, ok := e.Lateness(); ok && e.Attempt == 1 {
 			end.Late = max(0, late.Milliseconds())
 		}
-		if !e.FinishedAt.IsZero() {
-			end.Took = max(0, e.FinishedAt.Sub(e.StartedAt).Milliseconds())
+		if took, ok := e.Duration(); ok {
+			end.Took = took.Milliseconds()
 		}
 	}
 	return end, true

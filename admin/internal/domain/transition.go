@@ -117,6 +117,7 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 	e.Fence++
 	e.Node, e.Instance, e.Idempotent = node, instance, idempotent
 	e.OfferedAt, e.GrantedAt, e.StartedAt, e.FinishedAt = now, time.Time{}, time.Time{}, time.Time{}
+	e.Took = 0
 	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = nil, "", "", "", -1
 	if granted {
 		e.start(now, p)

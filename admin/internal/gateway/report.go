@@ -18,6 +18,7 @@ func ReportOf(r *proto.Result) domain.Report {
 	}
 	if r.StartedAtMs > 0 {
 		out.StartedAt = time.UnixMilli(r.StartedAtMs).UTC()
+		out.Took = time.Duration(r.DurationUs) * time.Microsecond
 	}
 	return out
 }

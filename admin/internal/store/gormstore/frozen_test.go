@@ -176,6 +176,15 @@ func TestASlowMigrationIsNotEnded(t *testing.T) {
 	// As if it had been broken off: it runs again, and fills this table.
 	_, err := s.Write.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0")
 	require.NoError(t, err)
+	var tables []string
+	require.NoError(t, db.Query(ctx, s.Write, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		tables = append(tables, name)
+		return err
+	}, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN ('goose_db_version', 'partition_leases')"))
+	_, err = s.Write.ExecContext(ctx, "DROP TABLE "+strings.Join(tables, ", "))
+	require.NoError(t, err)
 	_, err = s.Write.ExecContext(ctx, "DELETE FROM partition_leases")
 	require.NoError(t, err)
 	blocker, err := s.Write.Conn(ctx)

@@ -34,6 +34,7 @@ func testOfferGrantFinish(t *testing.T, f *fixture) {
 
 	report := f.report(running, domain.OutcomeSucceeded)
 	report.Report.Output = []byte("{\"rows\":7,\"bad\":\"\xff\"}")
+	report.Report.StartedAt, report.Report.Took = f.now(), time.Microsecond
 	got, err := f.s.FinishAttempts(f.ctx, []store.AttemptReport{report})
 	f.ok(err)
 	require.Equal(t, store.FinishStored, got[0].Code)
@@ -41,6 +42,9 @@ func testOfferGrantFinish(t *testing.T, f *fixture) {
 	require.Equal(t, got[0].Execution, done)
 	require.Equal(t, domain.Succeeded, done.State)
 	require.Equal(t, report.Report.Output, done.Output, "output is kept byte by byte")
+	took, ok := done.Duration()
+	require.True(t, ok)
+	require.Equal(t, time.Microsecond, took, "as the executor measured it")
 	require.EqualValues(t, 3, done.LogLines)
 	require.True(t, done.WakeAt.IsZero())
 	require.False(t, done.FinishedAt.IsZero())

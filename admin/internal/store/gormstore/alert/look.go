@@ -173,19 +173,22 @@ func (l *look) usual(job int64) (time.Duration, error) {
 	var took []int64
 	err := db.Query(l.t.Ctx, l.t.Conn, func(rows *sql.Rows) error {
 		var state domain.State
-		var from, to int64
-		err := rows.Scan(&state, &from, &to)
+		var from, to, us int64
+		err := rows.Scan(&state, &from, &to, &us)
+		if us == 0 {
+			us = 1000 * (to - from)
+		}
 		if state == domain.Succeeded && from > 0 {
-			took = append(took, to-from)
+			took = append(took, us)
 		}
 		return err
-	}, fmt.Sprintf("SELECT state, started_at, finished_at FROM executions%s WHERE job_id = %d ORDER BY fire_at DESC LIMIT %d",
+	}, fmt.Sprintf("SELECT state, started_at, finished_at, took_us FROM executions%s WHERE job_id = %d ORDER BY fire_at DESC LIMIT %d",
 		l.t.Dialect.ByIndex("uq_executions_occurrence"), job, usualRuns))
 	if err != nil || len(took) < usualAtLeast {
 		return 0, err
 	}
 	slices.Sort(took)
-	return time.Duration(took[(len(took)*99-1)/100]) * time.Millisecond, nil
+	return time.Duration(took[(len(took)*99-1)/100]) * time.Microsecond, nil
 }
 
 // absent goes through the tenant's enabled jobs.

@@ -104,7 +104,7 @@ type ExecutionRow struct {
 	boundID, stage                                  int64
 	picks                                           string
 	traceparent                                     string
-	passed, lostAttempts, timeout                   int64
+	passed, lostAttempts, timeout, took             int64
 	// Version counts the writes; phase is derived from the state (PhaseOf).
 	Version, phase int64
 }
@@ -174,6 +174,7 @@ var ExecutionTable = db.Table[ExecutionRow]{
 			db.IntColumn("passed", func(r *r) *int64 { return &r.passed }),
 			db.IntColumn("lost_attempts", func(r *r) *int64 { return &r.lostAttempts }),
 			db.IntColumn("timeout_ms", func(r *r) *int64 { return &r.timeout }),
+			db.IntColumn("took_us", func(r *r) *int64 { return &r.took }),
 		}
 	}(),
 }
@@ -246,6 +247,7 @@ func ToExecutionRow(e *domain.Execution) *ExecutionRow {
 		ParentID: int64(e.Parent), role: int64(e.Part), shardIndex: int64(e.Shard), shardTotal: int64(e.Shards),
 		boundID: int64(e.Bound), stage: int64(e.Stage), picks: picksText(e.Picks),
 		traceparent: string(e.Trace), passed: int64(e.Passed), lostAttempts: int64(e.LostAttempts), timeout: e.Timeout.Milliseconds(),
+		took: e.Took.Microseconds(),
 	}
 	r.phase = PhaseOf(r)
 	return r
@@ -283,6 +285,7 @@ func (r *ExecutionRow) Execution() domain.Execution {
 		Parent: domain.ExecutionID(r.ParentID), Part: domain.Part(r.role), Shard: int(r.shardIndex), Shards: int(r.shardTotal),
 		Bound: domain.InstanceID(r.boundID), Stage: domain.Stage(r.stage), Picks: picksOf(r.picks),
 		Trace: domain.Trace(r.traceparent), Passed: domain.Passed(r.passed), LostAttempts: int(r.lostAttempts), Timeout: time.Duration(r.timeout) * time.Millisecond,
+		Took: time.Duration(r.took) * time.Microsecond,
 	}
 }
 
