@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -302,11 +303,30 @@ func TestWhatIsNotKnownIsNotDemanded(t *testing.T) {
 	require.Contains(t, r.Notes[len(r.Notes)-1], "1 jobs are older")
 
 	b = newBook()
-	b.jobs, b.entries = nil, nil
-	require.Equal(t, 2, judge(t, b).ExitCode())
-	b = newBook()
 	b.jobs[0].Revisions[0].Spec.Schedule = domain.ScheduleSpec{Kind: domain.ScheduleCron, Expr: "whenever"}
 	require.Equal(t, 2, judge(t, b).ExitCode())
+}
+
+// A time in which nothing had to happen is clean: a nightly job does not fail
+// on a new or quiet installation.
+func TestAQuietDatabaseIsClean(t *testing.T) {
+	rare := func(b *book) {
+		b.entries = nil
+		b.jobs = b.jobs[:1]
+		b.jobs[0].Revisions[0].Spec.Schedule = domain.ScheduleSpec{Kind: domain.ScheduleCron, Expr: "0 0 1 1 *"}
+	}
+	for name, change := range map[string]func(*book){
+		"no job":            func(b *book) { b.jobs, b.entries = nil, nil },
+		"a job once a year": rare,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook()
+			change(b)
+			r := judge(t, b)
+			require.Equal(t, 0, r.ExitCode(), "%+v", r)
+			require.Contains(t, strings.Join(r.Notes, "; "), "nothing to judge")
+		})
+	}
 }
 
 // What a rule of retention or somebody deleted is not missing.
