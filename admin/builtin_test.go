@@ -227,6 +227,62 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
+// TestACallThatWasNotTakenIsMadeAgain: a job with one attempt and a timer call
+// once more when the receiver has not taken the call, and not when it may have.
+func TestACallThatWasNotTakenIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nil)
+	to := newReceiver(t, func(w http.ResponseWriter, r *http.Request, nth int) {
+		if r.URL.Path == "/breaks" {
+			w.WriteHeader(http.StatusInternalServerError)
+		} else if nth == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	n.allowCallbacks(nil, "127.0.0.1")
+	busy := n.runNow(n.callback("busy", map[string]any{"url": to.url(1, "/busy")}, nil), nil)
+	broken := n.runNow(n.callback("breaks", map[string]any{"url": to.url(1, "/breaks")}, nil), nil)
+	target := map[string]any{"executor": "carillon", "handler": "http", "input": map[string]any{"url": to.url(1, "/timer")}, "after": "1ms"}
+	n.do(http.MethodPost, "/api/v1/timers", target, nil, 201)
+
+	r := n.until(busy, "succeeded")
+	require.Len(t, r.Attempts, 2)
+	require.Contains(t, r.Attempts[0].Error, "the answer is 503")
+	require.Equal(t, "cancelled", r.Attempts[0].State, "put off")
+	require.Len(t, n.until(broken, "failed").Attempts, 1)
+	n.eventually(func() bool {
+		calls := 0
+		for _, g := range to.all() {
+			if g.path == "/timer" {
+				calls++
+			}
+		}
+		return calls == 2
+	}, func() string { return "the timer's call was not made again" })
+}
+
+// TestNothingFollowsARunOfTheBuiltInExecutor: its handlers take no end of another
+// run as their input.
+func TestNothingFollowsARunOfTheBuiltInExecutor(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nil)
+	n.allowCallbacks(nil, "*")
+	for _, field := range []string{"onSuccess", "onFailure"} {
+		for _, handler := range []string{"publish", "http"} {
+			job := map[string]any{
+				"name": "x", "executor": map[string]string{"name": "carillon"}, "handler": "http", "schedule": map[string]any{"kind": "none", "zone": "UTC"},
+				"input": map[string]any{"url": "https://api.example.com/"}, field: handler,
+			}
+			var refused struct {
+				Errors []struct{ Location, Message string }
+			}
+			n.do(http.MethodPost, "/api/v1/jobs", job, &refused, 422)
+			require.Equal(t, "body."+field, refused.Errors[0].Location)
+			require.Contains(t, refused.Errors[0].Message, "leave it out")
+		}
+	}
+}
+
 // TestCallbacksReachNoPrivateNetwork: a name that the policy allows may lead anywhere.
 func TestCallbacksReachNoPrivateNetwork(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,16 +117,21 @@ func verdict(answer *http.Response, in *Request, out Response) error {
 		return in.Match.verdict(out)
 	}
 	err = fmt.Errorf("the answer is %d %s%s", answer.StatusCode, http.StatusText(answer.StatusCode), excerpt(out))
+	wait, asked := retryAfter(answer.Header, time.Now())
 	switch {
-	case answer.StatusCode/100 == 5, answer.StatusCode == http.StatusRequestTimeout, answer.StatusCode == http.StatusTooEarly,
-		answer.StatusCode == http.StatusTooManyRequests:
-		if wait, ok := retryAfter(answer.Header, time.Now()); ok {
-			return executor.RetryAfter(err, wait)
-		}
-		return err
+	case slices.Contains(notTaken, answer.StatusCode):
+		err = undoneError{err, wait}
+	case answer.StatusCode/100 != 5:
+		return executor.Permanent(err)
 	}
-	return executor.Permanent(err)
+	if asked {
+		return executor.RetryAfter(err, wait)
+	}
+	return err
 }
+
+// notTaken are the statuses of a receiver that has not taken the request.
+var notTaken = []int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusServiceUnavailable}
 
 // maxRetryAfter bounds what a receiver may ask for.
 const maxRetryAfter = 24 * time.Hour

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
@@ -156,10 +159,16 @@ func (c *Caller) Do(ctx context.Context, request *http.Request, in *Request, log
 	}
 	within, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(within, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	began := time.Now()
-	answer, err := c.Client.Do(request.WithContext(within))
+	answer, err := c.Client.Do(request.WithContext(traced))
 	if err != nil {
-		return Response{}, c.transportError(ctx, within, err)
+		blame := c.transportError(ctx, within, err)
+		if !connected.Load() && NoAnswer(blame) && unreached(within, err) {
+			blame = undoneError{blame, 0}
+		}
+		return Response{}, blame
 	}
 	defer answer.Body.Close()
 	out, err := read(answer, most)
@@ -258,6 +267,32 @@ func (e noAnswerError) Unwrap() error { return e.error }
 // NoAnswer reports whether a call failed because the receiver could not be
 // reached, broke off, or took too long.
 func NoAnswer(err error) bool { return errors.As(err, new(noAnswerError)) }
+
+// Undone reports whether a call failed in a way that shows that nothing has come
+// of it: no connection was made, or the receiver says that it has not taken the
+// request (408, 425, 429, 503). The same call can be made again without harm, and
+// not before after has passed, if the receiver says so.
+func Undone(err error) (after time.Duration, ok bool) {
+	undone, ok := errors.AsType[undoneError](err)
+	return undone.after, ok
+}
+
+type undoneError struct {
+	error
+	after time.Duration
+}
+
+func (e undoneError) Unwrap() error { return e.error }
+
+// unreached reports whether the attempt to connect failed, or took too long. A name
+// that does not exist is a mistake as a rule, and so is a certificate.
+func unreached(within context.Context, err error) bool {
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
+		return false
+	}
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && dial.Op == "dial" || within.Err() != nil
+}
 
 // transportError says why there was no answer, without the address, which may
 // hold a secret.

@@ -138,6 +138,48 @@ func TestWhatMakesACallFail(t *testing.T) {
 	require.ErrorContains(t, err, `"ok" is no status`)
 }
 
+// Of some failures it is known that nothing has come of the call: it was not
+// sent, or the receiver has not taken it. Of others that is not known.
+func TestACallOfWhichNothingHasCome(t *testing.T) {
+	server, _ := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		switch code := strings.Trim(r.URL.Path, "/"); code {
+		case "broken":
+			panic(http.ErrAbortHandler)
+		case "slow":
+			<-r.Context().Done()
+		default:
+			if code == "429" {
+				w.Header().Set("Retry-After", "7")
+			}
+			status, _ := strconv.Atoi(code)
+			w.WriteHeader(status)
+		}
+	})
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	c := newTestCaller(t, "127.0.0.1")
+	for path, want := range map[string]bool{
+		"/408": true, "/425": true, "/429": true, "/503": true, "/400": false, "/404": false, "/500": false, "/502": false, "/504": false,
+		"/broken": false, "/slow": false,
+	} {
+		_, err := c.try(t, Request{URL: server.URL + path, Method: http.MethodPost, Timeout: time.Second})
+		require.Error(t, err, path)
+		after, undone := Undone(err)
+		require.Equal(t, want, undone, path)
+		if path == "/429" {
+			require.Equal(t, 7*time.Second, after)
+		}
+	}
+	_, err := c.try(t, Request{URL: closed.URL})
+	_, undone := Undone(err)
+	require.True(t, undone, "no connection was made: %v", err)
+	require.True(t, NoAnswer(err))
+	_, err = testCaller(t, nil, "127.0.0.1").try(t, Request{URL: server.URL})
+	_, undone = Undone(err)
+	require.False(t, undone, "it may never be made: %v", err)
+	require.False(t, unreached(t.Context(), &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}), "a name that does not exist")
+}
+
 // The body counts where the request says so, and a status that is no success
 // stays none whatever the body says.
 func TestWhatTheBodyHasToSay(t *testing.T) {

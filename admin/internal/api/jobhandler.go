@@ -337,7 +337,9 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old do
 		return spec, executor, err
 	}
 	if err = catalogue.CheckHandler(ctx, a.deps.Store, id.Tenant, executor, &spec, allow); err == nil && executor.BuiltIn {
-		err = builtin.Inputs(ctx, a.deps.Store, id.Tenant)(spec.Handler, spec.Input)
+		if err = checkFollowers(&spec); err == nil {
+			err = builtin.Inputs(ctx, a.deps.Store, id.Tenant)(spec.Handler, spec.Input)
+		}
 	}
 	if err == nil && !allow.Handler {
 		err = a.checkHooks(ctx, id.Tenant, executor, &spec)

@@ -53,6 +53,20 @@ func shardingOf(s domain.Sharding) *Sharding {
 	return out
 }
 
+// checkFollowers refuses what would follow runs of the built-in executor: its
+// handlers take an input of their own, and not the end of another run.
+func checkFollowers(spec *domain.JobSpec) error {
+	for _, hook := range [][2]string{
+		{"body.sharding.after", spec.Sharding.After}, {"body.onSuccess", spec.OnSuccess}, {"body.onFailure", spec.OnFailure},
+	} {
+		if location, name := hook[0], hook[1]; name != "" {
+			return domain.Invalid(location, "handler %q of the executor %s cannot take the end of another run as its input: leave it out here. "+
+				"A rule for alerts can call an address when a run ends (carillon alert rule), and jobs of other executors may have handlers that follow", name, domain.BuiltInExecutor)
+		}
+	}
+	return nil
+}
+
 // checkHooks looks for the handlers of hooks and callbacks as for the job's own.
 func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor domain.Executor, spec *domain.JobSpec) error {
 	for _, hook := range [][2]string{

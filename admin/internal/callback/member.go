@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"sync/atomic"
@@ -25,6 +26,13 @@ const (
 	// does not answer. Then it fails, so that its owner hears of it. Failures of a
 	// receiver that nobody has called for so long are forgotten.
 	brokenFor = 10 * time.Minute
+	// freeTries is how often a call of which nothing has come is made at least, before
+	// the run fails, though its job allows one attempt. Runs that were planned less than
+	// brokenFor ago go on until then. The pause before the second is firstPause, and it
+	// doubles up to maxPause.
+	freeTries  = 6
+	firstPause = 5 * time.Second
+	maxPause   = time.Minute
 )
 
 // member is this node's instance of one tenant's executor.
@@ -131,7 +139,23 @@ func (m *member) call(ctx context.Context, in httpcall.Request) (out httpcall.Re
 		}
 		return unknown, err
 	})
-	return out, err
+	return out, again(err, task, time.Now())
+}
+
+// again puts a run off whose call can be made once more without harm, when its job
+// has no attempts left for it.
+func again(err error, task executor.Task, now time.Time) error {
+	wait, undone := httpcall.Undone(err)
+	if !undone || task.Attempt < task.MaxAttempts {
+		return err
+	}
+	pause := min(firstPause<<min(task.Attempt-1, 10), maxPause)
+	pause = max(pause+rand.N(pause/2), wait)
+	left := brokenFor - now.Sub(task.FireTime)
+	if task.Attempt >= freeTries && left <= 0 || wait > max(left, maxPause) {
+		return err
+	}
+	return fmt.Errorf("%v; it is called again without using up an attempt, because nothing has come of this call: %w", err, executor.Snooze(pause))
 }
 
 // within makes a call as the limits of its receiver allow, or puts the run off.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/internal/httpcall"
 )
 
 // Who is called again finds its connection, also when many others were called
@@ -48,4 +51,53 @@ func TestConnectionsToManyReceiversAreKept(t *testing.T) {
 	count := 0
 	opened.Range(func(any, any) bool { count++; return true })
 	require.Equal(t, receivers, count)
+}
+
+// A call of which nothing has come is made again although its job has one
+// attempt: six times at least, and for ten minutes after its planned time. Where the
+// job has attempts left, they count as it says.
+func TestWhenACallIsMadeAgainForFree(t *testing.T) {
+	now := time.Now()
+	answers := func(status int, header string) error {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if header != "" {
+				w.Header().Set("Retry-After", header)
+			}
+			w.WriteHeader(status)
+		}))
+		defer server.Close()
+		s := New(Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: slog.New(slog.DiscardHandler)})
+		p, err := s.read(&domain.CallbackPolicy{Hosts: []string{"*"}, MaxTimeout: time.Second, PerHost: 1})
+		require.NoError(t, err)
+		defer p.close()
+		_, err = p.caller.Call(t.Context(), httpcall.Request{URL: server.URL}, executor.Task{Attempt: 1}, slog.New(slog.DiscardHandler))
+		require.Error(t, err)
+		return err
+	}
+	busy, asks, late, harm := answers(503, ""), answers(429, "30"), answers(503, "86400"), answers(500, "")
+	for name, c := range map[string]struct {
+		err          error
+		attempt, max int
+		planned      time.Duration // ago
+		again        bool
+	}{
+		"first":                         {busy, 1, 1, 0, true},
+		"last free one of an old one":   {busy, 5, 5, time.Hour, true},
+		"an old one":                    {busy, 6, 6, time.Hour, false},
+		"within ten minutes":            {busy, 20, 20, 9 * time.Minute, true},
+		"attempts are left":             {busy, 1, 3, 0, false},
+		"the receiver asks":             {asks, 1, 1, 0, true},
+		"the receiver asks too much":    {late, 1, 1, 0, false},
+		"it may have come to something": {harm, 1, 1, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := again(c.err, executor.Task{Attempt: c.attempt, MaxAttempts: c.max, FireTime: now.Add(-c.planned)}, now)
+			require.ErrorContains(t, err, "the answer is")
+			require.Equal(t, c.again, strings.Contains(err.Error(), "snoozed for"), "%v", err)
+			if c.err == asks {
+				require.Contains(t, err.Error(), "snoozed for 30s")
+			}
+		})
+	}
+	require.NoError(t, again(nil, executor.Task{}, now))
 }
