@@ -194,7 +194,8 @@ func (c *checker) judgeResult(j *job, row *Row, runs []int) {
 	}
 	ended := last.End != 0
 	switch {
-	case row.State == "missed" || row.State == "discarded" || row.State == "excluded":
+	case row.State == "missed" || row.State == "discarded" || row.State == "excluded" ||
+		row.State == "cancelled" && row.Attempt == 0 && (row.Reason == "paused" || row.Reason == "deleted"):
 		c.find(FalseResult, j.id, row.Key, last.Start, "the row says %s, and a handler was started", explanation(row))
 	case row.State == "succeeded" && last.Fence != row.Fence:
 		c.find(Fence, j.id, row.Key, last.Start, "the row succeeded under fence %d, the handler ran under %d", row.Fence, last.Fence)

@@ -48,14 +48,8 @@ const (
 )
 
 // toldAsMissed reports whether somebody has to know that a run was missed for
-// this reason: not where he stopped the job himself.
-func toldAsMissed(reason Reason) bool {
-	switch reason {
-	case ReasonPaused, ReasonDeleted, ReasonMaintenance:
-		return false
-	}
-	return true
-}
+// this reason: not where a maintenance was announced.
+func toldAsMissed(reason Reason) bool { return reason != ReasonMaintenance }
 
 // MissedUntold reports whether the execution, which is new, was missed and has
 // to be told: no move will tell of it.

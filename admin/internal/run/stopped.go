@@ -51,16 +51,15 @@ func (b *Batch) findStopped() (err error) {
 
 // endStopped ends a run that is to be offered again, as TakeBack would have.
 func (b *Batch) endStopped(m *Move) (ended bool, err error) {
-	var fx domain.Effects
 	reason := b.stopped.reason(&m.E, m.E.Attempt)
-	switch {
-	case reason == "":
+	if reason == "" {
 		return false, nil
-	case m.E.Attempt > 0:
-		fx, err = m.E.RequestCancel(b.Now, reason, "the job was deleted before the run was tried again")
-	default:
-		fx, err = m.E.Miss(b.Now, reason, "the job was stopped before the run started")
 	}
+	message := "the job was stopped before the run started"
+	if m.E.Attempt > 0 {
+		message = "the job was deleted before the run was tried again"
+	}
+	fx, err := m.E.RequestCancel(b.Now, reason, message)
 	if err == nil {
 		b.apply(m, fx)
 	}
@@ -147,18 +146,8 @@ func (b *Batch) takeBack(m *Move, to domain.JobState) (gone bool, err error) {
 	if to == domain.JobDeleted {
 		reason, message = domain.ReasonDeleted, "the job was deleted before the run started"
 	}
-	var fx domain.Effects
-	if e.Attempt > 0 {
-		fx, err = e.RequestCancel(b.Now, reason, message)
-	} else {
-		if e.State == domain.Offered {
-			// Nothing has started: an answer to the offer finds it gone.
-			if err := e.GiveBack(b.Now, e.Fence, reason, "", 0); err != nil {
-				return false, err
-			}
-		}
-		fx, err = e.Miss(b.Now, reason, message)
-	}
+	// Nothing has started of an offer: an answer to it finds it gone.
+	fx, err := e.RequestCancel(b.Now, reason, message)
 	if err != nil {
 		return false, err
 	}

@@ -69,7 +69,7 @@ func (a *account) judge(e *store.LedgerEntry) {
 func (a *account) count(e *store.LedgerEntry, scheduled bool) {
 	switch {
 	case !scheduled, e.Parent != 0:
-	case e.State == domain.Missed || e.State == domain.Discarded || e.State == domain.Excluded:
+	case e.State == domain.Missed || e.State == domain.Discarded || e.State == domain.Excluded || e.State == domain.Cancelled && e.Attempt == 0:
 		a.report.Explained[explanation(e)]++
 	case e.State.Terminal():
 		a.report.Ran++

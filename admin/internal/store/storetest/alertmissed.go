@@ -96,7 +96,7 @@ func testMissedByPause(t *testing.T, f *fixture) {
 	e := f.fire(j, f.now())[0]
 	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})
 	f.ok(err)
-	require.Equal(t, domain.Missed, f.find(e).State)
+	require.Equal(t, domain.Cancelled, f.find(e).State)
 	f.ok(f.s.AgeAlerts(f.ctx, f.tenant, 2*domain.MissedRepeat))
 	require.Empty(t, f.missedTold())
 }

@@ -131,7 +131,7 @@ func testBackfillEnds(t *testing.T, f *fixture) {
 	f.offer(store.OfferBlocked, runs[0])
 	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
 	f.ok(err)
-	require.Equal(t, domain.Missed, f.find(runs[0]).State)
+	require.Equal(t, domain.Cancelled, f.find(runs[0]).State)
 	require.Empty(t, f.drive())
 	b = f.stateOf(b)
 	require.Equal(t, domain.BackfillCancelled, b.State)

@@ -284,7 +284,7 @@ func testPauseTakesBack(t *testing.T, f *fixture) {
 	f.ok(err)
 	for _, e := range es[1:3] {
 		after := f.find(e)
-		require.Equal(t, domain.Missed, after.State)
+		require.Equal(t, domain.Cancelled, after.State)
 		require.Equal(t, domain.ReasonPaused, after.Reason)
 		f.offer(store.OfferGone, e)
 	}
@@ -304,7 +304,7 @@ func testPauseTakesBack(t *testing.T, f *fixture) {
 	got, err := f.s.GrantOffers(f.ctx, []store.GrantRequest{{Tenant: f.tenant, ID: offered.ID, Fence: offered.Fence, Instance: offered.Instance}})
 	f.ok(err)
 	require.False(t, got[0].Granted)
-	require.Equal(t, domain.Missed, f.find(offered).State)
+	require.Equal(t, domain.Cancelled, f.find(offered).State)
 
 	// Resumed, the same instants may be planned again.
 	require.Len(t, f.fire(j, now.Add(time.Hour)), 1)
@@ -323,8 +323,8 @@ func testDeleteEndsAll(t *testing.T, f *fixture) {
 	require.Equal(t, domain.Cancelled, f.find(retry).State)
 	require.Equal(t, domain.ReasonDeleted, f.find(retry).Reason)
 	require.Equal(t, domain.Running, f.find(running).State)
-	require.Equal(t, domain.Missed, f.find(es[2]).State)
-	require.Equal(t, domain.Missed, f.find(manual).State)
+	require.Equal(t, domain.Cancelled, f.find(es[2]).State)
+	require.Equal(t, domain.Cancelled, f.find(manual).State)
 	require.Equal(t, store.FinishStored, f.finish(running, domain.OutcomeSucceeded).Code)
 	view, err := f.s.FindExecution(f.ctx, f.tenant, running.ID)
 	f.ok(err)
@@ -371,7 +371,7 @@ func testEditSettles(t *testing.T, f *fixture) {
 	f.setNext(j, now.Add(-time.Minute))
 	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, Plan: plan})
 	f.ok(err)
-	runs, err = f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Job: j.ID, States: []domain.State{domain.Missed}})
+	runs, err = f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Job: j.ID, States: []domain.State{domain.Cancelled}})
 	f.ok(err)
 	require.Len(t, runs, 4, "each fire that passed has a row with its reason")
 	require.Equal(t, domain.ReasonPaused, runs[0].Reason)
@@ -430,7 +430,7 @@ func testPauseRace(t *testing.T, f *fixture) {
 		for _, e := range known {
 			f.offer(store.OfferGone, e)
 			if view, err := f.s.FindExecution(f.ctx, f.tenant, e.ID); err == nil {
-				require.Equal(t, domain.Missed, view.State, "round %d", round)
+				require.Equal(t, domain.Cancelled, view.State, "round %d", round)
 			} else {
 				f.code(domain.CodeNotFound, err)
 			}
@@ -448,8 +448,8 @@ func testStoppedMeanwhile(t *testing.T, f *fixture) {
 		want    domain.State
 		reason  domain.Reason
 	}{
-		{domain.JobPaused, domain.OutcomeNeverStarted, domain.Missed, domain.ReasonPaused},
-		{domain.JobDeleted, domain.OutcomeNeverStarted, domain.Missed, domain.ReasonDeleted},
+		{domain.JobPaused, domain.OutcomeNeverStarted, domain.Cancelled, domain.ReasonPaused},
+		{domain.JobDeleted, domain.OutcomeNeverStarted, domain.Cancelled, domain.ReasonDeleted},
 		{domain.JobDeleted, domain.OutcomeFailed, domain.Cancelled, domain.ReasonDeleted},
 		{domain.JobPaused, domain.OutcomeFailed, domain.Offered, ""}, // it had begun: its tries go on
 	} {

@@ -63,9 +63,9 @@ func testShardsStopped(t *testing.T, f *fixture) {
 	running := f.start(parts[0])
 	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})
 	f.ok(err)
-	require.Equal(t, []any{domain.Missed, domain.ReasonPaused}, []any{f.find(parts[1]).State, f.find(parts[1]).Reason})
+	require.Equal(t, []any{domain.Cancelled, domain.ReasonPaused}, []any{f.find(parts[1]).State, f.find(parts[1]).Reason})
 	f.finish(running, domain.OutcomeSucceeded)
-	require.Equal(t, "1 of 2 shards succeeded, 1 missed", f.find(run).Message)
+	require.Equal(t, "1 of 2 shards succeeded, 1 cancelled", f.find(run).Message)
 
 	// A deletion that takes all shards back takes the parent with them.
 	j = f.job(fixedShards(2))

@@ -390,11 +390,11 @@ func testTimerJobDeleted(t *testing.T, f *fixture) {
 	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
 	f.ok(err)
 	for _, e := range claimed {
-		require.Equal(t, []any{domain.Missed, domain.ReasonDeleted}, []any{f.find(e).State, f.find(e).Reason}, "in whatever partition it is")
+		require.Equal(t, []any{domain.Cancelled, domain.ReasonDeleted}, []any{f.find(e).State, f.find(e).Reason}, "in whatever partition it is")
 	}
 	got := f.claimTimers(0)
 	require.Len(t, got, 1)
-	require.Equal(t, []any{domain.Missed, domain.ReasonDeleted}, []any{got[0].State, got[0].Reason})
+	require.Equal(t, []any{domain.Cancelled, domain.ReasonDeleted}, []any{got[0].State, got[0].Reason})
 	f.code(domain.CodeNotFound, f.set(f.timer(j, "4", f.now(), domain.TimerKeep)).Err)
 }
 

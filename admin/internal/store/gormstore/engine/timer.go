@@ -145,7 +145,7 @@ func (s *DueTimers) fireTimers(t *db.Tx, now time.Time, timers []*record.TimerRo
 		id := domain.ExecutionID(p.NewID())
 		e := timer.Run(id, now, job.Trigger, job.Spec)
 		if job.State == domain.JobDeleted {
-			e = timer.EndedRun(id, now, job.Trigger, job.Spec, domain.Missed, domain.ReasonDeleted, "the job was deleted before the timer was due")
+			e = timer.EndedRun(id, now, job.Trigger, job.Spec, domain.Cancelled, domain.ReasonDeleted, "the job was deleted before the timer was due")
 		} else if p.Begin != nil {
 			p.Begin(&e)
 		}
