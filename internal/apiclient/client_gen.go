@@ -3581,7 +3581,7 @@ type Run struct {
 	// DeadlineAt When the admin stops waiting for the executor to report a timeout
 	DeadlineAt *time.Time `json:"deadlineAt"`
 
-	// DurationMs From startedAt to finishedAt
+	// DurationMs How long the handler of the newest attempt ran, without the time until its end was stored
 	DurationMs *int64 `json:"durationMs"`
 
 	// Error What the handler said of its failure; absent without one
@@ -3730,7 +3730,7 @@ type RunDetail struct {
 	// DeadlineAt When the admin stops waiting for the executor to report a timeout
 	DeadlineAt *time.Time `json:"deadlineAt"`
 
-	// DurationMs From startedAt to finishedAt
+	// DurationMs How long the handler of the newest attempt ran, without the time until its end was stored
 	DurationMs *int64 `json:"durationMs"`
 
 	// Error What the handler said of its failure; absent without one
@@ -4408,7 +4408,7 @@ type StartedRun struct {
 	// DeadlineAt When the admin stops waiting for the executor to report a timeout
 	DeadlineAt *time.Time `json:"deadlineAt"`
 
-	// DurationMs From startedAt to finishedAt
+	// DurationMs How long the handler of the newest attempt ran, without the time until its end was stored
 	DurationMs *int64 `json:"durationMs"`
 
 	// Error What the handler said of its failure; absent without one

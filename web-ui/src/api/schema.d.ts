@@ -6392,7 +6392,7 @@ export interface components {
             deadlineAt: string | null;
             /**
              * Format: int64
-             * @description From startedAt to finishedAt
+             * @description How long the handler of the newest attempt ran, without the time until its end was stored
              */
             durationMs: number | null;
             /** @description What the handler said of its failure; absent without one */
@@ -6584,7 +6584,7 @@ export interface components {
             deadlineAt: string | null;
             /**
              * Format: int64
-             * @description From startedAt to finishedAt
+             * @description How long the handler of the newest attempt ran, without the time until its end was stored
              */
             durationMs: number | null;
             /** @description What the handler said of its failure; absent without one */
@@ -7320,7 +7320,7 @@ export interface components {
             deadlineAt: string | null;
             /**
              * Format: int64
-             * @description From startedAt to finishedAt
+             * @description How long the handler of the newest attempt ran, without the time until its end was stored
              */
             durationMs: number | null;
             /** @description What the handler said of its failure; absent without one */
