@@ -135,7 +135,7 @@ func TestCalendarApply(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"name: x\nholiday: []\n": `a calendar has no field "holiday"`,
-		"- x":                    "cannot unmarshal",
+		"- x":                    "want an object with fields",
 		"name: [":                "-: ",
 	} {
 		r = term.pipe(text, "calendar", "apply", "-f", "-")

@@ -86,7 +86,7 @@ func TestJobCreate(t *testing.T) {
 
 	for text, want := range map[string]string{
 		strings.Replace(job, "name: hello", "nmae: hello", 1): `a job has no field "nmae"`,
-		"- a": "cannot unmarshal",
+		"- a": "line 1: want an object with fields",
 	} {
 		r = term.pipe(text, "job", "create", "-f", "-")
 		require.Equal(t, 2, r.code, text)
@@ -371,7 +371,7 @@ func TestCreateManyJobs(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, 10, strings.Count(r.stdout, "\n"), "fewer when they are large")
 
-	for text, want := range map[string]string{"": "it is empty", "- a\n": "read YAML", "[{name: a}, {nam: b}]": `a job has no field "nam"`} {
+	for text, want := range map[string]string{"": "it is empty", "- a\n": "want an object with fields", "[{name: a}, {nam: b}]": `a job has no field "nam"`} {
 		r = term.pipe(text, "job", "create", "-f", "-")
 		require.Equal(t, 2, r.code)
 		require.Contains(t, r.stderr, want)

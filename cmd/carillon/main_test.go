@@ -114,7 +114,7 @@ func TestExitCodes(t *testing.T) {
 		{"negative limit of runs", "run list --limit -1", 2, "--limit must not be negative"},
 		{"bad format", "job list -o xml", 2, `output format "xml" is none of table, wide, json, yaml, name`},
 		{"bad address", "job list --url localhost:8080", 2, "want something like"},
-		{"bad input", "job run close-day --input {", 2, "--input is no JSON"},
+		{"bad input", "job run close-day --input {", 2, "--input: line 1: it is no JSON"},
 		{"missing file", "job create -f /no/such/file", 2, "no such file"},
 		{"no confirmation", "job delete close-day", 2, "pass --yes"},
 		{"server fault", "job pause broken", 1, "request id for the server's log: req-"},

@@ -11,6 +11,7 @@ const (
 	explain    = "admin/internal/explain"
 	jsonschema = "admin/internal/jsonschema"
 	spelling   = "internal/spelling"
+	documents  = "internal/document"
 	egress     = "internal/egress"
 	batch      = "admin/internal/batch"
 	panics     = "admin/internal/panics"
@@ -170,11 +171,12 @@ func rooms() []Room {
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
 		// A declared secret is judged by who makes them, hence auth.
-		{provisioning, []string{domain, store, auth, spelling}, whySide},
+		{provisioning, []string{domain, store, auth, spelling, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges addresses and knows nothing of what goes there"},
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
+		{documents, nil, "it reads values that people wrote and knows nothing of what they mean; the server and the command line read them alike"},
 		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
 		{apiWeb, []string{domain, auth, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
@@ -205,7 +207,7 @@ func rooms() []Room {
 			gateway, verify, lab, apiclient, testenv, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, verify, agent, apiclient, assistant}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
 		{httpCall, []string{"executor-sdk", egress}, "it makes calls for handlers, and knows no more of the server than they do"},
 		{agent, []string{"executor-sdk", httpCall}, "it is an application of the SDK like any other: it knows no more of the server"},
 
@@ -255,6 +257,7 @@ func libraries() []Library {
 		{"github.com/modelcontextprotocol/go-sdk", []string{assistant, "cmd"}, "assistants are answered by internal/assistant; cmd hands it standard input and output"},
 		{"github.com/spf13/cobra", []string{"cmd"}, whyCmd},
 		{"github.com/knadh/koanf", []string{"cmd"}, whyCmd},
+		{"go.yaml.in/yaml", []string{documents}, "one rule says what a scalar of YAML is"},
 		{"github.com/jedib0t/go-pretty", []string{"cmd"}, "the terminal belongs to cmd"},
 		{"github.com/stretchr/testify", []string{storetest, testenv}, "only tests need it"},
 		{"go.uber.org/goleak", []string{storetest, testenv}, "only tests need it"},

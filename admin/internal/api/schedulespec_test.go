@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 )
 
 // Every kind comes back as it was sent, is previewed by the same engine as its
@@ -95,6 +97,27 @@ func TestOnceAfter(t *testing.T) {
 	at := mustTime(t, *job.Schedule.At).Add(-30 * time.Minute)
 	require.False(t, at.Before(low))
 	require.False(t, at.After(time.Now()))
+}
+
+// An instant in another form is refused, and the right form is told.
+func TestInstantWithoutOffset(t *testing.T) {
+	w := newWorld(t)
+	e := w.executor("acme", "shop")
+	for text, hint := range map[string]string{
+		"2026-12-24 18:00:00":       "the offset from UTC is missing: write 2026-12-24T18:00:00Z for UTC, or the offset of your clocks as in 2026-12-24T18:00:00+08:00",
+		"2026-12-24T18:00":          "the offset from UTC is missing: write 2026-12-24T18:00:00Z for UTC, or the offset of your clocks as in 2026-12-24T18:00:00+08:00",
+		"2026-12-24":                "the offset from UTC is missing: write 2026-12-24T00:00:00Z for UTC, or the offset of your clocks as in 2026-12-24T00:00:00+08:00",
+		"2026-12-24 18:00:00 +0800": "write 2026-12-24T18:00:00+08:00",
+		"2026-12-24 18:00:00+08:00": "write 2026-12-24T18:00:00+08:00",
+		"Christmas":                 "",
+	} {
+		for _, schedule := range []map[string]any{
+			{"kind": "once", "zone": "Asia/Shanghai", "at": text}, {"kind": "instants", "instants": []any{text}}, {"kind": "cron", "expr": "* * * * *", "endAt": text},
+		} {
+			problem := into[web.Problem](w.call("acme/admin", "POST", "/jobs", jobBody("wrong", e, with("schedule", schedule))).is(422))
+			require.Equal(t, hint, problem.Errors[0].Hint, "%v", schedule)
+		}
+	}
 }
 
 // Each mistake is told at its field.

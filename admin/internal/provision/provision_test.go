@@ -134,10 +134,10 @@ func TestMistakesAreTold(t *testing.T) {
 		{"", ":1: the file declares nothing"},
 		{"# nothing\n", ":1: the file declares nothing"},
 		{"tenants: [\n", ": did not find expected node content"},
-		{"tenants: []\n---\ntenants: []\n", ":2: the file has more than one document"},
+		{"tenants: []\n---\ntenants: []\n", ":3: the file has more than one document"},
 		{"- a", ":1: must be an object with some of administrator, tenants, users"},
 		{"tenant: []", `:1: tenant: there is no such field; did you mean "tenants"?`},
-		{"tenants: []\ntenants: []", ":2: tenants: stands here twice"},
+		{"tenants: []\ntenants: []", ":2: \"tenants\" comes twice in one object; say it once"},
 		{"tenants: {}", ":1: tenants: must be a list"},
 		{"tenants:\n- quotas: {}", ":2: tenants[0]: needs name"},
 		{"tenants:\n- name: Shop", `:2: tenants[0].name: "Shop" must be lower-case letters`},
@@ -178,7 +178,10 @@ func TestMistakesAreTold(t *testing.T) {
 		{"administrator: {password: {file: weak}}", ":1: administrator.password: it is easily guessed"},
 		{"administrator: {password: a bell in the tower}", ":1: administrator.password: a secret must not stand in this file"},
 		{"users:\n" + strings.Repeat("- {username: a, password: {env: PASSWORD}, platformAdmin: true}\n", maxUsers+1), "users: there are more than 100"},
-		{"a: &a [*a]\ntenants: *a", ":1: a: there is no such field"},
+		{"a: &a [*a]\ntenants: *a", ":1: the alias *a stands inside of what it repeats"},
+		{"tenants: [{name: acme, quotas: {jobs: 0x1F}}]", ":1: tenants[0].quotas.jobs: must be a whole number from 0"},
+		{"tenants: [{name: acme, quotas: {jobs: 010}}]", ":1: tenants[0].quotas.jobs: must be a whole number from 0"},
+		{"users: [{username: a, password: {env: PASSWORD}, platformAdmin: yes}]", "users[0].platformAdmin: must be true or false"},
 	} {
 		_, err := s.read(t, test.text)
 		require.ErrorContains(t, err, s.dir+"/p.yaml:", test.text)

@@ -6,15 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/internal/document"
 )
 
 // Bounds of a file; more than that is made through the API.
@@ -89,48 +87,36 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	return raw, err
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)`)
-
 // parse returns the root of the only document.
-func (r *reader) parse(raw []byte) *yaml.Node {
-	in := yaml.NewDecoder(strings.NewReader(string(raw)))
-	var doc, more yaml.Node
-	err := in.Decode(&doc)
+func (r *reader) parse(raw []byte) *document.Value {
+	values, err := document.Read(raw)
+	var wrong *document.Error
 	switch {
-	case errors.Is(err, io.EOF):
+	case errors.As(err, &wrong):
+		r.problems = append(r.problems, Problem{Line: wrong.Line, Text: wrong.Text})
+	case len(values) == 0:
 		r.problems = append(r.problems, Problem{Line: 1, Text: "the file declares nothing"})
-		return nil
-	case err == nil:
-		if err = in.Decode(&more); err == nil {
-			r.fail(&more, "", "the file has more than one document")
-			return nil
-		}
+	case len(values) > 1:
+		r.fail(values[1], "", "the file has more than one document")
+	default:
+		return values[0]
 	}
-	if errors.Is(err, io.EOF) {
-		return doc.Content[0]
-	}
-	p := Problem{Text: strings.TrimPrefix(err.Error(), "yaml: ")}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		p.Line, _ = strconv.Atoi(m[1])
-		p.Text = m[2]
-	}
-	r.problems = append(r.problems, p)
 	return nil
 }
 
-func (r *reader) declaration(d *Declaration, root *yaml.Node) {
+func (r *reader) declaration(d *Declaration, root *document.Value) {
 	r.object(root, "", fields{
-		"administrator": func(n *yaml.Node, at string) {
-			r.object(n, at, fields{"password": func(n *yaml.Node, at string) {
+		"administrator": func(n *document.Value, at string) {
+			r.object(n, at, fields{"password": func(n *document.Value, at string) {
 				d.AdminPassword = r.secret(n, at)
 				r.strong(n, at, auth.FirstUser, d.AdminPassword)
 			}})
 		},
-		"tenants": func(n *yaml.Node, at string) {
-			r.list(n, at, func(n *yaml.Node, at string) { d.params.Tenants = append(d.params.Tenants, r.tenant(n, at)) })
+		"tenants": func(n *document.Value, at string) {
+			r.list(n, at, func(n *document.Value, at string) { d.params.Tenants = append(d.params.Tenants, r.tenant(n, at)) })
 		},
-		"users": func(n *yaml.Node, at string) {
-			r.list(n, at, func(n *yaml.Node, at string) { r.user(d, n, at) })
+		"users": func(n *document.Value, at string) {
+			r.list(n, at, func(n *document.Value, at string) { r.user(d, n, at) })
 			if len(d.params.Users) > maxUsers {
 				r.fail(n, at, "there are more than %d: make the others through the API", maxUsers)
 			}
@@ -141,43 +127,43 @@ func (r *reader) declaration(d *Declaration, root *yaml.Node) {
 	}
 }
 
-func (r *reader) tenant(n *yaml.Node, at string) (t store.ProvisionTenant) {
+func (r *reader) tenant(n *document.Value, at string) (t store.ProvisionTenant) {
 	r.object(n, at, fields{
-		"name": func(n *yaml.Node, at string) {
+		"name": func(n *document.Value, at string) {
 			t.Name = r.name(n, at, domain.TenantNames, "must be lower-case letters, digits and hyphens, beginning with a letter")
 			r.unique(n, at, "tenant", t.Name)
 		},
-		"quotas": func(n *yaml.Node, at string) {
+		"quotas": func(n *document.Value, at string) {
 			t.Quotas = map[domain.QuotaKind]int64{}
 			kinds := fields{}
 			for _, k := range domain.QuotaKinds {
-				kinds[string(k)] = func(n *yaml.Node, at string) { t.Quotas[k] = r.number(n, at, domain.MaxQuota) }
+				kinds[string(k)] = func(n *document.Value, at string) { t.Quotas[k] = r.number(n, at, domain.MaxQuota) }
 			}
 			r.object(n, at, kinds)
 		},
-		"executors": func(n *yaml.Node, at string) {
+		"executors": func(n *document.Value, at string) {
 			names := map[string]int{}
-			r.list(n, at, func(n *yaml.Node, at string) { t.Executors = append(t.Executors, r.executor(n, at, names)) })
+			r.list(n, at, func(n *document.Value, at string) { t.Executors = append(t.Executors, r.executor(n, at, names)) })
 		},
-		"apiKeys": func(n *yaml.Node, at string) {
-			r.list(n, at, func(n *yaml.Node, at string) { t.APIKeys = append(t.APIKeys, r.apiKey(n, at)) })
+		"apiKeys": func(n *document.Value, at string) {
+			r.list(n, at, func(n *document.Value, at string) { t.APIKeys = append(t.APIKeys, r.apiKey(n, at)) })
 		},
 	}, "name")
 	return t
 }
 
-func (r *reader) executor(n *yaml.Node, at string, names map[string]int) (e store.ProvisionExecutor) {
+func (r *reader) executor(n *document.Value, at string, names map[string]int) (e store.ProvisionExecutor) {
 	r.object(n, at, fields{
-		"name": func(n *yaml.Node, at string) {
+		"name": func(n *document.Value, at string) {
 			e.Name = r.name(n, at, domain.ExecutorNames, "must be letters, digits and . _ -, beginning with a letter or digit")
 			if e.Name == domain.BuiltInExecutor {
 				r.fail(n, at, "is the name of the executor that the admin nodes are the instances of")
 			}
 			r.uniqueIn(names, n, at, "executor", e.Name)
 		},
-		"description": func(n *yaml.Node, at string) { e.Description = r.text(n, at) },
-		"joinTokens": func(n *yaml.Node, at string) {
-			r.list(n, at, func(n *yaml.Node, at string) { e.JoinTokens = append(e.JoinTokens, r.joinToken(n, at)) })
+		"description": func(n *document.Value, at string) { e.Description = r.text(n, at) },
+		"joinTokens": func(n *document.Value, at string) {
+			r.list(n, at, func(n *document.Value, at string) { e.JoinTokens = append(e.JoinTokens, r.joinToken(n, at)) })
 		},
 	}, "name")
 	for i := range e.JoinTokens {
@@ -188,31 +174,31 @@ func (r *reader) executor(n *yaml.Node, at string, names map[string]int) (e stor
 	return e
 }
 
-func (r *reader) joinToken(n *yaml.Node, at string) (j domain.JoinToken) {
+func (r *reader) joinToken(n *document.Value, at string) (j domain.JoinToken) {
 	r.object(n, at, fields{
-		"name": func(n *yaml.Node, at string) { j.Name = r.label(n, at) },
-		"secret": func(n *yaml.Node, at string) {
+		"name": func(n *document.Value, at string) { j.Name = r.label(n, at) },
+		"secret": func(n *document.Value, at string) {
 			j.Prefix, j.Hash = r.imported(n, at, auth.ImportJoinToken, "join-token")
 		},
-		"expiresAt":   func(n *yaml.Node, at string) { j.ExpiresAt = r.instant(n, at) },
-		"maxUses":     func(n *yaml.Node, at string) { j.MaxUses = int(r.number(n, at, 1_000_000)) },
-		"declareJobs": func(n *yaml.Node, at string) { j.NoJobs = !r.flag(n, at) },
+		"expiresAt":   func(n *document.Value, at string) { j.ExpiresAt = r.instant(n, at) },
+		"maxUses":     func(n *document.Value, at string) { j.MaxUses = int(r.number(n, at, 1_000_000)) },
+		"declareJobs": func(n *document.Value, at string) { j.NoJobs = !r.flag(n, at) },
 	}, "secret")
 	return j
 }
 
-func (r *reader) apiKey(n *yaml.Node, at string) (k domain.APIKey) {
+func (r *reader) apiKey(n *document.Value, at string) (k domain.APIKey) {
 	r.object(n, at, fields{
-		"name": func(n *yaml.Node, at string) { k.Name = r.label(n, at) },
-		"role": func(n *yaml.Node, at string) { k.Role = r.role(n, at, domain.RoleCaller, domain.RoleTimer) },
-		"secret": func(n *yaml.Node, at string) {
+		"name": func(n *document.Value, at string) { k.Name = r.label(n, at) },
+		"role": func(n *document.Value, at string) { k.Role = r.role(n, at, domain.RoleCaller, domain.RoleTimer) },
+		"secret": func(n *document.Value, at string) {
 			k.Prefix, k.Hash = r.imported(n, at, auth.ImportAPIKey, "api-key")
 		},
-		"expiresAt": func(n *yaml.Node, at string) { k.ExpiresAt = r.instant(n, at) },
-		"callExecutors": func(n *yaml.Node, at string) {
+		"expiresAt": func(n *document.Value, at string) { k.ExpiresAt = r.instant(n, at) },
+		"callExecutors": func(n *document.Value, at string) {
 			k.Scope.Executors = r.targets(n, at, func(name string) bool { return domain.ExecutorNames.MatchString(name) }, "must be the name of an executor")
 		},
-		"callHandlers": func(n *yaml.Node, at string) {
+		"callHandlers": func(n *document.Value, at string) {
 			k.Scope.Handlers = r.targets(n, at, func(name string) bool {
 				executor, handler, _ := strings.Cut(name, "/")
 				return domain.ExecutorNames.MatchString(executor) && handler != "" && strings.TrimSpace(handler) == handler
@@ -225,8 +211,8 @@ func (r *reader) apiKey(n *yaml.Node, at string) (k domain.APIKey) {
 // maxTargets is how many executors and how many handlers a key may name, as in the API.
 const maxTargets = 30
 
-func (r *reader) targets(n *yaml.Node, at string, ok func(string) bool, must string) (out []string) {
-	r.list(n, at, func(n *yaml.Node, at string) {
+func (r *reader) targets(n *document.Value, at string, ok func(string) bool, must string) (out []string) {
+	r.list(n, at, func(n *document.Value, at string) {
 		name := r.label(n, at)
 		if name != "" && !ok(name) {
 			r.fail(n, at, "%q: %s", name, must)
@@ -239,25 +225,25 @@ func (r *reader) targets(n *yaml.Node, at string, ok func(string) bool, must str
 	return out
 }
 
-func (r *reader) user(d *Declaration, n *yaml.Node, at string) {
+func (r *reader) user(d *Declaration, n *document.Value, at string) {
 	u := store.ProvisionUser{User: domain.User{SessionVersion: 1}, Roles: map[string]domain.Role{}}
 	password, check := "", func() {}
 	r.object(n, at, fields{
-		"username": func(n *yaml.Node, at string) {
+		"username": func(n *document.Value, at string) {
 			u.User.Username = r.name(n, at, domain.UserNames, "must be small letters, digits and . _ @ + -, beginning with a letter or digit")
 			r.unique(n, at, "user", u.User.Username)
 			if u.User.Username == auth.FirstUser {
 				r.fail(n, at, "is the first administrator: give the password below administrator")
 			}
 		},
-		"password": func(n *yaml.Node, at string) {
+		"password": func(n *document.Value, at string) {
 			password = r.secret(n, at)
 			check = func() { r.strong(n, at, u.User.Username, password) }
 		},
-		"mustChangePassword": func(n *yaml.Node, at string) { u.User.MustChangePassword = r.flag(n, at) },
-		"platformAdmin":      func(n *yaml.Node, at string) { u.User.PlatformAdmin = r.flag(n, at) },
-		"memberships": func(n *yaml.Node, at string) {
-			r.list(n, at, func(n *yaml.Node, at string) { r.membership(u.Roles, n, at) })
+		"mustChangePassword": func(n *document.Value, at string) { u.User.MustChangePassword = r.flag(n, at) },
+		"platformAdmin":      func(n *document.Value, at string) { u.User.PlatformAdmin = r.flag(n, at) },
+		"memberships": func(n *document.Value, at string) {
+			r.list(n, at, func(n *document.Value, at string) { r.membership(u.Roles, n, at) })
 		},
 	}, "username", "password")
 	check()
@@ -267,11 +253,11 @@ func (r *reader) user(d *Declaration, n *yaml.Node, at string) {
 	d.params.Users, d.passwords = append(d.params.Users, u), append(d.passwords, password)
 }
 
-func (r *reader) membership(roles map[string]domain.Role, n *yaml.Node, at string) {
+func (r *reader) membership(roles map[string]domain.Role, n *document.Value, at string) {
 	var tenant string
 	var role domain.Role
 	r.object(n, at, fields{
-		"tenant": func(n *yaml.Node, at string) {
+		"tenant": func(n *document.Value, at string) {
 			tenant = r.text(n, at)
 			r.atEnd = append(r.atEnd, func() {
 				if _, declared := r.names["tenant "+tenant]; !declared && tenant != auth.FirstTenant {
@@ -279,7 +265,7 @@ func (r *reader) membership(roles map[string]domain.Role, n *yaml.Node, at strin
 				}
 			})
 		},
-		"role": func(n *yaml.Node, at string) { role = r.role(n, at) },
+		"role": func(n *document.Value, at string) { role = r.role(n, at) },
 	}, "tenant", "role")
 	if _, twice := roles[tenant]; twice {
 		r.fail(n, at, "the user has a role in %q already", tenant)

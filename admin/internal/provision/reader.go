@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/document"
 	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
@@ -55,7 +54,7 @@ func (e *Error) Error() string {
 }
 
 // fields are what an object may have.
-type fields map[string]func(n *yaml.Node, at string)
+type fields map[string]func(n *document.Value, at string)
 
 // reader walks a file and notes what is wrong, with lines.
 type reader struct {
@@ -68,7 +67,7 @@ type reader struct {
 	atEnd    []func()       // checks that need the whole file
 }
 
-func (r *reader) fail(n *yaml.Node, at, format string, args ...any) {
+func (r *reader) fail(n *document.Value, at, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Line: n.Line, Where: at, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -84,39 +83,25 @@ func below(at, field string) string {
 	return at + "." + field
 }
 
-// meant follows an alias to what it stands for.
-func meant(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-func (r *reader) object(n *yaml.Node, at string, known fields, required ...string) {
-	n = meant(n)
+func (r *reader) object(n *document.Value, at string, known fields, required ...string) {
 	names := slices.Sorted(maps.Keys(known))
-	if n.Kind != yaml.MappingNode {
+	if n.Kind != document.Object {
 		r.fail(n, at, "must be an object with some of %s", strings.Join(names, ", "))
 		return
 	}
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], meant(n.Content[i+1])
-		read, ok := known[key.Value]
+	for _, m := range n.Members {
+		read, ok := known[m.Name]
 		switch {
 		case !ok:
-			hint := spelling.Hint(key.Value, names)
+			hint := spelling.Hint(m.Name, names)
 			if hint == "" {
 				hint = "there are " + strings.Join(names, ", ")
 			}
-			r.fail(key, below(at, key.Value), "there is no such field; %s", hint)
-		case seen[key.Value]:
-			r.fail(key, below(at, key.Value), "stands here twice")
-		case !isNull(value):
-			seen[key.Value] = true
-			read(value, below(at, key.Value))
+			r.fail(&document.Value{Line: m.Line}, below(at, m.Name), "there is no such field; %s", hint)
+		case m.Value.Kind != document.Null:
+			seen[m.Name] = true
+			read(m.Value, below(at, m.Name))
 		}
 	}
 	for _, name := range required {
@@ -126,50 +111,52 @@ func (r *reader) object(n *yaml.Node, at string, known fields, required ...strin
 	}
 }
 
-func (r *reader) list(n *yaml.Node, at string, each func(n *yaml.Node, at string)) {
-	if n = meant(n); n.Kind != yaml.SequenceNode {
+func (r *reader) list(n *document.Value, at string, each func(n *document.Value, at string)) {
+	if n.Kind != document.List {
 		r.fail(n, at, "must be a list")
 		return
 	}
-	for i, item := range n.Content {
+	for i, item := range n.Items {
 		if r.things++; r.things > maxThings {
 			if r.things == maxThings+1 {
 				r.fail(item, at, "the file declares more than %d things: make the others through the API", maxThings)
 			}
 			return
 		}
-		each(meant(item), fmt.Sprintf("%s[%d]", at, i))
+		each(item, fmt.Sprintf("%s[%d]", at, i))
 	}
 }
 
-func (r *reader) text(n *yaml.Node, at string) string {
-	if n.Kind != yaml.ScalarNode {
+func (r *reader) text(n *document.Value, at string) string {
+	if !n.IsScalar() {
 		r.fail(n, at, "must be a text")
 		return ""
 	}
-	return n.Value
+	return n.Text
 }
 
 // label is a name for people.
-func (r *reader) label(n *yaml.Node, at string) string {
+func (r *reader) label(n *document.Value, at string) string {
 	text := strings.TrimSpace(r.text(n, at))
-	if wrong := domain.WrongName(text, domain.MaxNameLength); n.Kind == yaml.ScalarNode && wrong != "" {
+	if wrong := domain.WrongName(text, domain.MaxNameLength); n.IsScalar() && wrong != "" {
 		r.fail(n, at, "%s", wrong)
 	}
 	return text
 }
 
-func (r *reader) name(n *yaml.Node, at string, form *regexp.Regexp, must string) string {
+func (r *reader) name(n *document.Value, at string, form *regexp.Regexp, must string) string {
 	text := r.text(n, at)
-	if n.Kind == yaml.ScalarNode && !form.MatchString(text) {
+	if n.IsScalar() && !form.MatchString(text) {
 		r.fail(n, at, "%q %s", text, must)
 	}
 	return text
 }
 
-func (r *reader) unique(n *yaml.Node, at, kind, name string) { r.uniqueIn(r.names, n, at, kind, name) }
+func (r *reader) unique(n *document.Value, at, kind, name string) {
+	r.uniqueIn(r.names, n, at, kind, name)
+}
 
-func (r *reader) uniqueIn(names map[string]int, n *yaml.Node, at, kind, name string) {
+func (r *reader) uniqueIn(names map[string]int, n *document.Value, at, kind, name string) {
 	if line, twice := names[kind+" "+name]; twice {
 		r.fail(n, at, "the %s %q stands in line %d already", kind, name, line)
 		return
@@ -177,21 +164,22 @@ func (r *reader) uniqueIn(names map[string]int, n *yaml.Node, at, kind, name str
 	names[kind+" "+name] = n.Line
 }
 
-func (r *reader) flag(n *yaml.Node, at string) (on bool) {
-	if n.Decode(&on) != nil {
+func (r *reader) flag(n *document.Value, at string) bool {
+	if n.Kind != document.Bool {
 		r.fail(n, at, "must be true or false")
 	}
-	return on
+	return n.Text == "true"
 }
 
-func (r *reader) number(n *yaml.Node, at string, most int64) (value int64) {
-	if n.Decode(&value) != nil || value < 0 || value > most {
+func (r *reader) number(n *document.Value, at string, most int64) int64 {
+	value, err := strconv.ParseInt(n.Text, 10, 64)
+	if n.Kind != document.Number || err != nil || value < 0 || value > most {
 		r.fail(n, at, "must be a whole number from 0 (no limit) to %d", most)
 	}
 	return value
 }
 
-func (r *reader) instant(n *yaml.Node, at string) time.Time {
+func (r *reader) instant(n *document.Value, at string) time.Time {
 	t, err := time.Parse(time.RFC3339, r.text(n, at))
 	if err != nil {
 		r.fail(n, at, "must be an instant such as 2027-01-31T00:00:00Z")
@@ -200,10 +188,10 @@ func (r *reader) instant(n *yaml.Node, at string) time.Time {
 }
 
 // role reads one of those of people, or one of others.
-func (r *reader) role(n *yaml.Node, at string, others ...domain.Role) domain.Role {
+func (r *reader) role(n *document.Value, at string, others ...domain.Role) domain.Role {
 	roles := append(others, domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleScripter, domain.RoleAdmin)
 	role := domain.Role(r.text(n, at))
-	if n.Kind == yaml.ScalarNode && !slices.Contains(roles, role) {
+	if n.IsScalar() && !slices.Contains(roles, role) {
 		var names []string
 		for _, known := range roles {
 			names = append(names, string(known))
@@ -214,7 +202,7 @@ func (r *reader) role(n *yaml.Node, at string, others ...domain.Role) domain.Rol
 }
 
 // strong judges a password that could be read.
-func (r *reader) strong(n *yaml.Node, at, username, password string) {
+func (r *reader) strong(n *document.Value, at, username, password string) {
 	if password == "" {
 		return
 	}
@@ -224,7 +212,7 @@ func (r *reader) strong(n *yaml.Node, at, username, password string) {
 }
 
 // imported is the secret of a token or a key; kind is what makes one.
-func (r *reader) imported(n *yaml.Node, at string, check func(string) (auth.Imported, error), kind string) (prefix string, hash [32]byte) {
+func (r *reader) imported(n *document.Value, at string, check func(string) (auth.Imported, error), kind string) (prefix string, hash [32]byte) {
 	secret := r.secret(n, at)
 	if secret == "" {
 		return "", hash
@@ -241,16 +229,16 @@ func (r *reader) imported(n *yaml.Node, at string, check func(string) (auth.Impo
 }
 
 // secret reads what a file or a variable holds. It is empty when that failed.
-func (r *reader) secret(n *yaml.Node, at string) string {
-	if n.Kind == yaml.ScalarNode {
+func (r *reader) secret(n *document.Value, at string) string {
+	if n.IsScalar() {
 		r.fail(n, at, "a secret must not stand in this file: say where it is, {file: PATH} or {env: VARIABLE}")
 		return ""
 	}
 	known := len(r.problems)
 	var path, variable string
 	r.object(n, at, fields{
-		"file": func(n *yaml.Node, at string) { path = r.label(n, at) },
-		"env":  func(n *yaml.Node, at string) { variable = r.label(n, at) },
+		"file": func(n *document.Value, at string) { path = r.label(n, at) },
+		"env":  func(n *document.Value, at string) { variable = r.label(n, at) },
 	})
 	if len(r.problems) > known {
 		return ""
@@ -273,7 +261,7 @@ func (r *reader) secret(n *yaml.Node, at string) string {
 	return r.oneLine(n, at, path, string(raw))
 }
 
-func (r *reader) oneLine(n *yaml.Node, at, from, text string) string {
+func (r *reader) oneLine(n *document.Value, at, from, text string) string {
 	text = strings.TrimRight(text, "\r\n")
 	switch {
 	case text == "":

@@ -278,7 +278,7 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	p := NewProblem(ctx, status, domain.CodeInvalid, msg)
 	for _, d := range details {
 		d = misfitOf("body", d)
-		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value), Hint: enumHint(d)})
+		p.Errors = append(p.Errors, ProblemItem{Location: d.Location, Message: d.Message, Value: shownValue(d.Location, d.Value), Hint: hintOf(d)})
 	}
 	if len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
@@ -286,9 +286,13 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 	return p
 }
 
-// enumHint asks which of the values that huma lists in its message was meant.
-func enumHint(d *huma.ErrorDetail) string {
+// hintOf gives the right form of an instant, and asks which of the values that huma
+// lists in its message was meant.
+func hintOf(d *huma.ErrorDetail) string {
 	value, isText := d.Value.(string)
+	if isText && d.Message == validation.MsgExpectedRFC3339DateTime {
+		return instantHint(value)
+	}
 	before, after, _ := strings.Cut(validation.MsgExpectedOneOf, "%s")
 	list, isEnum := strings.CutPrefix(d.Message, before)
 	if !isText || !isEnum || value == "" || len(value) > maxShown {

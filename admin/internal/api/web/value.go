@@ -100,6 +100,7 @@ func (r *Reader) Instant(location string, text *string) time.Time {
 	t, err := time.Parse(time.RFC3339, *text)
 	if err != nil {
 		r.Fail(location, *text, "is not an instant such as 2026-11-21T04:00:00Z")
+		r.Fields[len(r.Fields)-1].Hint = instantHint(*text)
 		return time.Time{}
 	}
 	if t.Year() < 1970 || t.Year() > domain.LastYear {
@@ -107,6 +108,29 @@ func (r *Reader) Instant(location string, text *string) time.Time {
 		return time.Time{}
 	}
 	return t.UTC().Truncate(time.Millisecond)
+}
+
+// The forms in which people write an instant. RFC 3339 wants a T, seconds and the
+// offset from UTC.
+var (
+	withoutOffset = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
+	withOffset    = []string{"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 Z0700", "2006-01-02T15:04Z07:00"}
+)
+
+// instantHint gives the right form of an instant that was written in another one.
+// Which offset is meant nobody can know.
+func instantHint(text string) string {
+	for _, layout := range withOffset {
+		if t, err := time.Parse(layout, text); err == nil {
+			return "write " + t.Format(time.RFC3339)
+		}
+	}
+	for _, layout := range withoutOffset {
+		if t, err := time.Parse(layout, text); err == nil {
+			return "the offset from UTC is missing: write " + t.Format(time.RFC3339) + " for UTC, or the offset of your clocks as in " + t.Format("2006-01-02T15:04:05") + "+08:00"
+		}
+	}
+	return ""
 }
 
 // Future reads an optional instant that must lie ahead, such as an expiry.

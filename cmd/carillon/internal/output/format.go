@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/carillon-sched/carillon/internal/document"
 )
 
 // Format is what -o takes.
@@ -70,33 +70,11 @@ func marshal(v any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// writeYAML writes v with the order of its JSON form. JSON is YAML, so the
-// JSON text is read as a YAML tree and written in block style.
+// writeYAML writes v with the order of its JSON form.
 func (p *Printer) writeYAML(v any) error {
 	raw, err := marshal(v)
 	if err != nil {
 		return err
 	}
-	var tree yaml.Node
-	if err := yaml.Unmarshal(raw, &tree); err != nil {
-		return fmt.Errorf("convert to YAML: %w", err)
-	}
-	blockStyle(&tree)
-	e := yaml.NewEncoder(p.Out)
-	e.SetIndent(2)
-	if err := e.Encode(&tree); err != nil {
-		return fmt.Errorf("encode YAML: %w", err)
-	}
-	return e.Close()
-}
-
-// blockStyle removes JSON's flow style and quotes; the encoder puts quotes
-// back where a string would be read as something else.
-func blockStyle(n *yaml.Node) {
-	if len(n.Content) > 0 || n.Kind == yaml.ScalarNode {
-		n.Style = 0
-	}
-	for _, c := range n.Content {
-		blockStyle(c)
-	}
+	return document.WriteYAML(p.Out, raw)
 }

@@ -97,6 +97,17 @@ func TestMachineFormats(t *testing.T) {
 	require.JSONEq(t, `{"items":[]}`, out.String(), "an empty list is a list")
 }
 
+// JSON's own escapes and numbers of many digits are printed as what they are.
+func TestYAMLKeepsValues(t *testing.T) {
+	var docs []apiclient.Doc[bell]
+	require.NoError(t, json.Unmarshal([]byte(`[{"id":"1","input":{"url":"https:\/\/example.com","text":"paid \ud83d\ude00","n":123456789012345678901234567890,"d":"2026-11-28","z":"01234"}}]`), &docs))
+	var out bytes.Buffer
+	require.NoError(t, List(&Printer{Out: &out, Format: YAML}, bellView, docs))
+	for _, want := range []string{"url: https://example.com\n", `text: "paid \U0001F600"`, "n: 123456789012345678901234567890\n", "d: \"2026-11-28\"\n", "z: \"01234\"\n"} {
+		require.Contains(t, out.String(), want)
+	}
+}
+
 // Names come from others: they cannot move the cursor or turn the text.
 func TestClean(t *testing.T) {
 	require.Equal(t, "a b�[31m�c", Clean("a\nb\x1b[31m\u202ec"))

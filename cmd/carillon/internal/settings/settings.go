@@ -15,8 +15,8 @@ import (
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/carillon-sched/carillon/internal/document"
 	"github.com/carillon-sched/carillon/internal/spelling"
 )
 
@@ -131,25 +131,25 @@ func resolve(f *pflag.Flag, configFile string, key fileKey) Setting {
 		return Setting{Flag: f, From: OnTheCommand, Where: "--" + f.Name}
 	}
 	s := Setting{Flag: f, From: Environment, Where: Variable(f.Name)}
-	label := s.Where
-	var value any = os.Getenv(s.Where)
-	if value == "" {
-		value = key.value
-		s.From, s.Where = File, fmt.Sprintf("%s:%d", configFile, key.line)
-		label = fmt.Sprintf("config file %s: %s", s.Where, f.Name)
+	if text := os.Getenv(s.Where); text != "" {
+		if err := setText(f, text); err != nil {
+			s.Err = fmt.Errorf("%s: %w", s.Where, err)
+		}
+		return s
 	}
-	if value == nil || value == "" {
+	if v := key.value; v == nil || v.Kind == document.Null || v.Kind == document.Text && v.Text == "" {
 		return Setting{Flag: f, From: Default}
 	}
-	if err := set(f, value); err != nil {
-		s.Err = fmt.Errorf("%s: %w", label, err)
+	s.From, s.Where = File, fmt.Sprintf("%s:%d", configFile, key.line)
+	if err := set(f, key.value); err != nil {
+		s.Err = fmt.Errorf("config file %s: %s: %w", s.Where, f.Name, err)
 	}
 	return s
 }
 
 // fileKey is a value of the file; zero = there is none.
 type fileKey struct {
-	value any
+	value *document.Value
 	line  int
 }
 
@@ -158,66 +158,70 @@ func readFile(path string) (map[string]fileKey, error) {
 		return nil, nil
 	}
 	raw, err := os.ReadFile(path)
-	var tree yaml.Node
-	if err == nil {
-		err = yaml.Unmarshal(raw, &tree)
+	if err != nil {
+		return nil, fmt.Errorf("config file %s: %w", path, err)
 	}
-	values := map[string]any{}
-	if err == nil {
-		err = tree.Decode(&values)
-	}
+	values, err := document.Read(raw)
 	if err != nil {
 		return nil, fmt.Errorf("config file %s: %w", path, err)
 	}
 	out := map[string]fileKey{}
-	for name, value := range values {
-		out[name] = fileKey{value: value}
-	}
-	for _, root := range tree.Content {
-		for i := 0; i+1 < len(root.Content); i += 2 {
-			name := root.Content[i]
-			out[name.Value] = fileKey{out[name.Value].value, name.Line}
+	switch {
+	case len(values) == 0 || len(values) == 1 && values[0].Kind == document.Null:
+	case len(values) > 1:
+		return nil, fmt.Errorf("config file %s: line %d: it has a second document; write all settings into one", path, values[1].Line)
+	case values[0].Kind != document.Object:
+		return nil, fmt.Errorf("config file %s: line %d: want settings, such as http-addr: 127.0.0.1:8080", path, values[0].Line)
+	default:
+		for _, m := range values[0].Members {
+			out[m.Name] = fileKey{m.Value, m.Line}
 		}
 	}
 	return out, nil
 }
 
-// set gives a flag a text, or what stands in a file: one value, a list or a map.
-func set(f *pflag.Flag, value any) error {
+// set gives a flag what stands in a file: one value, a list or a map. The flag judges
+// each value as it is written.
+func set(f *pflag.Flag, value *document.Value) error {
 	list, isList := f.Value.(pflag.SliceValue)
-	switch v := value.(type) {
-	case nil:
-		return nil
-	case []any:
+	switch value.Kind {
+	case document.List:
 		if !isList {
 			return errors.New("it takes one value, not a list")
 		}
-		texts := make([]string, len(v))
-		for i := range v {
-			texts[i] = fmt.Sprint(v[i])
+		texts := make([]string, len(value.Items))
+		for i, item := range value.Items {
+			if !item.IsScalar() {
+				return errors.New("it takes a list of single values")
+			}
+			texts[i] = item.Text
 		}
 		return list.Replace(texts)
-	case map[string]any:
+	case document.Object:
 		if f.Value.Type() != "stringToString" {
 			return errors.New("it takes one value, not several with names")
 		}
-		for name, text := range v {
-			if err := f.Value.Set(fmt.Sprintf("%s=%v", name, text)); err != nil {
+		for _, m := range value.Members {
+			if !m.Value.IsScalar() {
+				return fmt.Errorf("%s takes one value", m.Name)
+			}
+			if err := f.Value.Set(m.Name + "=" + m.Value.Text); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	text := fmt.Sprint(value)
-	switch {
-	case text == "":
-		return nil
-	case isList:
-		texts := strings.Split(text, ",")
-		for i := range texts {
-			texts[i] = strings.TrimSpace(texts[i])
-		}
-		return list.Replace(texts)
+	return setText(f, value.Text)
+}
+
+func setText(f *pflag.Flag, text string) error {
+	list, isList := f.Value.(pflag.SliceValue)
+	if !isList {
+		return f.Value.Set(text)
 	}
-	return f.Value.Set(text)
+	texts := strings.Split(text, ",")
+	for i := range texts {
+		texts[i] = strings.TrimSpace(texts[i])
+	}
+	return list.Replace(texts)
 }

@@ -77,7 +77,7 @@ func TestWhereValuesAreFrom(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, []byte("data: a\ndata: b\n"), 0o600))
 	_, err = settings.Resolve(flags(t), path)
-	require.ErrorContains(t, err, "already defined")
+	require.ErrorContains(t, err, "comes twice")
 	for _, empty := range []string{"", "# nothing\n", "---\n"} {
 		require.NoError(t, os.WriteFile(path, []byte(empty), 0o600))
 		_, err = settings.Load(flags(t), path)
@@ -86,6 +86,19 @@ func TestWhereValuesAreFrom(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("- a\n"), 0o600))
 	_, err = settings.Resolve(flags(t), path)
 	require.ErrorContains(t, err, "config file "+path+": ")
+}
+
+// A flag gets what stands in the file, as it stands there.
+func TestValuesOfTheFileAreTexts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	for _, text := range []string{"007", "2026-11-28", "0x1F", "1_000", "NO", "12:30", "1e3", "1.10", "true"} {
+		require.NoError(t, os.WriteFile(path, []byte("data: "+text+"\naddresses: ["+text+"]\nlabels: {zone: "+text+"}\n"), 0o600))
+		k, err := settings.Load(flags(t), path)
+		require.NoError(t, err)
+		require.Equal(t, text, k.String("data"))
+		require.Equal(t, []string{text}, k.Strings("addresses"))
+		require.Equal(t, map[string]string{"zone": text}, k.StringMap("labels"))
+	}
 }
 
 func TestListsAndNamesComeFromEverywhere(t *testing.T) {

@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/carillon-sched/carillon/internal/document"
 )
 
 // JSONInput reads the value of --input.
@@ -25,69 +22,48 @@ func (a *App) JSONInput(text string) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	if !json.Valid(raw) {
-		var v any
-		return nil, Usagef("--input is no JSON: %w", json.Unmarshal(raw, &v))
+	value, err := document.ReadJSON(raw)
+	if err != nil {
+		return nil, Usagef("--input: %w", err)
 	}
-	return raw, nil
+	return value.MarshalJSON()
 }
 
-// yamlToJSON reads one YAML document (JSON is YAML) with an object at its top.
-func yamlToJSON(raw []byte) (map[string]json.RawMessage, error) {
-	objects, err := YAMLObjects(raw)
-	if err == nil && len(objects) != 1 {
-		err = fmt.Errorf("read YAML: %d objects, want one", len(objects))
-	}
+// Objects reads a file in YAML or JSON. Each of its documents has an object or a list
+// of objects at its top.
+func (a *App) Objects(path string) ([]map[string]json.RawMessage, error) {
+	raw, err := a.ReadInput(path)
 	if err != nil {
 		return nil, err
 	}
-	return objects[0], nil
-}
-
-// YAMLObjects reads all documents, each of which has an object or a list of
-// objects at its top.
-func YAMLObjects(raw []byte) ([]map[string]json.RawMessage, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(raw))
+	values, err := document.Read(raw)
+	if err != nil {
+		return nil, Usagef("%s: %w", path, err)
+	}
 	var out []map[string]json.RawMessage
-	for {
-		var value yaml.Node
-		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("read YAML: %w", err)
-		}
-		objects := make([]map[string]any, 1)
-		var err error
-		if len(value.Content) == 1 && value.Content[0].Kind == yaml.SequenceNode {
-			err = value.Decode(&objects)
-		} else {
-			err = value.Decode(&objects[0])
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read YAML: %w", err)
+	for _, v := range values {
+		objects := []*document.Value{v}
+		switch v.Kind {
+		case document.Null: // nothing between two lines of ---
+			continue
+		case document.List:
+			objects = v.Items
 		}
 		for _, object := range objects {
-			fields, err := fieldsToJSON(object)
-			if err != nil {
-				return nil, err
+			if object.Kind != document.Object {
+				return nil, Usagef("%s: line %d: want an object with fields, such as name: VALUE", path, object.Line)
+			}
+			fields := make(map[string]json.RawMessage, len(object.Members))
+			for _, m := range object.Members {
+				if fields[m.Name], err = m.Value.MarshalJSON(); err != nil {
+					return nil, err
+				}
 			}
 			out = append(out, fields)
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("read YAML: it is empty")
-	}
-	return out, nil
-}
-
-func fieldsToJSON(value map[string]any) (map[string]json.RawMessage, error) {
-	out := make(map[string]json.RawMessage, len(value))
-	for key, v := range value {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return nil, fmt.Errorf("field %s: %w", key, err)
-		}
-		out[key] = text
+		return nil, Usagef("%s: it is empty", path)
 	}
 	return out, nil
 }
@@ -107,14 +83,14 @@ func (a *App) ReadInput(path string) ([]byte, error) {
 // ReadObject reads a file in YAML or JSON that may have these fields. Those that
 // can only be read are left out: they come from get.
 func (a *App) ReadObject(file, noun string, fields, readOnly []string) (map[string]json.RawMessage, error) {
-	raw, err := a.ReadInput(file)
+	objects, err := a.Objects(file)
+	if err == nil && len(objects) != 1 {
+		err = Usagef("%s: has %d objects, want one", file, len(objects))
+	}
 	if err != nil {
 		return nil, err
 	}
-	object, err := yamlToJSON(raw)
-	if err != nil {
-		return nil, Usagef("%s: %w", file, err)
-	}
+	object := objects[0]
 	for key := range object {
 		if slices.Contains(readOnly, key) {
 			delete(object, key)

@@ -53,13 +53,9 @@ func readJobFile(a *cli.App, path string) (jobFile, error) {
 // readJobFiles reads YAML or JSON; "-" is standard input. Many jobs are a list,
 // or one document each.
 func readJobFiles(a *cli.App, path string) ([]jobFile, error) {
-	raw, err := a.ReadInput(path)
+	objects, err := a.Objects(path)
 	if err != nil {
 		return nil, err
-	}
-	objects, err := cli.YAMLObjects(raw)
-	if err != nil {
-		return nil, cli.Usagef("%s: %w", path, err)
 	}
 	files := make([]jobFile, len(objects))
 	for i, all := range objects {
