@@ -43,7 +43,7 @@ type endedInput struct {
 // what would make the input longer than the wire takes.
 func (in *endedInput) truncate() {
 	for _, part := range []*json.RawMessage{&in.Input, &in.Output} {
-		if !json.Valid(*part) {
+		if *part = proto.CleanJSON(*part); !json.Valid(*part) {
 			*part = nil
 		}
 	}

@@ -293,6 +293,9 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 
 		OnSuccess: decl.OnSuccess, OnFailure: decl.OnFailure, DispatchTimeout: time.Duration(decl.DispatchTimeoutMs) * time.Millisecond,
 	}
+	if len(decl.Input) > 0 && !proto.ValidJSON(decl.Input) {
+		return spec, domain.Invalid("job.input", "must be JSON in UTF-8")
+	}
 	if p := decl.RetryBackoffPermille; p != 0 && p < 1000 {
 		return spec, domain.Invalid("job.retry.backoff", "must be from 1 to 100")
 	}

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -74,7 +73,7 @@ func Handle[In, Out any](ex *Executor, name string, fn func(ctx context.Context,
 		if err != nil || silent {
 			return nil, err
 		}
-		encoded, err := json.Marshal(out)
+		encoded, err := proto.EncodeJSON(out)
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("encode output: %w", err))
 		}

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -201,6 +202,22 @@ func TestHandleShapes(t *testing.T) {
 
 	_, err := ex.handlers["none"].call(t.Context(), []byte(`{"x":1}`))
 	require.EqualError(t, err, `input: unknown field "x"`)
+}
+
+// A json.RawMessage is not looked at by encoding/json: what leaves the handler, and what
+// it gets, is UTF-8 all the same.
+func TestRawValuesAreUTF8(t *testing.T) {
+	ex := newTest(t)
+	gbk := json.RawMessage("{\"city\":\"\xb0\xd9\"}")
+	var got json.RawMessage
+	Handle(ex, "raw", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) {
+		got = in
+		return gbk, nil
+	}, Every(time.Minute), Input(gbk))
+	out, err := ex.handlers["raw"].call(t.Context(), gbk)
+	require.NoError(t, err)
+	const clean = "{\"city\":\"\uFFFD\"}"
+	require.Equal(t, []string{clean, clean, clean}, []string{string(out), string(got), string(ex.handlers["raw"].message().GetJobs()[0].GetInput())})
 }
 
 func TestOutputThatIsNoJSON(t *testing.T) {

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -126,7 +125,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 	if !j.hasInput {
 		return d, nil
 	}
-	input, err := json.Marshal(j.input)
+	input, err := proto.EncodeJSON(j.input)
 	if err != nil {
 		return nil, fmt.Errorf("encode Input: %w", err)
 	}

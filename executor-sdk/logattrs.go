@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strconv"
 	"time"
+
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // encodeAttrs writes the attributes of a record as a JSON object, groups as
@@ -134,7 +136,7 @@ func (e *attrEncoder) any(v any) {
 		e.text(err.Error())
 		return
 	}
-	encoded, err := json.Marshal(v)
+	encoded, err := proto.EncodeJSON(v)
 	if err != nil {
 		e.text(fmt.Sprintf("%+v", v))
 		return

@@ -60,7 +60,7 @@ func Step[Out any](ctx context.Context, name string, fn func(ctx context.Context
 	if err != nil {
 		return out, err
 	}
-	encoded, err := json.Marshal(out)
+	encoded, err := proto.EncodeJSON(out)
 	if err != nil {
 		return out, Permanent(fmt.Errorf("step %q: encode result: %w", name, err))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // Option shapes one call.
@@ -110,7 +111,7 @@ func start[Out any](ctx context.Context, c *Client, executor, handler string, in
 		o(&r)
 	}
 	if _, none := in.(None); !none && in != nil {
-		if r.Input, err = json.Marshal(in); err != nil {
+		if r.Input, err = proto.EncodeJSON(in); err != nil {
 			return nil, false, fmt.Errorf("call %s/%s: encode input: %w", executor, handler, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // Handler sets timers for one handler. It is safe for concurrent use.
@@ -121,7 +122,7 @@ func (k Keys) request(when When, in any, opts []Option) (*request, error) {
 	r.TimerRequest.At, r.TimerRequest.After = when.read()
 	if _, none := in.(None); !none && in != nil {
 		var err error
-		if r.Input, err = json.Marshal(in); err != nil {
+		if r.Input, err = proto.EncodeJSON(in); err != nil {
 			return nil, fmt.Errorf("timer of %s: encode input: %w", k.name(), err)
 		}
 	}

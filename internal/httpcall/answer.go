@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"path"
 	"reflect"
@@ -14,6 +15,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
@@ -24,13 +28,15 @@ type Response struct {
 	Headers    map[string]string `json:"headers" doc:"Content-Type, Content-Length, Location, ETag, Retry-After"`
 	JSON       json.RawMessage   `json:"json,omitempty" doc:"The body, if it is JSON"`
 	Body       string            `json:"body,omitempty" doc:"The body, if it is not"`
+	NotUTF8    bool              `json:"notUtf8,omitempty" doc:"Some bytes of the body were no text in its charset; U+FFFD stands for them"`
 	Truncated  bool              `json:"truncated,omitempty" doc:"There was more of it"`
 	DurationMS int64             `json:"durationMs"`
 }
 
 var keptHeaders = []string{"Content-Type", "Content-Length", "Location", "Etag", "Retry-After"}
 
-// read keeps at most so many bytes of the body.
+// read keeps at most so many bytes of the body. It is read in the charset that the
+// answer names, and becomes UTF-8.
 func read(answer *http.Response, most int) (Response, error) {
 	out := Response{Status: answer.StatusCode, Headers: map[string]string{}}
 	for _, name := range keptHeaders {
@@ -45,15 +51,35 @@ func read(answer *http.Response, most int) (Response, error) {
 	if out.Truncated = len(body) > most; out.Truncated {
 		body = body[:most]
 	}
+	if body = transcoded(body, answer.Header.Get("Content-Type")); !utf8.Valid(body) {
+		body, out.NotUTF8 = bytes.ToValidUTF8(body, []byte("\uFFFD")), true
+	}
 	if !out.Truncated && json.Valid(body) && fits(json.RawMessage(body), len(body)) {
 		out.JSON = body
 		return out, nil
 	}
-	out.Body = strings.ToValidUTF8(string(body), "\uFFFD")
+	out.Body = string(body)
 	if !fits(out.Body, len(out.Body)) {
 		out.Body, out.Truncated = clipEncoded(out.Body), true
 	}
 	return out, nil
+}
+
+// transcoded is a body as UTF-8, if its Content-Type names a charset that we know.
+func transcoded(body []byte, contentType string) []byte {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil || params["charset"] == "" {
+		return body
+	}
+	charset, err := htmlindex.Get(params["charset"])
+	if err != nil || charset == unicode.UTF8 {
+		return body
+	}
+	text, err := charset.NewDecoder().Bytes(body)
+	if err != nil {
+		return body
+	}
+	return text
 }
 
 // fits reports whether a value of so many bytes has at most maxEncoded as JSON.

@@ -480,3 +480,32 @@ func TestAHostileReceiver(t *testing.T) {
 		require.True(t, out.Truncated)
 	}), uint64(testenv.MostForAPeer))
 }
+
+// An answer in another charset becomes UTF-8; bytes that are no text in it are marked.
+func TestAnswersInOtherCharsets(t *testing.T) {
+	for name, c := range map[string]struct {
+		contentType, body string
+		want              Response
+	}{
+		"GBK":               {"application/json; charset=gbk", "{\"city\":\"\xb0\xd9\"}", Response{JSON: json.RawMessage(`{"city":"百"}`)}},
+		"GB18030 text":      {"text/html; charset=GB18030", "\xb0\xd9", Response{Body: "百"}},
+		"Shift JIS":         {"text/plain; charset=shift_jis", "\x95\x53", Response{Body: "百"}},
+		"Latin 1":           {"text/plain; charset=iso-8859-1", "caf\xe9", Response{Body: "café"}},
+		"a backslash in it": {"application/json; charset=gbk", "{\"t\":\"\x81\x5c\"}", Response{JSON: json.RawMessage(`{"t":"乗"}`)}},
+		"no charset":        {"application/json", "{\"city\":\"\xb0\xd9\"}", Response{JSON: json.RawMessage("{\"city\":\"\uFFFD\"}"), NotUTF8: true}},
+		"a wrong charset":   {"application/json; charset=utf-8", "{\"city\":\"\xb0\xd9\"}", Response{JSON: json.RawMessage("{\"city\":\"\uFFFD\"}"), NotUTF8: true}},
+		"an unknown one":    {"text/plain; charset=klingon", "caf\xe9", Response{Body: "caf\uFFFD", NotUTF8: true}},
+		"UTF-8":             {"application/json; charset=utf-8", `{"city":"百"}`, Response{JSON: json.RawMessage(`{"city":"百"}`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, _ := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.contentType)
+				_, _ = w.Write([]byte(c.body))
+			})
+			got, err := newTestCaller(t, "*").try(t, Request{URL: server.URL})
+			require.NoError(t, err)
+			require.Equal(t, string(c.want.JSON), string(got.JSON))
+			require.Equal(t, []any{c.want.Body, c.want.NotUTF8}, []any{got.Body, got.NotUTF8})
+		})
+	}
+}

@@ -255,7 +255,10 @@ func (a *API) start(ctx context.Context, e domain.Execution, wait time.Duration)
 		return nil, err
 	}
 	code := out.Body.Code
-	out.Body.Run, out.Body.Output = runOf(&view), json.RawMessage(view.Output)
+	out.Body.Run = runOf(&view)
+	if len(view.Output) > 0 {
+		out.Body.Output = web.RawOrNull(view.Output)
+	}
 	out.Body.Code = code
 	return out, nil
 }

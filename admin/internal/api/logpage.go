@@ -265,7 +265,7 @@ func lineOf(l domain.LogLine, s segment) LogLine {
 		N: s.before + l.Number, At: web.Instant(l.At), Attempt: s.attempt, Level: slog.Level(l.Level).String(), Msg: l.Message, TraceID: l.TraceID,
 	}
 	if len(l.Attrs) > 0 && json.Valid(l.Attrs) {
-		out.Attrs = l.Attrs
+		out.Attrs = web.RawOrNull(l.Attrs)
 	}
 	return out
 }

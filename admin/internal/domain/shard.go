@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -266,9 +267,9 @@ func NewShardResults(parent *Execution, f Family) *ShardResults {
 // Add tells of one shard; they come in order.
 func (s *ShardResults) Add(e *Execution) {
 	r := ShardResult{Index: e.Shard, State: e.State.String()}
-	output := json.RawMessage(e.Output)
+	output := json.RawMessage(bytes.ToValidUTF8(e.Output, []byte("\uFFFD")))
 	if len(output) > 0 && !json.Valid(output) {
-		output, _ = json.Marshal(string(e.Output)) // of another language's executor
+		output, _ = json.Marshal(string(output)) // of another language's executor
 	}
 	message := e.Error
 	if message == "" && e.State != Succeeded {

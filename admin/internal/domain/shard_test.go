@@ -256,3 +256,12 @@ func TestShardResultsAreBounded(t *testing.T) {
 	require.Positive(t, got.Omitted)
 	require.Equal(t, MaxShards-1, got.Succeeded)
 }
+
+// The output of a shard may be stored by an earlier version, in any bytes.
+func TestShardResultsAreJSONInUTF8(t *testing.T) {
+	for stored, want := range map[string]string{"{\"a\":\"\xb0\xd9\"}": "{\"a\":\"\uFFFD\"}", "\xb0 done": "\"\uFFFD done\"", "1": "1"} {
+		results := NewShardResults(&Execution{Shards: 1}, Family{Shards: map[State]int{Succeeded: 1}})
+		results.Add(&Execution{State: Succeeded, Output: []byte(stored)})
+		require.Equal(t, want, string(results.Shards[0].Output))
+	}
+}

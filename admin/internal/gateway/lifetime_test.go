@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"testing"
@@ -133,7 +134,7 @@ func TestWhoReportsFasterThanIsStoredWaits(t *testing.T) {
 	s := get(t, b.rec.joined)
 	result := func(id int64) *proto.CommandToAdmin {
 		return &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Results{Results: &proto.ResultBatch{
-			Results: []*proto.Result{{ExecutionId: id, Fence: 1, Output: make([]byte, proto.MaxOutput)}},
+			Results: []*proto.Result{{ExecutionId: id, Fence: 1, Output: bytes.Repeat([]byte("1"), proto.MaxOutput)}},
 		}}}
 	}
 	const fit = maxOutstanding / (proto.MaxOutput + 200)

@@ -139,7 +139,7 @@ func logChunks(p *peer, batch *proto.LogBatch) (chunks []domain.LogChunk, size i
 		for i, l := range c.Lines {
 			chunk.Lines[i] = domain.LogLine{
 				Number: c.FirstLine + int64(i), Attempt: int(c.Attempt), At: time.UnixMilli(l.AtMs).UTC(),
-				Level: int(l.Level), Message: l.Message, Attrs: l.Attrs, TraceID: traceID(l.TraceId),
+				Level: int(l.Level), Message: l.Message, Attrs: proto.CleanJSON(l.Attrs), TraceID: traceID(l.TraceId),
 			}
 			size += lineCost + len(l.Message) + len(l.Attrs) + len(l.TraceId)
 		}

@@ -159,6 +159,11 @@ func checkRegister(r *proto.Register) string {
 		if h.Name == "" || len(h.Name) > proto.MaxName {
 			return fmt.Sprintf("handler name %q must have 1 to %d bytes", h.Name, proto.MaxName)
 		}
+		for _, schema := range [][]byte{h.InputSchema, h.OutputSchema} {
+			if len(schema) > 0 && !proto.ValidJSON(schema) {
+				return fmt.Sprintf("the schemas of handler %q must be JSON in UTF-8", h.Name)
+			}
+		}
 	}
 	return ""
 }

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"bytes"
+	"encoding/json"
 	"strings"
 
 	"github.com/carillon-sched/carillon/proto"
@@ -12,7 +12,8 @@ const maxWord = proto.MaxName
 
 // trim cuts what is longer than our SDK sends it, before anybody keeps it: one
 // text may be as large as a frame. What is cut is copied, so that the rest of it
-// is let go.
+// is let go. Outputs become JSON in UTF-8, which an executor in another language may
+// not have sent.
 func trim(m *proto.CommandToAdmin) {
 	switch body := m.Body.(type) {
 	case *proto.CommandToAdmin_Answers:
@@ -22,9 +23,11 @@ func trim(m *proto.CommandToAdmin) {
 	case *proto.CommandToAdmin_Results:
 		for _, r := range body.Results.GetResults() {
 			r.ErrorKind, r.Error, r.Stack = cut(r.ErrorKind, maxWord), cut(r.Error, proto.MaxErrorText), cut(r.Stack, proto.MaxErrorText)
-			if len(r.Output) > proto.MaxOutput {
-				r.Output = bytes.Clone(r.Output[:proto.MaxOutput])
-			}
+			r.Output = outputOf(r.Output)
+		}
+	case *proto.CommandToAdmin_Steps:
+		for _, s := range body.Steps.GetSteps() {
+			s.Output = proto.CleanJSON(s.Output)
 		}
 	case *proto.CommandToAdmin_Progress:
 		for _, p := range body.Progress.GetProgress() {
@@ -38,4 +41,19 @@ func cut(s string, limit int) string {
 		return s
 	}
 	return strings.Clone(clipText(s, limit))
+}
+
+// outputOf is an output as JSON in UTF-8. One that is no JSON, or is too long, becomes
+// a text with its beginning, so that a person can see what was sent.
+func outputOf(raw []byte) []byte {
+	clean := proto.CleanJSON(raw)
+	if len(clean) == 0 || len(clean) <= proto.MaxOutput && json.Valid(clean) {
+		return clean
+	}
+	for most := proto.MaxOutput; ; most /= 2 {
+		text, err := json.Marshal(clipText(string(clean[:min(len(clean), most)]), most))
+		if err != nil || len(text) <= proto.MaxOutput {
+			return text
+		}
+	}
 }

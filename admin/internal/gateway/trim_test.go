@@ -34,10 +34,37 @@ func TestNobodyKeepsTextsAsLargeAsAFrame(t *testing.T) {
 func TestTrimLeavesWhatFits(t *testing.T) {
 	for _, m := range []*proto.CommandToAdmin{
 		commandFrame(&proto.AnswerBatch{Answers: []*proto.Answer{{RejectCode: "busy", Message: "no room"}}}),
-		commandFrame(&proto.ResultBatch{Results: []*proto.Result{{ErrorKind: "retryable", Error: strings.Repeat("e", proto.MaxErrorText), Output: make([]byte, proto.MaxOutput)}}}),
+		commandFrame(&proto.ResultBatch{Results: []*proto.Result{{ErrorKind: "retryable", Error: strings.Repeat("e", proto.MaxErrorText), Output: []byte(`"` + strings.Repeat("x", proto.MaxOutput-2) + `"`)}}}),
 	} {
 		want := gproto.Clone(m)
 		trim(m)
 		require.True(t, gproto.Equal(want, m))
 	}
+}
+
+// An output is JSON in UTF-8, whatever an executor sent.
+func TestOutputsAreJSON(t *testing.T) {
+	long := strings.Repeat("\x01", 2*proto.MaxOutput)
+	for sent, want := range map[string]string{
+		"": "", `{"a":1}`: `{"a":1}`, "{\"city\":\"\xb0\xd9\"}": "{\"city\":\"\uFFFD\"}", "done": `"done"`, "\xb0": "\"\uFFFD\"",
+		"[" + strings.Repeat("1,", proto.MaxOutput) + "1]": `"[1,1,`, long: `"\u0001\u0001`,
+	} {
+		m := commandFrame(&proto.ResultBatch{Results: []*proto.Result{{Output: []byte(sent)}}})
+		trim(m)
+		got := m.GetResults().GetResults()[0].Output
+		require.True(t, len(got) == 0 || proto.ValidJSON(got))
+		require.LessOrEqual(t, len(got), proto.MaxOutput)
+		if len(sent) < 100 {
+			require.Equal(t, want, string(got))
+		} else {
+			require.Greater(t, len(got), proto.MaxOutput/4)
+			require.True(t, strings.HasPrefix(string(got), want))
+		}
+	}
+	m := commandFrame(&proto.StepBatch{Steps: []*proto.Step{{Output: []byte("\"\xb0\"")}}})
+	trim(m)
+	require.Equal(t, "\"\uFFFD\"", string(m.GetSteps().GetSteps()[0].Output))
+	require.Contains(t, checkRegister(&proto.Register{Slots: 1, Handlers: []*proto.Handler{{Name: "h", InputSchema: []byte("{\"title\":\"\xb0\"}")}}}), `the schemas of handler "h" must be JSON in UTF-8`)
+	chunks, _ := logChunks(&peer{}, &proto.LogBatch{Chunks: []*proto.LogChunk{{Attempt: 1, FirstLine: 1, Lines: []*proto.LogLine{{Attrs: []byte("{\"a\":\"\xb0\"}")}}}}})
+	require.Equal(t, "{\"a\":\"\uFFFD\"}", string(chunks[0].Lines[0].Attrs))
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/internal/spelling"
@@ -180,10 +181,14 @@ func (r *Reader) JSON(location string, raw json.RawMessage) []byte {
 	return out.Bytes()
 }
 
-// RawOrNull is the JSON value for an answer.
+// RawOrNull is the JSON value for an answer. Values are checked when they arrive; those
+// of an earlier version may have bytes that are not UTF-8, and U+FFFD stands for them.
 func RawOrNull(raw []byte) json.RawMessage {
 	if len(raw) == 0 || !json.Valid(raw) {
 		return json.RawMessage("null")
+	}
+	if !utf8.Valid(raw) {
+		return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
 	return raw
 }

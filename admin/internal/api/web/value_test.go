@@ -55,3 +55,12 @@ func FuzzDecodeCursor(f *testing.F) {
 		}
 	})
 }
+
+// Values of an earlier version may have bytes that are not UTF-8; an answer has none.
+func TestRawOrNull(t *testing.T) {
+	for raw, want := range map[string]string{
+		"": "null", "{": "null", `{"a":1}`: `{"a":1}`, "{\"city\":\"\xb0\xd9\"}": "{\"city\":\"\uFFFD\"}", `"百"`: `"百"`,
+	} {
+		require.Equal(t, want, string(RawOrNull([]byte(raw))))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // maxLine bounds one line of output in bytes; the rest of it is dropped. It is
@@ -163,18 +164,24 @@ type ScriptResult struct {
 	// Result is the last line of standard output if that is JSON.
 	Result   json.RawMessage `json:"result,omitempty" doc:"Last line of standard output, if it is JSON"`
 	LastLine string          `json:"lastLine,omitempty" doc:"Last line of standard output, if it is not"`
+	NotUTF8  bool            `json:"notUtf8,omitempty" doc:"Some bytes of that line were not UTF-8; U+FFFD stands for them"`
 }
 
 // resultOf makes a result of the last line.
 func resultOf(out *stream) ScriptResult {
 	line := bytes.TrimSpace(out.last)
+	r := ScriptResult{NotUTF8: !utf8.Valid(line)}
+	if r.NotUTF8 {
+		line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+	}
 	switch {
 	case len(line) == 0:
-		return ScriptResult{}
 	case json.Valid(line):
-		return ScriptResult{Result: json.RawMessage(line)}
+		r.Result = json.RawMessage(line)
 	case len(line) > 4096:
-		return ScriptResult{LastLine: strings.ToValidUTF8(string(line[:4096]), "") + " …"}
+		r.LastLine = strings.ToValidUTF8(string(line[:4096]), "") + " …"
+	default:
+		r.LastLine = string(line)
 	}
-	return ScriptResult{LastLine: strings.ToValidUTF8(string(line), "\uFFFD")}
+	return r
 }

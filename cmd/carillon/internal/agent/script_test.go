@@ -101,7 +101,8 @@ func TestHowAScriptEnds(t *testing.T) {
 		"a number":           {"echo 42", "", ScriptResult{Result: json.RawMessage("42")}},
 		"without line feed":  {"printf '[1]'", "", ScriptResult{Result: json.RawMessage("[1]")}},
 		"Windows' line feed": {`printf '{"a":1}\r\n'`, "", ScriptResult{Result: json.RawMessage(`{"a":1}`)}},
-		"not UTF-8":          {`printf 'caf\351'`, "", ScriptResult{LastLine: "caf\uFFFD"}},
+		"not UTF-8":          {`printf 'caf\351'`, "", ScriptResult{LastLine: "caf\uFFFD", NotUTF8: true}},
+		"JSON not in UTF-8":  {`printf '{"city":"\260\331"}\n'`, "", ScriptResult{Result: json.RawMessage("{\"city\":\"\uFFFD\"}"), NotUTF8: true}},
 		"exit code":          {"echo out; echo 'disk is full' >&2; exit 3", "exit code 3: disk is full", ScriptResult{LastLine: "out"}},
 		"signal":             {"kill -SEGV $$", "ended by segmentation fault", ScriptResult{}},
 	} {
