@@ -120,7 +120,7 @@ func TestExitCodes(t *testing.T) {
 		{"server fault", "job pause broken", 1, "request id for the server's log: req-"},
 		{"no server", "job list --url http://127.0.0.1:1 --api-key-file " + keyFile(t), 1, "Is the server running there?"},
 		{"job not found by name", "job get close-dya", 3, "there is no job"},
-		{"job not found by id", "job get 999", 3, "no job 999"},
+		{"job not found by id", "job get 999", 3, `there is no job "999"`},
 		{"run not found", "run get 999", 3, "See what there is with: carillon run list"},
 		{"executor not found", "executor token create nope", 3, `there is no executor "nope"; see: carillon executor list`},
 		{"not logged in", "job list --url http://127.0.0.1:1", 4, "carillon login --url http://127.0.0.1:1"},

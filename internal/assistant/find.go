@@ -2,6 +2,8 @@ package assistant
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,12 +16,17 @@ import (
 const maxFound = 1_000
 
 // findJob takes an id, a name, or words that one job alone has in its name: people
-// say "nightly report" of nightly-report. Names win over ids: a job may be called
-// 2026.
+// say "nightly report" of nightly-report. An id wins over names: whoever gives a job
+// the id of another one as its name must not get what is asked for that one.
 func (s *server) findJob(ctx context.Context, word string) (apiclient.Job, error) {
 	word = strings.TrimSpace(word)
 	if word == "" {
 		return apiclient.Job{}, failf("Which job? Give its name or id; list_jobs finds it.")
+	}
+	if isID(word) {
+		if job, err := s.Client.GetJob(ctx, word); !missing(err) {
+			return job.Value, err
+		}
 	}
 	words, longest := wordsOf(word)
 	jobs, err := apiclient.List[apiclient.Job](ctx, maxFound, s.Client.ListJobs, apiclient.ListJobsParams{Q: longest, Kind: "all"})
@@ -27,9 +34,6 @@ func (s *server) findJob(ctx context.Context, word string) (apiclient.Job, error
 		return apiclient.Job{}, err
 	}
 	id := ""
-	if n, err := strconv.ParseInt(word, 10, 64); err == nil && n > 0 {
-		id = word
-	}
 	var named []apiclient.Job
 	for _, doc := range jobs {
 		j := doc.Value
@@ -59,6 +63,17 @@ func (s *server) findJob(ctx context.Context, word string) (apiclient.Job, error
 	return job.Value, err
 }
 
+// isID reports whether a word can be an id: ids are decimal numbers.
+func isID(word string) bool {
+	n, err := strconv.ParseInt(word, 10, 64)
+	return err == nil && n > 0
+}
+
+func missing(err error) bool {
+	p, ok := errors.AsType[*apiclient.Problem](err)
+	return ok && p.Status == http.StatusNotFound
+}
+
 // wordsOf splits what somebody calls a job; longest is what to search for.
 func wordsOf(text string) (words []string, longest string) {
 	words = strings.FieldsFunc(strings.ToLower(clean(text, maxName)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -70,6 +85,14 @@ func wordsOf(text string) (words []string, longest string) {
 
 // findExecutor takes an id or a name.
 func (s *server) findExecutor(ctx context.Context, word string) (apiclient.Executor, error) {
+	if isID(word) {
+		if one, err := s.Client.GetExecutor(ctx, word); !missing(err) {
+			e := one.Value
+			return apiclient.Executor{
+				ID: e.ID, Name: e.Name, Kind: e.Kind, State: e.State, Note: e.Note, InstancesOnline: e.InstancesOnline, InstancesTotal: e.InstancesTotal, Handlers: int64(len(e.Handlers)),
+			}, err
+		}
+	}
 	found, err := apiclient.List[apiclient.Executor](ctx, maxFound, s.Client.ListExecutors, apiclient.ListExecutorsParams{Q: clean(word, maxName)})
 	if err != nil {
 		return apiclient.Executor{}, err
@@ -80,16 +103,6 @@ func (s *server) findExecutor(ctx context.Context, word string) (apiclient.Execu
 			return e.Value, nil
 		}
 		near = append(near, name(e.Value.Name))
-	}
-	if n, err := strconv.ParseInt(word, 10, 64); err == nil && n > 0 {
-		one, err := s.Client.GetExecutor(ctx, word)
-		if err != nil {
-			return apiclient.Executor{}, err
-		}
-		e := one.Value
-		return apiclient.Executor{
-			ID: e.ID, Name: e.Name, Kind: e.Kind, State: e.State, Note: e.Note, InstancesOnline: e.InstancesOnline, InstancesTotal: e.InstancesTotal, Handlers: int64(len(e.Handlers)),
-		}, nil
 	}
 	if len(near) == 1 {
 		return found[0].Value, nil

@@ -52,11 +52,11 @@ func channelReceiver(c apiclient.AlertChannel) string {
 	return c.BaseURL
 }
 
-// findChannel takes an id or a name; names win.
+// findChannel takes an id or a name.
 func findChannel(ctx context.Context, s *cli.Session, word string) (apiclient.Doc[apiclient.AlertChannel], error) {
 	list, err := apiclient.List[apiclient.AlertChannel](ctx, 0, s.ListAlertChannels, apiclient.ListAlertChannelsParams{})
 	of := func(c apiclient.AlertChannel) (id, name string) { return c.ID, c.Name }
-	return cli.FindListed(ctx, "alert channel", word, list, err, of, s.GetAlertChannel)
+	return cli.Listed("alert channel", word, list, err, of)
 }
 
 func channelList(a *cli.App) *cobra.Command {

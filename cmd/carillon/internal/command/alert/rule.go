@@ -53,11 +53,11 @@ func listAlertRules(ctx context.Context, s *cli.Session) ([]apiclient.Doc[apicli
 	return apiclient.List[apiclient.AlertRule](ctx, 0, s.ListAlertRules, apiclient.ListAlertRulesParams{})
 }
 
-// findAlertRule takes an id or a name; names win.
+// findAlertRule takes an id or a name.
 func findAlertRule(ctx context.Context, s *cli.Session, word string) (apiclient.Doc[apiclient.AlertRule], error) {
 	list, err := listAlertRules(ctx, s)
 	of := func(r apiclient.AlertRule) (id, name string) { return r.ID, r.Name }
-	return cli.FindListed(ctx, "alert rule", word, list, err, of, s.GetAlertRule)
+	return cli.Listed("alert rule", word, list, err, of)
 }
 
 func alertRuleList(a *cli.App) *cobra.Command {

@@ -50,14 +50,10 @@ func summary(d apiclient.Doc[apiclient.Calendar]) apiclient.Doc[apiclient.Calend
 	}}
 }
 
-// findCalendar takes an id or a name; names win.
-func findCalendar(ctx context.Context, s *cli.Session, word string) (out apiclient.Doc[apiclient.Calendar], err error) {
-	list, err := listCalendars(ctx, s)
-	id, err := cli.IDOf("calendar", word, list, err, func(c apiclient.CalendarSummary) (id, name string) { return c.ID, c.Name })
-	if err != nil {
-		return out, err
-	}
-	return s.GetCalendar(ctx, id)
+// findCalendar takes an id or a name.
+func findCalendar(ctx context.Context, s *cli.Session, word string) (apiclient.Doc[apiclient.Calendar], error) {
+	return cli.Find(ctx, "calendar", word, s.GetCalendar, func() ([]apiclient.Doc[apiclient.CalendarSummary], error) { return listCalendars(ctx, s) },
+		func(c apiclient.CalendarSummary) (id, name string) { return c.ID, c.Name })
 }
 
 func calendarList(a *cli.App) *cobra.Command {

@@ -11,50 +11,59 @@ import (
 )
 
 // FindJob takes an id or a name. A list leaves the input out.
-func FindJob(ctx context.Context, s *Session, word string) (out apiclient.Doc[apiclient.Job], err error) {
-	list, err := apiclient.List[apiclient.Job](ctx, 0, s.ListJobs, apiclient.ListJobsParams{Q: word, Kind: "all"})
-	id, err := IDOf("job", word, list, err, func(j apiclient.Job) (id, name string) { return j.ID, j.Name })
-	if err != nil {
-		return out, err
-	}
-	return s.GetJob(ctx, id)
+func FindJob(ctx context.Context, s *Session, word string) (apiclient.Doc[apiclient.Job], error) {
+	return Find(ctx, "job", word, s.GetJob, func() ([]apiclient.Doc[apiclient.Job], error) {
+		return apiclient.List[apiclient.Job](ctx, 0, s.ListJobs, apiclient.ListJobsParams{Q: word, Kind: "all"})
+	}, func(j apiclient.Job) (id, name string) { return j.ID, j.Name })
 }
 
-// IDOf finds the id of what is named word, or is it. Names are unique, and win: a job
-// may be called 2026.
-func IDOf[T any](kind, word string, list []apiclient.Doc[T], err error, of func(T) (id, name string)) (string, error) {
-	if err != nil {
-		return "", err
-	}
-	near := []string{}
-	for _, d := range list {
-		id, name := of(d.Value)
-		if name == word {
-			return id, nil
-		}
-		near = append(near, name)
-	}
-	if IsID(word) {
-		return word, nil
-	}
-	return "", NotFound(kind, word, near)
-}
-
-// FindListed is IDOf for what a list has all of; get asks for what is not in it.
-func FindListed[T any](
-	ctx context.Context, kind, word string, list []apiclient.Doc[T], err error, of func(T) (id, name string),
-	get func(context.Context, string, ...apiclient.Edit) (apiclient.Doc[T], error),
+// Find finds what has the id word, or is named so. The id wins: whoever gives a thing
+// the id of another one as its name must not get the commands for that one. A job
+// called 2026 is found, because no job has that id.
+func Find[T, Listed any](
+	ctx context.Context, kind, word string, get func(context.Context, string, ...apiclient.Edit) (apiclient.Doc[T], error),
+	list func() ([]apiclient.Doc[Listed], error), of func(Listed) (id, name string),
 ) (apiclient.Doc[T], error) {
-	id, err := IDOf(kind, word, list, err, of)
+	if IsID(word) {
+		if found, err := get(ctx, word); CodeOf(err) != ExitNotFound {
+			return found, err
+		}
+	}
+	all, err := list()
 	if err != nil {
 		return apiclient.Doc[T]{}, err
 	}
-	for _, d := range list {
-		if known, _ := of(d.Value); known == id {
+	near := []string{}
+	for _, d := range all {
+		id, name := of(d.Value)
+		if name == word {
+			return get(ctx, id)
+		}
+		near = append(near, name)
+	}
+	return apiclient.Doc[T]{}, NotFound(kind, word, near)
+}
+
+// Listed is Find in a list that has all there are.
+func Listed[T any](kind, word string, list []apiclient.Doc[T], err error, of func(T) (id, name string)) (apiclient.Doc[T], error) {
+	if err != nil {
+		return apiclient.Doc[T]{}, err
+	}
+	near, named := []string{}, -1
+	for i, d := range list {
+		id, name := of(d.Value)
+		if id == word {
 			return d, nil
 		}
+		if name == word {
+			named = i
+		}
+		near = append(near, name)
 	}
-	return get(ctx, id)
+	if named >= 0 {
+		return list[named], nil
+	}
+	return apiclient.Doc[T]{}, NotFound(kind, word, near)
 }
 
 // IsID says whether a word can be an id: ids are decimal numbers.
@@ -79,13 +88,10 @@ func ListExecutors(ctx context.Context, s *Session, query string, limit int) ([]
 	return apiclient.List[apiclient.Executor](ctx, limit, s.ListExecutors, apiclient.ListExecutorsParams{Q: query})
 }
 
-// FindExecutor takes a name or an id.
+// FindExecutor takes an id or a name.
 func FindExecutor(ctx context.Context, s *Session, word string) (apiclient.Ref, error) {
-	list, err := ListExecutors(ctx, s, word, 0)
-	id, err := IDOf("executor", word, list, err, func(e apiclient.Executor) (id, name string) { return e.ID, e.Name })
-	if err != nil || id != word {
-		return apiclient.Ref{ID: id, Name: word}, err
-	}
-	e, err := s.GetExecutor(ctx, id)
-	return apiclient.Ref{ID: id, Name: e.Value.Name}, err
+	e, err := Find(ctx, "executor", word, s.GetExecutor, func() ([]apiclient.Doc[apiclient.Executor], error) {
+		return ListExecutors(ctx, s, word, 0)
+	}, func(e apiclient.Executor) (id, name string) { return e.ID, e.Name })
+	return apiclient.Ref{ID: e.Value.ID, Name: e.Value.Name}, err
 }

@@ -44,11 +44,11 @@ func listConnections(ctx context.Context, s *cli.Session) ([]apiclient.Doc[apicl
 	return apiclient.List[apiclient.Connection](ctx, 0, s.ListConnections, apiclient.ListConnectionsParams{})
 }
 
-// findConnection takes an id or a name; names win.
+// findConnection takes an id or a name.
 func findConnection(ctx context.Context, s *cli.Session, word string) (apiclient.Doc[apiclient.Connection], error) {
 	list, err := listConnections(ctx, s)
 	of := func(c apiclient.Connection) (id, name string) { return c.ID, c.Name }
-	return cli.FindListed(ctx, "connection", word, list, err, of, s.GetConnection)
+	return cli.Listed("connection", word, list, err, of)
 }
 
 func connectionList(a *cli.App) *cobra.Command {

@@ -140,9 +140,14 @@ func findProposal(ctx context.Context, a *cli.App, word string) (*cli.Session, a
 	if err != nil {
 		return nil, none, err
 	}
-	for _, p := range list {
-		if p.Value.Name == word || p.Value.ID == word {
-			return s, p, nil
+	for _, same := range []func(apiclient.Proposal) string{
+		func(p apiclient.Proposal) string { return p.ID }, // the id wins, as everywhere
+		func(p apiclient.Proposal) string { return p.Name },
+	} {
+		for _, p := range list {
+			if same(p.Value) == word {
+				return s, p, nil
+			}
 		}
 	}
 	return nil, none, cli.Fail(cli.ExitNotFound, fmt.Errorf("nothing is proposed for a job %q; see: carillon job proposal list", word))

@@ -41,14 +41,10 @@ func listScripts(ctx context.Context, s *cli.Session) ([]apiclient.Doc[apiclient
 	return apiclient.List[apiclient.Script](ctx, 0, s.ListScripts, apiclient.ListScriptsParams{})
 }
 
-// findScript takes an id or a name; names win.
-func findScript(ctx context.Context, s *cli.Session, word string) (out apiclient.Doc[apiclient.Script], err error) {
-	list, err := listScripts(ctx, s)
-	id, err := cli.IDOf("script", word, list, err, func(c apiclient.Script) (id, name string) { return c.ID, c.Name })
-	if err != nil {
-		return out, err
-	}
-	return s.GetScript(ctx, id)
+// findScript takes an id or a name.
+func findScript(ctx context.Context, s *cli.Session, word string) (apiclient.Doc[apiclient.Script], error) {
+	return cli.Find(ctx, "script", word, s.GetScript, func() ([]apiclient.Doc[apiclient.Script], error) { return listScripts(ctx, s) },
+		func(c apiclient.Script) (id, name string) { return c.ID, c.Name })
 }
 
 // onScript is a command about one script.

@@ -46,17 +46,11 @@ func listTenants(ctx context.Context, s *cli.Session) ([]apiclient.Doc[apiclient
 func onTenant(a *cli.App, run func(*cobra.Command, *cli.Session, apiclient.Tenant, []string) error) func(*cobra.Command, []string) error {
 	return a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 		list, err := listTenants(cmd.Context(), s)
+		t, err := cli.Listed("tenant", args[0], list, err, func(t apiclient.Tenant) (id, name string) { return t.ID, t.Name })
 		if err != nil {
 			return err
 		}
-		near := []string{}
-		for _, t := range list {
-			if t.Value.Name == args[0] || t.Value.ID == args[0] {
-				return run(cmd, s, t.Value, args)
-			}
-			near = append(near, t.Value.Name)
-		}
-		return cli.NotFound("tenant", args[0], near)
+		return run(cmd, s, t.Value, args)
 	})
 }
 

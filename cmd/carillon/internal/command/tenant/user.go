@@ -31,17 +31,8 @@ var userView = output.View[apiclient.User]{
 
 func findUser(ctx context.Context, s *cli.Session, word string) (apiclient.User, error) {
 	list, err := apiclient.List[apiclient.User](ctx, 0, s.ListUsers, apiclient.ListUsersParams{})
-	if err != nil {
-		return apiclient.User{}, err
-	}
-	near := []string{}
-	for _, u := range list {
-		if u.Value.Username == word || u.Value.ID == word {
-			return u.Value, nil
-		}
-		near = append(near, u.Value.Username)
-	}
-	return apiclient.User{}, cli.NotFound("user", word, near)
+	u, err := cli.Listed("user", word, list, err, func(u apiclient.User) (id, name string) { return u.ID, u.Username })
+	return u.Value, err
 }
 
 func userList(a *cli.App) *cobra.Command {
