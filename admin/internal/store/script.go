@@ -10,7 +10,8 @@ import (
 type Scripts interface {
 	// CreateScript writes revision 1. CodeConflict: the name is taken.
 	CreateScript(ctx context.Context, p CreateScriptParams) (domain.Script, error)
-	// ReviseScript writes a new revision. CodeRevisionMismatch: it is at another
+	// ReviseScript writes a new revision; if the newest one has the same content, the
+	// script stays at that. CodeRevisionMismatch: it is at another
 	// revision than IfRevision (0 = any). Jobs that follow the newest run it
 	// from the next attempt on that is offered.
 	ReviseScript(ctx context.Context, p ReviseScriptParams) (domain.Script, error)

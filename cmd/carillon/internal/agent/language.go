@@ -96,3 +96,20 @@ func versionOf(ctx context.Context, program, path string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	return line
 }
+
+// WindowsHint says of a script from an editor of Windows what its interpreter takes
+// amiss, and the remedy. It is empty if there is nothing.
+func WindowsHint(language, content string) string {
+	body, bom := strings.CutPrefix(content, "\ufeff")
+	switch {
+	case language == "shell" && strings.Contains(body, "\r\n"):
+		text := "the script's lines end as on Windows (CRLF), and the shell takes the carriage return as a part of the line's last word; save it with LF alone, for example with dos2unix"
+		if bom {
+			text += ", and without the byte order mark (BOM) at its beginning"
+		}
+		return text
+	case bom && (language == "shell" || language == "php"):
+		return "the script begins with a byte order mark (BOM), which " + language + " does not skip; save it as UTF-8 without BOM"
+	}
+	return ""
+}

@@ -53,11 +53,19 @@ func (a *Agent) runScript(ctx context.Context, with *interpreter, j job) (Script
 	}()
 	j.log.Info("script starts", "script", s.Name, "script_revision", s.Revision, "sha256", fmt.Sprintf("%x", s.SHA256),
 		"interpreter", with.path, "user", a.who.Name)
+	hint := WindowsHint(with.name, string(s.Content))
+	if hint != "" {
+		j.log.Warn(hint)
+	}
 	line := append(append([]string{with.path}, with.options...), dir.script)
-	return a.supervised(ctx, j, order{
+	result, err := a.supervised(ctx, j, order{
 		Path: with.path, Args: append(line, args...), Env: a.environment(j.task, dir), Dir: dir.work,
 		Limits: a.opt.Limits, Grace: a.opt.KillGrace, User: a.who,
 	})
+	if err != nil && ctx.Err() == nil && hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return result, err
 }
 
 // environment is all that a script sees of it.

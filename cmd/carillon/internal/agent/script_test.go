@@ -118,6 +118,41 @@ func TestHowAScriptEnds(t *testing.T) {
 	}
 }
 
+// A script from an editor of Windows fails, or goes on with a wrong first line. Its log
+// and its error say why.
+func TestScriptsOfWindowsAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		content, hint string
+		fails         bool
+	}{
+		"CRLF":         {"#!/bin/bash\r\nset -e\r\necho hello\r\nif [ 1 = 1 ]; then\r\n  echo yes\r\nfi\r\n", "save it with LF alone", true},
+		"BOM":          {"\ufeff#!/bin/bash\necho hello\n", "save it as UTF-8 without BOM", false},
+		"both":         {"\ufeffset -e\r\nif true; then\r\nfi\r\n", "and without the byte order mark", true},
+		"neither":      {"printf 'a\\r\\n'; exit 1", "", true},
+		"CR in a text": {"echo 'a\rb'", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Options{})
+			_, err := b.shell(c.content)
+			require.Equal(t, c.fails, err != nil, "%v", err)
+			if c.hint == "" {
+				for _, line := range b.log.all() {
+					require.NotContains(t, line, "save it")
+				}
+				return
+			}
+			require.Contains(t, strings.Join(b.log.all(), "\n"), c.hint)
+			if c.fails {
+				require.ErrorContains(t, err, c.hint)
+			}
+		})
+	}
+	require.Empty(t, WindowsHint("python", "\ufeffprint(1)\r\n"), "Python takes both")
+	require.NotEmpty(t, WindowsHint("php", "\ufeff<?php\r\n"))
+	require.Empty(t, WindowsHint("php", "<?php\r\n"))
+	require.Empty(t, WindowsHint("powershell", "\ufeffWrite-Output 1\r\n"))
+}
+
 func TestAScriptSeesNothingOfTheAgentsEnvironment(t *testing.T) {
 	t.Setenv("CARILLON_EXECUTOR_TOKEN", "cjt_secret")
 	t.Setenv("DATABASE_PASSWORD", "handed on")

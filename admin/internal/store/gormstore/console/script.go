@@ -126,17 +126,20 @@ func (s *Scripts) ReviseScript(ctx context.Context, p store.ReviseScriptParams) 
 		if err != nil {
 			return fmt.Errorf("read script revision: %w", err)
 		}
+		sum := sha256.Sum256([]byte(p.Content))
+		same := bytes.Equal(old, sum[:])
+		if same && (p.Description == nil || *p.Description == row.Description) {
+			return nil
+		}
 		row.UpdatedAt, row.UpdatedBy = now, p.By
 		if p.Description != nil {
 			row.Description = *p.Description
 		}
-		if sum := sha256.Sum256([]byte(p.Content)); !bytes.Equal(old, sum[:]) {
+		if !same {
 			row.Revision++
 			if err := insertScriptRevision(t, &row, p.Content, p.Note, p.Sign); err != nil {
 				return err
 			}
-		} else if p.Description == nil {
-			return domain.Invalid("body.content", "is what revision %d has already", row.Revision)
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE scripts SET revision = ?, description = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			row.Revision, row.Description, row.UpdatedAt, row.UpdatedBy, row.ID, row.TenantID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/agent"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
@@ -105,6 +106,7 @@ func scriptPush(a *cli.App) *cobra.Command {
 				return err
 			}
 			found, err := findScript(cmd.Context(), s, args[0])
+			before := found.Value.Revision
 			switch {
 			case err == nil:
 				found, err = s.UpdateScript(cmd.Context(), found.Value.ID, apiclient.UpdateScriptParams{IfMatch: cli.ETag(found.Value.Revision)},
@@ -121,7 +123,14 @@ func scriptPush(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.Say("Script %s is at revision %d.", output.Clean(found.Value.Name), found.Value.Revision)
+			if found.Value.Revision == before {
+				a.Say("Script %s stays at revision %d: it has this content already.", output.Clean(found.Value.Name), before)
+			} else {
+				a.Say("Script %s is at revision %d.", output.Clean(found.Value.Name), found.Value.Revision)
+			}
+			if hint := agent.WindowsHint(found.Value.Language, string(raw)); hint != "" {
+				a.Say("Warning: %s.", hint)
+			}
 			return output.One(s.Printer, scriptView(a.Now()), found)
 		}),
 	}
