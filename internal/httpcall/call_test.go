@@ -509,3 +509,24 @@ func TestAnswersInOtherCharsets(t *testing.T) {
 		})
 	}
 }
+
+// A query arrives as it was meant, whatever of it its author escaped.
+func TestQueriesAreEscaped(t *testing.T) {
+	server, asked := newServer(t, func(http.ResponseWriter, *http.Request) {})
+	c := newTestCaller(t, "*")
+	for query, want := range map[string]string{
+		"q=a b":                    "q=a%20b",
+		"q=caf\u00e9&d=百":          "q=caf%C3%A9&d=%E7%99%BE",
+		"q=caf%C3%A9&r=a+b":        "q=caf%C3%A9&r=a+b",
+		"q=100%&r=%zz&s=%":         "q=100%25&r=%25zz&s=%25",
+		`q="x"<y>\^|`:              "q=%22x%22%3Cy%3E%5C%5E%7C",
+		"filter[a]=1&b=c:d/e?f@g,": "filter[a]=1&b=c:d/e?f@g,",
+		"q=\xb0":                   "q=%B0",
+		"since={{input.s}}&x=y z":  "since=1%26+2&x=y%20z",
+	} {
+		_, err := c.try(t, Request{URL: server.URL + "/find me?" + query, Input: json.RawMessage(`{"s":"1& 2"}`)})
+		require.NoError(t, err, query)
+		all := asked()
+		require.Equal(t, "/find%20me?"+want, all[len(all)-1].uri)
+	}
+}

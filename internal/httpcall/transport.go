@@ -3,9 +3,11 @@ package httpcall
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/internal/egress"
@@ -36,10 +38,41 @@ func NewTransport(networks []netip.Prefix, roots *x509.CertPool) *http.Transport
 	}
 }
 
-// NewClient follows no redirects.
+// NewClient follows no redirects, and escapes what people leave out in a query.
 func NewClient(transport *http.Transport) *http.Client {
 	return &http.Client{
-		Transport:     transport,
+		Transport:     escaping{transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
+
+// escaping sends a query as RFC 3986 has it. net/http escapes the path of an address,
+// and sends its query as it is written: a space there breaks the request line.
+type escaping struct{ *http.Transport }
+
+func (t escaping) RoundTrip(r *http.Request) (*http.Response, error) {
+	if query := escapeQuery(r.URL.RawQuery); query != r.URL.RawQuery {
+		r = r.Clone(r.Context())
+		r.URL.RawQuery = query
+	}
+	return t.Transport.RoundTrip(r)
+}
+
+// escapeQuery escapes bytes that a query cannot have, and a percent sign that begins no
+// escape. What is escaped stays so. Brackets stay: no receiver refuses them, and some
+// do not know them escaped.
+func escapeQuery(query string) string {
+	var out strings.Builder
+	for i := range len(query) {
+		c := query[i]
+		escaped := c == '%' && i+2 < len(query) && isHex(query[i+1]) && isHex(query[i+2])
+		if escaped || c > ' ' && c < 0x7f && !strings.ContainsRune("%\"<>\\^`{|}", rune(c)) {
+			out.WriteByte(c)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", c)
+		}
+	}
+	return out.String()
+}
+
+func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }

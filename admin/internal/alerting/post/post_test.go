@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // net/http reads the environment once per process, so the transport is asked
 // directly: the guard would see the proxy's address instead of the receiver's.
 func TestNoProxy(t *testing.T) {
-	require.Nil(t, New(Options{}).http.Transport.(*http.Transport).Proxy)
+	require.Nil(t, New(Options{}).transport.Proxy)
 }
 
 func TestDo(t *testing.T) {
