@@ -79,6 +79,22 @@ func TestContexts(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, two.url+" session current", servers()["test"])
 
+	// A context stays at its server: a nearer URL counts, and beside it is a mistake.
+	term.env = append(term.env, "CARILLON_CONTEXT=test")
+	r = term.pipe("tower-bell-64\n", "login", "--url", one.url, "--username", "admin", "--password-stdin")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "Note: the context test, which a variable or a file names, stays at its server.")
+	require.Contains(t, r.stderr, "need: --context prod")
+	require.Equal(t, map[string]string{"prod": one.url + " session current", "test": two.url + " session"}, servers())
+	r = term.pipe("tower-bell-64\n", "login", "--username", "admin", "--password-stdin")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.NotContains(t, r.stderr, "Note: the context")
+	term.env = term.env[:len(term.env)-1]
+	r = term.pipe("tower-bell-64\n", "login", "--url", one.url, "--context", "test", "--username", "admin", "--password-stdin")
+	require.Equal(t, 5, r.code)
+	require.Contains(t, r.stderr, `the context "test" is `+two.url+`, not `+one.url)
+	require.Equal(t, map[string]string{"prod": one.url + " session", "test": two.url + " session current"}, servers())
+
 	// A key instead of a session.
 	r = term.run("context", "add", "ci", "--url", one.url, "--api-key-file", keyFile(t))
 	require.Equal(t, 0, r.code, r.stderr)

@@ -78,6 +78,9 @@ func logIn(ctx context.Context, a *cli.App, username, tenant string, passwordStd
 	if err := errors.Join(s.Store.Put(s.Context, login.Context{Server: s.URL, Session: login.SessionOf(l)}), s.Store.Use(s.Context)); err != nil {
 		return err
 	}
+	if g := s.Given; g.Context != "" && g.Context != s.Context {
+		a.Say("Note: the context %s, which a variable or a file names, stays at its server. Commands that are to ask %s need: --context %s", g.Context, s.URL, s.Context)
+	}
 	a.Say("Logged in at %s (context %s) as %s (%s in tenant %s).", s.URL, s.Context, output.Clean(l.User.Username), l.User.Role, output.Clean(l.Tenant.Name))
 	if l.User.MustChangePassword {
 		a.Say("The password must be changed before anything else: carillon password")

@@ -149,7 +149,8 @@ func (a *App) APIKey(file string) (string, error) {
 }
 
 // Define finds what a login is kept as: under the name that is given, or under
-// that of the server.
+// that of the server. A context stays at its server: where a nearer URL is that of
+// another one, the URL counts, as it does for all commands.
 func (r *Settings) Define() error {
 	all, current, err := r.Store.Contexts()
 	if err != nil {
@@ -157,7 +158,12 @@ func (r *Settings) Define() error {
 	}
 	g := r.Given
 	known, exists := all[g.Context]
+	elsewhere := exists && g.URL != "" && g.URL != known.Server && !g.contextFrom.Nearer(g.urlFrom)
 	switch {
+	case elsewhere && g.contextFrom == g.urlFrom:
+		return Fail(ExitConflict, fmt.Errorf("the context %q is %s, not %s; give another name, or forget it first: carillon context remove %s", g.Context, known.Server, g.URL, g.Context))
+	case elsewhere:
+		r.URL = g.URL
 	case g.Context != "":
 		if err := CheckContextName(g.Context); err != nil {
 			return err
