@@ -231,12 +231,15 @@ func misspeltVariables(flags *pflag.FlagSet) []string {
 	out := []string{}
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, settings.Prefix) || known[name] || strings.HasPrefix(name, settings.Prefix+"EXECUTOR_") {
+		if !strings.HasPrefix(name, settings.Prefix) || known[name] || strings.HasPrefix(name, settings.Prefix+"EXECUTOR_") || settings.LinkName(name) {
 			continue
 		}
 		if hint := spelling.Hint(strings.TrimPrefix(name, settings.Prefix), withoutPrefix(names)); hint != "" {
 			out = append(out, fmt.Sprintf("the variable %s is no setting; without its prefix: %s", name, hint))
 		}
+	}
+	for _, name := range settings.Links(flags) {
+		out = append(out, fmt.Sprintf("the variable %s is not taken as a setting: Kubernetes made it of a service; %s", name, linkRemedy))
 	}
 	slices.Sort(out)
 	return out

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,4 +84,22 @@ func TestConfigExplainTellsMistakes(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "no such file")
 	require.Equal(t, 2, term.run("config", "explian").code)
+}
+
+// A service called carillon-mail beside the pod does not keep a server from starting.
+func TestVariablesOfKubernetesAreTold(t *testing.T) {
+	t.Setenv("CARILLON_MAIL_PORT", "tcp://10.96.3.7:25")
+	t.Setenv("CARILLON_MAIL_SERVICE_HOST", "10.96.3.7")
+	var out bytes.Buffer
+	c, err := serverConfig(&out, newServerCommand().Flags())
+	require.NoError(t, err)
+	require.Zero(t, c.Mail.Port)
+	require.Equal(t, 1, strings.Count(out.String(), "\n"), "%s", out.String())
+	require.Contains(t, out.String(), "variable=CARILLON_MAIL_PORT")
+	require.Contains(t, out.String(), "enableServiceLinks: false")
+	e, err := explainSettings(newServerCommand().Flags())
+	require.NoError(t, err)
+	require.Empty(t, e.Problems)
+	require.Len(t, e.Doubts, 1)
+	require.Contains(t, e.Doubts[0], "CARILLON_MAIL_PORT is not taken as a setting")
 }

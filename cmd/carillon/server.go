@@ -175,6 +175,9 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 	if err != nil {
 		return admin.Config{}, err
 	}
+	for _, name := range settings.Links(flags) {
+		logger.Warn("a variable is not taken as a setting: Kubernetes made it of a service", "variable", name, "remedy", linkRemedy)
+	}
 	config := admin.Config{
 		DataDir: k.String("data"), Database: k.String("database"), HotStore: k.String("hot-store"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"), NodeNumbers: k.String("node-numbers"),
 		HTTPAddress: k.String("http"), MetricsAddress: k.String("metrics-listen"), ExecutorAddress: k.String("executors"),
@@ -225,6 +228,8 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 	config.Connections.AllowPrefixes, err = networks(k, "connection-allow")
 	return config, err
 }
+
+const linkRemedy = "write enableServiceLinks: false into the pod's specification; give the setting as a flag or in the file of --config"
 
 // networks reads a list of networks; an address alone is one too.
 func networks(k *koanf.Koanf, setting string) (out []netip.Prefix, err error) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/knadh/koanf/providers/posflag"
@@ -131,7 +132,7 @@ func resolve(f *pflag.Flag, configFile string, key fileKey) Setting {
 		return Setting{Flag: f, From: OnTheCommand, Where: "--" + f.Name}
 	}
 	s := Setting{Flag: f, From: Environment, Where: Variable(f.Name)}
-	if text := os.Getenv(s.Where); text != "" {
+	if text := os.Getenv(s.Where); text != "" && !isLink(s.Where, text) {
 		if err := setText(f, text); err != nil {
 			s.Err = fmt.Errorf("%s: %w", s.Where, err)
 		}
@@ -217,11 +218,25 @@ func set(f *pflag.Flag, value *document.Value) error {
 func setText(f *pflag.Flag, text string) error {
 	list, isList := f.Value.(pflag.SliceValue)
 	if !isList {
-		return f.Value.Set(text)
+		return told(f.Value.Set(text), text)
 	}
 	texts := strings.Split(text, ",")
 	for i := range texts {
 		texts[i] = strings.TrimSpace(texts[i])
 	}
 	return list.Replace(texts)
+}
+
+// told puts what a parser of numbers or booleans says into words for the user.
+func told(err error, text string) error {
+	number, ok := errors.AsType[*strconv.NumError](err)
+	switch {
+	case !ok:
+		return err
+	case number.Func == "ParseBool":
+		return fmt.Errorf("%q is neither true nor false", text)
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("%q is too large a number", text)
+	}
+	return fmt.Errorf("%q is no number; give digits alone, for example 25", text)
 }

@@ -121,3 +121,44 @@ func TestListsAndNamesComeFromEverywhere(t *testing.T) {
 	t.Setenv("CARILLON_LABELS", "")
 	check(flags(t), path)
 }
+
+// Variables that Kubernetes makes of services are no settings, and what is set wrongly
+// is told in words.
+func TestServiceLinksAreNoSettings(t *testing.T) {
+	set := func() *pflag.FlagSet {
+		f := pflag.NewFlagSet("server", pflag.ContinueOnError)
+		f.Int("mail-port", 0, "")
+		f.Bool("tls", false, "")
+		f.String("mail-service-host", "", "")
+		return f
+	}
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("mail-port: 465\n"), 0o600))
+	for _, link := range []string{"tcp://10.96.3.7:25", "udp://10.96.3.7:25", "tcp://[fd00::7]:25"} {
+		t.Setenv("CARILLON_MAIL_PORT", link)
+		f := set()
+		k, err := settings.Load(f, path)
+		require.NoError(t, err)
+		require.Equal(t, 465, k.Int("mail-port"), "the next layer counts")
+		require.Equal(t, []string{"CARILLON_MAIL_PORT"}, settings.Links(f))
+	}
+	for _, name := range []string{
+		"CARILLON_PORT", "CARILLON_SERVICE_HOST", "CARILLON_SERVICE_PORT", "CARILLON_SERVICE_PORT_HTTP", "CARILLON_MAIL_PORT_25_TCP",
+		"CARILLON_MAIL_PORT_25_TCP_PROTO", "CARILLON_MAIL_PORT_25_UDP_ADDR", "CARILLON_MAIL_PORT_25_TCP_PORT",
+	} {
+		require.True(t, settings.LinkName(name), name)
+	}
+	require.False(t, settings.LinkName("CARILLON_MAIL_HOST"))
+	for value, want := range map[string]string{
+		"smtp": `CARILLON_MAIL_PORT: "smtp" is no number; give digits alone, for example 25`, "99999999999999999999": `CARILLON_MAIL_PORT: "99999999999999999999" is too large a number`,
+	} {
+		t.Setenv("CARILLON_MAIL_PORT", value)
+		_, err := settings.Load(set(), path)
+		require.EqualError(t, err, want)
+	}
+	t.Setenv("CARILLON_MAIL_PORT", "25")
+	require.Empty(t, settings.Links(set()))
+	t.Setenv("CARILLON_TLS", "maybe")
+	_, err := settings.Load(set(), path)
+	require.EqualError(t, err, `CARILLON_TLS: "maybe" is neither true nor false`)
+}
