@@ -180,6 +180,20 @@ func TestWriteYAMLAndRead(t *testing.T) {
 	})
 }
 
+// Readers of YAML 1.1, such as Python's, see texts as texts, too.
+func TestAmbiguousTextsAreQuoted(t *testing.T) {
+	for _, text := range []string{"NO", "yes", "on", "12:30", "12:30:45", "2026-11-28", "2026-11-28T02:30:00Z", "2026-11-28 18:00:00", "0o17", "0x1F", "012", "1_000", ".inf", "-.INF", ".NaN", "=", "1,000", "+1", ".5", "true", "Null", "~", "1e10"} {
+		var out bytes.Buffer
+		require.NoError(t, document.WriteYAML(&out, must(json.Marshal(map[string]string{"v": text}))))
+		require.Equal(t, `v: "`+text+"\"\n", out.String())
+	}
+	for _, text := range []string{"nobody", "close-day", "10.1.0.0/16", "1h30m", "https://example.com", "编钟", "a b"} {
+		var out bytes.Buffer
+		require.NoError(t, document.WriteYAML(&out, must(json.Marshal(map[string]string{"v": text}))))
+		require.Equal(t, "v: "+text+"\n", out.String())
+	}
+}
+
 func must(raw []byte, err error) []byte {
 	if err != nil {
 		panic(err)

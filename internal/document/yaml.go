@@ -266,11 +266,15 @@ func flowIfEmpty(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+// ambiguous are texts that a reader of YAML 1.1 takes for booleans, numbers, times or
+// dates.
+var ambiguous = regexp.MustCompile(`^(?i:yes|no|on|off|=|[-+]?\.(inf|nan)|[-+.0-9][-+.0-9_:,a-fxotz ]*)$`)
+
 // textNode quotes a text that would be read as something else, by us or by another
-// reader of YAML: the library knows the words of YAML 1.1.
+// reader of YAML.
 func textNode(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	if kind, _ := meaning(text); kind != Text || strings.ContainsFunc(text, needsEscape) || strings.HasPrefix(strings.TrimLeft(text, " "), "\n") {
+	if kind, _ := meaning(text); kind != Text || ambiguous.MatchString(text) || strings.ContainsFunc(text, needsEscape) || strings.HasPrefix(strings.TrimLeft(text, " "), "\n") {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
