@@ -93,7 +93,7 @@ func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
 	return &proto.Offer{
 		ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), JobName: spec.Name, Handler: spec.Handler,
 		FireAtMs: e.FireAt.UnixMilli(), Attempt: int32(attempt), MaxAttempts: int32(e.MaxAttempts),
-		Input: spec.InputOf(e), TimeoutMs: e.TimeoutOf(spec.Timeout).Milliseconds(), Granted: granted, Cause: string(e.Cause),
+		Input: proto.CleanJSON(spec.InputOf(e)), TimeoutMs: e.TimeoutOf(spec.Timeout).Milliseconds(), Granted: granted, Cause: string(e.Cause),
 		TenantId: int64(e.TenantID), Note: e.Note, RequestedBy: e.RequestedBy, LogLevel: spec.LogLevel,
 		ShardIndex: int32(e.Shard), ShardTotal: int32(e.Shards), Part: partName(e.Part), ParentId: int64(e.Parent),
 	}

@@ -43,6 +43,18 @@ func offers(specs ...*domain.JobSpec) (frames []*proto.Offer, made []store.Offer
 	return frames, made
 }
 
+// An input that an earlier version stored in another charset goes out as UTF-8, and so
+// do the input and the output that a callback gets.
+func TestStoredInputsGoOutAsUTF8(t *testing.T) {
+	t.Parallel()
+	const stored, clean = "{\"city\":\"\xb0\xd9\"}", "{\"city\":\"\uFFFD\"}"
+	frames, _ := offers(&domain.JobSpec{Handler: "h", Input: []byte(stored)})
+	require.Equal(t, clean, string(frames[0].Input))
+	ended := endedInput{Input: []byte(stored), Output: []byte(stored)}
+	ended.truncate()
+	require.Equal(t, []string{clean, clean}, []string{string(ended.Input), string(ended.Output)})
+}
+
 func TestWhatGoesWithAnOffer(t *testing.T) {
 	t.Parallel()
 	s := &shelf{policy: domain.ScriptPolicy{Languages: []string{"shell"}}}

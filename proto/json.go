@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON in a frame is UTF-8, as RFC 8259 demands. encoding/json does not look: it takes
-// any bytes inside of a text, and a value with them is none for other readers.
+// JSON in a frame is UTF-8, as RFC 8259 demands. encoding/json takes any bytes
+// inside of a text, and other readers refuse such a value.
 
 // ValidJSON reports whether raw is one JSON value in UTF-8.
 func ValidJSON(raw []byte) bool { return utf8.Valid(raw) && json.Valid(raw) }
@@ -21,8 +21,8 @@ func CleanJSON(raw []byte) []byte {
 	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }
 
-// EncodeJSON is json.Marshal with the same rule for a json.RawMessage and for what a
-// MarshalJSON returns as for any other text: U+FFFD stands for bytes that are not UTF-8.
+// EncodeJSON is json.Marshal for values with a json.RawMessage or a MarshalJSON inside.
+// json.Marshal copies their bytes; here U+FFFD stands for those that are not UTF-8.
 func EncodeJSON(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	return CleanJSON(raw), err

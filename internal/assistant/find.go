@@ -16,8 +16,8 @@ import (
 const maxFound = 1_000
 
 // findJob takes an id, a name, or words that one job alone has in its name: people
-// say "nightly report" of nightly-report. An id wins over names: whoever gives a job
-// the id of another one as its name must not get what is asked for that one.
+// say "nightly report" of nightly-report. An id wins over names. Otherwise a
+// job could get the name of another one's id, and with it the requests for that one.
 func (s *server) findJob(ctx context.Context, word string) (apiclient.Job, error) {
 	word = strings.TrimSpace(word)
 	if word == "" {

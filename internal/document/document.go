@@ -1,11 +1,11 @@
 // Package document answers: which values does a YAML or JSON text hold that a
 // person wrote, and how is a value written for a person?
 //
-// All files of users are read here: job files, what -f takes, the provision file and
-// the server's settings. One rule says what a YAML scalar is. Without quotes it is
-// null, a boolean or a number as JSON writes it, and everything else is text. So
-// 2026-12-24 18:00:00, 01234, 12:30, NO and 0x1F are texts, and the field that gets
-// one judges it. A number keeps all its digits. A text that is JSON is read as JSON.
+// This package reads all files of users: files of jobs and of other nouns, the provision
+// file, and the server's settings. A YAML scalar without quotes is null, a boolean or
+// a number as JSON writes it. Everything else is text, and the field judges it. So
+// 2026-12-24 18:00:00, 01234, 12:30, NO and 0x1F are texts. A number keeps all its
+// digits. A text that is JSON is read as JSON.
 package document
 
 import (

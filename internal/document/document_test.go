@@ -73,7 +73,7 @@ func TestYAML(t *testing.T) {
 	require.Empty(t, values)
 }
 
-// JSON has its own escapes and limits: what Python, PHP and Java write is read.
+// Python, PHP and Java write JSON with escapes that YAML does not have.
 func TestJSON(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"PHP's slash", `{"url":"https:\/\/example.com\/orders"}`, `{"url":"https://example.com/orders"}`},

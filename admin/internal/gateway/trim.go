@@ -12,8 +12,8 @@ const maxWord = proto.MaxName
 
 // trim cuts what is longer than our SDK sends it, before anybody keeps it: one
 // text may be as large as a frame. What is cut is copied, so that the rest of it
-// is let go. Outputs become JSON in UTF-8, which an executor in another language may
-// not have sent.
+// is let go. Outputs become JSON in UTF-8, because executors in other languages send
+// other bytes, too.
 func trim(m *proto.CommandToAdmin) {
 	switch body := m.Body.(type) {
 	case *proto.CommandToAdmin_Answers:
@@ -43,8 +43,8 @@ func cut(s string, limit int) string {
 	return strings.Clone(clipText(s, limit))
 }
 
-// outputOf is an output as JSON in UTF-8. One that is no JSON, or is too long, becomes
-// a text with its beginning, so that a person can see what was sent.
+// outputOf is an output as JSON in UTF-8. If it is no JSON or too long, it becomes a JSON
+// text with its beginning, which a person can read.
 func outputOf(raw []byte) []byte {
 	clean := proto.CleanJSON(raw)
 	if len(clean) == 0 || len(clean) <= proto.MaxOutput && json.Valid(clean) {

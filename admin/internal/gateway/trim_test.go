@@ -42,7 +42,7 @@ func TestTrimLeavesWhatFits(t *testing.T) {
 	}
 }
 
-// An output is JSON in UTF-8, whatever an executor sent.
+// An output is JSON in UTF-8 after trim.
 func TestOutputsAreJSON(t *testing.T) {
 	long := strings.Repeat("\x01", 2*proto.MaxOutput)
 	for sent, want := range map[string]string{

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/carillon-sched/carillon/proto"
 )
 
 // maxDepth bounds how deeply typed objects and arrays may nest. It keeps the
@@ -45,7 +43,6 @@ func (t *Type) Decode(data []byte, target any) error {
 	if !json.Valid(data) {
 		return malformed(data)
 	}
-	data = proto.CleanJSON(data)
 	d := decoder{}
 	if err := d.value(t.root, data, reflect.ValueOf(target).Elem(), nil); err != nil {
 		return err

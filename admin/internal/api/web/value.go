@@ -118,8 +118,8 @@ var (
 	withOffset    = []string{"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 Z0700", "2006-01-02T15:04Z07:00"}
 )
 
-// instantHint gives the right form of an instant that was written in another one.
-// Which offset is meant nobody can know.
+// instantHint gives the right form of an instant that was written in another one. It
+// does not guess an offset that is missing.
 func instantHint(text string) string {
 	for _, layout := range withOffset {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -181,8 +181,8 @@ func (r *Reader) JSON(location string, raw json.RawMessage) []byte {
 	return out.Bytes()
 }
 
-// RawOrNull is the JSON value for an answer. Values are checked when they arrive; those
-// of an earlier version may have bytes that are not UTF-8, and U+FFFD stands for them.
+// RawOrNull is the JSON value for an answer. An earlier version stored bytes that
+// are not UTF-8. U+FFFD stands for them in the answer.
 func RawOrNull(raw []byte) json.RawMessage {
 	if len(raw) == 0 || !json.Valid(raw) {
 		return json.RawMessage("null")

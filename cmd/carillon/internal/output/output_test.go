@@ -97,7 +97,7 @@ func TestMachineFormats(t *testing.T) {
 	require.JSONEq(t, `{"items":[]}`, out.String(), "an empty list is a list")
 }
 
-// JSON's own escapes and numbers of many digits are printed as what they are.
+// YAML has the same values: escapes of JSON are letters, and numbers keep their digits.
 func TestYAMLKeepsValues(t *testing.T) {
 	var docs []apiclient.Doc[bell]
 	require.NoError(t, json.Unmarshal([]byte(`[{"id":"1","input":{"url":"https:\/\/example.com","text":"paid \ud83d\ude00","n":123456789012345678901234567890,"d":"2026-11-28","z":"01234"}}]`), &docs))

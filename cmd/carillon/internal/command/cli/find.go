@@ -17,9 +17,9 @@ func FindJob(ctx context.Context, s *Session, word string) (apiclient.Doc[apicli
 	}, func(j apiclient.Job) (id, name string) { return j.ID, j.Name })
 }
 
-// Find finds what has the id word, or is named so. The id wins: whoever gives a thing
-// the id of another one as its name must not get the commands for that one. A job
-// called 2026 is found, because no job has that id.
+// Find finds what has the id word, or is named so. The id wins. Otherwise
+// a job could get the name of another one's id, and with it the commands for that one.
+// A job called 2026 is found, because no job has that id.
 func Find[T, Listed any](
 	ctx context.Context, kind, word string, get func(context.Context, string, ...apiclient.Edit) (apiclient.Doc[T], error),
 	list func() ([]apiclient.Doc[Listed], error), of func(Listed) (id, name string),

@@ -12,8 +12,8 @@ import (
 
 type named struct{ id, name string }
 
-// The id of one thing may be the name of another: the id wins, so that nobody can give
-// a thing a name that takes the commands for the other one.
+// The id of one job can be the name of another. The id wins, and a name cannot take over
+// the commands for another job.
 func TestIDWinsOverName(t *testing.T) {
 	var all []apiclient.Doc[named]
 	for _, n := range []named{{"7", "9007199254740993"}, {"8", "2026"}, {"9007199254740993", "nightly"}, {"9", "-1"}} {
@@ -29,7 +29,7 @@ func TestIDWinsOverName(t *testing.T) {
 		return apiclient.Doc[named]{}, &apiclient.Problem{Status: 404, Code: "not_found"}
 	}
 	for word, want := range map[string]string{"9007199254740993": "9007199254740993", "nightly": "9007199254740993", "2026": "8", "7": "7", "-1": "9"} {
-		// What the server lists of a word has it in its name, so not what has it as its id.
+		// The server lists things by their names. The thing with that id is not in the list.
 		found, err := Find(t.Context(), "job", word, get, func() ([]apiclient.Doc[named], error) { return all[:2:2], nil }, of)
 		if word == "nightly" || word == "-1" {
 			require.Equal(t, ExitNotFound, CodeOf(err))

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What stands in a file arrives as it was written: no date, octal number or word of
-// YAML 1.1 becomes something else.
+// Values of a file arrive as they were written. No date, octal number or word of YAML
+// 1.1 changes.
 func TestFileKeepsValues(t *testing.T) {
 	read := func(text string) string {
 		objects, err := (&App{In: strings.NewReader(text)}).Objects("-")
