@@ -233,6 +233,12 @@ func TestAPIKeys(t *testing.T) {
 	require.Equal(t, []any{"shop", "books"}, sent["callExecutors"])
 	require.Equal(t, []any{"mail/send"}, sent["callHandlers"])
 	require.Contains(t, term.run("api-key", "create", "deploys", "-o", "json").stdout, `"secret": "ck_fresh"`)
+	for _, args := range [][]string{{"--call", "shop"}, {"--role", "viewer", "--call", "shop/x"}, {"--role", "caller", "--call", ""}} {
+		r = term.run(append([]string{"api-key", "create", "shop"}, args...)...)
+		require.Equal(t, 2, r.code, r.stderr)
+		require.Contains(t, r.stderr, "--call ", args)
+	}
+	require.Equal(t, "deploys", server.lastBody("POST /api-keys")["name"], "none of these was sent")
 	r = term.run("api-key", "create", "deploys", "--role", "king")
 	require.Equal(t, 2, r.code, r.stderr)
 	require.Contains(t, r.stderr, "caller, timer, viewer, operator")

@@ -1263,10 +1263,10 @@ type ConnectionWrite struct {
 
 // CreateAPIKeyInputBody defines model for CreateAPIKeyInputBody.
 type CreateAPIKeyInputBody struct {
-	// CallExecutors Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers
+	// CallExecutors Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers. Refused with the role viewer, which it would not bound
 	CallExecutors []string `json:"callExecutors,omitempty"`
 
-	// CallHandlers Single handlers that it may call and set timers of, each executor/handler
+	// CallHandlers Single handlers that it may call and set timers of, each executor/handler. Refused with the role viewer
 	CallHandlers []string `json:"callHandlers,omitempty"`
 
 	// ExpiresAt Default: never

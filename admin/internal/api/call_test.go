@@ -176,6 +176,13 @@ func TestWhatACallerMayNot(t *testing.T) {
 		p := w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callHandlers": []string{"shop/reconcile", target}}).problem(422, "validation_failed")
 		require.Equal(t, "body.callHandlers[1]", p.Errors[0].Location, target)
 	}
+	for location, targets := range map[string][]string{"callExecutors": {"shop"}, "callHandlers": {"shop/reconcile"}} {
+		p := w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "viewer", location: targets}).problem(422, "validation_failed")
+		require.Equal(t, "body."+location, p.Errors[0].Location)
+		require.Contains(t, p.Errors[0].Message, "has no effect for the role viewer")
+		w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", location: []string{}}).problem(422, "validation_failed")
+	}
+	w.call("admin-for-shop", "POST", "/api-keys", map[string]any{"name": "x", "role": "viewer"}).is(201)
 	long := "shop/" + strings.Repeat("x", 128)
 	w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callHandlers": slices.Repeat([]string{long}, 30)}).is(201)
 	w.call("acme/admin", "POST", "/api-keys", map[string]any{"name": "x", "role": "caller", "callHandlers": slices.Repeat([]string{long}, 31)}).problem(422, "validation_failed")

@@ -153,6 +153,15 @@ func (r Role) Permissions() Permission {
 	}
 }
 
+// Calls reports whether the role calls handlers or sets timers. Only then a
+// KeyScope bounds anything.
+func (r Role) Calls() bool { return r.Permissions()&(PermCall|PermTimer) != 0 }
+
+// ScopeWithoutCalls says why a key of that role takes no KeyScope.
+func ScopeWithoutCalls(r Role) string {
+	return "has no effect for the role " + string(r) + ", which calls no handlers, sets no timers and reads the whole tenant: leave it out, or use the role caller or timer"
+}
+
 // RefreshToken is one link in a chain of rotating tokens. Presenting a used
 // one revokes the whole family.
 type RefreshToken struct {

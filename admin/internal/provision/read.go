@@ -188,6 +188,10 @@ func (r *reader) joinToken(n *document.Value, at string) (j domain.JoinToken) {
 }
 
 func (r *reader) apiKey(n *document.Value, at string) (k domain.APIKey) {
+	var bounds []func() // refuse what bounds nothing; the role may stand below
+	bound := func(n *document.Value, at string) {
+		bounds = append(bounds, func() { r.fail(n, at, "%s", domain.ScopeWithoutCalls(k.Role)) })
+	}
 	r.object(n, at, fields{
 		"name": func(n *document.Value, at string) { k.Name = r.label(n, at) },
 		"role": func(n *document.Value, at string) { k.Role = r.role(n, at, domain.RoleCaller, domain.RoleTimer) },
@@ -196,15 +200,22 @@ func (r *reader) apiKey(n *document.Value, at string) (k domain.APIKey) {
 		},
 		"expiresAt": func(n *document.Value, at string) { k.ExpiresAt = r.instant(n, at) },
 		"callExecutors": func(n *document.Value, at string) {
+			bound(n, at)
 			k.Scope.Executors = r.targets(n, at, func(name string) bool { return domain.ExecutorNames.MatchString(name) }, "must be the name of an executor")
 		},
 		"callHandlers": func(n *document.Value, at string) {
+			bound(n, at)
 			k.Scope.Handlers = r.targets(n, at, func(name string) bool {
 				executor, handler, _ := strings.Cut(name, "/")
 				return domain.ExecutorNames.MatchString(executor) && handler != "" && strings.TrimSpace(handler) == handler
 			}, "must be an executor and one of its handlers, such as shop/cancel-order")
 		},
 	}, "name", "role", "secret")
+	if k.Role.Permissions() != 0 && !k.Role.Calls() {
+		for _, refuse := range bounds {
+			refuse()
+		}
+	}
 	return k
 }
 
@@ -219,6 +230,9 @@ func (r *reader) targets(n *document.Value, at string, ok func(string) bool, mus
 		}
 		out = append(out, name)
 	})
+	if len(out) == 0 && n.Kind == document.List {
+		r.fail(n, at, "names nothing: leave it out for all, or name some")
+	}
 	if len(out) > maxTargets {
 		r.fail(n, at, "there are more than %d", maxTargets)
 	}

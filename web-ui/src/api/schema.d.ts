@@ -4095,9 +4095,9 @@ export interface components {
             virtualHost?: string;
         };
         CreateAPIKeyInputBody: {
-            /** @description Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers */
+            /** @description Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers. Refused with the role viewer, which it would not bound */
             callExecutors?: string[];
-            /** @description Single handlers that it may call and set timers of, each executor/handler */
+            /** @description Single handlers that it may call and set timers of, each executor/handler. Refused with the role viewer */
             callHandlers?: string[];
             /**
              * Format: date-time

@@ -105,15 +105,17 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const expiry = useExpiryOptions()
   const [form] = Form.useForm<Fields>()
   const [busy, setBusy] = useState(false)
+  const role = Form.useWatch('role', form)
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
       const targets = fields.targets ?? []
+      const some = (list: string[]) => (list.length > 0 ? list : undefined)
       const key = await accessApi.createApiKey({
         name: fields.name.trim(),
         role: fields.role,
-        callExecutors: targets.filter((one) => !one.includes('/')),
-        callHandlers: targets.filter((one) => one.includes('/')),
+        callExecutors: some(targets.filter((one) => !one.includes('/'))),
+        callHandlers: some(targets.filter((one) => one.includes('/'))),
         expiresAt: expiryIn(fields.days),
       })
       refresh()
@@ -140,9 +142,11 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
             )}
           />
         </Form.Item>
-        <Form.Item name="targets" label={t('keys.targets')} extra={t('keys.targetsHelp')}>
-          <Select mode="tags" maxCount={30} tokenSeparators={[',', ' ']} open={false} suffixIcon={null} />
-        </Form.Item>
+        {role !== 'viewer' && (
+          <Form.Item name="targets" label={t('keys.targets')} extra={t('keys.targetsHelp')}>
+            <Select mode="tags" maxCount={30} tokenSeparators={[',', ' ']} open={false} suffixIcon={null} />
+          </Form.Item>
+        )}
         <Form.Item name="days" label={t('tokens.expiresIn')}>
           <Select options={expiry} />
         </Form.Item>

@@ -47,8 +47,8 @@ type createAPIKeyInput struct {
 		Role      string  `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"caller: may only call handlers, and see and cancel its own calls; timer: may only set, see, move and cancel timers"`
 		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
 
-		CallExecutors []string `json:"callExecutors,omitempty" maxItems:"30" doc:"Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers"`
-		CallHandlers  []string `json:"callHandlers,omitempty" maxItems:"30" doc:"Single handlers that it may call and set timers of, each executor/handler"`
+		CallExecutors []string `json:"callExecutors,omitempty" minItems:"1" maxItems:"30" doc:"Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers. Refused with the role viewer, which it would not bound"`
+		CallHandlers  []string `json:"callHandlers,omitempty" minItems:"1" maxItems:"30" doc:"Single handlers that it may call and set timers of, each executor/handler. Refused with the role viewer"`
 	}
 }
 
@@ -83,10 +83,19 @@ func (a *api) registerAPIKeys() {
 		for i, handler := range in.Body.CallHandlers {
 			target(&r, fmt.Sprintf("body.callHandlers[%d]", i), handler)
 		}
+		role := domain.Role(in.Body.Role)
+		for _, list := range []struct {
+			location string
+			names    []string
+		}{{"body.callExecutors", in.Body.CallExecutors}, {"body.callHandlers", in.Body.CallHandlers}} {
+			if len(list.names) > 0 && !role.Calls() {
+				r.Fail(list.location, list.names, "%s", domain.ScopeWithoutCalls(role))
+			}
+		}
 		if err := r.Err(); err != nil {
 			return nil, err
 		}
-		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, domain.Role(in.Body.Role), expires, domain.KeyScope{
+		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, role, expires, domain.KeyScope{
 			Executors: in.Body.CallExecutors, Handlers: in.Body.CallHandlers,
 		})
 		if err != nil {

@@ -61,6 +61,12 @@ it as CARILLON_API_KEY.`,
 			if expires < 0 {
 				return cli.Usagef("--expires must not be negative")
 			}
+			if cmd.Flags().Changed("call") && len(targets) == 0 {
+				return cli.Usagef("--call names nothing: leave it out for all handlers, or name EXECUTOR or EXECUTOR/HANDLER")
+			}
+			if len(targets) > 0 && r.Role == "viewer" {
+				return cli.Usagef("--call has no effect with --role viewer, which calls no handlers, sets no timers and reads the whole tenant: leave it out, or use --role caller or --role timer")
+			}
 			if r.Name = args[0]; expires > 0 {
 				r.ExpiresAt = output.Stamp(a.Now().Add(expires))
 			}
@@ -82,7 +88,7 @@ it as CARILLON_API_KEY.`,
 	}
 	cli.ChoiceFlag(cmd, &r.Role, "role", "viewer", keyRoles, "what it may do: "+cli.OrList(keyRoles))
 	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
-	cmd.Flags().StringSliceVar(&targets, "call", nil, "what it may call and set timers of: executors, or single handlers as EXECUTOR/HANDLER (default: all)")
+	cmd.Flags().StringSliceVar(&targets, "call", nil, "what it may call and set timers of: executors, or single handlers as EXECUTOR/HANDLER (default: all; not with --role viewer)")
 	return cmd
 }
 

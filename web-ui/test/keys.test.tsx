@@ -1,0 +1,46 @@
+// @vitest-environment jsdom
+import { QueryClientProvider } from '@tanstack/react-query'
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
+import i18next from 'i18next'
+import { I18nextProvider, initReactI18next } from 'react-i18next'
+import { afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { accessApi } from '../src/api/access'
+import { queryClient } from '../src/api/queries'
+import { en } from '../src/i18n/en'
+import { ApiKeysPage } from '../src/pages/ApiKeysPage'
+
+vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
+
+beforeAll(async () => {
+  vi.stubGlobal('matchMedia', () => ({ matches: false, addListener: () => {}, removeListener: () => {}, addEventListener: () => {}, removeEventListener: () => {} }))
+  vi.stubGlobal('ResizeObserver', class { observe() {} unobserve() {} disconnect() {} })
+  await i18next.use(initReactI18next).init({ lng: 'en', resources: { en: { translation: en } }, interpolation: { escapeValue: false } })
+})
+afterEach(() => {
+  cleanup()
+  vi.restoreAllMocks()
+  queryClient.clear()
+})
+
+it('a key for viewers takes no handlers, since they would not bound it', async () => {
+  vi.spyOn(accessApi, 'apiKeys').mockResolvedValue({ items: [], nextCursor: null } as never)
+  const create = vi.spyOn(accessApi, 'createApiKey').mockResolvedValue({ secret: 'ck_x' } as never)
+  render(
+    <QueryClientProvider client={queryClient}>
+      <I18nextProvider i18n={i18next}>
+        <ApiKeysPage />
+      </I18nextProvider>
+    </QueryClientProvider>,
+  )
+  fireEvent.click((await screen.findAllByRole('button', { name: /New API key$/ }))[0]!)
+  const dialog = within(await screen.findByRole('dialog'))
+  fireEvent.change(dialog.getByLabelText('Name'), { target: { value: 'board' } })
+  const targets = dialog.getByLabelText(en.keys.targets)
+  fireEvent.change(targets, { target: { value: 'shop,' } })
+
+  fireEvent.mouseDown(dialog.getByLabelText('Role'))
+  fireEvent.click(await screen.findByTitle(en.role.viewer))
+  await waitFor(() => expect(dialog.queryByLabelText(en.keys.targets)).toBeNull())
+  fireEvent.click(dialog.getByRole('button', { name: 'Create' }))
+  await waitFor(() => expect(create).toHaveBeenCalledWith({ name: 'board', role: 'viewer', expiresAt: expect.any(String) }))
+})
