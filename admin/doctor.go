@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/internal/egress"
 )
 
 // Diagnosis is what Diagnose found.
@@ -111,7 +112,7 @@ func (e *examination) lookAtConfig(context.Context) []doctor.Result {
 		_, err = alerting.ParseLanguage(e.Config.Mail.Language)
 	}
 	if err == nil && e.Config.Mail.Host != "" {
-		_, err = e.Config.Mail.sender(alerting.English)
+		_, err = e.Config.Mail.sender(alerting.English, nil)
 	}
 	if err != nil {
 		return []doctor.Result{doctor.Fail("config_refused", "See where each setting comes from: carillon config explain", "%v", err)}
@@ -225,7 +226,7 @@ func (e *examination) lookAtMail(ctx context.Context) doctor.Result {
 	case e.Config.Mail.Host == "":
 		return doctor.Skip("no mail server is configured (--mail-host)")
 	}
-	sender, err := e.Config.Mail.sender(alerting.English)
+	sender, err := e.Config.Mail.sender(alerting.English, nil)
 	if err == nil {
 		err = sender.LogIn(ctx)
 	}
@@ -281,5 +282,5 @@ func plainly(ctx context.Context, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fs.ErrPermission
 	}
-	return err
+	return egress.Detailed(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -95,21 +96,21 @@ func (a *Admin) senders(box *secret.Box) ([]alerting.Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := post.New(post.Options{AllowPrefixes: a.config.Webhook.AllowPrefixes, UserAgent: "carillon/" + a.config.Version})
+	client := post.New(post.Options{AllowPrefixes: a.config.Webhook.AllowPrefixes, UserAgent: "carillon/" + a.config.Version, Logger: a.log.With("component", "alerting")})
 	out := append(chat.New(chat.Options{Client: client, Language: language}), webhook.New(webhook.Options{Client: client, Opener: box, Language: language}))
 	if a.config.Mail.Host == "" {
 		return out, nil
 	}
-	sender, err := a.config.Mail.sender(language)
+	sender, err := a.config.Mail.sender(language, a.log.With("component", "alerting"))
 	if err != nil {
 		return nil, err
 	}
 	return append(out, sender), nil
 }
 
-func (m MailConfig) sender(language alerting.Language) (*mail.Sender, error) {
+func (m MailConfig) sender(language alerting.Language, log *slog.Logger) (*mail.Sender, error) {
 	return mail.New(mail.Config{
-		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language,
+		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language, Logger: log,
 	})
 }
 

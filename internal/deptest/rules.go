@@ -163,7 +163,7 @@ func rooms() []Room {
 		// It is an application of the SDK whose processes are the admin nodes.
 		{callbacks, []string{domain, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
-		{mailChannel, []string{alerting, domain, secret}, whySide},
+		{mailChannel, []string{alerting, domain, secret, egress}, whySide},
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
 		{webhookChannel, []string{alerting, alertPost, domain, secret, httpCall}, whySide},
 		{chatChannel, []string{alerting, alertPost, domain}, whySide},
@@ -174,7 +174,7 @@ func rooms() []Room {
 		{provisioning, []string{domain, store, auth, spelling, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
-		{egress, nil, "it judges addresses and knows nothing of what goes there"},
+		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
 		{documents, nil, "it reads values that people wrote and knows nothing of what they mean; the server and the command line read them alike"},
 		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
@@ -196,7 +196,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks,
-			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, provisioning, assistant,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

@@ -4,7 +4,8 @@
 // checked when it is dialled, after its name was resolved (no rebinding), and
 // may not be loopback, private, link-local or a metadata service unless the
 // operator allows that network. It works only without a proxy, whose address
-// it would see instead.
+// it would see instead. Errors tell users the cause without the addresses that a
+// name leads to.
 package egress
 
 import (

@@ -1,9 +1,17 @@
 package egress_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,4 +51,72 @@ func TestMetadataServices(t *testing.T) {
 	}
 	require.NoError(t, egress.Control([]netip.Prefix{netip.MustParsePrefix("168.63.129.16/32")})("tcp4", "168.63.129.16:80", nil))
 	require.NoError(t, egress.Control(nil)("tcp4", "168.63.129.17:80", nil))
+}
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// TestErrorsNameNoAddress: errors hide the addresses of a host, of the node and of its
+// resolver. The log has them, once for each change.
+func TestErrorsNameNoAddress(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, gone.Close())
+
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	public := func(err error) string {
+		t.Helper()
+		var e *egress.Error
+		require.ErrorAs(t, err, &e)
+		require.NotRegexp(t, `\d+\.\d+|::1`, err.Error())
+		require.NotEqual(t, err.Error(), egress.Detailed(err).Error())
+		return err.Error()
+	}
+	refusing, reaching := egress.NewDialer(time.Second, nil, logger), egress.NewDialer(time.Second, loopback, logger)
+	for range 3 {
+		_, err = refusing.DialContext(t.Context(), "tcp", "localhost:"+port)
+		require.True(t, egress.Refused(err))
+		require.Equal(t, "the host leads to a network that may not be reached", public(err))
+		require.Contains(t, egress.Detailed(err).Error(), port)
+		_, err = reaching.DialContext(t.Context(), "tcp", gone.Addr().String())
+		require.Contains(t, public(err), "connection refused")
+	}
+	require.Equal(t, 2, strings.Count(log.String(), "host cannot be reached"), log.String())
+	require.Regexp(t, `127\.0\.0\.1|::1`, log.String())
+
+	_, err = reaching.DialContext(t.Context(), "tcp", "no-such-host.invalid:80")
+	require.Contains(t, public(err), "name")
+
+	// Nor does a connection that was there.
+	c, err := reaching.DialContext(t.Context(), "tcp", listener.Addr().String())
+	require.NoError(t, err)
+	peer, err := listener.Accept()
+	require.NoError(t, err)
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(-time.Second)))
+	_, err = c.Read(make([]byte, 1))
+	require.Contains(t, public(err), "i/o timeout")
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	var timed net.Error
+	require.True(t, errors.As(err, &timed) && timed.Timeout())
+	require.NoError(t, c.SetReadDeadline(time.Time{}))
+	require.NoError(t, peer.Close())
+	_, err = c.Read(make([]byte, 1))
+	require.Equal(t, io.EOF, err, "the end of a connection stays what it is")
+	require.NoError(t, c.Close())
+	_, err = c.Write([]byte("x"))
+	require.ErrorIs(t, err, net.ErrClosed)
+	public(err)
+
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = reaching.DialContext(over, "tcp", listener.Addr().String())
+	require.ErrorIs(t, err, context.Canceled)
+	public(err)
+	plain := errors.New("of somebody else")
+	require.Equal(t, plain, egress.Detailed(plain))
 }

@@ -302,7 +302,7 @@ func (c *Caller) transportError(ctx, within context.Context, err error) error {
 	}
 	switch {
 	case egress.Refused(err):
-		return executor.Permanent(fmt.Errorf("the host leads to a network that %s may not reach (%s): %w", c.Who, c.NetworksBy, err))
+		return executor.Permanent(fmt.Errorf("%w (%s)", err, c.NetworksBy))
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), executor.ErrTimeout):
 		return context.Cause(ctx) // nobody waits for it any more
 	case within.Err() != nil:

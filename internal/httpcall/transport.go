@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -21,9 +21,9 @@ const (
 
 // NewTransport refuses to connect to addresses that are loopback, private or
 // otherwise special, unless they are in networks; roots judge certificates, nil
-// = the system's.
-func NewTransport(networks []netip.Prefix, roots *x509.CertPool) *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: egress.Control(networks)}
+// = the system's. The log gets the causes that errors hide.
+func NewTransport(networks []netip.Prefix, roots *x509.CertPool, log *slog.Logger) *http.Transport {
+	dialer := egress.NewDialer(dialTimeout, networks, log)
 	return &http.Transport{
 		Proxy:                  nil, // the guard would see the proxy's address instead of the receiver's
 		DialContext:            dialer.DialContext,

@@ -234,7 +234,7 @@ func TestRefusalsEndInTheDeliveryLog(t *testing.T) {
 		if d.Channel == alerting.ChannelEmail {
 			require.Contains(t, d.LastError, "no such user")
 		} else {
-			require.Contains(t, d.LastError, "may not reach")
+			require.Contains(t, d.LastError, "may not be reached (--webhook-allow)")
 		}
 	}
 }

@@ -74,7 +74,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func (s *Service) read(p *domain.CallbackPolicy) (*policy, error) {
+func (s *Service) read(tenant domain.TenantID, p *domain.CallbackPolicy) (*policy, error) {
 	if p == nil {
 		return &policy{}, nil
 	}
@@ -82,7 +82,7 @@ func (s *Service) read(p *domain.CallbackPolicy) (*policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := httpcall.NewTransport(s.opt.Networks, s.opt.RootCAs)
+	transport := httpcall.NewTransport(s.opt.Networks, s.opt.RootCAs, s.log.With("tenant_id", tenant))
 	transport.MaxIdleConnsPerHost = p.PerHost
 	transport.MaxIdleConns = slots // with fewer, calls to many receivers in turn would connect anew each time
 	return &policy{of: p, caller: &httpcall.Caller{

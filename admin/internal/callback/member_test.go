@@ -34,7 +34,7 @@ func TestConnectionsToManyReceiversAreKept(t *testing.T) {
 		urls[i] = server.URL
 	}
 	s := New(Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: slog.New(slog.DiscardHandler)})
-	p, err := s.read(&domain.CallbackPolicy{Hosts: []string{"*"}, MaxTimeout: time.Second, PerHost: 1})
+	p, err := s.read(1, &domain.CallbackPolicy{Hosts: []string{"*"}, MaxTimeout: time.Second, PerHost: 1})
 	require.NoError(t, err)
 	t.Cleanup(p.close)
 	for range 3 {

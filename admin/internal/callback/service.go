@@ -180,7 +180,7 @@ func (s *Service) look(ctx context.Context) error {
 			continue
 		}
 		if old := m.policy.Load(); old == nil || !reflect.DeepEqual(old.of, t.Policy) {
-			p, err := s.read(t.Policy)
+			p, err := s.read(t.ID, t.Policy)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("tenant %s: %w", t.ID, err))
 				continue

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +26,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/internal/egress"
 )
 
 func TestAMessageArrivesWithItsHeaders(t *testing.T) {
@@ -144,7 +145,7 @@ func TestAnAddressThatMayNotBeReached(t *testing.T) {
 		p := publisher(t, &r, func(o *Options) { o.AllowPrefixes = nil })
 		err := p.Publish(t.Context(), w.message("1"))
 		require.True(t, IsPermanent(err), "%v", err)
-		require.ErrorContains(t, err, "connection-allow")
+		require.EqualError(t, err, "the host leads to a network that may not be reached (--connection-allow)")
 		require.Zero(t, w.proxy.Accepted())
 	})
 }
@@ -176,11 +177,11 @@ func TestOneOfTheAddressesMayNotBeReached(t *testing.T) {
 			full := false
 			for refused := false; !refused; { // NATS's library takes them in any order
 				p := w.publisher(t)
-				control := p.control
-				p.control = func(network, address string, c syscall.RawConn) error {
-					err := control(network, address, c)
-					refused = refused || err != nil
-					return err
+				dial := p.dial
+				p.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					c, err := dial(ctx, network, address)
+					refused = refused || egress.Refused(err)
+					return c, err
 				}
 				err := p.Publish(t.Context(), w.message(uniqueName()))
 				require.False(t, IsPermanent(err), "%v", err)

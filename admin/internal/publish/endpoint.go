@@ -8,7 +8,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -23,13 +22,16 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
+// dialFunc connects as net.Dialer.DialContext does.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
 // endpoint is where one connection leads, for the code that opens it.
 type endpoint struct {
 	// Fixed after construction.
 	spec    domain.ConnectionSpec
 	secrets domain.ConnectionSecrets
 	tls     *tls.Config // nil: without TLS
-	dialer  *net.Dialer
+	connect dialFunc
 
 	// Replaced by opened.
 	once    sync.Once
@@ -42,9 +44,9 @@ type endpoint struct {
 	cause   error                // guarded by mu; why cut was called
 }
 
-func newEndpoint(spec domain.ConnectionSpec, secrets domain.ConnectionSecrets, control func(string, string, syscall.RawConn) error) (*endpoint, error) {
+func newEndpoint(spec domain.ConnectionSpec, secrets domain.ConnectionSecrets, dial dialFunc) (*endpoint, error) {
 	e := &endpoint{
-		spec: spec, secrets: secrets, dialer: &net.Dialer{Timeout: dialTimeout, Control: control},
+		spec: spec, secrets: secrets, connect: dial,
 		refused: make(chan struct{}), ended: make(chan struct{}), sockets: map[*socket]struct{}{},
 	}
 	if !spec.TLS.Enabled {
@@ -69,7 +71,7 @@ func newEndpoint(spec domain.ConnectionSpec, secrets domain.ConnectionSecrets, c
 
 // dial opens a TCP connection, if the address may be reached.
 func (e *endpoint) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := e.dialer.DialContext(ctx, network, address)
+	conn, err := e.connect(ctx, network, address)
 	if egress.Refused(err) {
 		e.once.Do(func() { close(e.refused) })
 	}
@@ -170,7 +172,7 @@ func (e *endpoint) explain(err error) error {
 	}
 	select {
 	case <-e.refused:
-		return permanent("an address of the connection leads to a network that connections may not reach (connection-allow): %w", err)
+		return permanent("the host leads to a network that may not be reached (--connection-allow)")
 	default:
 	}
 	if own, ok := errors.AsType[*Error](err); e.isCut() && (!ok || own.Silent) { // an answer of the broker counts more

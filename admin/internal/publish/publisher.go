@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -61,7 +60,7 @@ type Options struct {
 // Publisher publishes to the tenants' brokers. It is safe for concurrent use.
 type Publisher struct {
 	opt     Options
-	control func(network, address string, c syscall.RawConn) error
+	dial    dialFunc
 	openers map[domain.Broker]opener
 	work    sync.WaitGroup // users, openings and closings of connections
 
@@ -127,7 +126,7 @@ func New(opt Options) *Publisher {
 		opt.Max = DefaultMax
 	}
 	return &Publisher{
-		opt: opt, control: egress.Control(opt.AllowPrefixes), openers: openers,
+		opt: opt, dial: egress.NewDialer(dialTimeout, opt.AllowPrefixes, opt.Logger).DialContext, openers: openers,
 		open: map[connectionKey]*connection{}, alive: map[*connection]struct{}{}, rows: map[rowKey]*row{},
 	}
 }
@@ -268,7 +267,7 @@ func (p *Publisher) connect(ctx context.Context, c *connection, row *domain.Conn
 		}
 	}
 	var err error
-	if c.endpoint, err = newEndpoint(row.Spec, secrets, p.control); err != nil {
+	if c.endpoint, err = newEndpoint(row.Spec, secrets, p.dial); err != nil {
 		return nil, err
 	}
 	// Libraries do not look at ctx while they read.

@@ -232,7 +232,7 @@ func kafkaWorld(t *testing.T) *world {
 
 func readKafka(t *testing.T, spec domain.ConnectionSpec, n int, more ...kgo.Opt) (out []received) {
 	t.Helper()
-	e, err := newEndpoint(spec, domain.ConnectionSecrets{Password: password}, nil)
+	e, err := newEndpoint(spec, domain.ConnectionSecrets{Password: password}, (&net.Dialer{}).DialContext)
 	require.NoError(t, err)
 	options := append([]kgo.Opt{kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}, more...)
 	client, err := kgo.NewClient(append(options, kafkaLogin(e)...)...)

@@ -14,9 +14,8 @@ var errTalkative = errors.New("the mail server said more than 64 KiB")
 
 // dial connects such that the exchange ends with ctx: the mail library sets
 // its own deadlines before each command, which would add up.
-func dial(ctx, exchange context.Context, network, address string) (net.Conn, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, network, address)
+func (s *Sender) dial(ctx, exchange context.Context, network, address string) (net.Conn, error) {
+	conn, err := s.dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

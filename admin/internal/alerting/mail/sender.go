@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	netmail "net/mail"
 	"net/netip"
@@ -19,6 +20,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/internal/egress"
 )
 
 // Timeout bounds one exchange with the mail server.
@@ -46,12 +48,15 @@ type Config struct {
 	RootCAs *x509.CertPool
 	// Timeout bounds one exchange; 0 = the constant Timeout.
 	Timeout time.Duration
+	// Logger gets the causes that errors hide; nil = none.
+	Logger *slog.Logger
 }
 
 // Sender sends notices. It is safe for concurrent use.
 type Sender struct {
 	config Config
 	from   *netmail.Address
+	dialer *egress.Dialer
 }
 
 var _ alerting.Sender = (*Sender)(nil)
@@ -92,7 +97,10 @@ func New(config Config) (*Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mail: sender %q: %w", config.From, err)
 	}
-	s := &Sender{config: config, from: from}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Sender{config: config, from: from, dialer: egress.NewOperatorDialer(config.Timeout, config.Logger)}
 	_, err = s.client(context.Background())
 	return s, err
 }
@@ -156,7 +164,7 @@ func (s *Sender) client(ctx context.Context) (*gomail.Client, error) {
 		gomail.WithPort(s.config.Port), gomail.WithTimeout(s.config.Timeout), gomail.WithTLSConfig(secure),
 		gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithoutNoop(),
 		gomail.WithDialContextFunc(func(dialCtx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(dialCtx, ctx, network, address)
+			conn, err := s.dial(dialCtx, ctx, network, address)
 			if err != nil || s.config.TLS != TLSFirst {
 				return conn, err
 			}

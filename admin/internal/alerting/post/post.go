@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -44,6 +45,8 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// UserAgent names this server; empty = "carillon".
 	UserAgent string
+	// Logger gets the causes that errors hide; nil = none.
+	Logger *slog.Logger
 }
 
 // Client posts. It is safe for concurrent use.
@@ -58,7 +61,10 @@ func New(opt Options) *Client {
 	if opt.UserAgent == "" {
 		opt.UserAgent = "carillon"
 	}
-	transport := httpcall.NewTransport(opt.AllowPrefixes, opt.RootCAs)
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	transport := httpcall.NewTransport(opt.AllowPrefixes, opt.RootCAs, opt.Logger)
 	transport.TLSHandshakeTimeout, transport.ResponseHeaderTimeout, transport.MaxResponseHeaderBytes = Timeout, Timeout, maxAnswer
 	// Alerts are rare: a kept connection would mostly be a stale one.
 	transport.DisableKeepAlives = true
@@ -161,7 +167,7 @@ func transportError(err error) error {
 	}
 	switch {
 	case egress.Refused(err):
-		return alerting.Permanent(fmt.Errorf("the address leads to a network that webhooks may not reach (webhook-allow): %w", err))
+		return alerting.Permanent(fmt.Errorf("%w (--webhook-allow)", err))
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return alerting.Unreachable(fmt.Errorf("no answer within %s: %w", Timeout, err))
 	default:

@@ -145,7 +145,7 @@ func (a *Agent) registerHTTP() error {
 		return fmt.Errorf("allow-http: %w", err)
 	}
 	c := &httpcall.Caller{
-		Client: httpcall.NewClient(httpcall.NewTransport(a.opt.HTTPNetworks, a.opt.RootCAs)), Hosts: hosts, Env: a.opt.Env, UserAgent: "carillon-agent/" + a.opt.Version,
+		Client: httpcall.NewClient(httpcall.NewTransport(a.opt.HTTPNetworks, a.opt.RootCAs, a.log)), Hosts: hosts, Env: a.opt.Env, UserAgent: "carillon-agent/" + a.opt.Version,
 		Who: "this agent", HostsBy: "--allow-http", NetworksBy: "--allow-http-net",
 	}
 	executor.Handle(a.executor, "http.request", func(ctx context.Context, in httpcall.Request) (httpcall.Response, error) {
