@@ -391,6 +391,7 @@ func TestAssistantDoor(t *testing.T) {
 	require.Equal(t, 413, status(key, list+strings.Repeat(" ", 1<<20), nil))
 	require.Equal(t, 403, status(key, list, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }))
 	require.Equal(t, 403, status(key, list, func(r *http.Request) { r.Host = "evil.example"; r.Header.Set("Origin", "http://evil.example") }), "a name that was made to lead here")
+	require.Equal(t, 403, status(key, list, func(r *http.Request) { r.Host = "evil.example" }), "the same without an origin")
 	require.Equal(t, 200, status(key, list, func(r *http.Request) { r.Header.Set("Origin", n.url) }))
 	require.Equal(t, 405, status(key, list, func(r *http.Request) { r.Method = http.MethodDelete }), "there are no sessions to end")
 	require.Equal(t, 400, status(key, "{", func(*http.Request) {}))

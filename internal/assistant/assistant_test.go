@@ -70,7 +70,7 @@ func TestInstants(t *testing.T) {
 // post sends a call of a tool to a handler.
 func post(ctx context.Context, h *Handler, tool, arguments string) *httptest.ResponseRecorder {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer of-the-caller")
@@ -207,22 +207,32 @@ func (d doer) Do(r *http.Request) (*http.Response, error) { return d(r) }
 
 // TestTheDoor: whose page may call, and who sees what changes something.
 func TestTheDoor(t *testing.T) {
-	status := func(page, origin string) int {
+	status := func(page, host, origin string) int {
 		h := NewHandler(HandlerOptions{Page: page})
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
-		r.Header.Set("Origin", origin)
+		if r.Host = host; origin != "" {
+			r.Header.Set("Origin", origin)
+		}
 		w := httptest.NewRecorder()
 		h.Serve(w, r, false)
 		return w.Code
 	}
-	require.Equal(t, 200, status("https://carillon.example.com/x", "https://carillon.example.com"))
-	require.Equal(t, 200, status("", ""))
-	for _, foreign := range []string{"https://evil.example", "http://carillon.example.com", "https://carillon.example.com:8443", "null"} {
-		require.Equal(t, 403, status("https://carillon.example.com/x", foreign), foreign)
+	const page = "https://Carillon.example.com/x"
+	for host, want := range map[string]int{
+		"carillon.example.com": 200, "CARILLON.example.com.:8443": 200, "localhost": 200, "localhost:8080": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200, "10.0.0.7": 200,
+		"": 403, "evil.example": 403, "evil.example:8080": 403, "127.0.0.1.evil.example": 403, "example.com": 403, "x.carillon.example.com": 403,
+	} {
+		require.Equal(t, want, status(page, host, ""), "without an origin: %q", host)
 	}
-	require.Equal(t, 403, status("", "http://example.com"), "it is the host of the request, and no page is known")
+	require.Equal(t, 403, status("", "", ""))
+	require.Equal(t, 200, status(page, "carillon.example.com", "https://carillon.example.com"))
+	require.Equal(t, 200, status("", "localhost", ""))
+	for _, foreign := range []string{"https://evil.example", "http://carillon.example.com", "https://carillon.example.com:8443", "null"} {
+		require.Equal(t, 403, status(page, "carillon.example.com", foreign), foreign)
+	}
+	require.Equal(t, 403, status("", "localhost", "http://localhost"), "it is the host of the request, and no page is known")
 
 	for _, allowed := range []struct{ node, role bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		asked := false
@@ -230,7 +240,7 @@ func TestTheDoor(t *testing.T) {
 			asked = true
 			fmt.Fprint(w, "{}")
 		})})
-		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cancel_run","arguments":{"run":"7"}}}`))
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cancel_run","arguments":{"run":"7"}}}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()

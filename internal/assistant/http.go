@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -40,19 +42,19 @@ const maxAPIAnswer = 16 << 20
 type Handler struct {
 	options HandlerOptions
 	origin  string // of Page
+	host    string // of Page, without the port
 	mcp     http.Handler
 }
 
 // NewHandler makes one.
 func NewHandler(o HandlerOptions) *Handler {
 	h := &Handler{options: o}
-	if u, err := url.Parse(o.Page); err == nil && u.Host != "" {
-		h.origin = u.Scheme + "://" + u.Host
+	if u, err := url.Parse(strings.ToLower(o.Page)); err == nil && u.Host != "" {
+		h.origin, h.host = u.Scheme+"://"+u.Host, u.Hostname()
 	}
 	h.mcp = mcp.NewStreamableHTTPHandler(h.server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, Logger: o.Logger, PropagateRequestCancellation: true,
-		// Of requests by pages, serve has checked the origin. The host's name does not
-		// say more: a proxy on this machine passes on the one that it has been asked by.
+		// Serve checks host and origin, also behind a proxy on this machine.
 		DisableLocalhostProtection: true,
 	})
 	return h
@@ -69,13 +71,26 @@ type visit struct {
 // Serve answers one message of a caller that the API knows. operates: its role may
 // operate.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, operates bool) {
-	// Pages of other sites, also those whose name was made to lead here (DNS
-	// rebinding), say where they come from. Programs say nothing.
+	// A page of another site can be served under a name that was made to lead here (DNS
+	// rebinding). Its requests have that name as their host, and not all have an origin.
+	if !h.serves(r.Host) {
+		http.Error(w, fmt.Sprintf("requests to the host %q are refused here: use the host of --base-url (%s), an IP address or localhost", r.Host, h.host), http.StatusForbidden)
+		return
+	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != h.origin {
 		http.Error(w, "requests from pages of other sites are refused here", http.StatusForbidden)
 		return
 	}
 	h.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{operates: operates})))
+}
+
+// serves reports whether a request may name that host. Addresses and localhost cannot
+// be made to lead elsewhere.
+func (h *Handler) serves(host string) bool {
+	u := url.URL{Host: host}
+	name := strings.TrimSuffix(u.Hostname(), ".")
+	_, err := netip.ParseAddr(name)
+	return err == nil || name != "" && strings.EqualFold(name, h.host) || strings.EqualFold(name, "localhost")
 }
 
 // server makes the one of a request, which is asked for twice.
