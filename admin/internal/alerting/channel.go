@@ -47,8 +47,9 @@ func (s *Service) unseal(c *domain.AlertChannel) (*Channel, error) {
 }
 
 // TryChannel sends a test message through a channel, also one that is disabled, at
-// once and only once. It counts for the channel's limit like any message. A product that
-// would keep it open is told that it is over.
+// once and only once. It counts for the channel's limit like any message, and is refused
+// while deliveries wait for the channel. A product that would keep it open is told that
+// it is over.
 func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial {
 	fail := func(err error) domain.ChannelTrial {
 		e := sendErrorOf(err)
@@ -62,7 +63,7 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 	if sender == nil {
 		return fail(Permanent(errNotConfigured(string(c.Spec.Kind))))
 	}
-	if wait := s.paces.take(c.ID, c.Spec.Kind, len(s.opt.Living()), time.Now()); wait > 0 {
+	if wait := s.paces.try(c.ID, c.Spec.Kind, len(s.opt.Living()), time.Now()); wait > 0 {
 		return fail(fmt.Errorf("the channel takes no more messages now; try again in %s", wait.Round(time.Second)))
 	}
 	deliveries := c.Deliveries(0)

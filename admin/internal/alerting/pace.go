@@ -55,18 +55,10 @@ func newPaces() *paces { return &paces{of: map[domain.ChannelID]*pace{}} }
 func (p *paces) take(id domain.ChannelID, kind domain.ChannelKind, nodes int, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	share := rate.Limit(limits[kind].perMinute / 60 / float64(max(1, nodes)))
-	one := p.of[id]
-	if one == nil {
-		p.tidy(now)
-		one = &pace{limiter: rate.NewLimiter(share, limits[kind].burst)}
-		p.of[id] = one
-	}
-	one.limiter.SetLimitAt(now, share)
+	one, interval := p.paceLocked(id, kind, nodes, now)
 	if !now.Before(one.closed) && one.limiter.AllowN(now, 1) {
 		return 0
 	}
-	interval := time.Duration(float64(time.Second) / float64(share))
 	first := now.Add(interval)
 	if one.closed.After(first) {
 		first = one.closed
@@ -81,6 +73,34 @@ func (p *paces) take(id domain.ChannelID, kind domain.ChannelKind, nodes int, no
 		wait = maxPaceWait/2 + rand.N(maxPaceWait/2)
 	}
 	return wait
+}
+
+// try is take for a message that is refused instead of put off: it changes nothing for
+// deliveries when it is refused, and it is while some are put off.
+func (p *paces) try(id domain.ChannelID, kind domain.ChannelKind, nodes int, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, interval := p.paceLocked(id, kind, nodes, now)
+	if wait := max(one.next.Sub(now), one.closed.Sub(now)); wait > 0 {
+		return wait
+	}
+	if one.limiter.AllowN(now, 1) {
+		return 0
+	}
+	return interval
+}
+
+// paceLocked finds a channel's pace, and how far apart this node's messages are.
+func (p *paces) paceLocked(id domain.ChannelID, kind domain.ChannelKind, nodes int, now time.Time) (*pace, time.Duration) {
+	share := rate.Limit(limits[kind].perMinute / 60 / float64(max(1, nodes)))
+	one := p.of[id]
+	if one == nil {
+		p.tidy(now)
+		one = &pace{limiter: rate.NewLimiter(share, limits[kind].burst)}
+		p.of[id] = one
+	}
+	one.limiter.SetLimitAt(now, share)
+	return one, time.Duration(float64(time.Second) / float64(share))
 }
 
 // pause keeps a channel silent for so long, as its receiver wishes; 0: not.

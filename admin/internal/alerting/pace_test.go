@@ -88,3 +88,42 @@ func TestPacesAreForgotten(t *testing.T) {
 	}
 	require.Less(t, len(p.of), 4, "those whose bucket is full again")
 }
+
+// TestRefusedTestsTakeNoTurn: however often somebody tries a channel, its deliveries have
+// the turns that they have without him.
+func TestRefusedTestsTakeNoTurn(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	waits := func(tests int) (out []time.Duration, sent int) {
+		p := newPaces()
+		for range limits[domain.ChannelDingTalk].burst {
+			require.Zero(t, p.take(1, domain.ChannelDingTalk, 1, start))
+		}
+		for second := range 60 {
+			now := start.Add(time.Duration(second) * time.Second)
+			if second < 10 {
+				out = append(out, p.take(1, domain.ChannelDingTalk, 1, now))
+			}
+			for range tests {
+				if p.try(1, domain.ChannelDingTalk, 1, now) == 0 {
+					sent++
+				}
+			}
+		}
+		return out, sent
+	}
+	without, _ := waits(0)
+	with, sent := waits(100)
+	require.Equal(t, without, with)
+	require.Positive(t, sent, "when no delivery waits any more, tests go through")
+
+	p := newPaces()
+	for range limits[domain.ChannelDingTalk].burst {
+		require.Zero(t, p.try(1, domain.ChannelDingTalk, 1, start))
+	}
+	for range 1000 {
+		require.Equal(t, 4*time.Second, p.try(1, domain.ChannelDingTalk, 1, start))
+	}
+	require.Equal(t, 4*time.Second, p.take(1, domain.ChannelDingTalk, 1, start), "the next turn is free")
+	p.pause(1, start, time.Minute)
+	require.Equal(t, time.Minute, p.try(1, domain.ChannelDingTalk, 1, start))
+}
