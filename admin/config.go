@@ -51,7 +51,7 @@ type Config struct {
 	// HTTPAddress serves UI and API; default 127.0.0.1:8080.
 	HTTPAddress string
 	// MetricsAddress serves /metrics alone, in the clear; without a host it is
-	// loopback. Empty: /metrics is on HTTPAddress.
+	// loopback. Empty: /metrics is on HTTPAddress, for programs of this machine alone.
 	MetricsAddress string
 	// HTTPLimits bound what browsers and programs can take of this node.
 	HTTPLimits HTTPLimits

@@ -172,7 +172,7 @@ func (e *examination) whoHas(address string) func(context.Context) doctor.Result
 
 func (e *examination) lookAtMetricsPort(ctx context.Context) doctor.Result {
 	if e.Config.MetricsAddress == "" {
-		return doctor.Skip("/metrics is on the port of UI and API (--metrics-listen)")
+		return doctor.Skip("/metrics is on the port of UI and API, for this machine alone (--metrics-listen)")
 	}
 	return doctor.Port(ctx, e.Config.MetricsAddress, e.whoHas(e.Config.MetricsAddress))
 }

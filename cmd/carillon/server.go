@@ -98,7 +98,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Int("http-max-per-address", 0, "of one address, but not of loopback and --trusted-proxies (default 1000)")
 	f.Int("http-waits-per-user", 0, "requests of one user or API key that wait or stream at once (default 500)")
 	f.Int("http-waits-per-tenant", 0, "of one tenant (default 2000)")
-	f.String("metrics-listen", "", "address that serves /metrics alone, without TLS, for example :9100, which is on loopback, or 10.0.0.5:9100 (default: none, /metrics is on --http)")
+	f.String("metrics-listen", "", "address that serves /metrics alone, without TLS, for example :9100, which is on loopback, or 10.0.0.5:9100 (default: none, /metrics is on --http and for this machine alone)")
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
 	f.String("advertise", "", "address that executors are told to dial (default: as --executors)")
 	f.String("runbook-url", "", "page that alerts lead to for what to do, such as a copy of docs/guide/runbooks.md; the kind of incident is its anchor")

@@ -254,7 +254,14 @@ func (a *API) routes() {
 			a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound, "metrics are on another port of this node (--metrics-listen)"))
 		})
 	} else {
-		a.Plain(web.Public, http.MethodGet, "/metrics", gin.WrapH(metricsHandler(a.deps.Metrics)))
+		metrics := metricsHandler(a.deps.Metrics)
+		a.Plain(web.Public, http.MethodGet, "/metrics", func(c *gin.Context) {
+			if !web.FromThisMachine(c.Request) {
+				a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusForbidden, domain.CodeDenied, "metrics are for this machine alone on this port; for others the node serves them on an address of their own, for example --metrics-listen 10.0.0.5:9100"))
+				return
+			}
+			metrics.ServeHTTP(c.Writer, c.Request)
+		})
 	}
 	if a.deps.Assistant != nil {
 		door := a.deps.Assistant(a)

@@ -268,6 +268,14 @@ func (w *world) call(who, method, path string, body any, headers ...header) answ
 	return w.send(req)
 }
 
+// metrics asks for /metrics as a program on the node's machine does.
+func (w *world) metrics() answer {
+	w.t.Helper()
+	req := httptest.NewRequestWithContext(w.t.Context(), "GET", "/metrics", nil)
+	req.RemoteAddr = "127.0.0.1:4711"
+	return w.send(req)
+}
+
 func (w *world) send(req *http.Request) answer {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, req)

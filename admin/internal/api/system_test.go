@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -158,13 +160,38 @@ func TestHealthAndReadiness(t *testing.T) {
 	require.NotContains(t, p.Detail, "10.0.0.7")
 }
 
+// TestMetricsAreForThisMachine: on the port of pages they are for its programs, also
+// behind a proxy that runs there.
+func TestMetricsAreForThisMachine(t *testing.T) {
+	w := newWorld(t, func(d *Deps) { d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	w.call("acme/viewer", "GET", "/jobs", nil).is(200)
+	ask := func(peer, name, value string) answer {
+		req := httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil)
+		req.RemoteAddr = peer
+		if name != "" {
+			req.Header.Set(name, value)
+		}
+		return w.send(req)
+	}
+	for _, peer := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"} {
+		require.Contains(t, string(ask(peer, "", "").is(200).body), "carillon_http_requests_total")
+		for _, name := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"} {
+			p := ask(peer, name, "127.0.0.1").problem(403, "permission_denied")
+			require.Contains(t, p.Detail, "--metrics-listen")
+		}
+	}
+	for _, peer := range []string{"192.0.2.1:1", "10.0.0.1:1", "[2001:db8::1]:1", "pipe"} {
+		require.NotContains(t, string(ask(peer, "", "").is(403).body), "carillon_http_requests_total")
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
 	w.call("acme/viewer", "GET", "/jobs", nil).is(200)
 	w.call("acme/viewer", "GET", "/jobs/1", nil).is(404)
 	w.call("acme/viewer", "GET", "/jobs/2", nil).is(404)
 	w.call("", "BREW", "/jobs", nil)
-	text := string(w.call("", "GET", "///metrics", nil).is(200).body)
+	text := string(w.metrics().is(200).body)
 	require.Contains(t, text, `carillon_http_requests_total{method="GET",route="/api/v1/jobs",status="200"} 1`)
 	require.Contains(t, text, `carillon_http_requests_total{method="GET",route="/api/v1/jobs/:id",status="404"} 2`)
 	require.Contains(t, text, `method="other"`)
@@ -301,6 +328,6 @@ func TestAStoppingNode(t *testing.T) {
 	answer := w.call("acme/viewer", "GET", "/jobs", nil)
 	answer.problem(http.StatusServiceUnavailable, "unavailable")
 	w.call("", "GET", "///healthz", nil).is(200)
-	w.call("", "GET", "///metrics", nil).is(200)
+	w.metrics().is(200)
 	w.call("", "GET", "///readyz", nil).problem(http.StatusServiceUnavailable, "unavailable")
 }

@@ -48,6 +48,25 @@ func (s *Server) client(r *http.Request) (ip string, secure bool) {
 	return client.String(), secure
 }
 
+// FromThisMachine reports whether a program of this machine asks, and not a proxy on it
+// for somebody else.
+func FromThisMachine(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	peer, err := parseIP(host)
+	if err != nil || !peer.IsLoopback() {
+		return false
+	}
+	for _, name := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
+		if len(r.Header.Values(name)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *Server) trusted(ip netip.Addr) bool {
 	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
