@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	mailchannel "github.com/carillon-sched/carillon/admin/internal/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 )
@@ -210,15 +211,32 @@ func (l LogsConfig) withDefaults() LogsConfig {
 // MailConfig says how mails are sent. An empty Host means that mail alerts
 // cannot be delivered; they then fail with a reason in the delivery log.
 type MailConfig struct {
-	Host     string
-	Port     int    // default 587, or 465 with TLS "tls"
-	From     string // default carillon@<host name>
+	Host string
+	Port int    // default 587, or 465 with TLS "tls"
+	From string // default carillon@<host name>
+	// Domains are those whose addresses get mails beside the operators'; .example.com is
+	// those below it, any is all. Default: the domain of From.
+	Domains []string
+	// PerHour bounds the mails of each tenant; 0 = alerting.DefaultMailsPerHour.
+	PerHour  int
 	Username string
 	Password string
 	// TLS is "starttls" (default), "tls" or "none".
 	TLS string
 	// Language is "en" (default) or "zh".
 	Language string
+}
+
+func (m MailConfig) check() error {
+	for _, pattern := range m.Domains {
+		if err := mailchannel.CheckDomain(pattern); err != nil {
+			return fmt.Errorf("mail domains: %w", err)
+		}
+	}
+	if m.PerHour < 0 {
+		return fmt.Errorf("mails per hour: %d is negative: use 1 or more", m.PerHour)
+	}
+	return nil
 }
 
 // AlertsConfig says how often an incident is told.
@@ -335,7 +353,7 @@ func (c Config) withDefaults() (Config, error) {
 			return c, err
 		}
 	}
-	if err := errors.Join(c.Alerts.check(), c.Operators.check()); err != nil {
+	if err := errors.Join(c.Alerts.check(), c.Mail.check(), c.Operators.check()); err != nil {
 		return c, err
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {

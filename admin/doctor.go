@@ -112,7 +112,7 @@ func (e *examination) lookAtConfig(context.Context) []doctor.Result {
 		_, err = alerting.ParseLanguage(e.Config.Mail.Language)
 	}
 	if err == nil && e.Config.Mail.Host != "" {
-		_, err = e.Config.Mail.sender(alerting.English, nil)
+		_, err = e.Config.Mail.sender(alerting.English, e.Config.Operators, nil)
 	}
 	if err != nil {
 		return []doctor.Result{doctor.Fail("config_refused", "See where each setting comes from: carillon config explain", "%v", err)}
@@ -226,7 +226,7 @@ func (e *examination) lookAtMail(ctx context.Context) doctor.Result {
 	case e.Config.Mail.Host == "":
 		return doctor.Skip("no mail server is configured (--mail-host)")
 	}
-	sender, err := e.Config.Mail.sender(alerting.English, nil)
+	sender, err := e.Config.Mail.sender(alerting.English, e.Config.Operators, nil)
 	if err == nil {
 		err = sender.LogIn(ctx)
 	}

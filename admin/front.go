@@ -24,14 +24,15 @@ import (
 
 // buildFront constructs what people see: API, UI and alerts.
 func (a *Admin) buildFront(ctx context.Context) error {
-	senders, err := a.senders(a.box)
+	senders, mails, err := a.senders(a.box)
 	if err != nil {
 		return err
 	}
 	a.alerting = alerting.New(alerting.Options{
 		Operators: alerting.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
 		Store: a.store, Senders: a.traced(senders), Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.registry,
-		Boot: a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
+		MailsPerHour: a.config.Mail.PerHour,
+		Boot:         a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	a.publisher = publish.New(publish.Options{
 		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
@@ -45,7 +46,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 			return publish.IsPermanent(err), err
 		},
 		DisabledChanged: a.disabledChanged,
-		Channels:        channels{a.alerting},
+		Channels:        channels{a.alerting, mails},
 		Weights:         weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Ready:     a.ready,
@@ -91,33 +92,46 @@ func (a *Admin) assistant() func(http.Handler) api.Assistant {
 
 // senders are the channels that are configured. Without a mail server, mails
 // fail with that reason in the delivery log.
-func (a *Admin) senders(box *secret.Box) ([]alerting.Sender, error) {
+func (a *Admin) senders(box *secret.Box) ([]alerting.Sender, *mail.Sender, error) {
 	language, err := alerting.ParseLanguage(a.config.Mail.Language)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	client := post.New(post.Options{AllowPrefixes: a.config.Webhook.AllowPrefixes, UserAgent: "carillon/" + a.config.Version, Logger: a.log.With("component", "alerting")})
 	out := append(chat.New(chat.Options{Client: client, Language: language}), webhook.New(webhook.Options{Client: client, Opener: box, Language: language}))
 	if a.config.Mail.Host == "" {
-		return out, nil
+		return out, nil, nil
 	}
-	sender, err := a.config.Mail.sender(language, a.log.With("component", "alerting"))
+	sender, err := a.config.Mail.sender(language, a.config.Operators, a.log.With("component", "alerting"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append(out, sender), nil
+	return append(out, sender), sender, nil
 }
 
-func (m MailConfig) sender(language alerting.Language, log *slog.Logger) (*mail.Sender, error) {
+func (m MailConfig) sender(language alerting.Language, operators OperatorsConfig, log *slog.Logger) (*mail.Sender, error) {
 	return mail.New(mail.Config{
 		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language, Logger: log,
+		Recipients: mail.Recipients{Domains: m.Domains, Operators: operators.Emails},
 	})
 }
 
 // channels lets the API render and try alert channels.
-type channels struct{ *alerting.Service }
+type channels struct {
+	*alerting.Service
+	mails *mail.Sender // nil: there is no mail server
+}
 
-func (channels) CheckTemplates(spec *domain.AlertChannelSpec) error {
+// Check holds a channel against what this server sends.
+func (c channels) Check(spec *domain.AlertChannelSpec) error {
+	for i, address := range spec.Emails {
+		if c.mails == nil {
+			break
+		}
+		if err := c.mails.Check(address); err != nil {
+			return domain.Invalid(fmt.Sprintf("body.emails[%d]", i), "%v", err)
+		}
+	}
 	return alerting.CheckTemplates(spec)
 }
 

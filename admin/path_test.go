@@ -237,6 +237,12 @@ func TestOwnersAreTold(t *testing.T) {
 	n.startExecutor("shop", nil, func(ex *executor.Executor) {
 		executor.HandleFunc(ex, "hopeless", func(context.Context) error { return errors.New("the till is empty") })
 	})
+	// The domain of the sender gets mails, and others do not, whoever names them.
+	channel := func(address string, want int) {
+		n.do(http.MethodPost, "/api/v1/alert-channels", map[string]any{"name": address, "kind": "email", "emails": []string{"lin@example.test", address}}, nil, want)
+	}
+	channel("wang@example.test", 201)
+	channel("eve@evil.example", 422)
 	job := n.newJob("shop", "hopeless", map[string]any{
 		"retry": map[string]any{"maxAttempts": 2, "delay": "50ms"},
 		"owner": map[string]any{"name": "Lin", "email": "lin@example.test"},

@@ -128,6 +128,8 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("mail-host", "", "SMTP server for alerts")
 	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
 	f.String("mail-from", "", "sender of alert mails")
+	f.StringSlice("mail-domains", nil, "domains whose addresses get alert mails, for example example.com,.example.org (those below it), or any (default: the domain of --mail-from)")
+	f.Int("mail-per-hour", 600, "how many alert mails a tenant may cause in an hour; further ones wait")
 	f.String("mail-user", "", "user name at the SMTP server")
 	f.String("mail-password-file", "", "file with the password at the SMTP server")
 	f.String("mail-tls", "starttls", "starttls, tls or none")
@@ -250,7 +252,11 @@ func networks(k *koanf.Koanf, setting string) (out []netip.Prefix, err error) {
 func mailConfig(k *koanf.Koanf) (mail admin.MailConfig, err error) {
 	mail = admin.MailConfig{
 		Host: k.String("mail-host"), Port: k.Int("mail-port"), From: k.String("mail-from"),
+		Domains: k.Strings("mail-domains"), PerHour: k.Int("mail-per-hour"),
 		Username: k.String("mail-user"), TLS: k.String("mail-tls"), Language: k.String("alert-language"),
+	}
+	if mail.PerHour < 1 {
+		return mail, fmt.Errorf("--mail-per-hour: %d: use 1 or more", mail.PerHour)
 	}
 	mail.Password, err = secretSetting(k, "MAIL_PASSWORD", "mail-password-file")
 	return mail, err

@@ -82,6 +82,8 @@ var boundSettings = map[string]struct{ value, field, becomes string }{
 	"mail-host":                 {"mail", "Mail.Host", "mail"},
 	"mail-port":                 {"2525", "Mail.Port", "2525"},
 	"mail-from":                 {"a@example.com", "Mail.From", "a@example.com"},
+	"mail-domains":              {"example.com,.example.org", "Mail.Domains", "[example.com .example.org]"},
+	"mail-per-hour":             {"7", "Mail.PerHour", "7"},
 	"mail-user":                 {"anna", "Mail.Username", "anna"},
 	"mail-password-file":        {"testdata/secret.txt", "Mail.Password", "a secret"},
 	"mail-tls":                  {"none", "Mail.TLS", "none"},

@@ -63,10 +63,15 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 	if sender == nil {
 		return fail(Permanent(errNotConfigured(string(c.Spec.Kind))))
 	}
-	if wait := s.paces.try(c.ID, c.Spec.Kind, len(s.opt.Living()), time.Now()); wait > 0 {
+	deliveries, nodes := c.Deliveries(0), len(s.opt.Living())
+	if c.Spec.Kind == domain.ChannelEmail {
+		if wait := s.mails.try(int64(c.TenantID), mailLimit(s.opt.MailsPerHour, nodes), nodes, len(deliveries), time.Now()); wait > 0 {
+			return fail(fmt.Errorf("the tenant's mails of this hour are used up (--mail-per-hour); try again in %s", wait.Round(time.Second)))
+		}
+	}
+	if wait := s.paces.try(int64(c.ID), limits[c.Spec.Kind], nodes, 1, time.Now()); wait > 0 {
 		return fail(fmt.Errorf("the channel takes no more messages now; try again in %s", wait.Round(time.Second)))
 	}
-	deliveries := c.Deliveries(0)
 	errs := make([]error, len(deliveries))
 	notices := make([]*Notice, len(deliveries))
 	var work sync.WaitGroup
@@ -91,7 +96,7 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 	trial := domain.ChannelTrial{Delivered: true}
 	if err := errors.Join(errs...); err != nil {
 		trial = fail(err)
-		s.paces.pause(c.ID, time.Now(), min(sendErrorOf(err).RetryAfter, maxRetryAfter))
+		s.paces.pause(int64(c.ID), time.Now(), min(sendErrorOf(err).RetryAfter, maxRetryAfter))
 	}
 	trial.Rendered, _ = sender.Render(notices[0]) // its error is that of Send
 	return trial

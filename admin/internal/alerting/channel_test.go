@@ -117,6 +117,36 @@ func TestARobotThatLimits(t *testing.T) {
 	require.Contains(t, log[0].LastError, "not tried yet")
 }
 
+// TestATenantsMailsAreBounded: over all channels and jobs. What is beyond it waits, and a
+// test is refused.
+func TestATenantsMailsAreBounded(t *testing.T) {
+	mails := testenv.SMTP(t)
+	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
+	one := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"a@example.com", "b@example.com", "c@example.com"}}, domain.AlertChannelSecrets{})
+	two := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"d@example.com", "e@example.com", "f@example.com"}}, domain.AlertChannelSecrets{})
+	w.tell(t, one, two)
+	q := quick{Store: w.store, settled: make(chan domain.DeliveryState, 100)}
+	service := run(t, q, mails.Port(), func(o *alerting.Options) { o.MailsPerHour = 8 }) // four at once
+	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryDelivered: 4, domain.DeliveryPending: 2}, q.settle(t, 6))
+	require.Len(t, mails.WaitMails(t, 4), 4)
+	log, err := w.store.ListDeliveries(t.Context(), store.ListDeliveriesParams{Tenant: w.tenant})
+	require.NoError(t, err)
+	waiting := 0
+	for _, d := range log {
+		if d.State == domain.DeliveryPending {
+			waiting++
+			require.Contains(t, d.LastError, "--mail-per-hour")
+		}
+	}
+	require.Equal(t, 2, waiting)
+	for _, c := range []domain.AlertChannel{one, two} {
+		got := service.TryChannel(t.Context(), domain.Tenant{ID: w.tenant, Name: "shop"}, c)
+		require.Equal(t, []any{false, false}, []any{got.Delivered, got.Permanent})
+		require.Contains(t, got.Message, "--mail-per-hour")
+	}
+	require.Len(t, mails.Mails(), 4)
+}
+
 func TestTryChannel(t *testing.T) {
 	sink, mails := testenv.HTTPSink(t), testenv.SMTP(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")

@@ -280,7 +280,7 @@ func hang(ctx context.Context, _ *Notice) error {
 // its end.
 func start(t *testing.T, o *outbox, senders ...Sender) (*Service, func()) {
 	t.Helper()
-	return run(t, Options{Store: o, Senders: senders})
+	return run(t, Options{Store: o, Senders: senders, MailsPerHour: 1_000_000_000})
 }
 
 func run(t *testing.T, opt Options) (*Service, func()) {

@@ -35,10 +35,20 @@ var limits = map[domain.ChannelKind]limit{
 // maxPaceWait bounds how long a delivery is put off because of many before it.
 const maxPaceWait = 10 * time.Minute
 
-// paces bound what goes through each alert channel. It is safe for concurrent use.
+// DefaultMailsPerHour bounds the mails of a tenant.
+const DefaultMailsPerHour = 600
+
+// mailLimit bounds a tenant's mails by so many an hour, also on several nodes: half of
+// them can go at once.
+func mailLimit(perHour, nodes int) limit {
+	return limit{perMinute: float64(perHour) / 2 / 60, burst: max(1, perHour/2/max(1, nodes))}
+}
+
+// paces bound what goes through each alert channel, and a tenant's mails. It is safe for
+// concurrent use.
 type paces struct {
 	mu sync.Mutex
-	of map[domain.ChannelID]*pace // guarded by mu: those that were used lately
+	of map[int64]*pace // guarded by mu: those that were used lately, by the id of a channel or tenant
 }
 
 type pace struct {
@@ -47,15 +57,15 @@ type pace struct {
 	closed  time.Time // the receiver asked for silence until then
 }
 
-func newPaces() *paces { return &paces{of: map[domain.ChannelID]*pace{}} }
+func newPaces() *paces { return &paces{of: map[int64]*pace{}} }
 
 // take returns 0 when a message may be sent now, and has counted it; else how long
 // it is put off. Those that are put off come back one after the other. nodes share
 // the limit evenly: each knows only what it sends itself.
-func (p *paces) take(id domain.ChannelID, kind domain.ChannelKind, nodes int, now time.Time) time.Duration {
+func (p *paces) take(id int64, most limit, nodes int, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one, interval := p.paceLocked(id, kind, nodes, now)
+	one, interval := p.paceLocked(id, most, nodes, now)
 	if !now.Before(one.closed) && one.limiter.AllowN(now, 1) {
 		return 0
 	}
@@ -75,36 +85,37 @@ func (p *paces) take(id domain.ChannelID, kind domain.ChannelKind, nodes int, no
 	return wait
 }
 
-// try is take for a message that is refused instead of put off: it changes nothing for
+// try is take for messages that are refused instead of put off: it changes nothing for
 // deliveries when it is refused, and it is while some are put off.
-func (p *paces) try(id domain.ChannelID, kind domain.ChannelKind, nodes int, now time.Time) time.Duration {
+func (p *paces) try(id int64, most limit, nodes, messages int, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one, interval := p.paceLocked(id, kind, nodes, now)
+	one, interval := p.paceLocked(id, most, nodes, now)
 	if wait := max(one.next.Sub(now), one.closed.Sub(now)); wait > 0 {
 		return wait
 	}
-	if one.limiter.AllowN(now, 1) {
+	if one.limiter.AllowN(now, min(messages, most.burst)) {
 		return 0
 	}
 	return interval
 }
 
-// paceLocked finds a channel's pace, and how far apart this node's messages are.
-func (p *paces) paceLocked(id domain.ChannelID, kind domain.ChannelKind, nodes int, now time.Time) (*pace, time.Duration) {
-	share := rate.Limit(limits[kind].perMinute / 60 / float64(max(1, nodes)))
+// paceLocked finds a pace, and how far apart this node's messages are.
+func (p *paces) paceLocked(id int64, most limit, nodes int, now time.Time) (*pace, time.Duration) {
+	share := rate.Limit(most.perMinute / 60 / float64(max(1, nodes)))
 	one := p.of[id]
 	if one == nil {
 		p.tidy(now)
-		one = &pace{limiter: rate.NewLimiter(share, limits[kind].burst)}
+		one = &pace{limiter: rate.NewLimiter(share, most.burst)}
 		p.of[id] = one
 	}
 	one.limiter.SetLimitAt(now, share)
+	one.limiter.SetBurstAt(now, most.burst)
 	return one, time.Duration(float64(time.Second) / float64(share))
 }
 
 // pause keeps a channel silent for so long, as its receiver wishes; 0: not.
-func (p *paces) pause(id domain.ChannelID, now time.Time, wish time.Duration) {
+func (p *paces) pause(id int64, now time.Time, wish time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one := p.of[id]; one != nil && wish > 0 && now.Add(wish).After(one.closed) {
@@ -113,7 +124,7 @@ func (p *paces) pause(id domain.ChannelID, now time.Time, wish time.Duration) {
 }
 
 // paused is how long a channel is silent yet.
-func (p *paces) paused(id domain.ChannelID, now time.Time) time.Duration {
+func (p *paces) paused(id int64, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one := p.of[id]; one != nil {

@@ -130,9 +130,9 @@ func (w world) fail(t *testing.T) domain.Execution {
 }
 
 // run runs a service on the store until the test ends.
-func run(t *testing.T, s quick, mailPort int) *alerting.Service {
+func run(t *testing.T, s quick, mailPort int, change ...func(*alerting.Options)) *alerting.Service {
 	t.Helper()
-	service, err := newService(s, mailPort)
+	service, err := newService(s, mailPort, change...)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -141,7 +141,7 @@ func run(t *testing.T, s quick, mailPort int) *alerting.Service {
 	return service
 }
 
-func newService(s quick, mailPort int) (*alerting.Service, error) {
+func newService(s quick, mailPort int, change ...func(*alerting.Options)) (*alerting.Service, error) {
 	client := post.New(post.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	senders := append(chat.New(chat.Options{Client: client}), webhook.New(webhook.Options{Opener: box(), Client: client}))
 	if mailPort != 0 {
@@ -151,8 +151,12 @@ func newService(s quick, mailPort int) (*alerting.Service, error) {
 		}
 		senders = append(senders, m)
 	}
-	return alerting.New(alerting.Options{Store: s, Senders: senders, Opener: box(), BaseURL: "https://c.example.com",
-		PollInterval: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}), nil
+	opt := alerting.Options{Store: s, Senders: senders, Opener: box(), BaseURL: "https://c.example.com",
+		PollInterval: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&opt)
+	}
+	return alerting.New(opt), nil
 }
 
 // settle waits until n deliveries were written down, and counts them by state.

@@ -65,6 +65,8 @@ type Options struct {
 	// Shown returns since when no other node can have freed the claims of this
 	// one; false: one may. nil: nobody does.
 	Shown func() (since time.Time, ok bool)
+	// MailsPerHour bounds the mails of each tenant; 0 = DefaultMailsPerHour.
+	MailsPerHour int
 	// PollInterval is how often the outbox is looked at without a nudge; 0 = 2 s.
 	PollInterval time.Duration
 	Logger       *slog.Logger // nil = slog.Default
@@ -82,6 +84,7 @@ type Service struct {
 	nudge   chan struct{} // holds one; never closed
 	ended   chan ending   // as many places as sends, so that no send waits for Run
 	paces   *paces        // of the alert channels
+	mails   *paces        // of the tenants
 
 	// Owned by Run's goroutine.
 	lanes   map[string]*lane
@@ -104,6 +107,9 @@ func New(opt Options) *Service {
 	if opt.PollInterval <= 0 {
 		opt.PollInterval = 2 * time.Second
 	}
+	if opt.MailsPerHour <= 0 {
+		opt.MailsPerHour = DefaultMailsPerHour
+	}
 	if opt.Logger == nil {
 		opt.Logger = slog.Default()
 	}
@@ -120,7 +126,7 @@ func New(opt Options) *Service {
 	s := &Service{
 		opt: opt, log: opt.Logger.With("component", "alerting"),
 		senders: map[string]Sender{}, lanes: map[string]*lane{},
-		nudge: make(chan struct{}, 1), ended: make(chan ending, maxSends), paces: newPaces(),
+		nudge: make(chan struct{}, 1), ended: make(chan ending, maxSends), paces: newPaces(), mails: newPaces(),
 	}
 	for _, sender := range opt.Senders {
 		s.senders[sender.Channel()] = sender
@@ -241,8 +247,14 @@ func (s *Service) admit(ctx context.Context, due store.DueDelivery, now time.Tim
 			return s.record(ctx, j, err)
 		}
 		j.notice.Channel = c
-		if wait := s.paces.take(c.ID, c.Kind, len(s.opt.Living()), now); wait > 0 {
+		if wait := s.paces.take(int64(c.ID), limits[c.Kind], len(s.opt.Living()), now); wait > 0 {
 			return s.putOff(ctx, j, wait, "not tried yet: the channel takes no more messages now")
+		}
+	}
+	if due.Delivery.Channel == ChannelEmail && !j.notice.Event.Kind.Platform() {
+		nodes := len(s.opt.Living())
+		if wait := s.mails.take(int64(due.Delivery.TenantID), mailLimit(s.opt.MailsPerHour, nodes), nodes, now); wait > 0 {
+			return s.putOff(ctx, j, wait, "not tried yet: the tenant's mails of this hour are used up (--mail-per-hour)")
 		}
 	}
 	name := due.Delivery.Channel + " " + j.sender.Lane(j.notice)
@@ -271,7 +283,7 @@ func (s *Service) settle(ctx context.Context, e ending) {
 	now := time.Now()
 	l := e.job.lane
 	if c := e.job.notice.Channel; c != nil && e.err != nil {
-		s.paces.pause(c.ID, now, min(sendErrorOf(e.err).RetryAfter, maxRetryAfter))
+		s.paces.pause(int64(c.ID), now, min(sendErrorOf(e.err).RetryAfter, maxRetryAfter))
 	}
 	before := l.misses
 	l.ended(e.err, e.took, now)
@@ -323,7 +335,7 @@ func (s *Service) startSends(ctx context.Context) {
 				continue
 			}
 			if c := j.notice.Channel; c != nil {
-				if wait := s.paces.paused(c.ID, now); wait > 0 {
+				if wait := s.paces.paused(int64(c.ID), now); wait > 0 {
 					l.sending--
 					_ = s.putOff(ctx, j, wait, "not tried yet: the receiver asked to wait") // logged; its claim runs out
 					continue

@@ -26,7 +26,7 @@ type fakeChannels struct {
 	of      *store.AlertContext
 }
 
-func (f *fakeChannels) CheckTemplates(*domain.AlertChannelSpec) error { return f.check }
+func (f *fakeChannels) Check(*domain.AlertChannelSpec) error { return f.check }
 
 func (f *fakeChannels) TryChannel(_ context.Context, t domain.Tenant, c domain.AlertChannel) domain.ChannelTrial {
 	f.tried, f.tenants = append(f.tried, c), append(f.tenants, t)

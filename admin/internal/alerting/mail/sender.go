@@ -40,6 +40,8 @@ type Config struct {
 	// From is the sender, "carillon@example.com" or "Carillon <carillon@…>";
 	// empty = carillon@ and this machine's name.
 	From string
+	// Recipients may get mails; no domains = that of From.
+	Recipients Recipients
 	// Username and Password log in; an empty Username does not.
 	Username, Password string
 	TLS                string            // a TLS mode; empty = TLSStart
@@ -97,6 +99,9 @@ func New(config Config) (*Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mail: sender %q: %w", config.From, err)
 	}
+	if len(config.Recipients.Domains) == 0 {
+		config.Recipients.Domains = []string{domainOf(from.Address)}
+	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -122,10 +127,16 @@ func (s *Sender) Timeout() time.Duration { return s.config.Timeout }
 // Lane implements alerting.Sender: all mails go to the same server.
 func (s *Sender) Lane(*alerting.Notice) string { return s.config.Host }
 
+// Check returns nil if the address may get mails.
+func (s *Sender) Check(address string) error { return s.config.Recipients.Check(address) }
+
 // Send implements alerting.Sender.
 func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
+	if err := s.Check(n.Target); err != nil {
+		return alerting.Permanent(err)
+	}
 	message, err := s.message(n, time.Now())
 	if err != nil {
 		return alerting.Permanent(err)

@@ -16,8 +16,9 @@ import (
 
 // Channels renders and tries alert channels.
 type Channels interface {
-	// CheckTemplates holds a channel's templates against samples of all alerts.
-	CheckTemplates(spec *domain.AlertChannelSpec) error
+	// Check holds a channel's addresses against those that the server mails to, and its
+	// templates against samples of all alerts.
+	Check(spec *domain.AlertChannelSpec) error
 	// TryChannel sends a test message, once.
 	TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial
 	// PreviewChannel shows what would be sent of an event; nil: of a sample of the kind.
@@ -200,7 +201,7 @@ func (a *api) checkAlertChannel(spec *domain.AlertChannelSpec, secrets *domain.A
 	if err := domain.CheckAlertChannel(spec, secrets); err != nil {
 		return err
 	}
-	return a.deps.Channels.CheckTemplates(spec)
+	return a.deps.Channels.Check(spec)
 }
 
 func (a *api) createAlertChannel(ctx context.Context, id auth.Identity, in *struct{ Body AlertChannelWrite }) (*alertChannelOutput, error) {
@@ -305,7 +306,7 @@ func (a *api) previewAlertChannel(ctx context.Context, id auth.Identity, in *str
 	if err := domain.CheckChannelTemplates(&spec); err != nil {
 		return nil, err
 	}
-	if err := a.deps.Channels.CheckTemplates(&spec); err != nil {
+	if err := a.deps.Channels.Check(&spec); err != nil {
 		return nil, err
 	}
 	kind := domain.AlertKind(cmp.Or(in.Body.Alert, string(domain.AlertRunFailed)))
