@@ -14,6 +14,8 @@ const (
 	MuxGoAway       = 3
 
 	MuxFlagSYN = 1
+	MuxFlagFIN = 4
+	MuxFlagRST = 8
 )
 
 // MuxHeader is one header as it came: version, type, flags (2 bytes), stream
@@ -27,6 +29,14 @@ func (h *MuxHeader) Type() byte { return h[1] }
 func (h *MuxHeader) Opens() bool {
 	return h[1] <= MuxWindowUpdate && binary.BigEndian.Uint16(h[2:])&MuxFlagSYN != 0
 }
+
+// Closes reports whether the frame is the last one of its stream in this direction.
+func (h *MuxHeader) Closes() bool {
+	return h[1] <= MuxWindowUpdate && binary.BigEndian.Uint16(h[2:])&(MuxFlagFIN|MuxFlagRST) != 0
+}
+
+// Stream is the stream of MuxData and MuxWindowUpdate.
+func (h *MuxHeader) Stream() uint32 { return binary.BigEndian.Uint32(h[4:]) }
 
 // Length is what the header says; of MuxData it is the number of bytes that follow.
 func (h *MuxHeader) Length() uint32 { return binary.BigEndian.Uint32(h[8:]) }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
@@ -27,9 +28,10 @@ const (
 // for concurrent use.
 type guard struct {
 	header  proto.MuxHeader
-	have    int    // bytes of header that came
-	skip    uint32 // bytes of data that are to come
-	streams int
+	have    int                // bytes of header that came
+	skip    uint32             // bytes of data that are to come
+	streams int                // that were opened
+	ids     [maxStreams]uint32 // theirs; 0 = none, or one that the peer has closed
 	pings   allowance
 	idle    allowance
 }
@@ -63,6 +65,10 @@ func (g *guard) frame(now time.Time) error {
 		if g.streams++; g.streams > maxStreams {
 			return &excess{codeMalformed, "the executor opened a third stream"}
 		}
+		g.ids[g.streams-1] = g.header.Stream()
+	}
+	if err := g.stream(); err != nil {
+		return err
 	}
 	switch g.header.Type() {
 	case proto.MuxPing:
@@ -80,6 +86,23 @@ func (g *guard) frame(now time.Time) error {
 	}
 	if !g.idle.take(maxIdleFrames, now) {
 		return &excess{codeLimit, fmt.Sprintf("the executor sends more than %d frames without data in a second", maxIdleFrames)}
+	}
+	return nil
+}
+
+// stream refuses frames of streams that are not open. The multiplexer would read and
+// discard them without end.
+func (g *guard) stream() error {
+	if g.header.Type() > proto.MuxWindowUpdate {
+		return nil
+	}
+	id := g.header.Stream()
+	at := slices.Index(g.ids[:], id)
+	if id == 0 || at < 0 {
+		return &excess{codeMalformed, fmt.Sprintf("the executor sends a frame of stream %d, which is not open", id)}
+	}
+	if g.header.Closes() {
+		g.ids[at] = 0
 	}
 	return nil
 }
