@@ -214,8 +214,8 @@ type MailConfig struct {
 	Host string
 	Port int    // default 587, or 465 with TLS "tls"
 	From string // default carillon@<host name>
-	// Domains are those whose addresses get mails beside the operators'; .example.com is
-	// those below it, any is all. Default: the domain of From.
+	// Domains bound the addresses that get mails, beside the operators'. The entry
+	// .example.com stands for the domains below it, any for all. Default: the domain of From.
 	Domains []string
 	// PerHour bounds the mails of each tenant; 0 = alerting.DefaultMailsPerHour.
 	PerHour  int

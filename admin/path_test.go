@@ -237,7 +237,7 @@ func TestOwnersAreTold(t *testing.T) {
 	n.startExecutor("shop", nil, func(ex *executor.Executor) {
 		executor.HandleFunc(ex, "hopeless", func(context.Context) error { return errors.New("the till is empty") })
 	})
-	// The domain of the sender gets mails, and others do not, whoever names them.
+	// Only the domain of the sender gets mails.
 	channel := func(address string, want int) {
 		n.do(http.MethodPost, "/api/v1/alert-channels", map[string]any{"name": address, "kind": "email", "emails": []string{"lin@example.test", address}}, nil, want)
 	}

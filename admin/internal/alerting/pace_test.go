@@ -89,8 +89,7 @@ func TestPacesAreForgotten(t *testing.T) {
 	require.Less(t, len(p.of), 4, "those whose bucket is full again")
 }
 
-// TestRefusedTestsTakeNoTurn: however often somebody tries a channel, its deliveries have
-// the turns that they have without him.
+// TestRefusedTestsTakeNoTurn: tests of a channel do not change the turns of its deliveries.
 func TestRefusedTestsTakeNoTurn(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	waits := func(tests int) (out []time.Duration, sent int) {

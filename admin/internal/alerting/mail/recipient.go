@@ -8,7 +8,7 @@ import (
 )
 
 // Recipients are the addresses that this server mails to. Tenants choose addresses and
-// texts, so that without a bound anybody could be told anything in the operator's name.
+// texts. Without a bound they could send any text to any address as the operator.
 type Recipients struct {
 	// Domains are such as example.com, .example.com (those below it), or any.
 	Domains []string

@@ -29,7 +29,7 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
-// TestMailsToOtherDomains: whoever sets the address, nothing reaches the mail server.
+// TestMailsToOtherDomains: the mail server gets no mail for another domain.
 func TestMailsToOtherDomains(t *testing.T) {
 	server := testenv.SMTP(t)
 	n := notice()

@@ -48,8 +48,8 @@ func (s *Server) client(r *http.Request) (ip string, secure bool) {
 	return client.String(), secure
 }
 
-// FromThisMachine reports whether a program of this machine asks, and not a proxy on it
-// for somebody else.
+// FromThisMachine reports whether a program of this machine sent the request. A request
+// that a proxy passed on does not count.
 func FromThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
