@@ -7105,7 +7105,7 @@ func (c *Client) ListUsers(ctx context.Context, params ListUsersParams, edits ..
 }
 
 // CreateUser asks POST /api/v1/users: Make a user of the tenant.
-// 409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations.
+// 409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations. 429 when the tenant has asked for many names of accounts elsewhere.
 func (c *Client) CreateUser(ctx context.Context, body CreateUserInputBody, edits ...Edit) (Doc[UserWithPassword], error) {
 	r := newRequest("POST", "/api/v1/users")
 	r.Body = body

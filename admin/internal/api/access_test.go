@@ -93,6 +93,32 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// TestNamesOfOtherTenantsAreNotAsked without a bound: by many accounts or keys of a tenant
+// neither. Names that the tenant sees anyway do not count, and other tenants go on.
+func TestNamesOfOtherTenantsAreNotAsked(t *testing.T) {
+	w := newWorld(t)
+	w.key("second", "admin")
+	ask := func(who, name string) answer {
+		return w.call(who, "POST", "/users", map[string]any{"username": name, "role": "viewer", "password": "a long password"})
+	}
+	for range 30 {
+		ask("acme/admin", "acme-viewer").problem(409, "conflict")
+	}
+	for n := range 10 {
+		ask([]string{"acme/admin", "second"}[n%2], "beta-viewer").problem(409, "conflict")
+	}
+	for _, who := range []string{"acme/admin", "second"} {
+		for _, name := range []string{"beta-viewer", "nobody-has-this"} {
+			a := ask(who, name)
+			a.problem(429, "rate_limited")
+			require.NotEmpty(t, a.header.Get("Retry-After"))
+		}
+	}
+	ask("beta/admin", "acme-viewer").problem(409, "conflict")
+	ask("beta/admin", "somebody-new").is(201)
+	ask("platform", "beta-viewer").problem(409, "conflict")
+}
+
 func TestAdministratorsCannotLockThemselvesOut(t *testing.T) {
 	w := newWorld(t)
 	self := "/users/" + w.users["acme-admin"].String()

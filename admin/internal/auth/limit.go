@@ -28,6 +28,13 @@ const (
 	loginRefill = 12 * time.Second
 )
 
+// Limits of asking whether a user name is taken, of each tenant on each node. Names of
+// other tenants' accounts are told by the refusal to make one of the same name.
+const (
+	namesBurst  = 10
+	namesRefill = 5 * time.Minute
+)
+
 const (
 	// maxFailures bounds the buckets in memory (about 150 bytes each). The least
 	// recently used goes first; to push one out takes that many failures of
@@ -76,8 +83,13 @@ func addressGroup(address string) string {
 	return network.String()
 }
 
-// failures are the token buckets of wrong passwords. It is safe for concurrent use.
+// failures are the token buckets of wrong passwords, or of names that were taken. It is
+// safe for concurrent use.
 type failures struct {
+	// fixed after construction
+	burst  float64
+	refill time.Duration
+
 	mu     sync.Mutex
 	byPair *lru.Cache[pair, bucket] // guarded by mu
 }
@@ -87,12 +99,12 @@ type bucket struct {
 	at     time.Time
 }
 
-func newFailures() *failures {
+func newFailures(burst float64, refill time.Duration) *failures {
 	cache, err := lru.New[pair, bucket](maxFailures)
 	if err != nil {
 		panic(err) // only for a size below one
 	}
-	return &failures{byPair: cache}
+	return &failures{burst: burst, refill: refill, byPair: cache}
 }
 
 // check returns a *LimitedError while the pair has failed too often.
@@ -100,7 +112,7 @@ func (f *failures) check(p pair, now time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if b := f.filledLocked(p, now); b.tokens < 1 {
-		return &LimitedError{After: time.Duration((1 - b.tokens) * float64(loginRefill))}
+		return &LimitedError{After: time.Duration((1 - b.tokens) * float64(f.refill))}
 	}
 	return nil
 }
@@ -118,11 +130,25 @@ func (f *failures) note(p pair, now time.Time) {
 func (f *failures) filledLocked(p pair, now time.Time) bucket {
 	b, ok := f.byPair.Get(p)
 	if !ok {
-		return bucket{tokens: loginBurst, at: now}
+		return bucket{tokens: f.burst, at: now}
 	}
 	if passed := now.Sub(b.at); passed > 0 {
-		b.tokens = min(b.tokens+float64(passed)/float64(loginRefill), loginBurst)
+		b.tokens = min(b.tokens+float64(passed)/float64(f.refill), f.burst)
 		b.at = now
 	}
 	return b
+}
+
+// MayAskNames returns a *LimitedError while the identity's tenant has asked for too many
+// names of other tenants' accounts. Platform administrators may know them.
+func (s *Service) MayAskNames(by Identity) error {
+	if by.PlatformAdmin {
+		return nil
+	}
+	return s.names.check(pairOf(by.Tenant.String(), ""), time.Now())
+}
+
+// NameWasTaken counts a name that is another tenant's.
+func (s *Service) NameWasTaken(by Identity) {
+	s.names.note(pairOf(by.Tenant.String(), ""), time.Now())
 }

@@ -86,7 +86,7 @@ func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
 // TestFailuresAreBounded: names are as long as a client likes, and there are as
 // many as it likes.
 func TestFailuresAreBounded(t *testing.T) {
-	f := newFailures()
+	f := newFailures(loginBurst, loginRefill)
 	now := time.Unix(1_800_000_000, 0)
 	name := strings.Repeat("x", 190)
 	for i := range maxFailures + 1000 {

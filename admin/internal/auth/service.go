@@ -76,6 +76,7 @@ type Service struct {
 	// failures and familiar are the limits of guessing passwords; keyGate and
 	// refreshGate bound what keys and tokens that nobody made ask of the database.
 	failures             *failures
+	names                *failures                  // of user names that were taken, by tenant
 	familiar             *lru.Cache[pair, struct{}] // accounts at addresses that have logged in
 	keyGate, refreshGate *gate
 	keys                 *keyring
@@ -103,7 +104,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
 		disabled: opt.Disabled, notHere: opt.NotHere,
 		store: opt.Store, dataDir: opt.DataDir, newID: opt.NewID, log: opt.Logger.With("component", "auth"),
-		hasher: newHasher(), failures: newFailures(),
+		hasher: newHasher(), failures: newFailures(loginBurst, loginRefill), names: newFailures(namesBurst, namesRefill),
 		keyGate: newGate(lookupSlots, lookupPlaces), refreshGate: newGate(lookupSlots, lookupPlaces),
 		keys: newKeyring(opt.Store), touched: map[int64]time.Time{},
 	}

@@ -2851,7 +2851,7 @@ export interface paths {
         put?: never;
         /**
          * Make a user of the tenant
-         * @description 409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations.
+         * @description 409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations. 429 when the tenant has asked for many names of accounts elsewhere.
          */
         post: operations["create-user"];
         delete?: never;

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -66,7 +67,7 @@ func (a *api) registerUsers() {
 	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/users", ID: "create-user", Tag: "access",
 		Summary:     "Make a user of the tenant",
-		Description: "409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations.",
+		Description: "409 when the name is taken, here or elsewhere. An account that exists is invited: POST /invitations. 429 when the tenant has asked for many names of accounts elsewhere.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createUser)
 	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
@@ -92,6 +93,9 @@ func (a *api) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 	if err != nil {
 		return nil, err
 	}
+	if err := a.deps.Auth.MayAskNames(id); err != nil {
+		return nil, err
+	}
 	phc, err := a.deps.Auth.HashPassword(ctx, id.Tenant, password)
 	if err != nil {
 		return nil, err
@@ -104,6 +108,9 @@ func (a *api) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 		Role: domain.Role(in.Body.Role),
 	}
 	err = a.deps.Store.CreateUser(ctx, m.User, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role})
+	if domain.Is(err, domain.CodeConflict) {
+		return nil, a.nameTaken(ctx, id, username, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +120,18 @@ func (a *api) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 		out.Body.Password = password
 	}
 	return out, nil
+}
+
+// nameTaken counts a name that the caller's tenant cannot see by itself.
+func (a *api) nameTaken(ctx context.Context, id auth.Identity, username string, taken error) error {
+	members, err := a.deps.Store.ListMembers(ctx, id.Tenant)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(members, func(m store.Member) bool { return m.User.Username == username }) {
+		a.deps.Auth.NameWasTaken(id)
+	}
+	return taken
 }
 
 func choosePassword(location, username, given string) (password string, generated bool, err error) {
