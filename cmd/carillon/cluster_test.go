@@ -22,7 +22,7 @@ func (s *fakeServer) clusterRoutes(mux *http.ServeMux) {
 			"history":{"held":true,"heldAt":"2026-11-21T03:00:00.000Z","reason":"its history ends at 0:5, and it was at 0:9 before","epoch":"0"},
 			"nodes":[
 				{"id":"1","name":"a","bootId":"b1","version":"1.0","state":"live","connected":true,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":120,"clockSkewMs":-3,"sessions":2,"partitions":32,"zoneRules":{"source":"/usr/share/zoneinfo","version":"2026a","digest":"79957fa62d10"}},
-				{"id":"2","name":"b","bootId":"b2","version":"1.0","state":"live","connected":false,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":1700,"partitions":1,"planningLagMs":2500}],
+				{"id":"2","name":"b","bootId":"b2","version":"1.0","state":"live","connected":false,"startedAt":"2026-11-21T03:00:00.000Z","heartbeatAgeMs":1700,"sessions":null,"partitions":1,"planningLagMs":2500}],
 			"partitions":[
 				{"id":0,"state":"held","nodeName":"a","term":"3","until":"2026-11-21T04:00:02.000Z","nextFireAt":"2026-11-21T04:00:30.000Z"},
 				{"id":1,"state":"free","nodeName":"","term":"0"}]}`)
@@ -55,7 +55,7 @@ func TestCluster(t *testing.T) {
 	}, lines[:4])
 	require.Contains(t, r.stderr, "not with the majority")
 	require.Equal(t, "1 a live 32 0 ms 2 120 ms ago -3 ms 1.0", spaced(lines[5]))
-	require.Equal(t, "2 b disconnected 1 2.5 s 0 1.7 s ago 0 ms 1.0", spaced(lines[6]))
+	require.Equal(t, "2 b disconnected 1 2.5 s - 1.7 s ago 0 ms 1.0", spaced(lines[6]))
 	require.Contains(t, r.stderr, "innodb_flush_log_at_trx_commit is 2")
 	require.Contains(t, r.stderr, "leapt by 5 m")
 	require.Contains(t, r.stderr, "nodes have different rules of time zones")

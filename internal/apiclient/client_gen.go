@@ -1086,8 +1086,8 @@ type ClusterNode struct {
 	// RenewedAt Its last sign of life
 	RenewedAt *time.Time `json:"renewedAt"`
 
-	// Sessions Executor sessions of all tenants; 0 of a node that is not heard, and for readers who are no administrators
-	Sessions int64 `json:"sessions"`
+	// Sessions Executor sessions of all tenants; 0 of a node that is not heard; for administrators, others get null
+	Sessions *int64 `json:"sessions"`
 
 	// StartedAt When the process started
 	StartedAt time.Time `json:"startedAt"`
@@ -2741,8 +2741,8 @@ type Node struct {
 	// Name Name of the node, as its settings say
 	Name string `json:"name"`
 
-	// Sessions Executor sessions of all tenants; for administrators, others get 0
-	Sessions int64 `json:"sessions"`
+	// Sessions Executor sessions of all tenants; for administrators, others get null
+	Sessions *int64 `json:"sessions"`
 
 	// StartedAt When the process started
 	StartedAt time.Time `json:"startedAt"`

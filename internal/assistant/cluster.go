@@ -53,7 +53,7 @@ type clusterNode struct {
 	Version        string `json:"version"`
 	HeartbeatAgeMs int64  `json:"heartbeat_age_ms"`
 	PlanningLagMs  int64  `json:"planning_lag_ms"`
-	Sessions       int64  `json:"sessions"`
+	Sessions       *int64 `json:"sessions,omitempty" jsonschema:"of executors of all tenants; absent: this connection may not know"`
 }
 
 type clusterStatus struct {
@@ -233,7 +233,11 @@ func (c *clusterStatus) text() string {
 		b.WriteString("nothing needs attention\n")
 	}
 	for _, n := range c.Nodes {
-		fmt.Fprintf(&b, "node %s: %s, version %s, heartbeat %d ms ago, plans %d ms late, %d sessions\n", name(n.Name), n.State, name(n.Version), n.HeartbeatAgeMs, n.PlanningLagMs, n.Sessions)
+		fmt.Fprintf(&b, "node %s: %s, version %s, heartbeat %d ms ago, plans %d ms late", name(n.Name), n.State, name(n.Version), n.HeartbeatAgeMs, n.PlanningLagMs)
+		if n.Sessions != nil {
+			fmt.Fprintf(&b, ", %d sessions", *n.Sessions)
+		}
+		b.WriteString("\n")
 	}
 	b.WriteString("database " + c.Database + "\n")
 	for _, f := range c.Findings {

@@ -96,7 +96,7 @@ type ClusterNode struct {
 	HeartbeatAgeMs  int64        `json:"heartbeatAgeMs" doc:"Since its last sign of life"`
 	ClockSkewMs     int64        `json:"clockSkewMs" doc:"Its own clock less the database's"`
 	ClockHeld       bool         `json:"clockHeld" doc:"It does not believe the database's clock"`
-	Sessions        int          `json:"sessions" doc:"Executor sessions of all tenants; 0 of a node that is not heard, and for readers who are no administrators"`
+	Sessions        *int         `json:"sessions" doc:"Executor sessions of all tenants; 0 of a node that is not heard; for administrators, others get null"`
 	Partitions      int          `json:"partitions" doc:"Leases that it holds"`
 	PlanningLagMs   int64        `json:"planningLagMs" doc:"The greatest of its partitions"`
 	ExecutorAddress string       `json:"executorAddress" doc:"Where executors reach it; empty: it does not say, or the reader is no administrator"`
@@ -208,7 +208,7 @@ func (c *Cluster) hide() {
 	c.Database.Findings, c.Database.Group = []DatabaseFinding{}, nil
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		n.Sessions, n.ExecutorAddress, n.ZoneRules.Source = 0, "", ""
+		n.Sessions, n.ExecutorAddress, n.ZoneRules.Source = nil, "", ""
 	}
 	for i := range c.Partitions {
 		c.Partitions[i].NextFireAt, c.Partitions[i].OldestDueAt = nil, nil
@@ -276,7 +276,7 @@ func nodeOf(n *domain.NodeStatus, now time.Time, self string) ClusterNode {
 		ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, State: state, Current: n.BootID == self,
 		Connected: n.Connected, StartedAt: web.Instant(n.StartedAt), RenewedAt: web.InstantOrNull(n.RenewedAt),
 		HeartbeatAgeMs: max(0, now.Sub(seen).Milliseconds()), ClockSkewMs: n.ClockSkew.Milliseconds(), ClockHeld: n.ClockHeld,
-		Sessions: sessions, ExecutorAddress: n.ExecutorAddress, ZoneRules: ClusterZones(n.Zones),
+		Sessions: &sessions, ExecutorAddress: n.ExecutorAddress, ZoneRules: ClusterZones(n.Zones),
 	}
 }
 

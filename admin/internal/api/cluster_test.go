@@ -86,7 +86,7 @@ func TestClusterLags(t *testing.T) {
 	c := clusterOf(table, []domain.PartitionLag{
 		{NextFireAt: ago(-2), OldestWakeAt: ago(-1)}, {NextFireAt: ago(4), OldestWakeAt: ago(2)}, {NextFireAt: ago(9)}, {},
 	}, "a")
-	require.Equal(t, []int{4, 0, 0}, []int{c.Nodes[0].Sessions, c.Nodes[1].Sessions, c.Nodes[2].Sessions})
+	require.Equal(t, []int{4, 0, 0}, []int{*c.Nodes[0].Sessions, *c.Nodes[1].Sessions, *c.Nodes[2].Sessions})
 	states := []string{c.Nodes[0].State, c.Nodes[1].State, c.Nodes[2].State}
 	require.Equal(t, []string{"live", "leaving", "silent"}, states)
 	require.EqualValues(t, 30_000, c.Nodes[2].HeartbeatAgeMs)

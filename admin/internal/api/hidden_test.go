@@ -56,6 +56,13 @@ func TestReadersSeeNoAddresses(t *testing.T) {
 			}
 		}
 	})
+	for _, role := range []string{"viewer", "operator", "editor"} {
+		for _, path := range []string{"/cluster", "/nodes"} {
+			text := string(w.call("acme/"+role, "GET", path, nil).is(200).body)
+			require.Contains(t, text, `"sessions":null`, path)
+			require.NotRegexp(t, `"sessions":\d`, text, "0 would be a statement")
+		}
+	}
 	require.Empty(t, seen[domain.RoleViewer])
 	require.Empty(t, seen[domain.RoleOperator])
 	require.Positive(t, seen[domain.RoleEditor]["secret-path"])

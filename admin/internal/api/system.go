@@ -22,7 +22,7 @@ type Node struct {
 	Version         string `json:"version" doc:"Version of the server"`
 	StartedAt       string `json:"startedAt" format:"date-time" doc:"When the process started"`
 	LastHeartbeatAt string `json:"lastHeartbeatAt" format:"date-time" doc:"Its last sign of life"`
-	Sessions        int    `json:"sessions" doc:"Executor sessions of all tenants; for administrators, others get 0"`
+	Sessions        *int   `json:"sessions" doc:"Executor sessions of all tenants; for administrators, others get null"`
 	Current         bool   `json:"current" doc:"The node that answers"`
 }
 
@@ -46,7 +46,7 @@ func (a *API) registerSystem() {
 				LastHeartbeatAt: web.Instant(n.HeartbeatAt), Current: n.BootID == a.deps.Self,
 			}
 			if id.May(domain.PermAdmin) {
-				one.Sessions = n.Sessions
+				one.Sessions = &n.Sessions
 			}
 			items = append(items, one)
 		}

@@ -3915,9 +3915,9 @@ export interface components {
             renewedAt: string | null;
             /**
              * Format: int64
-             * @description Executor sessions of all tenants; 0 of a node that is not heard, and for readers who are no administrators
+             * @description Executor sessions of all tenants; 0 of a node that is not heard; for administrators, others get null
              */
-            sessions: number;
+            sessions: number | null;
             /**
              * Format: date-time
              * @description When the process started
@@ -5657,9 +5657,9 @@ export interface components {
             name: string;
             /**
              * Format: int64
-             * @description Executor sessions of all tenants; for administrators, others get 0
+             * @description Executor sessions of all tenants; for administrators, others get null
              */
-            sessions: number;
+            sessions: number | null;
             /**
              * Format: date-time
              * @description When the process started

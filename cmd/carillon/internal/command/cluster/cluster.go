@@ -112,13 +112,21 @@ func printDatabaseGroup(a *cli.App, g *apiclient.DatabaseGroup) error {
 
 func milliseconds(ms int64) string { return output.Span(time.Duration(ms) * time.Millisecond) }
 
+// sessions is empty for those who may not know the number.
+func sessions(n apiclient.ClusterNode) string {
+	if n.Sessions == nil {
+		return ""
+	}
+	return cli.Number(*n.Sessions)
+}
+
 var nodeColumns = []output.Column[apiclient.ClusterNode]{
 	{Title: "NODE", Value: func(n apiclient.ClusterNode) string { return n.ID }},
 	{Title: "NAME", Value: func(n apiclient.ClusterNode) string { return n.Name }},
 	{Title: "STATE", Value: nodeState},
 	{Title: "PARTITIONS", Value: func(n apiclient.ClusterNode) string { return cli.Number(n.Partitions) }, Right: true},
 	{Title: "LAG", Value: func(n apiclient.ClusterNode) string { return milliseconds(n.PlanningLagMs) }, Right: true},
-	{Title: "SESSIONS", Value: func(n apiclient.ClusterNode) string { return cli.Number(n.Sessions) }, Right: true, Drop: 3},
+	{Title: "SESSIONS", Value: sessions, Right: true, Drop: 3},
 	{Title: "HEARTBEAT", Value: func(n apiclient.ClusterNode) string { return milliseconds(n.HeartbeatAgeMs) + " ago" }, Right: true, Drop: 2},
 	{Title: "SKEW", Value: func(n apiclient.ClusterNode) string { return milliseconds(n.ClockSkewMs) }, Right: true, Drop: 4},
 	{Title: "VERSION", Value: func(n apiclient.ClusterNode) string { return n.Version }, Drop: 5},
