@@ -307,7 +307,7 @@ func description() *huma.OpenAPI {
 		Components: &huma.Components{
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"bearer":        {Type: "http", Scheme: "bearer", Description: "An access token from POST /api/v1/auth/login, or an API key (ck_…)."},
-				"refreshCookie": {Type: "apiKey", In: "cookie", Name: refreshCookie, Description: "Set by login, exchanged by refresh; scripts in pages cannot read it."},
+				"refreshCookie": {Type: "apiKey", In: "cookie", Name: refreshCookiePrefix + "CLUSTER", Description: "Set by login, exchanged by refresh; scripts in pages cannot read it. Its name ends with one that each cluster has of its own: send back what login has set."},
 			},
 		},
 		Tags: []*huma.Tag{

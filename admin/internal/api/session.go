@@ -70,20 +70,25 @@ func (s SecureCookies) on(secure bool) bool {
 	return s == SecureCookiesAlways || s != SecureCookiesNever && secure
 }
 
-// refreshCookie holds the refresh token. Scripts cannot read it, other sites
-// cannot send it, and it goes nowhere but to the paths that need it.
+// The refresh cookie holds the refresh token. Scripts cannot read it, other sites
+// cannot send it, and it goes nowhere but to the paths that need it. Its name ends with
+// that of the cluster: browsers keep the cookies of all ports of a host together, and two
+// installations there would take each other's.
 const (
-	refreshCookie     = "carillon_refresh"
-	refreshCookiePath = web.Base + "/auth"
+	refreshCookiePrefix = "carillon_refresh_"
+	refreshCookiePath   = web.Base + "/auth"
 )
 
-type refreshInput struct {
-	Token string `cookie:"carillon_refresh" maxLength:"128" doc:"The refresh token that login or the last refresh has set"`
+func (a *API) refreshCookie() string { return refreshCookiePrefix + a.deps.Auth.Cluster() }
+
+// refreshToken is what login or the last refresh has set.
+func (a *API) refreshToken(ctx context.Context) string {
+	return web.RequestOf(ctx).Cookie(a.refreshCookie())
 }
 
 func (a *API) cookie(ctx context.Context, value string, expires time.Time) string {
 	c := http.Cookie{
-		Name: refreshCookie, Value: value, Path: refreshCookiePath, Expires: expires.UTC(),
+		Name: a.refreshCookie(), Value: value, Path: refreshCookiePath, Expires: expires.UTC(),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies.on(web.RequestOf(ctx).Secure),
 	}
 	if value == "" {
@@ -154,8 +159,8 @@ func (a *API) registerSession() {
 		Summary:     "Renew the session with the refresh cookie",
 		Description: "The cookie is exchanged. A cookie that was used before ends the whole session.",
 		Errors:      []int{http.StatusUnauthorized}, Cookies: true, ReadsCookie: true,
-	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*loginOutput, error) {
-		s, err := a.deps.Auth.Refresh(ctx, in.Token, web.RequestOf(ctx).IP)
+	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*loginOutput, error) {
+		s, err := a.deps.Auth.Refresh(ctx, a.refreshToken(ctx), web.RequestOf(ctx).IP)
 		if err != nil {
 			return nil, err
 		}
@@ -165,8 +170,8 @@ func (a *API) registerSession() {
 		Method: http.MethodPost, Path: web.Base + "/auth/logout", ID: "logout", Tag: "session",
 		Summary:     "End the session of the refresh cookie",
 		Description: "All sessions of the cookie's family end, and the cookie is taken back. Without a cookie there is nothing to do, and the answer is the same.", Status: http.StatusNoContent, Cookies: true, ReadsCookie: true,
-	}, func(ctx context.Context, _ auth.Identity, in *refreshInput) (*cookieOutput, error) {
-		if err := a.deps.Auth.Logout(ctx, in.Token, web.RequestOf(ctx).IP); err != nil {
+	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*cookieOutput, error) {
+		if err := a.deps.Auth.Logout(ctx, a.refreshToken(ctx), web.RequestOf(ctx).IP); err != nil {
 			return nil, err
 		}
 		return &cookieOutput{SetCookie: a.cookie(ctx, "", time.Unix(1, 0))}, nil

@@ -20,11 +20,44 @@ func cookieOf(t *testing.T, a answer) *http.Cookie {
 	res := http.Response{Header: a.header}
 	cookies := res.Cookies()
 	require.Len(t, cookies, 1)
-	require.Equal(t, refreshCookie, cookies[0].Name)
+	require.Regexp(t, `^carillon_refresh_[\w-]{16}$`, cookies[0].Name)
 	return cookies[0]
 }
 
 func sendCookie(c *http.Cookie) header { return header{"Cookie": c.Name + "=" + c.Value} }
+
+// TestTwoInstallationsOnOneHost: browsers send all cookies of a host to each of its ports.
+func TestTwoInstallationsOnOneHost(t *testing.T) {
+	jar := map[string]string{}
+	ask := func(w *world, path string, body any) answer {
+		var all []string
+		for name, value := range jar {
+			all = append(all, name+"="+value)
+		}
+		a := w.call("", "POST", path, body, header{"Cookie": strings.Join(all, "; ")})
+		for _, c := range (&http.Response{Header: a.header}).Cookies() {
+			if jar[c.Name] = c.Value; c.MaxAge < 0 {
+				delete(jar, c.Name)
+			}
+		}
+		return a
+	}
+	one, two := newWorld(t), newWorld(t)
+	for _, w := range []*world{one, two} {
+		ask(w, "/auth/login", map[string]any{"username": "acme-editor", "password": peerPassword}).is(200)
+	}
+	for range 3 {
+		ask(one, "/auth/refresh", nil).is(200)
+		ask(two, "/auth/refresh", nil).is(200)
+	}
+	ask(two, "/auth/logout", nil).is(204)
+	ask(two, "/auth/refresh", nil).problem(401, "unauthenticated")
+	ask(one, "/auth/refresh", nil).is(200)
+	for name := range jar {
+		jar[name] = strings.Repeat("x", 200)
+	}
+	ask(one, "/auth/refresh", nil).problem(401, "unauthenticated")
+}
 
 func TestSession(t *testing.T) {
 	w := newWorld(t)

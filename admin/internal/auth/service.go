@@ -71,6 +71,7 @@ type Service struct {
 	disabled func(domain.TenantID) bool
 	notHere  func(domain.TenantID) error
 	log      *slog.Logger
+	cluster  string // a name that each cluster has of its own
 	issuer   string
 	hasher   *hasher
 	// failures and familiar are the limits of guessing passwords; keyGate and
@@ -127,10 +128,10 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cluster, err = s.store.ClusterValue(ctx, "token_issuer", cluster[:16]); err != nil {
+	if s.cluster, err = s.store.ClusterValue(ctx, "token_issuer", cluster[:16]); err != nil {
 		return nil, fmt.Errorf("read token issuer: %w", err)
 	}
-	s.issuer = "carillon/" + cluster
+	s.issuer = "carillon/" + s.cluster
 	pad, err := GeneratePassword()
 	if err != nil {
 		return nil, err
@@ -143,6 +144,10 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	}
 	return s, s.keys.load(ctx)
 }
+
+// Cluster is a name that each cluster has of its own: letters, digits, - and _. It is no
+// secret.
+func (s *Service) Cluster() string { return s.cluster }
 
 // Run writes the last use of API keys and keeps the signing key published and
 // young, until ctx ends.

@@ -11016,10 +11016,7 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
-            cookie?: {
-                /** @description The refresh token that login or the last refresh has set */
-                carillon_refresh?: string;
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {
@@ -11243,10 +11240,7 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
-            cookie?: {
-                /** @description The refresh token that login or the last refresh has set */
-                carillon_refresh?: string;
-            };
+            cookie?: never;
         };
         requestBody?: never;
         responses: {

@@ -30,7 +30,8 @@ type Request struct {
 	IP     string
 	Secure bool
 	actor  auth.Identity
-	Trace  domain.Trace // of the caller
+	Trace  domain.Trace  // of the caller
+	http   *http.Request // as it came; nil outside of the server
 	// readUntil sets the deadline of what is read from the connection; nil
 	// outside of operations.
 	readUntil func(time.Time) error
@@ -67,6 +68,22 @@ func (r *Request) bodyIsRead() {
 	}
 }
 
+// maxCookie is how long a cookie may be that is looked at, in bytes.
+const maxCookie = 128
+
+// Cookie returns what the request says in a cookie; empty: nothing, or more than any
+// cookie of ours.
+func (r *Request) Cookie(name string) string {
+	if r.http == nil {
+		return ""
+	}
+	c, err := r.http.Cookie(name)
+	if err != nil || len(c.Value) > maxCookie {
+		return ""
+	}
+	return c.Value
+}
+
 type requestCtxKey struct{}
 
 // RequestOf never returns nil.
@@ -93,6 +110,7 @@ func unescapeParams(c *gin.Context) {
 func (s *Server) identifyRequest(c *gin.Context) {
 	r := &Request{ID: requestID(c.GetHeader("X-Request-Id")), Trace: domain.ParseTrace(c.GetHeader("Traceparent"))}
 	r.IP, r.Secure = s.client(c.Request)
+	r.http = c.Request
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestCtxKey{}, r))
 	c.Header("X-Request-Id", r.ID)
 	start := time.Now()
