@@ -63,14 +63,9 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 	if sender == nil {
 		return fail(Permanent(errNotConfigured(string(c.Spec.Kind))))
 	}
-	deliveries, nodes := c.Deliveries(0), len(s.opt.Living())
-	if c.Spec.Kind == domain.ChannelEmail {
-		if wait := s.mails.try(int64(c.TenantID), mailLimit(s.opt.MailsPerHour, nodes), nodes, len(deliveries), time.Now()); wait > 0 {
-			return fail(fmt.Errorf("the tenant's mails of this hour are used up (--mail-per-hour); try again in %s", wait.Round(time.Second)))
-		}
-	}
-	if wait := s.paces.try(int64(c.ID), limits[c.Spec.Kind], nodes, 1, time.Now()); wait > 0 {
-		return fail(fmt.Errorf("the channel takes no more messages now; try again in %s", wait.Round(time.Second)))
+	deliveries := c.Deliveries(0)
+	if err := s.mayTry(&c, len(deliveries)); err != nil {
+		return fail(err)
 	}
 	errs := make([]error, len(deliveries))
 	notices := make([]*Notice, len(deliveries))
@@ -100,6 +95,25 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 	}
 	trial.Rendered, _ = sender.Render(notices[0]) // its error is that of Send
 	return trial
+}
+
+// mayTry counts a test of so many messages for the channel and, of mails, for the tenant.
+// A refused test counts for neither.
+func (s *Service) mayTry(c *domain.AlertChannel, messages int) error {
+	nodes, now := len(s.opt.Living()), time.Now()
+	most, isMail := mailLimit(s.opt.MailsPerHour, nodes), c.Spec.Kind == domain.ChannelEmail
+	if isMail {
+		if wait := s.mails.free(int64(c.TenantID), most, nodes, messages, now); wait > 0 {
+			return fmt.Errorf("the tenant's mails of this hour are used up (--mail-per-hour); try again in %s", wait.Round(time.Second))
+		}
+	}
+	if wait := s.paces.try(int64(c.ID), limits[c.Spec.Kind], nodes, 1, now); wait > 0 {
+		return fmt.Errorf("the channel takes no more messages now; try again in %s", wait.Round(time.Second))
+	}
+	if isMail && s.mails.try(int64(c.TenantID), most, nodes, messages, now) > 0 {
+		return errors.New("the tenant's mails of this hour have just been used up (--mail-per-hour); try again later")
+	}
+	return nil
 }
 
 // sendOnce sends within the sender's timeout.

@@ -147,6 +147,34 @@ func TestATenantsMailsAreBounded(t *testing.T) {
 	require.Len(t, mails.Mails(), 4)
 }
 
+// TestRefusedTestsCountForNothing: neither for the channel nor for the tenant's mails.
+func TestRefusedTestsCountForNothing(t *testing.T) {
+	mails := testenv.SMTP(t)
+	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
+	service, err := newService(quick{Store: w.store}, mails.Port(), func(o *alerting.Options) { o.MailsPerHour = 80 }) // forty at once
+	require.NoError(t, err)
+	mail := func() domain.AlertChannel {
+		return w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"a@example.com"}}, domain.AlertChannelSecrets{})
+	}
+	try := func(c domain.AlertChannel) domain.ChannelTrial {
+		return service.TryChannel(t.Context(), domain.Tenant{ID: w.tenant, Name: "shop"}, c)
+	}
+	delivered := 0
+	last := ""
+	for c := mail(); !strings.Contains(last, "--mail-per-hour"); c = mail() {
+		refused := 0
+		for refused < 50 && !strings.Contains(last, "--mail-per-hour") { // it takes 20 at once
+			if got := try(c); got.Delivered {
+				delivered++
+			} else {
+				refused++
+				last = got.Message
+			}
+		}
+	}
+	require.GreaterOrEqual(t, delivered, 40, "tests that were refused counted")
+}
+
 func TestTryChannel(t *testing.T) {
 	sink, mails := testenv.HTTPSink(t), testenv.SMTP(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")

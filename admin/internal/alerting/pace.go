@@ -90,14 +90,30 @@ func (p *paces) take(id int64, most limit, nodes int, now time.Time) time.Durati
 func (p *paces) try(id int64, most limit, nodes, messages int, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	one, wait := p.freeLocked(id, most, nodes, messages, now)
+	if wait == 0 {
+		one.limiter.AllowN(now, min(messages, most.burst))
+	}
+	return wait
+}
+
+// free is the answer that try would give. It takes nothing.
+func (p *paces) free(id int64, most limit, nodes, messages int, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, wait := p.freeLocked(id, most, nodes, messages, now)
+	return wait
+}
+
+func (p *paces) freeLocked(id int64, most limit, nodes, messages int, now time.Time) (*pace, time.Duration) {
 	one, interval := p.paceLocked(id, most, nodes, now)
 	if wait := max(one.next.Sub(now), one.closed.Sub(now)); wait > 0 {
-		return wait
+		return one, wait
 	}
-	if one.limiter.AllowN(now, min(messages, most.burst)) {
-		return 0
+	if one.limiter.TokensAt(now) < float64(min(messages, most.burst)) {
+		return one, interval
 	}
-	return interval
+	return one, 0
 }
 
 // paceLocked finds a pace, and how far apart this node's messages are.
