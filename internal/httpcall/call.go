@@ -268,10 +268,9 @@ func (e noAnswerError) Unwrap() error { return e.error }
 // reached, broke off, or took too long.
 func NoAnswer(err error) bool { return errors.As(err, new(noAnswerError)) }
 
-// Undone reports whether a call failed in a way that shows that nothing has come
-// of it: no connection was made, or the receiver says that it has not taken the
-// request (408, 425, 429, 503). The same call can be made again without harm, and
-// not before after has passed, if the receiver says so.
+// Undone reports whether a failed call had no effect. Either no connection was made,
+// or the receiver has not taken the request (408, 425, 429, 503). The same call can be
+// repeated without harm. after is the pause that the receiver asks for; 0 = none.
 func Undone(err error) (after time.Duration, ok bool) {
 	undone, ok := errors.AsType[undoneError](err)
 	return undone.after, ok

@@ -138,9 +138,9 @@ func TestWhatMakesACallFail(t *testing.T) {
 	require.ErrorContains(t, err, `"ok" is no status`)
 }
 
-// Of some failures it is known that nothing has come of the call: it was not
-// sent, or the receiver has not taken it. Of others that is not known.
-func TestACallOfWhichNothingHasCome(t *testing.T) {
+// Some failures prove that the call had no effect: it was not sent, or the
+// receiver has not taken it. Others prove nothing.
+func TestACallWithoutEffect(t *testing.T) {
 	server, _ := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 		switch code := strings.Trim(r.URL.Path, "/"); code {
 		case "broken":

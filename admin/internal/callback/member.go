@@ -26,10 +26,9 @@ const (
 	// does not answer. Then it fails, so that its owner hears of it. Failures of a
 	// receiver that nobody has called for so long are forgotten.
 	brokenFor = 10 * time.Minute
-	// freeTries is how often a call of which nothing has come is made at least, before
-	// the run fails, though its job allows one attempt. Runs that were planned less than
-	// brokenFor ago go on until then. The pause before the second is firstPause, and it
-	// doubles up to maxPause.
+	// freeTries is the least number of tries of a call without effect before its run
+	// fails, in a job without attempts left. Runs that were planned less than brokenFor
+	// ago go on until then. The first pause is firstPause, and it doubles up to maxPause.
 	freeTries  = 6
 	firstPause = 5 * time.Second
 	maxPause   = time.Minute
@@ -142,8 +141,7 @@ func (m *member) call(ctx context.Context, in httpcall.Request) (out httpcall.Re
 	return out, again(err, task, time.Now())
 }
 
-// again puts a run off whose call can be made once more without harm, when its job
-// has no attempts left for it.
+// again puts off a run whose call had no effect, if its job has no attempts left.
 func again(err error, task executor.Task, now time.Time) error {
 	wait, undone := httpcall.Undone(err)
 	if !undone || task.Attempt < task.MaxAttempts {
@@ -155,7 +153,7 @@ func again(err error, task executor.Task, now time.Time) error {
 	if task.Attempt >= freeTries && left <= 0 || wait > max(left, maxPause) {
 		return err
 	}
-	return fmt.Errorf("%v; it is called again without using up an attempt, because nothing has come of this call: %w", err, executor.Snooze(pause))
+	return fmt.Errorf("%w; it is called again without using up an attempt, because this call had no effect: %w", err, executor.Snooze(pause))
 }
 
 // within makes a call as the limits of its receiver allow, or puts the run off.

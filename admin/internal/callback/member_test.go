@@ -1,6 +1,7 @@
 package callback
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -53,9 +54,9 @@ func TestConnectionsToManyReceiversAreKept(t *testing.T) {
 	require.Equal(t, receivers, count)
 }
 
-// A call of which nothing has come is made again although its job has one
-// attempt: six times at least, and for ten minutes after its planned time. Where the
-// job has attempts left, they count as it says.
+// A call without effect is repeated although its job has one attempt. It is made
+// six times at least, and until ten minutes after its planned time. Attempts that a
+// job has left count as it says.
 func TestWhenACallIsMadeAgainForFree(t *testing.T) {
 	now := time.Now()
 	answers := func(status int, header string) error {
@@ -94,7 +95,7 @@ func TestWhenACallIsMadeAgainForFree(t *testing.T) {
 			err := again(c.err, executor.Task{Attempt: c.attempt, MaxAttempts: c.max, FireTime: now.Add(-c.planned)}, now)
 			require.ErrorContains(t, err, "the answer is")
 			require.Equal(t, c.again, strings.Contains(err.Error(), "snoozed for"), "%v", err)
-			if c.err == asks {
+			if errors.Is(c.err, asks) {
 				require.Contains(t, err.Error(), "snoozed for 30s")
 			}
 		})

@@ -294,8 +294,8 @@ func TestTheEndOfABurstDoesNotWaitForTheNextLine(t *testing.T) {
 	})
 }
 
-// Lines that the writer itself left out are counted as those that were dropped,
-// and the line that says so is there in a flood too.
+// Lines that a writer leaves out itself count like dropped ones. The line that
+// counts them is kept in a flood too.
 func TestLinesThatAreLeftOutAreCounted(t *testing.T) {
 	for name, flood := range map[string]int{"calm": 1, "flood": 1000} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 // as much as a result may have.
 const maxLine = 256 << 10
 
-// What of an output beyond its budget is logged: the last lines, each cut to
-// maxTailLine. The executor SDK keeps as much of a log's end in a flood.
+// Bounds of the last lines that are logged of an output beyond its budget. Each is
+// cut to maxTailLine. The executor SDK keeps as much of a log's end in a flood.
 const (
 	maxTailLines = 64
 	maxTailBytes = 12 << 10
