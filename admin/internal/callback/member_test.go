@@ -68,7 +68,7 @@ func TestWhenACallIsMadeAgainForFree(t *testing.T) {
 		}))
 		defer server.Close()
 		s := New(Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: slog.New(slog.DiscardHandler)})
-		p, err := s.read(&domain.CallbackPolicy{Hosts: []string{"*"}, MaxTimeout: time.Second, PerHost: 1})
+		p, err := s.read(1, &domain.CallbackPolicy{Hosts: []string{"*"}, MaxTimeout: time.Second, PerHost: 1})
 		require.NoError(t, err)
 		defer p.close()
 		_, err = p.caller.Call(t.Context(), httpcall.Request{URL: server.URL}, executor.Task{Attempt: 1}, slog.New(slog.DiscardHandler))
