@@ -199,7 +199,7 @@ func (e *examination) lookAtSession(ctx context.Context) []doctor.Result {
 		out = append(out, doctor.Fail("session", "Let nodes reach the server directly, or a proxy keep their sessions apart and on one server.", "a session is not what was asked for: %s", what))
 	}
 	if len(out) == 0 {
-		out = append(out, doctor.Passed("READ COMMITTED, UTC, and sessions see each other's named locks"))
+		out = append(out, doctor.Passed("READ COMMITTED, UTC, no limits of rows, and sessions see each other's named locks"))
 	}
 	return out
 }

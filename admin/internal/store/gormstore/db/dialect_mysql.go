@@ -279,7 +279,8 @@ const (
 )
 
 // Connect adds what a DSN cannot say for both MySQL 8 and MariaDB 10.11, whose
-// variables for the isolation level have different names.
+// variables for the isolation level and for read-only transactions have different
+// names.
 func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -299,7 +300,7 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 func (c mysqlConnector) setUp(ctx context.Context, conn mysqlConn) (driver.Conn, error) {
-	if _, err := conn.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+	if _, err := conn.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE", nil); err != nil {
 		return nil, fmt.Errorf("set isolation level: %w", err)
 	}
 	conn, err := c.writers.admit(ctx, conn)
@@ -348,9 +349,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	cfg.Params["time_zone"] = "'+00:00'"
-	cfg.Params["innodb_lock_wait_timeout"] = "2"
-	cfg.Params["sql_mode"] = "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	for _, v := range sessionVariables {
+		cfg.Params[v.name] = v.set
+	}
 	// Either name would be refused by one of the two databases.
 	delete(cfg.Params, "tx_isolation")
 	delete(cfg.Params, "transaction_isolation")

@@ -107,26 +107,32 @@ func (s *DB) TrySession(ctx context.Context) (wrong []string, err error) {
 		return nil, Translate("connect", err)
 	}
 	defer func() { err = errors.Join(err, holder.Close()) }()
-	set := map[string]string{}
-	if err := Query(ctx, holder, func(rows *sql.Rows) error {
-		var name, value string
-		err := rows.Scan(&name, &value)
-		set[name] = value
-		return err
-	}, "SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation', 'time_zone')"); err != nil {
-		return nil, Translate("read session", err)
-	}
-	if isolation := set["transaction_isolation"] + set["tx_isolation"]; !strings.HasPrefix(isolation, "READ-COMMITTED") {
-		wrong = append(wrong, "its isolation level is "+isolation+" and not READ-COMMITTED, which was asked for")
-	}
-	if set["time_zone"] != "+00:00" {
-		wrong = append(wrong, "its time zone is "+set["time_zone"]+" and not +00:00, which was asked for")
+	for _, v := range sessionWants() {
+		got, err := sessionValue(ctx, holder, v.name)
+		if err != nil {
+			return nil, Translate("read session", err)
+		}
+		if want := strings.Trim(v.set, "'"); got != want {
+			wrong = append(wrong, fmt.Sprintf("%s is %q and not %q, which was asked for", v.name, got, want))
+		}
 	}
 	seen, err := s.lockIsSeen(ctx, holder)
 	if err == nil && !seen {
 		wrong = append(wrong, "a named lock of one session is not seen by another: they lead to different servers")
 	}
 	return wrong, Translate("try a named lock", err)
+}
+
+// sessionValue reads a variable. A SELECT of one row works with any sql_select_limit but
+// zero, SHOW does not.
+func sessionValue(ctx context.Context, session *sql.Conn, name string) (string, error) {
+	var value string
+	err := session.QueryRowContext(ctx, "SELECT @@SESSION."+name).Scan(&value)
+	var answer *mysql.MySQLError
+	if old, found := strings.CutPrefix(name, "transaction_"); found && errors.As(err, &answer) && answer.Number == myUnknownVariable {
+		err = session.QueryRowContext(ctx, "SELECT @@SESSION.tx_"+old).Scan(&value)
+	}
+	return value, err
 }
 
 func (s *DB) lockIsSeen(ctx context.Context, holder *sql.Conn) (seen bool, err error) {
