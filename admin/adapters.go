@@ -106,6 +106,8 @@ func partName(p domain.Part) string {
 	return p.String()
 }
 
+func (t target) Drained() bool { return t.s.Drained() }
+
 func (t target) SendGrants(grants []dispatch.Grant) {
 	out := make([]*proto.Grant, len(grants))
 	for i, g := range grants {

@@ -73,6 +73,7 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *endings
 	front      *port // serves from New on
+	arrivals   arrivals
 	httpConns  *httpconn.Limiter
 	scrapes    *port // nil: /metrics is on the front
 

@@ -82,6 +82,15 @@ func (a *Admin) disabledChanged(ctx context.Context) {
 	a.disabled.nudge()
 }
 
+// beforeDisable resumes the jobs that an enabling has not come to yet. A job that stays
+// held from one disabling to the next has no rows for the fire times between.
+func (a *Admin) beforeDisable(ctx context.Context) error {
+	if err := a.holdJobs(ctx); err != nil {
+		return domain.Errorf(domain.CodeUnavailable, "jobs are still being resumed since the last enabling, try again: %w", err)
+	}
+	return nil
+}
+
 // watchDisabled reads what is disabled, and ends idle sessions of it, until ctx ends.
 func (a *Admin) watchDisabled(ctx context.Context) {
 	tick := time.NewTicker(disabledEvery)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -51,6 +52,50 @@ func TestDisabledExecutor(t *testing.T) {
 	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) { testDisabledExecutor(t, database) })
+	}
+}
+
+// An enabling and a disabling right after it: each job was resumed between the two, so
+// that its fire times between have rows, and what is due at a disabling is not missed.
+func TestEnabledForAMoment(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, nil)
+	n.startExecutor("shop", nil, func(ex *executor.Executor) {
+		executor.HandleFunc(ex, "tick", func(context.Context) error { return nil })
+	})
+	path := "/api/v1/executors/" + n.executorID("shop")
+	jobs := make([]string, 20)
+	for i := range jobs {
+		jobs[i] = n.newJob("shop", "tick", map[string]any{"name": fmt.Sprint("tick-", i), "schedule": map[string]any{"kind": "fixed_rate", "every": "1s", "zone": "UTC"}})
+	}
+	states := func(job string) (out []string) {
+		var list struct{ Items []struct{ State string } }
+		n.do(http.MethodGet, "/api/v1/jobs/"+job+"/events", nil, &list, 200)
+		for _, e := range list.Items {
+			out = append(out, e.State)
+		}
+		return out
+	}
+	come := func(want int, state string) {
+		t.Helper()
+		for _, job := range jobs {
+			n.eventually(func() bool { s := states(job); return len(s) >= want && s[0] == state }, func() string { return fmt.Sprint(states(job)) })
+		}
+	}
+	n.do(http.MethodPost, path+"/disable", nil, nil, 200)
+	come(2, "paused")
+	n.do(http.MethodPost, path+"/enable", nil, nil, 200)
+	n.do(http.MethodPost, path+"/disable", nil, nil, 200)
+	come(4, "paused")
+	for _, job := range jobs {
+		require.Equal(t, []string{"paused", "enabled", "paused", "enabled"}, states(job))
+	}
+	n.do(http.MethodPost, path+"/enable", nil, nil, 200)
+	come(5, "enabled")
+	var missed struct{ Items []struct{ Reason string } }
+	n.do(http.MethodGet, "/api/v1/runs?state=missed", nil, &missed, 200)
+	for _, r := range missed.Items {
+		require.NotEqual(t, "paused", r.Reason)
 	}
 }
 

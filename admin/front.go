@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
@@ -45,9 +47,9 @@ func (a *Admin) buildFront(ctx context.Context) error {
 			err := a.publisher.Try(ctx, m)
 			return publish.IsPermanent(err), err
 		},
-		DisabledChanged: a.disabledChanged,
-		Channels:        channels{a.alerting, mails},
-		Weights:         weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
+		DisabledChanged: a.disabledChanged, BeforeDisable: a.beforeDisable, DrainsChanged: a.gateway.DrainsChanged,
+		Channels: channels{a.alerting, mails},
+		Weights:  weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Ready:     a.ready,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
@@ -74,6 +76,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	if a.scrapes != nil {
 		a.scrapes.open(api.MetricsOnly(a.metrics.registry))
 	}
+	a.arrivals.until = time.Now().Add(arrivalsLimit)
 	a.front.open(front)
 	return nil
 }
@@ -165,10 +168,51 @@ func (r runner) WaitFinished(ctx context.Context, tenant domain.TenantID, id dom
 // partitions long before, and the others have them.
 const silentTooLong = 10 * time.Second
 
+// arrivalsLimit bounds how long a node that has started waits for executors before it
+// is ready: some of them may have ended, or cannot reach this node.
+const arrivalsLimit = 5 * time.Second
+
+// arrivals are the instances that were connected to the cluster when this node began to
+// serve. Until they have a session here, a run that this node fires waits for one.
+type arrivals struct {
+	until time.Time // fixed when the node serves
+
+	mu      sync.Mutex
+	known   bool                // guarded by mu: missing was read
+	missing []domain.InstanceID // guarded by mu
+}
+
+// wait returns how many instances have no session here yet; 0 after the limit. list is
+// asked once.
+func (w *arrivals) wait(ctx context.Context, now time.Time, list func(context.Context) ([]domain.InstanceID, error), here func(domain.InstanceID) bool) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !now.Before(w.until) {
+		w.missing = nil
+		return 0, nil
+	}
+	if !w.known {
+		missing, err := list(ctx)
+		if err != nil {
+			return 0, err
+		}
+		w.known, w.missing = true, missing
+	}
+	w.missing = slices.DeleteFunc(w.missing, here)
+	return len(w.missing), nil
+}
+
 // ready says why requests should go to another node; nil: they need not.
 func (a *Admin) ready(ctx context.Context) error {
 	if silent := a.leases.Silent(); silent > silentTooLong {
 		return domain.Errorf(domain.CodeUnavailable, "the node has not been able to write to its database for %s", silent.Round(time.Second))
+	}
+	missing, err := a.arrivals.wait(ctx, time.Now(), a.store.ListConnected, func(id domain.InstanceID) bool { return a.gateway.SessionOf(id) != nil })
+	if err != nil {
+		return err
+	}
+	if missing > 0 {
+		return domain.Errorf(domain.CodeUnavailable, "%d instances of executors are not connected to this node yet", missing)
 	}
 	return a.store.Ping(ctx)
 }

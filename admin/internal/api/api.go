@@ -100,6 +100,11 @@ type Deps struct {
 	// DisabledChanged lets this node hear, before it returns, of an executor or a tenant
 	// that was disabled or enabled; may be nil.
 	DisabledChanged func(ctx context.Context)
+	// DrainsChanged lets this node hear, before it returns, of an instance that was
+	// drained or undrained; nil: it hears by itself.
+	DrainsChanged func(ctx context.Context)
+	// BeforeDisable resumes what a former enabling has not come to yet; nil: nothing.
+	BeforeDisable func(ctx context.Context) error
 	// Statistics is how long statistics are kept.
 	Statistics store.StatisticsKept
 	// Nodes returns the live nodes; Self is this one's boot id.
@@ -158,6 +163,12 @@ type API struct {
 func New(deps Deps) (*API, error) {
 	if deps.Denied == nil {
 		deps.Denied = func() {}
+	}
+	if deps.DrainsChanged == nil {
+		deps.DrainsChanged = func(context.Context) {}
+	}
+	if deps.BeforeDisable == nil {
+		deps.BeforeDisable = func(context.Context) error { return nil }
 	}
 	if deps.DisabledChanged == nil {
 		deps.DisabledChanged = func(context.Context) {}
@@ -278,7 +289,7 @@ func (a *API) registerNouns() {
 	d := &a.deps
 	changed := builtin.Within(d.BuiltInChanged)
 	access.Register(a.Server, access.Deps{Store: d.Store, Auth: d.Auth, NewID: d.NewID, Now: d.Now, Log: a.log})
-	tenant.Register(a.Server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, DisabledChanged: d.DisabledChanged, Log: a.log})
+	tenant.Register(a.Server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, DisabledChanged: d.DisabledChanged, BeforeDisable: d.BeforeDisable, Log: a.log})
 	calendar.Register(a.Server, calendar.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, FollowCalendar: d.FollowCalendar, Log: a.log})
 	script.Register(a.Server, script.Deps{
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: a.log,

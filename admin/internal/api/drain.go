@@ -67,6 +67,7 @@ func (a *API) drainInstance(ctx context.Context, id auth.Identity, text string, 
 	if err != nil {
 		return nil, err
 	}
+	a.deps.DrainsChanged(ctx)
 	a.log.Info("instance drained", "tenant_id", id.Tenant, "instance_id", iid, "instance", i.Name, "undone", undo, "by", id.Actor())
 	return &struct{ Body Instance }{instanceOf(i, a.deps.Now())}, nil
 }
@@ -84,6 +85,7 @@ func (a *API) removeInstance(ctx context.Context, id auth.Identity, in *removeIn
 	if err != nil {
 		return nil, err
 	}
+	a.deps.DrainsChanged(ctx)
 	denial, err := a.deps.Store.CreateDenial(ctx, domain.Denial{
 		ID: a.deps.NewID(), TenantID: id.Tenant, Executor: i.Executor, Kind: domain.DenyInstance, Subject: i.BootID, Label: i.Name,
 		Reason: strings.TrimSpace(in.Reason), CreatedBy: id.Actor(),

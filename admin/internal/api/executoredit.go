@@ -110,6 +110,11 @@ func (a *API) setExecutorState(ctx context.Context, id auth.Identity, text, ifMa
 	if p.IfVersion, err = web.IfMatchOrAny(ctx, ifMatch); err != nil {
 		return nil, err
 	}
+	if e.State == domain.ExecutorEnabled && state == domain.ExecutorDisabled {
+		if err := a.deps.BeforeDisable(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if e, err = a.deps.Store.SetExecutorState(ctx, p); err != nil {
 		return nil, err
 	}

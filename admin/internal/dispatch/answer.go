@@ -114,8 +114,33 @@ func refusal(code string) (domain.Reason, time.Duration) {
 	}
 }
 
+// voidDrained takes offers back that were accepted by an instance which is drained
+// since, and returns the other answers.
+func (d *Dispatcher) voidDrained(answers []Answer) []Answer {
+	var void batch.Groups[Target, Grant]
+	kept := answers[:0:0]
+	for _, a := range answers {
+		if !a.From.Drained() {
+			kept = append(kept, a)
+			continue
+		}
+		void.Add(a.From, Grant{ID: a.ID, Fence: a.Fence})
+		d.giveBacks.Add(store.GiveBack{
+			Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID(),
+			Reason: domain.ReasonOfferRefused, Message: "the instance was drained before the run started", Refused: true, Busy: true,
+		})
+	}
+	for _, g := range void {
+		g.Key.SendGrants(g.Items)
+	}
+	return kept
+}
+
 // grant is the flush of the answers: commit that they start, then tell them.
 func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
+	if answers = d.voidDrained(answers); len(answers) == 0 {
+		return
+	}
 	requests := make([]store.GrantRequest, len(answers))
 	for i, a := range answers {
 		requests[i] = store.GrantRequest{Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID()}

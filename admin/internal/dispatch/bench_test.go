@@ -62,6 +62,7 @@ func (t *benchTarget) Reserve(domain.ExecutionID, int64, int, int) bool { return
 func (t *benchTarget) Holds(domain.ExecutionID, int64) bool             { return false }
 func (t *benchTarget) Release(domain.ExecutionID, int64)                {}
 func (t *benchTarget) SendOffers([]store.OfferResult)                   {}
+func (t *benchTarget) Drained() bool                                    { return false }
 func (t *benchTarget) SendGrants([]Grant)                               {}
 func (t *benchTarget) SendCancel(domain.Execution)                      {}
 

@@ -20,6 +20,8 @@ type Target interface {
 	InstanceID() domain.InstanceID
 	Traits() Traits
 	Load() Load
+	// Drained reports whether somebody wants the instance to take nothing new.
+	Drained() bool
 	// Free is how many slots are free, as far as this node knows.
 	Free() int
 	// Weight is how many slots a run of the handler takes, from 1 to all.

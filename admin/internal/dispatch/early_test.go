@@ -38,6 +38,27 @@ func TestARunThatWasAcceptedStartsWithItsTime(t *testing.T) {
 	})
 }
 
+// TestADrainedInstanceStartsNothingThatItHadAccepted: its acceptance is void, and
+// another instance gets the run without a failed send.
+func TestADrainedInstanceStartsNothingThatItHadAccepted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		i := r.join(4, nil)
+		e := r.Run(r.Job(nil), time.Now().Add(soon))
+		r.fire(e)
+		o := one(t, i.sent())
+		r.accept(i, o)
+		i.mu.Lock()
+		i.drained = true
+		i.mu.Unlock()
+		time.Sleep(time.Until(e.NotBefore) + time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, Grant{ID: e.ID, Fence: 1}, one(t, i.told()))
+		synctest.Wait()
+		back := r.Find(e.ID)
+		require.Equal(t, []any{domain.Offered, int64(2), 0}, []any{back.State, back.Fence, back.Attempt}, "offered anew: no attempt, no failed send")
+	})
+}
+
 // TestAnAnswerThatComesAfterTheTimeIsGrantedAtOnce, and only accepted offers are
 // granted.
 func TestAnAnswerThatComesAfterTheTimeIsGrantedAtOnce(t *testing.T) {

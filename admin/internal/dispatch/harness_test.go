@@ -148,6 +148,7 @@ type instance struct {
 	line          int                 // guarded by mu: how many bytes of inputs are taken until relieve; 0 = any
 	loading       int                 // guarded by mu: bytes of inputs that were taken since
 	sendQueueFull bool                // guarded by mu
+	drained       bool                // guarded by mu
 	offers        []store.OfferResult // guarded by mu
 	grants        []Grant             // guarded by mu
 	cancels       []domain.Execution  // guarded by mu
@@ -245,6 +246,12 @@ func (i *instance) SendOffers(offers []store.OfferResult) {
 	if i.onOffers != nil {
 		i.onOffers(offers)
 	}
+}
+
+func (i *instance) Drained() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.drained
 }
 
 func (i *instance) SendGrants(grants []Grant) {

@@ -11,13 +11,23 @@ import (
 // (docs/adr/0078). The second is of the database, and each node asks for it.
 
 // drainEvery bounds how late a node hears that an instance is to take nothing new.
-const drainEvery = 500 * time.Millisecond
+const drainEvery = 250 * time.Millisecond
 
 func (g *Gateway) runDrains(ctx context.Context) {
 	g.every(ctx, drainEvery, nil, "look for drained instances", func() error { return g.lookAtDrains(ctx) })
 }
 
+// DrainsChanged makes what was drained or undrained count on this node before it
+// returns; other nodes hear of it within drainEvery.
+func (g *Gateway) DrainsChanged(ctx context.Context) {
+	if err := g.lookAtDrains(ctx); err != nil && ctx.Err() == nil {
+		g.log.Debug("drained instances could not be read", "err", err) // runDrains reads them again
+	}
+}
+
 func (g *Gateway) lookAtDrains(ctx context.Context) error {
+	g.drains.Lock()
+	defer g.drains.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	list, err := g.opt.Fleet.ListDrained(ctx)

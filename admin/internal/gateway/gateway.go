@@ -125,7 +125,9 @@ type Gateway struct {
 	mu       sync.Mutex
 	nodes    *proto.NodeList // guarded by mu
 	draining bool            // guarded by mu
-	drained  bool            // owned by runDrains: there were drained instances at the last look
+
+	drains  sync.Mutex
+	drained bool // guarded by drains: there were drained instances at the last look
 }
 
 // New returns a Gateway; it starts nothing.

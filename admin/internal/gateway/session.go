@@ -316,6 +316,14 @@ func (s *Session) isDraining() bool {
 	return s.draining || s.retiring || s.cause != nil || !s.drainedAt.IsZero()
 }
 
+// Drained reports whether somebody wants the instance to take nothing new; a process
+// that drains by itself refuses what it does not start.
+func (s *Session) Drained() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.drainedAt.IsZero()
+}
+
 // Free returns how many slots of the instance are free, as far as this node
 // knows: beside what it offered itself, or what the instance reported to run for
 // all nodes, whichever is more.

@@ -122,6 +122,9 @@ func (s *session) leaseOf(k attemptKey) int64 {
 	return s.leased
 }
 
+// Drained: nobody drains an instance from outside here.
+func (s *session) Drained() bool { return false }
+
 func (s *session) SendGrants(grants []dispatch.Grant) {
 	frames := make([]*proto.Grant, len(grants))
 	for i, g := range grants {

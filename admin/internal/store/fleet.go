@@ -94,6 +94,9 @@ type Executors interface {
 	// DrainInstance lets a process take nothing new, from a second later on, until it
 	// is undone or the process ends; what it runs goes on. CodeConflict: it has gone.
 	DrainInstance(ctx context.Context, p DrainInstanceParams) (domain.Instance, error)
+	// ListConnected returns the instances of all tenants that hold a lease and take runs,
+	// without nodes and parked ones; 10,000 at most.
+	ListConnected(ctx context.Context) ([]domain.InstanceID, error)
 	// CountHeard returns the number of instances that are not domain.Silent: of
 	// those that CountOnline counts, the ones that people are told are online.
 	CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)

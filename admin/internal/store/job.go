@@ -134,7 +134,7 @@ type SetJobStateParams struct {
 	Note   string
 	By     string
 	// Hold pauses the job if it is enabled, and marks it with the executor or tenant that
-	// was disabled. Release resumes the job if it is still marked with this one, as of when
+	// was disabled. Its runs that are due go on waiting. Release resumes the job if it is still marked with this one, as of when
 	// executor and tenant were enabled. Any other change takes the mark away. 0: people's
 	// wishes.
 	Hold, Release int64

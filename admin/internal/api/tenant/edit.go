@@ -125,6 +125,11 @@ func (a *api) setTenantState(ctx context.Context, id auth.Identity, text, ifMatc
 	if p.IfVersion, err = web.IfMatchOrAny(ctx, ifMatch); err != nil {
 		return nil, err
 	}
+	if t.State == domain.TenantEnabled && p.State == domain.TenantDisabled {
+		if err := a.deps.BeforeDisable(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if t, err = a.deps.Store.SetTenantState(ctx, p); err != nil {
 		return nil, err
 	}

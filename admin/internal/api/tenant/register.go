@@ -22,6 +22,7 @@ type Deps struct {
 	NewID           func() int64
 	Now             func() time.Time
 	DisabledChanged func(ctx context.Context)
+	BeforeDisable   func(ctx context.Context) error
 	Log             *slog.Logger
 }
 

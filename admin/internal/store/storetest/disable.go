@@ -49,6 +49,7 @@ func testExecutorDisable(t *testing.T, f *fixture) {
 		return err
 	}
 	f.ok(set(paused, store.SetJobStateParams{State: domain.JobPaused, Note: "people"}))
+	due := f.fire(j, f.now())[0]
 	before := f.setExecutor(domain.ExecutorEnabled, "")
 	e := f.setExecutor(domain.ExecutorDisabled, "why")
 	require.Equal(t, []any{domain.ExecutorDisabled, "why", before.Version + 1}, []any{e.State, e.Note, e.Version})
@@ -74,6 +75,7 @@ func testExecutorDisable(t *testing.T, f *fixture) {
 	hold, _ = f.toHold()
 	require.Empty(t, hold)
 
+	require.Equal(t, domain.Due, f.find(due).State, "what is due waits for the enabling")
 	// Nobody resumes it meanwhile; who pauses it, or deletes it, is not overruled.
 	f.code(domain.CodeExecutorDisabled, set(j, store.SetJobStateParams{State: domain.JobEnabled}))
 	f.ok(set(byHand, store.SetJobStateParams{State: domain.JobPaused, Note: "people"}))

@@ -394,8 +394,15 @@ func testDrains(t *testing.T, f *fixture) {
 		f.ok(err)
 		return i
 	}
+	connected := func() bool {
+		list, err := f.s.ListConnected(f.ctx)
+		f.ok(err)
+		return slices.Contains(list, f.instance)
+	}
 	require.False(t, drained())
+	require.True(t, connected())
 	first := drain(false)
+	require.False(t, connected())
 	require.Equal(t, []any{true, "alice", false}, []any{first.Draining, first.DrainedBy, first.DrainedAt.IsZero()})
 	require.True(t, drained())
 	require.Equal(t, first.DrainedAt, drain(false).DrainedAt, "twice is once")

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -40,4 +41,13 @@ func (s *Executors) DrainInstance(ctx context.Context, p store.DrainInstancePara
 		return domain.Instance{}, err
 	}
 	return row.Instance(), nil
+}
+
+// maxConnected bounds what ListConnected returns.
+const maxConnected = 10_000
+
+func (s *Executors) ListConnected(ctx context.Context) ([]domain.InstanceID, error) {
+	return db.LookColumn[domain.InstanceID](ctx, s.DB, "list connected instances",
+		fmt.Sprintf("SELECT i.id FROM instances AS i%s JOIN executors AS x ON x.id = i.executor_id AND x.built_in = 0"+
+			" WHERE i.gone_at = 0 AND i.lease_until > %s AND i.parked = 0 AND i.draining = 0 AND i.drained_at = 0 LIMIT %d", s.Dialect.ByIndex("ix_instances_lease"), s.Dialect.Clock(), maxConnected))
 }

@@ -162,7 +162,11 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 				return view, err
 			}
 		default:
-			if now, err = s.engine.EndPlan(t, trigger, now, p.Plan, p.State); err != nil {
+			to := p.State
+			if p.Hold != 0 {
+				to = domain.JobEnabled // what is due keeps waiting: it runs when executor and tenant are enabled
+			}
+			if now, err = s.engine.EndPlan(t, trigger, now, p.Plan, to); err != nil {
 				return view, err
 			}
 			if p.State == domain.JobDeleted {

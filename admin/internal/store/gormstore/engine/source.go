@@ -141,7 +141,7 @@ func stoppedJobs(ctx context.Context, q db.Querier, jobs []domain.JobID) (run.Jo
 			stopped[id] = domain.JobState(state)
 		}
 		return err
-	}, "SELECT id, state FROM jobs WHERE id IN ("+db.IDList(jobs)+")")
+	}, "SELECT id, state FROM jobs WHERE id IN ("+db.IDList(jobs)+") AND held_by = 0") // runs of held jobs wait for the enabling
 	if err != nil {
 		return nil, fmt.Errorf("read states of jobs: %w", err)
 	}
