@@ -124,7 +124,7 @@ func rooms() []Room {
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, []string{panics}, whyPure},
 		{panics, nil, whyPure},
-		{ical, nil, "it reads a file format and knows nothing of what is made of it"},
+		{ical, []string{schedule}, "it reads a file format and knows nothing of what is made of it; names of time zones are the schedule's"},
 		{httpconn, nil, "it counts connections and knows nothing of what they ask for"},
 		{doctorRoom, nil, "it asks questions and knows nothing of what they are about: package admin brings those of the server"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},

@@ -230,16 +230,18 @@ func (c *compiler) zone() *time.Location {
 }
 
 // LoadZone finds an IANA time zone by name. Unlike time.LoadLocation it
-// refuses "" and "Local", which mean another zone on another machine.
+// refuses "" and "Local", which mean another zone on another machine, and the files
+// of a tz database that are no zone of a place. The error names a zone that was
+// perhaps meant.
 func LoadZone(name string) (*time.Location, error) {
 	if loc, ok := zones.Load(name); ok {
 		return loc.(*time.Location), nil
 	}
-	if name != "" && name != "Local" {
+	if !noPlace(name) {
 		if loc, err := time.LoadLocation(name); err == nil {
 			zones.Store(name, loc)
 			return loc, nil
 		}
 	}
-	return nil, fmt.Errorf("%q is no time zone; write a name like Asia/Shanghai or UTC", name)
+	return nil, fmt.Errorf("%q is no time zone; %s", name, ZoneHint(name))
 }

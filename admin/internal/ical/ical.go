@@ -57,7 +57,7 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg
 // Parse reads a file. Floating times are meant in zone. Recurring events are
 // written out for RecurYears from now. The error is an *Error.
 func Parse(text string, zone *time.Location, now time.Time) ([]Event, error) {
-	p := parser{zone: zone, now: now, zones: map[string]*time.Location{}}
+	p := parser{zone: zone, now: now, zones: map[string]*time.Location{}, defined: map[string]zoneDefinition{}}
 	number := 0
 	for l, wrong := range unfold(text) {
 		if number++; wrong == nil && number > MaxProperties {
@@ -132,7 +132,9 @@ type parser struct {
 	calendar bool
 	open     []string // components that have begun
 	last     int
-	event    *draft // the event that is being read
+	defined  map[string]zoneDefinition // VTIMEZONEs by TZID
+	defining zoneDefinition            // the one that is being read
+	event    *draft                    // the event that is being read
 	events   []Event
 }
 
@@ -174,6 +176,9 @@ func (p *parser) line(l contentLine) *Error {
 			}
 			p.event = &draft{Event: Event{Line: l.number}}
 		}
+		if component == "VTIMEZONE" {
+			p.defining = zoneDefinition{}
+		}
 		return nil
 	case "END":
 		component := strings.ToUpper(text)
@@ -184,9 +189,13 @@ func (p *parser) line(l contentLine) *Error {
 		if component == "VEVENT" {
 			return p.finish(l.number)
 		}
+		if component == "VTIMEZONE" && len(p.defined) < maxZones {
+			p.defined[p.defining.id] = p.defining
+		}
 		return nil
 	}
 	if p.event == nil || p.open[len(p.open)-1] != "VEVENT" {
+		p.ofZone(name, text)
 		return nil // of the calendar, of a zone or of an alarm
 	}
 	msg := p.property(name, params, text)
@@ -278,9 +287,9 @@ func (p *parser) value(params map[string]string, text string) (value, string) {
 	if id := params["TZID"]; id != "" {
 		loc := p.zones[id]
 		if loc == nil {
-			var err error
-			if loc, err = time.LoadLocation(strings.TrimPrefix(id, "/")); err != nil || id == "Local" {
-				return value{}, fmt.Sprintf("TZID=%q is no IANA zone", shorten(id))
+			var msg string
+			if loc, msg = p.zoneOf(id); msg != "" {
+				return value{}, msg
 			}
 			p.zones[id] = loc
 		}

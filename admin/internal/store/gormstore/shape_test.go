@@ -3,6 +3,8 @@ package gormstore
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,11 +15,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -188,32 +192,73 @@ func outerVariable(fn *ast.FuncLit, e ast.Expr) *ast.Ident {
 func TestErrorsComeWithoutValues(t *testing.T) {
 	s := openStore(t, bothDatabases["sqlite"](t))
 	require.NoError(t, s.Close())
-	failed := 0
+	failed := callAll(t, s, func(t *testing.T, values []reflect.Value, err error) {
+		for _, v := range values {
+			require.True(t, saysNothing(v), "%v beside %v", v, err)
+		}
+	})
+	require.Greater(t, failed, 100, "a closed database answered")
+}
+
+// A connection that dies before its first statement is a database that is away, for every
+// method: callers answer 503 and not 500.
+func TestAConnectionThatDiesAtBeginIsUnavailable(t *testing.T) {
+	var dead atomic.Bool
+	o := bothDatabases["sqlite"](t)
+	o.Connector = func(c driver.Connector) driver.Connector {
+		return altering{c, func(ctx context.Context, to driver.Connector) (driver.Conn, error) {
+			if dead.Load() {
+				return nil, driver.ErrBadConn
+			}
+			return to.Connect(ctx)
+		}}
+	}
+	s := openStore(t, o)
+	dead.Store(true)
+	for _, pool := range []*sql.DB{s.Write, s.Read, s.Transactions, s.Leases} {
+		pool.SetMaxIdleConns(0)
+	}
+	failed := callAll(t, s, func(t *testing.T, _ []reflect.Value, err error) {
+		require.NotEqual(t, domain.CodeInternal, domain.CodeOf(err), "%v", err)
+	})
+	require.Greater(t, failed, 100, "a dead database answered")
+}
+
+// callAll calls each method of a store with values that are not zero, and look with those
+// beside an error. It returns how many methods failed.
+func callAll(t *testing.T, s *Store, look func(t *testing.T, values []reflect.Value, err error)) (failed int) {
 	face := reflect.TypeFor[store.Store]()
 	for i := range face.NumMethod() {
 		m := face.Method(i)
-		fn := reflect.ValueOf(s).MethodByName(m.Name)
-		if n := fn.Type().NumOut(); n < 2 || fn.Type().Out(n-1) != reflect.TypeFor[error]() {
+		if m.Name == "Close" {
 			continue
 		}
-		args := make([]reflect.Value, fn.Type().NumIn())
-		for i := range args {
-			args[i] = sample(fn.Type().In(i), 0)
-		}
-		call := fn.Call
-		if fn.Type().IsVariadic() {
-			call = fn.CallSlice
-		}
-		out := call(args)
-		if out[len(out)-1].IsNil() {
-			continue
-		}
-		failed++
-		for _, v := range out[:len(out)-1] {
-			require.True(t, saysNothing(v), "%s: %v beside %v", m.Name, v, out[len(out)-1])
-		}
+		t.Run(m.Name, func(t *testing.T) {
+			fn := reflect.ValueOf(s).MethodByName(m.Name)
+			if n := fn.Type().NumOut(); n < 1 || fn.Type().Out(n-1) != reflect.TypeFor[error]() {
+				return
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // what is repeated ends
+			defer cancel()
+			args := make([]reflect.Value, fn.Type().NumIn())
+			for i := range args {
+				args[i] = sample(fn.Type().In(i), 0)
+				if fn.Type().In(i) == reflect.TypeFor[context.Context]() {
+					args[i] = reflect.ValueOf(ctx)
+				}
+			}
+			call := fn.Call
+			if fn.Type().IsVariadic() {
+				call = fn.CallSlice
+			}
+			out := call(args)
+			if err, is := out[len(out)-1].Interface().(error); is {
+				failed++
+				look(t, out[:len(out)-1], err)
+			}
+		})
 	}
-	require.Greater(t, failed, 100, "a closed database answered")
+	return failed
 }
 
 // saysNothing: the value is zero, or empty.

@@ -92,12 +92,9 @@ func (f cronFlags) compile(a *cli.App, expr string) (s *schedule.Schedule, at ti
 }
 
 func loadZone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" {
-		return nil, cli.Usagef("--tz: name the zone, for example Asia/Shanghai or UTC")
-	}
-	zone, err := time.LoadLocation(name)
+	zone, err := schedule.LoadZone(name)
 	if err != nil {
-		return nil, cli.Usagef("--tz %q is not known; use an IANA name, for example Asia/Shanghai", name)
+		return nil, cli.Usagef("--tz: %v", err)
 	}
 	return zone, nil
 }
