@@ -176,10 +176,21 @@ func (s *Sender) client(ctx context.Context) (*gomail.Client, error) {
 		gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithoutNoop(),
 		gomail.WithDialContextFunc(func(dialCtx context.Context, network, address string) (net.Conn, error) {
 			conn, err := s.dial(dialCtx, ctx, network, address)
-			if err != nil || s.config.TLS != TLSFirst {
-				return conn, err
+			if err != nil {
+				return nil, err
 			}
-			return tls.Client(conn, secure), nil
+			if s.config.TLS != TLSFirst {
+				return &greetedConn{boundedConn: conn, end: conn.end, wantsTLS: func() bool { return handshakes(ctx, network, address) }}, nil
+			}
+			secured := tls.Client(conn, secure)
+			var notTLS tls.RecordHeaderError
+			if err := secured.HandshakeContext(dialCtx); errors.As(err, &notTLS) {
+				err = fmt.Errorf("%w: %w", errPlain, err)
+				return nil, errors.Join(err, secured.Close())
+			} else if err != nil {
+				return nil, errors.Join(err, secured.Close())
+			}
+			return secured, nil
 		}),
 	}
 	switch s.config.TLS {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +71,57 @@ func TestSendsOverTLSFromTheStart(t *testing.T) {
 	require.Len(t, server.Mails(), 1)
 }
 
+// A server that waits for TLS says nothing, and one without it says what no TLS is: the
+// error names the setting long before the exchange ends.
+func TestTheOtherKindOfTLS(t *testing.T) {
+	server := testenv.SMTP(t)
+	cert, pool := testenv.Certificate(t)
+	port := terminateTLS(t, server.Addr(), cert)
+	for _, mode := range []string{TLSStart, TLSNone} {
+		s := sender(t, server, func(c *Config) { c.Port, c.TLS, c.RootCAs, c.Timeout = port, mode, pool, time.Hour })
+		err := s.Send(t.Context(), notice())
+		require.ErrorContains(t, err, "set --mail-tls tls", mode)
+		require.False(t, permanent(err), "the operator can mend it")
+		require.ErrorContains(t, s.LogIn(t.Context()), "set --mail-tls tls", mode)
+	}
+	s := sender(t, server, func(c *Config) { c.TLS, c.RootCAs, c.Timeout = TLSFirst, pool, time.Hour })
+	require.ErrorContains(t, s.Send(t.Context(), notice()), "set --mail-tls starttls")
+}
+
+// A server that greets late is waited for.
+func TestALateGreeting(t *testing.T) {
+	server := testenv.SMTP(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	probed, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		first, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		second, err := listener.Accept() // looks whether it speaks TLS
+		if err != nil {
+			return
+		}
+		second.Close()
+		close(probed)
+		to, err := net.Dial("tcp", server.Addr())
+		if err != nil {
+			return
+		}
+		go func() { _, _ = io.Copy(to, first); to.Close() }()
+		_, _ = io.Copy(first, to)
+		first.Close()
+	}()
+	port := listener.Addr().(*net.TCPAddr).Port
+	require.NoError(t, sender(t, server, func(c *Config) { c.Port = port }).Send(t.Context(), notice()))
+	<-probed
+	require.Len(t, server.WaitMails(t, 1), 1)
+	require.NoError(t, listener.Close())
+	<-done
+}
+
 // terminateTLS forwards what comes over TLS to address.
 func terminateTLS(t *testing.T, address string, cert tls.Certificate) int {
 	t.Helper()
@@ -78,12 +130,14 @@ func terminateTLS(t *testing.T, address string, cert tls.Certificate) int {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		var all sync.WaitGroup
+		defer all.Wait()
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			forward(conn, address)
+			all.Go(func() { forward(conn, address) })
 		}
 	}()
 	t.Cleanup(func() { listener.Close(); <-done })
