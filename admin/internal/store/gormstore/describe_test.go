@@ -1,11 +1,15 @@
 package gormstore
 
 import (
+	"errors"
+	"math"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
@@ -88,4 +92,49 @@ func TestAnUnsafeServerIsNamed(t *testing.T) {
 	_, err := s.Write.ExecContext(t.Context(), "SET GLOBAL read_only = 1")
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{"not_durable": false, "binlog_not_durable": false, "read_only": true}, codes())
+}
+
+// TestWhatAMovedTenantHasLeftBehind: it is no lag of this cell, and nobody is told that
+// it was missed here.
+func TestWhatAMovedTenantHasLeftBehind(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := newWorld(t, s, 3, domain.BlockSerial)
+			require.NotEmpty(t, w.plan(1))
+			tenant, err := s.FindTenantByName(t.Context(), "world")
+			require.NoError(t, err)
+			exec := func(statement string, args ...any) {
+				t.Helper()
+				_, err := s.Write.ExecContext(t.Context(), statement, args...)
+				require.NoError(t, err)
+			}
+			exec("UPDATE triggers SET next_fire_at = 1000")
+			seen := func() (jobs, runs, lags int) {
+				require.NoError(t, s.ReadLedger(t.Context(), func(r store.LedgerReader) error {
+					list, err := r.Jobs(t.Context(), 0, 100)
+					jobs = len(list)
+					return errors.Join(err, r.Executions(t.Context(), 0, math.MaxInt64, func(*store.LedgerEntry) error { runs++; return nil }))
+				}))
+				list, err := s.ListPartitionLags(t.Context())
+				require.NoError(t, err)
+				for _, l := range list {
+					if !l.NextFireAt.IsZero() || !l.OldestWakeAt.IsZero() {
+						lags++
+					}
+				}
+				return jobs, runs, lags
+			}
+			jobs, runs, lags := seen()
+			require.True(t, jobs == 3 && runs > 0 && lags > 0, "%d %d %d", jobs, runs, lags)
+			exec("UPDATE tenants SET state = 2 WHERE id = ?", int64(tenant.ID))
+			jobs, _, lags = seen()
+			require.Equal(t, []int{3, 0}, []int{jobs, lags}, "disabled: it waits, and is looked at")
+			for _, left := range []string{"state = 5, cell = 'eu2'", "state = 4, cell = 'eu2'", "state = 3, cell = 'eu2'"} {
+				exec("UPDATE tenants SET "+left+" WHERE id = ?", int64(tenant.ID))
+				jobs, runs, lags = seen()
+				require.Equal(t, []int{0, 0, 0}, []int{jobs, runs, lags}, left)
+			}
+		})
+	}
 }

@@ -63,19 +63,24 @@ func (s *Cluster) ListPartitionLags(ctx context.Context) ([]domain.PartitionLag,
 	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	out := make([]domain.PartitionLag, domain.Partitions)
+	// What a tenant has that is not enabled waits: nobody is late with it.
+	here, err := withoutTenants(ctx, s.Lookup, fmt.Sprintf("SELECT id FROM tenants%s WHERE state > %d", s.Dialect.ByIndex("ix_tenants_state"), domain.TenantEnabled))
+	if err != nil {
+		return nil, db.Translate("read partitions' lags", err)
+	}
 	terms := make([]string, 0, 3*domain.Partitions)
 	for p := range out {
 		out[p].Partition = p
 		part := strconv.Itoa(p)
 		terms = append(terms,
 			s.Dialect.Bounded("SELECT "+part+" AS part, 0 AS kind, next_fire_at AS at FROM triggers"+s.Dialect.ByIndex("ix_triggers_due")+
-				" WHERE part = "+part+" ORDER BY next_fire_at LIMIT 1"),
+				" WHERE part = "+part+here+" ORDER BY next_fire_at LIMIT 1"),
 			s.Dialect.Bounded("SELECT "+part+" AS part, 0 AS kind, fire_at AS at FROM timers"+s.Dialect.ByIndex("ix_timers_due")+
-				" WHERE part = "+part+" ORDER BY fire_at LIMIT 1"),
+				" WHERE part = "+part+here+" ORDER BY fire_at LIMIT 1"),
 			s.Dialect.Bounded("SELECT "+part+" AS part, 1 AS kind, wake_at AS at FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
-				" WHERE part = "+part+" AND wake_at > 0 ORDER BY wake_at LIMIT 1"))
+				" WHERE part = "+part+" AND wake_at > 0"+here+" ORDER BY wake_at LIMIT 1"))
 	}
-	err := db.Query(ctx, s.Lookup, func(rows *sql.Rows) error {
+	err = db.Query(ctx, s.Lookup, func(rows *sql.Rows) error {
 		var part, kind int
 		var at int64
 		err := rows.Scan(&part, &kind, &at)

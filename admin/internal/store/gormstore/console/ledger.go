@@ -42,6 +42,9 @@ type LedgerReader struct {
 	Q   db.Querier
 	D   db.Dialect
 	now time.Time
+	// here keeps rows away that a tenant has left behind which lives in another cell, or
+	// moves: nothing of them fires here. Empty: no tenant does.
+	here string
 }
 
 var _ store.LedgerReader = (*LedgerReader)(nil)
@@ -58,7 +61,21 @@ func (s *Ledger) ReadLedger(ctx context.Context, fn func(store.LedgerReader) err
 	if err := tx.QueryRowContext(ctx, "SELECT "+s.Dialect.Clock()).Scan(&ms); err != nil {
 		return db.Translate("read ledger", err)
 	}
-	return db.Translate("read ledger", fn(&LedgerReader{tx, s.Dialect, db.Instant(ms)}))
+	here, err := withoutTenants(ctx, tx, fmt.Sprintf("SELECT id FROM tenants%s WHERE state > %d AND (state <> %d OR cell <> '')",
+		s.Dialect.ByIndex("ix_tenants_state"), domain.TenantDisabled, domain.TenantDeleted))
+	if err != nil {
+		return db.Translate("read ledger", err)
+	}
+	return db.Translate("read ledger", fn(&LedgerReader{tx, s.Dialect, db.Instant(ms), here}))
+}
+
+// withoutTenants is a condition that leaves out rows of the tenants that a query finds.
+func withoutTenants(ctx context.Context, q db.Querier, query string) (string, error) {
+	ids, err := db.SelectColumn[domain.TenantID](ctx, q, query)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return " AND +tenant_id NOT IN (" + db.IDList(ids) + ")", nil // + : no reason to take an index on the tenant
 }
 
 func (r *LedgerReader) Now() time.Time { return r.now }
@@ -75,7 +92,7 @@ func (r *LedgerReader) Jobs(ctx context.Context, after domain.JobID, limit int) 
 		index[j.ID] = len(list)
 		list = append(list, j)
 		return err
-	}, "SELECT job_id, tenant_id, next_fire_at FROM triggers"+r.D.ByPrimary()+" WHERE job_id > ? ORDER BY job_id LIMIT ?", int64(after), limit)
+	}, "SELECT job_id, tenant_id, next_fire_at FROM triggers"+r.D.ByPrimary()+" WHERE job_id > ?"+r.here+" ORDER BY job_id LIMIT ?", int64(after), limit)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -165,7 +182,7 @@ func (r *LedgerReader) Executions(ctx context.Context, after, until domain.Execu
 		(*int64)(&e.Parent), &e.Shard, &e.Shards,
 	}
 	statement := "SELECT " + strings.Join(ledgerColumns, ", ") + " FROM executions" + r.D.ByPrimary() +
-		" WHERE id > ? AND id <= ? ORDER BY id LIMIT " + strconv.Itoa(ledgerPage)
+		" WHERE id > ? AND id <= ?" + r.here + " ORDER BY id LIMIT " + strconv.Itoa(ledgerPage)
 	for found := ledgerPage; found == ledgerPage; {
 		found = 0
 		err := db.Query(ctx, r.Q, func(rows *sql.Rows) error {
