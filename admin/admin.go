@@ -332,6 +332,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
 			{Name: "hold jobs of what is disabled", Every: holdEvery, Do: a.holdJobs},
+			{Name: "tell of lost instances", Every: lostEvery, Do: a.tellLostInstances},
 			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},
 			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
 			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},

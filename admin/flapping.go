@@ -3,10 +3,12 @@ package admin
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // oncePerHour is a key that is the same for what is told once an hour, however many
@@ -30,6 +32,38 @@ func (a *Admin) flapping(f gateway.Flapping) {
 		return
 	}
 	a.alerting.Nudge()
+}
+
+// lostEvery is how often a node looks for lost instances.
+const lostEvery = 10 * time.Second
+
+// tellLostInstances tells of instances whose leases ran out: once for each executor, and
+// again when another one is lost. All nodes look, and write the same key.
+func (a *Admin) tellLostInstances(ctx context.Context) error {
+	list, err := a.store.ListLostInstances(ctx)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	if err := a.store.RecordAlerts(ctx, domain.Collect(list, lostEvent)); err != nil {
+		return fmt.Errorf("write the alert: %w", err)
+	}
+	a.alerting.Nudge()
+	return nil
+}
+
+// maxLostNames bounds how many instances a message names.
+const maxLostNames = 10
+
+func lostEvent(x *store.LostInstances) domain.AlertEvent {
+	names, more := x.Lost, ""
+	if len(names) > maxLostNames {
+		names, more = names[:maxLostNames], fmt.Sprintf(" and %d more", len(names)-maxLostNames)
+	}
+	return domain.AlertEvent{
+		TenantID: x.Tenant, Kind: domain.AlertInstanceGone, Executor: x.Executor, DedupeKey: fmt.Sprintf("%s:%s:%s", domain.AlertInstanceGone, x.Executor, x.Newest),
+		Detail: fmt.Sprintf("executor %q: %d of %d instances gone since %s, capacity %d %%: %s%s", x.Name, len(x.Lost), len(x.Lost)+x.Living,
+			x.Since.UTC().Format(time.RFC3339), 100*x.LivingSlots/max(1, x.LivingSlots+x.LostSlots), strings.Join(names, ", "), more),
+	}
 }
 
 const (

@@ -1891,7 +1891,7 @@ type Incident struct {
 	// Jobs The first 20 of them
 	Jobs []IncidentJob `json:"jobs"`
 
-	// Kind What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping
+	// Kind What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping, instance_gone
 	Kind string `json:"kind"`
 
 	// LastAt When its newest event happened

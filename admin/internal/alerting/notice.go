@@ -184,7 +184,7 @@ func (n *Notice) Severity() Severity {
 			return SeverityCritical
 		}
 		return SeverityInfo
-	case domain.AlertTest, domain.AlertRecovered:
+	case domain.AlertTest, domain.AlertRecovered, domain.AlertInstanceGone:
 		return SeverityInfo
 	default:
 		return SeverityError

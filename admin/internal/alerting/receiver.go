@@ -21,7 +21,7 @@ type Operators struct {
 func (o Operators) receivers(e *store.GroupedEvent, tenant store.TenantAlerts) (out []domain.Receiver, isWanted bool) {
 	if e.Event.Kind.Platform() {
 		out = addresses(domain.Alert{Emails: o.Emails, WebhookURL: o.WebhookURL}, "", 0)
-		if e.Event.Kind == domain.AlertFlapping {
+		if e.Event.Kind == domain.AlertFlapping || e.Event.Kind == domain.AlertInstanceGone {
 			out = append(out, channels(tenant, tenant.Settings.DefaultChannels)...)
 		}
 		return out, true

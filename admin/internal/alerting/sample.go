@@ -10,7 +10,7 @@ import (
 // sampleKinds are the alerts that templates are tried with.
 var sampleKinds = []domain.AlertKind{
 	domain.AlertRunFailed, domain.AlertRunTimedOut, domain.AlertRunLost, domain.AlertRunMissed, domain.AlertNoExecutor, domain.AlertRunSucceeded, domain.AlertTest,
-	domain.AlertFlapping,
+	domain.AlertFlapping, domain.AlertInstanceGone,
 }
 
 // Sample is a notice of a kind as it could be, for previews. Its texts have signs
@@ -26,7 +26,7 @@ func Sample(kind domain.AlertKind) *Notice {
 	switch kind {
 	case domain.AlertTest:
 		return n
-	case domain.AlertFlapping, domain.AlertSetAside, domain.AlertClockJump, domain.AlertRollback, domain.AlertOverload:
+	case domain.AlertFlapping, domain.AlertInstanceGone, domain.AlertSetAside, domain.AlertClockJump, domain.AlertRollback, domain.AlertOverload:
 		n.Event.Detail = "An example of a detail."
 		return n
 	}

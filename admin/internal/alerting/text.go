@@ -80,6 +80,7 @@ var titles = map[domain.AlertKind]text{
 	domain.AlertClockJump:    {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
 	domain.AlertRollback:     {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
 	domain.AlertFlapping:     {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
+	domain.AlertInstanceGone: {"Instances of an executor are gone%s", "执行器的部分实例已离线%s"},
 	domain.AlertOverload:     {"More is due than can be sent out%s", "到期任务超出派发能力%s"},
 	domain.AlertSetAside:     {"A row in the database cannot be used%s", "数据库中有无法使用的记录%s"},
 }
@@ -275,6 +276,11 @@ func (n *Notice) eventSummary(l Language) string {
 		return text{
 			"They register and end again within seconds, over and over. They are let in less often until that stops; runs that they were given may be lost. Look at the application's log: it probably crashes after its start.",
 			"这些进程注册后几秒内又退出，如此反复。在恢复正常之前系统会限制其接入频率，已派发给它们的执行可能会丢失。请查看应用日志，很可能是启动后崩溃。",
+		}.in(l)
+	case domain.AlertInstanceGone:
+		return text{
+			"Their leases ran out, and no process of the same name came back within a minute. The other instances do the work. Look at the machines; what ran there is lost or repeated, as its jobs say.",
+			"这些实例的租约已过期，一分钟内没有同名进程重新接入，任务由其余实例执行。请检查相应的机器；其上运行中的执行按任务设置判定为丢失或重试。",
 		}.in(l)
 	case domain.AlertOverload:
 		return text{

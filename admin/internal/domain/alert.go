@@ -31,6 +31,9 @@ const (
 	// AlertFlapping is about an executor: the operators are told, and its
 	// tenant sees the delivery.
 	AlertFlapping AlertKind = "executor_flapping"
+	// AlertInstanceGone is about instances of an executor whose leases ran out and that
+	// no process of their names has followed: the operators are told, and its tenant.
+	AlertInstanceGone AlertKind = "instance_gone"
 	// AlertSetAside is about rows that cannot be read, decided or planned: the
 	// operators are told once an hour and job.
 	AlertSetAside AlertKind = "row_set_aside"
@@ -47,6 +50,13 @@ const (
 	MissedRepeat = 5 * time.Minute
 )
 
+// Lost instances are told when no process of their name has come back for LostFor; those
+// that were lost LostWindow before are not told any more.
+const (
+	LostFor    = time.Minute
+	LostWindow = 10 * time.Minute
+)
+
 // toldAsMissed reports whether somebody has to know that a run was missed for
 // this reason: not where a maintenance was announced.
 func toldAsMissed(reason Reason) bool { return reason != ReasonMaintenance }
@@ -59,7 +69,7 @@ func (e *Execution) MissedUntold() bool {
 
 // Platform reports whether an event is one for the operators.
 func (k AlertKind) Platform() bool {
-	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertSetAside || k == AlertOverload
+	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertInstanceGone || k == AlertSetAside || k == AlertOverload
 }
 
 // AlertEvent is one thing to tell, written in the same transaction as the

@@ -48,6 +48,9 @@ const CallbackHandler = "http"
 // PublishHandler is the handler of that executor that publishes a message.
 const PublishHandler = "publish"
 
+// LeaseRanOut is the reason of an instance's end that it did not announce.
+const LeaseRanOut = "its lease ran out"
+
 // Instance is one live process of an executor (one boot).
 type Instance struct {
 	ID         InstanceID

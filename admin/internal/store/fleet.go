@@ -94,6 +94,10 @@ type Executors interface {
 	// DrainInstance lets a process take nothing new, from a second later on, until it
 	// is undone or the process ends; what it runs goes on. CodeConflict: it has gone.
 	DrainInstance(ctx context.Context, p DrainInstanceParams) (domain.Instance, error)
+	// ListLostInstances returns enabled executors with instances whose leases ran out from
+	// domain.LostFor to domain.LostFor + domain.LostWindow ago, while they took runs, and
+	// that no instance of the same name has followed.
+	ListLostInstances(ctx context.Context) ([]LostInstances, error)
 	// ListConnected returns the instances of all tenants that hold a lease and take runs,
 	// without nodes and parked ones; 10,000 at most.
 	ListConnected(ctx context.Context) ([]domain.InstanceID, error)
@@ -243,4 +247,18 @@ type ListInstancesParams struct {
 	Executor    domain.ExecutorID // 0 = all
 	IncludeGone bool
 	Limit       int
+}
+
+// LostInstances are those of one executor.
+type LostInstances struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+	Name     string // of the executor
+	// Lost are the instances as name and host, LostSlots their slots.
+	Lost      []string
+	LostSlots int
+	Newest    domain.InstanceID
+	Since     time.Time // the first of them was gone
+	// Living are those that take runs now.
+	Living, LivingSlots int
 }

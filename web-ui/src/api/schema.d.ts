@@ -3757,7 +3757,7 @@ export interface components {
              * @description Kind of the sample; default run_failed
              * @enum {string}
              */
-            alert?: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_succeeded" | "test" | "executor_flapping";
+            alert?: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_succeeded" | "test" | "executor_flapping" | "instance_gone";
             /** @description A channel whose kind, language and templates are meant; default: those here */
             channelId?: string;
             /**
@@ -4347,7 +4347,7 @@ export interface components {
              * @description What it tells
              * @enum {string}
              */
-            kind: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_late" | "run_long" | "job_absent" | "run_succeeded" | "test" | "executor_flapping";
+            kind: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_late" | "run_long" | "job_absent" | "run_succeeded" | "test" | "executor_flapping" | "instance_gone";
             /** @description Why the last try failed; empty: it did not; … for readers who may not edit */
             lastError: string;
             /** @description The newest run that it is about; null: none */
@@ -4738,7 +4738,7 @@ export interface components {
             jobId: string | null;
             /** @description The first 20 of them */
             jobs: components["schemas"]["IncidentJob"][];
-            /** @description What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping */
+            /** @description What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping, instance_gone */
             kind: string;
             /**
              * Format: date-time

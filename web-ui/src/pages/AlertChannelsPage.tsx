@@ -277,7 +277,7 @@ function Templates({ kind }: { kind: ChannelKind }) {
   )
 }
 
-const SAMPLES: NonNullable<ChannelPreview['alert']>[] = ['run_failed', 'run_timed_out', 'run_lost', 'run_missed', 'no_executor', 'run_succeeded', 'executor_flapping', 'test']
+const SAMPLES: NonNullable<ChannelPreview['alert']>[] = ['run_failed', 'run_timed_out', 'run_lost', 'run_missed', 'no_executor', 'run_succeeded', 'executor_flapping', 'instance_gone', 'test']
 
 /** What the words of the form make of a sample, or of a run. */
 function Preview({ stored, kind }: { stored: AlertChannel | undefined; kind: ChannelKind }) {

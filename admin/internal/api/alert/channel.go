@@ -96,7 +96,7 @@ type ChannelPreview struct {
 	Kind      string           `json:"kind,omitempty" enum:"email,webhook,dingtalk,feishu,wecom,slack,teams,telegram,pagerduty,opsgenie" doc:"By which means; needed without channelId"`
 	Language  string           `json:"language,omitempty" enum:"en,zh" doc:"Default: the channel's, or the server's"`
 	Templates ChannelTemplates `json:"templates,omitempty" doc:"Default: the channel's"`
-	Alert     string           `json:"alert,omitempty" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_succeeded,test,executor_flapping" doc:"Kind of the sample; default run_failed"`
+	Alert     string           `json:"alert,omitempty" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_succeeded,test,executor_flapping,instance_gone" doc:"Kind of the sample; default run_failed"`
 	RunID     string           `json:"runId,omitempty" doc:"A run of the tenant instead of a sample"`
 }
 

@@ -383,6 +383,48 @@ func testInstancesLeave(t *testing.T, f *fixture) {
 	require.False(t, other.find(ofC).WakeAt.After(f.now()), "each by its own grace")
 }
 
+// testLostInstances: a lease that ran out a minute ago is told, unless a process of that
+// name came back, or the process had said that it leaves or drains.
+func testLostInstances(t *testing.T, f *fixture) {
+	lost := func() (out []string) {
+		list, err := f.s.ListLostInstances(f.ctx)
+		f.ok(err)
+		for _, x := range list {
+			if x.Executor != f.executor {
+				continue
+			}
+			require.Equal(t, []any{f.tenant, 1}, []any{x.Tenant, x.Living}, "the fixture's own")
+			require.Positive(t, x.LostSlots)
+			require.False(t, x.Since.IsZero())
+			out = append(out, x.Lost...)
+		}
+		return out
+	}
+	const over = -time.Minute // the lease
+	dead, followed, drained, left := f.register("dead", over), f.register("followed", over), f.register("drained", over), f.register("left", time.Minute)
+	_, err := f.s.DrainInstance(f.ctx, store.DrainInstanceParams{Tenant: f.tenant, ID: drained.ID, By: "alice"})
+	f.ok(err)
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, left.ID, "stopped"))
+	_, err = f.s.ExpireInstances(f.ctx, 100, nil)
+	f.ok(err)
+	require.Empty(t, lost(), "one may still come back")
+	for _, i := range []domain.Instance{dead, followed, drained, left} {
+		f.ok(f.s.AgeInstance(f.ctx, i.ID, domain.LostFor+time.Second))
+	}
+	require.ElementsMatch(t, []string{dead.Name + " on host", followed.Name + " on host"}, lost())
+	again, err := RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{Instance: domain.Instance{
+		ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: "followed again", Name: followed.Name, Slots: 10, StartedAt: time.Now(),
+	}, TTL: time.Minute})
+	f.ok(err)
+	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, again.ID, "stopped"))
+	require.Equal(t, []string{dead.Name + " on host"}, lost())
+	f.setExecutor(domain.ExecutorDisabled, "")
+	require.Empty(t, lost(), "its processes are to end")
+	f.setExecutor(domain.ExecutorEnabled, "")
+	f.ok(f.s.AgeInstance(f.ctx, dead.ID, domain.LostWindow))
+	require.Empty(t, lost())
+}
+
 func testDrains(t *testing.T, f *fixture) {
 	drained := func() bool {
 		list, err := f.s.ListDrained(f.ctx)

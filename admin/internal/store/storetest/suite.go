@@ -111,7 +111,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
 		{"Incidents", testIncidents}, {"IncidentOfManyEvents", testIncidentOfManyEvents}, {"AbsorbedIncident", testAbsorbedIncident}, {"IncidentRace", testIncidentRace}, {"AlertRules", testAlertRules}, {"Silences", testSilences}, {"IncidentWishes", testIncidentWishes}, {"LookedForRules", testLookedForRules}, {"SuccessRules", testSuccessRules},
 		{"LedgerJobs", testLedgerJobs}, {"JobChanges", testJobChanges}, {"PlanEndsAtOneInstant", testPlanEndsAtOneInstant}, {"LedgerExecutions", testLedgerExecutions},
-		{"Maintenance", testMaintenance}, {"MaintenanceHolds", testMaintenanceHolds}, {"MaintenanceSkips", testMaintenanceSkips}, {"Drains", testDrains},
+		{"Maintenance", testMaintenance}, {"MaintenanceHolds", testMaintenanceHolds}, {"MaintenanceSkips", testMaintenanceSkips}, {"Drains", testDrains}, {"LostInstances", testLostInstances},
 		{"TenantWall", testTenantWall},
 	}
 	held := HoldAll(t, s)

@@ -248,6 +248,7 @@ export const ops = {
       job_absent: 'No success for long',
       run_succeeded: 'Run succeeded',
       executor_flapping: 'Processes come and go',
+      instance_gone: 'Instances are gone',
       test: 'Test',
     },
     emptyTitle: 'No alert was sent yet',

@@ -250,6 +250,7 @@ export const ops: typeof en = {
       job_absent: '长时间没有成功',
       run_succeeded: '执行成功',
       executor_flapping: '进程反复上下线',
+      instance_gone: '部分实例已离线',
       test: '测试',
     },
     emptyTitle: '还没有发送过告警',

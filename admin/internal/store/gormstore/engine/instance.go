@@ -197,7 +197,7 @@ func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func(
 		}
 		ids := make([]int64, len(rows))
 		for i := range rows {
-			rows[i].GoneAt, rows[i].GoneReason, rows[i].Running = db.Millis(now), "its lease ran out", 0
+			rows[i].GoneAt, rows[i].GoneReason, rows[i].Running = db.Millis(now), domain.LeaseRanOut, 0
 			ids[i] = rows[i].ID
 		}
 		_, err = t.Exec(t.Ctx, "UPDATE instances SET gone_at = ?, gone_reason = ?, running = 0 WHERE id IN ("+db.IDList(ids)+")", db.Millis(now), rows[0].GoneReason)

@@ -291,7 +291,7 @@ func channelPreview(a *cli.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&in.Kind, "kind", "", "by which means, without a channel")
 	f.StringVar(&in.Language, "language", "", "en or zh")
-	f.StringVar(&in.Alert, "alert", "", "kind of the sample: run_failed, run_timed_out, run_lost, run_missed, no_executor, test, executor_flapping (default run_failed)")
+	f.StringVar(&in.Alert, "alert", "", "kind of the sample: run_failed, run_timed_out, run_lost, run_missed, no_executor, test, executor_flapping, instance_gone (default run_failed)")
 	f.StringVar(&in.RunID, "run", "", "id of a run instead of a sample")
 	f.StringVarP(&file, "templates", "f", "", "file with templates: title, text, html, body, contentType; - is standard input")
 	return cmd
