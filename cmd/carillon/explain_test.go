@@ -21,5 +21,10 @@ func TestExplain(t *testing.T) {
 	r = term.run("job", "explain", "close-day", "--at", "2026-11-21T02:00:00Z", "--lang", "en")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, "at=2026-11-21T02%3A00%3A00Z", server.lastQuery("GET /jobs/{id}/explain"))
-	require.Equal(t, 2, term.run("job", "explain", "close-day").code, "--at is needed")
+	require.Equal(t, 2, term.run("job", "explain", "close-day", "--at", "yesterday").code)
+	r = term.run("job", "explain", "close-day", "--at", "02:00", "--lang", "en")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Regexp(t, `^at=20.*T02%3A00%3A00`, server.lastQuery("GET /jobs/{id}/explain"))
+	r = term.run("job", "explain", "close-day", "--lang", "en")
+	require.Equal(t, 0, r.code, r.stderr)
 }

@@ -1,13 +1,16 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 func runExplain(a *cli.App) *cobra.Command {
@@ -31,27 +34,71 @@ func runExplain(a *cli.App) *cobra.Command {
 func JobExplain(a *cli.App) *cobra.Command {
 	var lang, at string
 	cmd := &cobra.Command{
-		Use: "explain JOB --at INSTANT", Short: "Say why a job did or did not run at an instant",
+		Use: "explain JOB [--at INSTANT]", Short: "Say why a job did or did not run at an instant",
+		Long: "Says why a job did or did not run at a fire time. Without --at it is the newest run, or the next\nfire time of a job that has none. A clock time such as 02:00 is the last one that has passed\nin the zone of the job's schedule, '2026-11-21 02:00' one of that day.",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs,
-		Example: "  carillon job explain close-day --at 2026-11-21T02:00:00+08:00",
+		Example: "  carillon job explain close-day\n  carillon job explain close-day --at 02:00\n  carillon job explain close-day --at 2026-11-21T02:00:00+08:00",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			if at == "" {
-				return cli.Usagef("which fire time? Give it with --at, for example --at 2026-11-21T02:00:00Z")
-			}
 			job, err := cli.FindJob(cmd.Context(), s, args[0])
 			if err != nil {
 				return err
 			}
-			doc, err := s.ExplainFire(cmd.Context(), job.Value.ID, apiclient.ExplainFireParams{At: at})
+			asked := at
+			switch {
+			case at != "":
+				if asked, err = fireTime(at, job.Value.Schedule.Zone, time.Now()); err != nil {
+					return err
+				}
+			case job.Value.LastRun != nil:
+				doc, err := s.ExplainRun(cmd.Context(), job.Value.LastRun.ID)
+				if err != nil {
+					return err
+				}
+				return writeExplanation(a, s, doc, lang)
+			case job.Value.NextFireAt != nil:
+				asked = job.Value.NextFireAt.Format(time.RFC3339Nano)
+			default:
+				return cli.Usagef("the job has neither run nor a next fire time; ask about an instant with --at, for example --at 2026-11-21T02:00:00Z")
+			}
+			doc, err := s.ExplainFire(cmd.Context(), job.Value.ID, apiclient.ExplainFireParams{At: asked})
 			if err != nil {
 				return err
 			}
 			return writeExplanation(a, s, doc, lang)
 		}),
 	}
-	cmd.Flags().StringVar(&at, "at", "", "the fire time asked about, RFC 3339")
+	cmd.Flags().StringVar(&at, "at", "", "the fire time asked about: RFC 3339, a clock time such as 02:00, or a day and a clock time")
 	a.LanguageFlag(cmd, &lang)
 	return cmd
+}
+
+// fireTime reads --at. What has no offset is meant in the zone of the schedule.
+func fireTime(text, zone string, now time.Time) (string, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at.Format(time.RFC3339Nano), nil
+	}
+	in, err := schedule.LoadZone(cmp.Or(zone, "UTC"))
+	if err != nil {
+		return "", fmt.Errorf("zone of the schedule: %w", err)
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if at, err := time.ParseInLocation(layout, text, in); err == nil {
+			return at.Format(time.RFC3339Nano), nil
+		}
+	}
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		clock, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		day := now.In(in)
+		at := time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, in)
+		if at.After(now) {
+			at = time.Date(day.Year(), day.Month(), day.Day()-1, clock.Hour(), clock.Minute(), clock.Second(), 0, in)
+		}
+		return at.Format(time.RFC3339Nano), nil
+	}
+	return "", cli.Usagef("--at %q is no instant: write 2026-11-21T02:00:00Z, or 02:00 or '2026-11-21 02:00' in the zone of the schedule (%s)", text, in)
 }
 
 // parties are whose doing it is, by the API's codes.
