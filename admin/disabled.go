@@ -119,9 +119,17 @@ type door struct {
 	denials  *auth.Denials
 	disabled *disabled
 	store    store.Executors
+	noFire   bool
 }
 
 func (d door) Denied(ctx context.Context, list []domain.ExecutorIdentity) ([]error, error) {
+	if d.noFire { // a process would hand over what it owes to the cluster that was copied
+		out := make([]error, len(list))
+		for i := range out {
+			out[i] = domain.Errorf(domain.CodeExecutorDisabled, "this node starts nothing (--no-fire): it serves a copied database")
+		}
+		return out, nil
+	}
 	out, err := d.denials.Denied(ctx, list)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Weights:  weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Ready:     a.ready,
+		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
 		Assistant: a.assistant(),
 		UI:        a.config.UI, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
@@ -204,6 +205,9 @@ func (w *arrivals) wait(ctx context.Context, now time.Time, list func(context.Co
 
 // ready says why requests should go to another node; nil: they need not.
 func (a *Admin) ready(ctx context.Context) error {
+	if a.config.NoFire {
+		return a.store.Ping(ctx)
+	}
 	if silent := a.leases.Silent(); silent > silentTooLong {
 		return domain.Errorf(domain.CodeUnavailable, "the node has not been able to write to its database for %s", silent.Round(time.Second))
 	}

@@ -52,15 +52,19 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	callbacksCtx, stopCallbacks := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopCallbacks()
 	var callbacks sync.WaitGroup
-	callbacks.Go(func() { a.callbacks.Run(callbacksCtx) })
-	intake.Go(func() error { return a.leases.Run(intakeCtx) })
-	intake.Go(func() error { a.planner.Run(intakeCtx); return nil })
-	if a.hot != nil {
-		intake.Go(func() error { a.hot.Run(intakeCtx); return nil })
+	if a.config.NoFire {
+		a.log.Warn("this node starts nothing and tells nobody (--no-fire): it is for a copied database", "component", "admin")
+	} else {
+		callbacks.Go(func() { a.callbacks.Run(callbacksCtx) })
+		intake.Go(func() error { return a.leases.Run(intakeCtx) })
+		intake.Go(func() error { a.planner.Run(intakeCtx); return nil })
+		if a.hot != nil {
+			intake.Go(func() error { a.hot.Run(intakeCtx); return nil })
+		}
+		intake.Go(func() error { a.timer.Run(intakeCtx); return nil })
+		intake.Go(func() error { return a.sweeper.Run(intakeCtx) })
+		intake.Go(func() error { return a.alerting.Run(intakeCtx) })
 	}
-	intake.Go(func() error { a.timer.Run(intakeCtx); return nil })
-	intake.Go(func() error { return a.sweeper.Run(intakeCtx) })
-	intake.Go(func() error { return a.alerting.Run(intakeCtx) })
 	intake.Go(func() error { return a.auth.Run(intakeCtx) })
 	intake.Go(func() error { // a failure of what outlasts the intake ends it too
 		select {

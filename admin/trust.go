@@ -36,7 +36,7 @@ func (a *Admin) openTrust(ctx context.Context) (err error) {
 
 // executorPort is what the gateway checks connections with.
 func (a *Admin) executorPort(o *gateway.Options) (err error) {
-	o.Denials, o.RecycleAfter, o.IdleBeats = door{a.denials, a.disabled, a.store}, a.config.ExecutorRecycle, float64(a.config.ExecutorIdleBeats)
+	o.Denials, o.RecycleAfter, o.IdleBeats = door{a.denials, a.disabled, a.store, a.config.NoFire}, a.config.ExecutorRecycle, float64(a.config.ExecutorIdleBeats)
 	o.Limits = gateway.Limits{
 		Sessions: a.config.ExecutorLimits.Sessions, SessionsPerTenant: a.config.ExecutorLimits.SessionsPerTenant,
 		PerAddress: a.config.ExecutorLimits.PerAddress,

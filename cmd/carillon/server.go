@@ -91,6 +91,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Bool("no-statistics", false, "do not count how runs end")
 	f.Duration("database-wait", 0, "how long a node that starts waits for a database that does not answer before it gives up (default 0, as long as it takes; -1s: not at all)")
 	f.Bool("allow-multi-writer", false, "work with group replication of several primaries, and with several servers of a Galera cluster at once, which can lose updates")
+	f.Bool("no-fire", false, "serve UI and API of a copied database and do nothing else: no run starts, no executor is admitted, nobody is called or told")
 	f.String("node", "", "name of this node (default: host name and port)")
 	f.String("node-numbers", "", "numbers that nodes of this cluster have in their ids, for example 17-32, where there are cells, each with its own (default 1-1023)")
 	f.String("http", "127.0.0.1:8080", "address of web UI and API")
@@ -181,7 +182,7 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 		logger.Warn("a variable is not taken as a setting: Kubernetes made it of a service", "variable", name, "remedy", linkRemedy)
 	}
 	config := admin.Config{
-		DataDir: k.String("data"), Database: k.String("database"), HotStore: k.String("hot-store"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NodeName: k.String("node"), NodeNumbers: k.String("node-numbers"),
+		DataDir: k.String("data"), Database: k.String("database"), HotStore: k.String("hot-store"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NoFire: k.Bool("no-fire"), NodeName: k.String("node"), NodeNumbers: k.String("node-numbers"),
 		HTTPAddress: k.String("http"), MetricsAddress: k.String("metrics-listen"), ExecutorAddress: k.String("executors"),
 		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"), RunbookURL: k.String("runbook-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),

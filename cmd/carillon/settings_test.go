@@ -45,6 +45,7 @@ var boundSettings = map[string]struct{ value, field, becomes string }{
 	"no-statistics":             {"true", "Statistics.Off", "true"},
 	"database-wait":             {"7s", "DatabaseWait", "7s"},
 	"allow-multi-writer":        {"true", "AllowMultiWriter", "true"},
+	"no-fire":                   {"true", "NoFire", "true"},
 	"node":                      {"one", "NodeName", "one"},
 	"node-numbers":              {"17-32", "NodeNumbers", "17-32"},
 	"http":                      {"127.0.0.1:1", "HTTPAddress", "127.0.0.1:1"},

@@ -118,6 +118,8 @@ type Deps struct {
 	ClockHeld func() (at time.Time, jump time.Duration, held bool)
 	// Ready reports why this node cannot serve; nil: the store's Ping decides.
 	Ready func(ctx context.Context) error
+	// NoFire: this node starts nothing, as its operator wants.
+	NoFire bool
 	// Draining says that this node stops soon, Closing that it begins nothing
 	// new: then only probes and metrics are answered. nil: never.
 	Draining, Closing func() bool

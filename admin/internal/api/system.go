@@ -97,6 +97,9 @@ func (a *API) healthz(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "o
 
 // held is why firing is held on this node; empty: it is not.
 func (a *API) held() string {
+	if a.deps.NoFire {
+		return "no_fire"
+	}
 	if a.deps.Store != nil {
 		if _, held := a.deps.Store.RolledBack(); held {
 			return string(domain.CodeRolledBack)
