@@ -392,6 +392,10 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 	s.route(mux, "GET /executors/{id}/instances", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"items":[{"id":"9","name":"pod-1","host":"h","pid":1,"state":"online","slots":8,"running":1,"lastHeartbeatAt":"2026-11-21T04:00:00.000Z"}],"nextCursor":null}`)
 	})
+	s.route(mux, "GET /instances", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{"executorId":"5","executorName":"shop","instance":{"id":"9","name":"pod-1","host":"web-1","state":"online","slots":8,"running":1}},`+
+			`{"executorId":"5","executorName":"shop","instance":{"id":"8","name":"pod-0","host":"web-2","state":"gone","goneAt":"2026-11-21T04:00:00.000Z","goneReason":"its lease ran out"}}],"nextCursor":null}`)
+	})
 	limit := func(w http.ResponseWriter, kind string, most any) {
 		fmt.Fprintf(w, `{"kind":%q,"subject":{"id":"5","name":"shop"},"maxRunning":%v,"running":2,"waiting":7}`, kind, most)
 	}

@@ -1775,6 +1775,16 @@ type Fire struct {
 	Zoned string `json:"zoned"`
 }
 
+// FleetInstance defines model for FleetInstance.
+type FleetInstance struct {
+	// ExecutorID Id of its executor, a decimal string
+	ExecutorID string `json:"executorId"`
+
+	// ExecutorName Name of its executor
+	ExecutorName string   `json:"executorName"`
+	Instance     Instance `json:"instance"`
+}
+
 // GiveBackInputBody defines model for GiveBackInputBody.
 type GiveBackInputBody struct {
 	// Hash What was looked at; another declaration is not applied then. Default: whatever there is
@@ -2916,6 +2926,15 @@ type PageDenial struct {
 type PageExecutor struct {
 	// Items The items of this page, in the order of the list
 	Items []Executor `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageFleetInstance defines model for PageFleetInstance.
+type PageFleetInstance struct {
+	// Items The items of this page, in the order of the list
+	Items []FleetInstance `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -5146,6 +5165,15 @@ type ExecutorStatisticsParams struct {
 	Step string `form:"step,omitempty" json:"step,omitempty"`
 }
 
+// ListAllInstancesParams defines parameters for ListAllInstances.
+type ListAllInstancesParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // RemoveInstanceParams defines parameters for RemoveInstance.
 type RemoveInstanceParams struct {
 	// Reason Why; for those who read the list of denials
@@ -6288,6 +6316,15 @@ func (c *Client) ExecutorStatistics(ctx context.Context, id string, params Execu
 	r.query("to", params.To)
 	r.query("step", params.Step)
 	return ask[Statistics](ctx, c, r, edits)
+}
+
+// ListAllInstances asks GET /api/v1/instances: List the instances of all executors.
+// With their hosts; also those that have gone within a day. At most 1,000: those that are there first, then the last that have gone.
+func (c *Client) ListAllInstances(ctx context.Context, params ListAllInstancesParams, edits ...Edit) (Doc[PageFleetInstance], error) {
+	r := newRequest("GET", "/api/v1/instances")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageFleetInstance](ctx, c, r, edits)
 }
 
 // RemoveInstance asks DELETE /api/v1/instances/{id}: Remove an instance, with what it runs.

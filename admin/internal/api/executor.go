@@ -139,6 +139,18 @@ type listInstancesInput struct {
 	IncludeGone bool   `query:"includeGone" doc:"Also those that have left or died"`
 }
 
+// FleetInstance is an instance in the list of a tenant.
+type FleetInstance struct {
+	ExecutorID   string   `json:"executorId" doc:"Id of its executor, a decimal string"`
+	ExecutorName string   `json:"executorName" doc:"Name of its executor"`
+	Instance     Instance `json:"instance" doc:"The process"`
+}
+
+type listFleetInput struct{ web.ShortPage }
+
+// goneShown is how long an instance that has gone stays in the list of all.
+const goneShown = 24 * time.Hour
+
 func errExecutorName() error {
 	return domain.Invalid("body.name", "must be letters, digits and . _ -, beginning with a letter or digit")
 }
@@ -164,6 +176,10 @@ func (a *API) registerExecutors() {
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/instances", ID: "list-instances", Tag: "executors",
 		Summary: "List an executor's instances", Description: "At most 1,000, the newest first.",
 	}, a.listInstances)
+	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/instances", ID: "list-all-instances", Tag: "executors",
+		Summary: "List the instances of all executors", Description: "With their hosts; also those that have gone within a day. At most 1,000: those that are there first, then the last that have gone.",
+	}, a.listFleet)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/instances/{id}", ID: "get-instance", Tag: "executors", Summary: "One instance",
 		Description: "Also one that has left, as long as it is kept.",
@@ -263,6 +279,24 @@ func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInsta
 	})
 	now := a.deps.Now()
 	return web.ListPage(rows, err, func(i *domain.Instance) Instance { return instanceOf(*i, now) }, in.ShortPage, "instances")
+}
+
+func (a *API) listFleet(ctx context.Context, id auth.Identity, in *listFleetInput) (*web.PageOutput[FleetInstance], error) {
+	now := a.deps.Now()
+	rows, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
+		Tenant: id.Tenant, IncludeGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances,
+	})
+	if err != nil {
+		return nil, err
+	}
+	executors, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, Limit: maxInstances})
+	names := map[domain.ExecutorID]string{}
+	for i := range executors {
+		names[executors[i].ID] = executors[i].Name
+	}
+	return web.ListPage(rows, err, func(i *domain.Instance) FleetInstance {
+		return FleetInstance{i.Executor.String(), names[i.Executor], instanceOf(*i, now)}
+	}, in.ShortPage, "all-instances")
 }
 
 func (a *API) getInstance(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {

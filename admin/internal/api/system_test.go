@@ -53,6 +53,9 @@ func TestExecutors(t *testing.T) {
 	gone := into[web.Page[Instance]](w.call("acme/viewer", "GET", path+"?includeGone=true", nil).is(200)).Items
 	require.Len(t, gone, 1)
 	require.Equal(t, "gone", gone[0].State)
+	all := into[web.Page[FleetInstance]](w.call("acme/viewer", "GET", "/instances", nil).is(200)).Items
+	require.Len(t, all, 1)
+	require.Equal(t, []string{made.ID, "shop", "gone", "stopped"}, []string{all[0].ExecutorID, all[0].ExecutorName, all[0].Instance.State, all[0].Instance.GoneReason})
 }
 
 // TestASilentInstanceIsNotOnline, in no count, though its lease lasts still.

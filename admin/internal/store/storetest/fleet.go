@@ -111,6 +111,12 @@ func testInstances(t *testing.T, f *fixture) {
 	require.Len(t, all, 2)
 	require.Equal(t, i.ID, all[1].ID, "the living first")
 	require.Equal(t, "stopped", all[1].GoneReason)
+	recent := func(since time.Time) int {
+		list, err := f.s.ListInstances(f.ctx, store.ListInstancesParams{Tenant: f.tenant, IncludeGone: true, GoneSince: since})
+		f.ok(err)
+		return len(list)
+	}
+	require.Equal(t, []int{2, 1}, []int{recent(f.now().Add(-time.Hour)), recent(f.now().Add(time.Hour))})
 
 	// Eight nodes hear of a new boot at once.
 	seen := make([]domain.InstanceID, 8)

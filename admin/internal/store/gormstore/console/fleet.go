@@ -144,6 +144,8 @@ func (s *Executors) ListInstances(ctx context.Context, p store.ListInstancesPara
 		}
 		if !p.IncludeGone {
 			g = g.Where("gone_at = 0")
+		} else if !p.GoneSince.IsZero() {
+			g = g.Where("(gone_at = 0 OR gone_at >= ?)", db.Millis(p.GoneSince))
 		}
 		var rows []record.InstanceRow
 		err := g.Order("CASE WHEN gone_at = 0 THEN 0 ELSE 1 END, gone_at DESC, id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error

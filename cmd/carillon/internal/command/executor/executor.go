@@ -23,7 +23,7 @@ func Command(a *cli.App) *cobra.Command {
 		tokenCreate(a), tokenList(a), tokenRevoke(a))
 	return a.ServerFlags(cli.Group("executor", "Make, change and delete executors, look at their instances, and admit new ones",
 		"  carillon executor list\n  carillon executor get shop",
-		executorList(a), executorGet(a), executorHandlers(a), executorCreate(a), executorRename(a), executorDescribe(a), executorForget(a), executorDisable(a), executorEnable(a), executorDelete(a), executorDrain(a, false), executorDrain(a, true), executorRemove(a), executorDeny(a), executorDenials(a), executorAllow(a), tokens))
+		executorList(a), executorInstances(a), executorGet(a), executorHandlers(a), executorCreate(a), executorRename(a), executorDescribe(a), executorForget(a), executorDisable(a), executorEnable(a), executorDelete(a), executorDrain(a, false), executorDrain(a, true), executorRemove(a), executorDeny(a), executorDenials(a), executorAllow(a), tokens))
 }
 
 var executorView = output.View[apiclient.Executor]{

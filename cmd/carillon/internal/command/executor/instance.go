@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +10,35 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
+
+func executorInstances(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "instances", Short: "List the instances of all executors, also those that have gone within a day", Args: cobra.NoArgs,
+		Example: "  carillon executor instances\n  carillon executor instances -o json",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			list, err := apiclient.List[apiclient.FleetInstance](cmd.Context(), 0, s.ListAllInstances, apiclient.ListAllInstancesParams{})
+			return cli.PrintList(a, s, fleetView(a.Now()), list, err, "No instances.")
+		}),
+	}
+}
+
+// fleetView shows an instance as the list of one executor does, with the executor before
+// it and the end of those that have gone behind it.
+func fleetView(now time.Time) output.View[apiclient.FleetInstance] {
+	columns := []output.Column[apiclient.FleetInstance]{{Title: "EXECUTOR", Value: func(i apiclient.FleetInstance) string { return i.ExecutorName }}}
+	for _, c := range instanceColumns(now) {
+		columns = append(columns, output.Column[apiclient.FleetInstance]{
+			Title: c.Title, Value: func(i apiclient.FleetInstance) string { return c.Value(i.Instance) }, Right: c.Right, Drop: c.Drop, Wide: c.Wide,
+		})
+	}
+	columns = append(columns, output.Column[apiclient.FleetInstance]{Title: "GONE", Value: func(i apiclient.FleetInstance) string {
+		if i.Instance.GoneAt == nil {
+			return ""
+		}
+		return output.When(i.Instance.GoneAt, now) + ", " + output.Clean(i.Instance.GoneReason)
+	}})
+	return output.View[apiclient.FleetInstance]{Name: func(i apiclient.FleetInstance) string { return i.Instance.ID }, Columns: columns}
+}
 
 func executorDrain(a *cli.App, undo bool) *cobra.Command {
 	use, short, example := "drain INSTANCE", "Let an instance take nothing new; what it runs goes on", "  carillon executor drain 41\n  carillon executor get shop"
