@@ -31,8 +31,8 @@ const (
 	// AlertFlapping is about an executor: the operators are told, and its
 	// tenant sees the delivery.
 	AlertFlapping AlertKind = "executor_flapping"
-	// AlertInstanceGone is about instances of an executor whose leases ran out and that
-	// no process of their names has followed: the operators are told, and its tenant.
+	// AlertInstanceGone is about instances of an executor whose leases ran out and whose
+	// names no new process has. Operators and tenant are told.
 	AlertInstanceGone AlertKind = "instance_gone"
 	// AlertSetAside is about rows that cannot be read, decided or planned: the
 	// operators are told once an hour and job.

@@ -63,7 +63,7 @@ func (s *Cluster) ListPartitionLags(ctx context.Context) ([]domain.PartitionLag,
 	ctx, cancel := db.WithDeadline(ctx)
 	defer cancel()
 	out := make([]domain.PartitionLag, domain.Partitions)
-	// What a tenant has that is not enabled waits: nobody is late with it.
+	// The work of a tenant that is not enabled waits, and is no lag.
 	here, err := withoutTenants(ctx, s.Lookup, fmt.Sprintf("SELECT id FROM tenants%s WHERE state > %d", s.Dialect.ByIndex("ix_tenants_state"), domain.TenantEnabled))
 	if err != nil {
 		return nil, db.Translate("read partitions' lags", err)

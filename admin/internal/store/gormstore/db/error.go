@@ -34,6 +34,9 @@ const (
 	myReadOnlyTx        = 1792
 	myReadOnlyMode      = 1836
 	myTooManyConns      = 1040
+	myTooManyOfUser     = 1203
+	myUserLimit         = 1226 // max_user_connections of the account
+	mySessionKilled     = 3169 // MySQL
 	myConnectionKilled  = 1927 // MariaDB
 	myStatementTimedOut = 1969 // MariaDB
 	mySilentTooLong     = 4031 // MySQL: wait_timeout has ended the connection
@@ -158,8 +161,11 @@ func isBroken(err error) bool {
 
 func isUnavailable(err error) bool {
 	var my *mysql.MySQLError
-	if errors.As(err, &my) && (my.Number == myTooManyConns || my.Number == myQueryInterrupted || my.Number == myStatementTimedOut) {
-		return true
+	if errors.As(err, &my) {
+		switch my.Number {
+		case myTooManyConns, myTooManyOfUser, myUserLimit, mySessionKilled, myQueryInterrupted, myStatementTimedOut:
+			return true
+		}
 	}
 	return IsTransient(err)
 }
