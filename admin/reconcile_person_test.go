@@ -159,7 +159,7 @@ func TestRemovedFromTheCode(t *testing.T) {
 
 		paused := s.job("paused")
 		require.Equal(t, domain.JobPaused, paused.State)
-		require.Equal(t, "no longer declared by the application, version 2", paused.PauseNote)
+		require.Equal(t, "no longer declared by the application, version 2", paused.Pause.Note)
 		require.True(t, paused.Declared.Gone)
 		require.False(t, paused.Declared.LocksConsole())
 		s.gone("deleted")
@@ -217,7 +217,7 @@ func TestPausedForBeingGone(t *testing.T) {
 		for _, name := range []string{"stopped", "stopped and edited"} {
 			_, err := s.SetJobState(t.Context(), store.SetJobStateParams{Tenant: s.key.Tenant, ID: s.job(name).ID, State: domain.JobPaused, By: "anna"})
 			require.NoError(t, err)
-			require.Empty(t, s.job(name).PauseNote, "it is anna's pause now")
+			require.Empty(t, s.job(name).Pause.Note, "it is anna's pause now")
 		}
 		for _, name := range []string{"labelled", "edited", "stopped and edited"} {
 			s.edit(name, label)
@@ -228,7 +228,7 @@ func TestPausedForBeingGone(t *testing.T) {
 			"labelled": domain.JobEnabled, "edited": domain.JobEnabled, "stopped": domain.JobPaused, "stopped and edited": domain.JobPaused,
 		} {
 			require.Equal(t, want, s.job(name).State, name)
-			require.Empty(t, s.job(name).PauseNote, name)
+			require.Empty(t, s.job(name).Pause.Note, name)
 		}
 		s.leave("2", second)
 	})
@@ -248,7 +248,7 @@ func TestPausedJobsAreNotDeleted(t *testing.T) {
 		s.register("3", daily("close", "2", "code", remove("delete")), daily("mine", "2", "", remove("delete")))
 		for _, name := range []string{"close", "mine"} {
 			j := s.job(name)
-			require.Equal(t, []any{domain.JobPaused, "holiday", false, "0 0 2 * * *"}, []any{j.State, j.PauseNote, j.Declared.Gone, j.Spec.Schedule.Expr}, name)
+			require.Equal(t, []any{domain.JobPaused, "holiday", false, "0 0 2 * * *"}, []any{j.State, j.Pause.Note, j.Declared.Gone, j.Spec.Schedule.Expr}, name)
 		}
 	})
 }

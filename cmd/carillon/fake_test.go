@@ -24,13 +24,15 @@ type fakeServer struct {
 	renewed  int
 	revision int
 	state    string
-	deleted  bool
-	removed  []string
-	accepted bool
-	runEnd   string            // state that new runs reach; never = they go on
-	runs     map[string]string // id → state
-	bodies   map[string]map[string]any
-	queries  map[string]string
+	// Of the pause of close-day; pausedBy is kept by resume --mine.
+	pausedBy, pauseNote string
+	deleted             bool
+	removed             []string
+	accepted            bool
+	runEnd              string            // state that new runs reach; never = they go on
+	runs                map[string]string // id → state
+	bodies              map[string]map[string]any
+	queries             map[string]string
 }
 
 func newFakeServer(t *testing.T) *fakeServer {
@@ -199,10 +201,10 @@ func (s *fakeServer) job(id string) string {
 	}
 	return fmt.Sprintf(`{"id":%q,"name":%q,"description":"","labels":{},"handler":"close-day","input":{"day":"2026-11-20"},
 		"schedule":{"kind":"cron","expr":"0 0 2 * * *","dialect":"seconds","zone":"Asia/Shanghai","text":{"en":"At 02:00","zh":"每天 02:00"}},
-		"timeout":"5m","executor":{"id":"5","name":"shop"},"state":%q,"pauseNote":"","source":"console","revision":%d,
+		"timeout":"5m","executor":{"id":"5","name":"shop"},"state":%q,"pauseNote":%q,"pausedBy":%q,"source":"console","revision":%d,
 		"nextFireAt":"2026-11-21T18:00:00.000Z","neverFires":false,"lastRun":{"id":"70","state":"succeeded"},"executorOnline":1,
 		"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","updatedBy":"admin"}`,
-		id, name, s.state, s.revision)
+		id, name, s.state, s.pauseNote, s.pausedBy, s.revision)
 }
 
 func (s *fakeServer) jobRoutes(mux *http.ServeMux) {
@@ -289,7 +291,9 @@ func (s *fakeServer) jobRoutes(mux *http.ServeMux) {
 				refuse(w, 500, "internal", "something went wrong")
 				return
 			}
-			s.state = state
+			if r.URL.Query().Get("mine") != "true" || s.pausedBy == "" {
+				s.state = state
+			}
 			fmt.Fprint(w, s.job("1"))
 		})
 	}

@@ -25,7 +25,7 @@ func TestJobList(t *testing.T) {
 	require.Equal(t, 0, r.code)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 3)
-	require.Equal(t, "NAME STATE SCHEDULE ZONE NEXT LAST EXECUTOR ONLINE", strings.Join(strings.Fields(lines[0]), " "))
+	require.Equal(t, "NAME STATE PAUSED BY SCHEDULE ZONE NEXT LAST EXECUTOR ONLINE", strings.Join(strings.Fields(lines[0]), " "))
 	require.Contains(t, lines[1], "0 0 2 * * *")
 	require.NotContains(t, r.stdout, "\x1b", "no colours in a pipe")
 
@@ -120,6 +120,21 @@ func TestJobStates(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"state": "paused"`)
 	require.Equal(t, "why", server.lastBody("POST /jobs/{id}/pause")["note"])
+
+	// Somebody else's pause is told of, and --mine leaves it alone.
+	server.pausedBy, server.pauseNote = "anna", "disk is full"
+	r = term.run("job", "pause", "close-day", "--note", "audit")
+	require.Contains(t, r.stderr, "close-day is paused already, by anna (disk is full); that pause stays.")
+	r = term.run("job", "get", "close-day")
+	require.Regexp(t, `(?m)^Paused by +anna$`, r.stdout)
+	require.Contains(t, term.run("job", "list").stdout, "anna (disk is full)")
+	r = term.run("job", "resume", "--mine", "close-day")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "close-day stays paused: anna (disk is full) paused it.")
+	server.pausedBy, server.pauseNote = "", ""
+	for _, command := range []string{"pause", "resume"} {
+		require.Contains(t, term.run("job", command, "--help").stdout, "use carillon maintenance")
+	}
 
 	// Several at once: what works is done, the first failure gives the code.
 	r = term.run("job", "pause", "nope", "close-day", "broken", "-o", "name")

@@ -2140,6 +2140,12 @@ type Job struct {
 	// PauseNote Why it is paused; empty: not said
 	PauseNote string `json:"pauseNote"`
 
+	// PausedAt When it was paused; null: it is not paused, or it is not known
+	PausedAt *time.Time `json:"pausedAt"`
+
+	// PausedBy Who paused it; empty: it is not paused, or it is not known
+	PausedBy string `json:"pausedBy"`
+
 	// PreferLabels What they should meet: others are used when none of those has room
 	PreferLabels string `json:"preferLabels"`
 
@@ -2257,7 +2263,7 @@ type JobEvent struct {
 	// State What the job was from then on; absent with an edit, which leaves it as it is
 	State string `json:"state,omitempty"`
 
-	// What What was done; note_changed: a paused job was paused again, with another note
+	// What What was done; note_changed: a pause of the server became a person's
 	What string `json:"what"`
 }
 
@@ -3176,7 +3182,7 @@ type PasswordInputBody struct {
 
 // PauseInputBody defines model for PauseInputBody.
 type PauseInputBody struct {
-	// Note Why; shown beside the job. Without it a job that is paused already keeps its note, and who paused it
+	// Note Why; shown beside the job. A job that somebody has paused already keeps that pause: who, when and why
 	Note string `json:"note,omitempty"`
 }
 
@@ -5309,6 +5315,12 @@ type NextFiresParams struct {
 	From string `form:"from,omitempty" json:"from,omitempty"`
 }
 
+// ResumeJobParams defines parameters for ResumeJob.
+type ResumeJobParams struct {
+	// Mine Resume the job only if the caller paused it; else the answer shows who did, and the job stays paused
+	Mine bool `form:"mine,omitempty" json:"mine,omitempty"`
+}
+
 // SetJobRetentionParams defines parameters for SetJobRetention.
 type SetJobRetentionParams struct {
 	// IfMatch Only if it is at this version, in quotes; default: any
@@ -6553,8 +6565,9 @@ func (c *Client) PauseJob(ctx context.Context, id string, body PauseInputBody, e
 
 // ResumeJob asks POST /api/v1/jobs/{id}/resume: Start a job's schedule again.
 // It goes on with the first fire time from now.
-func (c *Client) ResumeJob(ctx context.Context, id string, edits ...Edit) (Doc[Job], error) {
+func (c *Client) ResumeJob(ctx context.Context, id string, params ResumeJobParams, edits ...Edit) (Doc[Job], error) {
 	r := newRequest("POST", "/api/v1/jobs/{id}/resume", id)
+	r.query("mine", params.Mine)
 	return ask[Job](ctx, c, r, edits)
 }
 

@@ -181,7 +181,7 @@ func (s *server) inTheWay(ctx context.Context, j *apiclient.Job) ([]string, erro
 	out := []string{}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if j.State == "paused" {
-		say("The job is paused since %s, by %s, note %s: its schedule fires no more until somebody resumes it.", stamp(j.UpdatedAt), name(j.UpdatedBy), quote(j.PauseNote, maxNote))
+		say("The job is %s: its schedule fires no more until somebody resumes it.", pausedBy(j.PausedBy, j.PausedAt, j.PauseNote))
 	}
 	if j.NeverFires {
 		say("The schedule has no fire left.")

@@ -24,6 +24,11 @@ type pauseJobInput struct {
 	Note string `json:"note,omitempty" jsonschema:"why; shown beside the job"`
 }
 
+type resumeJobInput struct {
+	jobInput
+	Mine bool `json:"mine,omitempty" jsonschema:"resume the job only if your user paused it; else it stays paused"`
+}
+
 type retryRunInput struct {
 	Run            string `json:"run" jsonschema:"id of a run that has ended"`
 	OnlyFailed     bool   `json:"only_failed,omitempty" jsonschema:"of a run with shards: only those that did not succeed"`
@@ -43,7 +48,7 @@ type startedRun struct {
 func (s *server) addWrites() {
 	add(s, adds, "run_job", "Run a job", "Start a run of a job now, or once later, also while it is paused. Have your user agree first.",
 		[]string{"list-jobs", "get-job", "run-job"}, s.runJob)
-	add(s, ends, "pause_job", "Pause a job", "Stop a job's schedule until somebody resumes it. Runs that go on are not stopped. Have your user agree first, and give a note.",
+	add(s, ends, "pause_job", "Pause a job", "Stop a job's schedule until somebody resumes it. Runs that go on are not stopped. A job that is paused already keeps its pause. Have your user agree first, and give a note.",
 		[]string{"list-jobs", "get-job", "pause-job"}, s.pauseJob)
 	add(s, changes, "resume_job", "Resume a job", "Start a paused job's schedule again, with the first fire time from now; what it missed is not made up. Have your user agree first.",
 		[]string{"list-jobs", "get-job", "resume-job"}, s.resumeJob)
@@ -136,17 +141,21 @@ func (s *server) pauseJob(ctx context.Context, in pauseJobInput) (a answer[job],
 	return a, nil
 }
 
-func (s *server) resumeJob(ctx context.Context, in jobInput) (a answer[job], err error) {
+func (s *server) resumeJob(ctx context.Context, in resumeJobInput) (a answer[job], err error) {
 	j, err := s.findJob(ctx, in.Job)
 	if err != nil {
 		return a, err
 	}
-	after, err := s.Client.ResumeJob(ctx, j.ID)
+	after, err := s.Client.ResumeJob(ctx, j.ID, apiclient.ResumeJobParams{Mine: in.Mine})
 	if err != nil {
 		return a, err
 	}
 	a.data = jobOf(&after.Value)
-	a.text = "Resumed. " + a.data.line() + "\n"
+	word := "Resumed. "
+	if a.data.State == "paused" {
+		word = "Not resumed: your user did not pause it. "
+	}
+	a.text = word + a.data.line() + "\n"
 	return a, nil
 }
 

@@ -97,13 +97,13 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		return nil, err
 	}
 	if v.Reason == domain.ReasonPaused {
-		// Who paused it is known as long as nobody has resumed it.
+		// Who paused it is known as long as that pause lasts.
 		job, err := a.deps.Store.FindJob(ctx, v.TenantID, v.JobID)
 		if err != nil && !domain.Is(err, domain.CodeNotFound) {
 			return nil, err
 		}
-		if err == nil && job.State == domain.JobPaused {
-			r.StoppedBy, r.PauseNote = job.UpdatedBy, job.PauseNote
+		if err == nil && job.State == domain.JobPaused && !job.Pause.At.After(v.FinishedAt) {
+			r.Pause = job.Pause
 		}
 	}
 	if v.Reason == domain.ReasonWaitSlot {
@@ -238,7 +238,7 @@ func (a *API) fireTime(ctx context.Context, id auth.Identity, jobID domain.JobID
 		return explain.FireTime{}, err
 	}
 	f := explain.FireTime{
-		At: at, Now: a.deps.Now(), CreatedAt: job.CreatedAt, State: job.State, PauseNote: job.PauseNote,
+		At: at, Now: a.deps.Now(), CreatedAt: job.CreatedAt, State: job.State, Pause: job.Pause,
 	}
 	all, err := a.deps.Store.Maintenances(ctx)
 	if err != nil {

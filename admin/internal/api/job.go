@@ -119,6 +119,8 @@ type Job struct {
 	Executor       web.Ref   `json:"executor" doc:"The executor whose instances run it"`
 	State          string    `json:"state" enum:"enabled,paused" doc:"enabled: its schedule fires; paused: it fires only when asked"`
 	PauseNote      string    `json:"pauseNote" doc:"Why it is paused; empty: not said"`
+	PausedBy       string    `json:"pausedBy" doc:"Who paused it; empty: it is not paused, or it is not known"`
+	PausedAt       *string   `json:"pausedAt" format:"date-time" doc:"When it was paused; null: it is not paused, or it is not known"`
 	Source         string    `json:"source" enum:"console,code" doc:"Who wrote the newest revision"`
 	Declared       *Declared `json:"declared" doc:"What the code of an application has to do with it; null: nothing"`
 	Revision       int64     `json:"revision" doc:"Number of the newest revision, from 1; give it in quotes as If-Match"`
@@ -156,7 +158,7 @@ type LastRun struct {
 
 // JobEvent is that somebody did something to a job.
 type JobEvent struct {
-	What     string `json:"what" enum:"created,edited,paused,resumed,note_changed,deleted" doc:"What was done; note_changed: a paused job was paused again, with another note"`
+	What     string `json:"what" enum:"created,edited,paused,resumed,note_changed,deleted" doc:"What was done; note_changed: a pause of the server became a person's"`
 	State    string `json:"state,omitempty" enum:"enabled,paused,deleted" doc:"What the job was from then on; absent with an edit, which leaves it as it is"`
 	At       string `json:"at" format:"date-time" doc:"When"`
 	By       string `json:"by" doc:"Who did it"`
@@ -220,9 +222,12 @@ const defaultLevel = "default"
 func jobOf(id auth.Identity, v store.JobView, online int) Job {
 	j := Job{
 		ID: v.ID.String(), JobSpec: shownTo(id, specOf(&v.Spec)), Executor: web.Ref{ID: v.Executor.String(), Name: v.ExecutorName},
-		State: v.State.String(), Kind: v.Kind.String(), PauseNote: v.PauseNote, Source: string(v.Source), Revision: v.Revision,
+		State: v.State.String(), Kind: v.Kind.String(), Source: string(v.Source), Revision: v.Revision,
 		ExecutorOnline: online, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(v.UpdatedAt),
 		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
+	}
+	if v.State == domain.JobPaused {
+		j.PauseNote, j.PausedBy, j.PausedAt = v.Pause.Note, v.Pause.By, web.InstantOrNull(v.Pause.At)
 	}
 	if d := v.Declared; d.By != 0 {
 		j.Declared = &Declared{

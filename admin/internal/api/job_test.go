@@ -194,6 +194,7 @@ func TestJobEvents(t *testing.T) {
 	path := "/jobs/" + job.ID
 	w.call("acme/operator", "POST", path+"/pause", map[string]any{"note": "orders are being moved"}).is(200)
 	w.call("acme/editor", "POST", path+"/pause", map[string]any{"note": "orders are moved until Monday"}).is(200)
+	w.call("acme/editor", "POST", path+"/resume?mine=true", nil).is(200)
 	w.call("acme/editor", "POST", path+"/resume", nil).is(200)
 	type event struct{ what, state, by, note string }
 	var got []event
@@ -202,7 +203,7 @@ func TestJobEvents(t *testing.T) {
 		got = append(got, event{e.What, e.State, e.By, e.Note})
 	}
 	require.Equal(t, []event{
-		{"resumed", "enabled", "acme-editor", ""}, {"note_changed", "paused", "acme-editor", "orders are moved until Monday"},
+		{"resumed", "enabled", "acme-editor", ""},
 		{"paused", "paused", "acme-operator", "orders are being moved"}, {"created", "enabled", "acme-editor", ""},
 	}, got)
 	w.call("beta/viewer", "GET", path+"/events", nil).is(404)
@@ -247,14 +248,18 @@ func TestPauseResumeDelete(t *testing.T) {
 	require.Nil(t, paused.NextFireAt)
 	require.False(t, paused.NeverFires)
 	require.Len(t, into[NextFires](w.call("acme/viewer", "GET", path+"/next-fires", nil).is(200)).Fires, 10, "what would come")
-	for _, body := range []any{nil, map[string]any{}, map[string]any{"note": " "}} {
+	require.Equal(t, "acme-operator", paused.PausedBy)
+	require.NotNil(t, paused.PausedAt)
+	w.call("acme/editor", "PUT", path, jobBody("nightly", e), header{"If-Match": "*"}).is(200)
+	for _, body := range []any{nil, map[string]any{}, map[string]any{"note": " "}, map[string]any{"note": "moved"}} {
 		again := into[Job](w.call("acme/editor", "POST", path+"/pause", body).is(200))
-		require.Equal(t, []any{"holidays", paused.UpdatedBy, paused.UpdatedAt}, []any{again.PauseNote, again.UpdatedBy, again.UpdatedAt})
+		require.Equal(t, []any{"holidays", "acme-operator", *paused.PausedAt}, []any{again.PauseNote, again.PausedBy, *again.PausedAt}, "the pause stays, also after an edit by somebody else")
 	}
-	require.Equal(t, "moved", into[Job](w.call("acme/editor", "POST", path+"/pause", map[string]any{"note": "moved"}).is(200)).PauseNote)
+	others := into[Job](w.call("acme/editor", "POST", path+"/resume?mine=true", nil).is(200))
+	require.Equal(t, []any{"paused", "acme-operator"}, []any{others.State, others.PausedBy})
 	resumed := into[Job](w.call("acme/operator", "POST", path+"/resume", nil).is(200))
 	require.Equal(t, "enabled", resumed.State)
-	require.Empty(t, resumed.PauseNote)
+	require.Equal(t, []any{"", "", (*string)(nil)}, []any{resumed.PauseNote, resumed.PausedBy, resumed.PausedAt})
 	require.NotNil(t, resumed.NextFireAt)
 	w.call("acme/operator", "POST", path+"/pause", nil).is(200)
 
@@ -264,7 +269,7 @@ func TestPauseResumeDelete(t *testing.T) {
 	w.call("acme/operator", "POST", path+"/run", nil).problem(404, "not_found")
 	w.call("acme/editor", "DELETE", path, nil).problem(404, "not_found")
 	w.job("acme", "nightly", e) // the name is free again
-	require.Equal(t, 10, w.changed, "the scheduler is told each time")
+	require.Equal(t, 12, w.changed, "the scheduler is told each time")
 }
 
 func TestListJobs(t *testing.T) {

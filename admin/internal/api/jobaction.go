@@ -21,8 +21,13 @@ import (
 type pauseInput struct {
 	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body *struct {
-		Note string `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the job. Without it a job that is paused already keeps its note, and who paused it"`
+		Note string `json:"note,omitempty" maxLength:"1024" doc:"Why; shown beside the job. A job that somebody has paused already keeps that pause: who, when and why"`
 	} `required:"false"`
+}
+
+type resumeInput struct {
+	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
+	Mine bool   `query:"mine" doc:"Resume the job only if the caller paused it; else the answer shows who did, and the job stays paused"`
 }
 
 // RunRequest is a wish for a run.
@@ -70,13 +75,13 @@ func (a *API) registerJobActions() {
 		if in.Body != nil {
 			note = strings.TrimSpace(in.Body.Note)
 		}
-		return a.setJobState(ctx, id, in.ID, domain.JobPaused, note)
+		return a.setJobState(ctx, id, in.ID, store.SetJobStateParams{State: domain.JobPaused, Note: note})
 	})
 	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/resume", ID: "resume-job", Tag: "jobs", Summary: "Start a job's schedule again", Errors: []int{http.StatusConflict},
 		Description: "It goes on with the first fire time from now.",
-	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*jobOutput, error) {
-		return a.setJobState(ctx, id, in.ID, domain.JobEnabled, "")
+	}, func(ctx context.Context, id auth.Identity, in *resumeInput) (*jobOutput, error) {
+		return a.setJobState(ctx, id, in.ID, store.SetJobStateParams{State: domain.JobEnabled, Mine: in.Mine})
 	})
 	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/run", ID: "run-job", Tag: "jobs", Summary: "Run a job now, or once later",
@@ -89,20 +94,19 @@ func (a *API) registerJobActions() {
 	}, a.runJob)
 }
 
-func (a *API) setJobState(ctx context.Context, id auth.Identity, text string, state domain.JobState, note string) (*jobOutput, error) {
+func (a *API) setJobState(ctx context.Context, id auth.Identity, text string, p store.SetJobStateParams) (*jobOutput, error) {
 	jid, err := domain.ParseID[domain.JobID](text)
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.deps.Store.SetJobState(ctx, store.SetJobStateParams{
-		Tenant: id.Tenant, ID: jid, State: state, Note: note, By: id.Actor(), Next: a.deps.NextFire(jid), Plan: a.deps.Plan,
-	})
+	p.Tenant, p.ID, p.By, p.Next, p.Plan = id.Tenant, jid, id.Actor(), a.deps.NextFire(jid), a.deps.Plan
+	v, err := a.deps.Store.SetJobState(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	a.deps.JobsChanged()
-	a.log.Info("job state changed", "tenant_id", id.Tenant, "job_id", jid, "job", v.Spec.Name, "state", state.String(), "by", id.Actor())
-	if state == domain.JobDeleted {
+	a.log.Info("job state changed", "tenant_id", id.Tenant, "job_id", jid, "job", v.Spec.Name, "state", v.State.String(), "by", id.Actor())
+	if p.State == domain.JobDeleted {
 		return nil, nil
 	}
 	return a.jobAnswer(ctx, id, v)

@@ -93,7 +93,7 @@ func (a *API) registerJobs() {
 		if v.Declared.LocksConsole() {
 			return nil, errOwnedByCode(v, "remove the declaration there, or pause the job here")
 		}
-		_, err = a.setJobState(ctx, id, in.ID, domain.JobDeleted, "")
+		_, err = a.setJobState(ctx, id, in.ID, store.SetJobStateParams{State: domain.JobDeleted})
 		return nil, err
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{

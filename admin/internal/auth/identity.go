@@ -60,7 +60,7 @@ func (id Identity) Actor() string {
 		name = "key:" + id.Name
 	}
 	if id.Via != "" {
-		name += " via " + id.Via
+		name += domain.Via + id.Via
 	}
 	return name
 }

@@ -70,8 +70,9 @@ type Job struct {
 	Partition int
 	State     JobState
 	// Kind never changes. Lists and quotas are about plain jobs.
-	Kind      JobKind
-	PauseNote string
+	Kind JobKind
+	// Pause is meaningful while State is JobPaused.
+	Pause Pause
 	// Held: it is paused because its executor or tenant was disabled.
 	Held   bool
 	Source Source
@@ -87,6 +88,16 @@ type Job struct {
 	UpdatedAt time.Time
 	CreatedBy string
 	UpdatedBy string
+}
+
+// Via parts the name of an actor from the way that a request came, as in "anna via mcp".
+const Via = " via "
+
+// Pause says who paused a job, when and why. Edits leave it alone.
+type Pause struct {
+	By   string    // empty: not known
+	At   time.Time // zero: not known
+	Note string
 }
 
 // JobSpec is what a revision holds. Revisions never change, so a spec may be

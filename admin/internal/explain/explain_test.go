@@ -206,15 +206,18 @@ func verdictsOf(c map[string]Candidate) []Verdict {
 func TestFireTimesWithoutARun(t *testing.T) {
 	base := FireTime{At: fire, Now: fire.Add(time.Hour), CreatedAt: fire.Add(-24 * time.Hour), State: domain.JobEnabled, Planned: true}
 	for want, change := range map[string]func(*FireTime){
-		"The job did not exist yet; it was created at 2026-11-21T02:00:00.001Z.":                                                                                 func(f *FireTime) { f.CreatedAt = at(1) },
-		"The schedule does not fire at this instant; before it, it fires at 2026-11-21T01:59:59.000Z; after it, at 2026-11-21T02:00:01.000Z.":                    func(f *FireTime) { f.Planned, f.Before, f.After = false, at(-1000), at(1000) },
-		"The schedule does not fire at this instant.":                                                                                                            func(f *FireTime) { f.Planned = false },
-		"The schedule fires at this instant, but runs that old have been deleted.":                                                                               func(f *FireTime) { f.KeptSince = at(1) },
-		"The job is paused: it fires no more until it is resumed (stock-taking).":                                                                                func(f *FireTime) { f.State, f.PauseNote = domain.JobPaused, "stock-taking" },
+		"The job did not exist yet; it was created at 2026-11-21T02:00:00.001Z.":                                                              func(f *FireTime) { f.CreatedAt = at(1) },
+		"The schedule does not fire at this instant; before it, it fires at 2026-11-21T01:59:59.000Z; after it, at 2026-11-21T02:00:01.000Z.": func(f *FireTime) { f.Planned, f.Before, f.After = false, at(-1000), at(1000) },
+		"The schedule does not fire at this instant.":                                                                                         func(f *FireTime) { f.Planned = false },
+		"The schedule fires at this instant, but runs that old have been deleted.":                                                            func(f *FireTime) { f.KeptSince = at(1) },
+		"The job is paused: it fires no more until it is resumed (stock-taking).":                                                             func(f *FireTime) { f.State, f.Pause.Note = domain.JobPaused, "stock-taking" },
+		"anna paused the job at 2026-11-02T01:02:03.000Z: it fires no more until it is resumed (stock-taking).": func(f *FireTime) {
+			f.State, f.Pause = domain.JobPaused, domain.Pause{By: "anna", At: time.Date(2026, 11, 2, 1, 2, 3, 0, time.UTC), Note: "stock-taking"}
+		},
 		"It waits for the end of maintenance (new disks). The run of the newest fire time that waits stands for all then, unless the job makes each of them up.": func(f *FireTime) { f.Waits = &domain.Maintenance{Reason: "new disks"} },
-		"It lies ahead: its run is written a few seconds before.":                                                                                                func(f *FireTime) { f.Now = at(-1) },
-		`It lies ahead, and it will not run: the calendar "cn" excludes it.`:                                                                                     func(f *FireTime) { f.Now, f.Calendar = at(-1), "cn" },
-		"The schedule fires at this instant, and there is no run of it: the job was paused then, or its schedule was changed around that time.":                  func(*FireTime) {},
+		"It lies ahead: its run is written a few seconds before.":                                                                               func(f *FireTime) { f.Now = at(-1) },
+		`It lies ahead, and it will not run: the calendar "cn" excludes it.`:                                                                    func(f *FireTime) { f.Now, f.Calendar = at(-1), "cn" },
+		"The schedule fires at this instant, and there is no run of it: the job was paused then, or its schedule was changed around that time.": func(*FireTime) {},
 	} {
 		f := base
 		change(&f)

@@ -14,7 +14,7 @@ type FireTime struct {
 	Now       time.Time
 	CreatedAt time.Time // the job's
 	State     domain.JobState
-	PauseNote string
+	Pause     domain.Pause
 	// Planned: the revision that was in force fires at that instant.
 	Planned bool
 	// Calendar is the name of the one that keeps it from running; "": none.
@@ -42,10 +42,10 @@ func (f FireTime) summary() Text {
 		return Text{"The schedule fires at this instant, but runs that old have been deleted.", "调度计划在该时刻触发，但如此久远的运行记录已被清理。"}
 	case f.State == domain.JobPaused:
 		t := Text{"The job is paused: it fires no more until it is resumed", "任务已暂停，恢复之前不会触发"}
-		if f.PauseNote != "" {
-			t.En += " (" + f.PauseNote + ")"
-			t.Zh += "（" + f.PauseNote + "）"
+		if f.Pause.By != "" {
+			t = Text{f.Pause.By + " paused the job at " + clock(f.Pause.At) + ": it fires no more until it is resumed", f.Pause.By + " 于 " + clock(f.Pause.At) + " 暂停了任务，恢复之前不会触发"}
 		}
+		t = t.noted(f.Pause.Note)
 		return Text{t.En + ".", t.Zh + "。"}
 	case f.Waits != nil && f.Calendar == "":
 		en, zh := "It waits for the end of maintenance", "它正在等待维护结束"

@@ -45,19 +45,22 @@ func (r Run) why() Text {
 	switch {
 	case r.neverTried():
 		return unoffered
-	case e.Reason == domain.ReasonPaused && r.StoppedBy != "":
-		t := Text{r.StoppedBy + " paused the job before it started", "任务在它开始之前被 " + r.StoppedBy + " 暂停"}
-		if r.PauseNote != "" {
-			t.En += " (" + r.PauseNote + ")"
-			t.Zh += "（" + r.PauseNote + "）"
-		}
-		return t
+	case e.Reason == domain.ReasonPaused && r.Pause.By != "":
+		return Text{r.Pause.By + " paused the job before it started", "任务在它开始之前被 " + r.Pause.By + " 暂停"}.noted(r.Pause.Note)
 	case e.Reason == domain.ReasonMaintenance && e.Message != "":
 		return Text{"nothing was to start (" + e.Message + ")", "处于维护期间，不启动任何运行（" + e.Message + "）"}
 	case e.Reason == domain.ReasonKilled:
 		return cancelled(e.Message)
 	}
 	return because(e.Reason)
+}
+
+// noted adds in brackets why, in the words of a person.
+func (t Text) noted(note string) Text {
+	if note == "" {
+		return t
+	}
+	return Text{t.En + " (" + note + ")", t.Zh + "（" + note + "）"}
 }
 
 // cancelled is because for a run that somebody cancelled: the message says who,

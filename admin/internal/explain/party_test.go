@@ -145,7 +145,7 @@ func TestTheRowNamesMore(t *testing.T) {
 			"It did not run, because its caller key:shop cancelled it.", "未运行：被其调用方 key:shop 取消。",
 		},
 		"paused": {
-			Run{Execution: domain.Execution{State: domain.Missed, Reason: domain.ReasonPaused}, StoppedBy: "anna", PauseNote: "stock-taking"}, ByPerson,
+			Run{Execution: domain.Execution{State: domain.Missed, Reason: domain.ReasonPaused}, Pause: domain.Pause{By: "anna", Note: "stock-taking"}}, ByPerson,
 			"It did not run, because anna paused the job before it started (stock-taking).", "未运行：任务在它开始之前被 anna 暂停（stock-taking）。",
 		},
 		"a wait, with its slots": {

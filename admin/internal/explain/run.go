@@ -28,8 +28,8 @@ type Run struct {
 	Parts  []domain.Execution
 	Family domain.Family
 	Now    time.Time // the database's clock
-	// StoppedBy is who paused the job, if it still is, and PauseNote what for.
-	StoppedBy, PauseNote string
+	// Pause is the one that ended the run, if the job is still paused.
+	Pause domain.Pause
 }
 
 // Explain puts the life of a run into words.

@@ -34,8 +34,7 @@ type Jobs interface {
 	// fires planned ahead and end scheduled runs that wait as Missed; deleting
 	// also cancels waiting retries. Running attempts are left alone. After it
 	// returns no run of the job's schedule is offered any more.
-	// A job that is paused already keeps its note, and who paused it, when it is
-	// paused without a note.
+	// A job that somebody has paused already keeps that pause: who, when and why.
 	// CodeExecutorDisabled: the job's executor is disabled, and it cannot be resumed.
 	SetJobState(ctx context.Context, p SetJobStateParams) (JobView, error)
 
@@ -133,6 +132,8 @@ type SetJobStateParams struct {
 	State  domain.JobState
 	Note   string
 	By     string
+	// Mine resumes the job only if By paused it; any other job stays as it is.
+	Mine bool
 	// Hold pauses the job if it is enabled, and marks it with the executor or tenant that
 	// was disabled. Its runs that are due go on waiting. Release resumes the job if it is still marked with this one, as of when
 	// executor and tenant were enabled. Any other change takes the mark away. 0: people's

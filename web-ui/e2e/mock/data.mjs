@@ -93,7 +93,7 @@ export function putJob(spec, who, old) {
     executor: { id: executor.id, name: executor.name },
     schedule: { ...spec.schedule, text: text(spec.schedule) },
     alert: { ...alert, webhookSecretSet: Boolean(webhookSecret) || (old?.alert.webhookSecretSet ?? false) },
-    state: spec.state ?? 'enabled', pauseNote: spec.pauseNote ?? '', source: old?.source ?? spec.source ?? 'console', revision: (old?.revision ?? 0) + 1,
+    state: spec.state ?? 'enabled', pauseNote: spec.pauseNote ?? '', pausedBy: spec.state === 'paused' ? 'maria' : '', pausedAt: spec.state === 'paused' ? new Date().toISOString() : null, source: old?.source ?? spec.source ?? 'console', revision: (old?.revision ?? 0) + 1,
     lastRun: old?.lastRun ?? null, recentRuns: old?.recentRuns ?? [], createdAt: old?.createdAt ?? iso(Date.now()), updatedAt: iso(Date.now()), createdBy: old?.createdBy ?? who, updatedBy: who,
   }
   if (old) jobs[jobs.indexOf(old)] = job

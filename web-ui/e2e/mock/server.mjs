@@ -183,8 +183,8 @@ const routes = [
     return d.putJob(body, user.username, job)
   }],
   ['DELETE', '/jobs/:id', ({ params }) => void d.jobs.splice(d.jobs.indexOf(byId(d.jobs, params.id)), 1)],
-  ['POST', '/jobs/:id/pause', ({ params, body }) => d.view(Object.assign(byId(d.jobs, params.id), { state: 'paused', pauseNote: body.note ?? '' }))],
-  ['POST', '/jobs/:id/resume', ({ params }) => d.view(Object.assign(byId(d.jobs, params.id), { state: 'enabled', pauseNote: '' }))],
+  ['POST', '/jobs/:id/pause', ({ params, body }) => d.view(Object.assign(byId(d.jobs, params.id), { state: 'paused', pauseNote: body.note ?? '', pausedBy: 'maria', pausedAt: new Date().toISOString() }))],
+  ['POST', '/jobs/:id/resume', ({ params }) => d.view(Object.assign(byId(d.jobs, params.id), { state: 'enabled', pauseNote: '', pausedBy: '', pausedAt: null }))],
   ['POST', '/jobs/:id/run', ({ params, body, req, user }) => {
     const key = req.headers['idempotency-key']
     if (key && idempotent.has(key)) return idempotent.get(key)

@@ -5029,6 +5029,13 @@ export interface components {
             parallelism: number;
             /** @description Why it is paused; empty: not said */
             pauseNote: string;
+            /**
+             * Format: date-time
+             * @description When it was paused; null: it is not paused, or it is not known
+             */
+            pausedAt: string | null;
+            /** @description Who paused it; empty: it is not paused, or it is not known */
+            pausedBy: string;
             /** @description What they should meet: others are used when none of those has room */
             preferLabels: string;
             /**
@@ -5161,7 +5168,7 @@ export interface components {
              */
             state?: "enabled" | "paused" | "deleted";
             /**
-             * @description What was done; note_changed: a paused job was paused again, with another note
+             * @description What was done; note_changed: a pause of the server became a person's
              * @enum {string}
              */
             what: "created" | "edited" | "paused" | "resumed" | "note_changed" | "deleted";
@@ -5983,7 +5990,7 @@ export interface components {
             new: string;
         };
         PauseInputBody: {
-            /** @description Why; shown beside the job. Without it a job that is paused already keeps its note, and who paused it */
+            /** @description Why; shown beside the job. A job that somebody has paused already keeps that pause: who, when and why */
             note?: string;
         };
         Preview: {
@@ -20810,7 +20817,10 @@ export interface operations {
     };
     "resume-job": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Resume the job only if the caller paused it; else the answer shows who did, and the job stays paused */
+                mine?: boolean;
+            };
             header?: never;
             path: {
                 /** @description Id of what the address names, a decimal string */

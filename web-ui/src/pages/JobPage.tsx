@@ -17,6 +17,7 @@ import { JobActions } from '../components/jobActions'
 import { JsonView } from '../components/JsonView'
 import { LinkButton } from '../components/LinkButton'
 import { OutcomeBars, OutcomeFacts } from '../components/Outcomes'
+import { PausedBy } from '../components/PausedBy'
 import { Page } from '../components/Page'
 import { ResourceTable } from '../components/ResourceTable'
 import { ScheduleText } from '../components/ScheduleText'
@@ -71,7 +72,7 @@ export function JobPage() {
           type="warning"
           showIcon
           style={{ marginBottom: 12 }}
-          title={data.pauseNote ? t('jobs.detail.pausedNote', { note: data.pauseNote }) : t('jobs.detail.pausedPlain')}
+          title={<PausedBy job={data} />}
         />
       )}
       <DeclaredNote job={data} />

@@ -11,6 +11,7 @@ import { ExecutorSelect } from '../components/ExecutorSelect'
 import { useCan, useDraftSearch } from '../components/hooks'
 import { JobActions } from '../components/jobActions'
 import { LinkButton } from '../components/LinkButton'
+import { PausedBy } from '../components/PausedBy'
 import { RecentRuns } from '../components/Outcomes'
 import { Page } from '../components/Page'
 import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
@@ -206,9 +207,14 @@ function useJobColumns(): Column<Job>[] {
         key: 'state',
         title: t('field.state'),
         render: (job) => (
-          <span title={job.pauseNote || undefined}>
+          <>
             <JobStateChip state={job.state} />
-          </span>
+            {job.state === 'paused' && (
+              <div className="small muted">
+                <PausedBy job={job} />
+              </div>
+            )}
+          </>
         ),
       },
     ]

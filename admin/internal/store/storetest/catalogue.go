@@ -237,7 +237,7 @@ func testDeclared(t *testing.T, f *fixture) {
 	found, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused, By: "anna"})
 	f.ok(err)
 	declared.PausedGone = false
-	require.Equal(t, []any{declared, "anna", ""}, []any{found.Declared, found.UpdatedBy, found.PauseNote}, "who pauses it too is not overruled by the application")
+	require.Equal(t, []any{declared, "anna", ""}, []any{found.Declared, found.UpdatedBy, found.Pause.Note}, "who pauses it too is not overruled by the application")
 	found, err = f.s.UpdateJob(f.ctx, store.UpdateJobParams{Tenant: f.tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceCode, Declared: &declared, Next: next})
 	f.ok(err)
 	require.Equal(t, declared, found.Declared)

@@ -71,7 +71,7 @@ func testExecutorDisable(t *testing.T, f *fixture) {
 	}
 	view, err := f.s.FindJob(f.ctx, f.tenant, paused.ID)
 	f.ok(err)
-	require.Equal(t, "people", view.PauseNote, "who had paused it already did")
+	require.Equal(t, "people", view.Pause.Note, "who had paused it already did")
 	hold, _ = f.toHold()
 	require.Empty(t, hold)
 
@@ -109,7 +109,7 @@ func testExecutorDisable(t *testing.T, f *fixture) {
 	require.Empty(t, release)
 	view, err = f.s.FindJob(f.ctx, f.tenant, j.ID)
 	f.ok(err)
-	require.Equal(t, []any{soon, ""}, []any{view.NextFireAt, view.PauseNote})
+	require.Equal(t, []any{soon, ""}, []any{view.NextFireAt, view.Pause.Note})
 }
 
 func testBusyBoots(t *testing.T, f *fixture) {

@@ -65,7 +65,7 @@ func testJobLifecycle(t *testing.T, f *fixture) {
 	}
 	j = set(domain.JobPaused, "holiday")
 	require.Equal(t, domain.Never, j.NextFireAt)
-	require.Equal(t, "holiday", j.PauseNote)
+	require.Equal(t, domain.Pause{By: "cleo", At: j.UpdatedAt, Note: "holiday"}, j.Pause)
 	enabled, paused, err := f.s.CountJobs(f.ctx, f.tenant)
 	f.ok(err)
 	require.Equal(t, []int{0, 1}, []int{enabled, paused})
@@ -73,8 +73,9 @@ func testJobLifecycle(t *testing.T, f *fixture) {
 	j, err = f.s.UpdateJob(f.ctx, edit)
 	f.ok(err)
 	require.Equal(t, domain.Never, j.NextFireAt, "an edit does not resume")
+	require.Equal(t, []any{"ben", "cleo"}, []any{j.UpdatedBy, j.Pause.By}, "an edit does not change who paused it")
 	j = set(domain.JobEnabled, "")
-	require.Equal(t, next, j.NextFireAt)
+	require.Equal(t, []any{next, domain.Pause{}}, []any{j.NextFireAt, j.Pause})
 	fires, err := f.s.ListNextFires(f.ctx, f.tenant, 5)
 	f.ok(err)
 	require.Len(t, fires, 1)
@@ -86,6 +87,46 @@ func testJobLifecycle(t *testing.T, f *fixture) {
 	f.code(domain.CodeNotFound, err)
 	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobEnabled, Next: at(next)})
 	f.code(domain.CodeNotFound, err)
+}
+
+// testPauses: a pause belongs to its author, however many others pause and resume
+// their own in a loop over all jobs.
+func testPauses(t *testing.T, f *fixture) {
+	next := f.now().Add(time.Hour)
+	spec := f.job(nil).Spec
+	spec.Name = "born paused"
+	born, err := f.s.CreateJob(f.ctx, domain.Job{
+		ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, Spec: spec,
+		Source: domain.SourceConsole, State: domain.JobPaused, CreatedBy: "anna",
+	}, at(next))
+	f.ok(err)
+	require.Equal(t, domain.Pause{By: "anna", At: born.CreatedAt}, born.Pause)
+	annas, bens, viaMCP := f.jobFiring(next, nil), f.jobFiring(next, nil), f.jobFiring(next, nil)
+	set := func(j store.JobView, p store.SetJobStateParams) store.JobView {
+		t.Helper()
+		p.Tenant, p.ID, p.Next = f.tenant, j.ID, at(next)
+		view, err := f.s.SetJobState(f.ctx, p)
+		f.ok(err)
+		return view
+	}
+	set(annas, store.SetJobStateParams{State: domain.JobPaused, By: "anna", Note: "broken"})
+	set(viaMCP, store.SetJobStateParams{State: domain.JobPaused, By: "ben via mcp"})
+	for _, j := range []store.JobView{born, annas, bens, viaMCP} {
+		set(j, store.SetJobStateParams{State: domain.JobPaused, By: "ben", Note: "migration"})
+	}
+	for _, j := range []struct {
+		store.JobView
+		state domain.JobState
+		by    string
+		note  string
+	}{{born, domain.JobPaused, "anna", ""}, {annas, domain.JobPaused, "anna", "broken"}, {bens, domain.JobEnabled, "", ""}, {viaMCP, domain.JobEnabled, "", ""}} {
+		got := set(j.JobView, store.SetJobStateParams{State: domain.JobEnabled, By: "ben", Mine: true})
+		require.Equal(t, []any{j.state, j.by, j.note}, []any{got.State, got.Pause.By, got.Pause.Note}, j.Spec.Name)
+	}
+	f.setExecutor(domain.ExecutorDisabled, "")
+	set(bens, store.SetJobStateParams{State: domain.JobPaused, By: "carillon", Hold: int64(f.executor), Note: "the executor is disabled"})
+	taken := set(bens, store.SetJobStateParams{State: domain.JobPaused, By: "ben", Note: "mine"}).Pause
+	require.Equal(t, []string{"ben", "mine"}, []string{taken.By, taken.Note}, "a pause of the server gives way to a person's")
 }
 
 func testJobNames(t *testing.T, f *fixture) {

@@ -46,7 +46,7 @@ export const jobs = {
     deleteHelp: 'It will not fire again. Its runs stay readable until their retention ends.',
     deleteDeclaredHelp: 'The code of the application declares it and will not create it again, unless the code owns it. Create a job of this name to have it back.',
     pauseTitle: 'Pause {{name}}?',
-    pauseHelp: 'No further run starts until it is resumed; running ones go on.',
+    pauseHelp: 'No further run starts until it is resumed; running ones go on. To stop many jobs for a while, use maintenance.',
     pauseNote: 'Why? Others will see this note.',
   },
   detail: {
@@ -56,8 +56,8 @@ export const jobs = {
     why: 'Why?',
     backfills: 'Backfills',
     tabs: 'Parts of this job',
-    pausedNote: 'Paused: {{note}}',
-    pausedPlain: 'This job is paused.',
+    pausedBy: 'Paused by {{who}}',
+    pausedPlain: 'Paused',
     what: 'What',
     when: 'When',
     how: 'How it behaves',
@@ -107,7 +107,7 @@ export const jobs = {
     by: 'By',
     bornPaused: 'paused',
     empty: 'Nothing is recorded',
-    did: { created: 'Created', edited: 'Edited', paused: 'Paused', resumed: 'Resumed', note_changed: 'Pause note changed', deleted: 'Deleted' },
+    did: { created: 'Created', edited: 'Edited', paused: 'Paused', resumed: 'Resumed', note_changed: 'Pause taken over', deleted: 'Deleted' },
   },
   revisions: {
     title: 'Revision {{n}}',

@@ -48,7 +48,7 @@ export const jobs: typeof en = {
     deleteHelp: '不会再触发；已有执行记录在保留期内仍可查看。',
     deleteDeclaredHelp: '该任务由应用代码声明；除非归代码所有，否则应用不会再次创建它。如需恢复，请新建同名任务。',
     pauseTitle: '暂停 {{name}}？',
-    pauseHelp: '恢复之前不再开始新的执行；正在运行的不受影响。',
+    pauseHelp: '恢复之前不再开始新的执行；正在运行的不受影响。如需暂时停止多个任务，请使用维护功能。',
     pauseNote: '为什么暂停？其他人会看到这条备注。',
   },
   detail: {
@@ -58,8 +58,8 @@ export const jobs: typeof en = {
     why: '为什么？',
     backfills: '补数',
     tabs: '任务的各部分',
-    pausedNote: '已暂停：{{note}}',
-    pausedPlain: '任务已暂停。',
+    pausedBy: '已由 {{who}} 暂停',
+    pausedPlain: '已暂停',
     what: '运行内容',
     when: '触发时间',
     how: '运行方式',
@@ -109,7 +109,7 @@ export const jobs: typeof en = {
     by: '操作者',
     bornPaused: '创建时即暂停',
     empty: '没有记录',
-    did: { created: '创建', edited: '编辑', paused: '暂停', resumed: '恢复', note_changed: '暂停备注已修改', deleted: '删除' },
+    did: { created: '创建', edited: '编辑', paused: '暂停', resumed: '恢复', note_changed: '接管暂停', deleted: '删除' },
   },
   revisions: {
     title: '版本 {{n}}',

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -139,7 +140,15 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		if skip, err := held(t, &job, &p); skip || err != nil {
 			return view, err
 		}
+		if p.Mine && notMine(&job, p.By) {
+			return view, nil
+		}
 		again := pausedAgain(&job, &p)
+		declared := p.Declared
+		if again && declared != nil { // somebody was quicker than the server
+			d := *declared
+			d.PausedGone, declared = false, &d
+		}
 		spec, err := s.specs.OfJob(t, &job)
 		if err != nil {
 			return view, err
@@ -178,19 +187,16 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		if p.Declared == nil {
 			job.Decided()
 		}
-		job.SetDeclared(p.Declared)
-		note := record.Clip(p.Note, record.MessageSize)
-		if again {
-			note = job.PauseNote
-		}
-		changed := job.State != int64(p.State) || job.PauseNote != note
-		job.State, job.PauseNote, job.HeldBy = int64(p.State), note, p.Hold
+		job.SetDeclared(declared)
 		if !again {
-			job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), p.By
-		}
-		if changed {
-			if err := insertJobEvent(t, &job); err != nil {
-				return view, err
+			note := record.Clip(p.Note, record.MessageSize)
+			changed := job.State != int64(p.State) || job.PauseNote != note
+			job.SetState(p.State, p.By, note, db.Millis(now))
+			job.HeldBy, job.UpdatedAt, job.UpdatedBy = p.Hold, max(db.Millis(now), job.UpdatedAt), p.By
+			if changed {
+				if err := insertJobEvent(t, &job); err != nil {
+					return view, err
+				}
 			}
 		}
 		return store.JobView{Job: job.Job(spec), NextFireAt: next}, saveJob(t, &job, next)
@@ -222,11 +228,18 @@ func (s *shared) unlinkDeleted(t *db.Tx, job *record.JobRow, now time.Time, p *s
 	return s.endTimers(t, job, now, p.By)
 }
 
-// pausedAgain says that a paused job is paused once more and no reason is given:
-// note, time and author of the first pause stay, unless that was not a person's.
+// pausedAgain reports whether somebody has paused the job already. That pause stays:
+// who, when and why. A pause by the server itself gives way to a person's.
 func pausedAgain(job *record.JobRow, p *store.SetJobStateParams) bool {
-	return p.State == domain.JobPaused && domain.JobState(job.State) == domain.JobPaused && p.Note == "" && job.HeldBy == 0 &&
-		!job.Job(&domain.JobSpec{}).Declared.PausedGone
+	return p.State == domain.JobPaused && domain.JobState(job.State) == domain.JobPaused && !job.PausedByMachine()
+}
+
+// notMine reports whether the job is paused, but not by this actor. The way that a
+// request came does not count: "anna via mcp" is anna.
+func notMine(job *record.JobRow, by string) bool {
+	actor, _, _ := strings.Cut(by, domain.Via)
+	pausedBy, _, _ := strings.Cut(job.PausedBy, domain.Via)
+	return domain.JobState(job.State) == domain.JobPaused && (job.PausedByMachine() || pausedBy != actor)
 }
 
 func (s *Catalogue) ListDeclaredJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (views []store.JobView, err error) {

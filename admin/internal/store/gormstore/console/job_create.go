@@ -144,10 +144,11 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 func newJobRow(j *domain.Job, now time.Time) record.JobRow {
 	row := record.JobRow{
 		ID: int64(j.ID), TenantID: int64(j.TenantID), ExecutorID: int64(j.Executor), Part: int64(domain.PartitionOf(j.ID)),
-		State: int64(max(j.State, domain.JobEnabled)), Kind: int64(j.Kind), PauseNote: record.Clip(j.PauseNote, record.MessageSize),
+		Kind:   int64(j.Kind),
 		Source: string(j.Source), DeclarationHash: j.DeclarationHash, Revision: 1,
 		CreatedAt: db.Millis(now), UpdatedAt: db.Millis(now), CreatedBy: j.CreatedBy, UpdatedBy: j.CreatedBy,
 	}
+	row.SetState(max(j.State, domain.JobEnabled), j.CreatedBy, record.Clip(j.Pause.Note, record.MessageSize), row.CreatedAt)
 	row.SetDeclared(&j.Declared)
 	row.SetSpec(&j.Spec)
 	return row

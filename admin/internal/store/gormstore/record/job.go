@@ -30,6 +30,20 @@ func (r *JobRow) Decided() {
 	}
 }
 
+// PausedByMachine reports whether the job is paused because an executor or a tenant
+// was disabled, or because no code declares it any more.
+func (r *JobRow) PausedByMachine() bool {
+	return r.State == int64(domain.JobPaused) && (r.HeldBy != 0 || r.Undeclared == undeclaredPaused)
+}
+
+// SetState writes a new state of the job. A job that is left paused gets a new pause.
+func (r *JobRow) SetState(state domain.JobState, by, note string, now int64) {
+	r.State, r.PauseNote, r.PausedBy, r.PausedAt = int64(state), note, "", 0
+	if state == domain.JobPaused {
+		r.PausedBy, r.PausedAt = by, now
+	}
+}
+
 // SetDeclared replaces what the job notes about its declaration; nil keeps it.
 func (r *JobRow) SetDeclared(d *domain.Declared) {
 	if d == nil {
@@ -60,6 +74,8 @@ type JobRow struct {
 	Labels          string `gorm:"column:labels"`
 	Owner           string `gorm:"column:owner"`
 	PauseNote       string `gorm:"column:pause_note"`
+	PausedBy        string `gorm:"column:paused_by"`
+	PausedAt        int64  `gorm:"column:paused_at"`
 	HeldBy          int64  `gorm:"column:held_by"`
 	Source          string `gorm:"column:source"`
 	DeclarationHash string `gorm:"column:declaration_hash"`
@@ -123,7 +139,8 @@ func (r *JobRow) LabelMap() map[string]string {
 func (r *JobRow) Job(spec *domain.JobSpec) domain.Job {
 	return domain.Job{
 		ID: domain.JobID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), Partition: int(r.Part),
-		State: domain.JobState(r.State), Kind: domain.JobKind(r.Kind), PauseNote: r.PauseNote, Held: r.HeldBy != 0, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
+		State: domain.JobState(r.State), Kind: domain.JobKind(r.Kind), Held: r.HeldBy != 0, Source: domain.Source(r.Source), DeclarationHash: r.DeclarationHash,
+		Pause:    domain.Pause{By: r.PausedBy, At: db.Instant(r.PausedAt), Note: r.PauseNote},
 		Declared: r.declared(), Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt),
 		CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,13 @@ import (
 func jobPause(a *cli.App) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
-		Use: "pause JOB...", Short: "Stop a job's schedule", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs,
-		Example: "  carillon job pause close-day --note 'ledger is being moved'\n  carillon job list -o name -l team=pay | xargs carillon job pause",
+		Use: "pause JOB...", Short: "Stop a job's schedule", Long: pauseHelp, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs,
+		Example: "  carillon job pause close-day --note 'ledger is being moved'\n  carillon job list -o name -l team=pay | xargs carillon job pause --note audit",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eachJob(a, cmd, args, func(s *cli.Session, j apiclient.Job) (apiclient.Doc[apiclient.Job], error) {
+				if j.PausedBy != "" {
+					a.Say("%s is paused already, by %s; that pause stays.", output.Clean(j.Name), output.Clean(pausedCell(j)))
+				}
 				return s.PauseJob(cmd.Context(), j.ID, apiclient.PauseInputBody{Note: note})
 			})
 		},
@@ -28,16 +32,34 @@ func jobPause(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+const pauseHelp = `Stop a job's schedule until it is resumed. A job that somebody has paused already
+keeps that pause: who, when and why.
+
+To stop many jobs for a while, use carillon maintenance: it stops a tenant or an
+executor at once, ends by itself, and does not touch the pauses of jobs.`
+
+const resumeHelp = `Start a job's schedule again, with the first fire time from now. With --mine a
+job that somebody else paused stays paused.
+
+To stop many jobs for a while and let them go on, use carillon maintenance.`
+
 func jobResume(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "resume JOB...", Short: "Start a job's schedule again", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs,
-		Example: "  carillon job resume close-day\n  carillon job list --state paused -o name | xargs carillon job resume",
+	var params apiclient.ResumeJobParams
+	cmd := &cobra.Command{
+		Use: "resume JOB...", Short: "Start a job's schedule again", Long: resumeHelp, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs,
+		Example: "  carillon job resume close-day\n  carillon job list --state paused -o name | xargs carillon job resume --mine",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eachJob(a, cmd, args, func(s *cli.Session, j apiclient.Job) (apiclient.Doc[apiclient.Job], error) {
-				return s.ResumeJob(cmd.Context(), j.ID)
+				after, err := s.ResumeJob(cmd.Context(), j.ID, params)
+				if err == nil && after.Value.State == "paused" {
+					a.Say("%s stays paused: %s paused it.", output.Clean(j.Name), output.Clean(cmp.Or(pausedCell(after.Value), "somebody else")))
+				}
+				return after, err
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&params.Mine, "mine", false, "only jobs that you paused; the others stay paused")
+	return cmd
 }
 
 func jobEvents(a *cli.App) *cobra.Command {

@@ -30,6 +30,7 @@ func jobView(now time.Time) output.View[apiclient.Job] {
 			{Title: "ID", Value: func(j apiclient.Job) string { return j.ID }, Wide: true},
 			{Title: "NAME", Value: func(j apiclient.Job) string { return j.Name }},
 			{Title: "STATE", Value: func(j apiclient.Job) string { return j.State }},
+			{Title: "PAUSED BY", Value: pausedCell, Drop: 1},
 			{Title: "SCHEDULE", Value: func(j apiclient.Job) string { return scheduleCell(j.Schedule) }, Drop: 2},
 			{Title: "ZONE", Value: func(j apiclient.Job) string { return j.Schedule.Zone }, Drop: 5},
 			{Title: "NEXT", Value: func(j apiclient.Job) string { return nextCell(j, now) }},
@@ -73,6 +74,21 @@ func scheduleCell(s apiclient.Schedule) string {
 	default:
 		return s.Kind
 	}
+}
+
+// pausedCell says who paused a job, and why.
+func pausedCell(j apiclient.Job) string {
+	if note := cli.FirstLine(j.PauseNote); note != "" {
+		return strings.TrimSpace(j.PausedBy + " (" + note + ")")
+	}
+	return j.PausedBy
+}
+
+func stampOrNone(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return output.Stamp(*at)
 }
 
 func nextCell(j apiclient.Job, now time.Time) string {
@@ -155,7 +171,7 @@ func describeJob(a *cli.App, s *cli.Session, j apiclient.Job) error {
 	}
 	return s.Fields(
 		"Name", j.Name, "Id", j.ID, "Description", j.Description,
-		"State", j.State, "Pause note", j.PauseNote,
+		"State", j.State, "Paused by", j.PausedBy, "Paused at", stampOrNone(j.PausedAt), "Pause note", j.PauseNote,
 		"Schedule", schedule, "In words", inWords(j.Schedule.Text), "Zone", j.Schedule.Zone,
 		"Next fire", nextCell(j, a.Now()), "Last run", last,
 		"Executor", fmt.Sprintf("%s (%d online)", j.Executor.Name, j.ExecutorOnline), "Handler", j.Handler,

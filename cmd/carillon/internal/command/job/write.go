@@ -24,7 +24,7 @@ var (
 		"priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
-		"id", "kind", "pauseNote", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "recentRuns", "executorOnline",
+		"id", "kind", "pauseNote", "pausedBy", "pausedAt", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "recentRuns", "executorOnline",
 		"createdAt", "updatedAt", "createdBy", "updatedBy",
 	}
 )

@@ -1,0 +1,6 @@
+-- +goose Up
+
+-- Who paused a job, and when; pause_note says why. Empty and 0: the job is not
+-- paused, or the pause is older than these columns.
+ALTER TABLE jobs ADD COLUMN paused_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN paused_at INTEGER NOT NULL DEFAULT 0;
