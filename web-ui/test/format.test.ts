@@ -3,9 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { humanDuration, parseDuration } from '../src/lib/duration'
 import { unitOffset } from '../src/lib/misc'
 import { formatInstant, formatWithZone, instantToWall, wallToInstant, zoneOffset } from '../src/lib/time'
+import { errorLine } from '../src/lib/why'
 
 // The texts of the units, without the machinery of i18next.
 const t = ((key: string, { n }: { n: number }) => `${n} ${key.slice('unit.'.length)}`) as unknown as TFunction
+
+describe('errorLine', () => {
+  it.each([
+    [undefined, ''],
+    ['\n  \n', ''],
+    ['\n no route to db\r\nat main.go:7', 'no route to db'],
+  ])('of %j is %j', (text, line) => expect(errorLine(text)).toBe(line))
+})
 
 describe('parseDuration', () => {
   it.each([

@@ -14,6 +14,7 @@ const (
 	maxSummary = 1000
 	maxFact    = 500
 	maxError   = 4000
+	maxLog     = 8000
 )
 
 // Content is what people read of a notice, in one language.
@@ -22,7 +23,10 @@ type Content struct {
 	Title, Summary, MovedOn string
 	Facts                   []Fact
 	Error                   string
-	Link, LinkText          string
+	// Log are the last lines of the run's log; empty: there are none, or nobody has
+	// looked. LogText is their heading.
+	Log, LogText   string
+	Link, LinkText string
 	// Text is what a channel's template makes of it, instead of all but the title;
 	// empty: there is none.
 	Text string
@@ -38,18 +42,19 @@ type words struct {
 	attemptOf       string // two numbers
 	never           string // the handler did not start
 	openRun, openJo string
+	lastLines       string
 }
 
 var english = words{
 	job: "Job", tenant: "Tenant", executor: "Executor", run: "Run", due: "Due", started: "Started", ended: "Ended",
 	attempt: "Attempt", instance: "Instance", runbook: "Runbook", attemptOf: "%d of %d", never: "not started",
-	openRun: "Open the run", openJo: "Open the job",
+	openRun: "Open the run", openJo: "Open the job", lastLines: "Last lines of the log",
 }
 
 var chinese = words{
 	job: "任务", tenant: "租户", executor: "执行器", run: "执行编号", due: "计划时间", started: "开始时间", ended: "结束时间",
 	attempt: "尝试次数", instance: "实例", runbook: "应急手册", attemptOf: "第 %d 次，共 %d 次", never: "未开始",
-	openRun: "查看本次执行", openJo: "查看任务",
+	openRun: "查看本次执行", openJo: "查看任务", lastLines: "日志的最后几行",
 }
 
 func wordsOf(l Language) words {
@@ -65,6 +70,9 @@ func (n *Notice) standard(language Language) Content {
 	c := Content{
 		Language: language, Title: Line(n.Title(language), maxTitle), Summary: Line(n.Summary(language), maxSummary),
 		MovedOn: n.MovedOn(language), Error: strings.TrimSpace(Block(n.ErrorText(), maxError)), Link: n.RunURL, LinkText: w.openRun,
+	}
+	if len(n.Log) > 0 {
+		c.Log, c.LogText = strings.TrimSpace(Block(strings.Join(n.Log, "\n"), maxLog)), w.lastLines
 	}
 	if c.Link == "" {
 		c.Link, c.LinkText = n.JobURL, w.openJo
@@ -130,6 +138,9 @@ func (c *Content) Plain() string {
 		return c.Text
 	}
 	var b strings.Builder
+	if c.Error != "" {
+		fmt.Fprintf(&b, "    %s\n\n", indented(c.Error))
+	}
 	b.WriteString(c.Summary + "\n")
 	if c.MovedOn != "" {
 		b.WriteString(c.MovedOn + "\n")
@@ -138,14 +149,16 @@ func (c *Content) Plain() string {
 	for _, f := range c.Facts {
 		fmt.Fprintf(&b, "%s: %s\n", f.Label, f.Value)
 	}
-	if c.Error != "" {
-		fmt.Fprintf(&b, "\n    %s\n", strings.ReplaceAll(c.Error, "\n", "\n    "))
+	if c.Log != "" {
+		fmt.Fprintf(&b, "\n%s:\n\n    %s\n", c.LogText, indented(c.Log))
 	}
 	if c.Link != "" {
 		fmt.Fprintf(&b, "\n%s: %s\n", c.LinkText, c.Link)
 	}
 	return b.String()
 }
+
+func indented(s string) string { return strings.ReplaceAll(s, "\n", "\n    ") }
 
 // Line makes users' text fit for a header or a table cell: one line, no
 // control characters, at most limit characters.

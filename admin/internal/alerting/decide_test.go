@@ -188,7 +188,7 @@ func TestMovedOn(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	for _, row := range []struct{ message, text, want string }{
 		{"", "", ""}, {"boom", "", "boom"}, {"", "boom", "boom"}, {"boom", "boom", "boom"},
-		{"no instance took it", "boom", "no instance took it\nboom"},
+		{"no instance took it", "boom", "boom\nno instance took it"},
 	} {
 		n := &Notice{Execution: &domain.Execution{Message: row.message, Error: row.text}}
 		require.Equal(t, row.want, n.ErrorText())

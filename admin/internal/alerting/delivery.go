@@ -1,14 +1,18 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 const (
@@ -45,6 +49,9 @@ func errClosed(l *lane) error {
 // of its own.
 func (s *Service) send(ctx context.Context, j job) {
 	s.nameInstance(ctx, j.notice)
+	if j.sender.Channel() == ChannelEmail {
+		s.lastLines(ctx, j.notice)
+	}
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, j.sender.Timeout())
 	err := panics.Catch(func() error { return j.sender.Send(bounded, j.notice) })
@@ -74,6 +81,36 @@ func (s *Service) nameInstance(ctx context.Context, n *Notice) {
 		return
 	}
 	n.Instance = instance.Name
+}
+
+// logLines is how many of the last lines of a run's log a mail has.
+const logLines = 20
+
+// lastLines reads the end of the log of a run that ended badly. A mail without it is
+// better than no mail.
+func (s *Service) lastLines(ctx context.Context, n *Notice) {
+	switch {
+	case n.Execution == nil || n.Over():
+		return
+	case n.Event.Kind != domain.AlertRunFailed && n.Event.Kind != domain.AlertRunTimedOut && n.Event.Kind != domain.AlertRunLost:
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, instanceLookup)
+	defer cancel()
+	attempt, end, err := s.opt.Store.LogEnd(ctx, n.Event.TenantID, n.Event.ExecutionID)
+	if err == nil && end > 0 {
+		var page store.LogPage
+		page, err = s.opt.Store.ReadLog(ctx, store.ReadLogParams{
+			Tenant: n.Event.TenantID, Execution: n.Event.ExecutionID, Attempt: attempt, Before: end + 1, Limit: logLines,
+		})
+		slices.SortFunc(page.Lines, func(a, b domain.LogLine) int { return cmp.Compare(a.Number, b.Number) })
+		for _, l := range page.Lines {
+			n.Log = append(n.Log, l.At.In(n.Zone()).Format("15:04:05.000 ")+slog.Level(l.Level).String()+" "+Line(l.Message, maxFact))
+		}
+	}
+	if err != nil {
+		s.log.Warn("a mail goes without the last lines of the log", "execution_id", n.Event.ExecutionID, "err", err)
+	}
 }
 
 // record writes what became of a telling: delivered, to be told again, or

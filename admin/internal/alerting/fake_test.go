@@ -37,6 +37,8 @@ func TestMain(m *testing.M) {
 type outbox struct {
 	store.Alerts // nil: what is not overridden must not be called
 
+	log []string // fixed: of every run
+
 	mu         sync.Mutex
 	events     []store.AlertContext                         // guarded by mu: not expanded yet
 	contexts   map[int64]store.AlertContext                 // guarded by mu
@@ -182,6 +184,18 @@ func (o *outbox) FinishDelivery(_ context.Context, id int64, state domain.Delive
 
 func (o *outbox) FindInstance(context.Context, domain.TenantID, domain.InstanceID) (domain.Instance, error) {
 	return domain.Instance{}, errors.New("not in this store")
+}
+
+func (o *outbox) LogEnd(context.Context, domain.TenantID, domain.ExecutionID) (int, int64, error) {
+	return 1, int64(len(o.log)), nil
+}
+
+// ReadLog gives the newest first, as the store does when it looks backwards.
+func (o *outbox) ReadLog(_ context.Context, p store.ReadLogParams) (page store.LogPage, err error) {
+	for at := p.Before - 1; at > 0 && len(page.Lines) < p.Limit; at-- {
+		page.Lines = append(page.Lines, domain.LogLine{Number: at, Attempt: p.Attempt, Message: o.log[at-1]})
+	}
+	return page, nil
 }
 
 func (o *outbox) setDown(err error) {

@@ -75,6 +75,9 @@ type Notice struct {
 	Execution *domain.Execution
 	// Instance is the name of the run's instance; empty when it has none.
 	Instance string
+	// Log are the last lines of the run's log, oldest first; only in mails about a
+	// run that ended badly.
+	Log []string
 	// RunURL and JobURL lead into the UI; empty when there is no such thing.
 	RunURL, JobURL string
 	// RunbookURL is the section about what happened; empty where no page is configured.
@@ -234,5 +237,5 @@ func (n *Notice) ErrorText() string {
 	case why == "":
 		return text
 	}
-	return why + "\n" + text // such as: no instance took the retry, and what the last attempt said
+	return text + "\n" + why // such as: what the last attempt said, and no instance took the retry
 }

@@ -33,7 +33,7 @@ type Payload struct {
 	// Title and Summary are for people, in the server's alert language.
 	Title    string   `json:"title"`
 	Summary  string   `json:"summary"`
-	Detail   string   `json:"detail,omitempty"` // of events that are not about a run
+	Detail   string   `json:"detail,omitempty"` // the error's first line; what has happened, of events that are not about a run
 	Missed   int      `json:"missed,omitempty"` // runs that a run_missed stands for
 	Tenant   Ref      `json:"tenant"`
 	Job      Job      `json:"job"`

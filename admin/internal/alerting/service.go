@@ -38,6 +38,9 @@ const (
 type Store interface {
 	store.Alerts
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
+	// LogEnd and ReadLog are those of store.Logs.
+	LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error)
+	ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPage, error)
 }
 
 // Options of a Service.

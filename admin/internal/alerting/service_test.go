@@ -40,6 +40,30 @@ func TestDeliversOnceToEveryTarget(t *testing.T) {
 	})
 }
 
+// A mail about a run that ended badly has the end of its log, and no other message has.
+func TestMailsHaveTheLastLinesOfTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutbox()
+		for n := range 3 * logLines {
+			o.log = append(o.log, fmt.Sprintf("line %d\nof it", n))
+		}
+		logs := make(chan []string, 2)
+		told := func(_ context.Context, n *Notice) error { logs <- n.Log; return nil }
+		_, stop := start(t, o, newChannel(ChannelEmail, told), newChannel(ChannelWebhook, ok))
+		o.write(1, "ann@example.com", "https://hook.example.com")
+		c := failedRun(1, "ann@example.com", "")
+		got := <-logs
+		stop()
+		require.Len(t, got, logLines)
+		require.Regexp(t, `^\d\d:\d\d:\d\d\.000 INFO line 40 of it$`, got[0])
+		require.Contains(t, got[logLines-1], "line 59 of it")
+		n := &Notice{Event: c.Event, Execution: c.Execution}
+		n.Event.Kind = domain.AlertRunMissed
+		New(Options{Store: o}).lastLines(t.Context(), n)
+		require.Empty(t, n.Log, "a run that never started has no log")
+	})
+}
+
 func TestNudgeDoesNotWaitForThePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, mail := newOutbox(), newChannel(ChannelEmail, ok)

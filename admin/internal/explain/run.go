@@ -37,12 +37,26 @@ func (r Run) Explain() Explanation {
 	if r.isParent() {
 		return Explanation{Summary: r.lingers(r.family()), Party: r.party(), Steps: r.steps()}
 	}
-	summary := r.lingers(r.summary())
+	summary := r.lingers(r.quoted(r.summary()))
 	if r.Execution.IsPart() {
 		t := r.belongs()
 		summary = Text{t.En + ". " + summary.En, t.Zh + "。" + summary.Zh}
 	}
 	return Explanation{Summary: summary, Party: r.party(), Steps: r.steps(), Candidates: r.candidates()}
+}
+
+// quoted puts what the handler said of its failure before the sentence.
+func (r Run) quoted(t Text) Text {
+	line := domain.ErrorLine(r.Execution.Error)
+	switch r.Execution.State {
+	case domain.Failed, domain.TimedOut, domain.Lost, domain.RetryWait:
+	default:
+		line = ""
+	}
+	if line == "" {
+		return t
+	}
+	return Text{"“" + line + "”. " + t.En, "“" + line + "”。" + t.Zh}
 }
 
 // punctual is the lateness below which nothing has to be explained.

@@ -177,8 +177,12 @@ func (b *Batch) apply(m *Move, fx domain.Effects) {
 }
 
 func (b *Batch) alertOf(m *Move, kind domain.AlertKind) domain.AlertEvent {
+	detail := ""
+	if kind != domain.AlertRunSucceeded {
+		detail = domain.ErrorLine(m.E.Error)
+	}
 	return domain.AlertEvent{
-		TenantID: m.E.TenantID, Kind: kind, JobID: m.E.JobID, Revision: m.E.Revision, ExecutionID: m.E.ID, CreatedAt: b.Now, Reason: m.E.Reason,
+		Detail: detail, TenantID: m.E.TenantID, Kind: kind, JobID: m.E.JobID, Revision: m.E.Revision, ExecutionID: m.E.ID, CreatedAt: b.Now, Reason: m.E.Reason,
 		DedupeKey: string(kind) + ":" + m.E.ID.String() + ":" + strconv.FormatInt(m.E.Fence, 10),
 	}
 }

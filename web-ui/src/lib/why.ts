@@ -11,6 +11,11 @@ export function reasonText(run: Pick<Run, 'reason'>, t: TFunction): string {
   return run.reason && i18next.exists(key) ? t(key as 'runs.reason.misfire') : run.reason
 }
 
+/** The first line of an error's text that says anything. */
+export function errorLine(text: string | undefined): string {
+  return text?.split('\n').map((line) => line.trim()).find(Boolean) ?? ''
+}
+
 /** Why a timer's run is as it is: who has cancelled it, what went wrong; "" when there is nothing to say. */
 export function timerWhy(timer: Pick<Timer, 'reason' | 'message' | 'error'>, t: TFunction): string {
   return [reasonText(timer, t), timer.error || timer.message].filter(Boolean).join(': ')

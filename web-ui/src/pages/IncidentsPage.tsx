@@ -58,7 +58,20 @@ export function IncidentsTab() {
         </Link>
       ),
     },
-    { key: 'about', title: t('alerts.about'), render: (one) => <IncidentAbout incident={one} /> },
+    {
+      key: 'about',
+      title: t('alerts.about'),
+      render: (one) => (
+        <>
+          <IncidentAbout incident={one} />
+          {one.detail && (
+            <div className="muted small clip-2" title={one.detail}>
+              {one.detail}
+            </div>
+          )}
+        </>
+      ),
+    },
     {
       key: 'state',
       title: t('field.state'),

@@ -24,7 +24,7 @@ import { RunStateChip } from '../components/StateChip'
 import { ErrorState, PageSkeleton } from '../components/States'
 import { AbsoluteTime, DurationText } from '../components/TimeText'
 import { useConfirm } from '../components/useConfirm'
-import { reasonText } from '../lib/why'
+import { errorLine, reasonText } from '../lib/why'
 import { RunDuration } from './RunsPage'
 
 export function RunPage() {
@@ -112,7 +112,7 @@ function RunFacts({ run, explanation }: { run: RunDetail; explanation: Explanati
   const reason = reasonText(run, t)
   return (
     <section className="card" aria-label={t('explain.title')}>
-      {explanation ? <ExplainSummary explanation={explanation} /> : <p className="explain-summary">{reason || <>&nbsp;</>}</p>}
+      {explanation ? <ExplainSummary explanation={explanation} /> : <p className="explain-summary">{errorLine(run.error) || reason || <>&nbsp;</>}</p>}
       <dl className="facts">
         <Fact label={t('runs.list.fireAt')}>
           <AbsoluteTime at={run.fireAt} ms />

@@ -14,7 +14,7 @@ import { RunStateChip } from '../components/StateChip'
 import { Blank } from '../components/States'
 import { DurationText, RelativeTime } from '../components/TimeText'
 import { loadChunk } from '../lib/chunk'
-import { reasonText } from '../lib/why'
+import { errorLine, reasonText } from '../lib/why'
 import { CAUSES, isFiltered, newestFirst, RANGES, RUN_STATES, runsQuery, splitList, type Range, type RunsSearch } from '../lib/search'
 
 const RangePicker = lazy(() => loadChunk(() => import('../components/RangePicker')))
@@ -211,7 +211,7 @@ export function useRunColumns(withJob: boolean): Column<Run>[] {
         key: 'why',
         title: t('field.reason'),
         render: (run) => {
-          const why = reasonText(run, t) || run.message || run.error
+          const why = errorLine(run.error) || reasonText(run, t) || run.message
           return why ? (
             <span className="muted clip-2" title={run.error || run.message || undefined}>
               {why}

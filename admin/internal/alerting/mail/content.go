@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // content is what both parts of a mail say.
@@ -31,7 +32,11 @@ func newContent(n *alerting.Notice, server alerting.Language) content {
 	}
 	c.Subject = c.Title
 	if n.Channel == nil || n.Channel.Templates.Title == "" {
-		c.Subject = alerting.Shorten("[Carillon] "+c.Title, maxSubject)
+		c.Subject = "[Carillon] " + c.Title
+		if line := domain.ErrorLine(c.Error); line != "" && !n.Event.Kind.Platform() {
+			c.Subject += map[alerting.Language]string{alerting.Chinese: "：", alerting.English: ": "}[c.Language] + line
+		}
+		c.Subject = alerting.Shorten(c.Subject, maxSubject)
 	}
 	switch {
 	case n.Channel != nil:

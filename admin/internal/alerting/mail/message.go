@@ -70,12 +70,14 @@ var page = template.Must(template.New("mail").Parse(`<!DOCTYPE html>
 <div style="max-width:640px;margin:0 auto;background:#ffffff;border:1px solid #e7e5e4;border-radius:8px;padding:24px">
 <h1 style="margin:0 0 12px;font-size:18px">{{.Title}}</h1>
 {{if .Text}}<div style="font-size:14px;line-height:1.5;white-space:pre-wrap">{{.Text}}</div>
-{{else}}<p style="margin:0 0 16px;font-size:14px;line-height:1.5">{{.Summary}}</p>
+{{else}}{{with .Error}}<pre style="margin:0 0 16px;padding:12px;background:#fafaf9;border:1px solid #e7e5e4;border-radius:4px;font-size:13px;white-space:pre-wrap;word-break:break-word">{{.}}</pre>
+{{end}}<p style="margin:0 0 16px;font-size:14px;line-height:1.5">{{.Summary}}</p>
 {{with .MovedOn}}<p style="margin:0 0 16px;font-size:14px;line-height:1.5"><b>{{.}}</b></p>
 {{end}}<table style="font-size:14px;border-collapse:collapse">
 {{range .Facts}}<tr><td style="padding:3px 16px 3px 0;color:#57534e;vertical-align:top;white-space:nowrap">{{.Label}}</td><td style="padding:3px 0">{{.Value}}</td></tr>
 {{end}}</table>
-{{with .Error}}<pre style="margin:16px 0 0;padding:12px;background:#fafaf9;border:1px solid #e7e5e4;border-radius:4px;font-size:13px;white-space:pre-wrap;word-break:break-word">{{.}}</pre>
+{{with .Log}}<p style="margin:16px 0 8px;font-size:14px">{{$.LogText}}</p>
+<pre style="margin:0;padding:12px;background:#fafaf9;border:1px solid #e7e5e4;border-radius:4px;font-size:12px;white-space:pre-wrap;word-break:break-word">{{.}}</pre>
 {{end}}{{end}}{{with .Link}}<p style="margin:20px 0 0"><a href="{{.}}" style="color:#0f766e">{{$.LinkText}}</a></p>
 {{end}}<p style="margin:24px 0 0;font-size:12px;color:#78716c">{{.Footer}}</p>
 </div></body></html>

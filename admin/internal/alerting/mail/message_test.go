@@ -89,13 +89,18 @@ func sent(t *testing.T, n *alerting.Notice, language alerting.Language) received
 }
 
 func TestEnglishMail(t *testing.T) {
-	m := sent(t, notice(), alerting.English)
-	require.Equal(t, "[Carillon] Failed: close-day", m.subject(t))
+	n := notice()
+	n.Log = []string{"02:00:00.100 INFO 12 of 400", "02:00:00.900 ERROR <gave up>"}
+	m := sent(t, n, alerting.English)
+	require.Equal(t, "[Carillon] Failed: close-day: no route to <db>", m.subject(t))
 	require.Equal(t, `"Carillon" <carillon@example.com>`, m.header("From"))
 	require.Equal(t, "<ann@example.com>", m.header("To"))
 	require.Equal(t, "auto-generated", m.header("Auto-Submitted"))
 	require.Equal(t, "run_failed", m.header("Carillon-Kind"))
 	require.Equal(t, `Failed: close-day
+
+    no route to <db>
+    line two
 
 The run failed for good, after 3 attempts. It will not be tried again.
 
@@ -109,8 +114,10 @@ Ended: 2026-11-21 02:00:01.000 +08:00 (Asia/Shanghai)
 Attempt: 3 of 3
 Instance: web-1
 
-    no route to <db>
-    line two
+Last lines of the log:
+
+    02:00:00.100 INFO 12 of 400
+    02:00:00.900 ERROR <gave up>
 
 Open the run: https://c.example.com/runs/1001
 
@@ -120,6 +127,8 @@ Sent by Carillon because you own this job or are listed in its alerts.
 	require.Contains(t, m.html, `no route to &lt;db&gt;`)
 	require.Contains(t, m.html, `href="https://c.example.com/runs/1001"`)
 	require.NotContains(t, m.html, "<db>")
+	require.Contains(t, m.html, "&lt;gave up&gt;")
+	require.Less(t, strings.Index(m.html, "no route to"), strings.Index(m.html, "failed for good"), "the error comes first")
 }
 
 func TestChineseMail(t *testing.T) {
@@ -127,7 +136,7 @@ func TestChineseMail(t *testing.T) {
 	n.Job.Spec.Name = "日终结算"
 	n.Event.Kind, n.Execution.State, n.Execution.StartedAt = domain.AlertRunLost, domain.Succeeded, time.Time{}
 	m := sent(t, n, alerting.Chinese)
-	require.Equal(t, "[Carillon] 执行结果未知：日终结算", m.subject(t))
+	require.Equal(t, "[Carillon] 执行结果未知：日终结算：no route to <db>", m.subject(t))
 	for _, want := range []string{"任务: 日终结算", "计划时间: 2026-11-21 02:00:00.000 +08:00", "开始时间: 未开始", "第 3 次，共 3 次",
 		"请人工核对", "此后该执行的状态已变为：成功。", "查看本次执行: https://c.example.com/runs/1001"} {
 		require.Contains(t, m.plain, want)

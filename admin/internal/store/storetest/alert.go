@@ -71,7 +71,10 @@ func (f *fixture) alertKinds(e domain.Execution) (kinds []domain.AlertKind) {
 func testAlerts(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	e := f.start(f.run(j))
-	f.finish(e, domain.OutcomeFailed)
+	failed := f.report(e, domain.OutcomeFailed)
+	failed.Report.Error = "no route to db\nat main.go:7"
+	_, err := f.s.FinishAttempts(f.ctx, []store.AttemptReport{failed})
+	f.ok(err)
 	f.finish(e, domain.OutcomeFailed) // a resend
 	contexts := f.expand(nil)
 	require.Len(t, contexts, 1, "written once")
@@ -83,6 +86,7 @@ func testAlerts(t *testing.T, f *fixture) {
 	require.Equal(t, f.tenant, c.Tenant.ID)
 	require.Equal(t, e.ID, c.Event.ExecutionID)
 	require.Equal(t, domain.ReasonHandlerFailed, c.Event.Reason)
+	require.Equal(t, "no route to db", c.Event.Detail)
 	require.Empty(t, f.expand(nil), "expanded once")
 
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)

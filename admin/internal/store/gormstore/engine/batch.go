@@ -299,7 +299,7 @@ func (b *Batch) insertAlerts() error {
 		e := &b.Alerts[i]
 		rows = append(rows, record.AlertEventRow{
 			ID: id, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-			ExecutionID: int64(e.ExecutionID), CreatedAt: db.Millis(e.CreatedAt), DedupeKey: e.DedupeKey, Reason: string(e.Reason), Missed: int64(e.Missed),
+			ExecutionID: int64(e.ExecutionID), CreatedAt: db.Millis(e.CreatedAt), DedupeKey: e.DedupeKey, Reason: string(e.Reason), Missed: int64(e.Missed), Detail: e.Detail,
 		})
 	}
 	return record.InsertAlerts(b.Tx, rows)

@@ -51,7 +51,7 @@ func incidentView(now time.Time) output.View[apiclient.Incident] {
 			{Title: "LAST", Value: func(i apiclient.Incident) string { return output.When(&i.LastAt, now) }, Drop: 2},
 			{Title: "MESSAGES", Value: func(i apiclient.Incident) string { return cli.Number(i.Messages) }, Right: true, Drop: 3},
 			{Title: "TAKEN ON BY", Value: func(i apiclient.Incident) string { return i.AcknowledgedBy }, Drop: 1},
-			{Title: "DETAIL", Value: func(i apiclient.Incident) string { return i.Detail }, Wide: true},
+			{Title: "DETAIL", Value: func(i apiclient.Incident) string { return i.Detail }, Drop: 4},
 		},
 	}
 }

@@ -55,10 +55,26 @@ func runView(now time.Time) output.View[apiclient.Run] {
 			{Title: "CAUSE", Value: func(r apiclient.Run) string { return r.Cause }, Drop: 9},
 			{Title: "BY", Value: func(r apiclient.Run) string { return r.RequestedBy }, Wide: true},
 			{Title: "HANDLER", Value: func(r apiclient.Run) string { return r.Handler }, Wide: true},
-			{Title: "REASON", Value: func(r apiclient.Run) string { return r.Reason }, Drop: 4},
+			{Title: "WHY", Value: whyCell, Drop: 4},
+			{Title: "REASON", Value: func(r apiclient.Run) string { return r.Reason }, Wide: true},
 			{Title: "MESSAGE", Value: func(r apiclient.Run) string { return r.Message }, Wide: true},
 		},
 	}
+}
+
+// maxWhy is how many characters of an error a list shows.
+const maxWhy = 80
+
+// whyCell is the first line of what the handler said of its failure, else the reason.
+func whyCell(r apiclient.Run) string {
+	line := cli.FirstLine(r.Error)
+	if line == "" {
+		return r.Reason
+	}
+	if runes := []rune(line); len(runes) > maxWhy {
+		line = string(runes[:maxWhy-1]) + "…"
+	}
+	return line
 }
 
 // stateCell adds that the handler of an ended run still runs.
@@ -160,7 +176,7 @@ func describeRun(a *cli.App, s *cli.Session, details apiclient.Doc[apiclient.Run
 	}
 	r, d := run.Value, details.Value
 	err = s.Fields(
-		"Run", r.ID, "Job", r.JobName, "State", stateCell(r), "Handler returned", cli.StampOrEmpty(r.ReturnedAt), "Message", r.Message, "Error", r.Error,
+		"Run", r.ID, "Job", r.JobName, "State", stateCell(r), "Error", r.Error, "Reason", r.Reason, "Message", r.Message, "Handler returned", cli.StampOrEmpty(r.ReturnedAt),
 		"Cause", strings.TrimSpace(r.Cause+" "+r.RequestedBy), "Note", r.Note,
 		"Fire time", output.Stamp(r.FireAt), "Late", output.Millis(r.LatenessMs), "Took", output.Millis(r.DurationMs),
 		"Executor", r.Executor.Name, "Instance", instanceCell(r), "Handler", r.Handler,
