@@ -12,7 +12,7 @@ import (
 // alertRoutes know one incident, 7, of three jobs, and one delivery of it.
 func (s *fakeServer) alertRoutes(mux *http.ServeMux) {
 	incident := func(state string) string {
-		return fmt.Sprintf(`{"id":"7","kind":"run_lost","state":%q,"executorId":"9","jobId":null,"partOf":null,"openedAt":"2026-11-01T00:00:00.000Z",
+		return fmt.Sprintf(`{"id":"7","kind":"run_lost","severity":"warning","state":%q,"executorId":"9","jobId":null,"partOf":null,"openedAt":"2026-11-01T00:00:00.000Z",
 			"lastAt":"2026-11-01T00:00:00.000Z","resolvedAt":null,"resolvedBy":"","acknowledgedAt":null,"acknowledgedBy":"ann","events":12,"reopened":0,
 			"jobCount":3,"jobs":[{"id":"1","name":"close-day","events":4}],"detail":"","messages":2,"toldAt":null}`, state)
 	}
@@ -47,7 +47,7 @@ func TestAlertIncidents(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 		return spaced(lines[len(lines)-1])
 	}
-	require.True(t, strings.HasPrefix(line("incident", "list"), "7 open run_lost close-day and 2 more jobs 12"))
+	require.True(t, strings.HasPrefix(line("incident", "list"), "7 open run_lost warning close-day and 2 more jobs 12"))
 	require.Contains(t, term.run("alert", "incident", "list", "--state", "resolved").stderr, "There are no incidents.")
 	require.Contains(t, line("incident", "show", "7"), "ann")
 	require.Contains(t, line("incident", "events", "7"), "run_lost process_died 1 700")

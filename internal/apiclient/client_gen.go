@@ -479,13 +479,13 @@ type Attempt struct {
 
 // AttentionItem defines model for AttentionItem.
 type AttentionItem struct {
-	// ExecutorID The executor; absent when it is about a job
+	// ExecutorID The executor; absent when it is about none
 	ExecutorID string `json:"executorId,omitempty"`
 
-	// JobID The job; absent when it is about an executor
+	// JobID The job; absent when it is about none
 	JobID string `json:"jobId,omitempty"`
 
-	// Kind What is wrong: maintenance (nothing is to start), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
+	// Kind What is wrong: maintenance (nothing is to start), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
 	Kind string    `json:"kind"`
 	Text Bilingual `json:"text"`
 }
@@ -1901,7 +1901,7 @@ type Incident struct {
 	// Jobs The first 20 of them
 	Jobs []IncidentJob `json:"jobs"`
 
-	// Kind What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping, instance_gone
+	// Kind What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, scheduler_behind, executor_flapping, instance_gone
 	Kind string `json:"kind"`
 
 	// LastAt When its newest event happened
@@ -1924,6 +1924,9 @@ type Incident struct {
 
 	// ResolvedBy Who said that it is over; empty: it recovered, or it is not over
 	ResolvedBy string `json:"resolvedBy"`
+
+	// Severity How urgent it is, as the rule says that opened it
+	Severity string `json:"severity"`
 
 	// State open; acknowledged: somebody is at it, and nothing is told until it is over; resolved: it is over
 	State string `json:"state"`

@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -43,18 +44,22 @@ type words struct {
 	never           string // the handler did not start
 	openRun, openJo string
 	lastLines       string
+	severity        string
+	severities      map[domain.Severity]string
 }
 
 var english = words{
 	job: "Job", tenant: "Tenant", executor: "Executor", run: "Run", due: "Due", started: "Started", ended: "Ended",
 	attempt: "Attempt", instance: "Instance", runbook: "Runbook", attemptOf: "%d of %d", never: "not started",
 	openRun: "Open the run", openJo: "Open the job", lastLines: "Last lines of the log",
+	severity: "Severity", severities: map[domain.Severity]string{domain.SeverityInfo: "info", domain.SeverityWarning: "warning", domain.SeverityCritical: "critical"},
 }
 
 var chinese = words{
 	job: "任务", tenant: "租户", executor: "执行器", run: "执行编号", due: "计划时间", started: "开始时间", ended: "结束时间",
 	attempt: "尝试次数", instance: "实例", runbook: "应急手册", attemptOf: "第 %d 次，共 %d 次", never: "未开始",
 	openRun: "查看本次执行", openJo: "查看任务", lastLines: "日志的最后几行",
+	severity: "级别", severities: map[domain.Severity]string{domain.SeverityInfo: "提示", domain.SeverityWarning: "警告", domain.SeverityCritical: "严重"},
 }
 
 func wordsOf(l Language) words {
@@ -98,6 +103,9 @@ func facts(n *Notice, w words) []Fact {
 		add(w.job, n.JobName())
 	}
 	add(w.tenant, n.Tenant.Name)
+	if n.Incident != nil && !n.Incident.Kind.Platform() {
+		add(w.severity, w.severities[cmp.Or(n.Incident.Severity, domain.SeverityWarning)])
+	}
 	executor := n.Executor.Name
 	if handler := n.Job.Spec.Handler; handler != "" && executor != "" {
 		executor += " / " + handler

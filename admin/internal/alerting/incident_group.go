@@ -27,6 +27,11 @@ func (s *Service) group(b *store.AlertBatch) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		receivers, wanted := g.operators.receivers(e, b.Tenants[e.Event.TenantID])
+		if !wanted && g.down(e) { // whoever wants to hear of an outage hears of it
+			outage := *e
+			outage.Event.Kind, outage.Rule = domain.AlertNoExecutor, e.OutageRule
+			receivers, wanted = g.operators.receivers(&outage, b.Tenants[e.Event.TenantID])
+		}
 		if !wanted {
 			continue
 		}
@@ -83,7 +88,7 @@ type grouper struct {
 }
 
 func (g *grouper) groupCause(c cause, events []*store.GroupedEvent) {
-	if events = slices.DeleteFunc(events, g.explained); len(events) == 0 {
+	if events = slices.DeleteFunc(events, g.isPart); len(events) == 0 {
 		return
 	}
 	key := events[0].Rule.Key(domain.ExecutorIncidentKey(c.executor, c.class))
@@ -108,18 +113,63 @@ func (g *grouper) groupCause(c cause, events []*store.GroupedEvent) {
 	}
 }
 
-// explained counts an event in the incident that no instance of its executor is
-// online, if there is one: whoever would have been told of the event is told of that.
-func (g *grouper) explained(e *store.GroupedEvent) bool {
-	outage := g.b.Live[domain.IncidentKey{Tenant: e.Event.TenantID, Key: e.OutageKey}]
-	if e.OutageKey == "" || outage == nil || outage.State == domain.IncidentResolved || outage.Kind != domain.AlertNoExecutor {
+// down reports whether the event shows that no instance of its executor is online.
+func (g *grouper) down(e *store.GroupedEvent) bool {
+	return e.Event.Shows() && g.b.Offline[e.Executor.ID]
+}
+
+// isPart counts an event in the incident of its cause: whoever would have been told of
+// the event is told of that. What a rule calls critical stays by itself.
+func (g *grouper) isPart(e *store.GroupedEvent) bool {
+	if e.Rule != nil && e.Rule.Spec.Severity == domain.SeverityCritical {
 		return false
 	}
-	if e.Rule != nil && e.Rule.Spec.Severity == domain.SeverityCritical {
-		outage.Severity = domain.SeverityCritical
+	switch e.Event.Cause() {
+	case domain.BySchedulerBehind:
+		g.count(e, g.parent(e, domain.SchedulerIncidentKey, domain.Incident{Kind: domain.AlertSchedulerBehind}, nil))
+		return true
+	case domain.ByExecutorDown:
+		outage := g.b.Live[domain.IncidentKey{Tenant: e.Event.TenantID, Key: e.OutageKey}]
+		lasts := outage != nil && outage.State != domain.IncidentResolved && outage.Kind == domain.AlertNoExecutor
+		if e.Event.Kind == domain.AlertNoExecutor || !lasts && !g.down(e) {
+			return false
+		}
+		if !lasts {
+			outage = g.parent(e, e.OutageKey, domain.Incident{Kind: domain.AlertNoExecutor, Executor: e.Executor.ID}, e.OutageRule)
+			g.absorb(outage)
+		}
+		g.count(e, outage)
+		return true
 	}
-	g.join(e, e.OutageKey, 0)
-	return true
+	return false
+}
+
+// parent finds or opens the incident of a cause, and says what it is now.
+func (g *grouper) parent(e *store.GroupedEvent, key string, like domain.Incident, rule *domain.AlertRule) *domain.Incident {
+	at := domain.IncidentKey{Tenant: e.Event.TenantID, Key: key}
+	i := g.b.Live[at]
+	if i == nil {
+		i = &like
+		i.ID, i.TenantID, i.Key, i.Live, i.Severity = g.b.NewID(), e.Event.TenantID, key, true, domain.SeverityWarning
+		if rule != nil {
+			i.Rule, i.Severity = rule.ID, rule.Spec.Severity
+		}
+		g.b.Live[at] = i
+	}
+	i.Kind = like.Kind
+	return i
+}
+
+// absorb makes parts of an outage of those incidents of single jobs that nobody was
+// told of yet.
+func (g *grouper) absorb(outage *domain.Incident) {
+	for _, i := range g.b.Recent[outage.Executor] {
+		like := domain.AlertEvent{Kind: i.Kind}
+		if like.Class() == domain.ClassUnavailable && i.Live && i.Told == 0 && i.Severity != domain.SeverityCritical && g.b.Now.Sub(i.LastAt) <= stormWindow {
+			outage.Absorb(i, g.b.Now)
+			g.changed = append(g.changed, i)
+		}
+	}
 }
 
 // storm reports whether the events are more than single jobs' trouble, and returns
@@ -158,10 +208,15 @@ func (g *grouper) join(e *store.GroupedEvent, key string, job domain.JobID) *dom
 		}
 		g.b.Live[at] = i
 	}
+	g.count(e, i)
+	return i
+}
+
+// count adds an event to an incident.
+func (g *grouper) count(e *store.GroupedEvent, i *domain.Incident) {
 	i.Add(&e.Event, e.Job.Spec.Name, g.b.Now)
 	e.Incident = i
 	if !slices.Contains(g.changed, i) {
 		g.changed = append(g.changed, i)
 	}
-	return i
 }

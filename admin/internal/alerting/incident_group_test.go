@@ -24,6 +24,7 @@ type board struct {
 	tenant   store.TenantAlerts
 	silences []domain.AlertSilence
 	facts    domain.AlertFacts // of every event
+	offline  map[domain.ExecutorID]bool
 }
 
 func newBoard(t *testing.T) *board {
@@ -47,7 +48,7 @@ func (b *board) event(kind domain.AlertKind, job int, reason domain.Reason) stor
 
 // happen groups events as the store does.
 func (b *board) happen(contexts ...store.AlertContext) *store.AlertBatch {
-	batch := &store.AlertBatch{Now: b.now, Live: b.live, Recent: map[domain.ExecutorID][]*domain.Incident{}, NewID: func() domain.IncidentID {
+	batch := &store.AlertBatch{Now: b.now, Live: b.live, Offline: b.offline, Recent: map[domain.ExecutorID][]*domain.Incident{}, NewID: func() domain.IncidentID {
 		b.ids++
 		return domain.IncidentID(b.ids)
 	}, Tenants: map[domain.TenantID]store.TenantAlerts{3: b.tenant}}
@@ -397,7 +398,7 @@ func TestEscalation(t *testing.T) {
 func TestAnOutageExplains(t *testing.T) {
 	b := newBoard(t)
 	b.tenant.Rules = []domain.AlertRule{{ID: 7, Spec: domain.AlertRuleSpec{
-		Name: "dead man", Enabled: true, Severity: domain.SeverityCritical, Channels: []domain.ChannelID{50}, Condition: domain.AlertCondition{Kind: domain.ConditionAbsent, After: time.Hour}}}}
+		Name: "dead man", Enabled: true, Severity: domain.SeverityInfo, Channels: []domain.ChannelID{50}, Condition: domain.AlertCondition{Kind: domain.ConditionAbsent, After: time.Hour}}}}
 	absent := func(job int) store.AlertContext {
 		c := b.event(domain.AlertJobAbsent, job, "")
 		c.Event.Rule, c.Event.ExecutionID = 7, 0
@@ -415,7 +416,7 @@ func TestAnOutageExplains(t *testing.T) {
 	for _, d := range b.due {
 		require.EqualValues(t, 5, d.Events)
 		require.Equal(t, domain.AlertNoExecutor, d.Kind)
-		require.Equal(t, domain.SeverityCritical, d.Severity)
+		require.Equal(t, domain.SeverityWarning, d.Severity)
 		var channels []domain.ChannelID
 		for _, r := range d.Receivers {
 			require.True(t, r.Told, r.Target)
@@ -429,4 +430,92 @@ func TestAnOutageExplains(t *testing.T) {
 	b.pass(time.Minute)
 	b.happen(absent(2))
 	require.Len(t, b.due, 2, "the outage is over: it explains nothing any more")
+}
+
+// Executors that died and a node that stood still are one incident each, with one
+// message to each receiver, however their jobs' runs were lost, missed or late, and in
+// which order that is found.
+func TestOneIncidentPerCause(t *testing.T) {
+	b := newBoard(t)
+	b.offline = map[domain.ExecutorID]bool{}
+	on := func(executor domain.ExecutorID, kind domain.AlertKind, job int, reason domain.Reason) store.AlertContext {
+		c := b.event(kind, job, reason)
+		c.Executor = domain.Executor{ID: executor, Name: fmt.Sprintf("executor-%d", executor)}
+		c.Job.Spec.Owner.Email = "ann@example.com"
+		return c
+	}
+	for x := range domain.ExecutorID(3) {
+		b.offline[x+10] = true
+	}
+	reasons := []domain.Reason{domain.ReasonMisfire, domain.ReasonMisfireWindow, domain.ReasonMisfireCap, domain.ReasonCoalesced}
+	for minute := range 40 {
+		for x := range domain.ExecutorID(3) {
+			job := int(x)*10 + minute%4
+			b.happen(on(x+10, domain.AlertRunLost, job, domain.ReasonProcessDied))
+			b.happen(on(x+10, domain.AlertRunMissed, job+1, domain.ReasonNoExecutor), on(x+10, domain.AlertRunFailed, job+2, domain.ReasonSendFailed))
+			b.happen(on(x+10, domain.AlertNoExecutor, job, ""), on(x+10, domain.AlertRunLate, job, ""))
+		}
+		if minute == 0 {
+			for n, reason := range reasons {
+				b.happen(on(domain.ExecutorID(20+n), domain.AlertRunMissed, 100+n, reason))
+			}
+			b.happen(on(30, domain.AlertRunLost, 110, domain.ReasonLeaseLost))
+		}
+		b.pass(time.Second)
+	}
+	require.ElementsMatch(t, []string{
+		"open no_executor executor 10 to ann@example.com", "open no_executor executor 11 to ann@example.com", "open no_executor executor 12 to ann@example.com",
+		"resolved scheduler_behind executor 0 to ann@example.com",
+	}, b.told)
+	require.Len(t, b.live, 4)
+	for key, i := range b.live {
+		if key.Key == domain.SchedulerIncidentKey {
+			require.Equal(t, []any{int64(5), domain.IncidentResolved}, []any{i.Events, i.State}, "what it is late with is known when it has caught up")
+		} else {
+			require.Equal(t, []any{int64(200), domain.IncidentOpen}, []any{i.Events, i.State})
+		}
+	}
+}
+
+// A handler's own error and what a rule calls critical are told by themselves.
+func TestNotEverythingIsPartOfACause(t *testing.T) {
+	b := newBoard(t)
+	b.offline = map[domain.ExecutorID]bool{9: true}
+	b.tenant.Rules = []domain.AlertRule{{ID: 7, Spec: domain.AlertRuleSpec{Enabled: true, Severity: domain.SeverityCritical, Match: domain.AlertMatcher{Jobs: []domain.JobID{4}}}}}
+	b.happen(
+		b.event(domain.AlertRunLost, 1, domain.ReasonProcessDied), b.event(domain.AlertRunFailed, 2, domain.ReasonHandlerFailed), b.event(domain.AlertRunTimedOut, 3, domain.ReasonTimeout),
+		b.event(domain.AlertRunLost, 4, domain.ReasonProcessDied), b.event(domain.AlertRunMissed, 4, domain.ReasonMisfire),
+	)
+	b.pass(5 * time.Second)
+	require.ElementsMatch(t, []string{
+		"open no_executor executor 9 to owner-1@example.com", "open run_failed job 2 to owner-2@example.com", "open run_timed_out job 3 to owner-0@example.com",
+		"open run_lost job 4 to owner-1@example.com", "open run_missed job 4 to owner-1@example.com",
+	}, b.told)
+}
+
+// With instances online a lost run is its job's trouble. When the last one goes, what
+// nobody was told of yet becomes a part of the outage.
+func TestAnOutageTakesInWhatIsUntold(t *testing.T) {
+	b := newBoard(t)
+	b.happen(b.event(domain.AlertRunLost, 1, domain.ReasonProcessDied))
+	require.Contains(t, b.live, domain.IncidentKey{Tenant: 3, Key: domain.JobIncidentKey(1, domain.AlertRunLost)})
+	b.offline = map[domain.ExecutorID]bool{9: true}
+	batch := b.happen(b.event(domain.AlertRunMissed, 2, domain.ReasonNoExecutor))
+	require.Equal(t, []any{domain.AlertNoExecutor, int64(2)}, []any{batch.Events[0].Incident.Kind, batch.Events[0].Incident.Events})
+	require.Len(t, b.live, 1)
+}
+
+// A due job that gives up before an outage is noted shows the outage, also to an owner
+// who wants to hear of nothing else.
+func TestAShortDispatchTimeoutShowsTheOutage(t *testing.T) {
+	b := newBoard(t)
+	missed := b.event(domain.AlertRunMissed, 1, domain.ReasonNoExecutor)
+	missed.Job.Spec.Alert.OnFailure = false
+	b.happen(missed)
+	b.pass(time.Minute)
+	require.Empty(t, b.told, "the executor is there")
+	b.offline = map[domain.ExecutorID]bool{9: true}
+	b.happen(missed)
+	b.pass(5 * time.Second)
+	require.Equal(t, []string{"open no_executor executor 9 to owner-1@example.com"}, b.told)
 }

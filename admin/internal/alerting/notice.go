@@ -177,10 +177,13 @@ func (n *Notice) JobID() domain.JobID { return cmp.Or(n.Job.ID, n.Event.JobID) }
 
 // Severity is how bad it is.
 func (n *Notice) Severity() Severity {
+	if n.Incident != nil && n.Incident.Severity == domain.SeverityCritical && !n.Over() {
+		return SeverityCritical // as a rule says
+	}
 	switch n.Kind() {
 	case domain.AlertClockJump, domain.AlertRollback:
 		return SeverityCritical
-	case domain.AlertNoExecutor, domain.AlertFlapping, domain.AlertSetAside, domain.AlertOverload:
+	case domain.AlertNoExecutor, domain.AlertSchedulerBehind, domain.AlertFlapping, domain.AlertSetAside, domain.AlertOverload:
 		return SeverityWarning
 	case domain.AlertRunSucceeded:
 		if !n.Change() {

@@ -50,7 +50,9 @@ type Incident struct {
 	// Kind is what has happened, also when it is over.
 	Kind string `json:"kind"`
 	// State is open, acknowledged or resolved.
-	State      string  `json:"state"`
+	State string `json:"state"`
+	// Severity is info, warning or critical, as the tenant's rule says.
+	Severity   string  `json:"severity"`
 	OpenedAt   *string `json:"openedAt"`
 	LastAt     *string `json:"lastAt"`
 	ResolvedAt *string `json:"resolvedAt"`
@@ -72,7 +74,7 @@ func payloadIncident(i *domain.Incident) *Incident {
 		names = []string{}
 	}
 	return &Incident{
-		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), OpenedAt: rfc3339(i.OpenedAt), LastAt: rfc3339(i.LastAt),
+		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), Severity: string(cmp.Or(i.Severity, domain.SeverityWarning)), OpenedAt: rfc3339(i.OpenedAt), LastAt: rfc3339(i.LastAt),
 		ResolvedAt: rfc3339(i.ResolvedAt), Events: i.Events, Jobs: len(i.Jobs), JobNames: names, Message: i.Told,
 	}
 }

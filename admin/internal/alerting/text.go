@@ -66,23 +66,24 @@ func (w noun) count(l Language, n int64, number string) string {
 }
 
 var titles = map[domain.AlertKind]text{
-	domain.AlertRunFailed:    {"Failed: %s", "执行失败：%s"},
-	domain.AlertRunTimedOut:  {"Timed out: %s", "执行超时：%s"},
-	domain.AlertRunLost:      {"Outcome unknown: %s", "执行结果未知：%s"},
-	domain.AlertRunMissed:    {"Never started: %s", "未能执行：%s"},
-	domain.AlertNoExecutor:   {"No executor online: %s", "没有在线的执行器：%s"},
-	domain.AlertTest:         {"Test message: %s", "测试消息：%s"},
-	domain.AlertRunLate:      {"Late: %s", "未按时开始：%s"},
-	domain.AlertRunLong:      {"Runs for long: %s", "执行时间过长：%s"},
-	domain.AlertJobAbsent:    {"No success for long: %s", "长时间没有成功执行：%s"},
-	domain.AlertRunSucceeded: {"Succeeded: %s", "执行成功：%s"},
-	domain.AlertRecovered:    {"Recovered: %s", "已恢复：%s"},
-	domain.AlertClockJump:    {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
-	domain.AlertRollback:     {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
-	domain.AlertFlapping:     {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
-	domain.AlertInstanceGone: {"Instances of an executor are gone%s", "执行器的部分实例已离线%s"},
-	domain.AlertOverload:     {"More is due than can be sent out%s", "到期任务超出派发能力%s"},
-	domain.AlertSetAside:     {"A row in the database cannot be used%s", "数据库中有无法使用的记录%s"},
+	domain.AlertRunFailed:       {"Failed: %s", "执行失败：%s"},
+	domain.AlertRunTimedOut:     {"Timed out: %s", "执行超时：%s"},
+	domain.AlertRunLost:         {"Outcome unknown: %s", "执行结果未知：%s"},
+	domain.AlertRunMissed:       {"Never started: %s", "未能执行：%s"},
+	domain.AlertNoExecutor:      {"No executor online: %s", "没有在线的执行器：%s"},
+	domain.AlertTest:            {"Test message: %s", "测试消息：%s"},
+	domain.AlertRunLate:         {"Late: %s", "未按时开始：%s"},
+	domain.AlertRunLong:         {"Runs for long: %s", "执行时间过长：%s"},
+	domain.AlertJobAbsent:       {"No success for long: %s", "长时间没有成功执行：%s"},
+	domain.AlertRunSucceeded:    {"Succeeded: %s", "执行成功：%s"},
+	domain.AlertSchedulerBehind: {"The scheduler was behind: %s", "调度滞后：%s"},
+	domain.AlertRecovered:       {"Recovered: %s", "已恢复：%s"},
+	domain.AlertClockJump:       {"The database's clock leapt forward, firing is held%s", "数据库时钟向前跳变，已暂停触发任务%s"},
+	domain.AlertRollback:        {"The database has lost commits, firing is held%s", "数据库丢失了已提交的数据，已暂停触发任务%s"},
+	domain.AlertFlapping:        {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
+	domain.AlertInstanceGone:    {"Instances of an executor are gone%s", "执行器的部分实例已离线%s"},
+	domain.AlertOverload:        {"More is due than can be sent out%s", "到期任务超出派发能力%s"},
+	domain.AlertSetAside:        {"A row in the database cannot be used%s", "数据库中有无法使用的记录%s"},
 }
 
 // Title is one line: what happened, to which job.
@@ -112,6 +113,8 @@ func (n *Notice) subject(l Language) string {
 			name += fmt.Sprintf(text{" (%s)", "（共%s）"}.in(l), runs.of(l, n.Incident.Events))
 		}
 		return name
+	case n.Incident.Kind == domain.AlertSchedulerBehind:
+		return strings.TrimSpace(jobs.count(l, int64(len(n.Incident.Jobs)), n.jobCount()))
 	case len(n.Incident.Jobs) == 1:
 		return fmt.Sprintf(text{"executor %s", "执行器 %s"}.in(l), n.executorName())
 	default:
@@ -171,6 +174,11 @@ func (n *Notice) severalSummary(l Language) string {
 		out = fmt.Sprintf(text{
 			"Jobs are due, but no instance of executor %s is online to run them.", "有任务已到触发时间，但执行器 %s 没有任何实例在线。",
 		}.in(l), n.executorName())
+	case domain.AlertSchedulerBehind:
+		out = text{
+			"Runs were planned too late or lost their lease, because for a while no admin node worked, or the database was away. The handlers are not the cause.",
+			"由于一段时间内没有管理节点工作或数据库不可用，部分执行未能按时计划或失去租约，与处理器无关。",
+		}.in(l)
 	case domain.AlertRunSucceeded:
 		out = fmt.Sprintf(text{"Runs of several jobs of executor %s have succeeded.", "执行器 %s 的多个任务执行成功。"}.in(l), n.executorName())
 	default:
@@ -202,7 +210,7 @@ var kindWords = map[domain.AlertKind]text{
 	domain.AlertRunLost: {"runs whose outcome is unknown", "执行结果未知"}, domain.AlertRunMissed: {"runs never started", "未能执行"},
 	domain.AlertNoExecutor: {"no instance was online", "没有在线的实例"}, domain.AlertRunLate: {"runs were late", "未按时开始"},
 	domain.AlertRunLong: {"runs took too long", "执行时间过长"}, domain.AlertJobAbsent: {"no run succeeded", "没有成功的执行"},
-	domain.AlertRunSucceeded: {"runs succeeded", "执行成功"},
+	domain.AlertRunSucceeded: {"runs succeeded", "执行成功"}, domain.AlertSchedulerBehind: {"the scheduler was behind", "调度滞后"},
 }
 
 func (n *Notice) clock(t time.Time) string {

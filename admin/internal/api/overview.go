@@ -55,9 +55,9 @@ type NextFire struct {
 
 // AttentionItem is something that a person should look at.
 type AttentionItem struct {
-	Kind       string    `json:"kind" enum:"maintenance,executor_offline,job_failing" doc:"What is wrong: maintenance (nothing is to start), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
-	JobID      string    `json:"jobId,omitempty" doc:"The job; absent when it is about an executor"`
-	ExecutorID string    `json:"executorId,omitempty" doc:"The executor; absent when it is about a job"`
+	Kind       string    `json:"kind" enum:"maintenance,alerts_undelivered,executor_offline,job_failing" doc:"What is wrong: maintenance (nothing is to start), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
+	JobID      string    `json:"jobId,omitempty" doc:"The job; absent when it is about none"`
+	ExecutorID string    `json:"executorId,omitempty" doc:"The executor; absent when it is about none"`
 	Text       Bilingual `json:"text" doc:"The same for people"`
 }
 
@@ -65,6 +65,7 @@ type AttentionItem struct {
 const (
 	overviewFires     = 20
 	overviewFailures  = 200
+	overviewAlerts    = 200
 	overviewAttention = 10 // of each kind
 )
 
@@ -93,6 +94,9 @@ func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 		out.NextFires = append(out.NextFires, NextFire{JobID: v.ID.String(), JobName: v.Spec.Name, At: web.Instant(v.NextFireAt)})
 	}
 	if err := a.maintenanceAttention(ctx, id, &out); err != nil {
+		return nil, err
+	}
+	if err := a.deliveryAttention(ctx, id, since, &out); err != nil {
 		return nil, err
 	}
 	if err := a.executorAttention(ctx, id, &out); err != nil {
@@ -134,6 +138,45 @@ func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *O
 		}
 		item.Text.En, item.Text.Zh = item.Text.En+".", item.Text.Zh+"。"
 		out.Attention = append(out.Attention, item)
+	}
+	return nil
+}
+
+// deliveryAttention names mail and channels whose newest alert of the last day was given
+// up: nobody would hear of the next one either.
+func (a *API) deliveryAttention(ctx context.Context, id auth.Identity, since time.Time, out *Overview) error {
+	rows, err := a.deps.Store.ListDeliveries(ctx, store.ListDeliveriesParams{Tenant: id.Tenant, Limit: overviewAlerts})
+	if err != nil {
+		return err
+	}
+	type means struct {
+		channel string
+		id      domain.ChannelID
+	}
+	seen := map[means]bool{}
+	items := 0
+	for n := range rows {
+		d := &rows[n]
+		by := means{d.Channel, d.ChannelID}
+		if d.State == domain.DeliveryPending || d.CreatedAt.Before(since) || seen[by] || items >= overviewAttention {
+			continue
+		}
+		if seen[by] = true; d.State != domain.DeliveryFailed {
+			continue
+		}
+		items++
+		en, zh := "by "+d.Channel, "通过 "+d.Channel+" 发送的"
+		switch {
+		case d.ChannelID != 0:
+			en, zh = fmt.Sprintf("through the channel %q", d.Target), fmt.Sprintf("通过告警渠道“%s”发送的", d.Target)
+		case d.Channel == string(domain.ChannelEmail):
+			en, zh = "by mail", "通过邮件发送的"
+		}
+		en, zh = "The last alert "+en+" did not arrive", zh+"最近一条告警未能送达"
+		if line := domain.ErrorLine(d.LastError); line != "" && id.May(domain.PermEdit) { // it may say something of servers inside
+			en, zh = en+": "+line, zh+"："+line
+		}
+		out.Attention = append(out.Attention, AttentionItem{Kind: "alerts_undelivered", Text: Bilingual{En: en + ".", Zh: zh + "。"}})
 	}
 	return nil
 }
@@ -206,10 +249,14 @@ func (a *API) failureAttention(ctx context.Context, id auth.Identity, since time
 			continue // a later run went well, or is under way
 		}
 		items++
+		var told Bilingual
+		if line := domain.ErrorLine(v.Error); line != "" {
+			told = Bilingual{En: ": " + line, Zh: "：" + line}
+		}
 		out.Attention = append(out.Attention, AttentionItem{
 			Kind: "job_failing", JobID: v.JobID.String(), Text: Bilingual{
-				En: fmt.Sprintf("The last run of %q ended as %s.", v.JobName, v.State),
-				Zh: fmt.Sprintf("任务“%s”最近一次运行的结果为%s。", v.JobName, stateZh[v.State]),
+				En: fmt.Sprintf("The last run of %q ended as %s", v.JobName, v.State) + told.En + ".",
+				Zh: fmt.Sprintf("任务“%s”最近一次运行的结果为%s", v.JobName, stateZh[v.State]) + told.Zh + "。",
 			},
 		})
 	}

@@ -143,6 +143,43 @@ func TestDeliveries(t *testing.T) {
 	require.Len(t, into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
 }
 
+// Mail or a channel that does not work is told on the tenant's page, until an alert arrives.
+func TestOverviewTellsOfAlertsThatDoNotArrive(t *testing.T) {
+	w := newWorld(t)
+	shop := w.executor("acme", "shop")
+	w.instance(shop, "one", "reconcile")
+	job := w.job("acme", "bad", shop)
+	told := func(role string) (out []string) {
+		for _, a := range into[Overview](w.call("acme/"+role, "GET", "/overview", nil).is(200)).Attention {
+			if a.Kind == "alerts_undelivered" {
+				out = append(out, a.Text.En)
+				require.Contains(t, a.Text.Zh, "未能送达")
+			}
+		}
+		return out
+	}
+	deliver := func(state domain.DeliveryState, lastError string, d domain.Delivery) {
+		d.ID = w.ids.Next()
+		w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
+		w.expandAlerts(d)
+		if state != domain.DeliveryPending {
+			require.NoError(t, w.store.FinishDelivery(t.Context(), d.ID, state, 0, lastError))
+		}
+	}
+	mail, channel := domain.Delivery{Channel: "email", Target: "ann@example.com"}, domain.Delivery{Channel: "slack", ChannelID: 7, Target: "on-call"}
+	deliver(domain.DeliveryDelivered, "", mail)
+	require.Empty(t, told("viewer"))
+	deliver(domain.DeliveryFailed, "mail is not configured on this server (mail-host)\nmore", mail)
+	deliver(domain.DeliveryFailed, "404 no such channel", channel)
+	deliver(domain.DeliveryPending, "", channel)
+	require.ElementsMatch(t, []string{"The last alert by mail did not arrive.", `The last alert through the channel "on-call" did not arrive.`}, told("viewer"))
+	require.ElementsMatch(t, []string{
+		"The last alert by mail did not arrive: mail is not configured on this server (mail-host).", `The last alert through the channel "on-call" did not arrive: 404 no such channel.`,
+	}, told("editor"))
+	deliver(domain.DeliveryDelivered, "", mail)
+	require.Equal(t, []string{`The last alert through the channel "on-call" did not arrive.`}, told("viewer"))
+}
+
 func TestNodesAndVersion(t *testing.T) {
 	w := newWorld(t)
 	nodes := into[web.Page[Node]](w.call("acme/viewer", "GET", "/nodes", nil).is(200)).Items

@@ -271,7 +271,11 @@ func (m *AlertMatcher) MatchesIncident(i *Incident, labels map[string]string) bo
 	if i.Job != 0 {
 		return m.MatchesJob(i.Kind, i.Executor, i.Job, labels)
 	}
-	if !m.matchesKind(i.Kind) || len(m.Executors) > 0 && !slices.Contains(m.Executors, i.Executor) || !m.Labels.Empty() {
+	kind := i.Kind
+	if kind == AlertSchedulerBehind {
+		kind = AlertRunMissed // by which tenants select it
+	}
+	if !m.matchesKind(kind) || len(m.Executors) > 0 && !slices.Contains(m.Executors, i.Executor) || !m.Labels.Empty() {
 		return false
 	}
 	for _, j := range i.Jobs {

@@ -154,7 +154,10 @@ func (i *Incident) Lasting() bool { return i.Kind == AlertNoExecutor || i.Kind =
 
 // Momentary reports whether nothing has to come to an end: it is over, without a
 // word, when it was told. Only products that keep it open hear when it closes.
-func (i *Incident) Momentary() bool { return i.Kind == AlertRunSucceeded }
+// What a scheduler is late with is known when it has caught up.
+func (i *Incident) Momentary() bool {
+	return i.Kind == AlertRunSucceeded || i.Kind == AlertSchedulerBehind
+}
 
 // Add counts an event. missed runs count as many.
 func (i *Incident) Add(e *AlertEvent, jobName string, now time.Time) {
@@ -387,11 +390,58 @@ func (e *AlertEvent) Class() AlertClass {
 	return ""
 }
 
-// ByOutage reports whether an event needs no incident of its own while no instance of
-// its executor is online: that is its cause.
-func (e *AlertEvent) ByOutage() bool {
-	return e.Kind == AlertRunMissed || e.Kind == AlertRunLate || e.Kind == AlertJobAbsent
+// AlertCause is what lies behind the events of many jobs. Each cause has one incident,
+// which collects the events as its parts. An error of a handler has none.
+type AlertCause string
+
+const (
+	// ByExecutorDown: no instance of the executor is online, if that is so.
+	ByExecutorDown AlertCause = "executor_down"
+	// BySchedulerBehind: no admin node did in time what was to be done.
+	BySchedulerBehind AlertCause = "scheduler_behind"
+)
+
+// Cause is empty for what has none but itself.
+func (e *AlertEvent) Cause() AlertCause {
+	switch e.Kind {
+	case AlertNoExecutor, AlertRunLate, AlertJobAbsent:
+		return ByExecutorDown
+	case AlertRunMissed:
+		switch e.Reason {
+		case ReasonMisfire, ReasonMisfireWindow, ReasonMisfireCap, ReasonCoalesced:
+			return BySchedulerBehind
+		}
+		return ByExecutorDown
+	case AlertRunLost:
+		switch e.Reason {
+		case ReasonLeaseLost:
+			return BySchedulerBehind
+		case ReasonRollback:
+			return ""
+		}
+		return ByExecutorDown
+	case AlertRunFailed:
+		if e.Reason == ReasonSendFailed {
+			return ByExecutorDown
+		}
+	}
+	return ""
 }
+
+// Shows reports whether the event shows by itself that the executor is down, if no
+// instance is online: work was lost, or could not start.
+func (e *AlertEvent) Shows() bool {
+	switch e.Kind {
+	case AlertRunMissed:
+		return e.Reason == ReasonNoExecutor
+	case AlertRunLost, AlertRunFailed:
+		return e.Cause() == ByExecutorDown
+	}
+	return false
+}
+
+// SchedulerIncidentKey names what a tenant's runs suffer from a late scheduler.
+const SchedulerIncidentKey = "scheduler/behind"
 
 // JobIncidentKey names what happens to one job.
 func JobIncidentKey(job JobID, kind AlertKind) string {

@@ -76,7 +76,9 @@ type AlertBatch struct {
 	Live map[domain.IncidentKey]*domain.Incident
 	// Recent are the newest incidents that live of each executor's single jobs.
 	Recent map[domain.ExecutorID][]*domain.Incident
-	NewID  func() domain.IncidentID
+	// Offline are the executors of the events that have no instance online now.
+	Offline map[domain.ExecutorID]bool
+	NewID   func() domain.IncidentID
 	// Tenants are what the events' tenants say.
 	Tenants map[domain.TenantID]TenantAlerts
 	// Direct are deliveries of events that belong to no incident.
@@ -92,6 +94,9 @@ func (e *GroupedEvent) Keys() []string {
 		keys := []string{e.Rule.Key(domain.ExecutorIncidentKey(e.Executor.ID, class)), e.Rule.Key(domain.JobIncidentKey(e.Event.JobID, e.Event.Kind))}
 		if e.OutageKey != "" {
 			keys = append(keys, e.OutageKey)
+		}
+		if e.Event.Cause() == domain.BySchedulerBehind {
+			keys = append(keys, domain.SchedulerIncidentKey)
 		}
 		return keys
 	}
@@ -109,8 +114,9 @@ func (e *GroupedEvent) Decide(rules []domain.AlertRule) {
 	if e.Rule = domain.RuleByID(rules, e.Event.Rule); e.Rule == nil {
 		e.Rule = of(e.Event.Kind)
 	}
-	if e.Event.ByOutage() {
-		e.OutageKey = of(domain.AlertNoExecutor).Key(domain.ExecutorIncidentKey(e.Executor.ID, domain.ClassUnavailable))
+	if e.Event.Cause() == domain.ByExecutorDown {
+		e.OutageRule = of(domain.AlertNoExecutor)
+		e.OutageKey = e.OutageRule.Key(domain.ExecutorIncidentKey(e.Executor.ID, domain.ClassUnavailable))
 	}
 }
 
@@ -121,8 +127,9 @@ type GroupedEvent struct {
 	Rule  *domain.AlertRule
 	Facts domain.AlertFacts
 	// OutageKey is that of the incident that tells, for its job, that no instance is
-	// online, where that explains the event; else it is empty.
-	OutageKey string
+	// online, where that explains the event; else it is empty. OutageRule decides it.
+	OutageKey  string
+	OutageRule *domain.AlertRule
 	// Incident is what it is counted in; nil: nobody has to know.
 	Incident  *domain.Incident
 	Receivers []domain.Receiver

@@ -3344,15 +3344,15 @@ export interface components {
             state: string;
         };
         AttentionItem: {
-            /** @description The executor; absent when it is about a job */
+            /** @description The executor; absent when it is about none */
             executorId?: string;
-            /** @description The job; absent when it is about an executor */
+            /** @description The job; absent when it is about none */
             jobId?: string;
             /**
-             * @description What is wrong: maintenance (nothing is to start), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
+             * @description What is wrong: maintenance (nothing is to start), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
              * @enum {string}
              */
-            kind: "maintenance" | "executor_offline" | "job_failing";
+            kind: "maintenance" | "alerts_undelivered" | "executor_offline" | "job_failing";
             /** @description The same for people */
             text: components["schemas"]["Bilingual"];
         };
@@ -4766,7 +4766,7 @@ export interface components {
             jobId: string | null;
             /** @description The first 20 of them */
             jobs: components["schemas"]["IncidentJob"][];
-            /** @description What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping, instance_gone */
+            /** @description What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, scheduler_behind, executor_flapping, instance_gone */
             kind: string;
             /**
              * Format: date-time
@@ -4797,6 +4797,11 @@ export interface components {
             resolvedAt: string | null;
             /** @description Who said that it is over; empty: it recovered, or it is not over */
             resolvedBy: string;
+            /**
+             * @description How urgent it is, as the rule says that opened it
+             * @enum {string}
+             */
+            severity: "info" | "warning" | "critical";
             /**
              * @description open; acknowledged: somebody is at it, and nothing is told until it is over; resolved: it is over
              * @enum {string}

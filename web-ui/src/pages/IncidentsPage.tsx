@@ -55,6 +55,7 @@ export function IncidentsTab() {
       render: (one) => (
         <Link to="/alerts/incidents/$incidentId" params={{ incidentId: one.id }}>
           <strong>{kind(one.kind)}</strong>
+          <div className="muted small">{t(`alerts.rules.severities.${one.severity}`)}</div>
         </Link>
       ),
     },

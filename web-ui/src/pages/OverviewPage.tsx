@@ -155,7 +155,7 @@ function Attention({ items }: { items: AttentionItem[] }) {
       ) : (
         <ul className="plain-list">
           {items.map((item) => (
-            <li key={`${item.kind}-${item.jobId ?? ''}-${item.executorId ?? ''}`}>
+            <li key={`${item.kind}-${item.jobId ?? item.executorId ?? item.text.en}`}>
               <AttentionLine item={item} />
             </li>
           ))}

@@ -93,7 +93,7 @@ func TestPostsASignedPayload(t *testing.T) {
 	require.Equal(t, "application/json; charset=utf-8", got.Header.Get("Content-Type"))
 	require.JSONEq(t, `{
 		"version": "carillon.alert/v1", "id": "9007199254740993", "dedupeKey": "abababababababababababababababab",
-		"incident": {"id": "11", "kind": "run_failed", "state": "open", "openedAt": "2026-11-21T04:00:00.123Z", "lastAt": "2026-11-21T04:00:01.123Z",
+		"incident": {"id": "11", "kind": "run_failed", "state": "open", "severity": "warning", "openedAt": "2026-11-21T04:00:00.123Z", "lastAt": "2026-11-21T04:00:01.123Z",
 			"resolvedAt": null, "events": 1, "jobs": 1, "jobNames": ["close-day"], "message": 1},
 		"kind": "run_failed", "createdAt": "2026-11-21T04:01:00.123Z",
 		"title": "Failed: close-day", "summary": "The run failed for good, after 3 attempts. It will not be tried again.",

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -15,8 +16,9 @@ import (
 // Incident is what alerts tell as one thing.
 type Incident struct {
 	ID             string        `json:"id" doc:"Id of the incident, a decimal string"`
-	Kind           string        `json:"kind" doc:"What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, executor_flapping, instance_gone"`
+	Kind           string        `json:"kind" doc:"What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, scheduler_behind, executor_flapping, instance_gone"`
 	State          string        `json:"state" enum:"open,acknowledged,resolved" doc:"open; acknowledged: somebody is at it, and nothing is told until it is over; resolved: it is over"`
+	Severity       string        `json:"severity" enum:"info,warning,critical" doc:"How urgent it is, as the rule says that opened it"`
 	ExecutorID     *string       `json:"executorId" doc:"The executor that it is about"`
 	JobID          *string       `json:"jobId" doc:"The job that it is about; null: several"`
 	PartOf         *string       `json:"partOf" doc:"The incident of the executor that it became a part of; null: none"`
@@ -62,7 +64,7 @@ type listIncidentsInput struct {
 
 func incidentOf(i *domain.Incident) Incident {
 	out := Incident{
-		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), ExecutorID: web.IDOrNull(i.Executor), JobID: web.IDOrNull(i.Job),
+		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), Severity: string(cmp.Or(i.Severity, domain.SeverityWarning)), ExecutorID: web.IDOrNull(i.Executor), JobID: web.IDOrNull(i.Job),
 		PartOf: web.IDOrNull(i.Parent), OpenedAt: web.Instant(i.OpenedAt), LastAt: web.Instant(i.LastAt), ResolvedAt: web.InstantOrNull(i.ResolvedAt),
 		ResolvedBy: i.ResolvedBy, AcknowledgedAt: web.InstantOrNull(i.AcknowledgedAt), AcknowledgedBy: i.AcknowledgedBy, Events: i.Events, Reopened: i.Reopened,
 		JobCount: len(i.Jobs), Jobs: []IncidentJob{}, Detail: i.Detail, Messages: i.Told, ToldAt: web.InstantOrNull(i.ToldAt),

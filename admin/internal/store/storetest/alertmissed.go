@@ -90,6 +90,34 @@ func testMissedAlerts(t *testing.T, f *fixture) {
 	require.Equal(t, e.ID, told[0].Event.ExecutionID)
 }
 
+// testMissedWithoutAnInstance: whoever groups events knows why runs were missed, and
+// whether their executor has an instance.
+func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
+	j := f.job(nil)
+	for _, online := range []bool{true, false} {
+		if !online {
+			f.ok(f.s.LeaveInstances(f.ctx, []store.InstanceLeave{{Tenant: f.tenant, ID: f.instance, Reason: "stopped"}})[0])
+		}
+		e := f.run(j)
+		f.age(e, domain.DefaultDispatchTimeout)
+		require.Len(t, f.sweep().Ended, 1)
+		f.ok(f.s.AgeAlerts(f.ctx, f.tenant, 2*domain.MissedRepeat))
+		seen := 0
+		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *store.AlertBatch) {
+			for i := range b.Events {
+				if b.Events[i].Event.JobID != j.ID {
+					continue
+				}
+				seen++
+				require.Equal(t, domain.ReasonNoExecutor, b.Events[i].Event.Reason)
+				require.Equal(t, !online, b.Offline[f.executor])
+			}
+		})
+		f.ok(err)
+		require.Equal(t, 1, seen)
+	}
+}
+
 // testMissedByPause: who stops his job is not told that it does not run.
 func testMissedByPause(t *testing.T, f *fixture) {
 	j := f.jobFiring(f.now(), nil)

@@ -79,7 +79,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"OfferGrantFinish", testOfferGrantFinish}, {"ShorterTimeout", testShorterTimeout}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"SendsSpent", testSendsSpent}, {"BusyIsNoFailedSend", testBusyIsNoFailedSend}, {"SendsSpentSwept", testSendsSpentSwept}, {"RecentInstances", testRecentInstances}, {"Choice", testChoice}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet}, {"OfferAhead", testOfferAhead},
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"InstancesLeave", testInstancesLeave}, {"EndOrphans", testEndOrphans}, {"EndOrphansRace", testEndOrphansRace},
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
-		{"MissedAlerts", testMissedAlerts}, {"MissedByPause", testMissedByPause},
+		{"MissedAlerts", testMissedAlerts}, {"MissedByPause", testMissedByPause}, {"MissedWithoutAnInstance", testMissedWithoutAnInstance},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotFreedWithoutAResult", testSlotFreedWithoutAResult}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"DeadlineIsKept", testDeadlineIsKept}, {"Waiting", testWaiting}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
 		{"Cover", testCover}, {"CoverForced", testCoverForced}, {"CoverWaiting", testCoverWaiting}, {"CoverRetry", testCoverRetry}, {"CoverBatch", testCoverBatch}, {"CoverRace", testCoverRace},

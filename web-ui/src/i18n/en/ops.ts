@@ -246,6 +246,7 @@ export const ops = {
       run_late: 'Run late',
       run_long: 'Run too long',
       job_absent: 'No success for long',
+      scheduler_behind: 'Scheduler behind',
       run_succeeded: 'Run succeeded',
       executor_flapping: 'Processes come and go',
       instance_gone: 'Instances are gone',

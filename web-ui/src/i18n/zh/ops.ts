@@ -248,6 +248,7 @@ export const ops: typeof en = {
       run_late: '延迟启动',
       run_long: '运行过久',
       job_absent: '长时间没有成功',
+      scheduler_behind: '调度滞后',
       run_succeeded: '执行成功',
       executor_flapping: '进程反复上下线',
       instance_gone: '部分实例已离线',

@@ -119,12 +119,38 @@ func (g *grouping) load() error {
 	if err := g.loadFacts(); err != nil {
 		return fmt.Errorf("load what rules ask for: %w", err)
 	}
+	if err := g.loadOffline(); err != nil {
+		return fmt.Errorf("look for instances: %w", err)
+	}
 	if err := g.loadLive(keys); err != nil {
 		return fmt.Errorf("load incidents: %w", err)
 	}
 	for _, executor := range slices.Sorted(maps.Keys(executors)) {
 		if err := g.loadRecent(executors[executor], executor); err != nil {
 			return fmt.Errorf("load incidents of executor: %w", err)
+		}
+	}
+	return nil
+}
+
+// loadOffline finds the executors without an instance, of those that some event makes
+// look so.
+func (g *grouping) loadOffline() error {
+	b := &g.batch
+	b.Offline = map[domain.ExecutorID]bool{}
+	for n := range b.Events {
+		e := &b.Events[n]
+		if _, looked := b.Offline[e.Executor.ID]; looked || e.Executor.ID == 0 || !e.Event.Shows() {
+			continue
+		}
+		b.Offline[e.Executor.ID] = true
+		err := db.Query(g.t.Ctx, g.t.Conn, func(*sql.Rows) error {
+			b.Offline[e.Executor.ID] = false
+			return nil
+		}, "SELECT 1 FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > "+g.t.Dialect.ClockNow()+" LIMIT 1",
+			int64(e.Event.TenantID), int64(e.Executor.ID))
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -93,13 +93,13 @@ func (m missedRuns) insert(t *db.Tx, now time.Time) error {
 				return err
 			}
 			e := &o.last
-			values[i] = fmt.Sprintf("(%d, %d, '%s', %d, %d, %d, ?, %d, %d, %d)", id, e.TenantID, domain.AlertRunMissed, e.JobID, e.Revision, e.ID,
-				db.Millis(now), o.runs, db.Millis(now.Add(domain.MissedGather)))
+			values[i] = fmt.Sprintf("(%d, %d, '%s', %d, %d, %d, ?, %d, %d, %d, '%s')", id, e.TenantID, domain.AlertRunMissed, e.JobID, e.Revision, e.ID,
+				db.Millis(now), o.runs, db.Millis(now.Add(domain.MissedGather)), e.Reason)
 			args = append(args, openKey(int64(e.JobID)))
 		}
-		_, err := t.Exec(t.Ctx, "INSERT INTO alert_events (id, tenant_id, kind, job_id, revision, execution_id, dedupe_key, created_at, missed, tell_at) VALUES "+
+		_, err := t.Exec(t.Ctx, "INSERT INTO alert_events (id, tenant_id, kind, job_id, revision, execution_id, dedupe_key, created_at, missed, tell_at, reason) VALUES "+
 			strings.Join(values, ", ")+t.Dialect.OnDuplicate("tenant_id, dedupe_key")+
-			" revision = "+t.Dialect.Inserted("revision")+", execution_id = "+t.Dialect.Inserted("execution_id")+
+			" revision = "+t.Dialect.Inserted("revision")+", execution_id = "+t.Dialect.Inserted("execution_id")+", reason = "+t.Dialect.Inserted("reason")+
 			", missed = alert_events.missed + "+t.Dialect.Inserted("missed"), args...)
 		if err != nil {
 			return fmt.Errorf("count missed runs: %w", err)

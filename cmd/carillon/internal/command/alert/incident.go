@@ -45,6 +45,7 @@ func incidentView(now time.Time) output.View[apiclient.Incident] {
 			{Title: "ID", Value: func(i apiclient.Incident) string { return i.ID }},
 			{Title: "STATE", Value: func(i apiclient.Incident) string { return i.State }},
 			{Title: "KIND", Value: func(i apiclient.Incident) string { return i.Kind }},
+			{Title: "SEVERITY", Value: func(i apiclient.Incident) string { return i.Severity }, Drop: 5},
 			{Title: "ABOUT", Value: incidentSubject},
 			{Title: "EVENTS", Value: func(i apiclient.Incident) string { return cli.Number(i.Events) }, Right: true},
 			{Title: "SINCE", Value: func(i apiclient.Incident) string { return output.When(&i.OpenedAt, now) }},
