@@ -24,8 +24,7 @@ type Content struct {
 	Title, Summary, MovedOn string
 	Facts                   []Fact
 	Error                   string
-	// Log are the last lines of the run's log; empty: there are none, or nobody has
-	// looked. LogText is their heading.
+	// Log are the last lines of the run's log, only in mails. LogText is their heading.
 	Log, LogText   string
 	Link, LinkText string
 	// Text is what a channel's template makes of it, instead of all but the title;

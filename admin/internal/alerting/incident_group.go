@@ -118,8 +118,8 @@ func (g *grouper) down(e *store.GroupedEvent) bool {
 	return e.Event.Shows() && g.b.Offline[e.Executor.ID]
 }
 
-// isPart counts an event in the incident of its cause: whoever would have been told of
-// the event is told of that. What a rule calls critical stays by itself.
+// isPart counts an event in the incident of its cause. The receivers of the event become
+// receivers of that incident. An event that a rule calls critical stays by itself.
 func (g *grouper) isPart(e *store.GroupedEvent) bool {
 	if e.Rule != nil && e.Rule.Spec.Severity == domain.SeverityCritical {
 		return false

@@ -493,8 +493,8 @@ func TestNotEverythingIsPartOfACause(t *testing.T) {
 	}, b.told)
 }
 
-// With instances online a lost run is its job's trouble. When the last one goes, what
-// nobody was told of yet becomes a part of the outage.
+// With instances online a lost run is its job's trouble. When the last instance goes,
+// incidents without a message become parts of the outage.
 func TestAnOutageTakesInWhatIsUntold(t *testing.T) {
 	b := newBoard(t)
 	b.happen(b.event(domain.AlertRunLost, 1, domain.ReasonProcessDied))
@@ -505,8 +505,8 @@ func TestAnOutageTakesInWhatIsUntold(t *testing.T) {
 	require.Len(t, b.live, 1)
 }
 
-// A due job that gives up before an outage is noted shows the outage, also to an owner
-// who wants to hear of nothing else.
+// A run with a short wait for an instance shows the outage. Its owner is told, even if
+// outages are the only alerts that the job asks for.
 func TestAShortDispatchTimeoutShowsTheOutage(t *testing.T) {
 	b := newBoard(t)
 	missed := b.event(domain.AlertRunMissed, 1, domain.ReasonNoExecutor)

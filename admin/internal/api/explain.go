@@ -97,7 +97,7 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		return nil, err
 	}
 	if v.Reason == domain.ReasonPaused {
-		// Who paused it is known as long as that pause lasts.
+		// The job knows its present pause only.
 		job, err := a.deps.Store.FindJob(ctx, v.TenantID, v.JobID)
 		if err != nil && !domain.Is(err, domain.CodeNotFound) {
 			return nil, err

@@ -143,7 +143,7 @@ func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *O
 }
 
 // deliveryAttention names mail and channels whose newest alert of the last day was given
-// up: nobody would hear of the next one either.
+// up. The next alert would not arrive either.
 func (a *API) deliveryAttention(ctx context.Context, id auth.Identity, since time.Time, out *Overview) error {
 	rows, err := a.deps.Store.ListDeliveries(ctx, store.ListDeliveriesParams{Tenant: id.Tenant, Limit: overviewAlerts})
 	if err != nil {

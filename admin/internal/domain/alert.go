@@ -24,8 +24,9 @@ const (
 	AlertRunLate   AlertKind = "run_late"   // it has not started, a while after its time
 	AlertRunLong   AlertKind = "run_long"   // it runs for longer than it should
 	AlertJobAbsent AlertKind = "job_absent" // no run of the job has succeeded for a while
-	// AlertSchedulerBehind is the kind of an incident of a tenant, which collects runs
-	// that were planned too late or whose lease no node renewed; no event has it.
+	// AlertSchedulerBehind is a kind of incidents and not of events. Such an incident
+	// collects a tenant's runs that were planned too late, or lost a lease that no node
+	// renewed.
 	AlertSchedulerBehind AlertKind = "scheduler_behind"
 	// These are about the platform and not about a job: TenantID and JobID are
 	// 0, and the operators are told.

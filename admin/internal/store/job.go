@@ -34,7 +34,7 @@ type Jobs interface {
 	// fires planned ahead and end scheduled runs that wait as Missed; deleting
 	// also cancels waiting retries. Running attempts are left alone. After it
 	// returns no run of the job's schedule is offered any more.
-	// A job that somebody has paused already keeps that pause: who, when and why.
+	// A second pause of a person keeps author, time and note of the first one.
 	// CodeExecutorDisabled: the job's executor is disabled, and it cannot be resumed.
 	SetJobState(ctx context.Context, p SetJobStateParams) (JobView, error)
 

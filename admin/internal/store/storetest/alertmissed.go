@@ -90,8 +90,8 @@ func testMissedAlerts(t *testing.T, f *fixture) {
 	require.Equal(t, e.ID, told[0].Event.ExecutionID)
 }
 
-// testMissedWithoutAnInstance: whoever groups events knows why runs were missed, and
-// whether their executor has an instance.
+// testMissedWithoutAnInstance: the batch of events has the reason of missed runs, and the
+// executors that have no instance.
 func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	for _, online := range []bool{true, false} {

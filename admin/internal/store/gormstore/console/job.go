@@ -228,8 +228,8 @@ func (s *shared) unlinkDeleted(t *db.Tx, job *record.JobRow, now time.Time, p *s
 	return s.endTimers(t, job, now, p.By)
 }
 
-// pausedAgain reports whether somebody has paused the job already. That pause stays:
-// who, when and why. A pause by the server itself gives way to a person's.
+// pausedAgain reports whether a person has paused the job already. Author, time and note
+// of that pause stay. A pause by the server itself gives way to a person's.
 func pausedAgain(job *record.JobRow, p *store.SetJobStateParams) bool {
 	return p.State == domain.JobPaused && domain.JobState(job.State) == domain.JobPaused && !job.PausedByMachine()
 }
