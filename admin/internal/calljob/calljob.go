@@ -8,7 +8,8 @@
 //
 // It has the settings that the handler's declaration gives to its calls
 // (domain.Handler.Calls), and follows them until somebody edits one of these
-// settings in the console: from then on they are the console's.
+// settings in the console: from then on they are the console's. When it is made, its
+// owner is that of the handler's or the executor's other jobs.
 package calljob
 
 import (
@@ -159,12 +160,44 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	return spec
 }
 
-func (j Jobs) make(ctx context.Context, executor domain.Executor, spec domain.JobSpec, kind Kind) error {
+// maxLooked is how many jobs of an executor are looked at for their owner.
+const maxLooked = 200
+
+// owner finds who is told when the job's runs fail: the one owner of the jobs of its
+// handler, or else of all jobs of its executor. Where these have several, the tenant's
+// default channels are told.
+func (j Jobs) owner(ctx context.Context, executor domain.Executor, handler string) (domain.Owner, error) {
+	for _, of := range []string{handler, ""} {
+		jobs, err := j.Store.ListJobs(ctx, store.ListJobsParams{
+			Tenant: executor.TenantID, Executor: executor.ID, Handler: of, Sort: store.SortByName, Limit: maxLooked,
+		})
+		if err != nil {
+			return domain.Owner{}, fmt.Errorf("look for an owner: %w", err)
+		}
+		owners := map[string]domain.Owner{}
+		for n := range jobs {
+			if o := jobs[n].Spec.Owner; o.Email != "" {
+				owners[o.Email] = o
+			}
+		}
+		for _, o := range owners {
+			if len(owners) == 1 {
+				return o, nil
+			}
+		}
+	}
+	return domain.Owner{}, nil
+}
+
+func (j Jobs) make(ctx context.Context, executor domain.Executor, spec domain.JobSpec, kind Kind) (err error) {
+	if spec.Owner, err = j.owner(ctx, executor, spec.Handler); err != nil {
+		return err
+	}
 	if err := domain.CheckSpec(&spec); err != nil {
 		return err
 	}
 	id, now := domain.JobID(j.NewID()), j.Now()
-	_, err := j.Store.CreateJob(ctx, domain.Job{
+	_, err = j.Store.CreateJob(ctx, domain.Job{
 		ID: id, TenantID: executor.TenantID, Executor: executor.ID, Partition: domain.PartitionOf(id),
 		State: domain.JobEnabled, Kind: kind, Source: domain.SourceConsole, DeclarationHash: digest(&spec), Revision: 1,
 		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: madeBy, UpdatedBy: madeBy,
