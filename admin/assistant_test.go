@@ -224,7 +224,8 @@ func TestAssistantTools(t *testing.T) {
 
 			require.Contains(t, h.call("pause_job", args{"job": "nightly-report", "note": "books are closed"}, nil), "Paused")
 			why := h.call("explain_job", args{"job": "nightly-report"}, nil)
-			require.Contains(t, why, `"key:bot via mcp", note "books are closed"`)
+			require.Contains(t, why, `The job is paused by "key:bot via mcp" since `)
+			require.Contains(t, why, `(note "books are closed"): its schedule fires no more`)
 			require.Contains(t, h.call("resume_job", args{"job": "nightly-report"}, nil), "Resumed")
 			require.Contains(t, h.call("list_executors", args{"executor": "shop"}, nil), "online")
 			require.Contains(t, h.call("list_executors", args{"limit": 1}, nil), "executor")
@@ -536,7 +537,7 @@ func TestAssistantExplains(t *testing.T) {
 	n.do(http.MethodDelete, "/api/v1/executors/"+reports+"/maintenance", nil, nil, 200)
 
 	n.do(http.MethodPost, "/api/v1/jobs/"+tick+"/pause", args{"note": "books are closed"}, nil, 200)
-	got = until("tick", "The job is paused: it fires no more until it is resumed (books are closed)", `note "books are closed"`)
+	got = until("tick", "admin paused the job at ", ": it fires no more until it is resumed (books are closed)", `The job is paused by "admin" since `, `note "books are closed"`)
 	require.Nil(t, got.Run)
 	n.do(http.MethodPost, "/api/v1/jobs/"+tick+"/resume", nil, nil, 200)
 	until("tick", "The job was edited, paused or resumed within the last week, last by \"admin\"")
