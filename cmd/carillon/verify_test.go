@@ -71,8 +71,7 @@ func TestVerifyDatabase(t *testing.T) {
 	require.Contains(t, r.stderr, "no database")
 	require.Equal(t, 0, term.run("migrate", "--data", data).code)
 	r = term.run("verify", "--since", "1h", "--data", data)
-	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stdout, "not enough evidence: 0 expected, 0 accounted")
+	require.Equal(t, 0, r.code, "%s", r.stdout)
 	// The server's own file is theirs too, with settings that they do not use.
 	file := filepath.Join(t.TempDir(), "carillon.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("data: "+data+"\nhttp: 127.0.0.1:9000\nprofiles: 127.0.0.1:6060\n"), 0o600))

@@ -176,7 +176,7 @@ func (c *changer) change(ctx context.Context, op verify.Op, to job) (ack verify.
 	case verify.OpPause:
 		_, err = api.PauseJob(ctx, c.id, apiclient.PauseInputBody{})
 	default:
-		_, err = api.ResumeJob(ctx, c.id)
+		_, err = api.ResumeJob(ctx, c.id, apiclient.ResumeJobParams{})
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s job %s: %w", op, c.id, err)

@@ -295,7 +295,7 @@ func (c *caller) changeJob(ctx context.Context) error {
 	}
 	var err error
 	if c.paused {
-		_, err = c.api.ResumeJob(ctx, id)
+		_, err = c.api.ResumeJob(ctx, id, apiclient.ResumeJobParams{})
 		c.says("state "+id, err, "resumed", "SELECT 1 FROM jobs WHERE id = ? AND state = 1", id)
 	} else {
 		_, err = c.api.PauseJob(ctx, id, apiclient.PauseInputBody{})

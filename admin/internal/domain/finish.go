@@ -175,8 +175,9 @@ func (e *Execution) settle(now time.Time, r Report) {
 	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = r.Output, r.ErrorKind, r.Error, r.Stack, max(r.LogLines, 0)
 	e.FinishedAt = now
 	if !r.StartedAt.IsZero() {
-		e.Took = min(max(r.Took, 0), now.Sub(e.GrantedAt))
-		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now.Add(-e.Took))
+		room := now.Sub(e.GrantedAt)
+		e.Took = min(max(r.Took, 0), room+time.Millisecond) // the database's clock counts milliseconds
+		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now.Add(-min(e.Took, room)))
 	}
 }
 

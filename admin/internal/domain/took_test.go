@@ -14,14 +14,15 @@ func TestTheDurationIsWithoutTheTimeOfStoring(t *testing.T) {
 		startedAfter, took, storedAfter, want time.Duration
 		startAt                               time.Duration // that is kept
 	}{
-		"stored at once":             {0, 2 * time.Second, 2 * time.Second, 2 * time.Second, 0},
-		"the database was away":      {time.Second, 2 * time.Second, time.Minute, 2 * time.Second, time.Second},
-		"an executor that is ahead":  {time.Hour, 2 * time.Second, 10 * time.Second, 2 * time.Second, 8 * time.Second},
-		"an executor that is behind": {-time.Hour, 2 * time.Second, 10 * time.Second, 2 * time.Second, 0},
-		"more than there was time":   {0, time.Hour, 10 * time.Second, 10 * time.Second, 0},
-		"an executor that says none": {time.Second, 0, 10 * time.Second, 9 * time.Second, time.Second},
-		"an executor that says less": {time.Second, -1, 10 * time.Second, 9 * time.Second, time.Second},
-		"within less than a clock":   {0, time.Microsecond, time.Second, time.Microsecond, 0},
+		"stored at once":               {0, 2 * time.Second, 2 * time.Second, 2 * time.Second, 0},
+		"the database was away":        {time.Second, 2 * time.Second, time.Minute, 2 * time.Second, time.Second},
+		"an executor that is ahead":    {time.Hour, 2 * time.Second, 10 * time.Second, 2 * time.Second, 8 * time.Second},
+		"an executor that is behind":   {-time.Hour, 2 * time.Second, 10 * time.Second, 2 * time.Second, 0},
+		"more than there was time":     {0, time.Hour, 10 * time.Second, 10*time.Second + time.Millisecond, 0},
+		"an executor that says none":   {time.Second, 0, 10 * time.Second, 9 * time.Second, time.Second},
+		"an executor that says less":   {time.Second, -1, 10 * time.Second, 9 * time.Second, time.Second},
+		"within less than a clock":     {0, time.Microsecond, time.Second, time.Microsecond, 0},
+		"within one tick of the clock": {0, time.Microsecond, 0, time.Microsecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newExecution(1)
