@@ -48,7 +48,7 @@ func hide(err error) error {
 	resolving, ofResolver := errors.AsType[*net.DNSError](err)
 	op, ofSocket := errors.AsType[*net.OpError](err)
 	number, ofSystem := errors.AsType[syscall.Errno](err)
-	text := ""
+	var text string
 	switch {
 	case Refused(err):
 		text = "the host leads to a network that may not be reached"

@@ -113,7 +113,7 @@ test('pause and resume', async () => {
   await page.getByRole('button', { name: 'Pause' }).click()
   await page.getByLabel('Why? Others will see this note.').fill('smoke test')
   await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click()
-  await page.getByText('Paused: smoke test').waitFor()
+  await page.getByText(/Paused by .* · smoke test/).waitFor()
   await shot(page, 'job-paused')
   await page.getByRole('button', { name: 'Resume' }).click()
   await page.locator('h1 .state', { hasText: 'Enabled' }).waitFor()

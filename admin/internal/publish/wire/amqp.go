@@ -127,7 +127,8 @@ func (c *amqpConn) next() error {
 	if size > MaxFrame-frameHead-1 {
 		return c.end(broken("AMQP", "a frame of %d bytes is announced, and it may have %d", size, MaxFrame))
 	}
-	frame := append(head, make([]byte, size+1)...)
+	frame := make([]byte, frameHead+int(size)+1)
+	copy(frame, head)
 	if _, err := io.ReadFull(c.in, frame[frameHead:]); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (a *Agent) runScript(ctx context.Context, with *interpreter, j job) (Script
 		"interpreter", with.path, "user", a.who.Name)
 	hint := WindowsHint(with.name, string(s.Content))
 	if hint != "" {
-		j.log.Warn(hint)
+		j.log.Warn(hint) //nolint:sloglint // the run's log is read by people, who get the text as it is
 	}
 	line := append(append([]string{with.path}, with.options...), dir.script)
 	result, err := a.supervised(ctx, j, order{

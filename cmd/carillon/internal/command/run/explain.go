@@ -43,7 +43,7 @@ func JobExplain(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			asked := at
+			var asked string
 			switch {
 			case at != "":
 				if asked, err = fireTime(at, job.Value.Schedule.Zone, time.Now()); err != nil {
