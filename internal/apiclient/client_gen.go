@@ -1663,7 +1663,7 @@ type ExecutorDetail struct {
 	// FormerNames Names that it had before, by which processes and programs may still use it
 	FormerNames []string `json:"formerNames"`
 
-	// Handlers What its instances have registered, by name
+	// Handlers What its instances have registered, by name. Schemas beyond the first MiB are null; the list of handlers has them
 	Handlers []Handler `json:"handlers"`
 
 	// ID Id of the executor, a decimal string

@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,8 @@ type API struct {
 	Base  string // http://host:port
 	Token string // API key or access token
 
-	http *http.Client
+	metrics string // where the node tells its metrics, if not at Base
+	http    *http.Client
 }
 
 // callLimit bounds one request; long polls are shorter.
@@ -39,7 +41,11 @@ func NewAPI(base string) *API {
 }
 
 // As returns a client for the same node with another identity.
-func (a *API) As(token string) *API { return newAPI(a.Base, token, a.http) }
+func (a *API) As(token string) *API {
+	other := newAPI(a.Base, token, a.http)
+	other.metrics = a.metrics
+	return other
+}
 
 func newAPI(base, token string, connections *http.Client) *API {
 	a := &API{Base: base, Token: token, http: connections}
@@ -185,7 +191,9 @@ func (a *API) MetricBy(ctx context.Context, metric, label string) (map[string]fl
 func (a *API) eachMetric(ctx context.Context, seen func(name, labels string, value float64)) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	_, raw, err := a.get(ctx, "/metrics")
+	of := *a
+	of.Base = cmp.Or(a.metrics, a.Base)
+	_, raw, err := of.get(ctx, "/metrics")
 	if err != nil {
 		return err
 	}

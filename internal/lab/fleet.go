@@ -115,7 +115,12 @@ func (f *Fleet) AddAdmin(ctx context.Context) (*Admin, error) {
 	}
 	a.args = []string{"server", "--data", filepath.Join(f.Dir, a.Name), "--http", ui, "--executors", wire, "--node", a.Name, "--advertise", a.Wire}
 	if ip := net.ParseIP(host); ip != nil && !ip.IsLoopback() {
-		a.args = append(a.args, "--insecure-bind")
+		metrics, err := FreePort(host) // on its own port the node tells them to nobody else's machine
+		if err != nil {
+			return nil, err
+		}
+		a.API.metrics = "http://" + metrics
+		a.args = append(a.args, "--insecure-bind", "--metrics-listen", metrics)
 	}
 	a.env = []string{"CARILLON_ADMIN_PASSWORD=" + f.Password, "CARILLON_DATABASE=" + f.DSN(i), "CARILLON_SEALING_KEY_FILE=" + f.keyFile}
 	if f.Env != nil {
@@ -141,11 +146,28 @@ func (a *Admin) Start(ctx context.Context) error {
 	if err := a.Launch(); err != nil {
 		return err
 	}
-	if err := a.API.Ready(ctx); err != nil {
-		return fmt.Errorf("%w (log: %s)", err, a.Process().LogFile)
+	p := a.Process()
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.Done():
+			cancel()
+		case <-wait.Done():
+		}
+	}()
+	err := a.API.Ready(wait)
+	if err != nil && p.Ended() {
+		err = ErrEnded
+	}
+	if err != nil {
+		return fmt.Errorf("%w (log: %s)", err, p.LogFile)
 	}
 	return nil
 }
+
+// ErrEnded: the process ended before it was ready.
+var ErrEnded = errors.New("the process ended before it was ready")
 
 // Launch is Start without waiting.
 func (a *Admin) Launch() error {

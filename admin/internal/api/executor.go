@@ -40,7 +40,7 @@ type ExecutorDetail struct {
 	FormerNames         []string             `json:"formerNames" doc:"Names that it had before, by which processes and programs may still use it"`
 	CreatedAt           string               `json:"createdAt" format:"date-time" doc:"When it was made"`
 	MaxRunning          int                  `json:"maxRunning" doc:"Runs that may go on at once; 0 = no limit"`
-	Handlers            []Handler            `json:"handlers" doc:"What its instances have registered, by name"`
+	Handlers            []Handler            `json:"handlers" doc:"What its instances have registered, by name. Schemas beyond the first MiB are null; the list of handlers has them"`
 	RefusedDeclarations []RefusedDeclaration `json:"refusedDeclarations" doc:"Jobs that the application declares in code and that were not taken, by name; the first 200"`
 }
 
@@ -234,7 +234,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput
 	}
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e), InstancesTotal: len(instances),
-		State: executorState(e), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
+		State: executorState(e), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: withoutLargeSchemas(handlers),
 	}
 	aliases, err := a.deps.Store.ListExecutorAliases(ctx, id.Tenant, e.ID)
 	if err != nil {

@@ -65,7 +65,23 @@ func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandle
 	if err != nil {
 		return nil, err
 	}
-	return web.SlicePage(items, in.ShortPage, "handlers")
+	return web.SliceWithin(items, in.ShortPage, "handlers", (*Handler).size)
+}
+
+// size is about how many bytes of JSON it takes.
+func (h *Handler) size() int {
+	return len(h.Description) + len(h.InputSchema) + len(h.OutputSchema) + 200*(1+len(h.Versions))
+}
+
+// withoutLargeSchemas leaves out schemas once those before have web.MaxPageBytes.
+func withoutLargeSchemas(all []Handler) []Handler {
+	total := 0
+	for i := range all {
+		if total += all[i].size(); total > web.MaxPageBytes {
+			all[i].InputSchema, all[i].OutputSchema = web.RawOrNull(nil), web.RawOrNull(nil)
+		}
+	}
+	return all
 }
 
 // living lists an executor's instances that have not gone.

@@ -131,7 +131,7 @@ func (p *play) restart(ctx context.Context) error {
 	p.mu.Lock()
 	from := p.crashed
 	p.mu.Unlock()
-	if err := p.fleet.Admins[0].Start(ctx); err != nil {
+	if err := p.fleet.Admins[0].Start(ctx); err != nil && !errors.Is(err, lab.ErrEnded) { // it may die once more before it is ready
 		return err
 	}
 	p.mu.Lock()

@@ -4506,7 +4506,7 @@ export interface components {
             description: string;
             /** @description Names that it had before, by which processes and programs may still use it */
             formerNames: string[];
-            /** @description What its instances have registered, by name */
+            /** @description What its instances have registered, by name. Schemas beyond the first MiB are null; the list of handlers has them */
             handlers: components["schemas"]["Handler"][];
             /** @description Id of the executor, a decimal string */
             id: string;

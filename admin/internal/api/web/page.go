@@ -39,6 +39,9 @@ type ShortPage struct {
 // PageQuery is the input of lists without filters.
 type PageQuery struct{ ShortPage }
 
+// MaxPageBytes bounds the large parts of the items of a page, in bytes, as in the store.
+const MaxPageBytes = 1 << 20
+
 // MaxListed bounds what the store is asked for of one object's history, and of what
 // uses it.
 const MaxListed = 1000
@@ -88,12 +91,22 @@ func errBadCursor() error {
 // the number of items before it: such lists are short, and who adds to one
 // while it is being read may see an item twice.
 func SlicePage[T any](all []T, in ShortPage, list string) (*PageOutput[T], error) {
+	return SliceWithin(all, in, list, func(*T) int { return 0 })
+}
+
+// SliceWithin is SlicePage for large items. A page ends with the item with which the sizes
+// reach MaxPageBytes.
+func SliceWithin[T any](all []T, in ShortPage, list string, size func(*T) int) (*PageOutput[T], error) {
 	at, err := DecodeCursor(in.Cursor, list)
 	if err != nil {
 		return nil, err
 	}
 	rest := all[min(int(at.ID), len(all)):]
-	rest, more := Cut(rest, in.Limit)
+	n, total := 0, 0
+	for ; n < min(len(rest), in.Limit) && total < MaxPageBytes; n++ {
+		total += size(&rest[n])
+	}
+	rest, more := rest[:n], n < len(rest)
 	out := OnePage(rest)
 	if more {
 		out.Body.NextCursor = Cursor{List: list, ID: at.ID + int64(len(rest))}.Encode()
