@@ -75,8 +75,8 @@ func (s *Server) readOperation(ctx huma.Context, c *gin.Context, op Operation, p
 
 // readAll reads a body of about size bytes and of no more than most.
 func readAll(ctx huma.Context, body io.Reader, size, most int64) ([]byte, error) {
-	_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience)) // refused by connections that have none
-	raw := bytes.NewBuffer(make([]byte, 0, min(size, smallBody)+bytes.MinRead))
+	_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience))                  // refused by connections that have none
+	raw := bytes.NewBuffer(make([]byte, 0, min(size, most)+bytes.MinRead)) // it is within the budget
 	n, err := raw.ReadFrom(io.LimitReader(body, most+1))
 	switch {
 	case n > most:

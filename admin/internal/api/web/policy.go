@@ -131,8 +131,9 @@ func (s *Server) describe(p Policy, op Operation) huma.Operation {
 		OperationID: op.ID, Method: op.Method, Path: op.Path, Tags: []string{op.Tag},
 		Summary: op.Summary, Description: op.Description, DefaultStatus: op.Status,
 		Errors: op.errorStatuses(p),
-		// The body is checked before huma reads it, which refuses one as long as the limit.
-		MaxBodyBytes: op.maxBody(p) + 1, SkipValidateBody: true,
+		// The body is bounded and checked before huma gets it. Without a bound of its own huma
+		// copies it in one piece.
+		MaxBodyBytes: -1, SkipValidateBody: true,
 		Extensions:  map[string]any{"x-policy": p.name},
 		Middlewares: huma.Middlewares{s.authorize(p, op)},
 	}
