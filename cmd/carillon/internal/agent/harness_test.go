@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,6 +96,7 @@ type bench struct {
 	t *testing.T
 	*Agent
 	log *runLog
+	dir string // of the scripts
 }
 
 // scriptUser is whom tests run scripts as: never root.
@@ -126,7 +129,7 @@ func newBench(t *testing.T, opt Options) *bench {
 	work, err := openWorkRoot(parent)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, work.close()) })
-	return &bench{t: t, log: &runLog{grew: make(chan struct{}, 1)}, Agent: &Agent{opt: opt, log: slog.New(slog.DiscardHandler), who: who, work: work}}
+	return &bench{t: t, dir: parent, log: &runLog{grew: make(chan struct{}, 1)}, Agent: &Agent{opt: opt, log: slog.New(slog.DiscardHandler), who: who, work: work}}
 }
 
 // language finds an interpreter that has to be there.
@@ -185,6 +188,20 @@ func ownedBy(t *testing.T, uid uint32) (n int64) {
 		}
 		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%s/task", entry.Name()))
 		n += int64(len(threads))
+	}
+	return n
+}
+
+// inFolder counts the processes that were started from a folder, by their command lines.
+func inFolder(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, name := range lines {
+		line, _ := os.ReadFile(name) // it may have ended meanwhile
+		if bytes.Contains(line, []byte(dir)) {
+			n++
+		}
 	}
 	return n
 }
