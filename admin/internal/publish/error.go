@@ -21,10 +21,10 @@ type Error struct {
 
 var (
 	errStops = errors.New("this node stops")
-	// errClosed has no reader: the last user of the connection is done.
+	// errClosed reaches no caller, because the last message of the connection is through.
 	errClosed = errors.New("the connection is closed")
 	// errOpening ends an opening.
-	errOpening = fmt.Errorf("the broker did not let us in within %s", openTimeout)
+	errOpening = fmt.Errorf("the broker did not accept the connection within %s", openTimeout)
 )
 
 func (e *Error) Error() string { return e.Err.Error() }

@@ -30,7 +30,7 @@ func TestABudgetSharesBytes(t *testing.T) {
 		_, err = b.take(t.Context(), stranger, 1)
 		require.Equal(t, domain.CodeUnavailable, domain.CodeOf(err))
 
-		// Whoever waits goes on as soon as there is room, and what is longer than a share takes one.
+		// A request that waits goes on when there is room. A body longer than a share takes the share.
 		go func() {
 			<-time.After(time.Second)
 			first()
