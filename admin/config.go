@@ -43,8 +43,8 @@ type Config struct {
 	// AllowMultiWriter lets the node work with a database of several writers,
 	// which can lose updates: a commit may be undone by another writer's.
 	AllowMultiWriter bool
-	// NoFire lets the node serve pages and API of a copied database and do nothing else:
-	// it starts no run, admits no executor, calls and tells nobody, and deletes nothing.
+	// NoFire lets the node serve pages and API of a copied database and do nothing else. It
+	// starts no run, admits no executor, makes no call, sends no alert and deletes nothing.
 	NoFire bool
 	// NodeName is shown in the UI and sent to executors; default: the host's
 	// name and the HTTP port.

@@ -55,8 +55,8 @@ func TestDisabledExecutor(t *testing.T) {
 	}
 }
 
-// An enabling and a disabling right after it: each job was resumed between the two, so
-// that its fire times between have rows, and what is due at a disabling is not missed.
+// An executor is enabled and disabled again at once. Each job is resumed between the two, so
+// that its fire times have rows. Runs that are due at the disabling are not missed.
 func TestEnabledForAMoment(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, nil)

@@ -63,8 +63,8 @@ func TestAResultSurvivesItsProcess(t *testing.T) {
 }
 
 // TestAProcessThatDiesInAHandler: its successor with the same journal settles
-// the run at once, long before the lease is over. A deploy, which stops a process
-// whose handler does not listen, costs no more than a kill.
+// the run at once, long before the lease is over. A stop of a process
+// with a handler that does not listen costs no more than a kill.
 func TestAProcessThatDiesInAHandler(t *testing.T) {
 	t.Parallel()
 	fail := map[string]any{"onLost": "fail", "retry": map[string]any{"maxAttempts": 3, "delay": "1ms"}}

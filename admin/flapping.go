@@ -37,8 +37,8 @@ func (a *Admin) flapping(f gateway.Flapping) {
 // lostEvery is how often a node looks for lost instances.
 const lostEvery = 10 * time.Second
 
-// tellLostInstances tells of instances whose leases ran out: once for each executor, and
-// again when another one is lost. All nodes look, and write the same key.
+// tellLostInstances records an alert of lost instances once for each executor, and again
+// when it loses another one. All nodes look, and write the same key.
 func (a *Admin) tellLostInstances(ctx context.Context) error {
 	list, err := a.store.ListLostInstances(ctx)
 	if err != nil || len(list) == 0 {

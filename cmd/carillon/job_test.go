@@ -121,7 +121,7 @@ func TestJobStates(t *testing.T) {
 	require.Contains(t, r.stdout, `"state": "paused"`)
 	require.Equal(t, "why", server.lastBody("POST /jobs/{id}/pause")["note"])
 
-	// Somebody else's pause is told of, and --mine leaves it alone.
+	// The answer names another person's pause, and --mine keeps it.
 	server.pausedBy, server.pauseNote = "anna", "disk is full"
 	r = term.run("job", "pause", "close-day", "--note", "audit")
 	require.Contains(t, r.stderr, "close-day is paused already, by anna (disk is full); that pause stays.")

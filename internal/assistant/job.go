@@ -176,7 +176,7 @@ func scheduleOf(s *apiclient.Schedule) string {
 	return clean(words, maxNote)
 }
 
-// pausedBy says who paused a job, when and why, as far as it is known.
+// pausedBy names the author, time and reason of a pause, as far as they are known.
 func pausedBy(by string, at *time.Time, note string) string {
 	s := "paused"
 	if by != "" {

@@ -141,8 +141,7 @@ func plain(n *yaml.Node) bool { return n.Style&quoted == 0 }
 // jsonNumber is the grammar of numbers in RFC 8259.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// meaning is the one rule of what a scalar without quotes is. Null and booleans are
-// those of YAML 1.2.
+// meaning is the rule for scalars without quotes. Null and booleans are those of YAML 1.2.
 func meaning(text string) (kind Kind, as string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":

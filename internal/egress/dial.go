@@ -72,7 +72,7 @@ func hide(err error) error {
 	return &Error{text: text, cause: err}
 }
 
-// maxToldHosts bounds the hosts of which a Dialer knows what it has logged.
+// maxToldHosts bounds the hosts whose last logged error a Dialer keeps.
 const maxToldHosts = 1024
 
 // Dialer connects to hosts that users name. Its errors, and those of its

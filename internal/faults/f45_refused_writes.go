@@ -10,8 +10,8 @@ import (
 )
 
 // f45 has the database refuse all writes for longer than a lease, while handlers are under
-// way. Executors whose leases cannot be stored stop what they run, before anybody else
-// may start it.
+// way. Executors whose leases cannot be stored stop their runs before another
+// executor may start them.
 func f45(ctx context.Context, s *stage) error {
 	if err := s.open(ctx, fleetPlan{admins: 2, executors: 2}); err != nil {
 		return err

@@ -59,8 +59,8 @@ func (t escaping) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // escapeQuery escapes bytes that a query cannot have, and a percent sign that begins no
-// escape. What is escaped stays so. Brackets stay: no receiver refuses them, and some
-// do not know them escaped.
+// escape. Escapes stay as they are. Brackets stay, because some receivers do not know
+// them escaped.
 func escapeQuery(query string) string {
 	var out strings.Builder
 	for i := range len(query) {

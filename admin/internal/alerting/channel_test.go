@@ -117,7 +117,7 @@ func TestARobotThatLimits(t *testing.T) {
 	require.Contains(t, log[0].LastError, "not tried yet")
 }
 
-// TestATenantsMailsAreBounded: over all channels and jobs. What is beyond it waits, and a
+// TestATenantsMailsAreBounded: over all channels and jobs. Further mails wait, and a
 // test is refused.
 func TestATenantsMailsAreBounded(t *testing.T) {
 	mails := testenv.SMTP(t)

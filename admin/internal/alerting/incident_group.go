@@ -160,8 +160,8 @@ func (g *grouper) parent(e *store.GroupedEvent, key string, like domain.Incident
 	return i
 }
 
-// absorb makes parts of an outage of those incidents of single jobs that nobody was
-// told of yet.
+// absorb makes incidents of single jobs parts of an outage, unless a message has told of
+// them.
 func (g *grouper) absorb(outage *domain.Incident) {
 	for _, i := range g.b.Recent[outage.Executor] {
 		like := domain.AlertEvent{Kind: i.Kind}

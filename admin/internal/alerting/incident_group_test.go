@@ -477,7 +477,8 @@ func TestOneIncidentPerCause(t *testing.T) {
 	}
 }
 
-// A handler's own error and what a rule calls critical are told by themselves.
+// A handler's own error has a message of its own, and so has an event that a rule calls
+// critical.
 func TestNotEverythingIsPartOfACause(t *testing.T) {
 	b := newBoard(t)
 	b.offline = map[domain.ExecutorID]bool{9: true}

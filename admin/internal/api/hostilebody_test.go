@@ -51,8 +51,8 @@ func hostileBodies(doc *huma.OpenAPI, schema *huma.Schema, size int) map[string]
 	return out
 }
 
-// Each operation refuses large bodies without building them. What a request allocates is
-// a small multiple of its bytes, whatever they say.
+// Each operation refuses large bodies without building them. A request allocates a small
+// multiple of its bytes.
 func TestHostileBodiesCostLittle(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")

@@ -163,9 +163,9 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 // maxLooked is how many jobs of an executor are looked at for their owner.
 const maxLooked = 200
 
-// owner finds who is told when the job's runs fail: the one owner of the jobs of its
-// handler, or else of all jobs of its executor. Where these have several, the tenant's
-// default channels are told.
+// owner is the owner of the handler's other jobs, if they have one and the same, or else of
+// the executor's other jobs. Without such an owner the tenant's default channels get the
+// alerts.
 func (j Jobs) owner(ctx context.Context, executor domain.Executor, handler string) (domain.Owner, error) {
 	for _, of := range []string{handler, ""} {
 		jobs, err := j.Store.ListJobs(ctx, store.ListJobsParams{

@@ -35,8 +35,8 @@ const (
 	// AlertFlapping is about an executor: the operators are told, and its
 	// tenant sees the delivery.
 	AlertFlapping AlertKind = "executor_flapping"
-	// AlertInstanceGone is about instances of an executor whose leases ran out and whose
-	// names no new process has. Operators and tenant are told.
+	// AlertInstanceGone is about instances of an executor whose leases ran out without a new
+	// process of their names. Operators and tenant get it.
 	AlertInstanceGone AlertKind = "instance_gone"
 	// AlertSetAside is about rows that cannot be read, decided or planned: the
 	// operators are told once an hour and job.
@@ -54,8 +54,8 @@ const (
 	MissedRepeat = 5 * time.Minute
 )
 
-// Lost instances are told when no process of their name has come back for LostFor; those
-// that were lost LostWindow before are not told any more.
+// An alert of a lost instance waits for LostFor for a process of its name. LostWindow later
+// the instance is too old for an alert.
 const (
 	LostFor    = time.Minute
 	LostWindow = 10 * time.Minute

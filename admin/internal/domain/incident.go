@@ -154,7 +154,7 @@ func (i *Incident) Lasting() bool { return i.Kind == AlertNoExecutor || i.Kind =
 
 // Momentary reports whether nothing has to come to an end: it is over, without a
 // word, when it was told. Only products that keep it open hear when it closes.
-// What a scheduler is late with is known when it has caught up.
+// The delay of a scheduler is known when it has caught up.
 func (i *Incident) Momentary() bool {
 	return i.Kind == AlertRunSucceeded || i.Kind == AlertSchedulerBehind
 }
@@ -401,7 +401,7 @@ const (
 	BySchedulerBehind AlertCause = "scheduler_behind"
 )
 
-// Cause is empty for what has none but itself.
+// Cause is empty for an event without a cause outside of its job.
 func (e *AlertEvent) Cause() AlertCause {
 	switch e.Kind {
 	case AlertNoExecutor, AlertRunLate, AlertJobAbsent:

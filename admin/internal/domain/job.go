@@ -93,7 +93,7 @@ type Job struct {
 // Via parts the name of an actor from the way that a request came, as in "anna via mcp".
 const Via = " via "
 
-// Pause says who paused a job, when and why. Edits leave it alone.
+// Pause is the author, time and reason of a pause. Edits do not change it.
 type Pause struct {
 	By   string    // empty: not known
 	At   time.Time // zero: not known

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How long a run took is what its executor measured. The time until the end
-// could be stored, an outage of the database for example, is no part of it.
+// The executor measures the duration of a run. It leaves out the time until the end could
+// be stored, for example during an outage of the database.
 func TestTheDurationIsWithoutTheTimeOfStoring(t *testing.T) {
 	for name, c := range map[string]struct {
 		startedAfter, took, storedAfter, want time.Duration

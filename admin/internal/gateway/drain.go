@@ -17,8 +17,8 @@ func (g *Gateway) runDrains(ctx context.Context) {
 	g.every(ctx, drainEvery, nil, "look for drained instances", func() error { return g.lookAtDrains(ctx) })
 }
 
-// DrainsChanged makes what was drained or undrained count on this node before it
-// returns; other nodes hear of it within drainEvery.
+// DrainsChanged reads the drained instances for this node before it returns. Other nodes
+// read them within drainEvery.
 func (g *Gateway) DrainsChanged(ctx context.Context) {
 	if err := g.lookAtDrains(ctx); err != nil && ctx.Err() == nil {
 		g.log.Debug("drained instances could not be read", "err", err) // runDrains reads them again

@@ -37,9 +37,9 @@ func (p *parser) ofZone(name, text string) {
 	}
 }
 
-// zoneOf finds the zone of a TZID: an IANA zone, also behind the prefix of a vendor
-// (/mozilla.org/20050126_1/Europe/Berlin), a zone of Windows, what the file's VTIMEZONE
-// says to be the IANA zone, or a VTIMEZONE with one offset.
+// zoneOf finds the zone of a TZID. It may be an IANA zone, also behind the prefix of a vendor
+// (/mozilla.org/20050126_1/Europe/Berlin), or a zone of Windows. The VTIMEZONE of the file may
+// name the IANA zone or have one offset.
 func (p *parser) zoneOf(id string) (*time.Location, string) {
 	d := p.defined[id]
 	for _, name := range []string{strings.TrimPrefix(id, "/"), d.location} {

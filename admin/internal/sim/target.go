@@ -122,7 +122,7 @@ func (s *session) leaseOf(k attemptKey) int64 {
 	return s.leased
 }
 
-// Drained: nobody drains an instance from outside here.
+// Drained is false, because the simulator drains no instance from outside.
 func (s *session) Drained() bool { return false }
 
 func (s *session) SendGrants(grants []dispatch.Grant) {

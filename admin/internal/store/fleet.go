@@ -94,9 +94,9 @@ type Executors interface {
 	// DrainInstance lets a process take nothing new, from a second later on, until it
 	// is undone or the process ends; what it runs goes on. CodeConflict: it has gone.
 	DrainInstance(ctx context.Context, p DrainInstanceParams) (domain.Instance, error)
-	// ListLostInstances returns enabled executors with instances whose leases ran out from
-	// domain.LostFor to domain.LostFor + domain.LostWindow ago, while they took runs, and
-	// that no instance of the same name has followed.
+	// ListLostInstances returns enabled executors with lost instances. Such an instance took
+	// runs until its lease ran out, from domain.LostFor to domain.LostFor + domain.LostWindow
+	// ago, and no instance of the same name has come since.
 	ListLostInstances(ctx context.Context) ([]LostInstances, error)
 	// ListConnected returns the instances of all tenants that hold a lease and take runs,
 	// without nodes and parked ones; 10,000 at most.
@@ -260,6 +260,6 @@ type LostInstances struct {
 	LostSlots int
 	Newest    domain.InstanceID
 	Since     time.Time // the first of them was gone
-	// Living are those that take runs now.
+	// Living instances take runs now.
 	Living, LivingSlots int
 }

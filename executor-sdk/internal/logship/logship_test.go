@@ -277,7 +277,7 @@ func TestFloodIsDroppedAndCounted(t *testing.T) {
 	})
 }
 
-// What an attempt held back arrives although it writes nothing more.
+// Lines that an attempt held back arrive although it writes nothing more.
 func TestTheEndOfABurstDoesNotWaitForTheNextLine(t *testing.T) {
 	inBubble(t, 1<<20, 100_000, func(s *Shipper, a *store) {
 		a.change(func() { a.hold = true })

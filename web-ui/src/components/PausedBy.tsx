@@ -1,4 +1,4 @@
-// Who paused a job, when and why, as far as it is known.
+// Author, time and reason of a pause, as far as they are known.
 import { useTranslation } from 'react-i18next'
 import type { Job } from '../api/types'
 import { RelativeTime } from './TimeText'

@@ -71,8 +71,8 @@ func TestSendsOverTLSFromTheStart(t *testing.T) {
 	require.Len(t, server.Mails(), 1)
 }
 
-// A server that waits for TLS says nothing, and one without it says what no TLS is: the
-// error names the setting long before the exchange ends.
+// A server that waits for TLS says nothing, and a server without TLS greets in plain text.
+// The error names the setting long before the exchange ends.
 func TestTheOtherKindOfTLS(t *testing.T) {
 	server := testenv.SMTP(t)
 	cert, pool := testenv.Certificate(t)

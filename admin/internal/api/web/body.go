@@ -275,7 +275,7 @@ func (w *walker) array(schema *huma.Schema) error {
 	return nil
 }
 
-// outside tells about the value whose parts were gone through.
+// outside runs tell for the value around the present member or element.
 func (w *walker) outside(tell func() error) error {
 	last := len(w.path) - 1
 	step := w.path[last]

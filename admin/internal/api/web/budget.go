@@ -19,7 +19,7 @@ const (
 )
 
 // budget bounds the bytes of request bodies that a node works on at once, or of answers
-// that it builds. Each tenant has a share, and so has each address that nobody has logged in from.
+// that it builds. Each tenant has a share, and so has each address without a log-in.
 // A request waits for its share before its body is read, or its answer built. It is safe for concurrent use.
 type budget struct {
 	node  *semaphore.Weighted
@@ -29,7 +29,7 @@ type budget struct {
 	shares map[owner]*shareOf // guarded by mu; those with any request
 }
 
-// owner is whose share a body counts for.
+// owner has a share of a budget.
 type owner struct {
 	tenant domain.TenantID
 	ip     string // of a request without a log-in

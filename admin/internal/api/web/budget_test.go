@@ -24,7 +24,7 @@ func TestABudgetSharesBytes(t *testing.T) {
 		require.Equal(t, domain.CodeRateLimited, domain.CodeOf(err))
 		require.Equal(t, budgetPatience, time.Since(began))
 
-		// Others have what is left of the node.
+		// Others have the rest of the node.
 		second, err := b.take(t.Context(), beta, 4)
 		require.NoError(t, err)
 		_, err = b.take(t.Context(), stranger, 1)

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// MaxFrame is what a client should ask for as the size of frames: RabbitMQ's default.
+// MaxFrame is the size of frames that a client should ask for, in bytes. It is RabbitMQ's
+// default.
 const MaxFrame = 128 << 10
 
 // Types and sizes of frames (AMQP 0-9-1, section 4.2.3).
@@ -94,7 +95,7 @@ type amqpConn struct {
 	unasked  int                     // guarded by mu; frames since the last write
 }
 
-// amqpChannel is what a broker may say on a channel.
+// amqpChannel counts what a broker may still send on a channel.
 type amqpChannel struct {
 	asked     int    // answers that are due
 	published uint64 // messages since it was opened

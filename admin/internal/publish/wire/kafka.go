@@ -24,7 +24,7 @@ const (
 // partition with three replicas has 42 bytes.
 func Kafka(conn net.Conn, onBreak func(error)) net.Conn { return check(conn, &kafka{}, onBreak) }
 
-// kafka follows the sizes of answers, and knows from the requests what they are.
+// kafka follows the sizes of answers. The requests tell their kinds.
 type kafka struct {
 	in, out prefix // of an answer, of a request
 	body    []byte // of the metadata that are being read

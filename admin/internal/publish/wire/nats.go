@@ -111,7 +111,7 @@ func (c *nats) piece(p []byte) error {
 
 func clip(b []byte) []byte { return b[:min(len(b), 20)] }
 
-// Info is what a server of NATS says first.
+// Info is the first line of a NATS server.
 type Info struct {
 	TLSRequired  bool `json:"tls_required"`
 	TLSAvailable bool `json:"tls_available"`

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// stream is a connection whose broker sends so many bytes at a time.
+// stream is a connection from which a Read takes a fixed number of bytes.
 type stream struct {
 	net.Conn
 	rest  []byte

@@ -94,8 +94,8 @@ func TestAnUnsafeServerIsNamed(t *testing.T) {
 	require.Equal(t, map[string]bool{"not_durable": false, "binlog_not_durable": false, "read_only": true}, codes())
 }
 
-// TestWhatAMovedTenantHasLeftBehind: it is no lag of this cell, and nobody is told that
-// it was missed here.
+// Rows that a moved tenant has left behind are no lag of this cell, and verify does not
+// call them missed.
 func TestWhatAMovedTenantHasLeftBehind(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {

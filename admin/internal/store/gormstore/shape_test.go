@@ -40,7 +40,7 @@ const (
 
 // A transaction function tells its caller nothing before the commit: it writes to no
 // variable outside of it, sends on no channel from outside, and calls no function from
-// outside for its effect. What it tells is its value (db.Value).
+// outside for its effect. It returns a value instead (db.Value).
 func TestTransactionsTellNothingBeforeTheirCommit(t *testing.T) {
 	var found []string
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {

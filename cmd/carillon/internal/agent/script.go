@@ -106,7 +106,7 @@ func (a *Agent) supervised(ctx context.Context, j job, o order) (ScriptResult, e
 		_, _ = sv.orders.Write([]byte{order})
 	})
 	var cause error
-	// What ends the context after the script's own end was no reason for it.
+	// A context that ends after the script is not the cause of the script's end.
 	end, err := sv.wait(func() { stop(); cause = context.Cause(ctx) })
 	if err != nil {
 		return ScriptResult{}, err

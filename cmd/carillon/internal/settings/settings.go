@@ -227,7 +227,7 @@ func setText(f *pflag.Flag, text string) error {
 	return list.Replace(texts)
 }
 
-// told puts what a parser of numbers or booleans says into words for the user.
+// told rewrites the error of a parser of numbers or booleans for the user.
 func told(err error, text string) error {
 	number, ok := errors.AsType[*strconv.NumError](err)
 	switch {

@@ -122,8 +122,8 @@ func TestListsAndNamesComeFromEverywhere(t *testing.T) {
 	check(flags(t), path)
 }
 
-// Variables that Kubernetes makes of services are no settings, and what is set wrongly
-// is told in words.
+// Variables that Kubernetes makes of services are no settings. A wrong setting has an error
+// in words.
 func TestServiceLinksAreNoSettings(t *testing.T) {
 	set := func() *pflag.FlagSet {
 		f := pflag.NewFlagSet("server", pflag.ContinueOnError)

@@ -133,8 +133,8 @@ func (g *grouping) load() error {
 	return nil
 }
 
-// loadOffline finds the executors without an instance, of those that some event makes
-// look so.
+// loadOffline finds the executors without an instance, among the executors of events that
+// an outage may have caused.
 func (g *grouping) loadOffline() error {
 	b := &g.batch
 	b.Offline = map[domain.ExecutorID]bool{}

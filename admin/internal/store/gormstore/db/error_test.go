@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// What a server says when no connection is to be had is a database that is away.
+// A server that refuses connections counts as a database that is away.
 func TestADatabaseWithoutAConnectionIsUnavailable(t *testing.T) {
 	for _, err := range []error{
 		driver.ErrBadConn, mysql.ErrInvalidConn, context.DeadlineExceeded,

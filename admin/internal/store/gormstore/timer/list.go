@@ -102,7 +102,7 @@ func (l *timerList) take(v store.TimerView, at store.TimerCursor) (full bool) {
 }
 
 // fillInputs reads the inputs of a page, which ends when they reach store.MaxPageBytes.
-// Pending timers have theirs in their own rows, the others in those of their runs.
+// A pending timer has its input in its own row, another one in the row of its run.
 func fillInputs(ctx context.Context, q db.Querier, l *timerList) error {
 	ids := func(v *store.TimerView) (table string, id int64) {
 		if v.Run == nil {

@@ -17,7 +17,7 @@ func FindJob(ctx context.Context, s *Session, word string) (apiclient.Doc[apicli
 	}, func(j apiclient.Job) (id, name string) { return j.ID, j.Name })
 }
 
-// Find finds what has the id word, or is named so. The id wins. Otherwise
+// Find finds an object by its id or its name. The id wins. Otherwise
 // a job could get the name of another one's id, and with it the commands for that one.
 // A job called 2026 is found, because no job has that id.
 func Find[T, Listed any](

@@ -112,7 +112,7 @@ func printDatabaseGroup(a *cli.App, g *apiclient.DatabaseGroup) error {
 
 func milliseconds(ms int64) string { return output.Span(time.Duration(ms) * time.Millisecond) }
 
-// sessions is empty for those who may not know the number.
+// sessions is empty if the caller may not know the number.
 func sessions(n apiclient.ClusterNode) string {
 	if n.Sessions == nil {
 		return ""

@@ -22,8 +22,8 @@ func executorInstances(a *cli.App) *cobra.Command {
 	}
 }
 
-// fleetView shows an instance as the list of one executor does, with the executor before
-// it and the end of those that have gone behind it.
+// fleetView has the columns of the list of one executor, the executor before them, and the
+// end of an instance behind them.
 func fleetView(now time.Time) output.View[apiclient.FleetInstance] {
 	columns := []output.Column[apiclient.FleetInstance]{{Title: "EXECUTOR", Value: func(i apiclient.FleetInstance) string { return i.ExecutorName }}}
 	for _, c := range instanceColumns(now) {

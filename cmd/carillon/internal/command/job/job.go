@@ -76,7 +76,7 @@ func scheduleCell(s apiclient.Schedule) string {
 	}
 }
 
-// pausedCell says who paused a job, and why.
+// pausedCell is the author of a pause and the reason.
 func pausedCell(j apiclient.Job) string {
 	if note := cli.FirstLine(j.PauseNote); note != "" {
 		return strings.TrimSpace(j.PausedBy + " (" + note + ")")

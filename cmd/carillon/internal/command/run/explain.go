@@ -72,7 +72,7 @@ func JobExplain(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// fireTime reads --at. What has no offset is meant in the zone of the schedule.
+// fireTime reads --at. An instant without an offset is in the zone of the schedule.
 func fireTime(text, zone string, now time.Time) (string, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.Format(time.RFC3339Nano), nil

@@ -65,7 +65,7 @@ func runView(now time.Time) output.View[apiclient.Run] {
 // maxWhy is how many characters of an error a list shows.
 const maxWhy = 80
 
-// whyCell is the first line of what the handler said of its failure, else the reason.
+// whyCell is the first line of the handler's error, or else the reason.
 func whyCell(r apiclient.Run) string {
 	line := cli.FirstLine(r.Error)
 	if line == "" {
