@@ -73,11 +73,11 @@ func (h *Handler) size() int {
 	return len(h.Description) + len(h.InputSchema) + len(h.OutputSchema) + 200*(1+len(h.Versions))
 }
 
-// withoutLargeSchemas leaves out schemas once those before have web.MaxPageBytes.
+// withoutLargeSchemas leaves out schemas once those before have domain.MaxPageBytes.
 func withoutLargeSchemas(all []Handler) []Handler {
 	total := 0
 	for i := range all {
-		if total += all[i].size(); total > web.MaxPageBytes {
+		if total += all[i].size(); total > domain.MaxPageBytes {
 			all[i].InputSchema, all[i].OutputSchema = web.RawOrNull(nil), web.RawOrNull(nil)
 		}
 	}

@@ -170,7 +170,7 @@ func gone(s segment, c store.LogCount, now time.Time) string {
 
 // room says how many lines the page still takes.
 func (q *logRequest) room() int {
-	if q.read >= maxScan || q.size >= store.MaxPageBytes {
+	if q.read >= maxScan || q.size >= domain.MaxPageBytes {
 		return 0
 	}
 	return q.in.Limit - len(q.out.Lines)
@@ -192,7 +192,7 @@ func (q *logRequest) forward(ctx context.Context) error {
 					break
 				}
 				q.out.Lines = append(q.out.Lines, lineOf(l, s))
-				if q.size += sizeOf(&l); q.size >= store.MaxPageBytes {
+				if q.size += sizeOf(&l); q.size >= domain.MaxPageBytes {
 					page.Reached = l.Number
 					break
 				}
@@ -215,7 +215,7 @@ func (q *logRequest) backward(ctx context.Context) error {
 			}
 			for k := len(page.Lines) - 1; k >= 0; k-- {
 				reversed = append(reversed, lineOf(page.Lines[k], s))
-				if q.size += sizeOf(&page.Lines[k]); q.size >= store.MaxPageBytes {
+				if q.size += sizeOf(&page.Lines[k]); q.size >= domain.MaxPageBytes {
 					page.Reached = page.Lines[k].Number
 					break
 				}

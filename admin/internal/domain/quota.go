@@ -145,3 +145,7 @@ func ReadLimitMessage(message string) (tenants bool, capacity int64, ok bool) {
 	n, err := fmt.Sscanf(message, limitMessage, &whose, &capacity)
 	return whose == "tenant", capacity, err == nil && n == 2 && (whose == "tenant" || whose == "executor")
 }
+
+// MaxPageBytes bounds the large columns of one page of a list, in bytes: inputs,
+// specifications, lines of a log. A page ends with the row that reaches it.
+const MaxPageBytes = 1 << 20

@@ -79,10 +79,6 @@ type Console interface {
 	Cluster
 }
 
-// MaxPageBytes bounds the large columns of one page of a list, in bytes: inputs,
-// specifications, lines of a log. A page ends with the row that reaches it.
-const MaxPageBytes = 1 << 20
-
 // Page is a part of a list whose rows are large.
 type Page[T any] struct {
 	Items []T

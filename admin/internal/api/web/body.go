@@ -57,11 +57,11 @@ func (s *Server) readOperation(ctx huma.Context, c *gin.Context, op Operation, p
 	done, err = s.budgets.of(size).take(ctx.Context(), ownerOf(id, RequestOf(ctx.Context()).IP), size)
 	if err != nil {
 		// Many clients look for an answer only after they have sent the whole body.
-		_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience))
+		defer bodyDeadline(c)()
 		_, _ = io.Copy(io.Discard, io.LimitReader(c.Request.Body, most))
 		return nil, err
 	}
-	raw, err := readAll(ctx, c.Request.Body, size, most)
+	raw, err := readAll(c, size, most)
 	if err == nil && len(raw) > 0 {
 		err = s.checkBody(ctx.Context(), schema, raw)
 	}
@@ -73,18 +73,26 @@ func (s *Server) readOperation(ctx huma.Context, c *gin.Context, op Operation, p
 	return done, nil
 }
 
-// readAll reads a body of about size bytes and of no more than most.
-func readAll(ctx huma.Context, body io.Reader, size, most int64) ([]byte, error) {
-	_ = ctx.SetReadDeadline(time.Now().Add(bodyPatience))                  // refused by connections that have none
-	raw := bytes.NewBuffer(make([]byte, 0, min(size, most)+bytes.MinRead)) // it is within the budget
-	n, err := raw.ReadFrom(io.LimitReader(body, most+1))
+// bodyDeadline bounds the time in which a body arrives until end is called.
+func bodyDeadline(c *gin.Context) (end func()) {
+	conn := http.NewResponseController(c.Writer)
+	_ = conn.SetReadDeadline(time.Now().Add(bodyPatience)) // refused by connections that have none
+	return func() { _ = conn.SetReadDeadline(time.Time{}) }
+}
+
+// readAll reads a body of about size bytes, or of an unknown size below 0, and of no more
+// than most.
+func readAll(c *gin.Context, size, most int64) ([]byte, error) {
+	defer bodyDeadline(c)()
+	raw := bytes.NewBuffer(make([]byte, 0, max(0, min(size, most))+bytes.MinRead)) // it is within the budget
+	n, err := raw.ReadFrom(io.LimitReader(c.Request.Body, most+1))
 	switch {
 	case n > most:
 		return nil, errBodyTooLarge(most)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, NewProblem(ctx.Context(), http.StatusRequestTimeout, domain.CodeInvalid, "the body did not arrive within "+bodyPatience.String())
+		return nil, NewProblem(c.Request.Context(), http.StatusRequestTimeout, domain.CodeInvalid, "the body did not arrive within "+bodyPatience.String())
 	case err != nil:
-		return nil, NewProblem(ctx.Context(), http.StatusBadRequest, codeMalformedJSON, "the body ended early")
+		return nil, NewProblem(c.Request.Context(), http.StatusBadRequest, codeMalformedJSON, "the body ended early")
 	}
 	return raw.Bytes(), nil
 }

@@ -39,9 +39,6 @@ type ShortPage struct {
 // PageQuery is the input of lists without filters.
 type PageQuery struct{ ShortPage }
 
-// MaxPageBytes bounds the large parts of the items of a page, in bytes, as in the store.
-const MaxPageBytes = 1 << 20
-
 // MaxListed bounds what the store is asked for of one object's history, and of what
 // uses it.
 const MaxListed = 1000
@@ -95,7 +92,7 @@ func SlicePage[T any](all []T, in ShortPage, list string) (*PageOutput[T], error
 }
 
 // SliceWithin is SlicePage for large items. A page ends with the item with which the sizes
-// reach MaxPageBytes.
+// reach domain.MaxPageBytes.
 func SliceWithin[T any](all []T, in ShortPage, list string, size func(*T) int) (*PageOutput[T], error) {
 	at, err := DecodeCursor(in.Cursor, list)
 	if err != nil {
@@ -103,7 +100,7 @@ func SliceWithin[T any](all []T, in ShortPage, list string, size func(*T) int) (
 	}
 	rest := all[min(int(at.ID), len(all)):]
 	n, total := 0, 0
-	for ; n < min(len(rest), in.Limit) && total < MaxPageBytes; n++ {
+	for ; n < min(len(rest), in.Limit) && total < domain.MaxPageBytes; n++ {
 		total += size(&rest[n])
 	}
 	rest, more := rest[:n], n < len(rest)

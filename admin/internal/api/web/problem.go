@@ -268,8 +268,6 @@ func foreignProblem(ctx context.Context, status int, msg string, errs []error) *
 		}
 	}
 	switch {
-	case status == http.StatusRequestEntityTooLarge:
-		return NewProblem(ctx, status, codeBodyTooLarge, "the body is too long") // what is read before huma says how long it may be
 	case status == http.StatusBadRequest:
 		return NewProblem(ctx, status, codeMalformedJSON, msg)
 	case status >= 500:

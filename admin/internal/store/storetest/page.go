@@ -13,12 +13,12 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// A page ends with the row that reaches store.MaxPageBytes, and the pages together have
+// A page ends with the row that reaches domain.MaxPageBytes, and the pages together have
 // everything once.
 func testLargePages(t *testing.T, f *fixture) {
 	const rows = 11
 	large := fmt.Appendf(nil, `"%s"`, bytes.Repeat([]byte("x"), 250<<10))
-	perPage := store.MaxPageBytes/len(large) + 1
+	perPage := domain.MaxPageBytes/len(large) + 1
 	// walk collects the numbers on all pages; next reads the page behind a number.
 	walk := func(name string, next func(after int64) (numbers []int64, more bool)) {
 		t.Helper()

@@ -226,7 +226,7 @@ func (r *logReader) next(list []summary) (n int, wanted []int64) {
 		if !m.missing() && (!r.choosy || r.filter.MayHold(m.levels, m.aid, m.format)) {
 			wanted = append(wanted, m.first)
 			expected, bytes = expected+m.lines, bytes+m.raw
-			if !r.choosy && (expected >= int64(r.p.Limit) || bytes >= store.MaxPageBytes) {
+			if !r.choosy && (expected >= int64(r.p.Limit) || bytes >= domain.MaxPageBytes) {
 				break
 			}
 		}
@@ -269,7 +269,7 @@ func (r *logReader) take(lines []domain.LogLine) {
 		}
 		r.page.Lines = append(r.page.Lines, *l)
 		r.size += len(l.Message) + len(l.Attrs)
-		if len(r.page.Lines) == r.p.Limit || r.size >= store.MaxPageBytes {
+		if len(r.page.Lines) == r.p.Limit || r.size >= domain.MaxPageBytes {
 			r.page.Reached, r.done = l.Number, true
 			return
 		}

@@ -56,7 +56,7 @@ func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocke
 		woken []domain.Execution
 		again bool
 	}
-	landed := func(ctx context.Context, last admitted) (bool, error) { return s.landed(&last.b)(ctx) }
+	landed := func(ctx context.Context, last admitted) (bool, error) { return s.landed(ctx, last.b) }
 	did, err := db.ValueChecked(ctx, s.DB, "admit waiting executions", landed, func(t *db.Tx) (out admitted, err error) {
 		if err := t.Guard(); err != nil {
 			return out, err

@@ -152,7 +152,7 @@ func (s *core) runWithout(ctx context.Context, step string, ids []domain.Executi
 		b, err = s.moveBatch(t, ids, o, move)
 		return err
 	}
-	err = s.Repeat(ctx, step, s.landed(&b), func(ctx context.Context) error {
+	err = s.Repeat(ctx, step, func(ctx context.Context) (bool, error) { return s.landed(ctx, b) }, func(ctx context.Context) error {
 		err := s.TryOnce(ctx, step, once)
 		if errors.Is(err, db.ErrStale) {
 			wrong++
@@ -368,29 +368,27 @@ func (b *Batch) saveExecutions(changes []db.Change[record.ExecutionRow]) error {
 // lost commit left it in. One is enough: the transaction is all or nothing.
 // Executions that somebody has moved on since prove nothing; when all have,
 // the repetition finds nothing to do.
-func (s *core) landed(b **Batch) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		if *b == nil {
-			return false, nil
-		}
-		var ids []domain.ExecutionID
-		for id, r := range (*b).rows {
-			if r.after != nil {
-				ids = append(ids, id)
-			}
-		}
-		if len(ids) == 0 {
-			return true, nil // nothing was to be written
-		}
-		found := false
-		err := db.Query(ctx, s.Read, func(rows *sql.Rows) error {
-			row := &record.ExecutionRow{}
-			if err := rows.Scan(record.ExecutionTable.Targets(row)...); err != nil {
-				return err
-			}
-			found = found || *row == *(*b).rows[domain.ExecutionID(row.ID)].after
-			return nil
-		}, "SELECT "+record.ExecutionColumns+" FROM executions WHERE id IN ("+db.IDList(ids)+")")
-		return found, err
+func (s *core) landed(ctx context.Context, b *Batch) (bool, error) {
+	if b == nil {
+		return false, nil
 	}
+	var ids []domain.ExecutionID
+	for id, r := range b.rows {
+		if r.after != nil {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return true, nil // nothing was to be written
+	}
+	found := false
+	err := db.Query(ctx, s.Read, func(rows *sql.Rows) error {
+		row := &record.ExecutionRow{}
+		if err := rows.Scan(record.ExecutionTable.Targets(row)...); err != nil {
+			return err
+		}
+		found = found || *row == *b.rows[domain.ExecutionID(row.ID)].after
+		return nil
+	}, "SELECT "+record.ExecutionColumns+" FROM executions WHERE id IN ("+db.IDList(ids)+")")
+	return found, err
 }

@@ -194,7 +194,7 @@ func (s *Executions) RequestCancel(ctx context.Context, tenant domain.TenantID, 
 		b *Batch
 		e domain.Execution
 	}
-	landed := func(ctx context.Context, last moved) (bool, error) { return s.landed(&last.b)(ctx) }
+	landed := func(ctx context.Context, last moved) (bool, error) { return s.landed(ctx, last.b) }
 	did, err := db.ValueChecked(ctx, s.DB, "cancel execution", landed, func(t *db.Tx) (out moved, err error) {
 		b, err := s.newBatch(t, []domain.ExecutionID{id}, LoadOptions{Slots: true, queue: true})
 		out.b = b

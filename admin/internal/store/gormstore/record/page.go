@@ -3,7 +3,7 @@ package record
 import (
 	"gorm.io/gorm"
 
-	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // MaxPage bounds every list, whatever the caller asks for.
@@ -18,7 +18,7 @@ func PageSize(limit int) int {
 }
 
 // FindWithin reads up to limit rows that narrow chooses, and ends behind the row with which
-// the sizes reach store.MaxPageBytes. It reads one row at a time.
+// the sizes reach domain.MaxPageBytes. It reads one row at a time.
 func FindWithin[R any](g *gorm.DB, limit int, size func(*R) int) (rows []R, more bool, err error) {
 	found, err := g.Limit(limit + 1).Model(new(R)).Rows()
 	if err != nil {
@@ -27,7 +27,7 @@ func FindWithin[R any](g *gorm.DB, limit int, size func(*R) int) (rows []R, more
 	defer found.Close()
 	total := 0
 	for found.Next() {
-		if len(rows) == limit || total >= store.MaxPageBytes {
+		if len(rows) == limit || total >= domain.MaxPageBytes {
 			return rows, true, nil
 		}
 		var r R

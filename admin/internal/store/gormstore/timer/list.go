@@ -101,68 +101,48 @@ func (l *timerList) take(v store.TimerView, at store.TimerCursor) (full bool) {
 	return len(l.views) >= l.limit || l.read >= timersScanned
 }
 
-// fillInputs reads the inputs of a page, which ends when they reach store.MaxPageBytes.
-// A pending timer has its input in its own row, another one in the row of its run.
+// fillInputs reads the inputs of a page, which ends when they reach domain.MaxPageBytes.
+// Pending timers have them in their own rows, others in the rows of their runs.
 func fillInputs(ctx context.Context, q db.Querier, l *timerList) error {
-	ids := func(v *store.TimerView) (table string, id int64) {
-		if v.Run == nil {
-			return "timers", int64(v.ID)
-		}
-		return "executions", int64(v.Run.ID)
+	table := "executions"
+	if l.p.State == store.TimersPending {
+		table = "timers"
 	}
-	sizes := map[int64]int64{}
-	read := func(columns string, scan func(*sql.Rows) error) error {
-		for _, table := range []string{"timers", "executions"} {
-			var of []int64
-			for i := range l.views {
-				if t, id := ids(&l.views[i]); t == table && (len(sizes) == 0 || sizes[id] > 0) {
-					of = append(of, id)
-				}
-			}
-			if len(of) == 0 {
-				continue
-			}
-			if err := db.Query(ctx, q, scan, "SELECT "+columns+" FROM "+table+" WHERE id IN ("+db.IDList(of)+") AND tenant_id = ? AND input IS NOT NULL", int64(l.p.Tenant)); err != nil {
-				return fmt.Errorf("read inputs of %s: %w", table, err)
-			}
+	id := func(v *store.TimerView) int64 {
+		if v.Run != nil {
+			return int64(v.Run.ID)
 		}
+		return int64(v.ID)
+	}
+	where := func() string {
+		ids := make([]int64, len(l.views))
+		for i := range l.views {
+			ids[i] = id(&l.views[i])
+		}
+		return " FROM " + table + " WHERE id IN (" + db.IDList(ids) + ") AND tenant_id = ? AND input IS NOT NULL"
+	}
+	if len(l.views) == 0 {
 		return nil
 	}
-	err := read("id, LENGTH(input)", func(rows *sql.Rows) error {
-		var id, size int64
-		err := rows.Scan(&id, &size)
-		sizes[id] = size
-		return err
-	})
+	sizes, err := db.Pairs[int64, int64](ctx, q, "SELECT id, LENGTH(input)"+where(), int64(l.p.Tenant))
 	if err != nil || len(sizes) == 0 {
 		return err
 	}
 	total := int64(0)
 	for i := range l.views {
-		_, id := ids(&l.views[i])
-		if total += sizes[id]; total >= store.MaxPageBytes && i+1 < len(l.views) {
+		if total += sizes[id(&l.views[i])]; total >= domain.MaxPageBytes && i+1 < len(l.views) {
 			l.views, l.next = l.views[:i+1], &l.cursors[i]
 			break
 		}
 	}
-	inputs := map[int64][]byte{}
-	if err := read("id, input", func(rows *sql.Rows) error {
-		var id int64
-		var input []byte
-		err := rows.Scan(&id, &input)
-		inputs[id] = input
-		return err
-	}); err != nil {
-		return err
-	}
+	inputs, err := db.Pairs[int64, []byte](ctx, q, "SELECT id, input"+where(), int64(l.p.Tenant))
 	for i := range l.views {
 		v := &l.views[i]
-		_, id := ids(v)
-		if v.Input = inputs[id]; v.Run != nil {
+		if v.Input = inputs[id(v)]; v.Run != nil {
 			v.Run.Input = v.Input
 		}
 	}
-	return nil
+	return err
 }
 
 // timerJobs are the jobs of kind timer of a tenant, deleted ones too.
