@@ -190,7 +190,8 @@ func TestAgentRunsScripts(t *testing.T) {
 	s.must("", "script", "policy", "--languages", "shell,python", "--http")
 	key := strings.TrimSpace(s.must("", "script", "key"))
 	s.must("echo one; read -r in; printf '{\"in\":%s,\"args\":\"%s\"}' \"$in\" \"$*\"\n", "script", "push", "report", "-f", "-", "--language", "shell", "--note", "first")
-	s.agent("agents", "--allow-scripts", "shell,python", "--script-key", key, "--kill-grace", "1m")
+	// Without root, scripts and other tests have the same user, whose processes the limit counts.
+	s.agent("agents", "--allow-scripts", "shell,python", "--script-key", key, "--kill-grace", "1m", "--limit-processes", "0")
 	require.Equal(t, 0, s.job("follows", "agents", "script.shell", "retry: {maxAttempts: 3, delay: 1ms}\nscript: {name: report, args: ['{{input.a}}', 'shard {{run.shardTotal}}']}\n").code)
 	require.Equal(t, 0, s.job("pinned", "agents", "script.shell", "script: {name: report, revision: 1, args: [x]}\n").code)
 

@@ -31,6 +31,7 @@ func TestLimitsBite(t *testing.T) {
 	}
 	t.Run("none bites who stays below", func(t *testing.T) {
 		b := newBench(t, Options{Limits: DefaultLimits})
+		b.opt.Limits.Processes += ownedBy(t, b.who.UID)
 		got, err := b.run(t.Context(), "python", "import resource as r; b = bytearray(100 << 20); print([r.getrlimit(x)[1] for x in (r.RLIMIT_CORE, r.RLIMIT_NOFILE)])", "{}")
 		require.NoError(t, err)
 		require.JSONEq(t, `[0, 1024]`, string(got.Result))

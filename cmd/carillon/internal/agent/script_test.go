@@ -54,6 +54,7 @@ func TestEveryLanguageGetsInputArgumentsAndShard(t *testing.T) {
 	for _, with := range found {
 		t.Run(with.name, func(t *testing.T) {
 			b := newBench(t, Options{Limits: DefaultLimits})
+			b.opt.Limits.Processes += ownedBy(t, b.who.UID) // other tests may run as this user
 			got, err := b.run(t.Context(), with.name, speaking[with.name], `{"a":[1,"x"]}`, "two words; $HOME", "shard {{run.shardIndex}} of {{input.a.1}}")
 			require.NoError(t, err, b.log.all())
 			require.Zero(t, got.ExitCode)
