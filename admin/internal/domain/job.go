@@ -142,6 +142,9 @@ type JobSpec struct {
 	OnSuccess, OnFailure string
 	// CodeSays notes which labels, alerts and owner are declared in code.
 	CodeSays CodeSays
+	// PartOfSlot: these are the settings of a part whose parent holds the job's slot.
+	// It is never stored; see For.
+	PartOfSlot bool
 }
 
 // Callback returns the handler that a run in this state is followed by, or "".

@@ -70,13 +70,13 @@ func (e *Execution) unlose(now time.Time, message string) {
 // whose connection broke, when nobody has heard that its offer arrived, and it can
 // start there no more (arrow 5, docs/adr/0056). It may have started before: so it is
 // lost, at no cost, and only where it may be repeated. A run that holds its job's
-// slot stays until the lease of its instance is over: were it to end elsewhere
-// sooner, the next run of the job could start beside it (promise P6).
+// slot, or a part of one, stays until the lease of its instance is over: were it to end
+// elsewhere sooner, the next run of the job could start beside it (promise P6).
 func (e *Execution) Unheard(now time.Time, fence int64, message string, p Policy) (Effects, error) {
 	if e.Fence != fence {
 		return Effects{}, Errorf(CodeStaleFence, "run %s was offered again", e.ID)
 	}
-	if e.State != Running || !e.Idempotent || !e.StartedAt.IsZero() || !p.RetryLost || e.LostAttempts >= FreeLosses || e.Bound != 0 || e.HoldsSlot {
+	if e.State != Running || !e.Idempotent || !e.StartedAt.IsZero() || !p.RetryLost || e.LostAttempts >= FreeLosses || e.Bound != 0 || e.HoldsSlot || p.PartOfSlot {
 		return Effects{}, e.illegal("take it from its instance")
 	}
 	e.FinishedAt = now

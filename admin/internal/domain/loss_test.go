@@ -161,6 +161,10 @@ func TestWhatMayHaveStartedOnceStaysWithItsInstance(t *testing.T) {
 		"it was heard":         func(e *Execution, _ *Policy) { e.StartedAt = t0 },
 		"for this one only":    func(e *Execution, _ *Policy) { e.Bound = testInstance },
 		"it holds a slot":      func(e *Execution, _ *Policy) { e.HoldsSlot = true },
+		"its parent holds one": func(_ *Execution, p *Policy) {
+			serial := JobSpec{Blocking: BlockSerial, OnLost: OnLostRetry}
+			*p = PolicyOf(serial.For(PartShard), true)
+		},
 	} {
 		e, p := newExecution(1), retryPolicy(1, true)
 		require.NoError(t, e.Offer(t0, testNode, testInstance, true, true, p))

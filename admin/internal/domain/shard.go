@@ -98,6 +98,7 @@ func (s *JobSpec) For(r Part) *JobSpec {
 		return s
 	}
 	part := *s
+	part.PartOfSlot = s.SlotLimit() > 0
 	part.Blocking, part.Parallelism = BlockParallel, 0
 	part.Schedule = ScheduleSpec{Kind: ScheduleNone}
 	part.Sharding = Sharding{OnGone: s.Sharding.OnGone}

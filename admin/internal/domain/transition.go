@@ -68,6 +68,8 @@ type Policy struct {
 	DispatchTimeout time.Duration
 	// MoveGone: see GoneMove.
 	MoveGone bool
+	// PartOfSlot: its parent holds the job's slot for it.
+	PartOfSlot bool
 }
 
 // waitEnd returns when a wait for an instance that begins at from is over.
@@ -84,7 +86,7 @@ func PolicyOf(spec *JobSpec, idempotent bool) Policy {
 	lost := spec.OnLost == OnLostRetry || (spec.OnLost != OnLostFail && idempotent)
 	return Policy{
 		Retry: spec.Retry, SendRetry: spec.SendRetry, RetryLost: lost, Timeout: spec.Timeout, DispatchTimeout: spec.DispatchTimeout,
-		MoveGone: spec.Sharding.OnGone == GoneMove,
+		MoveGone: spec.Sharding.OnGone == GoneMove, PartOfSlot: spec.PartOfSlot,
 	}
 }
 

@@ -15,10 +15,7 @@ func (b *Batch) Grant(grants []store.GrantRequest) ([]store.GrantResult, error) 
 			continue
 		}
 		if !m.E.Has(g.Fence, g.Instance) {
-			if err := b.maintainedOffer(m); err != nil {
-				return nil, err
-			}
-			if err := b.lapseOffered(m); err != nil {
+			if err := b.withdrawOffer(m); err != nil {
 				return nil, err
 			}
 			results[i].Granted = m.E.Grant(b.Now, g.Fence, g.Instance, m.Policy()) == nil

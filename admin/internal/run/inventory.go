@@ -15,7 +15,7 @@ func (b *Batch) Settle(of *store.SettleInventoryParams, h domain.Held) (out stor
 		return out, nil
 	}
 	was := m.E.State
-	if err := b.lapseOffered(m); err != nil {
+	if err := b.withdrawOffer(m); err != nil {
 		return out, err
 	}
 	out.Verdict = m.E.Reconcile(b.Now, h, of.Instance, m.Policy())

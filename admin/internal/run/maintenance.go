@@ -57,6 +57,15 @@ func (b *Batch) waitForMaintenance(m *Move, x *domain.Maintenance) error {
 	return m.E.Wait(b.Now, domain.ReasonMaintenance, x.Message(), until)
 }
 
+// withdrawOffer takes the offer of an execution back that must not become a grant any
+// more, because of maintenance or of a misfire.
+func (b *Batch) withdrawOffer(m *Move) error {
+	if err := b.maintainedOffer(m); err != nil {
+		return err
+	}
+	return b.lapseOffered(m)
+}
+
 // maintainedOffer takes the offer of an execution back that must not be granted;
 // the next one, or the sweep, decides what becomes of it.
 func (b *Batch) maintainedOffer(m *Move) error {

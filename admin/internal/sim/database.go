@@ -69,9 +69,10 @@ type jobRow struct {
 	awaits  domain.ExecutionID // whose end sets the trigger (a fixed delay)
 	periods []period
 	// For the checks:
-	stopped time.Duration // when its pause or deletion was acknowledged; 0 = it is enabled
-	lastEnd time.Time     // of a run, by the database's clock
-	revived bool          // a run went on after its end
+	stopped time.Duration      // when its pause or deletion was acknowledged; 0 = it is enabled
+	lastRun domain.ExecutionID // that its fixed delay has planned
+	lastEnd time.Time          // of that run, by the database's clock
+	revived bool               // a run went on after its end
 	holders int
 	waiters []domain.ExecutionID // by fire time
 }

@@ -268,10 +268,10 @@ func (d *database) takeBack(j *jobRow, to domain.JobState) {
 	must(err)
 	_, err = b.Wake()
 	must(err)
-	b.save()
-	for _, id := range gone {
+	for _, id := range gone { // before the checks see the others
 		d.remove(d.find(id))
 	}
+	b.save()
 }
 
 // remove takes a row away that was planned ahead.

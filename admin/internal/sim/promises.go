@@ -82,7 +82,7 @@ func (w *world) checkDelay(j *jobRow, before, after *domain.Execution) {
 		return
 	}
 	if before != nil {
-		if after.State.Terminal() && !before.State.Terminal() {
+		if after.ID == j.lastRun && after.State.Terminal() && !before.State.Terminal() {
 			j.lastEnd = w.dbNow()
 		}
 		j.revived = j.revived || before.State.Terminal() && !after.State.Terminal() // a late failure is repeated
@@ -98,6 +98,7 @@ func (w *world) checkDelay(j *jobRow, before, after *domain.Execution) {
 			w.fail("fixed delay: execution %d is planned while %d is %s", after.ID, e.ID, e.State)
 		}
 	}
+	j.lastRun = after.ID
 	// An edit or a resumption counts from itself.
 	if from := j.periods[len(j.periods)-1].from; !j.lastEnd.After(from) || w.stepped || j.revived {
 		return
