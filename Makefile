@@ -146,7 +146,7 @@ lint-go: $(GOLANGCI)
 	@status=0; for module in $(MODULES); do \
 		echo "golangci-lint $$module"; \
 		(cd $$module && go mod tidy -diff) || status=1; \
-		(cd $$module && $(GOLANGCI) run --config $(CURDIR)/.golangci.yml ./...) || status=1; \
+		(cd $$module && $(GOLANGCI) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; \
 	done; exit $$status
 	@status=0; $(call tagged,failpoints); for dir in $$dirs; do go -C $$dir vet -tags=nomsgpack,failpoints . || status=1; done; \
 	$(call tagged,race); for dir in $$dirs; do CGO_ENABLED=1 go -C $$dir vet -race . || status=1; done; exit $$status

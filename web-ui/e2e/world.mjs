@@ -62,6 +62,7 @@ export async function says(locator, pattern) {
 export async function choose(name, ...texts) {
   const box = page.getByRole('combobox', { name })
   await box.click()
+  await box.and(page.locator('[aria-controls]')).waitFor() // the list has its name once it is open
   // Other lists, closed before, stay in the page: this is the one of the box.
   const popup = page.locator(`.ant-select-dropdown:has([id="${await box.getAttribute('aria-controls')}"])`)
   for (const text of texts) await popup.locator('.ant-select-item-option', text ? { hasText: text } : undefined).first().click()
