@@ -31,8 +31,9 @@ type Config struct {
 	// Key is an API key ("ck_…") that may call. CARILLON_API_KEY, or a file named by
 	// CARILLON_API_KEY_FILE
 	Key string
-	// HTTP sends the requests; default: http.DefaultClient. It must not have a
-	// timeout below a minute: waiting for a run is one long request.
+	// HTTP sends the requests. The default keeps 64 idle connections to each node.
+	// It must not have a timeout below a minute, because a call that waits for its
+	// run is one long request.
 	HTTP *http.Client
 	// AllowPlain permits http:// to other hosts than this one: the key then
 	// crosses the network in the clear.
@@ -70,7 +71,7 @@ func New(config Config) (*Client, error) {
 	}
 	c := &Client{key: config.Key, http: config.HTTP, plain: config.AllowPlain}
 	if c.http == nil {
-		c.http = http.DefaultClient
+		c.http = shared
 	}
 	for text := range strings.SplitSeq(config.URL, ",") {
 		if text = strings.TrimSpace(text); text == "" {
@@ -89,6 +90,20 @@ func New(config Config) (*Client, error) {
 		return nil, errors.New("proxy config: no admin: set Config.URL or CARILLON_URL, for example http://127.0.0.1:8080")
 	}
 	return c, nil
+}
+
+// shared is the default of Config.HTTP. http.DefaultTransport keeps two idle connections
+// to a host, and each further request at once would connect anew.
+var shared = &http.Client{Transport: withConnections(64)}
+
+func withConnections(idle int) http.RoundTripper {
+	t, is := http.DefaultTransport.(*http.Transport)
+	if !is {
+		return http.DefaultTransport // the application has put its own there
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost, t.MaxIdleConns = idle, 4*idle
+	return t
 }
 
 func isLoopback(host string) bool {

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
@@ -128,6 +131,43 @@ func TestARefusalIsNotRepeated(t *testing.T) {
 	require.Equal(t, &proxy.RefusedError{Status: 403, Code: "permission_denied", Detail: "your role does not allow this"}, refused)
 	require.EqualValues(t, 1, requests.Load())
 	require.NotContains(t, err.Error(), "ck_1")
+}
+
+func TestCallsAtOnceKeepTheirConnections(t *testing.T) {
+	const calls = 32
+	var connections, asked atomic.Int32
+	var wave atomic.Pointer[chan struct{}]
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		all := *wave.Load()
+		if asked.Add(1)%calls == 0 {
+			close(all)
+		}
+		<-all // so that all are under way at once
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"id":"5","state":"due"}`)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	client, err := proxy.New(proxy.Config{URL: server.URL, Key: "ck_1"})
+	require.NoError(t, err)
+	for range 2 {
+		all := make(chan struct{})
+		wave.Store(&all)
+		var wg sync.WaitGroup
+		for range calls {
+			wg.Go(func() {
+				_, err := proxy.Start[Report](t.Context(), client, "shop", "close-day", nil)
+				assert.NoError(t, err)
+			})
+		}
+		wg.Wait()
+	}
+	require.EqualValues(t, calls, connections.Load(), "the second wave connects no more")
 }
 
 func TestTheContextEndsAStubbornSearch(t *testing.T) {
