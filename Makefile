@@ -128,7 +128,7 @@ proof-ui: ## all steps in a real browser, and clients generated from the OpenAPI
 
 .PHONY: mutants
 mutants: ## faults in the code, one after the other, each of which a test has to notice; ARGS="-only journal"; 15 min
-	@build/need.sh mariadb
+	@build/need.sh mariadb redis
 	@go build -o .cache/bin/ ./internal/testenv/cmd/withparts ./internal/mutants
 	@.cache/bin/withparts -- .cache/bin/mutants $(ARGS)
 

@@ -1,12 +1,14 @@
 package timer
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -33,15 +35,47 @@ func (a *api) registerTimerEdits() {
 }
 
 // cancelKeys cancels timers, and tells running handlers.
-func (a *api) cancelKeys(ctx context.Context, id auth.Identity, p store.CancelTimersParams) []store.CancelTimerResult {
-	p.Tenant, p.By = id.Tenant, id.Actor()
-	results := a.deps.Store.CancelTimers(ctx, p)
+func (t *timers) cancelKeys(ctx context.Context, p store.CancelTimersParams) []store.CancelTimerResult {
+	results := t.deps.Store.CancelTimers(ctx, p)
 	for i := range results {
 		if run := results[i].View.Run; results[i].Err == nil && run != nil && run.State == domain.Cancelling {
-			a.deps.Runner.SendCancel(*run)
+			t.deps.Runner.SendCancel(*run)
 		}
 	}
 	return results
+}
+
+// cancelOne asks for the end of one timer.
+type cancelOne struct {
+	of  cancelsOf
+	key string
+}
+
+// cancelsOf is what cancels have in common that go into one transaction.
+type cancelsOf struct {
+	tenant domain.TenantID
+	job    domain.JobID
+	by     string
+}
+
+// cancelTogether cancels the timers of many requests. Those of one job and one caller
+// share a transaction. Requests for the same timer get the same answer.
+func (t *timers) cancelTogether(ctx context.Context, list []cancelOne) ([]store.CancelTimerResult, error) {
+	var groups batch.Groups[cancelsOf, int]
+	for i := range list {
+		groups.Add(list[i].of, i)
+	}
+	out := make([]store.CancelTimerResult, len(list))
+	for _, g := range groups {
+		keys := make([]string, len(g.Items))
+		for n, i := range g.Items {
+			keys[n] = list[i].key
+		}
+		for n, r := range t.cancelKeys(ctx, store.CancelTimersParams{Tenant: g.Key.tenant, Job: g.Key.job, By: g.Key.by, Keys: keys}) {
+			out[g.Items[n]] = r
+		}
+	}
+	return out, nil
 }
 
 func (a *api) cancelTimer(ctx context.Context, id auth.Identity, in *timerPathInput) (*struct{ Body Timer }, error) {
@@ -52,9 +86,9 @@ func (a *api) cancelTimer(ctx context.Context, id auth.Identity, in *timerPathIn
 	if err := domain.CheckTimerKey("path.key", in.Key); err != nil {
 		return nil, err
 	}
-	result := a.cancelKeys(ctx, id, store.CancelTimersParams{Job: job, Keys: []string{in.Key}})[0]
-	if result.Err != nil {
-		return nil, result.Err
+	result, err := a.timers.cancels.Do(ctx, cancelOne{cancelsOf{id.Tenant, job, id.Actor()}, in.Key})
+	if err = cmp.Or(err, result.Err); err != nil {
+		return nil, err
 	}
 	return &struct{ Body Timer }{timerOf(&result.View)}, nil
 }
@@ -200,7 +234,7 @@ func (a *api) cancelByKeys(ctx context.Context, id auth.Identity, job domain.Job
 	}
 	var failure error
 	failed, counted := 0, map[string]bool{} // a key that comes twice is one timer
-	for i, result := range a.cancelKeys(ctx, id, store.CancelTimersParams{Job: job, Keys: keys, FreeEnded: b.FreeEnded}) {
+	for i, result := range a.timers.cancelKeys(ctx, store.CancelTimersParams{Tenant: id.Tenant, Job: job, By: id.Actor(), Keys: keys, FreeEnded: b.FreeEnded}) {
 		item := &out.Items[at[i]]
 		switch {
 		case result.Err == nil:

@@ -86,7 +86,9 @@ type timers struct {
 	// creations makes one transaction of the timers that many requests set at the
 	// same time.
 	creations *batch.Calls[store.SetTimer, store.SetTimerResult]
-	targets   *lru.Cache[timerTarget, knownTarget]
+	// cancels does the same for timers that are cancelled by their key.
+	cancels *batch.Calls[cancelOne, store.CancelTimerResult]
+	targets *lru.Cache[timerTarget, knownTarget]
 }
 
 // timerTarget is whose timers are meant.
@@ -113,16 +115,17 @@ const (
 	// targetAge is how old it may be: a schema or setting that has changed counts
 	// for timers within that.
 	targetAge = 2 * time.Second
-	// maxCreations is how many timers of as many requests go together, and
-	// creationTime how long that may take.
-	maxCreations = 500
-	creationTime = 30 * time.Second
+	// maxTogether is how many timers of as many requests go together, and
+	// togetherTime how long that may take.
+	maxTogether  = 500
+	togetherTime = 30 * time.Second
 )
 
 func newTimers(deps Deps) *timers {
 	t := &timers{deps: deps}
 	t.targets, _ = lru.New[timerTarget, knownTarget](knownTargets) // fails for a size of 0 only
-	t.creations = batch.NewCalls(maxCreations, creationTime, func(ctx context.Context, list []store.SetTimer) ([]store.SetTimerResult, error) {
+	t.cancels = batch.NewCalls(maxTogether, togetherTime, t.cancelTogether)
+	t.creations = batch.NewCalls(maxTogether, togetherTime, func(ctx context.Context, list []store.SetTimer) ([]store.SetTimerResult, error) {
 		return t.set(ctx, list), nil
 	})
 	return t
