@@ -2,6 +2,7 @@ package httpcall
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,14 +222,58 @@ func (m *Match) verdict(out Response) error {
 	return nil
 }
 
+// sameJSON compares values. Numbers are equal if they are so exactly, however they are
+// written.
 func sameJSON(a, b json.RawMessage) bool {
 	decode := func(raw json.RawMessage) (v any, err error) {
-		err = json.Unmarshal(raw, &v)
-		return v, err
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		err = d.Decode(&v)
+		return withPlainNumbers(v), err
 	}
 	x, errX := decode(a)
 	y, errY := decode(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+// withPlainNumbers writes each number of a value in the one way that plainNumber has.
+func withPlainNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return json.Number(plainNumber(string(v)))
+	case []any:
+		for i := range v {
+			v[i] = withPlainNumbers(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = withPlainNumbers(v[name])
+		}
+	}
+	return v
+}
+
+// plainNumber writes a number as its digits without zeros at either end and an exponent.
+// It computes nothing with them, because an exponent can be any.
+func plainNumber(text string) string {
+	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	digits, negative := strings.CutPrefix(digits, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	e, err := strconv.ParseInt(cmp.Or(exponent, "0"), 10, 48)
+	if err != nil {
+		return text
+	}
+	digits = strings.TrimLeft(whole+fraction, "0")
+	e -= int64(len(fraction))
+	short := strings.TrimRight(digits, "0")
+	if short == "" {
+		return "0"
+	}
+	e += int64(len(digits) - len(short))
+	if negative {
+		short = "-" + short
+	}
+	return short + "e" + strconv.FormatInt(e, 10)
 }
 
 // excerpt is the beginning of an answer on one printable line.

@@ -21,6 +21,16 @@ const (
 	// renderTime bounds one rendering. A usual one takes less than a millisecond.
 	renderTime = 200 * time.Millisecond
 	maxFormat  = 256
+	// maxSteps bounds the rounds of loops and the calls of functions of one rendering,
+	// and maxMade the bytes that its functions make.
+	maxSteps = 2_000
+	maxMade  = 1 << 20
+	// maxActions bounds the actions of a template. maxBlocks bounds how deep its blocks
+	// (if, with, range) are nested, and maxParentheses the same of parentheses in an
+	// action. html/template takes twice the time for each loop around another one.
+	maxActions     = 1_000
+	maxBlocks      = 8
+	maxParentheses = 16
 )
 
 // Data is what templates can name. docs/guide/alerts.md lists it.
@@ -158,16 +168,25 @@ func CheckTemplates(spec *domain.AlertChannelSpec) error {
 
 // budget bounds one rendering.
 type budget struct {
-	end time.Time
-	out strings.Builder
+	end   time.Time
+	steps int
+	made  int // bytes
+	out   strings.Builder
 }
 
 var (
 	errTooSlow = fmt.Errorf("takes longer than %s", renderTime)
+	errTooMany = fmt.Errorf("takes more than %d steps", maxSteps)
 	errTooLong = fmt.Errorf("makes more than %d KiB", maxRendered>>10)
+	errTooMuch = fmt.Errorf("makes more than %d KiB on its way", maxMade>>10)
+	errTooDeep = fmt.Errorf("has blocks nested deeper than %d, or parentheses deeper than %d", maxBlocks, maxParentheses)
+	errTooFull = fmt.Errorf("has more than %d actions", maxActions)
 )
 
 func (b *budget) tick() (string, error) {
+	if b.steps++; b.steps > maxSteps {
+		return "", errTooMany
+	}
 	if time.Now().After(b.end) {
 		return "", errTooSlow
 	}
@@ -189,6 +208,9 @@ func (b *budget) Write(p []byte) (int, error) {
 func (b *budget) text(s string) (string, error) {
 	if len(s) > maxRendered {
 		return "", errTooLong
+	}
+	if b.made += len(s); b.made > maxMade {
+		return "", errTooMuch
 	}
 	return b.tick()
 }
@@ -267,9 +289,9 @@ func (b *budget) functions() map[string]any {
 		},
 		"lower": func(s string) (string, error) { return b.bounded(strings.ToLower(s)) },
 		"upper": func(s string) (string, error) { return b.bounded(strings.ToUpper(s)) },
-		"trim":  strings.TrimSpace,
-		"truncate": func(n int, s string) string {
-			return Shorten(s, max(1, n))
+		"trim":  func(s string) (string, error) { return b.bounded(strings.TrimSpace(s)) },
+		"truncate": func(n int, s string) (string, error) {
+			return b.bounded(Shorten(s, max(1, n)))
 		},
 		"replace": func(old, by, s string) (string, error) {
 			if old == "" || len(s)+strings.Count(s, old)*len(by) > maxRendered {
@@ -277,7 +299,10 @@ func (b *budget) functions() map[string]any {
 			}
 			return b.bounded(strings.ReplaceAll(s, old, by))
 		},
-		"contains": func(part, s string) bool { return strings.Contains(s, part) },
+		"contains": func(part, s string) (bool, error) {
+			_, err := b.text(part)
+			return strings.Contains(s, part), err
+		},
 		"default": func(or, s string) string {
 			if s == "" {
 				return or
@@ -288,6 +313,9 @@ func (b *budget) functions() map[string]any {
 }
 
 func renderText(text string, data *Data) (string, error) {
+	if err := checkSize(text); err != nil {
+		return "", err
+	}
 	b := &budget{end: time.Now().Add(renderTime)}
 	t, err := template.New("template").Option("missingkey=zero").Funcs(b.functions()).Parse(text)
 	if err != nil {
@@ -299,7 +327,7 @@ func renderText(text string, data *Data) (string, error) {
 	if t.Tree == nil || t.Root == nil {
 		return "", nil
 	}
-	if err := watch(t.Root, b); err != nil {
+	if err := watch(t.Root, b, 0); err != nil {
 		return "", err
 	}
 	if err := t.Execute(b, data); err != nil {
@@ -309,6 +337,9 @@ func renderText(text string, data *Data) (string, error) {
 }
 
 func renderHTML(text string, data *Data) (string, error) {
+	if err := checkSize(text); err != nil {
+		return "", err
+	}
 	b := &budget{end: time.Now().Add(renderTime)}
 	t, err := htmltemplate.New("template").Option("missingkey=zero").Funcs(b.functions()).Parse(text)
 	if err != nil {
@@ -320,13 +351,40 @@ func renderHTML(text string, data *Data) (string, error) {
 	if t.Tree == nil || t.Tree.Root == nil {
 		return "", nil
 	}
-	if err := watch(t.Tree.Root, b); err != nil {
+	if err := watch(t.Tree.Root, b, 0); err != nil {
 		return "", err
 	}
 	if err := t.Execute(b, data); err != nil {
 		return "", plain(err)
 	}
 	return b.out.String(), nil
+}
+
+// checkSize refuses what would cost too much to parse. Parentheses in quotes count too.
+func checkSize(text string) error {
+	actions := 0
+	for {
+		_, rest, found := strings.Cut(text, "{{")
+		if !found {
+			return nil
+		}
+		if actions++; actions > maxActions {
+			return errTooFull
+		}
+		var action string
+		action, text, _ = strings.Cut(rest, "}}")
+		deep := 0
+		for i := 0; i < len(action); i++ {
+			switch action[i] {
+			case '(':
+				if deep++; deep > maxParentheses {
+					return errTooDeep
+				}
+			case ')':
+				deep--
+			}
+		}
+	}
 }
 
 var errNested = errors.New("define, block and template are not for these templates")
@@ -338,19 +396,22 @@ func plain(err error) error {
 
 // watch makes each round of a loop look at the clock, and refuses what would call
 // itself.
-func watch(list *parse.ListNode, b *budget) error {
+func watch(list *parse.ListNode, b *budget, depth int) error {
 	if list == nil {
 		return nil
+	}
+	if depth > maxBlocks {
+		return errTooDeep
 	}
 	for _, node := range list.Nodes {
 		var err error
 		switch node := node.(type) {
 		case *parse.IfNode:
-			err = watchBranch(&node.BranchNode, b)
+			err = watchBranch(&node.BranchNode, b, depth+1)
 		case *parse.WithNode:
-			err = watchBranch(&node.BranchNode, b)
+			err = watchBranch(&node.BranchNode, b, depth+1)
 		case *parse.RangeNode:
-			if err = watchBranch(&node.BranchNode, b); err == nil {
+			if err = watchBranch(&node.BranchNode, b, depth+1); err == nil {
 				// A variable is set, so that nothing is written where it stands.
 				var tick *template.Template
 				if tick, err = template.New("tick").Funcs(b.functions()).Parse("{{$_tick := tick}}"); err == nil {
@@ -367,9 +428,12 @@ func watch(list *parse.ListNode, b *budget) error {
 	return nil
 }
 
-func watchBranch(b *parse.BranchNode, clock *budget) error {
-	if err := watch(b.List, clock); err != nil {
+func watchBranch(b *parse.BranchNode, clock *budget, depth int) error {
+	if err := watch(b.List, clock, depth); err != nil {
 		return err
 	}
-	return watch(b.ElseList, clock)
+	if b.ElseList != nil && len(b.ElseList.Nodes) == 1 && b.ElseList.Nodes[0].Type() == parse.NodeIf {
+		depth-- // else if
+	}
+	return watch(b.ElseList, clock, depth)
 }

@@ -65,7 +65,7 @@ const dryFires = 100
 
 func (a *API) registerBackfills() {
 	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/backfill", ID: "backfill-job", Tag: "jobs",
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/backfill", ID: "backfill-job", Computes: true, Tag: "jobs",
 		Summary: "Run a job for the fire times of a past range", Description: "Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.",
 		Status: http.StatusCreated, Also: map[int]string{http.StatusOK: "With dryRun: what would be run; nothing was written"},
 	}, a.backfillJob)

@@ -59,7 +59,7 @@ type explainJobInput struct {
 
 func (a *API) registerExplain() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/runs/{id}/explain", ID: "explain-run", Tag: "runs", Summary: "Why a run did or did not start",
+		Method: http.MethodGet, Path: web.Base + "/runs/{id}/explain", ID: "explain-run", Computes: true, Tag: "runs", Summary: "Why a run did or did not start",
 		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Explanation }, error) {
 		v, err := a.run(ctx, id, in.ID)
@@ -69,7 +69,7 @@ func (a *API) registerExplain() {
 		return a.explainRun(ctx, v)
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/explain", ID: "explain-fire", Tag: "jobs", Summary: "Why a job did or did not run at an instant",
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/explain", ID: "explain-fire", Computes: true, Tag: "jobs", Summary: "Why a job did or did not run at an instant",
 		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.",
 	}, a.explainFire)
 }

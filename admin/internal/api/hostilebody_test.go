@@ -46,6 +46,7 @@ func hostileBodies(doc *huma.OpenAPI, schema *huma.Schema, size int) map[string]
 			out["unknown members of "+name] = `{"` + name + `":{` + members.String()[1:] + "}}"
 		case "":
 			out["any value in "+name] = fit(`{"`+name+`":[`, "{},", "]}")
+			out["any value in "+name+", numbers beyond 64 bits"] = fit(`{"`+name+`":[`, "1e999,", "1]}")
 		}
 	}
 	return out

@@ -56,12 +56,12 @@ func (a *API) registerJobs() {
 		Description: "Without their inputs. Deleted ones are not listed.",
 	}, a.listJobs)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/jobs", ID: "create-job", Tag: "jobs", Summary: "Create a job",
+		Method: http.MethodPost, Path: web.Base + "/jobs", ID: "create-job", Computes: true, Tag: "jobs", Summary: "Create a job",
 		Description: "With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict, http.StatusNotFound},
 	}, a.createJob)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/jobs/batch", ID: "create-jobs", Tag: "jobs", Summary: "Create many jobs",
+		Method: http.MethodPost, Path: web.Base + "/jobs/batch", ID: "create-jobs", Computes: true, Tag: "jobs", Summary: "Create many jobs",
 		Description: "Each job gets its own answer, as if it had been sent to POST /jobs; those that are created stay, whatever becomes of the others." +
 			" A body that does not fit this description is refused whole.",
 		Errors: []int{http.StatusUnprocessableEntity},
@@ -77,7 +77,7 @@ func (a *API) registerJobs() {
 		return a.jobAnswer(ctx, id, v)
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPut, Path: web.Base + "/jobs/{id}", ID: "update-job", Tag: "jobs",
+		Method: http.MethodPut, Path: web.Base + "/jobs/{id}", ID: "update-job", Computes: true, Tag: "jobs",
 		Summary: "Replace a job's settings", Description: "Makes a new revision. Fires planned from the old one are taken back; attempts that run go on.",
 		Errors: []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 	}, a.updateJob)

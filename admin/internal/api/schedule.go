@@ -70,11 +70,11 @@ type previewInput struct {
 
 func (a *API) registerSchedules() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/next-fires", ID: "next-fires", Tag: "jobs",
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/next-fires", ID: "next-fires", Computes: true, Tag: "jobs",
 		Summary: "A job's next fire times", Description: "As the schedule says, also while the job is paused.",
 	}, a.nextFires)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/schedules/preview", ID: "preview-schedule", Tag: "jobs",
+		Method: http.MethodPost, Path: web.Base + "/schedules/preview", ID: "preview-schedule", Computes: true, Tag: "jobs",
 		Summary: "Fire times of a schedule that is being written", Description: "A wrong cron expression gives 422 invalid_cron with its position.",
 	}, a.previewSchedule)
 }

@@ -14,8 +14,8 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultMax        = 4_000
-	DefaultPerAddress = 1_000
+	DefaultMax        = 2_000
+	DefaultPerAddress = 500
 	// Reserve is how many connections for probes only there may be beside Max.
 	Reserve = 64
 )

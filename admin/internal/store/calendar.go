@@ -19,8 +19,9 @@ type Calendars interface {
 
 	FindCalendar(ctx context.Context, tenant domain.TenantID, id domain.CalendarID) (domain.Calendar, error)
 	FindCalendarByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Calendar, error)
-	// ListCalendars lists them by name, with their contents.
-	ListCalendars(ctx context.Context, p ListCalendarsParams) ([]domain.Calendar, error)
+	// ListCalendars lists them by name, with their contents. A page ends at Limit or at
+	// domain.MaxPageBytes of contents.
+	ListCalendars(ctx context.Context, p ListCalendarsParams) (Page[domain.Calendar], error)
 	// ListCalendarVersions lists the newest versions first.
 	// ListCalendarVersions lists the newest first, below the version before; 0 = all.
 	ListCalendarVersions(ctx context.Context, tenant domain.TenantID, id domain.CalendarID, before int64, limit int) (Page[domain.Calendar], error)

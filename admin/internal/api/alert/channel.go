@@ -149,7 +149,7 @@ func (a *api) registerAlertChannels() {
 		return web.ListPage(rows, err, alertChannelOf, in.ShortPage, "alert-channels")
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/alert-channels", ID: "create-alert-channel", Tag: "alerts", Summary: "Create an alert channel",
+		Method: http.MethodPost, Path: web.Base + "/alert-channels", ID: "create-alert-channel", Computes: true, Tag: "alerts", Summary: "Create an alert channel",
 		Description: "test-alert-channel tries it. Templates are held against samples of all alerts. A tenant may have 64.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.createAlertChannel)
@@ -164,7 +164,7 @@ func (a *api) registerAlertChannels() {
 		return alertChannelAnswer(c), nil
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPut, Path: web.Base + "/alert-channels/{id}", ID: "update-alert-channel", Tag: "alerts", Summary: "Replace an alert channel",
+		Method: http.MethodPut, Path: web.Base + "/alert-channels/{id}", ID: "update-alert-channel", Computes: true, Tag: "alerts", Summary: "Replace an alert channel",
 		Description: "Url, secret and token stay where they are left out, unless the token would be sent to another receiver.",
 		Errors:      []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 	}, a.updateAlertChannel)
@@ -187,7 +187,7 @@ func (a *api) registerAlertChannels() {
 		Description: "The message is really sent, by the node that answers, also through a channel that is disabled. 200 whatever the receiver says; the body tells. It counts for the channel's limit.",
 	}, a.testAlertChannel)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/alert-channels/preview", ID: "preview-alert-channel", Tag: "alerts", Summary: "Show what an alert channel would send",
+		Method: http.MethodPost, Path: web.Base + "/alert-channels/preview", ID: "preview-alert-channel", Computes: true, Tag: "alerts", Summary: "Show what an alert channel would send",
 		Description: "Of a sample, or of a run. Nothing is sent, and nothing is changed.", Errors: []int{http.StatusNotFound},
 	}, a.previewAlertChannel)
 }

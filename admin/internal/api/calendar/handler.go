@@ -27,11 +27,11 @@ type ImportCalendar struct {
 
 func (a *api) registerCalendars() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/calendars", ID: "list-calendars", Tag: "calendars", Summary: "List calendars",
+		Method: http.MethodGet, Path: web.Base + "/calendars", ID: "list-calendars", Large: true, Tag: "calendars", Summary: "List calendars",
 		Description: "By name, without their days and windows.",
 	}, a.listCalendars)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/calendars", ID: "create-calendar", Tag: "calendars", Summary: "Create a calendar",
+		Method: http.MethodPost, Path: web.Base + "/calendars", ID: "create-calendar", Computes: true, Tag: "calendars", Summary: "Create a calendar",
 		Description: "Jobs name it in their schedule; none does at first.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *struct{ Body CalendarSpec }) (*calendarOutput, error) {
@@ -60,7 +60,7 @@ func (a *api) registerCalendars() {
 		return calendarAnswer(c), nil
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPut, Path: web.Base + "/calendars/{id}", ID: "update-calendar", Tag: "calendars", Summary: "Replace a calendar's contents",
+		Method: http.MethodPut, Path: web.Base + "/calendars/{id}", ID: "update-calendar", Computes: true, Tag: "calendars", Summary: "Replace a calendar's contents",
 		Description: "Makes a new version, and a new revision of every job that uses it: fires planned ahead are taken back and planned anew.",
 		Errors:      calendarErrors,
 	}, func(ctx context.Context, id auth.Identity, in *writeCalendarInput) (*calendarOutput, error) {
@@ -113,7 +113,7 @@ func (a *api) registerCalendarParts() {
 		return web.ListPage(rows, err, func(j *store.JobRef) web.Ref { return web.Ref{ID: j.ID.String(), Name: j.Name} }, in.ShortPage, "calendar-jobs")
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/calendars/{id}/import", ID: "import-calendar", Tag: "calendars",
+		Method: http.MethodPost, Path: web.Base + "/calendars/{id}/import", ID: "import-calendar", Computes: true, Tag: "calendars",
 		Summary: "Take days or windows from an iCalendar file", Description: "Makes a new version, as an edit does. A file that is not understood whole is refused with its line.",
 		Errors: calendarErrors,
 	}, a.importCalendar)
@@ -124,8 +124,8 @@ func (a *api) listCalendars(ctx context.Context, id auth.Identity, in *struct{ w
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListCalendars(ctx, store.ListCalendarsParams{Tenant: id.Tenant, After: at.Name, Limit: in.Limit + 1})
-	return web.RowsPage(rows, err, in.Limit, summaryOf, func(last *domain.Calendar) web.Cursor {
+	page, err := a.deps.Store.ListCalendars(ctx, store.ListCalendarsParams{Tenant: id.Tenant, After: at.Name, Limit: in.Limit})
+	return web.StoredPage(page.Items, page.More, err, summaryOf, func(last *domain.Calendar) web.Cursor {
 		return web.Cursor{List: "calendars", Name: last.Spec.Name}
 	})
 }

@@ -106,7 +106,7 @@ func (a *api) registerScriptParts() {
 		return &struct{ Body ScriptRevision }{scriptRevisionOf(r, true)}, nil
 	})
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/diff", ID: "diff-script", Large: true, Tag: "scripts", Summary: "What changed between two revisions",
+		Method: http.MethodGet, Path: web.Base + "/scripts/{id}/diff", ID: "diff-script", Computes: true, Large: true, Tag: "scripts", Summary: "What changed between two revisions",
 		Description: "Line by line: those of both, only of the newer, and only of the older.",
 	}, func(ctx context.Context, id auth.Identity, in *scriptDiffInput) (*struct{ Body ScriptDiff }, error) {
 		from, err := a.scriptRevision(ctx, id, in.ID, in.From)

@@ -57,11 +57,14 @@ func (s *Server) readOperation(ctx huma.Context, c *gin.Context, op Operation, p
 	done, err = s.budgets.of(size).take(ctx.Context(), ownerOf(id, RequestOf(ctx.Context()).IP), size)
 	if err != nil {
 		// Many clients look for an answer only after they have sent the whole body.
-		defer bodyDeadline(c)()
+		RequestOf(ctx.Context()).readWithin(bodyPatience)
 		_, _ = io.Copy(io.Discard, io.LimitReader(c.Request.Body, most))
 		return nil, err
 	}
 	raw, err := readAll(c, size, most)
+	if err == nil && len(raw) > quickBody {
+		err = s.compute(ctx.Context()) // until the operation begins
+	}
 	if err == nil && len(raw) > 0 {
 		err = s.checkBody(ctx.Context(), schema, raw)
 	}
@@ -73,17 +76,12 @@ func (s *Server) readOperation(ctx huma.Context, c *gin.Context, op Operation, p
 	return done, nil
 }
 
-// bodyDeadline bounds the time in which a body arrives until end is called.
-func bodyDeadline(c *gin.Context) (end func()) {
-	conn := http.NewResponseController(c.Writer)
-	_ = conn.SetReadDeadline(time.Now().Add(bodyPatience)) // refused by connections that have none
-	return func() { _ = conn.SetReadDeadline(time.Time{}) }
-}
-
 // readAll reads a body of about size bytes, or of an unknown size below 0, and of no more
 // than most.
 func readAll(c *gin.Context, size, most int64) ([]byte, error) {
-	defer bodyDeadline(c)()
+	r := RequestOf(c.Request.Context())
+	r.readWithin(bodyPatience)
+	defer r.readWithin(0)
 	raw := bytes.NewBuffer(make([]byte, 0, max(0, min(size, most))+bytes.MinRead)) // it is within the budget
 	n, err := raw.ReadFrom(io.LimitReader(c.Request.Body, most+1))
 	switch {
@@ -202,6 +200,10 @@ func (w *walker) fail(value any, message string) error {
 // schema without a type describe any value.
 func (w *walker) value(schema *huma.Schema, orNull bool) error {
 	token, err := w.dec.Token()
+	var tooLarge *json.UnmarshalTypeError
+	if errors.As(err, &tooLarge) {
+		return w.fail(nil, "is a number beyond 1.7e308, the largest one of 64 bits: send it as text")
+	}
 	if err != nil || token == nil && orNull {
 		return err
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -18,12 +19,13 @@ const (
 	budgetPatience = 5 * time.Second
 )
 
-// budget bounds the bytes of request bodies that a node works on at once, or of answers
-// that it builds. Each tenant has a share, and so has each address without a log-in.
-// A request waits for its share before its body is read, or its answer built. It is safe for concurrent use.
+// budget bounds what requests hold of a node at once: bytes, or processors. Each tenant
+// has a share, and so has each address without a log-in. A request waits for its share
+// before it takes more. It is safe for concurrent use.
 type budget struct {
 	node  *semaphore.Weighted
-	share int64 // of a tenant or an address, in bytes
+	share int64  // of a tenant or an address
+	what  string // is bounded, as refusals name it
 
 	mu     sync.Mutex
 	shares map[owner]*shareOf // guarded by mu; those with any request
@@ -42,14 +44,30 @@ type shareOf struct {
 
 // budgets are those of a node. The processing of a body takes about four times its bytes,
 // the building of an answer about six times.
-type budgets struct{ small, large, answers *budget }
-
-func newBudgets() budgets {
-	return budgets{small: newBudget(4<<20, 1<<20), large: newBudget(12<<20, 8<<20), answers: newBudget(8<<20, 4<<20)}
+type budgets struct {
+	small, large *budget // bytes of bodies
+	answers      *budget // bytes of answers that are built
+	sending      *budget // bytes of large answers that wait for their client
+	computing    *budget // computations, so that runs have processors too
 }
 
-// largeAnswer is the share that an operation with a large answer takes, in bytes.
-const largeAnswer = 1 << 20
+func newBudgets() budgets {
+	half := max(runtime.GOMAXPROCS(0)/2, 1)
+	return budgets{
+		small: newBudget(4<<20, 1<<20, "bytes of bodies"), large: newBudget(12<<20, 8<<20, "bytes of large bodies"),
+		answers: newBudget(8<<20, 4<<20, "bytes of large answers"), sending: newBudget(32<<20, 8<<20, "bytes of answers that nobody has read"),
+		computing: newBudget(int64(half), int64(max(half/2, 1)), "computations"),
+	}
+}
+
+const (
+	// largeAnswer is the share that an operation with a large answer takes, in bytes.
+	largeAnswer = 1 << 20
+	// smallAnswer is the size, in bytes, up to which an answer is sent beside the budget.
+	smallAnswer = 16 << 10
+	// quickBody is the size, in bytes, up to which a body is checked beside the budget.
+	quickBody = 16 << 10
+)
 
 func (b budgets) of(size int64) *budget {
 	if size <= smallBody {
@@ -58,8 +76,8 @@ func (b budgets) of(size int64) *budget {
 	return b.large
 }
 
-func newBudget(node, share int64) *budget {
-	return &budget{node: semaphore.NewWeighted(node), share: share, shares: map[owner]*shareOf{}}
+func newBudget(node, share int64, what string) *budget {
+	return &budget{node: semaphore.NewWeighted(node), share: share, what: what, shares: map[owner]*shareOf{}}
 }
 
 func ownerOf(id auth.Identity, ip string) owner {
@@ -69,8 +87,8 @@ func ownerOf(id auth.Identity, ip string) owner {
 	return owner{ip: ip}
 }
 
-// take waits until size bytes are free for the owner, or returns why it waited in vain.
-// done has to be called when nothing of the body is held any more.
+// take waits until so much is free for the owner, or returns why it waited in vain. done
+// has to be called when nothing of it is held any more. It has no effect when called again.
 func (b *budget) take(ctx context.Context, who owner, size int64) (done func(), err error) {
 	size = min(max(size, 1), b.share)
 	share := b.enter(who)
@@ -78,14 +96,14 @@ func (b *budget) take(ctx context.Context, who owner, size int64) (done func(), 
 	defer cancel()
 	if share.Acquire(wait, size) != nil {
 		b.leave(who)
-		err := domain.Errorf(domain.CodeRateLimited, "this node works on large requests of this tenant or address already, with %d bytes in all, which is the most: send fewer of them at once", b.share)
+		err := domain.Errorf(domain.CodeRateLimited, "this node holds %d %s for requests of this tenant or address already, which is the most: send fewer of them at once", b.share, b.what)
 		err.RetryAfter = time.Second
 		return nil, err
 	}
 	if b.node.Acquire(wait, size) != nil {
 		share.Release(size)
 		b.leave(who)
-		err := domain.Errorf(domain.CodeUnavailable, "this node works on as many large requests as it may: try again in a moment")
+		err := domain.Errorf(domain.CodeUnavailable, "this node holds as many %s for requests as it may: try again in a moment", b.what)
 		err.RetryAfter = time.Second
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestABudgetSharesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(12, 8)
+		b := newBudget(12, 8, "bytes")
 		acme, beta, stranger := owner{tenant: 1}, owner{tenant: 2}, owner{ip: "192.0.2.1"}
 		first, err := b.take(t.Context(), acme, 8)
 		require.NoError(t, err)

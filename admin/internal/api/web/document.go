@@ -117,7 +117,18 @@ func (s *Server) openAPI(c *gin.Context) {
 		if s.spec, err = s.OpenAPI(); err != nil {
 			s.log.Error("no OpenAPI document", "err", err)
 		}
+		var packed bytes.Buffer
+		compress(&packed, s.spec)
+		s.packedSpec = packed.Bytes()
 	})
 	c.Header("Content-Type", "application/openapi+json")
-	send(c, http.StatusOK, s.spec)
+	if known(c, s.spec) {
+		return
+	}
+	body := s.spec
+	if worthCompressing(c, len(body)) {
+		c.Header("Content-Encoding", "gzip")
+		body = s.packedSpec
+	}
+	send(c, http.StatusOK, body)
 }

@@ -30,13 +30,13 @@ type Request struct {
 	IP     string
 	Secure bool
 	actor  auth.Identity
-	Trace  domain.Trace  // of the caller
-	http   *http.Request // as it came; nil outside of the server
-	// readUntil sets the deadline of what is read from the connection; nil
-	// outside of operations.
-	readUntil func(time.Time) error
+	Trace  domain.Trace             // of the caller
+	http   *http.Request            // as it came; nil outside of the server
+	conn   *http.ResponseController // nil outside of the server
 	// release gives back the body's share of the budget before the request is over; may be nil.
 	release func()
+	// computed gives back the share of computations; nil: the request has none.
+	computed func()
 	// allowed looks again who asks, and whether they may; nil outside of operations.
 	allowed func() error
 }
@@ -60,11 +60,37 @@ func StillAllowed(ctx context.Context) error {
 // there is no body, it would take the deadline for that, and end the request's
 // context.
 func (r *Request) bodyIsRead() {
+	r.stopComputing()
 	if r.release != nil {
 		r.release()
 	}
-	if r.readUntil != nil {
-		_ = r.readUntil(time.Time{}) // refused by connections that have none
+	r.readWithin(0)
+}
+
+// readWithin bounds the time in which the body arrives; 0: no bound.
+func (r *Request) readWithin(patience time.Duration) {
+	var until time.Time
+	if patience > 0 {
+		until = time.Now().Add(patience)
+	}
+	if r.conn != nil {
+		_ = r.conn.SetReadDeadline(until) // refused by connections that have none
+	}
+}
+
+// compute waits until the request may compute. The second call of a request has no effect.
+func (s *Server) compute(ctx context.Context) (err error) {
+	r := RequestOf(ctx)
+	if r.computed == nil {
+		r.computed, err = s.budgets.computing.take(ctx, ownerOf(r.actor, r.IP), 1)
+	}
+	return err
+}
+
+func (r *Request) stopComputing() {
+	if r.computed != nil {
+		r.computed()
+		r.computed = nil
 	}
 }
 
@@ -110,11 +136,14 @@ func unescapeParams(c *gin.Context) {
 func (s *Server) identifyRequest(c *gin.Context) {
 	r := &Request{ID: requestID(c.GetHeader("X-Request-Id")), Trace: domain.ParseTrace(c.GetHeader("Traceparent"))}
 	r.IP, r.Secure = s.client(c.Request)
-	r.http = c.Request
+	r.http, r.conn = c.Request, http.NewResponseController(c.Writer)
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestCtxKey{}, r))
 	c.Header("X-Request-Id", r.ID)
 	start := time.Now()
 	c.Next()
+	if c.Request.ContentLength != 0 { // net/http reads what is left of a body, and would wait for it
+		r.readWithin(bodyPatience)
+	}
 	took := time.Since(start)
 	route := c.FullPath()
 	if route == "" {

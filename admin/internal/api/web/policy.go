@@ -103,6 +103,9 @@ type Operation struct {
 	// Large: the answer may have as many bytes as a page of a list has at most. Few of
 	// them are built at once.
 	Large bool
+	// Computes: the operation may compute for more than some milliseconds. Few of them
+	// do so at once. Its answer is sent when it is whole.
+	Computes bool
 	// Produces is the media type of a streamed answer; empty = JSON.
 	Produces string
 }
@@ -116,14 +119,28 @@ type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, e
 func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.notePolicy(p, op.Method, op.Path)
 	huma.Register(s.huma, s.describe(p, op), func(ctx context.Context, in *I) (*O, error) {
-		RequestOf(ctx).bodyIsRead()
+		if err := s.begin(ctx, op); err != nil {
+			return nil, s.Problem(ctx, err)
+		}
 		out, err := h(ctx, identityOf(ctx), in)
+		if err == nil && op.Large {
+			err = s.compute(ctx) // to be written as JSON
+		}
 		if err != nil {
 			return nil, s.Problem(ctx, err)
 		}
 		return out, nil
 	})
 	s.document(op)
+}
+
+// begin is called when all of a request has been read.
+func (s *Server) begin(ctx context.Context, op Operation) error {
+	RequestOf(ctx).bodyIsRead()
+	if !op.Computes {
+		return nil
+	}
+	return s.compute(ctx)
 }
 
 func (s *Server) describe(p Policy, op Operation) huma.Operation {
@@ -164,7 +181,7 @@ func (s *Server) document(op Operation) {
 			h.Description = h.Schema.Description
 		}
 	}
-	if op.held() {
+	if op.held() && op.Method == http.MethodGet {
 		describeTags(documented)
 	}
 	if body := documented.RequestBody; body != nil {
@@ -201,8 +218,10 @@ func (op Operation) maxBody(p Policy) int64 {
 	return cmp.Or(op.MaxBody, MaxBody)
 }
 
-// held tells whether answers are held back, to be compressed or left out.
-func (op Operation) held() bool { return op.Method == http.MethodGet && op.Produces == "" }
+// held tells whether answers are held back until they are whole.
+func (op Operation) held() bool {
+	return op.Produces == "" && (op.Method == http.MethodGet || op.Computes)
+}
 
 // describeTags says that what has not changed is not sent again. Where ETag is a
 // revision to edit, it says nothing of the rest of the answer.
@@ -290,6 +309,7 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 			}
 			defer end()
 		}
+		defer RequestOf(ctx.Context()).stopComputing()
 		if hasBody(c.Request.Method) {
 			done, err := s.readOperation(ctx, c, op, p, id)
 			if err != nil {
@@ -301,7 +321,6 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 				RequestOf(ctx.Context()).release = done // what waits for a run holds no share
 			}
 		}
-		RequestOf(ctx.Context()).readUntil = ctx.SetReadDeadline
 		RequestOf(ctx.Context()).allowed = func() error {
 			now, err := s.identify(c, p)
 			if err != nil {
@@ -310,22 +329,31 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 			return p.allow(now)
 		}
 		ctx = huma.WithValue(ctx, identityKey{}, id)
-		if !op.held() {
-			next(ctx)
+		done, err := s.answerShare(ctx.Context(), c, op, id)
+		if err != nil {
+			s.WriteProblem(c, s.Problem(ctx.Context(), err))
 			return
 		}
-		built := func() {}
-		if op.Large && !op.takesLong(c.Request.URL.Query()) {
-			if built, err = s.budgets.answers.take(ctx.Context(), ownerOf(id, ""), largeAnswer); err != nil {
-				s.WriteProblem(c, s.Problem(ctx.Context(), err))
-				return
-			}
-		}
-		s.held(c, func() {
-			defer built()
+		defer done()
+		if op.held() {
+			s.held(c, done, func() { next(ctx) })
+		} else {
 			next(ctx)
-		})
+		}
 	}
+}
+
+// answerShare takes the share of the budget that an answer needs. A stream holds it until it
+// has been read, and a large answer while it is built.
+func (s *Server) answerShare(ctx context.Context, c *gin.Context, op Operation, id auth.Identity) (done func(), err error) {
+	who := ownerOf(id, RequestOf(ctx).IP)
+	switch {
+	case op.Produces != "":
+		return s.budgets.sending.take(ctx, who, largeAnswer)
+	case op.Large && !op.takesLong(c.Request.URL.Query()):
+		return s.budgets.answers.take(ctx, who, largeAnswer)
+	}
+	return func() {}, nil
 }
 
 // checkQuery refuses what net/url would pass over in silence (a semicolon, a

@@ -60,16 +60,17 @@ type Server struct {
 	bodies   map[string]*huma.Schema // of operations, by id
 	origins  *http.CrossOriginProtection
 
-	specOnce sync.Once
-	spec     []byte // guarded by specOnce
+	specOnce   sync.Once
+	spec       []byte // guarded by specOnce
+	packedSpec []byte // guarded by specOnce; spec, compressed
 }
 
 // ServerTimeouts sets the limits that the API relies on.
 func ServerTimeouts(s *http.Server) {
 	s.ReadHeaderTimeout = 5 * time.Second // slow headers hold a connection for no longer
 	s.IdleTimeout = 2 * time.Minute
-	s.WriteTimeout = 0 // waiting for runs and logs is bounded per request
-	s.MaxHeaderBytes = 32 << 10
+	s.WriteTimeout = 0          // waiting for runs and logs is bounded per request
+	s.MaxHeaderBytes = 12 << 10 // net/http adds 4 KiB
 }
 
 // New makes one without any route.

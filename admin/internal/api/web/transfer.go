@@ -71,8 +71,8 @@ func (h *heldAnswer) Write(p []byte) (int, error) {
 func (h *heldAnswer) WriteString(s string) (int, error) { return h.Write([]byte(s)) }
 
 // held runs next with an answer that is held back, and sends it then. When next
-// panics, nothing has been sent.
-func (s *Server) held(c *gin.Context, next func()) {
+// panics, nothing has been sent. built is called when nothing is left but to send.
+func (s *Server) held(c *gin.Context, built, next func()) {
 	h := &heldAnswer{ResponseWriter: c.Writer, body: buffers.Get().(*bytes.Buffer), status: http.StatusOK}
 	defer release(h.body)
 	func() {
@@ -85,40 +85,72 @@ func (s *Server) held(c *gin.Context, next func()) {
 			fmt.Sprintf("the answer has more than %d bytes; ask for fewer items (limit), or for one of them", maxAnswer)))
 		return
 	}
-	send(c, h.status, h.body.Bytes())
-}
-
-// send writes an answer whose headers are set, compressed where the client takes
-// it; or 304 without a body if the client has it. An ETag that is set already
-// names a revision to edit, and not what the answer says: it stays.
-func send(c *gin.Context, status int, body []byte) {
-	header := c.Writer.Header()
-	if status == http.StatusOK && header.Get("ETag") == "" {
-		tag := answerTag(body)
-		header.Set("ETag", tag)
-		if hasTag(c.GetHeader("If-None-Match"), tag) {
-			header.Del("Content-Type")
-			c.Writer.WriteHeader(http.StatusNotModified)
-			c.Writer.WriteHeaderNow()
+	if c.Request.Method == http.MethodGet && h.status == http.StatusOK && known(c, h.body.Bytes()) {
+		return
+	}
+	body := h.body
+	if worthCompressing(c, body.Len()) {
+		body = buffers.Get().(*bytes.Buffer)
+		defer release(body)
+		compress(body, h.body.Bytes())
+		c.Writer.Header().Set("Content-Encoding", "gzip")
+	}
+	r := RequestOf(c.Request.Context())
+	r.stopComputing()
+	if body.Len() > smallAnswer {
+		sent, err := s.budgets.sending.take(c.Request.Context(), ownerOf(r.actor, r.IP), int64(body.Len()))
+		if err != nil {
+			c.Writer.Header().Del("Content-Encoding")
+			c.Writer.Header().Del("ETag")
+			s.WriteProblem(c, s.Problem(c.Request.Context(), err))
 			return
 		}
+		defer sent()
 	}
-	if len(body) >= minCompressed {
-		header.Add("Vary", "Accept-Encoding")
-		if takesGzip(c.GetHeader("Accept-Encoding")) {
-			packed := buffers.Get().(*bytes.Buffer)
-			defer release(packed)
-			z := compressors.Get().(*gzip.Writer)
-			z.Reset(packed)
-			_, _ = z.Write(body) // into memory
-			_ = z.Close()
-			compressors.Put(z)
-			header.Set("Content-Encoding", "gzip")
-			body = packed.Bytes()
-		}
+	built()
+	send(c, h.status, body.Bytes())
+}
+
+// known sets the ETag of an answer and reports whether the client has that answer, which
+// is told then. An ETag that is set already names a revision to edit, and not what the
+// answer says. So it stays.
+func known(c *gin.Context, body []byte) bool {
+	header := c.Writer.Header()
+	if header.Get("ETag") != "" {
+		return false
 	}
+	tag := answerTag(body)
+	header.Set("ETag", tag)
+	if !hasTag(c.GetHeader("If-None-Match"), tag) {
+		return false
+	}
+	header.Del("Content-Type")
+	c.Writer.WriteHeader(http.StatusNotModified)
+	c.Writer.WriteHeaderNow()
+	return true
+}
+
+// worthCompressing reports whether the client gets an answer of so many bytes compressed.
+func worthCompressing(c *gin.Context, size int) bool {
+	if size < minCompressed {
+		return false
+	}
+	c.Writer.Header().Add("Vary", "Accept-Encoding")
+	return takesGzip(c.GetHeader("Accept-Encoding"))
+}
+
+func compress(to *bytes.Buffer, body []byte) {
+	z := compressors.Get().(*gzip.Writer)
+	z.Reset(to)
+	_, _ = z.Write(body) // into memory
+	_ = z.Close()
+	compressors.Put(z)
+}
+
+// send writes an answer whose other headers are set.
+func send(c *gin.Context, status int, body []byte) {
 	if len(body) > 0 {
-		header.Set("Content-Length", strconv.Itoa(len(body)))
+		c.Writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	c.Writer.WriteHeader(status)
 	c.Writer.WriteHeaderNow()

@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What makes secrets is a POST.
-func TestOnlyReadingIsHeld(t *testing.T) {
+// Operations that make secrets have the method POST. Answers of computations hold no share while they are sent.
+func TestReadingAndComputingIsHeld(t *testing.T) {
 	require.True(t, Operation{Method: http.MethodGet}.held())
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		require.False(t, Operation{Method: method}.held(), method)
+		require.True(t, Operation{Method: method, Computes: true}.held(), method)
 	}
 }
 

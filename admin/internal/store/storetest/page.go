@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +53,24 @@ func testLargePages(t *testing.T, f *fixture) {
 		page, err := f.s.ListRevisions(f.ctx, store.ListRevisionsParams{Tenant: f.tenant, Job: j.ID, Before: after, Limit: 200})
 		f.ok(err)
 		return domain.Collect(page.Items, func(r *store.Revision) int64 { return r.Revision }), page.More
+	})
+
+	for i := range rows {
+		days := make([]domain.CalendarDay, 0, 4096)
+		for d := range cap(days) {
+			days = append(days, domain.CalendarDay{Date: time.Date(2020, 1, 1+d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly), Name: strings.Repeat("x", 60)})
+		}
+		_, err := f.s.CreateCalendar(f.ctx, domain.Calendar{ID: domain.CalendarID(NewID()), TenantID: f.tenant, Spec: domain.CalendarSpec{Name: fmt.Sprintf("%02d", i+1), Holidays: days}})
+		f.ok(err)
+	}
+	walk("calendars", func(after int64) (numbers []int64, more bool) {
+		page, err := f.s.ListCalendars(f.ctx, store.ListCalendarsParams{Tenant: f.tenant, After: fmt.Sprintf("%02d", after), Limit: 200})
+		f.ok(err)
+		return domain.Collect(page.Items, func(c *domain.Calendar) int64 {
+			n, err := strconv.ParseInt(c.Spec.Name, 10, 64)
+			f.ok(err)
+			return n
+		}), page.More
 	})
 
 	timers := f.timerJob(nil)

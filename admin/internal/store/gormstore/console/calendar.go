@@ -181,15 +181,23 @@ func calendarsOf(ctx context.Context, q db.Querier, rows []calendarRow) ([]domai
 	return out, nil
 }
 
-func (s *Calendars) ListCalendars(ctx context.Context, p store.ListCalendarsParams) (out []domain.Calendar, err error) {
+// sizedCalendar is a calendar with the size of its contents, in bytes.
+type sizedCalendar struct {
+	Row  calendarRow `gorm:"embedded"`
+	Size int         `gorm:"column:size"`
+}
+
+func (s *Calendars) ListCalendars(ctx context.Context, p store.ListCalendarsParams) (out store.Page[domain.Calendar], err error) {
 	err = s.Look(ctx, "list calendars", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
-		var rows []calendarRow
-		err := g.Where("tenant_id = ? AND name > ? AND state <> ?", int64(p.Tenant), p.After, calendarDeleted).
-			Order("name").Limit(record.PageSize(p.Limit)).Find(&rows).Error
+		found := g.Table("calendars AS c").Select("c.*, COALESCE(LENGTH(v.spec), 0) AS size").
+			Joins("LEFT JOIN calendar_versions AS v ON v.calendar_id = c.id AND v.version = c.version").
+			Where("c.tenant_id = ? AND c.name > ? AND c.state <> ?", int64(p.Tenant), p.After, calendarDeleted).Order("c.name")
+		sized, more, err := record.FindWithin(found, record.PageSize(p.Limit), func(r *sizedCalendar) int { return r.Size })
 		if err != nil {
 			return err
 		}
-		out, err = calendarsOf(ctx, q, rows)
+		list, err := calendarsOf(ctx, q, domain.Collect(sized, func(r *sizedCalendar) calendarRow { return r.Row }))
+		out = store.Page[domain.Calendar]{Items: list, More: more}
 		return err
 	})
 	return out, err
