@@ -123,7 +123,7 @@ proof-mysql: ## the store and whole paths on MySQL; 10 min
 	@build/test.sh mysql mysql-path
 
 .PHONY: proof-ui
-proof-ui: ## all steps in a real browser, and clients generated from the OpenAPI document; 8 min
+proof-ui: ## all steps in a real browser, and clients generated from the OpenAPI document; 10 min
 	@build/test.sh browser clients
 
 .PHONY: mutants

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -97,13 +96,13 @@ type Login struct{ Username, Password string }
 // was one already or the operator had chosen the password.
 func (a *Admin) FirstLogin() *Login { return a.firstLogin }
 
-// URL returns the address of the UI and API.
+// URL returns the address of the UI and API on this node's port.
 func (a *Admin) URL() string {
 	scheme := "http"
 	if a.config.TLSCertFile != "" {
 		scheme = "https"
 	}
-	return scheme + "://" + a.httpListener.Addr().String()
+	return scheme + "://" + a.httpListener.Addr().String() + a.config.path()
 }
 
 // ExecutorAddress returns what executors dial.
@@ -204,12 +203,11 @@ func (a *Admin) listen() error {
 	if a.config.BaseURL == "" {
 		a.config.BaseURL = a.URL()
 	}
-	a.config.BaseURL = strings.TrimRight(a.config.BaseURL, "/")
 	a.front = a.startFront()
 	if a.metricsListener != nil {
 		a.scrapes = &port{}
 		scrapers := httpconn.New(httpconn.Options{Max: 256, PerAddress: 64})
-		a.scrapes.serve(scrapers.Listen(a.metricsListener), scrapers, "metrics", http.HandlerFunc(notYet))
+		a.scrapes.serve(scrapers.Listen(a.metricsListener), scrapers, "metrics", "", http.HandlerFunc(notYet))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	mailchannel "github.com/carillon-sched/carillon/admin/internal/alerting/mail"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 )
@@ -64,7 +65,9 @@ type Config struct {
 	// AdvertiseAddress is what executors are told to dial; default: the
 	// address that the listener has.
 	AdvertiseAddress string
-	// BaseURL begins the links in mails and webhooks; default: http(s) and HTTPAddress.
+	// BaseURL is the address that people open, such as https://example.com/carillon. It
+	// begins the links in mails and webhooks. Its path is where pages, API, /mcp and
+	// cookies are. Default: http(s) and HTTPAddress.
 	BaseURL string
 	// RunbookURL is the page that alerts lead to for what to do, such as a copy of
 	// docs/guide/runbooks.md; the kind of the incident is its anchor. Empty: none.
@@ -129,8 +132,8 @@ type Config struct {
 	// DrainDelay is how long a node that was told to stop still works as before,
 	// but for its readiness, so that balancers stop sending requests; default 0.
 	DrainDelay time.Duration
-	// UI serves the pages; nil: none.
-	UI     http.Handler
+	// UI makes what serves the pages, given the path of BaseURL (webui.Handler); nil: no pages.
+	UI     func(path string) http.Handler
 	Logger *slog.Logger
 	// Version is shown in the UI and to executors' operators.
 	Version string
@@ -347,6 +350,10 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("%s: %s is less than a day", name, keep)
 		}
 	}
+	var err error
+	if c.BaseURL, _, err = web.CheckBaseURL(c.BaseURL); err != nil {
+		return c, err
+	}
 	if u, err := url.Parse(c.RunbookURL); c.RunbookURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || len(c.RunbookURL) > 400) {
 		return c, errors.New("runbook URL: must be an http or https address of up to 400 characters without #")
 	}
@@ -379,6 +386,15 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	return c, c.checkBind("executors", c.ExecutorAddress, c.ExecutorTLSCertFile != "")
+}
+
+// path is where the node is on its host, such as /carillon; empty: at the root.
+func (c Config) path() string {
+	_, path, err := web.CheckBaseURL(c.BaseURL)
+	if err != nil {
+		return "" // withDefaults has refused it
+	}
+	return path
 }
 
 // Values of Config.Assistant.

@@ -39,6 +39,10 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	a.publisher = publish.New(publish.Options{
 		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
 	})
+	var pages http.Handler
+	if a.config.UI != nil {
+		pages = a.config.UI(a.config.path())
+	}
 	front, err := api.New(api.Deps{
 		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
 		CallJob: a.callJobs().For, Held: a.leases.Held, TimersSet: a.timersSet,
@@ -55,7 +59,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
 		Assistant: a.assistant(),
-		UI:        a.config.UI, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
+		Path:      a.config.path(), UI: pages, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		LogRetention:  a.config.LogRetention,
 		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},

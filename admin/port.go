@@ -32,26 +32,39 @@ func (a *Admin) startFront() *port {
 	starting := web.Starting(func() string { return *reason.Load() })
 	p := &port{reason: reason}
 	p.starts("it has not reached its database yet")
-	p.serve(a.httpListener, a.httpConns, "UI and API", starting)
+	p.serve(a.httpListener, a.httpConns, "UI and API", a.config.path(), starting)
 	return p
 }
 
-// serve begins to answer with a handler, which open replaces.
-func (p *port) serve(l net.Listener, in *httpconn.Limiter, what string, handler http.Handler) {
+// current answers with the handler of the moment.
+func (p *port) current(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) }
+
+// serve begins to answer with a handler, which open replaces. Requests may come with the
+// path.
+func (p *port) serve(l net.Listener, in *httpconn.Limiter, what, path string, handler http.Handler) {
 	p.ended = make(chan struct{})
 	p.handler.Store(&handler)
 	p.server = &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) }),
+		Handler:           http.HandlerFunc(p.current),
 		ReadHeaderTimeout: 5 * time.Second, // and what the API adds
 	}
 	web.ServerTimeouts(p.server)
 	in.Serve(p.server, web.Probes(), web.Overloaded)
+	p.server.Handler = web.Below(path, p.server.Handler)
 	go func() { // ends with stop, which Run and Close call
 		defer close(p.ended)
 		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			p.err = fmt.Errorf("serve %s: %w", what, err)
 		}
 	}()
+}
+
+// Handler serves what the node's own HTTP port serves, for an application that has the
+// node in its process and mounts it on its own server. It takes requests with the path of
+// Config.BaseURL, and without it. The limits and timeouts of connections are those of that
+// server. It answers 503 until the node serves.
+func (a *Admin) Handler() http.Handler {
+	return web.Below(a.config.path(), http.HandlerFunc(a.front.current))
 }
 
 // notYet answers scrapes of a node that has not reached its database.

@@ -19,13 +19,14 @@ import (
 //go:embed all:dist
 var embedded embed.FS
 
-// Handler serves the embedded pages. It is safe for concurrent use and holds
-// no resources that need closing.
-func Handler() http.Handler {
+// Handler serves the embedded pages of a server that is at a path of its host, such as
+// /carillon; empty: at the root. Requests come without the path. It is safe for
+// concurrent use and holds no resources that need closing.
+func Handler(path string) http.Handler {
 	dist, err := fs.Sub(embedded, "dist")
 	if err != nil {
 		// The embed directive above guarantees the folder.
 		panic("webui: " + err.Error())
 	}
-	return newHandler(dist)
+	return newHandler(dist, path)
 }

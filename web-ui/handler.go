@@ -46,8 +46,9 @@ type handler struct {
 }
 
 // newHandler reads every file of dist into memory once (for an embed.FS these
-// are already there). A dist without index.html gets the built-in page.
-func newHandler(dist fs.FS) http.Handler {
+// are already there). A dist without index.html gets the built-in page. The path is
+// written into the index.
+func newHandler(dist fs.FS, path string) http.Handler {
 	h := &handler{files: make(map[string]*file)}
 	err := fs.WalkDir(dist, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
@@ -67,7 +68,33 @@ func newHandler(dist fs.FS) http.Handler {
 		h.add(indexName, []byte(notBuiltPage))
 		h.index = h.files[indexName]
 	}
+	if path != "" {
+		h.index = h.index.below(path)
+		h.files[indexName] = h.index
+	}
 	return h
+}
+
+// below returns the index of a server at a path. The index names the root only in
+// attributes. These are data-base, which the pages read, and the addresses of the first
+// scripts and styles. All other files name each other relative to themselves.
+func (f *file) below(path string) *file {
+	plain := f.plain
+	if plain == nil {
+		unpacked, err := gzip.NewReader(bytes.NewReader(f.gz))
+		if err == nil {
+			plain, err = io.ReadAll(unpacked)
+		}
+		if err != nil {
+			panic("webui: unpack the index: " + err.Error())
+		}
+	}
+	plain = bytes.ReplaceAll(plain, []byte(`="/`), []byte(`="`+path+`/`))
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is one of gzip's
+	_, _ = w.Write(plain)                                      // a buffer refuses nothing
+	_ = w.Close()
+	return &file{plain: plain, gz: packed.Bytes(), contentType: f.contentType, cacheControl: f.cacheControl, etag: etagOf(plain)}
 }
 
 // add files one form of a file under the name that the browser asks for.
@@ -90,9 +117,13 @@ func (h *handler) add(name string, content []byte) {
 		f.plain = content
 	}
 	if f.etag == "" {
-		sum := sha256.Sum256(content)
-		f.etag = `W/"` + hex.EncodeToString(sum[:12]) + `"`
+		f.etag = etagOf(content)
 	}
+}
+
+func etagOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
 // ServeHTTP answers GET and HEAD. A path of a file is that file; a path which

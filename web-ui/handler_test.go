@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -54,7 +55,7 @@ func request(h http.Handler, method, target string, header map[string]string) *h
 }
 
 func TestHandlerServes(t *testing.T) {
-	h := newHandler(builtDist(t))
+	h := newHandler(builtDist(t), "")
 	tests := []struct {
 		name, method, path, accept   string
 		status                       int
@@ -104,7 +105,7 @@ func TestHandlerServes(t *testing.T) {
 }
 
 func TestHandlerSetsSecurityHeadersAlways(t *testing.T) {
-	h := newHandler(builtDist(t))
+	h := newHandler(builtDist(t), "")
 	for _, path := range []string{"/", "/assets/app-1a2b.js", "/assets/none.js", "/jobs"} {
 		w := request(h, http.MethodGet, path, nil)
 		csp := w.Header().Get("Content-Security-Policy")
@@ -123,7 +124,7 @@ func TestHandlerSetsSecurityHeadersAlways(t *testing.T) {
 }
 
 func TestHandlerRevalidates(t *testing.T) {
-	h := newHandler(builtDist(t))
+	h := newHandler(builtDist(t), "")
 	first := request(h, http.MethodGet, "/", map[string]string{"Accept-Encoding": "br"})
 	etag := first.Header().Get("ETag")
 	if etag == "" {
@@ -140,7 +141,7 @@ func TestHandlerRevalidates(t *testing.T) {
 }
 
 func TestHandlerHeadHasNoBody(t *testing.T) {
-	h := newHandler(builtDist(t))
+	h := newHandler(builtDist(t), "")
 	for _, accept := range []string{"br", ""} {
 		w := request(h, http.MethodHead, "/", map[string]string{"Accept-Encoding": accept})
 		if w.Code != http.StatusOK || w.Body.Len() != 0 {
@@ -150,7 +151,7 @@ func TestHandlerHeadHasNoBody(t *testing.T) {
 }
 
 func TestHandlerWithoutBuildTellsHow(t *testing.T) {
-	h := newHandler(fstest.MapFS{".keep": {Data: []byte("kept")}})
+	h := newHandler(fstest.MapFS{".keep": {Data: []byte("kept")}}, "")
 	for _, path := range []string{"/", "/jobs/7"} {
 		w := request(h, http.MethodGet, path, map[string]string{"Accept-Encoding": "br"})
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "make ui") {
@@ -162,7 +163,7 @@ func TestHandlerWithoutBuildTellsHow(t *testing.T) {
 // TestEmbeddedPagesAnswer holds for a checkout with and without a build: the
 // real server over the real socket always has a page for a person.
 func TestEmbeddedPagesAnswer(t *testing.T) {
-	srv := httptest.NewServer(Handler())
+	srv := httptest.NewServer(Handler(""))
 	defer srv.Close()
 	res, err := srv.Client().Get(srv.URL + "/jobs")
 	if err != nil {
@@ -190,4 +191,52 @@ func built() bool {
 		}
 	}
 	return false
+}
+
+// TestHandlerAtAPath reads the index, packed and plain. It names the path in place of the
+// root. Requests for its files come without the path.
+func TestHandlerAtAPath(t *testing.T) {
+	dist := builtDist(t)
+	dist["index.html.gz"].Data = gzipped(t, `<html data-base="/"><script src="/boot.js"></script><script src="/assets/app-1a2b.js"></script>a/b`)
+	want := `<html data-base="/ops/carillon/"><script src="/ops/carillon/boot.js"></script><script src="/ops/carillon/assets/app-1a2b.js"></script>a/b`
+	h := newHandler(dist, "/ops/carillon")
+	for _, path := range []string{"/", "/jobs/42", "/index.html"} {
+		w := request(h, http.MethodGet, path, nil)
+		if w.Body.String() != want {
+			t.Errorf("%s: %s", path, w.Body)
+		}
+		// Brotli of the build would still name the root.
+		packed := request(h, http.MethodGet, path, map[string]string{"Accept-Encoding": "br, gzip"})
+		unpacked, err := gzip.NewReader(packed.Body)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if text, err := io.ReadAll(unpacked); err != nil || string(text) != want {
+			t.Errorf("%s packed: %s, %v", path, text, err)
+		}
+	}
+	if w := request(h, http.MethodGet, "/assets/app-1a2b.js", map[string]string{"Accept-Encoding": "br"}); w.Body.String() != "brotli-app" {
+		t.Errorf("asset: %s", w.Body)
+	}
+	root := request(newHandler(dist, ""), http.MethodGet, "/", nil).Header().Get("ETag")
+	if tag := request(h, http.MethodGet, "/", nil).Header().Get("ETag"); tag == "" || tag == root {
+		t.Errorf("tag %q at the path, %q at the root", tag, root)
+	}
+}
+
+// TestTheIndexOfThisBuildFollowsThePath finds no address at the root in the built index.
+func TestTheIndexOfThisBuildFollowsThePath(t *testing.T) {
+	w := request(Handler("/ops/carillon"), http.MethodGet, "/jobs", nil)
+	if !built() {
+		t.Skip("no pages in this build")
+	}
+	addresses := regexp.MustCompile(`(?:src|href|data-base)=['"]?([^'" >]+)`).FindAllStringSubmatch(w.Body.String(), -1)
+	if len(addresses) < 4 {
+		t.Fatalf("%d addresses in %s", len(addresses), w.Body)
+	}
+	for _, a := range addresses {
+		if !strings.HasPrefix(a[1], "/ops/carillon/") {
+			t.Errorf("the address %s is not below the path", a[1])
+		}
+	}
 }

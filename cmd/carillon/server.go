@@ -103,7 +103,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
 	f.String("advertise", "", "address that executors are told to dial (default: as --executors)")
 	f.String("runbook-url", "", "page that alerts lead to for what to do, such as a copy of docs/guide/runbooks.md; the kind of incident is its anchor")
-	f.String("base-url", "", "beginning of links in mails and webhooks (default: the address of the web UI)")
+	f.String("base-url", "", "address that people open, for example https://example.com/carillon; its path is where the node is, and links in mails and webhooks begin with it (default: the address of the web UI)")
 	f.String("tls-cert", "", "certificate of web UI and API")
 	f.String("tls-key", "", "its key")
 	f.StringSlice("trusted-proxies", nil, "networks of proxies whose X-Forwarded-For, X-Real-IP and X-Forwarded-Proto are believed, for example 10.1.0.0/16 (default: none)")
@@ -202,7 +202,7 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 		Statistics: admin.StatisticsConfig{
 			Minutes: k.Duration("statistics-minutes"), Hours: k.Duration("statistics-hours"), Days: k.Duration("statistics-days"), Off: k.Bool("no-statistics"),
 		},
-		LogRetention: k.Duration("log-retention"), UI: webui.Handler(), Logger: logger, Version: version,
+		LogRetention: k.Duration("log-retention"), UI: webui.Handler, Logger: logger, Version: version,
 		DrainDelay: k.Duration("drain-delay"),
 	}
 	config.Logs = admin.LogsConfig{

@@ -1,13 +1,13 @@
 // Who may: join tokens, users, roles.
 import assert from 'node:assert/strict'
 import { axe, env, newPage, settled, shot } from './browser.mjs'
-import { browser, go, jobName, made, page, says, signIn, test } from './world.mjs'
+import { browser, go, jobName, made, page, placeOf, says, signIn, test } from './world.mjs'
 
 test('a join token is shown once, with a program to copy', async () => {
   await go('/executors')
   await page.locator('a.exec-card').filter({ hasNotText: 'built in' }).first().click()
   await page.getByRole('button', { name: 'New join token' }).waitFor()
-  made.executor = new URL(page.url()).pathname
+  made.executor = placeOf(page.url())
   await page.getByRole('button', { name: 'New join token' }).click()
   await page.getByRole('dialog').getByLabel('Name').fill(jobName)
   await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()

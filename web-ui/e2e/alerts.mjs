@@ -1,7 +1,7 @@
 // Alerts: an incident is seen, taken on and silenced; what was told is listed.
 import assert from 'node:assert/strict'
 import { axe, env, settled, shot } from './browser.mjs'
-import { choose, go, heading, jobName, made, page, says, session, test } from './world.mjs'
+import { choose, go, heading, jobName, made, page, placeOf, says, session, test } from './world.mjs'
 
 const name = `${jobName}-alert`
 
@@ -37,7 +37,7 @@ test('a run that ends badly is an incident, first in its list', async () => {
   assert.deepEqual(await axe(page), [])
   await row.getByRole('link', { name: 'Run timed out' }).click()
   await heading(/Run timed out/).waitFor()
-  made.incident = new URL(page.url()).pathname
+  made.incident = placeOf(page.url())
   await page.getByRole('region', { name: 'Its events, newest first' }).getByRole('link').first().waitFor()
   // A job without channels of its own is told by mail, which the demo has no server for.
   await says(page.getByRole('region', { name: 'Who was told' }), /smoke@example\.com/)
@@ -122,7 +122,7 @@ test('a channel is made, previewed, tried with the answer shown, and keeps its k
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
   await row.getByRole('link').click()
   await heading(/Edit/).waitFor()
-  made.channel = new URL(page.url()).pathname
+  made.channel = placeOf(page.url())
   await page.getByText('Stored: http://127.0.0.1:9').waitFor()
   assert.equal(await page.getByRole('textbox', { name: 'Signing secret' }).inputValue(), '')
 })

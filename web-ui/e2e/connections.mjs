@@ -1,7 +1,7 @@
 // What the admin nodes send themselves: callbacks, and messages to brokers.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { choose, go, heading, jobName, made, page, says, session, test } from './world.mjs'
+import { choose, go, heading, jobName, made, page, placeOf, says, session, test } from './world.mjs'
 
 /** Of the form that the handler's schema makes; those that must be given have a star. */
 const field = (name) => page.getByRole('textbox', { name: new RegExp(`^(\\* )?${name}$`) })
@@ -96,7 +96,7 @@ test('a connection to a broker is made, refused at its field, edited, tried and 
   await page.getByLabel('Addresses').fill('127.0.0.1:5672')
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   await heading(`${jobName}-mq`).waitFor()
-  made.connection = new URL(page.url()).pathname
+  made.connection = placeOf(page.url())
   await says(page.getByRole('region', { name: 'Where' }), /RabbitMQ[^]*127\.0\.0\.1:5672[^]*shop[^]*set, cannot be read/)
   assert.doesNotMatch(await page.content(), /s3cret/)
 
@@ -118,7 +118,7 @@ test('a connection to a broker is made, refused at its field, edited, tried and 
   await page.getByLabel('Addresses').fill('127.0.0.1:5672')
   await page.getByLabel('Description').fill('of the shop')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.waitForURL((url) => url.pathname === made.connection)
+  await page.waitForURL((url) => placeOf(url) === made.connection)
   await page.getByText('of the shop').waitFor()
   await says(page.getByRole('region', { name: 'Where' }), /set, cannot be read/)
 })
@@ -130,12 +130,12 @@ test('a save over somebody else’s connection is told and keeps the draft', asy
   await other.goto(page.url())
   await other.getByLabel('Description').fill('by the other')
   await other.getByRole('button', { name: 'Save' }).click()
-  await other.waitForURL((url) => url.pathname === made.connection)
+  await other.waitForURL((url) => placeOf(url) === made.connection)
   await other.close()
   await page.getByLabel('Description').fill('by me')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('link', { name: /Look at version 3/ }).waitFor()
   await page.getByRole('button', { name: 'Save mine over it' }).click()
-  await page.waitForURL((url) => url.pathname === made.connection)
+  await page.waitForURL((url) => placeOf(url) === made.connection)
   await page.getByText('by me').waitFor()
 })

@@ -50,10 +50,10 @@ function childrenOf(pid) {
   return threads.flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number))
 }
 
-/** Starts the demo with a new data folder. Ports are free ones unless they are named. */
-export async function startDemo({ http = 0, executors = 0 } = {}) {
+/** Starts the demo with a new data folder. Ports are free ones unless they are named. base is what people open. */
+export async function startDemo({ http = 0, executors = 0, base = '' } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'carillon-e2e-'))
-  const flags = ['--data', data, '--http', `127.0.0.1:${http}`, '--executors', `127.0.0.1:${executors}`, '--log-level', 'info']
+  const flags = ['--data', data, '--http', `127.0.0.1:${http}`, '--executors', `127.0.0.1:${executors}`, '--log-level', 'info', ...(base ? ['--base-url', base] : [])]
   const demo = await launch(['demo', ...flags], (output) => {
     const url = /web UI +(\S+)/.exec(output)?.[1]
     const password = /password +(\S+)/.exec(output)?.[1]

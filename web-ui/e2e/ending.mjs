@@ -1,6 +1,6 @@
 // What is left at the end.
 import assert from 'node:assert/strict'
-import { expectGone, go, jobName, made, page, test } from './world.mjs'
+import { expectGone, go, jobName, made, page, placeOf, test } from './world.mjs'
 
 test('delete the job', async () => {
   await go(made.job)
@@ -12,7 +12,7 @@ test('delete the job', async () => {
   // Enter must not destroy: the focus stands on the way out.
   assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Cancel')
   await dialog.getByRole('button', { name: 'Delete' }).click()
-  await page.waitForURL((url) => url.pathname === '/jobs')
+  await page.waitForURL((url) => placeOf(url) === '/jobs')
 })
 
 test('delete the connection', async () => {
@@ -22,7 +22,7 @@ test('delete the connection', async () => {
   const dialog = page.getByRole('dialog')
   await dialog.getByText('What still names it fails from then on.').waitFor()
   await dialog.getByRole('button', { name: 'Delete' }).click()
-  await page.waitForURL((url) => url.pathname === '/connections')
+  await page.waitForURL((url) => placeOf(url) === '/connections')
   await page.getByText('No connection to a broker yet').waitFor()
 })
 

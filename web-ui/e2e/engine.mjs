@@ -1,7 +1,7 @@
 // What the engine plans with: calendars, scripts, backfills, limits, nodes.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { choose, go, heading, inDays, jobName, made, page, says, session, test } from './world.mjs'
+import { choose, go, heading, inDays, jobName, made, page, placeOf, says, session, test } from './world.mjs'
 
 test('a calendar is written, imported into and kept in versions', async () => {
   await go('/calendars/new')
@@ -13,7 +13,7 @@ test('a calendar is written, imported into and kept in versions', async () => {
   await holidays.fill(`${inDays(2)}..${inDays(4)} Three days off`)
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   await heading(`${jobName}-days`).waitFor()
-  made.calendar = new URL(page.url()).pathname
+  made.calendar = placeOf(page.url())
   await page.getByRole('button', { name: 'Import iCal' }).click()
   const dialog = page.getByRole('dialog')
   const day = inDays(40).replaceAll('-', '')
@@ -36,7 +36,7 @@ test('a job takes a calendar, the preview shows what it takes out, and the calen
   assert.equal(await page.locator('.fires li.taken-out', { hasText: 'Three days off' }).count(), 3)
   await shot(page, 'job-with-calendar')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.waitForURL((url) => url.pathname === made.job)
+  await page.waitForURL((url) => placeOf(url) === made.job)
   await go(made.calendar)
   await page.getByRole('link', { name: jobName, exact: true }).waitFor()
   await page.getByRole('button', { name: 'Delete' }).click()
@@ -67,11 +67,11 @@ test('what agents may do is nothing until it is allowed; a script is written, ch
   await page.getByLabel('Note').fill('first')
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   await heading(`${jobName}-script`).waitFor()
-  made.script = new URL(page.url()).pathname
+  made.script = placeOf(page.url())
   await page.getByRole('link', { name: 'Edit' }).click()
   await page.getByLabel('Content').fill('#!/bin/sh\necho two\n')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.waitForURL((url) => url.pathname === made.script)
+  await page.waitForURL((url) => placeOf(url) === made.script)
   const revisions = page.getByRole('region', { name: 'Revisions' })
   await revisions.getByText('+ echo two').waitFor()
   await says(revisions, /− echo one/)
@@ -93,7 +93,7 @@ test('a save over somebody else’s script or calendar is told, keeps the draft,
     await other.goto(page.url())
     await other.getByLabel(one.label).fill(one.theirs)
     await other.getByRole('button', { name: 'Save' }).click()
-    await other.waitForURL((url) => url.pathname === one.path)
+    await other.waitForURL((url) => placeOf(url) === one.path)
     await other.close()
     await page.getByLabel(one.label).fill(one.mine)
     await page.getByRole('button', { name: 'Save' }).click()
@@ -102,7 +102,7 @@ test('a save over somebody else’s script or calendar is told, keeps the draft,
     await settled(page)
     assert.deepEqual(await axe(page), [])
     await page.getByRole('button', { name: one.over }).click()
-    await page.waitForURL((url) => url.pathname === one.path)
+    await page.waitForURL((url) => placeOf(url) === one.path)
     const versions = page.getByRole('region', { name: one.list })
     await versions.getByText(one.last, { exact: true }).waitFor()
     await versions.getByText(one.mine).first().waitFor()

@@ -1,7 +1,7 @@
 // Executors: an instance is drained; one is renamed, disabled and deleted.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { expectGone, go, heading, jobName, page, says, test } from './world.mjs'
+import { expectGone, go, heading, jobName, page, placeOf, says, test } from './world.mjs'
 
 const dialog = () => page.getByRole('dialog')
 /** Asked once, in a dialog whose button says the same. */
@@ -32,7 +32,7 @@ test('an executor is renamed, disabled, enabled and deleted', async () => {
   await dialog().getByLabel('Name').fill(`${jobName}-exec`)
   await dialog().getByRole('button', { name: 'Create' }).click()
   await heading(new RegExp(`${jobName}-exec`)).waitFor()
-  const address = new URL(page.url()).pathname
+  const address = placeOf(page.url())
   await page.getByRole('button', { name: 'Rename' }).click()
   await dialog().getByLabel('Name').fill(`${jobName}-renamed`)
   await confirm('Rename')

@@ -1,7 +1,7 @@
 // Jobs: their form, their list, pause, conflicts, why nothing ran.
 import assert from 'node:assert/strict'
 import { axe, env, settled, shot } from './browser.mjs'
-import { choose, expectGone, go, heading, jobName, made, page, says, session, test } from './world.mjs'
+import { choose, expectGone, go, heading, jobName, made, page, placeOf, says, session, test } from './world.mjs'
 
 // One more than a browser's numbers can count.
 const LONG = '9007199254740993'
@@ -46,7 +46,7 @@ test('create a job', async () => {
   assert.deepEqual(await axe(page), [])
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   await heading(jobName).waitFor()
-  made.job = new URL(page.url()).pathname
+  made.job = placeOf(page.url())
   await settled(page)
   await shot(page, 'job')
 })
@@ -78,7 +78,7 @@ test('an input is filled in as a form of its schema; what the server says stands
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   assert.match(await (await saved).text(), new RegExp(`"orderId":${LONG}}`))
   await heading(name).waitFor()
-  const address = new URL(page.url()).pathname
+  const address = placeOf(page.url())
   await page.getByRole('region', { name: 'Input' }).getByText(LONG).waitFor()
 
   // A run by hand begins with the job's input.
@@ -95,7 +95,7 @@ test('an input is filled in as a form of its schema; what the server says stands
   await page.getByRole('button', { name: `More actions for ${name}` }).click()
   await page.getByRole('menuitem', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.waitForURL((url) => url.pathname === '/jobs')
+  await page.waitForURL((url) => placeOf(url) === '/jobs')
 })
 
 test('the job is in the list, with its schedule and next fire', async () => {
@@ -127,7 +127,7 @@ test('a save over somebody else’s change shows the difference and loses nothin
   await other.getByLabel('Description').fill('changed by the other')
   await other.getByLabel('Owner name').fill('The Other')
   await other.getByRole('button', { name: 'Save' }).click()
-  await other.waitForURL((url) => url.pathname === made.job)
+  await other.waitForURL((url) => placeOf(url) === made.job)
   await other.close()
   await page.getByLabel('Description').fill('changed by me')
   await page.getByRole('button', { name: 'Save' }).click()
@@ -148,7 +148,7 @@ test('a save over somebody else’s change shows the difference and loses nothin
   await dialog.getByRole('radio', { name: /description: Yours/ }).check()
   await dialog.getByRole('button', { name: 'Take over into the form' }).click()
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.waitForURL((url) => url.pathname === made.job)
+  await page.waitForURL((url) => placeOf(url) === made.job)
   await page.getByText('changed by me').waitFor()
   await page.getByText('The Other').waitFor()
   await go(`${made.job}/revisions`)

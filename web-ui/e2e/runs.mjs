@@ -1,7 +1,7 @@
 // Runs: started by hand, followed, cancelled, their log, why they came as they did.
 import assert from 'node:assert/strict'
 import { axe, settled, shot } from './browser.mjs'
-import { go, jobName, made, page, says, session, test } from './world.mjs'
+import { go, jobName, made, page, placeOf, says, session, test } from './world.mjs'
 
 test('run now leads to the run page, whose log is live', async () => {
   await go(`/jobs?q=${jobName}`)
@@ -13,7 +13,7 @@ test('run now leads to the run page, whose log is live', async () => {
   assert.deepEqual(await axe(page), [])
   await dialog.getByRole('button', { name: 'Run', exact: true }).click()
   await page.waitForURL('**/runs/*')
-  made.run = new URL(page.url()).pathname
+  made.run = placeOf(page.url())
   await page.locator('.log-line').first().waitFor()
   await shot(page, 'run-live')
   assert.deepEqual(await axe(page), [])

@@ -2,6 +2,9 @@
 // The same keys are written by src/lib/prefs.ts.
 ;(function () {
   var root = document.documentElement
+  // The server's own port also answers without the path. The pages need it in the address.
+  var base = root.dataset.base
+  if ((location.pathname + '/').indexOf(base) !== 0) location.replace(base)
   var theme = 'system'
   var lang = ''
   try {

@@ -6,6 +6,7 @@ import { ensureSession, getSession, subscribeSession } from './api/session'
 import type { Needs } from './components/Permitted'
 import { NotFoundPage, RouteError, RoutePending } from './components/RouteStates'
 import { Shell } from './components/Shell'
+import { basePath } from './lib/base'
 import { loadChunk } from './lib/chunk'
 import { leavePage } from './lib/focus'
 import { safeNext } from './lib/next'
@@ -424,6 +425,7 @@ const routeTree = root.addChildren([
 
 export const router = createRouter({
   routeTree,
+  basepath: basePath || '/',
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',

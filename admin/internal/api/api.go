@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"log/slog"
@@ -123,6 +124,9 @@ type Deps struct {
 	// Draining says that this node stops soon, Closing that it begins nothing
 	// new: then only probes and metrics are answered. nil: never.
 	Draining, Closing func() bool
+	// Path is where the node is on its host, such as /carillon; empty: at the root.
+	// Requests come without it (web.Below).
+	Path string
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
 	UI http.Handler
 	// Assistant makes what answers assistants at /mcp, from the API that it asks as
@@ -208,7 +212,7 @@ func New(deps Deps) (*API, error) {
 	}
 	a := &API{deps: deps, log: deps.Logger.With("component", "api")}
 	a.Server = web.New(web.Options{
-		Document: description(),
+		Document: description(deps.Path), Path: deps.Path,
 		Authenticate: func(ctx context.Context, bearer, ip string) (auth.Identity, error) {
 			return deps.Auth.Authenticate(ctx, bearer, ip)
 		},
@@ -306,8 +310,9 @@ func (a *API) registerNouns() {
 // APIVersion is the version of the document, apart from the server's.
 const APIVersion = "1.0.0"
 
-// description is what the document says beside operations and schemas.
-func description() *huma.OpenAPI {
+// description is what the document says beside operations and schemas; path is where the
+// node is on its host.
+func description(path string) *huma.OpenAPI {
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
@@ -316,7 +321,7 @@ func description() *huma.OpenAPI {
 			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
 		// Whoever reads it has it from the server that it speaks of.
-		Servers: []*huma.Server{{URL: "/", Description: "The server that this document comes from"}},
+		Servers: []*huma.Server{{URL: cmp.Or(path, "/"), Description: "The server that this document comes from"}},
 		Components: &huma.Components{
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"bearer":        {Type: "http", Scheme: "bearer", Description: "An access token from POST /api/v1/auth/login, or an API key (ck_…)."},

@@ -71,12 +71,13 @@ func (s SecureCookies) on(secure bool) bool {
 }
 
 // The refresh cookie holds the refresh token. Scripts cannot read it, other sites
-// cannot send it, and it goes nowhere but to the paths that need it. Its name ends with
+// cannot send it, and it goes nowhere but to the paths that need it, below that of the
+// node. Its name ends with
 // that of the cluster: browsers keep the cookies of all ports of a host together, and two
 // installations there would take each other's.
 const (
 	refreshCookiePrefix = "carillon_refresh_"
-	refreshCookiePath   = web.Base + "/auth"
+	refreshCookieBelow  = web.Base + "/auth"
 )
 
 func (a *API) refreshCookie() string { return refreshCookiePrefix + a.deps.Auth.Cluster() }
@@ -88,7 +89,7 @@ func (a *API) refreshToken(ctx context.Context) string {
 
 func (a *API) cookie(ctx context.Context, value string, expires time.Time) string {
 	c := http.Cookie{
-		Name: a.refreshCookie(), Value: value, Path: refreshCookiePath, Expires: expires.UTC(),
+		Name: a.refreshCookie(), Value: value, Path: a.deps.Path + refreshCookieBelow, Expires: expires.UTC(),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies.on(web.RequestOf(ctx).Secure),
 	}
 	if value == "" {

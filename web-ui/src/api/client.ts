@@ -3,6 +3,7 @@
 // tells the connection watcher whether the server answers. Every failure
 // becomes an ApiError.
 import createClient from 'openapi-fetch'
+import { basePath } from '../lib/base'
 import { reportAnswer, reportServerDate, reportSilence, watchCall } from '../lib/connection'
 import { losesNumbers, parseJson, writeJson } from '../lib/json'
 import { ApiError, problemOf } from './problem'
@@ -18,7 +19,7 @@ const ANONYMOUS = /\/auth\/(login|refresh)$/
 
 export const http = createClient<paths>({
   // Outside a browser (tests) there is no page to be relative to.
-  baseUrl: typeof location === 'undefined' ? 'http://localhost' : location.origin,
+  baseUrl: typeof location === 'undefined' ? 'http://localhost' : location.origin + basePath,
   fetch: (request) => transport(request),
   bodySerializer: (body: unknown) => writeJson(body),
   credentials: 'same-origin',

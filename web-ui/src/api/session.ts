@@ -1,9 +1,10 @@
 // Who is signed in. The access token lives in memory only: a stolen disk or a
 // script in another page finds nothing. The refresh cookie is HttpOnly and
-// goes to /api/v1/auth alone; each use replaces it, and a second use of an old
+// goes to /api/v1/auth of this server alone; each use replaces it, and a second use of an old
 // one revokes the whole family. So at most one refresh may be under way: in
 // this tab by a shared promise, across tabs by a Web Lock where the browser
 // has it (secure contexts).
+import { basePath } from '../lib/base'
 import { reportSilence, watchCall } from '../lib/connection'
 import { problemOf, ApiError } from './problem'
 import type { Login } from './types'
@@ -11,7 +12,7 @@ import type { Login } from './types'
 export type Session = Login | null
 type Listener = () => void
 
-const REFRESH = '/api/v1/auth/refresh'
+const REFRESH = basePath + '/api/v1/auth/refresh'
 const LOCK = 'carillon-refresh'
 // Renew this long before the end, so that a call does not pay for a 401 first.
 const EARLY_MS = 30_000

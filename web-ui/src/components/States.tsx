@@ -5,6 +5,7 @@ import { Button } from 'antd'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ApiError, isApiError } from '../api/problem'
+import { basePath } from '../lib/base'
 import { CopyButton } from './CopyButton'
 import { useDocumentTitle, useErrorText } from './hooks'
 
@@ -67,7 +68,7 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
       )}
       <div className="row">
         {gone ? (
-          <a href="/overview">{t('notFound.home')}</a>
+          <a href={basePath + '/overview'}>{t('notFound.home')}</a>
         ) : onRetry && (
           <Button
             type="primary"

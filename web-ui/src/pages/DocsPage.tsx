@@ -4,9 +4,10 @@ import { useQuery } from '../api/useQuery'
 import { Input } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { basePath } from '../lib/base'
 import { matches, operationsOf, schemaText, shapeOf, type Document, type Operation, type Schema } from '../lib/reference'
 
-const SOURCE = '/api/openapi.json'
+const SOURCE = basePath + '/api/openapi.json'
 
 async function load(signal: AbortSignal): Promise<Document> {
   const res = await fetch(SOURCE, { signal })

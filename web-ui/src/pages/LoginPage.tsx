@@ -7,6 +7,7 @@ import { isApiError } from '../api/problem'
 import { queryClient } from '../api/queries'
 import { Gate } from '../components/Gate'
 import { useErrorText } from '../components/hooks'
+import { basePath } from '../lib/base'
 
 interface Fields {
   username: string
@@ -38,7 +39,7 @@ export function LoginPage() {
       const login = await api.login(given.username.trim(), given.password, given.tenant?.trim())
       queryClient.clear()
       if (login.user.mustChangePassword) await navigate({ to: '/password', search: { next } })
-      else router.history.push(next ?? '/overview')
+      else router.history.push(basePath + (next ?? '/overview'))
     } catch (err) {
       setError(isApiError(err, 'unauthenticated') ? t('login.wrong') : errorText(err))
     } finally {

@@ -10,6 +10,7 @@ import { getSession, refreshSession } from '../api/session'
 import { Gate } from '../components/Gate'
 import { useErrorText, useSession } from '../components/hooks'
 import { message } from '../components/notices'
+import { basePath } from '../lib/base'
 
 const MIN_LENGTH = 12
 
@@ -41,7 +42,7 @@ export function PasswordPage() {
       await refreshSession().catch(() => null)
       if (!getSession() || getSession()?.user.mustChangePassword) await api.login(username, fields.next, tenant)
       message.success(t('password.done'))
-      router.history.push(next ?? '/overview')
+      router.history.push(basePath + (next ?? '/overview'))
     } catch (err) {
       const item = isApiError(err) ? (err.itemAt('new') ?? err.itemAt('current')) : undefined
       const wrong = isApiError(err, 'unauthenticated') || isApiError(err, 'permission_denied')

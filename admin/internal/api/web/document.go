@@ -102,13 +102,13 @@ func (s *Server) ServeDocument(pages bool) {
 	}
 	s.Plain(Public, http.MethodGet, documentPath, s.openAPI)
 	// Where people look for it first.
-	s.Plain(Public, http.MethodGet, "/openapi.json", redirect(documentPath))
-	s.Plain(Public, http.MethodGet, "/api", redirect(reference))
-	s.Plain(Public, http.MethodGet, "/api/docs", redirect(reference))
+	s.Plain(Public, http.MethodGet, "/openapi.json", s.redirect(documentPath))
+	s.Plain(Public, http.MethodGet, "/api", s.redirect(reference))
+	s.Plain(Public, http.MethodGet, "/api/docs", s.redirect(reference))
 }
 
-func redirect(to string) gin.HandlerFunc {
-	return func(c *gin.Context) { c.Redirect(http.StatusFound, to) }
+func (s *Server) redirect(to string) gin.HandlerFunc {
+	return func(c *gin.Context) { c.Redirect(http.StatusFound, s.options.Path+to) }
 }
 
 func (s *Server) openAPI(c *gin.Context) {

@@ -21,7 +21,7 @@ import (
 const Base = "/api/v1"
 
 // Options is what a Server needs of those who use it. All of it is needed, but
-// for UI, Waits and TrustedProxies.
+// for Path, UI, Waits and TrustedProxies.
 type Options struct {
 	// Document is what the OpenAPI document says beside operations and schemas;
 	// its registry of schemas gets those.
@@ -32,6 +32,9 @@ type Options struct {
 	CallsPerSecond func(ctx context.Context, tenant domain.TenantID) (int64, error)
 	// Closing says that the node begins nothing new: then only probes are answered.
 	Closing func() bool
+	// Path is where the node is on its host, such as /carillon; empty: at the root.
+	// Requests come without it (Below). Redirects are with it.
+	Path string
 	// UI serves what is neither a route nor below /api; nil: 404.
 	UI http.Handler
 	// Waits bounds requests that wait or stream.

@@ -103,10 +103,13 @@ func (d doer) follow(request *http.Request, response *http.Response, token strin
 		return response, nil
 	}
 	to, err := apiclient.ParseURL(p.Cell.URL)
-	if err != nil || to.Scheme == "http" && request.URL.Scheme != "http" || to.Host == request.URL.Host {
+	if err != nil || to.Scheme == "http" && request.URL.Scheme != "http" {
 		return response, nil // the answer says what to do
 	}
-	_, path, isAPI := strings.Cut(request.URL.EscapedPath(), "/api/")
+	base, path, isAPI := strings.Cut(request.URL.EscapedPath(), "/api/")
+	if to.Host == request.URL.Host && to.EscapedPath() == base {
+		return response, nil // it is this one
+	}
 	there := to.String() + "/api/" + path
 	if request.URL.RawQuery != "" {
 		there += "?" + request.URL.RawQuery

@@ -142,7 +142,9 @@ func TestElsewhere(t *testing.T) {
 	require.ErrorContains(t, err, "it lives elsewhere", "it was not asked for")
 
 	told := ""
-	server := httptest.NewServer(http.HandlerFunc(old))
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", old)
+	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -152,6 +154,15 @@ func TestElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "eu2 "+address, told)
 	require.Equal(t, []string{`/api/v1/jobs/1/pause Bearer ck_1 {"note":"why"}`}, bodies)
+	// Cells may be two paths of one host.
+	address, bodies = server.URL+"/eu2", nil
+	mux.HandleFunc("/eu2/", func(w http.ResponseWriter, r *http.Request) { cell.Config.Handler.ServeHTTP(w, r) })
+	_, err = c.PauseJob(t.Context(), "1", apiclient.PauseInputBody{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"/eu2/api/v1/jobs/1/pause Bearer ck_1 {}"}, bodies)
+	address = server.URL
+	_, err = c.PauseJob(t.Context(), "1", apiclient.PauseInputBody{})
+	require.ErrorContains(t, err, "it lives elsewhere", "it names itself")
 	address = "ftp://x"
 	_, err = c.PauseJob(t.Context(), "1", apiclient.PauseInputBody{Note: "why"})
 	require.ErrorContains(t, err, "it lives elsewhere")
