@@ -119,7 +119,7 @@ func TestTheChart(t *testing.T) {
 	require.Equal(t, "HTTPS", tls.Containers[0].ReadinessProbe.HTTPGet.Scheme)
 	settings := full["ConfigMap/jobs-carillon"].Data["server.yaml"]
 	require.Contains(t, settings, "executors-tls-cert: /etc/carillon/tls-executors/tls.crt")
-	require.Contains(t, settings, "base-url: https://jobs.example.com")
+	require.Contains(t, settings, "base-url: https://jobs.example.com/carillon")
 
 	plain := c.render(t, "--set", "secret.name=s,insecureBind=true,settings.drain-delay=0s")
 	set := plain["StatefulSet/jobs-carillon"]

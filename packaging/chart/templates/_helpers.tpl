@@ -34,7 +34,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $settings "trusted-proxies" .Values.trustedProxies }}
 {{- end }}
 {{- if and .Values.ingress.enabled .Values.ingress.host }}
-{{- $_ := set $settings "base-url" (printf "https://%s" .Values.ingress.host) }}
+{{- $_ := set $settings "base-url" (printf "https://%s%s" .Values.ingress.host .Values.ingress.path) }}
 {{- end }}
 {{- toYaml (merge (deepCopy .Values.settings) $settings) }}
 {{- end }}
