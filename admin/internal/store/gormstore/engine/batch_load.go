@@ -341,6 +341,7 @@ func (b *Batch) add(row *record.ExecutionRow, cached bool) {
 		b.bad[e.ID] = fmt.Errorf("job %s has no revision %d", e.JobID, e.Revision)
 	case e.State.String() == "":
 		b.bad[e.ID] = fmt.Errorf("there is no state %d", row.State)
+	case row.Parked(): // as if it were not there
 	default:
 		r := &stored{move: run.NewMove(e, revision.Spec.For(e.Part)), before: row, cached: cached}
 		b.rows[e.ID], b.Moves[e.ID] = r, &r.move

@@ -24,6 +24,13 @@ func (r *ExecutionRow) Occurrence() Occurrence { return Occurrence{r.JobID, r.Fi
 // a tenant between two databases puts off by that what clocks wake, by 35,000 years.
 const ParkedFrom = 1 << 50
 
+// Parked reports whether the run waits, and its tenant is on its way to another database.
+// It must not change any more: it is copied, and compared with its copy.
+func (r *ExecutionRow) Parked() bool {
+	state := domain.State(r.State)
+	return r.wakeAt >= ParkedFrom && (state == domain.Due || state == domain.RetryWait) && r.lingers == 0
+}
+
 // RequestKeyRow is a row of request_keys.
 type RequestKeyRow struct {
 	TenantID    int64  `gorm:"column:tenant_id;primaryKey"`
