@@ -25,9 +25,15 @@ type startKey struct {
 
 func keyOfStart(s store.Start) startKey { return startKey{s.Tenant, s.ID, s.Fence} }
 
-// maxStarts bounds the starts of one tenant that a generation holds; those
-// beyond it, the latest, are told by their results.
-const maxStarts = 50_000
+// Bounds of a generation. The starts beyond them, the latest, are told by their results.
+// A start takes about 150 bytes.
+const (
+	// maxStarts bounds the starts of one tenant.
+	maxStarts = 50_000
+	// maxAllStarts bounds those of all tenants. Once they are that many, a tenant that has
+	// less than an equal share still adds its own: at most twice as many are held.
+	maxAllStarts = 100_000
+)
 
 // starts holds reported starts in two generations; what outlives a full
 // generation is written.
@@ -35,6 +41,7 @@ type starts struct {
 	mu    sync.Mutex
 	young map[startKey]store.Start // guarded by mu
 	of    map[domain.TenantID]int  // guarded by mu: how many came into young
+	came  int                      // guarded by mu: how many in all
 	old   map[startKey]store.Start // guarded by mu
 }
 
@@ -43,15 +50,22 @@ func (c *Completer) Started(list ...store.Start) {
 	c.starts.mu.Lock()
 	defer c.starts.mu.Unlock()
 	if c.starts.young == nil {
-		c.starts.young, c.starts.of = map[startKey]store.Start{}, map[domain.TenantID]int{}
+		c.starts.young, c.starts.of, c.starts.came = map[startKey]store.Start{}, map[domain.TenantID]int{}, 0
 	}
 	for _, s := range list {
-		if c.starts.of[s.Tenant] >= maxStarts {
+		if !c.starts.hasRoom(s.Tenant) {
 			continue
 		}
 		c.starts.of[s.Tenant]++
+		c.starts.came++
 		c.starts.young[keyOfStart(s)] = s
 	}
+}
+
+// hasRoom needs the lock.
+func (s *starts) hasRoom(tenant domain.TenantID) bool {
+	n := s.of[tenant]
+	return n < maxStarts && (s.came < maxAllStarts || n < maxAllStarts/max(len(s.of), 1))
 }
 
 func (s *starts) forget(key startKey) {
@@ -71,8 +85,8 @@ func (s *starts) turn() []store.Start {
 }
 
 // keep takes back starts that could not be written; those of attempts that have
-// ended meanwhile are refused by the database. Beyond a tenant's bound the latest
-// starts go: what has run for long will run for longest.
+// ended meanwhile are refused by the database. Beyond the bounds the latest starts of a
+// tenant go: what has run for long will run for longest.
 func (s *starts) keep(list []store.Start) {
 	if len(list) == 0 {
 		return
@@ -83,13 +97,33 @@ func (s *starts) keep(list []store.Start) {
 	slices.SortFunc(list, func(a, b store.Start) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Fence, b.Fence))
 	})
-	s.old = make(map[startKey]store.Start, len(list))
+	s.old = map[startKey]store.Start{}
 	of := map[domain.TenantID]int{}
 	for _, start := range list {
-		if of[start.Tenant]++; of[start.Tenant] <= maxStarts {
+		of[start.Tenant]++
+	}
+	most := share(slices.Sorted(maps.Values(of)))
+	clear(of)
+	for _, start := range list {
+		if of[start.Tenant]++; of[start.Tenant] <= most {
 			s.old[keyOfStart(start)] = start
 		}
 	}
+}
+
+// share is how many starts each tenant may keep, so that all have at most maxAllStarts.
+// counts, in ascending order, are those that the tenants have: a tenant with less than an
+// equal share leaves the rest of it to the others.
+func share(counts []int) int {
+	rest := maxAllStarts
+	for i, n := range counts {
+		equal := rest / (len(counts) - i)
+		if n > equal {
+			return min(equal, maxStarts)
+		}
+		rest -= n
+	}
+	return maxStarts
 }
 
 // WriteStarts is one round of Run: it writes the starts of attempts that have

@@ -131,6 +131,43 @@ func TestStartsThatCannotBeWrittenAreBounded(t *testing.T) {
 	require.EqualValues(t, 3*each-maxStarts, kept[3].ID, "the latest have gone")
 }
 
+// Many tenants together are bounded too, and the large ones give way to the small ones.
+func TestStartsOfAllTenantsAreBounded(t *testing.T) {
+	base := time.Now()
+	var list []store.Start
+	for tenant := range 6 {
+		each := maxStarts
+		if tenant == 0 {
+			each = 3
+		}
+		for i := range each {
+			list = append(list, store.Start{Tenant: domain.TenantID(tenant + 1), ID: domain.ExecutionID(i), Fence: 1, StartedAt: base.Add(time.Duration(i))})
+		}
+	}
+	of := func(kept []store.Start) map[domain.TenantID]int {
+		n := map[domain.TenantID]int{}
+		for _, s := range kept {
+			n[s.Tenant]++
+		}
+		return n
+	}
+	var s starts
+	s.keep(slices.Clone(list))
+	kept := s.turn()
+	require.LessOrEqual(t, len(kept), maxAllStarts)
+	for tenant, n := range of(kept) {
+		require.Equal(t, map[bool]int{true: 3, false: (maxAllStarts - 3) / 5}[tenant == 1], n)
+	}
+
+	c := &Completer{}
+	c.Started(list[3:]...)
+	c.Started(list[:3]...)
+	c.starts.turn()
+	kept = c.starts.turn()
+	require.LessOrEqual(t, len(kept), 2*maxAllStarts)
+	require.Equal(t, 3, of(kept)[1], "a tenant that comes late has room")
+}
+
 // TestResultsAreCountedByWhoSentThem: what another tenant, or another executor,
 // says of the id ends nothing of the run's own.
 func TestResultsAreCountedByWhoSentThem(t *testing.T) {
