@@ -94,3 +94,40 @@ func (e *Execution) found() {
 	}
 	e.LostAttempts--
 }
+
+const (
+	// AbsentAfter is from when on the silence of all admin nodes counts as their absence:
+	// the rest of the shortest lease that an instance may have when it begins, since
+	// instances renew every five seconds.
+	AbsentAfter = LeaseTTL - 5*time.Second
+	// ReturnTime is how long after an absence no lease counts as over: executors connect
+	// again within 15 seconds, and one that has just missed a node tries another one.
+	ReturnTime = LeaseTTL + 5*time.Second
+)
+
+// SignsOfLife are those of all admin nodes together, by the database's clock. Nobody could
+// renew a lease while all nodes were away, or the database was.
+type SignsOfLife struct {
+	// Seen is the last one; zero: no node was ever there.
+	Seen time.Time
+	// Returned is when a node ended the last absence; zero: there was none.
+	Returned time.Time
+}
+
+// Absent reports whether all nodes have been away until now.
+func (s SignsOfLife) Absent(now time.Time) bool {
+	return !s.Seen.IsZero() && now.Sub(s.Seen) > AbsentAfter
+}
+
+// LeasesHold is until when all leases of instances that are not gone last at least; zero:
+// they last as long as they say. The clock may have been set back since the return.
+func (s SignsOfLife) LeasesHold(now time.Time) time.Time {
+	switch {
+	case s.Absent(now):
+		return now.Add(ReturnTime)
+	case s.Returned.IsZero() || s.Returned.After(now):
+		return time.Time{}
+	default:
+		return s.Returned.Add(ReturnTime)
+	}
+}

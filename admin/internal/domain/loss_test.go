@@ -175,3 +175,20 @@ func TestWhatMayHaveStartedOnceStaysWithItsInstance(t *testing.T) {
 		require.Equal(t, before, *e, name)
 	}
 }
+
+func TestLeasesHoldAfterAnAbsence(t *testing.T) {
+	now := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		signs SignsOfLife
+		hold  time.Time
+	}{
+		"no node was ever there":            {SignsOfLife{}, time.Time{}},
+		"a node is there":                   {SignsOfLife{Seen: now.Add(-AbsentAfter)}, time.Time{}},
+		"none has come back yet":            {SignsOfLife{Seen: now.Add(-AbsentAfter - 1), Returned: now.Add(-time.Hour)}, now.Add(ReturnTime)},
+		"one has come back":                 {SignsOfLife{Seen: now, Returned: now.Add(-time.Second)}, now.Add(ReturnTime - time.Second)},
+		"the clock was set back since then": {SignsOfLife{Seen: now, Returned: now.Add(time.Hour)}, time.Time{}},
+		"the clock was set back":            {SignsOfLife{Seen: now.Add(time.Hour)}, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.hold, c.signs.LeasesHold(now)) })
+	}
+}

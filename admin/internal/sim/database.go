@@ -32,6 +32,7 @@ type database struct {
 	timersSet  []domain.Timer       // all but those that were replaced while they were pending
 	tookBack   []domain.ExecutionID // runs of timers that were moved, replaced or cancelled before they started
 	attempts   map[attemptKey]*domain.Attempt
+	signs      domain.SignsOfLife
 	alerts     map[string]bool // by key
 	alertOrder []string
 	limits     []*limitRow // executors' first

@@ -96,6 +96,9 @@ func (d *database) expire(order []domain.InstanceID, latest func() time.Time) er
 	if err := checkClock(now, latest); err != nil {
 		return err
 	}
+	if d.signs.LeasesHold(now).Add(domain.LeaseMargin).After(now) {
+		return nil
+	}
 	for _, id := range order {
 		if i := d.instances[id]; i != nil && i.GoneAt.IsZero() && i.LeaseUntil.Before(now.Add(-domain.LeaseMargin)) {
 			i.GoneAt, i.Running = now, 0
@@ -131,6 +134,10 @@ func (d *database) table() domain.PartitionTable {
 // renew is RenewPartitions.
 func (d *database) renew(p store.RenewPartitionsParams) domain.PartitionTable {
 	now := d.clock()
+	if d.signs.Absent(now) {
+		d.signs.Returned = now
+	}
+	d.signs.Seen = now
 	for _, n := range d.nodes {
 		if n.status.BootID == p.BootID {
 			n.status.RenewedAt, n.status.HeartbeatAt = now, now

@@ -308,6 +308,9 @@ func (b *transaction) Leases(ids []domain.InstanceID) (map[domain.InstanceID]tim
 			out[id] = b.Now
 		} else if i != nil {
 			out[id] = i.LeaseUntil
+			if hold := b.d.signs.LeasesHold(b.Now); i.GoneAt.IsZero() && hold.After(i.LeaseUntil) {
+				out[id] = hold
+			}
 		}
 	}
 	return out, nil

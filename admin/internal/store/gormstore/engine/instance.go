@@ -176,7 +176,8 @@ func (s *Instances) ListWanted(ctx context.Context, ids []domain.InstanceID) (ou
 		"SELECT id FROM instances WHERE id IN ("+db.IDList(ids)+") AND parked = 1 AND wanted_at > 0")
 }
 
-// ExpireInstances waits as long after a lease's end as the sweep does.
+// ExpireInstances waits as long after a lease's end, or an absence of all nodes, as the
+// sweep does.
 func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func() time.Time) ([]domain.Instance, error) {
 	return db.Value(ctx, s.RunRepeatable, "expire instances", func(t *db.Tx) ([]domain.Instance, error) {
 		if err := t.Guard(); err != nil {
@@ -187,6 +188,10 @@ func (s *Instances) ExpireInstances(ctx context.Context, limit int, latest func(
 			err = checkClock(now, latest)
 		}
 		if err != nil {
+			return nil, err
+		}
+		signs, _, err := signsOfLife(t)
+		if err != nil || signs.LeasesHold(now).Add(domain.LeaseMargin).After(now) {
 			return nil, err
 		}
 		var rows []record.InstanceRow

@@ -63,7 +63,7 @@ func (s *Partitions) readPartitions(ctx context.Context, q db.Querier) (table do
 		table.Nodes = append(table.Nodes, n)
 		return err
 	}, "SELECT n.id, n.boot_id, n.name, n.executor_address, n.version, n.started_at, n.heartbeat_at, n.sessions, n.zone_source, n.zone_version, n.zone_digest,"+
-		" COALESCE(s.renewed_at, 0), COALESCE(s.skew, 0), COALESCE(s.held, 0), "+s.Dialect.Connected("n.boot_id")+
+		" CASE WHEN s.renewed_at > 0 THEN s.renewed_at ELSE 0 END, COALESCE(s.skew, 0), COALESCE(s.held, 0), "+s.Dialect.Connected("n.boot_id")+
 		" FROM nodes n LEFT JOIN node_states s ON s.node_id = n.id AND s.boot_id = n.boot_id"+
 		" WHERE n.gone_at = 0 AND n.heartbeat_at > "+s.Dialect.ClockNow()+fmt.Sprintf(" - %d", store.NodesShown.Milliseconds())+" ORDER BY n.id")
 	return table, err
@@ -76,6 +76,9 @@ func (s *Partitions) RenewPartitions(ctx context.Context, p store.RenewPartition
 	table, err = db.Value(ctx, s.RenewTx, "renew partitions", func(t *db.Tx) (table domain.PartitionTable, err error) {
 		if err := t.Dialect.Connect(t, p.BootID); err != nil {
 			return table, fmt.Errorf("show the session: %w", err)
+		}
+		if err := noteReturn(t); err != nil {
+			return table, fmt.Errorf("note the end of an absence: %w", err)
 		}
 		if err := noteState(t, p); err != nil {
 			return table, fmt.Errorf("note the node's state: %w", err)
@@ -156,7 +159,7 @@ func (s *Partitions) AcquirePartitions(ctx context.Context, p store.AcquireParti
 func (s *Partitions) ReleasePartitions(ctx context.Context, p store.ReleasePartitionsParams) ([]domain.PartitionTerm, error) {
 	return db.Value(ctx, s.LeaseTx, "release partitions", func(t *db.Tx) (ended []domain.PartitionTerm, err error) {
 		if p.Leaving {
-			if _, err := t.Exec(t.Ctx, "UPDATE node_states SET renewed_at = 0 WHERE boot_id = ?", p.BootID); err != nil {
+			if _, err := t.Exec(t.Ctx, "UPDATE node_states SET renewed_at = -"+t.Dialect.Clock()+" WHERE boot_id = ?", p.BootID); err != nil {
 				return ended, err
 			}
 		}

@@ -151,15 +151,32 @@ func stoppedJobs(ctx context.Context, q db.Querier, jobs []domain.JobID) (run.Jo
 // Leases implements run.Source.
 func (b *Batch) Leases(ids []domain.InstanceID) (map[domain.InstanceID]time.Time, error) {
 	out := map[domain.InstanceID]time.Time{}
+	var over []domain.InstanceID
 	err := db.Query(b.Tx.Ctx, b.Tx.Conn, func(rows *sql.Rows) error {
 		var id domain.InstanceID
-		var until int64
-		err := rows.Scan(&id, &until)
+		var until, gone int64
+		err := rows.Scan(&id, &until, &gone)
 		out[id] = db.Instant(until)
+		if gone == 0 && b.Now.After(out[id].Add(domain.LeaseMargin)) {
+			over = append(over, id)
+		}
 		return err
-	}, "SELECT id, lease_until FROM instances WHERE id IN ("+db.IDList(ids)+")")
+	}, "SELECT id, lease_until, gone_at FROM instances WHERE id IN ("+db.IDList(ids)+")")
 	if err != nil {
 		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	if len(over) == 0 {
+		return out, nil
+	}
+	signs, _, err := signsOfLife(b.Tx)
+	if err != nil {
+		return nil, err
+	}
+	hold := signs.LeasesHold(b.Now)
+	for _, id := range over {
+		if hold.After(out[id]) {
+			out[id] = hold
+		}
 	}
 	return out, nil
 }
