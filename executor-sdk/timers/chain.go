@@ -3,8 +3,11 @@ package timers
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,11 +24,20 @@ type row struct {
 	text     string // the request
 	due      int64  // in milliseconds
 	attempts int
+	created  int64 // in milliseconds
 
 	answer  Answer    // zero: nobody has answered, or nobody was asked
 	next    time.Time // when it is due instead; zero with an error: it is set aside
 	removed bool      // it was cancelled before it was sent
 	moved   string    // of a timer that was not sent: the instant that the moves behind it ask for
+}
+
+// name names the row for the admin, which sets no second timer for it: whoever has sent it
+// may have died before the row was deleted, and the timer may have been cancelled since. A
+// table that was made anew has the same ids, but not at the same time.
+func (r *row) name() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", r.id, r.created, r.text))
+	return "outbox-" + hex.EncodeToString(sum[:16])
 }
 
 // chainName is what rows have in common that are sent in their order.
@@ -260,6 +272,7 @@ func sendSets(ctx context.Context, keys Keys, rows []*row) (int, error) {
 		if r.moved != "" {
 			one.At = r.moved
 		}
+		one.RequestID = r.name()
 		requests = append(requests, one)
 	}
 	answers := make([]Answer, len(requests))

@@ -91,7 +91,7 @@ func (o *Outbox) columns() string {
 	if o.config.Dialect == SQLite {
 		attempts = "CAST(attempts AS INTEGER)"
 	}
-	return "SELECT id, executor, handler, timer_key, action, request, " + attempts + ", due_at FROM carillon_timers"
+	return "SELECT id, executor, handler, timer_key, action, request, " + attempts + ", due_at, created_at FROM carillon_timers"
 }
 
 // take locks the next rows, and the first others of their keys that nobody else sends.
@@ -107,7 +107,7 @@ func (o *Outbox) take(ctx context.Context, tx *sql.Tx, now time.Time) (*taking, 
 	t, ms := &taking{rows: map[int64]*row{}, byName: map[chainName]*chain{}}, now.UnixMilli()
 	add := func(rows *sql.Rows) error {
 		r := &row{keys: Keys{client: o.config.Client}}
-		if err := rows.Scan(&r.id, &r.keys.executor, &r.keys.handler, &r.key, &r.action, &r.text, &r.attempts, &r.due); err != nil || t.rows[r.id] != nil {
+		if err := rows.Scan(&r.id, &r.keys.executor, &r.keys.handler, &r.key, &r.action, &r.text, &r.attempts, &r.due, &r.created); err != nil || t.rows[r.id] != nil {
 			return err
 		}
 		r.due = max(r.due, 0)

@@ -4815,6 +4815,9 @@ type TimerRequest struct {
 	// Policy keep (default), replace or reject: what happens where the key is in use
 	Policy string `json:"policy,omitempty"`
 
+	// RequestID Names this request, up to 64 characters. Sent again with the same key it sets no second timer, also where the first one was cancelled meanwhile: the answer is kept. It is remembered with the timer, and with its run as long as that is the newest one of its key
+	RequestID string `json:"requestId,omitempty"`
+
 	// StartWithin How long from its time it may wait for an instance, at most one year; default: as the handler declares, or 24h
 	StartWithin string `json:"startWithin,omitempty"`
 

@@ -150,6 +150,8 @@ type admin struct {
 	timers   map[string]*timer
 	requests int
 	told     []string // what it was asked for: an action and a key
+	// cancelled are the names of the requests whose timers were cancelled, by key.
+	cancelled map[string]any
 	// judge says what is wrong with a timer: a code; "" = nothing.
 	judge func(key, handler string) string
 	// whole refuses whole requests: a status and a code.
@@ -210,6 +212,10 @@ func (a *admin) take(path, raw string) (status int, answer any, after func()) {
 			}
 		} else if t != nil {
 			outcome = "cancelled"
+			if a.cancelled == nil {
+				a.cancelled = map[string]any{}
+			}
+			a.cancelled[key] = t.request["requestId"]
 			delete(a.timers, key)
 		}
 		items = append(items, map[string]any{"key": key, "outcome": outcome})
@@ -228,6 +234,10 @@ func (a *admin) take(path, raw string) (status int, answer any, after func()) {
 			}
 		}
 		outcome, state := "kept", "pending"
+		if name := t["requestId"]; a.timers[key] == nil && name != nil && a.cancelled[key] == name {
+			items = append(items, map[string]any{"key": key, "outcome": outcome, "state": "cancelled", "fireAt": t["at"]})
+			continue
+		}
 		switch old := a.timers[key]; {
 		case old == nil:
 			outcome, a.timers[key] = "created", &timer{request: t}

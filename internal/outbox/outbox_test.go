@@ -44,8 +44,10 @@ func TestWhatIsCommittedIsSet(t *testing.T) {
 		require.Equal(w, 1, sent)
 		require.Zero(w, w.rows("1 = 1"))
 		require.Len(w, w.admin.timers, 1)
+		name, _ := w.admin.timers["order-77 'ü\\"].request["requestId"].(string)
+		require.Regexp(w, "^outbox-[0-9a-f]{32}$", name)
 		require.Equal(w, map[string]any{
-			"executor": "shop", "handler": "cancel-order", "key": "order-77 'ü\\", "at": written.FireAt.Format("2006-01-02T15:04:05.000Z07:00"),
+			"requestId": name, "executor": "shop", "handler": "cancel-order", "key": "order-77 'ü\\", "at": written.FireAt.Format("2006-01-02T15:04:05.000Z07:00"),
 			"input": map[string]any{"order": 77.0}, "labels": []any{"shop:5"},
 		}, w.admin.timers["order-77 'ü\\"].request)
 	})
@@ -427,5 +429,29 @@ func TestWhatATransactionCannotHave(t *testing.T) {
 		require.Equal(w, 1, w.rows("1 = 1"))
 		_, err := timers.NewOutbox(timers.OutboxConfig{Client: w.client, DB: w.db, Dialect: "oracle"})
 		require.Error(w, err)
+	})
+}
+
+// A process sent a timer and died before it could delete the row, and somebody has
+// cancelled the timer: it stays cancelled. The same key in a later row is another timer.
+func TestACancelledTimerIsNotSetOnceMore(t *testing.T) {
+	onEach(t, func(w *world) {
+		exec := func(statement string) {
+			_, err := w.db.ExecContext(w.Context(), statement)
+			require.NoError(w, err)
+		}
+		w.set(0, 1)
+		exec("CREATE TABLE died AS SELECT * FROM carillon_timers")
+		require.Equal(w, []string{"set order-0000"}, w.drain())
+		_, err := w.orders.CancelMany(w.Context(), []string{"order-0000"})
+		require.NoError(w, err)
+		exec("INSERT INTO carillon_timers SELECT * FROM died")
+		require.Equal(w, []string{"cancel order-0000", "set order-0000"}, w.drain())
+		require.Empty(w, w.admin.timers)
+		require.Zero(w, w.rows("1 = 1"))
+		require.NotContains(w, w.log.String(), "was not set")
+		w.set(0, 1)
+		w.drain()
+		require.Len(w, w.admin.timers, 1)
 	})
 }

@@ -399,3 +399,23 @@ func TestListsOfTimers(t *testing.T) {
 	page := into[web.Page[timer.Timer]](w.call("acme/operator", "GET", "/timers?limit=1", nil).is(200))
 	w.call("acme/operator", "GET", "/timers?state=ended&cursor="+*page.NextCursor, nil).problem(422, "validation_failed")
 }
+
+// A request with a name is repeated after somebody has cancelled its timer, alone and in
+// a batch: it sets no second one.
+func TestRequestsOfTimersHaveNames(t *testing.T) {
+	w, _ := withTimers(t)
+	named := func(key, name string) map[string]any { return timerBodyOf(map[string]any{"key": key, "requestId": name}) }
+	alone := func(body map[string]any, status int) string {
+		return into[timer.Timer](w.call("acme/operator", "POST", "/timers", body).is(status)).Outcome
+	}
+	batch := func(body map[string]any, _ int) string {
+		return into[timer.TimerBatch](w.call("acme/operator", "POST", "/timers/batch", map[string]any{"timers": []any{body}}).is(200)).Items[0].Outcome
+	}
+	for key, send := range map[string]func(map[string]any, int) string{"alone": alone, "batch": batch} {
+		require.Equal(t, "created", send(named(key, "a"), 201))
+		w.call("acme/operator", "POST", "/timers/shop/reconcile/"+key+"/cancel", nil).is(200)
+		require.Equal(t, "kept", send(named(key, "a"), 200))
+		require.Equal(t, "created", send(named(key, "b"), 201))
+	}
+	w.call("acme/operator", "POST", "/timers", named("long", strings.Repeat("x", 65))).problem(422, "validation_failed")
+}

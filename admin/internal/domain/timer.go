@@ -45,6 +45,9 @@ type Timer struct {
 	Trace       Trace
 	// Labels are words to find it by, in the order of their text; none twice.
 	Labels []string
+	// RequestID names the request that has set it, as its sender does; empty = it has no
+	// name. A run is remembered with it as long as its key is.
+	RequestID string
 }
 
 // Bounds of timers.
@@ -52,6 +55,7 @@ const (
 	MaxTimerKey      = 160 // characters; with the id it fits into an OccurrenceKey
 	MaxTimerLabels   = 8
 	MaxTimerLabel    = 64 // characters
+	MaxTimerRequest  = 64 // characters
 	MaxTimerBatch    = 10_000
 	MaxTimerDistance = 10 * 366 * 24 * time.Hour
 )

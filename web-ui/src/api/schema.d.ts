@@ -7763,6 +7763,8 @@ export interface components {
             note?: string;
             /** @description keep (default), replace or reject: what happens where the key is in use */
             policy?: string;
+            /** @description Names this request, up to 64 characters. Sent again with the same key it sets no second timer, also where the first one was cancelled meanwhile: the answer is kept. It is remembered with the timer, and with its run as long as that is the newest one of its key */
+            requestId?: string;
             /** @description How long from its time it may wait for an instance, at most one year; default: as the handler declares, or 24h */
             startWithin?: string;
             /** @description Of one attempt, from 1ms to 168h, at most what the handler declares; default: that, or none */

@@ -36,6 +36,7 @@ type TimerRequest struct {
 	Timeout     string          `json:"timeout,omitempty" doc:"Of one attempt, from 1ms to 168h, at most what the handler declares; default: that, or none"`
 	StartWithin string          `json:"startWithin,omitempty" doc:"How long from its time it may wait for an instance, at most one year; default: as the handler declares, or 24h"`
 	Note        string          `json:"note,omitempty" doc:"Why, up to 1024 characters; shown beside the run"`
+	RequestID   string          `json:"requestId,omitempty" doc:"Names this request, up to 64 characters. Sent again with the same key it sets no second timer, also where the first one was cancelled meanwhile: the answer is kept. It is remembered with the timer, and with its run as long as that is the newest one of its key"`
 }
 
 // TimerBatch is what became of many timers.
@@ -216,6 +217,9 @@ func (a *api) readTimer(ctx context.Context, id auth.Identity, in *TimerRequest,
 	t.Input, t.Labels, t.Note = r.JSON("body.input", in.Input), r.labels(in.Labels), catalogue.Note(&r.Reader, in.Note)
 	if utf8.RuneCountInString(in.Note) > maxNote {
 		r.Fail("body.note", nil, "must have at most %d characters", maxNote)
+	}
+	if in.RequestID != "" {
+		t.RequestID = r.Name("body.requestId", in.RequestID, domain.MaxTimerRequest)
 	}
 	t.Timeout = catalogue.AttemptTimeout(&r.Reader, in.Timeout)
 	t.StartWithin = catalogue.StartWithin(&r.Reader, in.StartWithin, 0)

@@ -101,7 +101,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"Connections", testConnections}, {"ConnectionsMost", testConnectionsMost},
 		{"AlertChannels", testAlertChannels}, {"AlertChannelsMost", testAlertChannelsMost}, {"AlertChannelDeliveries", testAlertChannelDeliveries},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
-		{"Timer", testTimer}, {"TimerDefaults", testTimerDefaults}, {"TimerPolicies", testTimerPolicies}, {"TimerBatch", testTimerBatch}, {"TimerHeld", testTimerHeld},
+		{"Timer", testTimer}, {"TimerDefaults", testTimerDefaults}, {"TimerPolicies", testTimerPolicies}, {"TimerRequests", testTimerRequests}, {"TimerBatch", testTimerBatch}, {"TimerHeld", testTimerHeld},
 		{"TimerClaimRace", testTimerClaimRace}, {"TimerKeyRace", testTimerKeyRace}, {"TimerKeysOfMany", testTimerKeysOfMany}, {"TimerFence", testTimerFence}, {"TimerJobDeleted", testTimerJobDeleted}, {"TimerWall", testTimerWall},
 		{"TimerCancel", testTimerCancel}, {"TimerReschedule", testTimerReschedule}, {"TimerMovedAway", testTimerMovedAway}, {"TimerEditRace", testTimerEditRace}, {"TimerLists", testTimerLists}, {"Statistics", testStatistics}, {"LateEndCounted", testLateEndCounted}, {"Overdue", testOverdue}, {"RecentRuns", testRecentRuns}, {"TimerPhases", testTimerPhases},
 		{"TimerCancelMany", testTimerCancelMany}, {"TimerCancelLater", testTimerCancelLater}, {"TimerJobDeletedDriven", testTimerJobDeletedDriven}, {"TimerRetention", testTimerRetention}, {"HotTimers", testHotTimers}, {"PendingTimers", testPendingTimers}, {"QuotaOfTimers", testQuotaOfTimers},

@@ -415,3 +415,41 @@ func testTimerWall(t *testing.T, f *fixture) {
 	_, err = f.s.FindTimer(f.ctx, theirs.tenant, j.ID, "1")
 	f.code(domain.CodeNotFound, err)
 }
+
+// A request that has a name sets one timer, whatever became of that: a sender that died
+// before it noted the answer repeats it after somebody has cancelled the timer.
+func testTimerRequests(t *testing.T, f *fixture) {
+	j := f.timerJob(nil)
+	at := f.now().Add(time.Hour)
+	request := func(key, name string) store.SetTimer {
+		timer := f.timer(j, key, at, domain.TimerKeep)
+		timer.RequestID = name
+		return timer
+	}
+	f.setOK(domain.TimerCreated, request("1", "a"))
+	f.setOK(domain.TimerKept, request("1", "a"))
+	f.ok(f.cancelTimers(j, "1")[0].Err)
+	require.Equal(t, domain.Cancelled, f.setOK(domain.TimerKept, request("1", "a")).Run.State)
+	require.Zero(t, f.pending(j))
+	f.setOK(domain.TimerCreated, request("1", "b"))
+
+	// It has a run, and was moved.
+	soon := request("2", "c")
+	soon.FireAt = f.now().UTC().Truncate(time.Millisecond)
+	f.setOK(domain.TimerCreated, soon)
+	require.Len(t, f.claimTimers(time.Minute), 1)
+	_, err := f.move(j, "2", at)
+	f.ok(err)
+	f.ok(f.cancelTimers(j, "2")[0].Err)
+	for _, policy := range []domain.TimerPolicy{domain.TimerKeep, domain.TimerReplace, domain.TimerReject} {
+		again := request("2", "c")
+		again.Policy = policy
+		f.setOK(domain.TimerKept, again)
+	}
+	require.EqualValues(t, 1, f.pending(j))
+
+	// One without a name, or of another key, is another one.
+	f.ok(f.cancelTimers(j, "1")[0].Err)
+	f.setOK(domain.TimerCreated, request("1", ""))
+	f.setOK(domain.TimerCreated, request("3", "b"))
+}

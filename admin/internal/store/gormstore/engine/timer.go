@@ -166,7 +166,11 @@ func BecomeRuns(t *db.Tx, timers []*record.TimerRow, runs []*record.ExecutionRow
 	if err != nil {
 		return nil, fmt.Errorf("insert runs of timers: %w", err)
 	}
-	if err := record.NameRuns(t, inserted); err != nil {
+	requests := make(map[int64]string, len(timers))
+	for i, r := range timers {
+		requests[runs[i].ID] = r.RequestID
+	}
+	if err := record.NameRuns(t, inserted, requests); err != nil {
 		return nil, err
 	}
 	counts, labelled := record.TimerCounts{}, map[int64]int64{}

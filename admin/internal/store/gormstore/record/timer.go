@@ -21,6 +21,7 @@ type TimerRow struct {
 	maxAttempts, timeout, StartWithin int64
 	Labels                            int64
 	note, requestedBy, traceparent    string
+	RequestID                         string
 }
 
 var TimerTable = db.Table[TimerRow]{
@@ -43,6 +44,7 @@ var TimerTable = db.Table[TimerRow]{
 			rare(db.TextColumn("note", MessageSize, func(r *r) *string { return &r.note })),
 			rare(db.TextColumn("requested_by", NameSize, func(r *r) *string { return &r.requestedBy })),
 			rare(db.TextColumn("traceparent", traceSize, func(r *r) *string { return &r.traceparent })),
+			rare(db.TextColumn("request_id", domain.MaxTimerRequest, func(r *r) *string { return &r.RequestID })),
 		}
 	}(),
 }
@@ -60,7 +62,7 @@ func ToTimerRow(t *domain.Timer) *TimerRow {
 		ID: int64(t.ID), TenantID: int64(t.TenantID), JobID: int64(t.JobID), Part: int64(t.Partition), FireAt: db.Millis(t.FireAt),
 		Key: t.Key, input: string(t.Input), maxAttempts: int64(t.MaxAttempts), timeout: t.Timeout.Milliseconds(),
 		StartWithin: t.StartWithin.Milliseconds(), Labels: int64(len(t.Labels)), note: Clip(t.Note, MessageSize),
-		requestedBy: Clip(t.RequestedBy, NameSize), traceparent: string(t.Trace),
+		requestedBy: Clip(t.RequestedBy, NameSize), traceparent: string(t.Trace), RequestID: t.RequestID,
 	}
 }
 
@@ -70,7 +72,7 @@ func (r *TimerRow) Timer() domain.Timer {
 		ID: domain.TimerID(r.ID), TenantID: domain.TenantID(r.TenantID), JobID: domain.JobID(r.JobID), Partition: int(r.Part),
 		FireAt: db.Instant(r.FireAt), Key: r.Key, Input: blob(r.input), MaxAttempts: int(r.maxAttempts),
 		Timeout: time.Duration(r.timeout) * time.Millisecond, StartWithin: time.Duration(r.StartWithin) * time.Millisecond,
-		Note: r.note, RequestedBy: r.requestedBy, Trace: domain.Trace(r.traceparent),
+		Note: r.note, RequestedBy: r.requestedBy, Trace: domain.Trace(r.traceparent), RequestID: r.RequestID,
 	}
 }
 
@@ -130,8 +132,9 @@ func MoveLabels(t *db.Tx, to map[int64]int64) error {
 	return nil
 }
 
-// NameRuns makes the keys of timers lead to their runs.
-func NameRuns(t *db.Tx, runs []*ExecutionRow) error {
+// NameRuns makes the keys of timers lead to their runs. requests are the names of the
+// requests that have set them, by run; not all have one.
+func NameRuns(t *db.Tx, runs []*ExecutionRow, requests map[int64]string) error {
 	values := make([]string, 0, len(runs))
 	args := make([]any, 0, len(runs))
 	for _, r := range runs {
@@ -139,14 +142,18 @@ func NameRuns(t *db.Tx, runs []*ExecutionRow) error {
 		if !ok {
 			return fmt.Errorf("run %d is none of a timer", r.ID)
 		}
-		values = append(values, fmt.Sprintf("(%d, %d, ?, %d)", r.TenantID, r.JobID, r.ID))
-		args = append(args, domain.TimerRequestKey(key))
+		var request any
+		if id := requests[r.ID]; id != "" {
+			request = id
+		}
+		values = append(values, fmt.Sprintf("(%d, %d, ?, %d, ?)", r.TenantID, r.JobID, r.ID))
+		args = append(args, domain.TimerRequestKey(key), request)
 	}
 	if len(values) == 0 {
 		return nil
 	}
-	_, err := t.Exec(t.Ctx, "INSERT INTO request_keys (tenant_id, job_id, request_key, execution_id) VALUES "+strings.Join(values, ", ")+
-		t.Dialect.OnDuplicate("tenant_id, job_id, request_key")+" execution_id = "+t.Dialect.Inserted("execution_id"), args...)
+	_, err := t.Exec(t.Ctx, "INSERT INTO request_keys (tenant_id, job_id, request_key, execution_id, request_id) VALUES "+strings.Join(values, ", ")+
+		t.Dialect.OnDuplicate("tenant_id, job_id, request_key")+" execution_id = "+t.Dialect.Inserted("execution_id")+", request_id = "+t.Dialect.Inserted("request_id"), args...)
 	if err != nil {
 		return fmt.Errorf("write keys of timers: %w", err)
 	}

@@ -46,7 +46,11 @@ func (s *Timers) RescheduleTimer(ctx context.Context, p store.RescheduleTimerPar
 		if r == nil {
 			return view, domain.Errorf(domain.CodeNotFound, "there is no timer %q", p.Key)
 		}
-		return s.takeBackRun(t, r, now, p)
+		requests, err := requestsOf(t.Ctx, t.Conn, p.Tenant, []record.TimerName{name})
+		if err != nil {
+			return view, err
+		}
+		return s.takeBackRun(t, r, requests[r.ID], now, p)
 	})
 	if err == nil {
 		err = s.Look(ctx, "name timer", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
@@ -61,7 +65,7 @@ func (s *Timers) RescheduleTimer(ctx context.Context, p store.RescheduleTimerPar
 
 // takeBackRun ends a run that has not started, and writes a pending timer in its
 // place.
-func (s *Timers) takeBackRun(t *db.Tx, r *record.ExecutionRow, now time.Time, p store.RescheduleTimerParams) (view store.TimerView, err error) {
+func (s *Timers) takeBackRun(t *db.Tx, r *record.ExecutionRow, request string, now time.Time, p store.RescheduleTimerParams) (view store.TimerView, err error) {
 	was, err := s.engine.EndTimerRun(t, p.Tenant, domain.ExecutionID(r.ID), "moved to "+p.FireAt.UTC().Format(time.RFC3339)+" by "+p.By)
 	if err != nil && was.Reason == domain.ReasonRescheduled {
 		return view, db.ErrStale // somebody else has moved it since the look for a pending one: look again
@@ -79,7 +83,7 @@ func (s *Timers) takeBackRun(t *db.Tx, r *record.ExecutionRow, now time.Time, p 
 		waitFrom = was.PlannedAt
 	}
 	timer.ID, timer.FireAt, timer.StartWithin = domain.TimerID(id), p.FireAt, max(was.ExpireAt.Sub(waitFrom), 0)
-	timer.Partition = partitionOf(&timer, now, p.Held)
+	timer.Partition, timer.RequestID = partitionOf(&timer, now, p.Held), request
 	row := record.ToTimerRow(&timer)
 	if row.Labels, err = t.Exec(t.Ctx, "UPDATE timer_labels SET timer_id = ? WHERE timer_id = ?", id, r.ID); err != nil {
 		return view, fmt.Errorf("move labels: %w", err)

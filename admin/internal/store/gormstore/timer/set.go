@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -120,6 +121,12 @@ func (w *timerSet) mine(i int, view store.TimerView) {
 	w.results[i] = store.SetTimerResult{Outcome: cmp.Or(w.earlier[i], domain.TimerCreated), View: view}
 }
 
+// again reports whether the request of this name has set the timer before. It sets no
+// second one, whatever became of the first.
+func (w *timerSet) again(i int, request string) bool {
+	return request != "" && w.asked[i].RequestID == request
+}
+
 // refuse answers a timer that is not set.
 func (w *timerSet) refuse(i int, err error, view store.TimerView) {
 	w.results[i] = store.SetTimerResult{View: view, Err: err}
@@ -185,6 +192,8 @@ func (w *timerSet) insert(fresh []int) ([]int, error) {
 				kept = append(kept, i)
 			case old.ID == w.rows[i].ID: // of an earlier try
 				w.mine(i, store.TimerView{Timer: old.Timer()})
+			case w.again(i, old.RequestID):
+				w.results[i] = store.SetTimerResult{Outcome: domain.TimerKept, View: store.TimerView{Timer: old.Timer()}}
 			case w.asked[i].Policy == domain.TimerReplace:
 				w.results[i].Outcome = domain.TimerReplaced
 				gone, kept = append(gone, old.ID), append(kept, i)
@@ -233,9 +242,14 @@ func (w *timerSet) withoutRuns(fresh []int) ([]int, error) {
 		tenant := w.asked[i].TenantID
 		byTenant[tenant] = append(byTenant[tenant], w.rows[i].Name())
 	}
-	runs := map[record.TimerName]*record.ExecutionRow{}
+	runs, requests := map[record.TimerName]*record.ExecutionRow{}, map[int64]string{}
 	for tenant, names := range byTenant {
-		found, err := w.s.runsOfTimers(w.t.Ctx, w.t.Conn, tenant, names)
+		some, err := requestsOf(w.t.Ctx, w.t.Conn, tenant, names)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(requests, some)
+		found, err := w.s.timerRuns(w.t.Ctx, w.t.Conn, tenant, slices.Collect(maps.Keys(some)))
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +264,7 @@ func (w *timerSet) withoutRuns(fresh []int) ([]int, error) {
 		free := run == nil
 		if !free {
 			var err error
-			if free, err = w.pass(i, viewOfRun(run)); err != nil {
+			if free, err = w.pass(i, viewOfRun(run), requests[run.ID]); err != nil {
 				return nil, err
 			}
 		}
@@ -263,9 +277,13 @@ func (w *timerSet) withoutRuns(fresh []int) ([]int, error) {
 	return kept, deleteTimers(w.t, gone)
 }
 
-// pass reports whether a timer may be set although its key has a run.
-func (w *timerSet) pass(i int, there store.TimerView) (free bool, err error) {
+// pass reports whether a timer may be set although its key has a run; request is the name
+// of the request that has set that one's timer.
+func (w *timerSet) pass(i int, there store.TimerView, request string) (free bool, err error) {
 	switch {
+	case w.again(i, request):
+		w.results[i] = store.SetTimerResult{Outcome: domain.TimerKept, View: there}
+		return false, nil
 	case there.ID == w.asked[i].ID: // of an earlier try, and claimed meanwhile
 		w.mine(i, there)
 		return false, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -117,7 +118,17 @@ func readTimers(ctx context.Context, q db.Querier, lock string, tenant domain.Te
 
 // runsOfTimers reads the newest runs of keys.
 func (s *Timers) runsOfTimers(ctx context.Context, q db.Querier, tenant domain.TenantID, names []record.TimerName) (map[record.TimerName]*record.ExecutionRow, error) {
-	var ids []int64
+	requests, err := requestsOf(ctx, q, tenant, names)
+	if err != nil {
+		return nil, err
+	}
+	return s.timerRuns(ctx, q, tenant, slices.Collect(maps.Keys(requests)))
+}
+
+// requestsOf reads the ids of the newest runs of keys, and the names of the requests that
+// have set their timers.
+func requestsOf(ctx context.Context, q db.Querier, tenant domain.TenantID, names []record.TimerName) (map[int64]string, error) {
+	requests := map[int64]string{}
 	for part := range slices.Chunk(names, 200) {
 		terms := make([]string, len(part))
 		args := make([]any, len(part))
@@ -126,15 +137,16 @@ func (s *Timers) runsOfTimers(ctx context.Context, q db.Querier, tenant domain.T
 		}
 		err := db.Query(ctx, q, func(rows *sql.Rows) error {
 			var id int64
-			err := rows.Scan(&id)
-			ids = append(ids, id)
+			var request string
+			err := rows.Scan(&id, &request)
+			requests[id] = request
 			return err
-		}, "SELECT execution_id FROM request_keys WHERE "+strings.Join(terms, " OR "), args...)
+		}, "SELECT execution_id, COALESCE(request_id, '') FROM request_keys WHERE "+strings.Join(terms, " OR "), args...)
 		if err != nil {
 			return nil, fmt.Errorf("read keys of timers: %w", err)
 		}
 	}
-	return s.timerRuns(ctx, q, tenant, ids)
+	return requests, nil
 }
 
 // timerRuns reads runs of timers by their ids.
