@@ -29,7 +29,8 @@ type row struct {
 	answer  Answer    // zero: nobody has answered, or nobody was asked
 	next    time.Time // when it is due instead; zero with an error: it is set aside
 	removed bool      // it was cancelled before it was sent
-	moved   string    // of a timer that was not sent: the instant that the moves behind it ask for
+	moved   string    // the instant that the moves behind it ask for, of a timer that was not sent or of a move
+	by      *row      // the move behind it that is sent in its place
 }
 
 // name names the row for the admin, which sets no second timer for it: whoever has sent it
@@ -57,6 +58,11 @@ type chain struct {
 	aside   []int64 // rows that were set aside
 	foreign int64   // the first row that others have; what is behind it waits; 0 = none
 	moves   bool    // others have moves of it
+	// lastMove is the last of the moves that follow the rows without another action in
+	// between, and were not taken because there are too many; last is its instant.
+	lastMove int64
+	last     string
+	ended    bool // another action follows
 
 	open   []*row    // to be sent still
 	end    *row      // the cancellation that open begins with
@@ -81,6 +87,26 @@ func (c *chain) begin() {
 	c.fold()
 }
 
+// goesOn hears of the rows that follow those that are taken, in their order.
+func (c *chain) goesOn(id int64, action string) {
+	switch {
+	case c.ended:
+	case action == rescheduleAction:
+		c.lastMove = id
+	case action != setAction || c.lastMove != 0:
+		c.ended = true
+	}
+}
+
+// movedTo is the instant that a move asks for; empty: nobody can read it.
+func movedTo(text string) string {
+	var body callapi.RescheduleTimerInputBody
+	if json.Unmarshal([]byte(text), &body) != nil {
+		return ""
+	}
+	return body.At
+}
+
 // fold lets timers that were not sent begin with the instant to which they were moved: sent
 // late, they would run at the first one before they could be moved. Those whose moves others
 // have wait for these.
@@ -94,15 +120,45 @@ func (c *chain) fold() {
 		return
 	}
 	for _, r := range c.open[len(sets):] {
-		var body callapi.RescheduleTimerInputBody
-		if r.action != rescheduleAction || json.Unmarshal([]byte(r.text), &body) != nil || body.At == "" {
+		at := movedTo(r.text)
+		if r.action != rescheduleAction || at == "" {
 			return
 		}
 		c.folded++
-		for _, set := range sets {
-			set.moved = body.At
+		move(sets, at)
+	}
+	move(sets, c.last)
+}
+
+// move lets timers that are not sent yet begin with another instant, if it is known.
+func move(sets []*row, at string) {
+	for _, set := range sets {
+		if at != "" {
+			set.moved = at
 		}
 	}
+}
+
+// lastOnly lets the last of several moves stand for those before it: the instants of these
+// may have passed, and the timer would run before it could be moved again. One that nobody
+// can read is sent as it is.
+func (c *chain) lastOnly(moves []*row) (send []*row) {
+	var last *row
+	for _, r := range slices.Backward(moves) {
+		switch {
+		case movedTo(r.text) == "":
+			send = append(send, r)
+		case last == nil:
+			last, send = r, append(send, r)
+		default:
+			r.by = last
+		}
+	}
+	if last != nil && last == c.open[len(c.open)-1] {
+		last.moved = c.last
+	}
+	slices.Reverse(send)
+	return send
 }
 
 // segment is what open begins with that asks for the same.
@@ -121,6 +177,9 @@ func (c *chain) next(now time.Time) (rows []*row) {
 			rows = append(rows, r)
 		}
 	}
+	if len(rows) > 0 && rows[0].action == rescheduleAction {
+		return c.lastOnly(rows)
+	}
 	return rows
 }
 
@@ -129,6 +188,9 @@ func (c *chain) advance() {
 	sent := c.segment()
 	created := false
 	for _, r := range sent {
+		if r.by != nil {
+			r.answer, r.next = r.by.answer, r.by.next
+		}
 		at := r.next
 		if at.IsZero() {
 			at = time.UnixMilli(r.due)
@@ -301,6 +363,9 @@ func sendMove(ctx context.Context, keys Keys, rows []*row) (int, error) {
 	if err := json.Unmarshal([]byte(r.text), &body); err != nil {
 		r.answer.Err = malformed(r, err)
 		return 1, nil
+	}
+	if r.moved != "" {
+		body.At = r.moved
 	}
 	// Repeated at any time: if the first one was heard, the answer says at worst that the
 	// run has begun.

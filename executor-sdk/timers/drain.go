@@ -150,9 +150,11 @@ func (o *Outbox) take(ctx context.Context, tx *sql.Tx, now time.Time) (*taking, 
 
 // lookAround finds what is in the table of the keys besides: rows that others have, and
 // those that were set aside. It sees them without a lock, and after the locks: whoever wrote
-// a row when he had seen another one has committed later.
+// a row when he had seen another one has committed later. Of a key that has more rows than
+// are taken at once it also finds the instant that the last of its moves asks for.
 func (o *Outbox) lookAround(ctx context.Context, tx *sql.Tx, t *taking, of string, keys []any) error {
-	return o.query(ctx, tx, func(rows *sql.Rows) error {
+	full := len(t.rows) >= maxTaken
+	err := o.query(ctx, tx, func(rows *sql.Rows) error {
 		var id int64
 		var action string
 		var isAside bool
@@ -168,11 +170,44 @@ func (o *Outbox) lookAround(ctx context.Context, tx *sql.Tx, t *taking, of strin
 			if c.foreign == 0 || id < c.foreign {
 				c.foreign = id
 			}
-			// More rows of a key than are taken at once are sent as they come.
-			c.moves = c.moves || action == rescheduleAction && len(t.rows) < maxTaken
+			if full {
+				c.goesOn(id, action)
+			} else {
+				c.moves = c.moves || action == rescheduleAction
+			}
 		}
 		return nil
-	}, "SELECT id, executor, handler, timer_key, action, due_at IS NULL FROM carillon_timers"+of, keys...)
+	}, "SELECT id, executor, handler, timer_key, action, due_at IS NULL FROM carillon_timers"+of+" ORDER BY id", keys...)
+	if err != nil {
+		return err
+	}
+	return o.readLast(ctx, tx, t)
+}
+
+// readLast reads the instants of the last moves that are not taken.
+func (o *Outbox) readLast(ctx context.Context, tx *sql.Tx, t *taking) error {
+	of := map[int64]*chain{}
+	var ids []any
+	for _, c := range t.chains {
+		if c.lastMove != 0 {
+			of[c.lastMove], ids = c, append(ids, c.lastMove)
+		}
+	}
+	for part := range slices.Chunk(ids, outboxBatch) {
+		err := o.query(ctx, tx, func(rows *sql.Rows) error {
+			var id int64
+			var text string
+			if err := rows.Scan(&id, &text); err != nil {
+				return err
+			}
+			of[id].last = movedTo(text)
+			return nil
+		}, "SELECT id, request FROM carillon_timers WHERE id IN "+marks(len(part)), part...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // byIndex has MySQL use an index where it would read a small table from end to end,

@@ -40,7 +40,7 @@ type OutboxConfig struct {
 // Rows of one key are sent in the order in which they were written, those of several
 // transactions in the order of their commits if each saw the other's. A timer that is cancelled
 // before it was sent is not sent, and what was set aside of it is deleted; one that is moved
-// before is set for the last instant. A cancellation is done when there is nothing to cancel,
+// before is set for the last instant, and of several moves only the last is sent. A cancellation is done when there is nothing to cancel,
 // and frees the key also of a timer that has ended: cancel and set, in this order, to set a
 // key anew that may have fired. A timer whose key is that of one which has ended is not set
 // (Keep), and the log says so. A move is done when the run has begun; that of a timer that is

@@ -152,6 +152,7 @@ type admin struct {
 	told     []string // what it was asked for: an action and a key
 	// cancelled are the names of the requests whose timers were cancelled, by key.
 	cancelled map[string]any
+	ats       []string // the instants that it was asked for
 	// judge says what is wrong with a timer: a code; "" = nothing.
 	judge func(key, handler string) string
 	// whole refuses whole requests: a status and a code.
@@ -199,6 +200,7 @@ func (a *admin) take(path, raw string) (status int, answer any, after func()) {
 			return http.StatusConflict, map[string]any{"code": "already_finished"}, nil
 		default:
 			t.request["at"] = in.At
+			a.ats = append(a.ats, in.At)
 			return http.StatusOK, map[string]any{"key": key, "fireAt": in.At}, a.after
 		}
 	}
@@ -222,7 +224,7 @@ func (a *admin) take(path, raw string) (status int, answer any, after func()) {
 	}
 	for _, t := range in.Timers {
 		key, handler := t["key"].(string), t["handler"].(string)
-		a.told = append(a.told, "set "+key)
+		a.told, a.ats = append(a.told, "set "+key), append(a.ats, t["at"].(string))
 		if a.judge != nil {
 			if code := a.judge(key, handler); code != "" {
 				outcome := "invalid"

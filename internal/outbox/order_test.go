@@ -132,7 +132,7 @@ func TestATimerIsMovedBeforeItIsSent(t *testing.T) {
 		require.Equal(w, []string{"set a"}, w.drain())
 		w.fires("a", 3*time.Hour)
 		set()
-		require.Equal(w, []string{"set a", "reschedule a", "reschedule a"}, w.drain())
+		require.Equal(w, []string{"set a", "reschedule a"}, w.drain())
 		w.fires("a", 3*time.Hour)
 		require.Zero(w, w.rows("1 = 1"))
 	})
@@ -416,6 +416,40 @@ func TestManyRowsOfOneKey(t *testing.T) {
 		_, err = w.box.Drain(w.Context())
 		require.NoError(w, err)
 		require.Equal(w, []string{"set order-0002"}, w.admin.news())
+	})
+}
+
+// A key has more rows than are taken at once. Its timer never has an instant but the last
+// one, which others may have passed: neither when it is set, nor when it is moved.
+func TestATimerWithManyMoves(t *testing.T) {
+	onEach(t, func(w *world) {
+		const sets, moves = 2_100, 4_300
+		last := time.Now().Add(3 * time.Hour)
+		items := make([]timers.Item[CancelOrder], sets)
+		for i := range items {
+			items[i] = timers.Item[CancelOrder]{Key: "order-0000", When: timers.After(-time.Second)}
+		}
+		write := func(sets []timers.Item[CancelOrder]) {
+			w.in(func(tx *sql.Tx) {
+				_, err := w.orders.Many(w.Context(), sets, timers.Tx(tx, w.dialect))
+				require.NoError(w, err)
+				for i := range moves {
+					_, err := w.orders.Reschedule(w.Context(), "order-0000", timers.At(last.Add(time.Duration(i-moves+1)*time.Hour)), timers.Tx(tx, w.dialect))
+					require.NoError(w, err)
+				}
+			})
+		}
+		at := last.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z07:00")
+		write(items)
+		w.drain()
+		require.Zero(w, w.rows("1 = 1"))
+		require.Equal(w, []string{at}, slices.Compact(w.admin.ats))
+
+		w.admin.ats = nil
+		write(items[:0:0])
+		w.drain()
+		require.Zero(w, w.rows("1 = 1"))
+		require.Equal(w, []string{at}, slices.Compact(w.admin.ats))
 	})
 }
 
