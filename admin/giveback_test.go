@@ -16,9 +16,9 @@ import (
 func (s *shop) giveBack(name string) {
 	s.t.Helper()
 	v := s.job(name)
-	require.NoError(s.t, v.MayGiveBack())
 	d, err := s.d.Declaration(s.t.Context(), v)
 	require.NoError(s.t, err)
+	require.NoError(s.t, v.MayGiveBack(d.Declared))
 	_, err = s.UpdateJob(s.t.Context(), store.UpdateJobParams{
 		Tenant: s.key.Tenant, ID: v.ID, IfRevision: v.Revision, Spec: d.Spec, Source: domain.SourceCode, DeclarationHash: d.Hash,
 		Declared: &d.Declared, By: "anna", Next: nextFire(v.ID),
@@ -50,7 +50,7 @@ func TestGivingBack(t *testing.T) {
 		require.Empty(t, s.refused(), "it is taken now")
 		again, notices := s.register("2", daily("close", "2", ""))
 		require.Empty(t, notices, "what was remembered of the build is not")
-		require.Error(t, ptr(s.job("close").Job).MayGiveBack())
+		require.Error(t, ptr(s.job("close").Job).MayGiveBack(s.job("close").Declared))
 
 		third, _ := s.register("3", daily("close", "3", ""))
 		require.Equal(t, "0 0 3 * * *", s.job("close").Spec.Schedule.Expr, "the next change is followed")

@@ -112,3 +112,27 @@ func TestAJobNameIsTakenOncePerTenant(t *testing.T) {
 		require.Equal(t, "0 0 4 * * *", elsewhere.job("close").Spec.Schedule.Expr)
 	})
 }
+
+// The advice of the refusal takes effect by itself: nobody has to register again.
+func TestANameThatIsFreeAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.register("1", daily("close", "1", "code"), daily("open", "1", ""))
+		billing, storage := s.as(s.key.Tenant, "billing"), s.as(s.key.Tenant, "storage")
+		billing.register("1", daily("close", "2", "code"))
+		storage.register("1", daily("open", "2", "code"))
+		require.NoError(t, billing.d.sweep(t.Context()))
+		require.Equal(t, s.key.Executor, s.job("close").Executor)
+		_, err := s.SetJobState(t.Context(), store.SetJobStateParams{Tenant: s.key.Tenant, ID: s.job("close").ID, State: domain.JobDeleted})
+		require.NoError(t, err)
+		s.edit("open", func(j *domain.JobSpec) { j.Name = "opening" })
+		require.NoError(t, billing.d.sweep(t.Context()))
+		require.NoError(t, storage.d.sweep(t.Context()))
+		require.Equal(t, billing.key.Executor, s.job("close").Executor)
+		require.Equal(t, storage.key.Executor, s.job("open").Executor)
+		require.Empty(t, billing.refused())
+		keys, err := s.ListUnsettled(t.Context(), 100)
+		require.NoError(t, err)
+		require.Empty(t, keys)
+	})
+}

@@ -285,17 +285,31 @@ func TestGivingAJobBackToTheCode(t *testing.T) {
 	require.Contains(t, w.logText(), `msg="job given back to the code"`)
 	require.Contains(t, back("acme/editor", "h2").problem(409, "conflict").Detail, "was not edited in the console")
 
-	for own, reason := range map[domain.Ownership]string{
-		domain.OwnedByConsole: "the code says that the console decides", domain.OwnedUntilEdited: "no version of the application that runs declares",
-	} {
-		id := mustID[domain.JobID](t, w.declare(e, "another "+string(own), own).ID)
-		gone := domain.Declared{By: e.ID, Ownership: own, Gone: own == domain.OwnedUntilEdited}
-		require.NoError(t, w.store.MarkDeclared(t.Context(), e.TenantID, id, store.DeclaredMark{Declared: gone}))
-		require.Contains(t, w.call("acme/editor", "POST", "/jobs/"+id.String()+"/give-back", nil).problem(409, "conflict").Detail, reason)
-		shown := into[JobDeclaration](w.call("acme/viewer", "GET", "/jobs/"+id.String()+"/declaration", nil).is(200))
-		require.False(t, shown.GiveBack)
-		require.Contains(t, shown.Reason, reason)
+	// What the version that runs says decides, and not what the job followed last.
+	edit := func(name string, noted domain.Declared) string {
+		id := w.declare(e, name, domain.OwnedUntilEdited).ID
+		w.call("acme/editor", "PUT", "/jobs/"+id, jobBody(name, e, with("priority", 3)), header{"If-Match": "*"}).is(200)
+		require.NoError(t, w.store.MarkDeclared(t.Context(), e.TenantID, mustID[domain.JobID](t, id), store.DeclaredMark{Declared: noted}))
+		return "/jobs/" + id
 	}
+	const consoles = "the code says that the console decides"
+	job := edit("of the code", domain.Declared{By: e.ID})
+	declared.Declared.Ownership = domain.OwnedByConsole
+	require.Contains(t, w.call("acme/editor", "POST", job+"/give-back", nil).problem(409, "conflict").Detail, consoles)
+	shown := into[JobDeclaration](w.call("acme/viewer", "GET", job+"/declaration", nil).is(200))
+	require.False(t, shown.GiveBack)
+	require.Contains(t, shown.Reason, consoles)
+	declared.Declared.Ownership = domain.OwnedUntilEdited
+	for name, noted := range map[string]domain.Declared{
+		"of the console": {By: e.ID, Ownership: domain.OwnedByConsole}, "gone": {By: e.ID, Gone: true},
+	} {
+		job := edit(name, noted)
+		require.True(t, into[JobDeclaration](w.call("acme/viewer", "GET", job+"/declaration", nil).is(200)).GiveBack)
+		w.call("acme/editor", "POST", job+"/give-back", nil).is(200)
+	}
+	job, known = edit("gone and not known", domain.Declared{By: e.ID, Gone: true}), false
+	require.Contains(t, w.call("acme/editor", "POST", job+"/give-back", nil).problem(409, "conflict").Detail, "no version of the application that runs declares")
+	known = true
 	plain := w.job("acme", "plain", e).ID
 	w.call("acme/editor", "POST", "/jobs/"+plain+"/give-back", nil).problem(409, "conflict")
 	w.call("acme/viewer", "GET", "/jobs/"+plain+"/declaration", nil).problem(404, "not_found")

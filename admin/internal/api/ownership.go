@@ -128,7 +128,7 @@ func (a *API) registerGiveBack() {
 			return nil, err
 		}
 		out := JobDeclaration{Hash: d.Hash, Version: d.Declared.Version, Changes: changesOf(specOf(&v.Spec), specOf(&d.Spec)), GiveBack: true}
-		if err := v.MayGiveBack(); err != nil {
+		if err := v.MayGiveBack(d.Declared); err != nil {
 			out.GiveBack, out.Reason = false, err.Error()
 		}
 		if v.Source == domain.SourceConsole {
@@ -163,15 +163,20 @@ func (a *API) giveBack(ctx context.Context, id auth.Identity, in *giveBackInput)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.MayGiveBack(); err != nil {
-		return nil, err
-	}
 	d, err := a.declarationOf(ctx, v)
 	switch {
 	case domain.Is(err, domain.CodeNotFound):
+		if err := v.MayGiveBack(v.Declared); err != nil {
+			return nil, err // it says more
+		}
 		return nil, domain.Errorf(domain.CodeConflict, "%s", err.Error())
 	case err != nil:
 		return nil, err
+	}
+	if err := v.MayGiveBack(d.Declared); err != nil {
+		return nil, err
+	}
+	switch {
 	case in.Body != nil && in.Body.Hash != "" && in.Body.Hash != d.Hash:
 		return nil, domain.Errorf(domain.CodeConflict, "the application declares something else meanwhile; look at it again")
 	}

@@ -404,7 +404,9 @@ func TestListsOfTimers(t *testing.T) {
 // a batch: it sets no second one.
 func TestRequestsOfTimersHaveNames(t *testing.T) {
 	w, _ := withTimers(t)
-	named := func(key, name string) map[string]any { return timerBodyOf(map[string]any{"key": key, "requestId": name}) }
+	named := func(key, name string) map[string]any {
+		return timerBodyOf(map[string]any{"key": key, "requestId": name})
+	}
 	alone := func(body map[string]any, status int) string {
 		return into[timer.Timer](w.call("acme/operator", "POST", "/timers", body).is(status)).Outcome
 	}

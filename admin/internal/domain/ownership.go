@@ -177,14 +177,15 @@ type DeclaredJob struct {
 }
 
 // MayGiveBack says why a job that was edited in the console cannot be given back
-// to the code that declares it; nil: it can.
-func (j *Job) MayGiveBack() error {
+// to the code that declares it; nil: it can. says is what the newest version says that
+// runs, which the job need not have followed: it was edited.
+func (j *Job) MayGiveBack(says Declared) error {
 	switch {
-	case j.Declared.By == 0:
+	case says.By == 0:
 		return Errorf(CodeConflict, "the job %q is not declared by the code of an application", j.Spec.Name)
-	case j.Declared.Gone:
+	case says.Gone:
 		return Errorf(CodeConflict, "no version of the application that runs declares the job %q any more", j.Spec.Name)
-	case j.Declared.Ownership == OwnedByConsole:
+	case says.Ownership == OwnedByConsole:
 		return Errorf(CodeConflict, "the code says that the console decides about the job %q", j.Spec.Name)
 	case j.Source == SourceCode:
 		return Errorf(CodeConflict, "the job %q was not edited in the console: it is as its code declares it", j.Spec.Name)

@@ -90,12 +90,16 @@ func testBuilds(t *testing.T, f *fixture) {
 		{Name: "a", Code: domain.CodeConflict, Message: "it is another executor's", Version: "1.2"},
 		{Name: "b", Code: domain.CodeInvalid, Message: strings.Repeat("long ", 1000)},
 	}
+	taken := f.job(func(s *domain.JobSpec) { s.Name = "a" })
 	f.settle(refused, "d1")
 	refused[1].Message = refused[1].Message[:1023] + "…"
 	require.Equal(t, refused, f.refused())
 	require.True(t, f.builds()["d1"].Applied)
 	require.True(t, f.builds()["d1"].Contested)
 	require.False(t, f.unsettled())
+	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: taken.ID, State: domain.JobDeleted})
+	f.ok(err)
+	require.True(t, f.unsettled(), "the name is free")
 
 	calls := &domain.JobSpec{
 		Handler: "c", Timeout: time.Second, Retry: domain.Retry{MaxAttempts: 2}, OnFailure: "d", Blocking: domain.BlockSerial, Priority: 3,

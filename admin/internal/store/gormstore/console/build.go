@@ -130,13 +130,17 @@ func (s *Catalogue) ListRefusedDeclarations(ctx context.Context, tenant domain.T
 	}), err
 }
 
-// ListUnsettled looks for builds in force that have no instance, and for
-// instances of builds that are not.
+// ListUnsettled looks for builds in force that have no instance, for instances of builds
+// that are not, and for declarations whose name was another job's and is free now: somebody
+// has renamed or deleted that one, as the refusal advises.
 func (s *Catalogue) ListUnsettled(ctx context.Context, limit int) (out []store.ExecutorKey, err error) {
 	const instance = " EXISTS (SELECT 1 FROM instances AS i WHERE i.tenant_id = b.tenant_id AND i.executor_id = b.executor_id AND "
 	return db.LookSelect(ctx, s.DB, "list unsettled builds", func(k *store.ExecutorKey) []any { return []any{&k.Tenant, &k.Executor} },
 		"SELECT DISTINCT b.tenant_id, b.executor_id FROM executor_builds AS b WHERE"+
 			" (b.applied = 1 AND NOT"+instance+"(i.gone_at = 0 OR i.gone_at > "+s.Dialect.ClockNow()+" - ?) AND i.build = b.digest) AND"+instance+"i.gone_at = 0))"+
-			" OR (b.applied = 0 AND"+instance+"i.gone_at = 0 AND i.build = b.digest)) LIMIT ?",
-		domain.BuildGrace.Milliseconds(), record.PageSize(limit))
+			" OR (b.applied = 0 AND"+instance+"i.gone_at = 0 AND i.build = b.digest))"+
+			" OR (b.applied = 1 AND b.contested = 1 AND"+instance+"i.gone_at = 0 AND i.build = b.digest) AND EXISTS (SELECT 1 FROM refused_declarations AS r"+
+			" WHERE r.tenant_id = b.tenant_id AND r.executor_id = b.executor_id AND r.code = ? AND NOT EXISTS ("+
+			"SELECT 1 FROM jobs AS j WHERE j.tenant_id = r.tenant_id AND j.name = r.name AND j.state <> ?))) LIMIT ?",
+		domain.BuildGrace.Milliseconds(), string(domain.CodeConflict), int64(domain.JobDeleted), record.PageSize(limit))
 }
