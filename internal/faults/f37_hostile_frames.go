@@ -161,10 +161,10 @@ func (s *stage) judgeHostile(j *judged, alone, during besides) error {
 	if n := during.watch.offline + alone.watch.offline; n > 0 {
 		wrong.add("times the other tenant's executor was not online", "%d looks", n)
 	}
-	if err := wrong.err(); err != nil || grown <= floodGrowth {
-		return err
+	if grown > floodGrowth {
+		wrong.add("figures of the node over their bounds", "it grew by %d MB", grown>>20)
 	}
-	return &noisyError{fmt.Sprintf("the node grew by %d MB", grown>>20)}
+	return wrong.err()
 }
 
 // attacker is the process that floods. It leaves the processors to others, as if

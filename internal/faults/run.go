@@ -189,37 +189,14 @@ func selected(s *settings) ([]row, error) {
 	return out, nil
 }
 
-// noisyError is a row's only fault: a figure over its bound, that depends on more than the
-// product: what a process has in memory, on when its garbage was collected last.
-type noisyError struct{ reason string }
-
-func (e *noisyError) Error() string { return e.reason }
-
-// noisyTries is how often a row is played whose only fault is such a figure. It fails if
-// it is over each time: what is kept, or grows, is there each time. Beside lint on two
-// processors F37's memory was +72, +67 and below 64 MB; alone +59, +53, +49.
-const noisyTries = 5
-
-// runRow runs one row, from the beginning again while it is noisy.
-func runRow(ctx context.Context, s *settings, r row) result {
-	for try := 1; ; try++ {
-		out, noisy := tryRow(ctx, s, r)
-		if !noisy || try == noisyTries || ctx.Err() != nil {
-			return out
-		}
-		say("%s is played again, for nothing else is wrong", r.id)
-	}
-}
-
-// tryRow runs one row on a database server of its own.
-func tryRow(ctx context.Context, s *settings, r row) (out result, noisy bool) {
+// runRow runs one row on a database server of its own.
+func runRow(ctx context.Context, s *settings, r row) (out result) {
 	began := time.Now()
 	say("%s %s", r.id, r.title)
 	st := &stage{set: s, row: r, dir: filepath.Join(s.dir, r.id), result: result{ID: r.id, Title: r.title, Figures: map[string]any{}}}
 	err := errors.Join(os.RemoveAll(st.dir), os.MkdirAll(st.dir, 0o755)) // of an earlier run
 	if err == nil {
 		err = r.run(ctx, st)
-		_, noisy = errors.AsType[*noisyError](err)
 	}
 	err = errors.Join(err, st.close())
 	out = st.result
@@ -237,7 +214,7 @@ func tryRow(ctx context.Context, s *settings, r row) (out result, noisy bool) {
 		out.Verdict, out.Reason, out.Dir = failed, err.Error(), st.dir
 	}
 	say("%s %s: %s %s", r.id, out.Verdict, out.Figure, out.Reason)
-	return out, noisy
+	return out
 }
 
 // serverDir is on disk where figures are taken, for a commit costs there what it

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -41,25 +38,4 @@ func TestLongRowsBeginFirst(t *testing.T) {
 		return nil
 	})
 	require.Equal(t, []string{"F12", "F01", "F03", "F37"}, began)
-}
-
-// A row is played again only for a figure that is noisy, and so often at most.
-func TestANoisyRowIsPlayedAgain(t *testing.T) {
-	for name, c := range map[string]struct {
-		errs  []error
-		plays int
-		want  verdict
-	}{
-		"in the end it is not": {[]error{&noisyError{"65 MB"}, &noisyError{"65 MB"}, nil}, 3, passed},
-		"each time":            {append(slices.Repeat([]error{&noisyError{"65 MB"}}, noisyTries), nil), noisyTries, failed},
-		"another fault":        {[]error{errors.New("1 missed"), nil}, 1, failed},
-	} {
-		plays := 0
-		r := runRow(t.Context(), &settings{dir: t.TempDir()}, row{id: "F37", run: func(context.Context, *stage) error {
-			plays++
-			return c.errs[plays-1]
-		}})
-		require.Equal(t, c.want, r.Verdict, name)
-		require.Equal(t, c.plays, plays, name)
-	}
 }

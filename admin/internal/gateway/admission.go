@@ -229,18 +229,18 @@ func (a *admission) tidyLocked(n *address) {
 const (
 	// maxTenantOutstanding are the bytes of results and steps that the database has not
 	// taken yet.
-	maxTenantOutstanding = 8 << 20
+	maxTenantOutstanding = 5 << 20
 	// maxTenantFrames are the bytes of large frames that are being read, decoded
 	// and handed on: a header of 8 bytes takes as much memory as it announces.
-	maxTenantFrames = 8 << 20
+	maxTenantFrames = 5 << 20
 	// tenantPace is how much of frames is read in a second, in bytes; each frame of
 	// commands costs commandCost beside its size, so that there are 20,000 small
 	// ones or 40 of the largest. Our SDK packs what has piled up into one.
 	tenantPace  = 40 << 20
 	commandCost = 2 << 10
 	// maxTenantLogs are the bytes of log batches that are being read or stored:
-	// 4 of the largest, or 16, of which each counts at least smallLogs.
-	maxTenantLogs = 4 << 20
+	// 3 of the largest, or 12, of which each counts at least smallLogs.
+	maxTenantLogs = 3 << 20
 	smallLogs     = 256 << 10
 )
 
