@@ -89,8 +89,15 @@ func (d *declarer) look(ctx context.Context, tenant domain.TenantID, executor do
 		p.err = errNewerBuild
 		return p
 	}
+	if p.job != nil {
+		w.terms = p.job.Follow(w.terms)
+	}
 	decl := domain.Declaration{Executor: executor, Declared: w.terms, Hash: w.hash}
 	p.step, p.err = domain.DecideDeclaration(decl, p.job, found.ExecutorName, deleted)
+	if p.step == domain.DeclareRestore {
+		p.spec, p.err = d.replaced(ctx, tenant, p.job)
+		return p
+	}
 	if p.err != nil || p.step == domain.DeclareNothing || p.step == domain.DeclareMark {
 		return p
 	}
@@ -119,6 +126,8 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 		return nil
 	case step == domain.DeclareMark:
 		return d.mark(ctx, tenant, job, w.terms, w.hash)
+	case step == domain.DeclareRestore:
+		return d.restore(ctx, tenant, job, w, spec)
 	}
 	if step == domain.DeclareCreate {
 		err := d.create(ctx, tenant, executor, w, spec)
@@ -249,9 +258,45 @@ func (d *declarer) update(ctx context.Context, tenant domain.TenantID, job *doma
 	if err != nil {
 		return err
 	}
+	if w.terms.Replaced != 0 && w.terms.Replaced == job.Revision {
+		d.log.Warn("code that owns a job has replaced an edit of a person's", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "edited_by", job.UpdatedBy, "revision", job.Revision, "version", w.terms.Version)
+	}
 	d.log.Info("job follows its changed declaration", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "version", w.terms.Version)
 	d.changed()
 	return d.wake(ctx, tenant, job)
+}
+
+// replaced reads what a person had made of a job before code replaced it.
+func (d *declarer) replaced(ctx context.Context, tenant domain.TenantID, job *domain.Job) (spec domain.JobSpec, err error) {
+	found, err := d.jobs.ListRevisions(ctx, store.ListRevisionsParams{Tenant: tenant, Job: job.ID, Before: job.Declared.Replaced + 1, Limit: 1})
+	if err == nil && len(found.Items) == 0 {
+		err = domain.Errorf(domain.CodeNotFound, "the job %q has no revision %d any more", job.Spec.Name, job.Declared.Replaced)
+	}
+	if err != nil {
+		return spec, err
+	}
+	return found.Items[0].Spec, nil
+}
+
+// restore gives a job back to the console, as a person had made it. No declaration is
+// applied to it.
+func (d *declarer) restore(ctx context.Context, tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) error {
+	_, err := d.jobs.UpdateJob(ctx, store.UpdateJobParams{
+		Tenant: tenant, ID: job.ID, IfRevision: job.Revision, Spec: spec, Source: domain.SourceConsole,
+		Declared: &w.terms, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
+	})
+	if domain.Is(err, domain.CodeRevisionMismatch) {
+		return nil // see update
+	}
+	if err != nil {
+		return err
+	}
+	d.log.Info("job has the edit again that code had replaced", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "revision", job.Declared.Replaced, "version", w.terms.Version)
+	d.changed()
+	if err := d.wake(ctx, tenant, job); err != nil || w.terms.Ownership != domain.OwnedUntilEdited {
+		return err
+	}
+	return domain.ErrEdited(job)
 }
 
 func (d *declarer) create(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, spec domain.JobSpec) error {

@@ -217,6 +217,8 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		case err != nil:
 			r := p.refusal(err)
 			refused, refusals = noteRefused(refused, r.notice, p.terms.Version), append(refusals, r)
+		case p.replaces():
+			refusals = append(refusals, p.refusal(domain.Errorf(domain.CodeEdited, "the job %q was edited in the console by %s; this version owns it and has replaced the edit, which is its revision %d", p.job.Spec.Name, p.job.UpdatedBy, p.job.Revision)))
 		}
 	}
 	if len(held) == 0 { // a build that is held back removes no jobs either
@@ -249,6 +251,12 @@ func (d *declarer) planAll(ctx context.Context, k store.ExecutorKey, jobs map[st
 		plans = append(plans, p)
 	}
 	return plans, nil
+}
+
+// replaces reports whether the declaration has replaced an edit of a person's: its build is
+// told, once.
+func (p *planned) replaces() bool {
+	return p.step == domain.DeclareUpdate && p.job != nil && p.terms.Replaced == p.job.Revision && p.job.Source == domain.SourceConsole
 }
 
 func (p *planned) refusal(err error) refusal {

@@ -266,6 +266,38 @@ func TestTheCodeWins(t *testing.T) {
 	})
 }
 
+// A version whose code owns a job replaces what a person has made of it, and says so. With
+// the version before it the job has the edit again; one that was given back follows.
+func TestAnEditIsBackAfterARollback(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.register("1", daily("close", "1", ""), daily("given", "1", ""))
+		s.edit("close", func(j *domain.JobSpec) { j.Schedule.Expr = "0 0 9 * * *" })
+		s.edit("given", func(j *domain.JobSpec) { j.Schedule.Expr = "0 0 9 * * *" })
+		s.giveBack("given")
+		edited := s.job("close")
+		second, notices := s.register("2", daily("close", "2", "code"), daily("given", "2", "code"))
+		require.Equal(t, []string{"close"}, subjects(notices))
+		require.Contains(t, notices[0].Message, "has replaced the edit, which is its revision 2")
+		require.Empty(t, s.refused(), "it was taken")
+		require.Equal(t, "0 0 2 * * *", s.job("close").Spec.Schedule.Expr)
+		third, notices := s.register("3", daily("close", "3", "code"), daily("given", "3", "code"))
+		require.Empty(t, notices, "once")
+
+		s.leave("3", third)
+		require.Equal(t, "0 0 2 * * *", s.job("close").Spec.Schedule.Expr, "the code owns it still")
+		s.leave("2", second)
+		restored := s.job("close")
+		require.Equal(t, edited.Spec, restored.Spec)
+		require.Equal(t, domain.SourceConsole, restored.Source)
+		require.Zero(t, restored.Declared.Replaced)
+		require.Equal(t, []string{"edited_in_console"}, []string{string(s.refused()[0].Code)})
+		require.Equal(t, "0 0 1 * * *", s.job("given").Spec.Schedule.Expr)
+		s.register("1", daily("close", "1", ""), daily("given", "1", ""))
+		require.Equal(t, edited.Spec, s.job("close").Spec)
+	})
+}
+
 // An executor of which nothing runs keeps its jobs.
 func TestNobodyLeftIsNoRemoval(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,10 @@ type Declared struct {
 	// Gone: no build declares it any more. PausedGone: it was paused for that, and
 	// nobody has paused or resumed it since.
 	Gone, PausedGone bool
+	// Replaced is the revision that a person had made before code that owns the job
+	// replaced it; 0 = there is none. The job has it again when code does not own it
+	// any more.
+	Replaced int64
 }
 
 // DeclaredName is the name by which code declares the job.
@@ -89,7 +93,22 @@ const (
 	DeclareUpdate              // the job becomes what is declared
 	DeclareMark                // only who declares it, and how, is noted
 	DeclarePropose             // somebody is asked
+	DeclareRestore             // the job becomes what a person had made of it
 )
+
+// Follow is what the job notes of a declaration that it follows from now on.
+func (j *Job) Follow(d Declared) Declared {
+	was := j.Declared
+	switch {
+	case d.Ownership != OwnedByCode:
+		d.Replaced = 0
+	case was.By == d.By && was.Ownership == OwnedByCode:
+		d.Replaced = was.Replaced
+	case j.Source == SourceConsole:
+		d.Replaced = j.Revision
+	}
+	return d
+}
 
 // DecideDeclaration decides about the newest declaration of a job's name. found
 // is the living job of that name, or nil; deleted tells that somebody deleted the
@@ -107,9 +126,12 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 	case found == nil:
 		return DeclareCreate, nil
 	case found.Executor != d.Executor && found.Spec.Name != d.Declared.Name && found.Declared.Name == d.Declared.Name:
-		return DeclareNothing, errEdited(found) // renamed and moved: its name is free, and it is the console's
+		return DeclareNothing, ErrEdited(found) // renamed and moved: its name is free, and it is the console's
 	case found.Executor != d.Executor:
 		return DeclareNothing, JobNameTaken(found.Spec.Name, executorName)
+	}
+	if found.Declared.Replaced != 0 && own != OwnedByCode {
+		return DeclareRestore, nil
 	}
 	same := found.DeclarationHash == d.Hash
 	mark := DeclareNothing
@@ -129,13 +151,14 @@ func DecideDeclaration(d Declaration, found *Job, executorName string, deleted b
 	case own == OwnedPropose:
 		return DeclarePropose, nil
 	case own == OwnedUntilEdited && found.Source != SourceCode:
-		return mark, errEdited(found)
+		return mark, ErrEdited(found)
 	default:
 		return DeclareUpdate, nil
 	}
 }
 
-func errEdited(found *Job) error {
+// ErrEdited says that a declaration is not applied to a job that a person has edited.
+func ErrEdited(found *Job) error {
 	name := strconv.Quote(found.DeclaredName())
 	if found.Spec.Name != found.DeclaredName() {
 		name += ", which is called " + strconv.Quote(found.Spec.Name) + " now,"

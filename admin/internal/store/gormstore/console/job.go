@@ -295,6 +295,6 @@ func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id
 			job.DeclarationHash = m.Hash
 		}
 		return t.Gorm.Model(&record.JobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
-			Select("declared_by", "declared_name", "ownership", "removal", "declared_build", "declared_version", "undeclared", "declaration_hash").Updates(&job).Error
+			Select("declared_by", "declared_name", "ownership", "removal", "declared_build", "declared_version", "undeclared", "replaced_revision", "declaration_hash").Updates(&job).Error
 	})
 }

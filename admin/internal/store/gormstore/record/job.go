@@ -18,7 +18,7 @@ func (r *JobRow) declared() domain.Declared {
 	return domain.Declared{
 		By: domain.ExecutorID(r.DeclaredBy), Name: r.DeclaredName, Ownership: domain.Ownership(r.Ownership), Removal: domain.Removal(r.Removal),
 		Build: r.DeclaredBuild, Version: r.DeclaredVersion,
-		Gone: r.Undeclared != 0, PausedGone: r.Undeclared == undeclaredPaused,
+		Gone: r.Undeclared != 0, PausedGone: r.Undeclared == undeclaredPaused, Replaced: r.ReplacedRevision,
 	}
 }
 
@@ -51,7 +51,7 @@ func (r *JobRow) SetDeclared(d *domain.Declared) {
 	}
 	r.DeclaredBy, r.DeclaredName = int64(d.By), Clip(d.Name, NameSize)
 	r.Ownership, r.Removal = string(d.Ownership), string(d.Removal)
-	r.DeclaredBuild, r.DeclaredVersion, r.Undeclared = d.Build, Clip(d.Version, NameSize), 0
+	r.DeclaredBuild, r.DeclaredVersion, r.Undeclared, r.ReplacedRevision = d.Build, Clip(d.Version, NameSize), 0, d.Replaced
 	switch {
 	case d.PausedGone:
 		r.Undeclared = undeclaredPaused
@@ -85,13 +85,15 @@ type JobRow struct {
 	Removal         string `gorm:"column:removal"`
 	DeclaredBuild   string `gorm:"column:declared_build"`
 	DeclaredVersion string `gorm:"column:declared_version"`
-	Undeclared      int64  `gorm:"column:undeclared"`
-	Revision        int64  `gorm:"column:revision"`
-	FiresPerMinute  int64  `gorm:"column:fires_per_minute"`
-	CreatedAt       int64  `gorm:"column:created_at;autoCreateTime:false"`
-	UpdatedAt       int64  `gorm:"column:updated_at;autoUpdateTime:false"`
-	CreatedBy       string `gorm:"column:created_by"`
-	UpdatedBy       string `gorm:"column:updated_by"`
+	// ReplacedRevision is domain.Declared.Replaced.
+	ReplacedRevision int64  `gorm:"column:replaced_revision"`
+	Undeclared       int64  `gorm:"column:undeclared"`
+	Revision         int64  `gorm:"column:revision"`
+	FiresPerMinute   int64  `gorm:"column:fires_per_minute"`
+	CreatedAt        int64  `gorm:"column:created_at;autoCreateTime:false"`
+	UpdatedAt        int64  `gorm:"column:updated_at;autoUpdateTime:false"`
+	CreatedBy        string `gorm:"column:created_by"`
+	UpdatedBy        string `gorm:"column:updated_by"`
 }
 
 func (JobRow) TableName() string { return "jobs" }
