@@ -113,7 +113,7 @@ func TestAJobNameIsTakenOncePerTenant(t *testing.T) {
 	})
 }
 
-// The advice of the refusal takes effect by itself: nobody has to register again.
+// The advice of the refusal takes effect without another registration.
 func TestANameThatIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {

@@ -266,8 +266,8 @@ func TestTheCodeWins(t *testing.T) {
 	})
 }
 
-// A version whose code owns a job replaces what a person has made of it, and says so. With
-// the version before it the job has the edit again; one that was given back follows.
+// A version that owns a job replaces an earlier edit and tells its build. After a roll back
+// the job has the edit again. A job that was given back follows the code.
 func TestAnEditIsBackAfterARollback(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *shop) {

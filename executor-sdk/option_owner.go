@@ -19,7 +19,8 @@ const (
 	// ByCode: the job follows the code. The console can pause and run it, and
 	// change of its labels, alerts and owner what the code does not say; all else is
 	// refused, and it says where the job is declared. It cannot be deleted while it
-	// is declared; one that was deleted meanwhile comes back with its declaration.
+	// is declared; one that was deleted meanwhile comes back with its declaration. The
+	// job loses an earlier edit, and has it again with a version that does not own it.
 	ByCode Ownership = "code"
 	// ByConsole: the code makes the job the first time, and never touches it
 	// again, also not when somebody has deleted it.

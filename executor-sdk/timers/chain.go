@@ -33,8 +33,8 @@ type row struct {
 	by      *row      // the move behind it that is sent in its place
 }
 
-// name names the row for the admin, which sets no second timer for it: whoever has sent it
-// may have died before the row was deleted, and the timer may have been cancelled since. A
+// name names the row for the admin, which sets no second timer for it. A process may die
+// between the sending and the deletion of a row, and the timer may be cancelled meanwhile. A
 // table that was made anew has the same ids, but not at the same time.
 func (r *row) name() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", r.id, r.created, r.text))
@@ -98,7 +98,7 @@ func (c *chain) goesOn(id int64, action string) {
 	}
 }
 
-// movedTo is the instant that a move asks for; empty: nobody can read it.
+// movedTo is the instant that a move asks for; empty: the move is damaged.
 func movedTo(text string) string {
 	var body callapi.RescheduleTimerInputBody
 	if json.Unmarshal([]byte(text), &body) != nil {
@@ -140,8 +140,8 @@ func move(sets []*row, at string) {
 }
 
 // lastOnly lets the last of several moves stand for those before it: the instants of these
-// may have passed, and the timer would run before it could be moved again. One that nobody
-// can read is sent as it is.
+// may have passed, and the timer would run before it could be moved again. A damaged move
+// is sent as it is.
 func (c *chain) lastOnly(moves []*row) (send []*row) {
 	var last *row
 	for _, r := range slices.Backward(moves) {

@@ -28,9 +28,8 @@ type OutboxConfig struct {
 // number of processes may run one.
 //
 // A row is deleted after an admin node has taken it. Where a process dies between
-// the two it is sent again, and the admin knows the row: it sets no second timer, also where
-// the first one was cancelled in between, unless another timer of the key was set and has
-// ended since. One that
+// the two it is sent again. The admin knows the row and sets no second timer, also after a
+// cancellation in between, unless another timer of the key has ended since. One that
 // the admin refuses for what it is, such as an input that does not fit, is set aside with the
 // error: it stays in the table, and nobody waits for it. One that is refused for what
 // may change (a handler that nobody has registered yet, a quota, a permission) is tried again,

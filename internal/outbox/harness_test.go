@@ -150,7 +150,7 @@ type admin struct {
 	timers   map[string]*timer
 	requests int
 	told     []string // what it was asked for: an action and a key
-	// cancelled are the names of the requests whose timers were cancelled, by key.
+	// cancelled are the request names of cancelled timers, by key.
 	cancelled map[string]any
 	ats       []string // the instants that it was asked for
 	// judge says what is wrong with a timer: a code; "" = nothing.

@@ -432,8 +432,8 @@ func TestWhatATransactionCannotHave(t *testing.T) {
 	})
 }
 
-// A process sent a timer and died before it could delete the row, and somebody has
-// cancelled the timer: it stays cancelled. The same key in a later row is another timer.
+// A process sent a timer and died before it deleted the row. The timer was cancelled
+// meanwhile, and stays cancelled. The same key in a later row is another timer.
 func TestACancelledTimerIsNotSetOnceMore(t *testing.T) {
 	onEach(t, func(w *world) {
 		exec := func(statement string) {

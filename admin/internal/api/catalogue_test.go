@@ -285,7 +285,7 @@ func TestGivingAJobBackToTheCode(t *testing.T) {
 	require.Contains(t, w.logText(), `msg="job given back to the code"`)
 	require.Contains(t, back("acme/editor", "h2").problem(409, "conflict").Detail, "was not edited in the console")
 
-	// What the version that runs says decides, and not what the job followed last.
+	// The running version decides, and not the version that the job followed last.
 	edit := func(name string, noted domain.Declared) string {
 		id := w.declare(e, name, domain.OwnedUntilEdited).ID
 		w.call("acme/editor", "PUT", "/jobs/"+id, jobBody(name, e, with("priority", 3)), header{"If-Match": "*"}).is(200)

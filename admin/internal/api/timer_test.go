@@ -400,8 +400,8 @@ func TestListsOfTimers(t *testing.T) {
 	w.call("acme/operator", "GET", "/timers?state=ended&cursor="+*page.NextCursor, nil).problem(422, "validation_failed")
 }
 
-// A request with a name is repeated after somebody has cancelled its timer, alone and in
-// a batch: it sets no second one.
+// A request with a name sets no second timer after the first one was cancelled, alone and
+// in a batch.
 func TestRequestsOfTimersHaveNames(t *testing.T) {
 	w, _ := withTimers(t)
 	named := func(key, name string) map[string]any {

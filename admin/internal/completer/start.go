@@ -112,8 +112,8 @@ func (s *starts) keep(list []store.Start) {
 }
 
 // share is how many starts each tenant may keep, so that all have at most maxAllStarts.
-// counts, in ascending order, are those that the tenants have: a tenant with less than an
-// equal share leaves the rest of it to the others.
+// counts are the starts of each tenant, in ascending order. A tenant with less than an equal
+// share leaves the rest of it to the others.
 func share(counts []int) int {
 	rest := maxAllStarts
 	for i, n := range counts {

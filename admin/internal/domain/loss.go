@@ -96,17 +96,16 @@ func (e *Execution) found() {
 }
 
 const (
-	// AbsentAfter is from when on the silence of all admin nodes counts as their absence:
-	// the rest of the shortest lease that an instance may have when it begins, since
-	// instances renew every five seconds.
+	// AbsentAfter is the silence of all admin nodes after which they count as absent.
+	// Instances renew every five seconds, so the shortest lease then has as much left.
 	AbsentAfter = LeaseTTL - 5*time.Second
-	// ReturnTime is how long after an absence no lease counts as over: executors connect
-	// again within 15 seconds, and one that has just missed a node tries another one.
+	// ReturnTime is how long after an absence no lease counts as over. Executors connect
+	// again within 15 seconds.
 	ReturnTime = LeaseTTL + 5*time.Second
 )
 
-// SignsOfLife are those of all admin nodes together, by the database's clock. Nobody could
-// renew a lease while all nodes were away, or the database was.
+// SignsOfLife are those of all admin nodes together, by the database's clock. No lease can
+// be renewed during an absence of all nodes or of the database.
 type SignsOfLife struct {
 	// Seen is the last one; zero: no node was ever there.
 	Seen time.Time

@@ -10,9 +10,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// All nodes were away for longer than a lease, and stopped or died before. Nobody could
-// renew: the executors have the time to come back before runs are lost and instances are
-// gone, whichever node looks first.
+// All nodes were away for longer than a lease, after a stop or a death. No lease could be
+// renewed. Executors get the time to connect before any node counts their runs as lost.
 func TestExecutorsComeBackAfterAnAbsence(t *testing.T) {
 	for name, leaving := range map[string]bool{"stopped": true, "died": false} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 )
 
 // A move of a tenant parks runs that wait. A node that planned them before has them in
-// its memory, and cannot change them any more: neither by what it remembers of the rows
-// nor by reading them again.
+// its memory. It cannot change them any more, with the rows that it remembers or after it
+// has read them again.
 func TestAParkedRunDoesNotChange(t *testing.T) {
 	for _, remembered := range []string{"remembered", "read again"} {
 		t.Run(remembered, func(t *testing.T) {

@@ -416,8 +416,7 @@ func testTimerWall(t *testing.T, f *fixture) {
 	f.code(domain.CodeNotFound, err)
 }
 
-// A request that has a name sets one timer, whatever became of that: a sender that died
-// before it noted the answer repeats it after somebody has cancelled the timer.
+// A request with a name sets one timer, also when it is repeated after a cancellation.
 func testTimerRequests(t *testing.T, f *fixture) {
 	j := f.timerJob(nil)
 	at := f.now().Add(time.Hour)

@@ -122,7 +122,7 @@ func (w *timerSet) mine(i int, view store.TimerView) {
 }
 
 // again reports whether the request of this name has set the timer before. It sets no
-// second one, whatever became of the first.
+// second timer, also after a cancellation.
 func (w *timerSet) again(i int, request string) bool {
 	return request != "" && w.asked[i].RequestID == request
 }
