@@ -28,13 +28,17 @@ const (
 	// QuotaTimers counts pending timers. It is held to within what is set at the
 	// same time.
 	QuotaTimers QuotaKind = "timers"
+	// QuotaStoredBytes sums what is kept until it is deleted or its time comes: pending
+	// timers, revisions of jobs and scripts, versions of calendars, catalogues; each
+	// row with StoredRow more. It is held to within what is written at the same time.
+	QuotaStoredBytes QuotaKind = "stored_bytes"
 	// QuotaAPICalls bounds the API calls of a tenant that one node answers in a
 	// second; half of it those of one API key. There is no count of it.
 	QuotaAPICalls QuotaKind = "api_calls_per_second"
 )
 
 // QuotaKinds are all kinds, in the order in which they are shown.
-var QuotaKinds = []QuotaKind{QuotaJobs, QuotaFires, QuotaExecutors, QuotaInstances, QuotaUsers, QuotaAPIKeys, QuotaTimers, QuotaAPICalls}
+var QuotaKinds = []QuotaKind{QuotaJobs, QuotaFires, QuotaExecutors, QuotaInstances, QuotaUsers, QuotaAPIKeys, QuotaTimers, QuotaStoredBytes, QuotaAPICalls}
 
 // DefaultQuota is what a tenant gets for which nothing else was set.
 func DefaultQuota(k QuotaKind) int64 {
@@ -51,6 +55,8 @@ func DefaultQuota(k QuotaKind) int64 {
 		return 1_000
 	case QuotaTimers:
 		return 1_000_000
+	case QuotaStoredBytes:
+		return 1 << 30
 	case QuotaAPICalls:
 		return 2_000
 	}
@@ -60,8 +66,41 @@ func DefaultQuota(k QuotaKind) int64 {
 // InstanceCountAge is how old the count of instances may be that a node goes by.
 const InstanceCountAge = 5 * time.Second
 
-// MaxQuota is the greatest that can be set.
-const MaxQuota = 100_000_000
+const (
+	// MaxQuota is the greatest that can be set, of all kinds but QuotaStoredBytes.
+	MaxQuota = 100_000_000
+	// MaxStoredBytes is that of QuotaStoredBytes, which JavaScript counts exactly.
+	MaxStoredBytes = 1 << 50
+	// StoredRow is what a row counts in QuotaStoredBytes beside its long columns, and
+	// each label of a timer.
+	StoredRow = 128
+	// DocumentReserve is the part of QuotaStoredBytes (one in so many) that documents
+	// may take beyond the quota, and timers may not.
+	DocumentReserve = 8
+)
+
+// MaxHistory is how many revisions of a job or a script, versions of a calendar and
+// policies of a tenant are kept, the newest ones; and those that are still used.
+const MaxHistory = 200
+
+// Bounds of rows that no quota counts.
+const (
+	// MaxJoinTokens bounds the valid tokens of an executor, and those that are revoked
+	// or have expired: of these the newest are kept.
+	MaxJoinTokens = 100
+	// MaxDenials bounds the denials of an executor.
+	MaxDenials = 500
+	// MaxRevokedAPIKeys is how many revoked keys of a tenant are kept, the newest ones.
+	MaxRevokedAPIKeys = 200
+)
+
+// Most is the greatest that can be set of a kind.
+func (k QuotaKind) Most() int64 {
+	if k == QuotaStoredBytes {
+		return MaxStoredBytes
+	}
+	return MaxQuota
+}
 
 // Quota is how much a tenant may have of a kind, and has. It stops growth only:
 // a tenant that has more, because the quota was lowered, keeps it.
@@ -100,6 +139,8 @@ func (k QuotaKind) text() string {
 		return "the tenant may have %d API keys and has %d, this needs %d more: revoke keys that are not used"
 	case QuotaTimers:
 		return "the tenant may have %d pending timers and has %d, this needs %d more: cancel timers that are not needed"
+	case QuotaStoredBytes:
+		return "the tenant may store %d bytes and stores %d, this needs %d more: cancel timers, or delete jobs, scripts and calendars, whose room is free when their history has gone"
 	}
 	return fmt.Sprintf("the tenant may have %%d of %s and has %%d, this needs %%d more", k)
 }

@@ -137,7 +137,7 @@ func (r *reader) tenant(n *document.Value, at string) (t store.ProvisionTenant) 
 			t.Quotas = map[domain.QuotaKind]int64{}
 			kinds := fields{}
 			for _, k := range domain.QuotaKinds {
-				kinds[string(k)] = func(n *document.Value, at string) { t.Quotas[k] = r.number(n, at, domain.MaxQuota) }
+				kinds[string(k)] = func(n *document.Value, at string) { t.Quotas[k] = r.number(n, at, k.Most()) }
 			}
 			r.object(n, at, kinds)
 		},

@@ -18,8 +18,8 @@ type Retention interface {
 	// and jobs keep less long than the server does, all of them, in transactions of at
 	// most limit runs. It says how many runs and log chunks went.
 	ApplyRetentionRules(ctx context.Context, limit int) (runs, chunks int64, err error)
-	// DeleteRunPurgesBefore forgets clean-ups that were asked for before the instant
-	// and are done.
+	// DeleteRunPurgesBefore forgets clean-ups and backfills that were asked for before
+	// the instant and are done.
 	DeleteRunPurgesBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// DeleteTimersBefore removes ended runs of timers, with what explains them, and
 	// cancellations of timers that are done. How the runs ended stays known (TimerStatistics).
@@ -56,6 +56,13 @@ type Retention interface {
 	// DeleteScriptsBefore removes scripts that were deleted before the instant,
 	// with their revisions. Nothing runs them: what names one finds it gone.
 	DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteCalendarsBefore removes calendars that were deleted before the instant, with
+	// their versions.
+	DeleteCalendarsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// RecountStored corrects the stored bytes and the pending timers of tenants that
+	// were not counted since an instant (docs/adr/0093). It returns how many tenants
+	// had wrong sums.
+	RecountStored(ctx context.Context, since time.Time) (int, error)
 	// DeleteTenantsBefore removes all of the tenants that were to be deleted before the
 	// instant, and accounts that belong to no other one.
 	DeleteTenantsBefore(ctx context.Context, before time.Time, limit int) (int64, error)

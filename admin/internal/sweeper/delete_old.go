@@ -16,6 +16,10 @@ const deleteLimit = 1000
 // an executor that does not come looks for it soon.
 const refusalRetention = 30 * 24 * time.Hour
 
+// recountAfter is how old the count may be that the sums of stored bytes were held
+// against.
+const recountAfter = 6 * time.Hour
+
 // tokenRetention is how long a refresh token is known that has expired: one that
 // was used before still ends the sessions made from it when it comes again.
 const tokenRetention = 30 * 24 * time.Hour
@@ -53,6 +57,7 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"deleted executors", s.opt.RunRetention, s.opt.Retention.DeleteExecutorsBefore},
 		{"handlers", s.opt.RunRetention, s.opt.Retention.DeleteHandlersBefore}, // after their instances
 		{"deleted scripts", s.opt.RunRetention, s.opt.Retention.DeleteScriptsBefore},
+		{"deleted calendars", s.opt.RunRetention, s.opt.Retention.DeleteCalendarsBefore},
 		{"deleted tenants", domain.RetentionGrace, s.opt.Retention.DeleteTenantsBefore}, // nodes look for the last commits
 		{"refresh tokens", min(s.opt.RunRetention, tokenRetention), s.opt.Retention.DeleteRefreshTokensBefore},
 	} {
@@ -67,6 +72,22 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 			return s.opt.Retention.TrimLogs(ctx, s.opt.LogBytes, limit)
 		})
 		s.tellDeleted(ctx, "logs over their size", total, err)
+	}
+	s.recount(ctx)
+}
+
+// recount holds the sums of stored bytes against the rows.
+func (s *Sweeper) recount(ctx context.Context) {
+	now, err := s.opt.Store.Now(ctx)
+	wrong := 0
+	if err == nil {
+		wrong, err = s.opt.Retention.RecountStored(ctx, now.Add(-recountAfter))
+	}
+	if wrong > 0 {
+		s.log.Info("sums of stored bytes corrected", "tenants", wrong)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("stored bytes could not be counted", "err", err)
 	}
 }
 

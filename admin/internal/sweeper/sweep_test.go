@@ -373,6 +373,13 @@ func (f fake) ApplyRetentionRules(_ context.Context, limit int) (runs, chunks in
 	runs, err = f.delete("rules", time.Now(), limit)
 	return runs, 0, err
 }
+func (f fake) DeleteCalendarsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("calendars", before, limit)
+}
+func (f fake) RecountStored(_ context.Context, since time.Time) (int, error) {
+	n, err := f.delete("counts", since, deleteLimit)
+	return int(n), err
+}
 func (f fake) TrimLogs(context.Context, int64, int) (int64, error) { return 0, nil }
 
 func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int) (int64, error) {

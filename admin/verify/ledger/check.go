@@ -68,8 +68,10 @@ type account struct {
 	// uncertain counts jobs that were there before their events were kept.
 	uncertain int
 	// deleted counts jobs of which runs were deleted before their age.
-	deleted  int
-	families map[domain.ExecutionID]*family
+	deleted int
+	// forgotten counts jobs of which old revisions are not kept any more.
+	forgotten int
+	families  map[domain.ExecutionID]*family
 	// unplanned are rows of times at which the schedule does not fire, until the second
 	// pass has seen them.
 	unplanned map[domain.ExecutionID]store.Occurrence
@@ -159,6 +161,9 @@ type jobCheck struct {
 // begin expands a job's targets up to where its trigger has been planned.
 func (a *account) begin(j *store.LedgerJob) *jobCheck {
 	a.report.Jobs++
+	if forgetGaps(j) && j.RunsFrom.After(a.from) {
+		a.forgotten++
+	}
 	c := &jobCheck{a: a, j: j, last: -1, from: a.from}
 	if j.RunsFrom.After(a.from) {
 		c.from = j.RunsFrom

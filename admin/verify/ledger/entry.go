@@ -172,6 +172,9 @@ func (a *account) sum() {
 	if a.deleted > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("of %d jobs runs were deleted before their age, by a rule of retention or by hand: earlier fire times are not judged", a.deleted))
 	}
+	if a.forgotten > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("of %d jobs old revisions are not kept any more: earlier fire times are not judged", a.forgotten))
+	}
 	if a.uncertain > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d jobs are older than their record of pauses: what they had to do before it is not known", a.uncertain))
 	}

@@ -215,6 +215,9 @@ func (s *Tokens) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 		if err := record.Grow(t, k.TenantID, record.Growth{Kind: domain.QuotaAPIKeys, By: 1}); err != nil {
 			return err
 		}
+		if err := forget(t, "api_keys", domain.MaxRevokedAPIKeys, "tenant_id = ? AND revoked_at > 0", int64(k.TenantID)); err != nil {
+			return err
+		}
 		row := newAPIKeyRow(k)
 		return t.Gorm.Create(&row).Error
 	})
@@ -268,6 +271,9 @@ func (s *Tokens) CreateJoinToken(ctx context.Context, j domain.JoinToken) error 
 			return err
 		} else if name == domain.BuiltInExecutor {
 			return domain.Errorf(domain.CodeConflict, "the admin nodes are the instances of %q: no process joins it", name)
+		}
+		if err := allowJoinToken(t, j.TenantID, j.Executor); err != nil {
+			return err
 		}
 		row := newJoinTokenRow(j)
 		return t.Gorm.Create(&row).Error

@@ -73,6 +73,9 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		if _, err := record.ExecutorName(t, d.TenantID, d.Executor); err != nil {
 			return row, err
 		}
+		if err := allowDenial(t, &d); err != nil {
+			return row, err
+		}
 		now, err := t.Clock()
 		if err != nil {
 			return row, err

@@ -42,7 +42,7 @@ func (calendarVersionRow) TableName() string { return "calendar_versions" }
 
 const (
 	calendarLive    = 1
-	calendarDeleted = 3
+	calendarDeleted = record.CalendarDeleted
 )
 
 func (r *calendarRow) calendar(spec *domain.CalendarSpec) domain.Calendar {
@@ -74,9 +74,13 @@ func insertCalendarVersion(t *db.Tx, row *calendarRow, spec *domain.CalendarSpec
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	return t.Gorm.Create(&calendarVersionRow{
+	err = t.Gorm.Create(&calendarVersionRow{
 		CalendarID: row.ID, Version: row.Version, TenantID: row.TenantID, Spec: text, CreatedAt: row.UpdatedAt, CreatedBy: row.UpdatedBy,
 	}).Error
+	if err != nil {
+		return err
+	}
+	return calendarHistory.store(t, row.TenantID, row.ID, row.Version, text, fmt.Sprintf("SELECT version FROM job_calendars WHERE calendar_id = %d", row.ID))
 }
 
 // lockCalendar locks a living calendar. Whoever links a job to it holds it for

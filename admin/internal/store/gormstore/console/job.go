@@ -58,7 +58,7 @@ func (s *Jobs) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.Jo
 		}
 		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
 		job.SetDeclared(p.Declared)
-		return s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan})
+		return s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan, bounded: true})
 	})
 	if err != nil {
 		return store.JobView{}, err
@@ -72,6 +72,8 @@ type revision struct {
 	by   string
 	next store.NextFireFunc
 	plan store.PlanFunc
+	// bounded: it is refused if the tenant may not store more.
+	bounded bool
 }
 
 // revise ends the plan of the old revision and starts anew with the next one.
@@ -91,8 +93,14 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 	if err := linkScript(t, job, r.spec); err != nil {
 		return err
 	}
-	if err := insertRevision(t, job, r.spec); err != nil {
+	bytes, err := insertRevision(t, job, r.spec)
+	if err != nil {
 		return err
+	}
+	if r.bounded {
+		if err := record.AllowBytes(t, domain.TenantID(job.TenantID), bytes); err != nil {
+			return err
+		}
 	}
 	at := domain.Never
 	if domain.JobState(job.State) == domain.JobEnabled {
@@ -100,7 +108,10 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 			return err
 		}
 	}
-	return saveJob(t, job, at)
+	if err := saveJob(t, job, at); err != nil {
+		return err
+	}
+	return record.StoreBytes(t, domain.TenantID(job.TenantID), bytes)
 }
 
 // endTimers has the pending timers of a job that is deleted cancelled, however many

@@ -110,7 +110,7 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 		return db.NameTaken(err, "job", jobs[0].Spec.Name)
 	}
 	revisions := make([]record.RevisionRow, len(jobs))
-	events := make([]any, 0, 5*len(jobs))
+	events, bytes := make([]any, 0, 5*len(jobs)), int64(0)
 	triggers, slots := make([]*record.TriggerRow, len(jobs)), make([]*record.SlotRow, len(jobs))
 	for i := range jobs {
 		row, spec := &rows[i], &jobs[i].Spec
@@ -120,6 +120,7 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 		if revisions[i], err = revisionOf(row, spec); err != nil {
 			return err
 		}
+		bytes += documentBytes(revisions[i].Spec)
 		events = append(events, row.ID, row.TenantID, row.State, row.UpdatedAt, row.UpdatedBy)
 		at := domain.Never
 		if domain.JobState(row.State) == domain.JobEnabled {
@@ -127,6 +128,10 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 		}
 		triggers[i] = &record.TriggerRow{JobID: row.ID, TenantID: row.TenantID, Part: row.Part, ExecutorID: row.ExecutorID, Revision: 1, NextFireAt: db.Millis(at)}
 		slots[i] = &record.SlotRow{JobID: row.ID, TenantID: row.TenantID}
+	}
+	tenant := domain.TenantID(rows[0].TenantID)
+	if err := record.AllowBytes(t, tenant, bytes); err != nil {
+		return err
 	}
 	if err := t.Gorm.Create(&revisions).Error; err != nil {
 		return fmt.Errorf("insert job revisions: %w", err)
@@ -138,7 +143,10 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 	if err := record.TriggerTable.Insert(t, triggers); err != nil {
 		return err
 	}
-	return record.SlotTable.Insert(t, slots)
+	if err := record.SlotTable.Insert(t, slots); err != nil {
+		return err
+	}
+	return record.StoreBytes(t, tenant, bytes)
 }
 
 func newJobRow(j *domain.Job, now time.Time) record.JobRow {
@@ -171,12 +179,17 @@ func errNameTaken(name string) error {
 	return domain.Errorf(domain.CodeConflict, "there is a job named %q already", name)
 }
 
-func insertRevision(t *db.Tx, row *record.JobRow, spec *domain.JobSpec) error {
+// insertRevision returns by how much the stored bytes grow.
+func insertRevision(t *db.Tx, row *record.JobRow, spec *domain.JobSpec) (int64, error) {
 	r, err := revisionOf(row, spec)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return t.Gorm.Create(&r).Error
+	if err := t.Gorm.Create(&r).Error; err != nil {
+		return 0, err
+	}
+	freed, err := cutRevisions(t, row)
+	return documentBytes(r.Spec) - freed, err
 }
 
 func revisionOf(row *record.JobRow, spec *domain.JobSpec) (record.RevisionRow, error) {

@@ -59,11 +59,23 @@ func (s *Catalogue) Propose(ctx context.Context, p domain.Proposal) error {
 			ID: p.ID, TenantID: int64(p.TenantID), ExecutorID: int64(p.Executor), Name: p.Name, State: int64(domain.ProposalPending),
 			Hash: p.Hash, Build: p.Build, AppVersion: record.Clip(p.Version, record.NameSize), Removal: string(p.Removal), Spec: text, ProposedAt: db.Millis(now),
 		}
-		if len(known) == 0 {
-			return t.Gorm.Create(&row).Error
+		bytes := documentBytes(text)
+		if len(known) > 0 {
+			bytes -= documentBytes(known[0].Spec)
 		}
-		row.ID = known[0].ID
-		return t.Gorm.Model(&proposalRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "executor_id", "name").Updates(&row).Error
+		if err := record.AllowBytes(t, p.TenantID, bytes); err != nil {
+			return err
+		}
+		if len(known) == 0 {
+			err = t.Gorm.Create(&row).Error
+		} else {
+			row.ID = known[0].ID
+			err = t.Gorm.Model(&proposalRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "executor_id", "name").Updates(&row).Error
+		}
+		if err != nil {
+			return err
+		}
+		return record.StoreBytes(t, p.TenantID, bytes)
 	})
 }
 
@@ -172,6 +184,9 @@ func (s *Catalogue) DropProposals(ctx context.Context, tenant domain.TenantID, e
 		return nil
 	}
 	return s.RunRepeatable(ctx, "drop proposals", func(t *db.Tx) error {
+		if err := record.RecountTenantSoon(t, int64(tenant)); err != nil {
+			return err
+		}
 		return t.Gorm.Where("tenant_id = ? AND executor_id = ? AND name IN ?", int64(tenant), int64(executor), names).Delete(&proposalRow{}).Error
 	})
 }

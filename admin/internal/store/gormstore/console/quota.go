@@ -100,7 +100,7 @@ func (s *Quotas) SetQuotas(ctx context.Context, p store.SetQuotasParams) error {
 			if limit < 0 {
 				continue
 			}
-			row := record.QuotaRow{TenantID: int64(p.Tenant), Kind: string(k), Capacity: min(limit, domain.MaxQuota), ChangedAt: db.Millis(now), ChangedBy: p.By}
+			row := record.QuotaRow{TenantID: int64(p.Tenant), Kind: string(k), Capacity: min(limit, k.Most()), ChangedAt: db.Millis(now), ChangedBy: p.By}
 			if err := t.Gorm.Create(&row).Error; err != nil {
 				return err
 			}

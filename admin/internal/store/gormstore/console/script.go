@@ -90,10 +90,14 @@ func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) 
 
 func insertScriptRevision(t *db.Tx, row *scriptRow, content, note string, sign store.SignFunc) error {
 	sum := sha256.Sum256([]byte(content))
-	return t.Gorm.Create(&scriptRevisionRow{
+	err := t.Gorm.Create(&scriptRevisionRow{
 		ScriptID: row.ID, Revision: row.Revision, TenantID: row.TenantID, Content: content, SHA256: sum[:],
 		Signature: sign(row.script(), row.Revision, sum[:]), Note: note, CreatedAt: row.UpdatedAt, CreatedBy: row.UpdatedBy,
 	}).Error
+	if err != nil {
+		return err
+	}
+	return scriptHistory.store(t, row.TenantID, row.ID, row.Revision, content, fmt.Sprintf("SELECT revision FROM job_scripts WHERE script_id = %d", row.ID))
 }
 
 // lockScript locks a living script. Whoever links a job to it holds it for

@@ -112,6 +112,9 @@ func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (d
 		} else if err != nil {
 			return none, err
 		}
+		if _, err := policyHistory.cut(t, row.TenantID, row.Revision, nothingUsed); err != nil {
+			return none, err
+		}
 		set := row.policy()
 		if set.Callbacks == nil {
 			return set, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -23,30 +24,39 @@ type buildKey struct {
 
 // noteBuild writes what a registration tells that was not known. Those of a
 // known build write nothing, so that an executor that flaps costs its
-// instances' rows only. CodeQuotaExceeded: there is no room for another build
-// beside coming, those that come in with the same transaction.
-func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) error {
+// instances' rows only. It returns by how much the stored bytes grow.
+// CodeQuotaExceeded: there is no room for another build beside coming, those that
+// come in with the same transaction.
+func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) (bytes int64, err error) {
 	if k.digest == "" {
-		return MergeHandlers(t, k.tenant, k.executor, p.Handlers, now, true)
+		return 0, MergeHandlers(t, k.tenant, k.executor, p.Handlers, now, true)
 	}
 	var known []record.BuildRow
-	err := t.Gorm.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", k.tenant, k.executor, k.digest).Find(&known).Error
+	err = t.Gorm.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", k.tenant, k.executor, k.digest).Find(&known).Error
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if len(known) == 0 {
-		if err := evictBuilds(t, k, now, coming); err != nil {
-			return err
+		freed, err := evictBuilds(t, k, now, coming)
+		if err != nil {
+			return 0, err
 		}
+		bytes = -freed
 	}
 	// The first that may declare makes it news again, for whoever reconciles.
 	allowed := len(known) > 0 && known[0].NoJobs && !p.Build.NoJobs
 	if len(known) > 0 && !allowed && known[0].LastSeenAt > db.Millis(now.Add(-store.BuildLastSeen)) {
-		return nil
+		return bytes, nil
 	}
 	handlers, err := json.Marshal(p.Build.Handlers)
 	if err != nil {
-		return fmt.Errorf("encode handlers: %w", err)
+		return 0, fmt.Errorf("encode handlers: %w", err)
+	}
+	if len(known) == 0 {
+		bytes += int64(len(handlers)) + int64(len(p.Build.Catalogue)) + domain.StoredRow
+		if err := record.AllowBytes(t, domain.TenantID(k.tenant), bytes); err != nil {
+			return 0, err
+		}
 	}
 	row := record.BuildRow{
 		TenantID: k.tenant, ExecutorID: k.executor, Digest: k.digest, AppVersion: record.Clip(p.Build.Version, record.NameSize),
@@ -61,9 +71,9 @@ func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Ti
 		DoUpdates: clause.AssignmentColumns(changed),
 	}).Create(&row).Error
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return MergeHandlers(t, k.tenant, k.executor, p.Handlers, now, false)
+	return bytes, MergeHandlers(t, k.tenant, k.executor, p.Handlers, now, false)
 }
 
 // MergeHandlers goes in name order, so that instances that start together do
@@ -112,14 +122,14 @@ const (
 // evictBuilds removes builds that are not in force and that nobody uses: those
 // beyond keptBuilds that were not seen for keptFor, and then those that were seen
 // longest ago, until one more fits into store.MaxBuilds. coming are used in a
-// moment. CodeQuotaExceeded: all that are left are in use. Nodes that register at
-// the same time may each add one beyond the limit.
-func evictBuilds(t *db.Tx, k buildKey, now time.Time, coming []string) error {
+// moment. It returns the bytes that they counted. CodeQuotaExceeded: all that are left
+// are in use. Nodes that register at the same time may each add one beyond the limit.
+func evictBuilds(t *db.Tx, k buildKey, now time.Time, coming []string) (freed int64, err error) {
 	var rows []record.BuildRow
-	err := t.Gorm.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).
+	err = t.Gorm.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).
 		Order("first_seen_at DESC").Limit(record.MaxPage).Find(&rows).Error
 	if err != nil || len(rows) <= keptBuilds {
-		return err
+		return 0, err
 	}
 	var gone []string
 	var rest []record.BuildRow
@@ -135,18 +145,22 @@ func evictBuilds(t *db.Tx, k buildKey, now time.Time, coming []string) error {
 	if over := len(rows) - len(gone) + 1 - store.MaxBuilds; over > 0 {
 		unused, err := unusedBuilds(t, k, now, rest)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if len(unused) < over {
-			return domain.Errorf(domain.CodeQuotaExceeded,
+			return 0, domain.Errorf(domain.CodeQuotaExceeded,
 				"instances of %d different builds of this executor run, which is the maximum: instances of one build register the same handlers and jobs; stop some of the others", store.MaxBuilds)
 		}
 		gone = append(gone, unused[:over]...)
 	}
 	if len(gone) == 0 {
-		return nil
+		return 0, nil
 	}
-	return t.Gorm.Where("tenant_id = ? AND executor_id = ? AND digest IN ?", k.tenant, k.executor, gone).Delete(&record.BuildRow{}).Error
+	of := t.Gorm.Model(&record.BuildRow{}).Where("tenant_id = ? AND executor_id = ? AND digest IN ?", k.tenant, k.executor, gone).Session(&gorm.Session{})
+	if err := of.Select("COALESCE(SUM(" + record.BuildBytes + "), 0)").Scan(&freed).Error; err != nil {
+		return 0, err
+	}
+	return freed, of.Delete(&record.BuildRow{}).Error
 }
 
 // unusedBuilds are those of the list that no instance has, nor one had less than

@@ -130,7 +130,8 @@ func (r *registering) run(t *db.Tx) error {
 	if err := r.allow(t); err != nil {
 		return err
 	}
-	if err := r.noteBuilds(t, now); err != nil {
+	stored, err := r.noteBuilds(t, now)
+	if err != nil {
 		return err
 	}
 	var fresh []*record.InstanceRow
@@ -154,7 +155,10 @@ func (r *registering) run(t *db.Tx) error {
 	if err := registerTable.Insert(t, fresh); err != nil {
 		return err
 	}
-	return registerTable.Update(t, changes)
+	if err := registerTable.Update(t, changes); err != nil {
+		return err
+	}
+	return stored.Save(t)
 }
 
 // allow leaves out those for which their tenant has no room.
@@ -255,29 +259,31 @@ func (r *registering) lock(t *db.Tx) error {
 
 // noteBuilds notes each build once, and leaves out those for which there is no
 // room. They go in the order of their names, so that nodes do not wait for each
-// other in a circle.
-func (r *registering) noteBuilds(t *db.Tx, now time.Time) error {
+// other in a circle. It returns by how much the stored bytes grow.
+func (r *registering) noteBuilds(t *db.Tx, now time.Time) (record.StoredBytes, error) {
 	list := slices.SortedStableFunc(slices.Values(r.order), func(a, b *registered) int {
 		if a.row.ExecutorID != b.row.ExecutorID {
 			return int(max(-1, min(1, a.row.ExecutorID-b.row.ExecutorID)))
 		}
 		return strings.Compare(a.p.Build.Digest, b.p.Build.Digest)
 	})
-	noted := map[buildKey]error{}
+	noted, stored := map[buildKey]error{}, record.StoredBytes{}
 	for _, one := range list {
 		k := buildKey{one.row.TenantID, one.row.ExecutorID, one.p.Build.Digest}
 		err, done := noted[k]
 		if !done || k.digest == "" {
-			err = noteBuild(t, k, *one.p, now, r.digestsOf(k.executor))
+			var bytes int64
+			bytes, err = noteBuild(t, k, *one.p, now, r.digestsOf(k.executor))
 			noted[k] = err
+			stored[domain.TenantID(k.tenant)] += bytes
 		}
 		if err != nil && !domain.Is(err, domain.CodeQuotaExceeded) {
-			return err
+			return nil, err
 		}
 		one.refused = err
 	}
 	r.order = slices.DeleteFunc(r.order, func(one *registered) bool { return one.refused != nil })
-	return nil
+	return stored, nil
 }
 
 // digestsOf are the builds with which instances of an executor come in now.

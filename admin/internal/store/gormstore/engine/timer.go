@@ -177,7 +177,7 @@ func BecomeRuns(t *db.Tx, timers []*record.TimerRow, runs []*record.ExecutionRow
 	ids := make([]int64, len(timers))
 	for i, r := range timers {
 		ids[i] = r.ID
-		counts[record.TimerOwner{Tenant: r.TenantID, Job: r.JobID}]--
+		counts.Remove(r)
 		if r.Labels > 0 {
 			labelled[r.ID] = runs[i].ID
 		}

@@ -23,6 +23,9 @@ type BuildRow struct {
 	LastSeenAt  int64  `gorm:"column:last_seen_at"`
 }
 
+// BuildBytes is what a row counts in the tenant's stored bytes.
+const BuildBytes = "OCTET_LENGTH(handlers) + COALESCE(OCTET_LENGTH(catalogue), 0) + 128"
+
 func (BuildRow) TableName() string { return "executor_builds" }
 
 // Build is what the row means.

@@ -83,6 +83,9 @@ func DecodeCalendar(text []byte) (*domain.CalendarSpec, error) {
 	return s, nil
 }
 
+// CalendarDeleted is the state of a calendar that old revisions of jobs may name.
+const CalendarDeleted = 3
+
 // CalendarKey names an immutable version.
 type CalendarKey struct {
 	Tenant  domain.TenantID

@@ -109,6 +109,9 @@ func CountQuota(ctx context.Context, q db.Querier, d db.Dialect, tenant domain.T
 		return one("SELECT COUNT(*) FROM api_keys WHERE tenant_id = ? AND revoked_at = 0", int64(tenant))
 	case domain.QuotaTimers:
 		return one("SELECT COALESCE(SUM(pending), 0) FROM timer_counts WHERE tenant_id = ?", int64(tenant))
+	case domain.QuotaStoredBytes:
+		_, used, err = CountStored(ctx, q, tenant)
+		return used, err
 	case domain.QuotaAPICalls:
 		return 0, nil // it is a rate
 	}

@@ -1,10 +1,8 @@
 package record
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -64,6 +62,14 @@ func ToTimerRow(t *domain.Timer) *TimerRow {
 		StartWithin: t.StartWithin.Milliseconds(), Labels: int64(len(t.Labels)), note: Clip(t.Note, MessageSize),
 		requestedBy: Clip(t.RequestedBy, NameSize), traceparent: string(t.Trace), RequestID: t.RequestID,
 	}
+}
+
+// TimerBytes is TimerRow.Bytes in SQL.
+const TimerBytes = "COALESCE(OCTET_LENGTH(input), 0) + 128 * (1 + COALESCE(labels, 0))"
+
+// Bytes is what the row counts in the tenant's stored bytes.
+func (r *TimerRow) Bytes() int64 {
+	return int64(len(r.input)) + domain.StoredRow*(1+r.Labels)
 }
 
 // Timer is what the row means, without its labels.
@@ -156,42 +162,6 @@ func NameRuns(t *db.Tx, runs []*ExecutionRow, requests map[int64]string) error {
 		t.Dialect.OnDuplicate("tenant_id, job_id, request_key")+" execution_id = "+t.Dialect.Inserted("execution_id")+", request_id = "+t.Dialect.Inserted("request_id"), args...)
 	if err != nil {
 		return fmt.Errorf("write keys of timers: %w", err)
-	}
-	return nil
-}
-
-// countSlots is over how many rows the count of a job is spread. Who writes takes
-// any of them, at the end of its transaction.
-const countSlots = 32
-
-// TimerCounts is by how much the pending timers of jobs change.
-type TimerCounts map[TimerOwner]int64
-
-// TimerOwner is whose timers are counted.
-type TimerOwner struct{ Tenant, Job int64 }
-
-// Save writes the changes. It comes last but for the terms of partitions: until the
-// commit the slots are locked.
-func (c TimerCounts) Save(t *db.Tx) error {
-	owners := make([]TimerOwner, 0, len(c))
-	for owner, by := range c {
-		if by != 0 {
-			owners = append(owners, owner)
-		}
-	}
-	if len(owners) == 0 {
-		return nil
-	}
-	slices.SortFunc(owners, func(a, b TimerOwner) int { return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Job, b.Job)) })
-	slot := rand.N(countSlots)
-	values := make([]string, len(owners))
-	for i, o := range owners {
-		values[i] = fmt.Sprintf("(%d, %d, %d, %d)", o.Tenant, o.Job, slot, c[o])
-	}
-	_, err := t.Exec(t.Ctx, "INSERT INTO timer_counts (tenant_id, job_id, slot, pending) VALUES "+strings.Join(values, ", ")+
-		t.Dialect.OnDuplicate("tenant_id, job_id, slot")+" pending = timer_counts.pending + "+t.Dialect.Inserted("pending"))
-	if err != nil {
-		return fmt.Errorf("count timers: %w", err)
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ func (s *Retention) DeleteJobsBefore(ctx context.Context, before time.Time, limi
 		if err != nil {
 			return 0, fmt.Errorf("lock triggers: %w", err)
 		}
+		if err := record.RecountSoon(t, "jobs", list); err != nil {
+			return 0, err
+		}
 		deleted, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("job_revisions", "job_id IN ("+list+")"), most)
 		if err != nil || deleted >= most {
 			return deleted, err
@@ -99,6 +102,9 @@ func PurgeExecutor(t *db.Tx, tenant, id int64) error {
 	if _, err := t.Exec(t.Ctx, "DELETE FROM join_token_boots WHERE token_id IN (SELECT j.id FROM join_tokens AS j WHERE j.tenant_id = ? AND j.executor_id = ?)", tenant, id); err != nil {
 		return fmt.Errorf("delete from join_token_boots: %w", err)
 	}
+	if err := record.RecountTenantSoon(t, tenant); err != nil {
+		return err
+	}
 	for _, table := range ofExecutor {
 		if _, err := t.Exec(t.Ctx, "DELETE FROM "+table+" WHERE tenant_id = ? AND executor_id = ?", tenant, id); err != nil {
 			return fmt.Errorf("delete from %s: %w", table, err)
@@ -111,13 +117,7 @@ func PurgeExecutor(t *db.Tx, tenant, id int64) error {
 func (s *Retention) DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	oldScripts := fmt.Sprintf("SELECT id FROM scripts WHERE state = %d AND updated_at < ? LIMIT ?", record.ScriptDeleted)
 	return s.deleteWhole(ctx, "delete old scripts", oldScripts, before, limit, func(t *db.Tx, scripts []int64, most int64) (int64, error) {
-		list := db.IDList(scripts)
-		deleted, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("script_revisions", "script_id IN ("+list+")"), most)
-		if err != nil || deleted >= most {
-			return deleted, err
-		}
-		n, err := t.Exec(t.Ctx, "DELETE FROM scripts WHERE id IN ("+list+")")
-		return deleted + n, err
+		return deleteDocuments(t, "scripts", "script_revisions", "script_id", db.IDList(scripts), most)
 	})
 }
 

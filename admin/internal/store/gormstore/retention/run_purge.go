@@ -261,6 +261,12 @@ func (s *RunPurges) wakePurge(ctx context.Context, id int64, after time.Duration
 // DeleteRunPurgesBefore goes along the primary key.
 func (s *Retention) DeleteRunPurgesBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return db.Value(ctx, s.RunRepeatable, "delete old clean-ups", func(t *db.Tx) (int64, error) {
-		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("run_purges", "id < ? AND wake_at IS NULL"), domain.IDFloor(before), int64(limit))
+		purges, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("run_purges", "id < ? AND wake_at IS NULL"), domain.IDFloor(before), int64(limit))
+		if err != nil || purges >= int64(limit) {
+			return purges, err
+		}
+		backfills, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("backfills", fmt.Sprintf("id < %d AND wake_at IS NULL AND finished_at < ?", domain.IDFloor(before))),
+			db.Millis(before), int64(limit)-purges)
+		return purges + backfills, err
 	})
 }

@@ -37,7 +37,7 @@ var tenantTables = []tenantTable{
 	{name: "log_chunks"}, {name: "log_usage"}, {name: "alert_rules"}, {name: "alert_silences"}, {name: "alert_settings"}, {name: "alert_events"},
 	{name: "alert_incidents", key: "id", column: "incident_id", children: []string{"alert_receivers"}},
 	{name: "deliveries"},
-	{name: "timer_labels"}, {name: "timer_counts"}, {name: "statistics"}, {name: "timer_cancellations"}, {name: "request_keys"}, {name: "backfills"},
+	{name: "timer_labels"}, {name: "timer_counts"}, {name: "stored_bytes"}, {name: "statistics"}, {name: "timer_cancellations"}, {name: "request_keys"}, {name: "backfills"},
 	{name: "retention_rules"}, {name: "run_purges"},
 	{name: "jobs", index: "ix_jobs_name", key: "id", column: "job_id", children: []string{
 		"timers", "job_revisions", "job_events", "job_calendars", "job_scripts", "trigger_waits", "slot_waiters", "job_slots", "triggers",

@@ -91,5 +91,7 @@ func (s *Timers) takeBackRun(t *db.Tx, r *record.ExecutionRow, request string, n
 	if err := record.TimerTable.Insert(t, []*record.TimerRow{row}); err != nil {
 		return view, fmt.Errorf("insert timer: %w", err)
 	}
-	return store.TimerView{Timer: timer}, record.TimerCounts{{Tenant: row.TenantID, Job: row.JobID}: 1}.Save(t)
+	counts := record.TimerCounts{}
+	counts.Add(row)
+	return store.TimerView{Timer: timer}, counts.Save(t)
 }

@@ -73,14 +73,18 @@ type timerSet struct {
 	tries int
 	t     *db.Tx
 	rows  []*record.TimerRow
-	// counts is how the numbers of pending timers change.
+	// counts is how pending timers and their bytes change.
 	counts record.TimerCounts
+	rooms  map[domain.TenantID]*room
+	// paid are those whose bytes are reserved.
+	paid map[int]bool
 }
 
 // run may come again after a commit of unknown outcome: what it finds of its own
 // it has set before.
 func (w *timerSet) run(t *db.Tx) ([]store.SetTimerResult, error) {
 	w.t, w.counts, w.results = t, record.TimerCounts{}, make([]store.SetTimerResult, len(w.asked))
+	w.rooms, w.paid = map[domain.TenantID]*room{}, map[int]bool{}
 	w.tries++
 	fresh, err := w.withJobs()
 	if err != nil {
@@ -98,7 +102,7 @@ func (w *timerSet) run(t *db.Tx) ([]store.SetTimerResult, error) {
 	timers := make([]domain.Timer, len(fresh))
 	for n, i := range fresh {
 		timers[n] = w.results[i].View.Timer
-		w.counts[record.TimerOwner{Tenant: w.rows[i].TenantID, Job: w.rows[i].JobID}]++
+		w.counts.Add(w.rows[i])
 	}
 	if err := record.InsertLabels(t, timers); err != nil {
 		return nil, err
@@ -195,9 +199,15 @@ func (w *timerSet) insert(fresh []int) ([]int, error) {
 			case w.again(i, old.RequestID):
 				w.results[i] = store.SetTimerResult{Outcome: domain.TimerKept, View: store.TimerView{Timer: old.Timer()}}
 			case w.asked[i].Policy == domain.TimerReplace:
-				w.results[i].Outcome = domain.TimerReplaced
-				gone, kept = append(gone, old.ID), append(kept, i)
-				w.counts[record.TimerOwner{Tenant: old.TenantID, Job: old.JobID}]--
+				fits, err := w.fits(i, 0, w.rows[i].Bytes()-old.Bytes(), store.TimerView{Timer: old.Timer()})
+				if err != nil {
+					return nil, err
+				}
+				if fits {
+					w.results[i].Outcome = domain.TimerReplaced
+					gone, kept = append(gone, old.ID), append(kept, i)
+					w.counts.Remove(old)
+				}
 			default:
 				w.stays(i, store.TimerView{Timer: old.Timer()})
 			}
@@ -298,6 +308,10 @@ func (w *timerSet) pass(i int, there store.TimerView, request string) (free bool
 	case there.Run.State.Terminal():
 		return true, nil
 	}
+	if fits, err := w.fits(i, 0, w.rows[i].Bytes(), there); !fits || err != nil {
+		return false, err
+	}
+	w.paid[i] = true
 	_, err = w.s.engine.EndTimerRun(w.t, there.TenantID, there.Run.ID, "replaced by a new timer of its key")
 	switch {
 	case err == nil:
@@ -309,46 +323,4 @@ func (w *timerSet) pass(i int, there store.TimerView, request string) (free bool
 		err = nil
 	}
 	return err == nil, err
-}
-
-// withinQuotas takes back what is more than its tenant may have, the last ones
-// first. One that took the place of another one stays, however many there are.
-func (w *timerSet) withinQuotas(fresh []int) ([]int, error) {
-	byTenant := map[domain.TenantID][]int{}
-	for _, i := range fresh {
-		if w.results[i].Outcome == domain.TimerCreated {
-			byTenant[w.asked[i].TenantID] = append(byTenant[w.asked[i].TenantID], i)
-		}
-	}
-	over := map[int]bool{}
-	for tenant, list := range byTenant {
-		quotas, err := record.ReadQuotas(w.t.Ctx, w.t.Conn, tenant)
-		if err != nil {
-			return nil, fmt.Errorf("read quotas: %w", err)
-		}
-		q := quotas[domain.QuotaTimers]
-		if q.Max == 0 {
-			continue
-		}
-		if q.Used, err = record.CountQuota(w.t.Ctx, w.t.Conn, w.t.Dialect, tenant, domain.QuotaTimers); err != nil {
-			return nil, fmt.Errorf("count timers: %w", err)
-		}
-		for n, i := range list {
-			if err := q.Check(int64(n + 1)); err != nil {
-				w.refuse(i, err, store.TimerView{})
-				over[i] = true
-			}
-		}
-	}
-	if len(over) == 0 {
-		return fresh, nil
-	}
-	var gone []int64
-	kept := slices.DeleteFunc(slices.Clone(fresh), func(i int) bool {
-		if over[i] {
-			gone = append(gone, w.rows[i].ID)
-		}
-		return over[i]
-	})
-	return kept, deleteTimers(w.t, gone)
 }
