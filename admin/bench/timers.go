@@ -330,7 +330,7 @@ type timerSetter struct {
 func (f *fleet) timerSetter(ctx context.Context, to timerTarget, due func(int64) time.Time) (*timerSetter, error) {
 	f.setters++
 	return &timerSetter{f: f, to: to, due: due, from: f.setters * keysEach}, f.store.SetQuotas(ctx, store.SetQuotasParams{
-		Tenant: f.tenant, Max: map[domain.QuotaKind]int64{domain.QuotaAPICalls: 0, domain.QuotaTimers: 0}, By: "bench",
+		Tenant: f.tenant, Max: map[domain.QuotaKind]int64{domain.QuotaAPICalls: 0, domain.QuotaTimers: 0, domain.QuotaStoredBytes: 0}, By: "bench",
 	})
 }
 

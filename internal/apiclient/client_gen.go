@@ -3323,7 +3323,7 @@ type Quota struct {
 	// Default The limit is the default; nothing was set for this tenant
 	Default bool `json:"default"`
 
-	// Kind timers: those that are pending; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
+	// Kind timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
 	Kind string `json:"kind"`
 
 	// Limit 0 = no limit
@@ -3353,7 +3353,7 @@ type QuotaWrite struct {
 	// Kind What there may be only so many of
 	Kind string `json:"kind"`
 
-	// Limit 0 = no limit, -1 = the default
+	// Limit 0 = no limit, -1 = the default. At most 100000000 of all kinds but stored_bytes
 	Limit int64 `json:"limit"`
 }
 

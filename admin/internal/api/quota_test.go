@@ -68,6 +68,17 @@ func TestQuotas(t *testing.T) {
 	w.quota("acme", "fires_per_minute", 0)
 	w.call("acme/operator", "POST", "/jobs/"+job.ID+"/resume", map[string]any{}).is(200)
 
+	// Bytes are bounded beside numbers, and may be more than other quotas.
+	used := list("acme/viewer", "/quotas")["stored_bytes"].Used
+	require.Positive(t, used)
+	w.quota("acme", "stored_bytes", 8)
+	p = w.call("acme/editor", "PUT", "/jobs/"+second.ID, jobBody("second", e, minutely), header{"If-Match": "*"}).problem(409, "quota_exceeded")
+	require.Equal(t, []any{"stored_bytes", used}, []any{p.Quota.Kind, p.Quota.Used})
+	require.Contains(t, p.Detail, "cancel timers, or delete jobs, scripts and calendars")
+	w.quota("acme", "stored_bytes", 4<<30)
+	require.EqualValues(t, 4<<30, list("platform", path)["stored_bytes"].Limit)
+	w.call("platform", "PUT", path, map[string]any{"items": []any{map[string]any{"kind": "jobs", "limit": 100_000_001}}}).problem(422, "validation_failed")
+
 	// A lowered quota takes nothing away; other tenants do not notice.
 	w.quota("acme", "jobs", 1)
 	require.Equal(t, tenant.Quota{Kind: "jobs", Limit: 1, Used: 3}, list("acme/viewer", "/quotas")["jobs"])

@@ -6129,10 +6129,10 @@ export interface components {
             /** @description The limit is the default; nothing was set for this tenant */
             default: boolean;
             /**
-             * @description timers: those that are pending; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
+             * @description timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
              * @enum {string}
              */
-            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "api_calls_per_second";
+            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "stored_bytes" | "api_calls_per_second";
             /**
              * Format: int64
              * @description 0 = no limit
@@ -6154,7 +6154,7 @@ export interface components {
              * @description What there may be only so many of
              * @enum {string}
              */
-            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "api_calls_per_second";
+            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "stored_bytes" | "api_calls_per_second";
             /**
              * Format: int64
              * @description How many there may be
@@ -6171,10 +6171,10 @@ export interface components {
              * @description What there may be only so many of
              * @enum {string}
              */
-            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "api_calls_per_second";
+            kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "stored_bytes" | "api_calls_per_second";
             /**
              * Format: int64
-             * @description 0 = no limit, -1 = the default
+             * @description 0 = no limit, -1 = the default. At most 100000000 of all kinds but stored_bytes
              */
             limit: number;
         };

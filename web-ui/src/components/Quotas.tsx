@@ -99,7 +99,7 @@ function SetQuota({ tenant, quota }: { tenant: Named; quota: Quota }) {
         <Dialog title={t('quotas.setTitle', { name: tenant.name, kind })} okText={t('action.save')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={() => void submit()} onCancel={() => setOpen(false)}>
           <Form layout="vertical" onFinish={() => void submit()}>
             <Form.Item label={t('quotas.limit')} htmlFor="quota-limit" extra={t('quotas.setHelp')}>
-              <InputNumber id="quota-limit" min={0} max={100_000_000} precision={0} value={limit} onChange={setLimit} style={{ width: '100%' }} />
+              <InputNumber id="quota-limit" min={0} max={quota.kind === 'stored_bytes' ? 2 ** 50 : 100_000_000} precision={0} value={limit} onChange={setLimit} style={{ width: '100%' }} />
             </Form.Item>
           </Form>
         </Dialog>

@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -73,7 +74,7 @@ func (a *api) registerTenants() {
 
 // Quota is how much a tenant may have of a kind, and has.
 type Quota struct {
-	Kind    string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,api_calls_per_second" doc:"timers: those that are pending; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key"`
+	Kind    string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,stored_bytes,api_calls_per_second" doc:"timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key"`
 	Limit   int64  `json:"limit" doc:"0 = no limit"`
 	Used    int64  `json:"used" doc:"0 of api_calls_per_second, which nobody counts. May be above the limit: a quota stops growth and takes nothing away"`
 	Default bool   `json:"default" doc:"The limit is the default; nothing was set for this tenant"`
@@ -81,8 +82,8 @@ type Quota struct {
 
 // QuotaWrite sets one quota.
 type QuotaWrite struct {
-	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,api_calls_per_second" doc:"What there may be only so many of"`
-	Limit int64  `json:"limit" minimum:"-1" maximum:"100000000" doc:"0 = no limit, -1 = the default"`
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,stored_bytes,api_calls_per_second" doc:"What there may be only so many of"`
+	Limit int64  `json:"limit" minimum:"-1" maximum:"1125899906842624" doc:"0 = no limit, -1 = the default. At most 100000000 of all kinds but stored_bytes"`
 }
 
 type setQuotasInput struct {
@@ -135,7 +136,10 @@ func (a *api) setQuotas(ctx context.Context, id auth.Identity, in *setQuotasInpu
 		return nil, err
 	}
 	p := store.SetQuotasParams{Tenant: tid, Max: map[domain.QuotaKind]int64{}, By: id.Actor()}
-	for _, q := range in.Body.Items {
+	for i, q := range in.Body.Items {
+		if most := domain.QuotaKind(q.Kind).Most(); q.Limit > most {
+			return nil, domain.Invalid(fmt.Sprintf("body.items[%d].limit", i), "must be at most %d", most)
+		}
 		p.Max[domain.QuotaKind(q.Kind)] = q.Limit
 	}
 	if err := a.deps.Store.SetQuotas(ctx, p); err != nil {

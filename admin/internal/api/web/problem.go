@@ -59,7 +59,7 @@ type ProblemItem struct {
 
 // QuotaExcess is what a quota did not allow.
 type QuotaExcess struct {
-	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,api_calls_per_second" doc:"What there may be only so many of"`
+	Kind  string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,stored_bytes,api_calls_per_second" doc:"What there may be only so many of"`
 	Limit int64  `json:"limit" doc:"How many there may be"`
 	Used  int64  `json:"used" doc:"How many there are"`
 	Asked int64  `json:"asked" doc:"How many more were needed"`

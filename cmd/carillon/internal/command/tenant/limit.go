@@ -40,7 +40,7 @@ func readLimit(word string) (int64, error) {
 	if word == "none" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(word, 10, 32)
+	n, err := strconv.ParseInt(word, 10, 64)
 	if err != nil || n < 1 {
 		return 0, cli.Usagef("the limit must be a number from 1, or none, not %q", word)
 	}
