@@ -105,7 +105,7 @@ func testQuotaOfStoredBytes(t *testing.T, f *fixture) {
 	// One in the place of another one counts by how much it is larger.
 	larger := f.set(f.sized(job, "0", size+2<<10, domain.TimerReplace))
 	f.exceeded(larger.Err, domain.QuotaStoredBytes, base+15<<10, 2<<10)
-	require.Equal(t, "pending", f.timerState(job, "0"))
+	require.EqualValues(t, base+15<<10, f.has(domain.QuotaStoredBytes).Used, "the other one stays")
 	f.setOK(domain.TimerReplaced, f.sized(job, "0", size+1<<10, domain.TimerReplace))
 	f.counted("at the quota")
 
