@@ -79,14 +79,14 @@ const (
 	DocumentReserve = 8
 )
 
-// MaxHistory is how many revisions of a job or a script, versions of a calendar and
-// policies of a tenant are kept, the newest ones; and those that are still used.
+// MaxHistory bounds the revisions of a job or a script, the versions of a calendar and
+// the script policies of a tenant. The newest are kept, and older ones in use.
 const MaxHistory = 200
 
 // Bounds of rows that no quota counts.
 const (
-	// MaxJoinTokens bounds the valid tokens of an executor, and those that are revoked
-	// or have expired: of these the newest are kept.
+	// MaxJoinTokens bounds the valid tokens of an executor. As many of its newest
+	// revoked or expired ones are kept.
 	MaxJoinTokens = 100
 	// MaxDenials bounds the denials of an executor.
 	MaxDenials = 500

@@ -22,8 +22,8 @@ var (
 // cutAtOnce bounds what leaves with one write: histories of before the bound are long.
 const cutAtOnce = 20
 
-// cut deletes the oldest documents beyond domain.MaxHistory, but for those that a
-// query of used names, and returns the bytes that they counted.
+// cut deletes the oldest documents beyond domain.MaxHistory and returns their bytes. The
+// query used names documents that stay.
 func (h history) cut(t *db.Tx, owner, newest int64, used string) (freed int64, err error) {
 	last := newest - domain.MaxHistory
 	if last < 1 {

@@ -24,10 +24,9 @@ func CountStored(ctx context.Context, q db.Querier, tenant domain.TenantID) (tim
 	return timers, max(bytes, 0), err
 }
 
-// AllowBytes refuses documents that are more than a tenant may store. Timers cannot
-// take the last part of what it allows: a tenant full of timers can still edit and
-// deploy. It takes no lock: transactions at the same moment may together go over the
-// quota.
+// AllowBytes refuses documents beyond the quota and its reserve, which timers cannot
+// use. So a tenant full of timers can still edit and deploy. There is no lock.
+// Transactions at the same moment may together go over the quota.
 func AllowBytes(t *db.Tx, tenant domain.TenantID, by int64) error {
 	quotas, err := ReadQuotas(t.Ctx, t.Conn, tenant)
 	if err != nil {
@@ -72,8 +71,8 @@ func (b StoredBytes) Save(t *db.Tx) error {
 	return nil
 }
 
-// RecountSoon has the bytes of tenants counted with the next round, because rows of a
-// table are about to be deleted with what belongs to them.
+// RecountSoon asks for a count of the bytes with the next round, for the tenants of
+// rows that are about to be deleted with their history.
 func RecountSoon(t *db.Tx, table, ids string) error {
 	return recountSoon(t, "tenant_id IN (SELECT o.tenant_id FROM "+table+" AS o WHERE o.id IN ("+ids+"))")
 }

@@ -17,7 +17,7 @@ import (
 // recountTimeout bounds the reading of one tenant's rows.
 const recountTimeout = 5 * time.Minute
 
-// documents are the rows that stored_bytes sums: tables, and what a row of them counts.
+// documents are the tables that stored_bytes sums, and the bytes of one row.
 var documents = []struct{ from, bytes string }{
 	{"jobs AS o JOIN job_revisions AS d ON d.job_id = o.id", "OCTET_LENGTH(d.spec)"},
 	{"calendars AS o JOIN calendar_versions AS d ON d.calendar_id = o.id", "OCTET_LENGTH(d.spec)"},
@@ -27,10 +27,9 @@ var documents = []struct{ from, bytes string }{
 	{"handlers AS o", "COALESCE(OCTET_LENGTH(o.input_schema), 0) + COALESCE(OCTET_LENGTH(o.output_schema), 0) + COALESCE(OCTET_LENGTH(o.calls), 0)"},
 }
 
-// RecountStored compares what tenants store with its sums, where nobody has done so
-// since an instant, and corrects them. It returns how many were wrong. A difference is
-// read in one statement, and sums change by additions only: what others write
-// meanwhile does no harm.
+// RecountStored corrects the sums of tenants whose last count is older than an
+// instant. It returns the number of wrong ones. One statement reads rows and sums, and
+// sums change by additions only. So writes at the same time do no harm.
 func (s *Retention) RecountStored(ctx context.Context, since time.Time) (wrong int, err error) {
 	tenants, err := db.LookPairs[domain.TenantID, int64](ctx, s.DB, "find tenants to recount",
 		fmt.Sprintf("SELECT t.id, COALESCE(b.counted_at, 0) FROM tenants AS t LEFT JOIN stored_bytes AS b ON b.tenant_id = t.id AND b.slot = 0"+
