@@ -245,8 +245,12 @@ func (m MailConfig) check() error {
 	return nil
 }
 
-// AlertsConfig says how often an incident is told.
+// AlertsConfig says who is told of incidents, and how often.
 type AlertsConfig struct {
+	// To are the addresses of the channel "default" that each tenant gets while its alert
+	// settings were never saved. Empty: the operators' addresses, if there is a mail
+	// server.
+	To []string
 	// Throttle is the least time between the first two messages; four times as long
 	// after each further one. 0 = 5 minutes.
 	Throttle time.Duration
@@ -365,6 +369,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if err := errors.Join(c.Alerts.check(), c.Mail.check(), c.Operators.check()); err != nil {
 		return c, err
+	}
+	if err := c.checkReceivers(c.Alerts.To); err != nil {
+		return c, fmt.Errorf("receivers of alerts (--alert-to): %w", err)
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
 		return c, errors.New("tls: certificate and key have to be given together")

@@ -91,10 +91,12 @@ func TestDoctorOfASoundNode(t *testing.T) {
 			require.NoDirExists(t, config.DataDir)
 
 			n := startNode(t, func(c *admin.Config) { c.DataDir, c.Database = config.DataDir, config.Database })
+			require.Equal(t, map[string]string{"receivers": "warn alerts_reach_nobody"}, troubles(t, config))
+			n.newDefaultChannel()
 			before := files(t, config.DataDir)
 			require.Empty(t, troubles(t, config))
 			got := diagnose(t, config, nil)
-			for _, check := range []string{"database", "database.settings", "database.migrations", "database.keys", "clock.nodes", "cluster", "zones", "secrets"} {
+			for _, check := range []string{"database", "database.settings", "database.migrations", "database.keys", "clock.nodes", "cluster", "receivers", "zones", "secrets"} {
 				require.Equal(t, "ok", got[check], check)
 			}
 			if name == "mysql" {
@@ -242,6 +244,7 @@ func TestDoctorOfWhatIsKept(t *testing.T) {
 	})
 	var c struct{ ID string }
 	n.do("POST", "/api/v1/connections", map[string]any{"name": "orders", "broker": "nats", "addresses": []string{closedPort(t)}, "password": "tower-bell-64"}, &c, 201)
+	n.newDefaultChannel()
 	n.stop()
 	config := doctorConfig(t)
 	config.DataDir, config.Connections.AllowPrefixes = n.dir, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

@@ -44,6 +44,7 @@ func (e *examination) databaseChecks() []doctor.Check {
 		server("clock", e.lookAtClock),
 		rows("clock.nodes", e.lookAtNodesClocks),
 		rows("cluster", e.lookAtCluster),
+		rows("receivers", e.lookAtReceivers),
 		rows("zones", e.lookAtZones),
 		{ID: "secrets", Needs: []string{reach, tables}, Look: e.lookAtSecrets},
 		rows("brokers", e.lookAtBrokers),

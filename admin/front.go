@@ -52,8 +52,8 @@ func (a *Admin) buildFront(ctx context.Context) error {
 			return publish.IsPermanent(err), err
 		},
 		DisabledChanged: a.disabledChanged, BeforeDisable: a.beforeDisable, DrainsChanged: a.gateway.DrainsChanged,
-		Channels: channels{a.alerting, mails},
-		Weights:  weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
+		Channels: channels{a.alerting, mails}, TenantMade: a.tenantMade,
+		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Ready:     a.ready,
 		NoFire:    a.config.NoFire,
@@ -129,6 +129,9 @@ type channels struct {
 	*alerting.Service
 	mails *mail.Sender // nil: there is no mail server
 }
+
+// Mails reports whether there is a mail server.
+func (c channels) Mails() bool { return c.mails != nil }
 
 // Check holds a channel against what this server sends.
 func (c channels) Check(spec *domain.AlertChannelSpec) error {

@@ -35,6 +35,9 @@ func (a *Admin) readProvision() (err error) {
 	if a.provision, err = provision.Read(a.config.ProvisionFile, os.Getenv); err != nil {
 		return err
 	}
+	if err := a.checkDeclaredReceivers(); err != nil {
+		return err
+	}
 	if given := a.provision.AdminPassword; given != "" {
 		if a.config.AdminPassword != "" {
 			return &ProvisionError{File: a.config.ProvisionFile, Problems: []provision.Problem{{
@@ -49,14 +52,14 @@ func (a *Admin) readProvision() (err error) {
 // provisionLimit bounds what a start takes to make what is declared.
 const provisionLimit = time.Minute
 
-// applyProvision makes what the provision file declares. What the database holds
+// applyProvision makes what the provision file declares, and default receivers. What the database holds
 // otherwise is told and left alone: a node that runs its jobs is worth more.
 func (a *Admin) applyProvision(ctx context.Context) error {
-	if a.provision == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, provisionLimit)
 	defer cancel()
+	if a.provision == nil {
+		return a.giveReceivers(ctx, nil)
+	}
 	steps, err := a.provision.Apply(ctx, a.store, func(ctx context.Context, password string) (string, error) {
 		return a.auth.HashPassword(ctx, 0, password)
 	})
@@ -79,8 +82,9 @@ func (a *Admin) applyProvision(ctx context.Context) error {
 		}
 	}
 	log.Info("what the provision file declares is there", "file", a.config.ProvisionFile, "declared", a.provision.Summary(), "made", made)
+	declared := a.provision.Receivers
 	a.provision = nil // and its passwords
-	return nil
+	return a.giveReceivers(ctx, declared)
 }
 
 // NewSecret makes a random secret of a kind of SecretKinds.

@@ -137,6 +137,7 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("alert-language", "en", "language of alerts: en or zh")
 	f.Duration("alert-throttle", 0, "least time between the first two messages about an incident; ever longer after each further one (default 5m)")
 	f.Duration("alert-repeat", 0, "most time between two messages about an incident that goes on (default 4h)")
+	f.StringSlice("alert-to", nil, "addresses that get failures which name no receiver: each tenant without alert settings gets an alert channel \"default\" to them (default: --operator-email)")
 	f.StringSlice("operator-email", nil, "who is told when firing is held on all nodes, for example ops@example.com")
 	f.String("operator-webhook", "", "URL that is told of it too, unsigned")
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
@@ -209,7 +210,7 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 		RunLines: k.Int64("log-run-lines"), RunBytes: k.Int64("log-run-bytes"),
 		TenantDayBytes: k.Int64("log-day-bytes"), TenantBytes: k.Int64("log-bytes"),
 	}
-	config.Alerts = admin.AlertsConfig{Throttle: k.Duration("alert-throttle"), Repeat: k.Duration("alert-repeat")}
+	config.Alerts = admin.AlertsConfig{To: k.Strings("alert-to"), Throttle: k.Duration("alert-throttle"), Repeat: k.Duration("alert-repeat")}
 	config.Operators = admin.OperatorsConfig{Emails: k.Strings("operator-email"), WebhookURL: k.String("operator-webhook")}
 	// Secrets are no flags: flags are seen by every user of the machine.
 	if config.AdminPassword, err = secretSetting(k, "ADMIN_PASSWORD", "admin-password-file"); err != nil {

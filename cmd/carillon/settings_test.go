@@ -91,6 +91,7 @@ var boundSettings = map[string]struct{ value, field, becomes string }{
 	"alert-language":            {"zh", "Mail.Language", "zh"},
 	"alert-throttle":            {"2m", "Alerts.Throttle", "2m0s"},
 	"alert-repeat":              {"8h", "Alerts.Repeat", "8h0m0s"},
+	"alert-to":                  {"a@example.com,b@example.com", "Alerts.To", "[a@example.com b@example.com]"},
 	"operator-email":            {"a@example.com,b@example.com", "Operators.Emails", "[a@example.com b@example.com]"},
 	"operator-webhook":          {"https://b", "Operators.WebhookURL", "https://b"},
 	"webhook-allow":             {"10.3.0.0/16", "Webhook.AllowPrefixes", "[10.3.0.0/16]"},

@@ -359,6 +359,9 @@ type AlertSettings struct {
 	// QuietHours When only critical incidents are told; null: never
 	QuietHours *AlertQuietHours `json:"quietHours"`
 
+	// ReachesNobody No default channel works: each is missing or disabled, or is for mails while the server has no mail server. Failures of timers and calls, and of jobs that name no receiver, reach nobody
+	ReachesNobody bool `json:"reachesNobody"`
+
 	// UpdatedAt When they were edited last; null: never
 	UpdatedAt *time.Time `json:"updatedAt"`
 
@@ -485,7 +488,7 @@ type AttentionItem struct {
 	// JobID The job; absent when it is about none
 	JobID string `json:"jobId,omitempty"`
 
-	// Kind What is wrong: maintenance (nothing is to start), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
+	// Kind What is wrong: maintenance (nothing is to start), alerts_reach_nobody (no default channel works), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
 	Kind string    `json:"kind"`
 	Text Bilingual `json:"text"`
 }
@@ -6980,7 +6983,7 @@ func (c *Client) ListTenants(ctx context.Context, params ListTenantsParams, edit
 }
 
 // CreateTenant asks POST /api/v1/tenants: Make a tenant.
-// It is empty at first.
+// It is empty at first, except for the alert channel default if the server has addresses for it (--alert-to).
 func (c *Client) CreateTenant(ctx context.Context, body CreateTenantInputBody, edits ...Edit) (Doc[Tenant], error) {
 	r := newRequest("POST", "/api/v1/tenants")
 	r.Body = body

@@ -24,7 +24,10 @@ type fakeChannels struct {
 	spec    domain.AlertChannelSpec
 	kind    domain.AlertKind
 	of      *store.AlertContext
+	noMails bool
 }
+
+func (f *fakeChannels) Mails() bool { return !f.noMails }
 
 func (f *fakeChannels) Check(*domain.AlertChannelSpec) error { return f.check }
 

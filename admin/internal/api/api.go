@@ -88,6 +88,8 @@ type Deps struct {
 	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
 	// Channels renders and tries alert channels.
 	Channels alert.Channels
+	// TenantMade gives a new tenant what each one has; nil: nothing.
+	TenantMade func(ctx context.Context, t domain.Tenant)
 	// Declaration returns what code declares of a job, CodeNotFound if that is not
 	// known. GivenBack tells that a job has become so; both may be nil.
 	Declaration func(ctx context.Context, job store.JobView) (domain.DeclaredJob, error)
@@ -295,7 +297,7 @@ func (a *API) registerNouns() {
 	d := &a.deps
 	changed := builtin.Within(d.BuiltInChanged)
 	access.Register(a.Server, access.Deps{Store: d.Store, Auth: d.Auth, NewID: d.NewID, Now: d.Now, Log: a.log})
-	tenant.Register(a.Server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, DisabledChanged: d.DisabledChanged, BeforeDisable: d.BeforeDisable, Log: a.log})
+	tenant.Register(a.Server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, Made: d.TenantMade, DisabledChanged: d.DisabledChanged, BeforeDisable: d.BeforeDisable, Log: a.log})
 	calendar.Register(a.Server, calendar.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, FollowCalendar: d.FollowCalendar, Log: a.log})
 	script.Register(a.Server, script.Deps{
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: a.log,

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/alert"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -55,7 +56,7 @@ type NextFire struct {
 
 // AttentionItem is something that a person should look at.
 type AttentionItem struct {
-	Kind       string    `json:"kind" enum:"maintenance,alerts_undelivered,executor_offline,job_failing" doc:"What is wrong: maintenance (nothing is to start), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
+	Kind       string    `json:"kind" enum:"maintenance,alerts_undelivered,alerts_reach_nobody,executor_offline,job_failing" doc:"What is wrong: maintenance (nothing is to start), alerts_reach_nobody (no default channel works), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
 	JobID      string    `json:"jobId,omitempty" doc:"The job; absent when it is about none"`
 	ExecutorID string    `json:"executorId,omitempty" doc:"The executor; absent when it is about none"`
 	Text       Bilingual `json:"text" doc:"The same for people"`
@@ -99,6 +100,9 @@ func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 	if err := a.deliveryAttention(ctx, id, since, &out); err != nil {
 		return nil, err
 	}
+	if err := a.receiverAttention(ctx, id, &out); err != nil {
+		return nil, err
+	}
 	if err := a.executorAttention(ctx, id, &out); err != nil {
 		return nil, err
 	}
@@ -140,6 +144,22 @@ func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *O
 		out.Attention = append(out.Attention, item)
 	}
 	return nil
+}
+
+// receiverAttention says that no default channel works.
+func (a *API) receiverAttention(ctx context.Context, id auth.Identity, out *Overview) error {
+	settings, err := a.deps.Store.FindAlertSettings(ctx, id.Tenant)
+	if err != nil {
+		return err
+	}
+	nobody, err := alert.ReachesNobody(ctx, a.deps.Store, a.deps.Channels, &settings)
+	if nobody {
+		out.Attention = append(out.Attention, AttentionItem{Kind: "alerts_reach_nobody", Text: Bilingual{
+			En: "This tenant has no default alert channel that works. Failures of timers and calls, and of jobs that name no receiver, reach nobody.",
+			Zh: "此租户没有可用的默认告警渠道。定时器和调用的失败，以及没有指定任何人的任务的失败，不会通知任何人。",
+		}})
+	}
+	return err
 }
 
 // deliveryAttention names mail and channels whose newest alert of the last day was given

@@ -119,7 +119,7 @@ func TestOverview(t *testing.T) {
 	require.Equal(t, JobCounts{Enabled: 3, Paused: 1}, o.Jobs)
 	require.Equal(t, ExecutorCounts{Online: 1, Offline: 2}, o.Executors)
 	require.Len(t, o.NextFires, 3)
-	require.Len(t, o.Attention, 2, "not the job that went well since, nor the executor that nobody needs: %+v", o.Attention)
+	require.Len(t, o.Attention, 3, "not the job that went well since, nor the executor that nobody needs: %+v", o.Attention)
 }
 
 func TestDeliveries(t *testing.T) {

@@ -121,6 +121,7 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 		Handler: handler.Name, Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: "UTC", Dialect: "auto"},
 		Misfire: domain.Misfire{Policy: domain.MisfireSkip}, Routing: domain.RouteRoundRobin, Blocking: domain.BlockParallel,
 		Retry: domain.Retry{MaxAttempts: 1, Delay: time.Second, Backoff: 2, MaxDelay: time.Minute}, OnLost: domain.OnLostAuto,
+		Alert: domain.Alert{OnFailure: true}, // its caller sees by itself that no executor is there
 	}
 	if kind == Callback {
 		spec.Description = "Runs of the callback " + handler.Name

@@ -393,6 +393,16 @@ type AlertSettings struct {
 	UpdatedBy       string
 }
 
+// Receivers returns the default channels that exist and are enabled.
+func (s *AlertSettings) Receivers(channels map[ChannelID]AlertChannel) (out []AlertChannel) {
+	for _, id := range s.DefaultChannels {
+		if c, ok := channels[id]; ok && c.Spec.Enabled {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // CheckAlertSettings says what is wrong with settings.
 func CheckAlertSettings(s *AlertSettings) error {
 	var c checker

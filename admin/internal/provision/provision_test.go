@@ -141,6 +141,7 @@ func TestMistakesAreTold(t *testing.T) {
 		{"tenants: {}", ":1: tenants: must be a list"},
 		{"tenants:\n- quotas: {}", ":2: tenants[0]: needs name"},
 		{"tenants:\n- name: Shop", `:2: tenants[0].name: "Shop" must be lower-case letters`},
+		{"tenants:\n- name: shop\n  alertTo: [shop]", `:3: tenants[0].alertTo[0]: "shop" is no mail address: use one such as ops@example.com`},
 		{"tenants:\n- name: [a]", ":2: tenants[0].name: must be a text"},
 		{"tenants:\n- name: shop\n- name: shop", `:3: tenants[1].name: the tenant "shop" stands in line 2 already`},
 		{many, "tenants: the file declares more than 1000 things"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	netmail "net/mail"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,9 +31,20 @@ const by = "provisioning"
 type Declaration struct {
 	// AdminPassword is that of the first administrator; empty: the file says none.
 	AdminPassword string
+	// Receivers are the default receivers of tenants that name some.
+	Receivers []Receiver
 
 	params    store.ProvisionParams
 	passwords []string // of params.Users
+}
+
+// Receiver names who is told of failures of a tenant by default.
+type Receiver struct {
+	Tenant string
+	Emails []string
+	// Line and Where are its place in the file.
+	Line  int
+	Where string
 }
 
 // Read judges a file. What is wrong with it is an *Error. Secrets are read, too:
@@ -113,7 +125,7 @@ func (r *reader) declaration(d *Declaration, root *document.Value) {
 			}})
 		},
 		"tenants": func(n *document.Value, at string) {
-			r.list(n, at, func(n *document.Value, at string) { d.params.Tenants = append(d.params.Tenants, r.tenant(n, at)) })
+			r.list(n, at, func(n *document.Value, at string) { d.params.Tenants = append(d.params.Tenants, r.tenant(d, n, at)) })
 		},
 		"users": func(n *document.Value, at string) {
 			r.list(n, at, func(n *document.Value, at string) { r.user(d, n, at) })
@@ -127,7 +139,8 @@ func (r *reader) declaration(d *Declaration, root *document.Value) {
 	}
 }
 
-func (r *reader) tenant(n *document.Value, at string) (t store.ProvisionTenant) {
+func (r *reader) tenant(d *Declaration, n *document.Value, at string) (t store.ProvisionTenant) {
+	var to *Receiver
 	r.object(n, at, fields{
 		"name": func(n *document.Value, at string) {
 			t.Name = r.name(n, at, domain.TenantNames, "must be lower-case letters, digits and hyphens, beginning with a letter")
@@ -141,6 +154,10 @@ func (r *reader) tenant(n *document.Value, at string) (t store.ProvisionTenant) 
 			}
 			r.object(n, at, kinds)
 		},
+		"alertTo": func(n *document.Value, at string) {
+			to = &Receiver{Line: n.Line, Where: at}
+			r.list(n, at, func(n *document.Value, at string) { to.Emails = append(to.Emails, r.address(n, at)) })
+		},
 		"executors": func(n *document.Value, at string) {
 			names := map[string]int{}
 			r.list(n, at, func(n *document.Value, at string) { t.Executors = append(t.Executors, r.executor(n, at, names)) })
@@ -149,7 +166,24 @@ func (r *reader) tenant(n *document.Value, at string) (t store.ProvisionTenant) 
 			r.list(n, at, func(n *document.Value, at string) { t.APIKeys = append(t.APIKeys, r.apiKey(n, at)) })
 		},
 	}, "name")
+	if to != nil && len(to.Emails) > 0 {
+		to.Tenant = t.Name
+		d.Receivers = append(d.Receivers, *to)
+	}
 	return t
+}
+
+// address reads a mail address.
+func (r *reader) address(n *document.Value, at string) string {
+	text := r.text(n, at)
+	parsed, err := netmail.ParseAddress(text)
+	if err != nil {
+		if n.IsScalar() {
+			r.fail(n, at, "%q is no mail address: use one such as ops@example.com", text)
+		}
+		return ""
+	}
+	return parsed.Address
 }
 
 func (r *reader) executor(n *document.Value, at string, names map[string]int) (e store.ProvisionExecutor) {

@@ -22,4 +22,20 @@ type AlertChannels interface {
 	FindAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) (domain.AlertChannel, error)
 	// ListAlertChannels lists all of a tenant by name.
 	ListAlertChannels(ctx context.Context, tenant domain.TenantID) ([]domain.AlertChannel, error)
+
+	// CreateDefaultReceiver writes the channel and alert settings that name it as the
+	// only default channel. made is false, and nothing is written, if the tenant has
+	// alert settings or a channel of that name.
+	CreateDefaultReceiver(ctx context.Context, c domain.AlertChannel) (made bool, err error)
+	// ListUnheardTenants lists the enabled and disabled tenants by name that have no
+	// enabled default channel. Without mails, channels for mails do not count.
+	ListUnheardTenants(ctx context.Context, mails bool) ([]UnheardTenant, error)
+}
+
+// UnheardTenant has no enabled default channel: failures of its timers and calls, and of
+// jobs that name no receiver, reach nobody.
+type UnheardTenant struct {
+	domain.Tenant
+	// Fresh: its alert settings were never saved.
+	Fresh bool
 }

@@ -2531,7 +2531,7 @@ export interface paths {
         put?: never;
         /**
          * Make a tenant
-         * @description It is empty at first.
+         * @description It is empty at first, except for the alert channel default if the server has addresses for it (--alert-to).
          */
         post: operations["create-tenant"];
         delete?: never;
@@ -3221,6 +3221,8 @@ export interface components {
             defaultChannelIds: string[];
             /** @description When only critical incidents are told; null: never */
             quietHours: components["schemas"]["AlertQuietHours"] | null;
+            /** @description No default channel works: each is missing or disabled, or is for mails while the server has no mail server. Failures of timers and calls, and of jobs that name no receiver, reach nobody */
+            reachesNobody: boolean;
             /**
              * Format: date-time
              * @description When they were edited last; null: never
@@ -3349,10 +3351,10 @@ export interface components {
             /** @description The job; absent when it is about none */
             jobId?: string;
             /**
-             * @description What is wrong: maintenance (nothing is to start), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
+             * @description What is wrong: maintenance (nothing is to start), alerts_reach_nobody (no default channel works), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)
              * @enum {string}
              */
-            kind: "maintenance" | "alerts_undelivered" | "executor_offline" | "job_failing";
+            kind: "maintenance" | "alerts_undelivered" | "alerts_reach_nobody" | "executor_offline" | "job_failing";
             /** @description The same for people */
             text: components["schemas"]["Bilingual"];
         };

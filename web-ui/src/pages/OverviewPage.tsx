@@ -188,6 +188,14 @@ function AttentionLine({ item }: { item: AttentionItem }) {
       </Link>
     )
   }
+  if (item.kind === 'alerts_reach_nobody') {
+    return (
+      <Link to="/alerts/rules">
+        {mark}
+        {text}
+      </Link>
+    )
+  }
   return (
     <span>
       {mark}

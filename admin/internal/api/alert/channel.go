@@ -14,11 +14,18 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
+// Mails says whether alerts can go by mail.
+type Mails interface {
+	// Mails reports whether there is a mail server.
+	Mails() bool
+}
+
 // Channels renders and tries alert channels.
 type Channels interface {
 	// Check holds a channel's addresses against those that the server mails to, and its
 	// templates against samples of all alerts.
 	Check(spec *domain.AlertChannelSpec) error
+	Mails
 	// TryChannel sends a test message, once.
 	TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial
 	// PreviewChannel shows what would be sent of an event; nil: of a sample of the kind.

@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // AlertSilence is a time in which nothing is told of what it matches.
@@ -36,6 +37,7 @@ type AlertSilenceWrite struct {
 type AlertSettings struct {
 	Version           int64            `json:"version" doc:"Grows by one with each edit; 0: nobody has said anything"`
 	DefaultChannelIDs []string         `json:"defaultChannelIds" doc:"Alert channels that are told of what nobody else is told of"`
+	ReachesNobody     bool             `json:"reachesNobody" doc:"No default channel works: each is missing or disabled, or is for mails while the server has no mail server. Failures of timers and calls, and of jobs that name no receiver, reach nobody"`
 	QuietHours        *AlertQuietHours `json:"quietHours" doc:"When only critical incidents are told; null: never"`
 	UpdatedAt         *string          `json:"updatedAt" format:"date-time" doc:"When they were edited last; null: never"`
 	UpdatedBy         string           `json:"updatedBy" doc:"Who edited them last"`
@@ -56,10 +58,30 @@ func silenceOf(s *domain.AlertSilence) AlertSilence {
 	}
 }
 
-func alertSettingsAnswer(s domain.AlertSettings) *alertSettingsOutput {
+func (a *api) alertSettingsAnswer(ctx context.Context, s domain.AlertSettings) (*alertSettingsOutput, error) {
+	nobody, err := ReachesNobody(ctx, a.deps.Store, a.deps.Channels, &s)
+	if err != nil {
+		return nil, err
+	}
 	return &alertSettingsOutput{ETag: web.ETag(s.Version), Body: AlertSettings{
-		Version: s.Version, DefaultChannelIDs: idTexts(s.DefaultChannels), QuietHours: quietOf(&s.Quiet), UpdatedAt: web.InstantOrNull(s.UpdatedAt), UpdatedBy: s.UpdatedBy,
-	}}
+		Version: s.Version, DefaultChannelIDs: idTexts(s.DefaultChannels), ReachesNobody: nobody, QuietHours: quietOf(&s.Quiet),
+		UpdatedAt: web.InstantOrNull(s.UpdatedAt), UpdatedBy: s.UpdatedBy,
+	}}, nil
+}
+
+// ReachesNobody reports whether no default channel of the tenant works.
+func ReachesNobody(ctx context.Context, s store.AlertChannels, mails Mails, settings *domain.AlertSettings) (bool, error) {
+	list, err := s.ListAlertChannels(ctx, settings.TenantID)
+	if err != nil {
+		return false, err
+	}
+	of := make(map[domain.ChannelID]domain.AlertChannel, len(list))
+	for _, c := range list {
+		if c.Spec.Kind != domain.ChannelEmail || mails.Mails() {
+			of[c.ID] = c
+		}
+	}
+	return len(settings.Receivers(of)) == 0, nil
 }
 
 func (a *api) registerSilences() {
@@ -111,7 +133,7 @@ func (a *api) registerSilences() {
 		if err != nil {
 			return nil, err
 		}
-		return alertSettingsAnswer(s), nil
+		return a.alertSettingsAnswer(ctx, s)
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/alert-settings", ID: "update-alert-settings", Tag: "alerts", Summary: "Replace what the tenant says about all of its alerts",
@@ -189,5 +211,5 @@ func (a *api) updateAlertSettings(ctx context.Context, id auth.Identity, in *str
 		return nil, err
 	}
 	a.deps.Log.Info("alert settings changed", "tenant_id", id.Tenant, "version", s.Version, "by", id.Actor())
-	return alertSettingsAnswer(s), nil
+	return a.alertSettingsAnswer(ctx, s)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -18,9 +19,11 @@ type Store interface {
 
 // Deps is what the operations need; package api says of each what it is.
 type Deps struct {
-	Store           Store
-	NewID           func() int64
-	Now             func() time.Time
+	Store Store
+	NewID func() int64
+	Now   func() time.Time
+	// Made gives a new tenant what each one has; nil: nothing.
+	Made            func(ctx context.Context, t domain.Tenant)
 	DisabledChanged func(ctx context.Context)
 	BeforeDisable   func(ctx context.Context) error
 	Log             *slog.Logger

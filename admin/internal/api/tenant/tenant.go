@@ -58,7 +58,7 @@ func (a *api) registerTenants() {
 	web.Register(a.Server, web.PlatformAdmin, web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/tenants", ID: "create-tenant", Tag: "platform",
 		Summary:     "Make a tenant",
-		Description: "It is empty at first.", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
+		Description: "It is empty at first, except for the alert channel default if the server has addresses for it (--alert-to).", Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, _ auth.Identity, in *createTenantInput) (*struct{ Body Tenant }, error) {
 		if !domain.TenantNames.MatchString(in.Body.Name) {
 			return nil, errTenantName()
@@ -66,6 +66,9 @@ func (a *api) registerTenants() {
 		t := domain.Tenant{ID: domain.TenantID(a.deps.NewID()), Name: in.Body.Name, Version: 1, CreatedAt: a.deps.Now()}
 		if err := a.deps.Store.CreateTenant(ctx, t); err != nil {
 			return nil, err
+		}
+		if a.deps.Made != nil {
+			a.deps.Made(ctx, t)
 		}
 		return &struct{ Body Tenant }{tenantOf(&t)}, nil
 	})

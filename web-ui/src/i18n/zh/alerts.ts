@@ -4,6 +4,7 @@ export const alerts: typeof en = {
   title: '告警',
   help: '每个事件通知一次，而不是每次执行一次。',
   parts: '告警的各部分',
+  reachesNobody: '没有可用的默认渠道。定时器和调用的失败，以及没有指定任何人的任务的失败，不会通知任何人。请在此选择默认渠道：',
   incidents: '事件',
   silences: '静默',
   deliveries: '通知记录',

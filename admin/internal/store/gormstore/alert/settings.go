@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"gorm.io/gorm/clause"
-
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -44,6 +42,18 @@ func (r *alertSettingsRow) settings(tenant domain.TenantID) (domain.AlertSetting
 	return out, nil
 }
 
+func encodeSettings(s *domain.AlertSettings) (string, error) {
+	document := alertSettingsDocument{DefaultChannels: s.DefaultChannels}
+	if !s.Quiet.IsZero() {
+		document.Quiet = &s.Quiet
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return "", fmt.Errorf("encode alert settings: %w", err)
+	}
+	return string(text), nil
+}
+
 func (s *Alerts) FindAlertSettings(ctx context.Context, tenant domain.TenantID) (domain.AlertSettings, error) {
 	rows, err := db.FindAll[alertSettingsRow](ctx, s.DB, "find alert settings", "tenant_id", "tenant_id = ?", int64(tenant))
 	if err != nil {
@@ -56,13 +66,9 @@ func (s *Alerts) FindAlertSettings(ctx context.Context, tenant domain.TenantID) 
 }
 
 func (s *Alerts) SaveAlertSettings(ctx context.Context, settings domain.AlertSettings) (domain.AlertSettings, error) {
-	document := alertSettingsDocument{DefaultChannels: settings.DefaultChannels}
-	if !settings.Quiet.IsZero() {
-		document.Quiet = &settings.Quiet
-	}
-	text, err := json.Marshal(document)
+	text, err := encodeSettings(&settings)
 	if err != nil {
-		return settings, fmt.Errorf("encode alert settings: %w", err)
+		return domain.AlertSettings{}, err
 	}
 	err = s.Run(ctx, "save alert settings", func(t *db.Tx) error {
 		var tenant record.TenantRow // so that two who say something for the first time come one after the other
@@ -84,8 +90,7 @@ func (s *Alerts) SaveAlertSettings(ctx context.Context, settings domain.AlertSet
 		if err != nil {
 			return err
 		}
-		row := alertSettingsRow{TenantID: int64(settings.TenantID), Version: version + 1, Settings: string(text), UpdatedAt: db.Millis(now), UpdatedBy: settings.UpdatedBy}
-		return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
+		return saveSettings(t, settings.TenantID, version+1, text, now, settings.UpdatedBy)
 	})
 	if err != nil {
 		return domain.AlertSettings{}, err

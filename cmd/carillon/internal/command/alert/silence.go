@@ -121,9 +121,12 @@ func alertDefaultCommand(a *cli.App) *cobra.Command {
 			}
 			if len(settings.Value.DefaultChannelIds) == 0 {
 				a.Say("There are no default channels.")
-				return nil
+			} else {
+				a.Say("Default channels: %s.", strings.Join(settings.Value.DefaultChannelIds, ", "))
 			}
-			a.Say("Default channels: %s.", strings.Join(settings.Value.DefaultChannelIds, ", "))
+			if settings.Value.ReachesNobody {
+				a.Say("None of them works: failures of timers and calls, and of jobs that name no receiver, reach nobody.")
+			}
 			return nil
 		}),
 	}

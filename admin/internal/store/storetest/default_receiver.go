@@ -1,0 +1,58 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// testDefaultReceiver: a tenant gets one while nobody has said who is told, and only once.
+func testDefaultReceiver(t *testing.T, f *fixture) {
+	mails := true
+	unheard := func() *store.UnheardTenant {
+		list, err := f.s.ListUnheardTenants(f.ctx, mails)
+		f.ok(err)
+		for n := range list {
+			if list[n].ID == f.tenant {
+				return &list[n]
+			}
+		}
+		return nil
+	}
+	wanted := func() domain.AlertChannel {
+		return domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, CreatedBy: "node",
+			Spec: domain.AlertChannelSpec{Name: "default", Kind: domain.ChannelEmail, Enabled: true, Emails: []string{"ops@example.com"}}}
+	}
+	require.True(t, unheard().Fresh)
+	first := wanted()
+	made, err := f.s.CreateDefaultReceiver(f.ctx, first)
+	f.ok(err)
+	require.True(t, made)
+	require.Nil(t, unheard())
+	mails = false
+	require.False(t, unheard().Fresh, "its only default channel sends mails")
+	mails = true
+	channel, err := f.s.FindAlertChannel(f.ctx, f.tenant, first.ID)
+	f.ok(err)
+	require.Equal(t, first.Spec, channel.Spec)
+	settings, err := f.s.FindAlertSettings(f.ctx, f.tenant)
+	f.ok(err)
+	require.EqualValues(t, 1, settings.Version)
+	require.Equal(t, []domain.ChannelID{first.ID}, settings.DefaultChannels)
+
+	made, err = f.s.CreateDefaultReceiver(f.ctx, wanted())
+	f.ok(err)
+	require.False(t, made, "the name is taken")
+	channel.Spec.Enabled = false
+	channel, err = f.s.UpdateAlertChannel(f.ctx, channel)
+	f.ok(err)
+	require.False(t, unheard().Fresh, "its only default channel is disabled")
+	f.ok(f.s.DeleteAlertChannel(f.ctx, f.tenant, channel.ID))
+	require.False(t, unheard().Fresh, "and gone")
+	made, err = f.s.CreateDefaultReceiver(f.ctx, wanted())
+	f.ok(err)
+	require.False(t, made, "somebody has said who is told")
+}
