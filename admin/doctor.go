@@ -3,11 +3,13 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
@@ -262,6 +264,32 @@ func (e *examination) lookAtHotStore(ctx context.Context) doctor.Result {
 		return doctor.Warn("hot_store_unreachable", "Look at the Redis and at --hot-store; until then the database is searched for timers.", "%v", plainly(ctx, err))
 	}
 	return doctor.Passed("the Redis answers")
+}
+
+// shownUnheard is how many tenants the doctor names.
+const shownUnheard = 10
+
+// lookAtReceivers names tenants whose failures may reach nobody.
+func (e *examination) lookAtReceivers(ctx context.Context) []doctor.Result {
+	unheard, err := e.store.ListUnheardTenants(ctx, e.Config.Mail.Host != "")
+	if err != nil {
+		return unasked(ctx, err)
+	}
+	var names []string
+	for n := range unheard {
+		if !unheard[n].Fresh || len(e.Config.receivers()) == 0 { // the others get one at the next start
+			names = append(names, unheard[n].Name)
+		}
+	}
+	if len(names) == 0 {
+		return []doctor.Result{doctor.Passed("each tenant has an alert channel for failures that name no receiver")}
+	}
+	shown := strings.Join(names[:min(len(names), shownUnheard)], ", ")
+	if more := len(names) - shownUnheard; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return []doctor.Result{doctor.Warn("alerts_reach_nobody", "Give the server addresses with --alert-to (and --mail-host), or each tenant a default channel: carillon alert default CHANNEL-ID",
+		"failures of timers and calls, and of jobs that name no receiver, reach nobody in these tenants: %s", shown)}
 }
 
 func hostOf(address string) string {
