@@ -1786,6 +1786,9 @@ type FleetInstance struct {
 	// ExecutorName Name of its executor
 	ExecutorName string   `json:"executorName"`
 	Instance     Instance `json:"instance"`
+
+	// Lost Its lease ran out, and no process of its name has come since
+	Lost bool `json:"lost"`
 }
 
 // GiveBackInputBody defines model for GiveBackInputBody.
@@ -1979,6 +1982,9 @@ type IncidentJob struct {
 
 // Instance defines model for Instance.
 type Instance struct {
+	// Address Network address that its session comes from; absent: not known, or you administer nothing
+	Address string `json:"address,omitempty"`
+
 	// BootID Id of the process: another one after each start
 	BootID string `json:"bootId"`
 
@@ -6340,7 +6346,7 @@ func (c *Client) ExecutorStatistics(ctx context.Context, id string, params Execu
 }
 
 // ListAllInstances asks GET /api/v1/instances: List the instances of all executors.
-// With their hosts; also those that have gone within a day. At most 1,000: those that are there first, then the last that have gone.
+// With their hosts, and with their addresses for administrators. Lost ones come first, then those that are there, then others that have gone within a day. At most 1,000 that are there, and the last 1,000 that have gone.
 func (c *Client) ListAllInstances(ctx context.Context, params ListAllInstancesParams, edits ...Edit) (Doc[PageFleetInstance], error) {
 	r := newRequest("GET", "/api/v1/instances")
 	r.query("limit", params.Limit)

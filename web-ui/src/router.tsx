@@ -191,6 +191,14 @@ const executor = createRoute({
   component: page(() => import('./pages/ExecutorPage'), 'ExecutorPage'),
 })
 
+const instances = createRoute({
+  staticData: { needs: 'viewer' },
+  getParentRoute: () => app,
+  path: '/executors/instances',
+  validateSearch: (raw: Record<string, unknown>) => cursorSearch(raw),
+  component: page(() => import('./pages/InstancesPage'), 'InstancesPage'),
+})
+
 const cursorSearch = (raw: Record<string, unknown>): { cursor?: string } =>
   typeof raw.cursor === 'string' && raw.cursor ? { cursor: raw.cursor } : {}
 
@@ -395,6 +403,7 @@ const routeTree = root.addChildren([
     run,
     timers,
     executors,
+    instances,
     executor,
     alerts.addChildren([incidents, alertRules, alertChannels, silences, deliveries]),
     alertRuleNew,

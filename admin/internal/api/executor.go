@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -58,6 +59,7 @@ type Instance struct {
 	ID              string            `json:"id" doc:"Id of the instance, a decimal string"`
 	Name            string            `json:"name" doc:"Its name, as the application says"`
 	Host            string            `json:"host" doc:"Host that it runs on"`
+	Address         string            `json:"address,omitempty" doc:"Network address that its session comes from; absent: not known, or you administer nothing"`
 	PID             int               `json:"pid" doc:"Its process id"`
 	Version         string            `json:"version" doc:"The application's"`
 	SDKVersion      string            `json:"sdkVersion" doc:"Library and version that it speaks with"`
@@ -98,6 +100,15 @@ func instanceOf(i domain.Instance, now time.Time) Instance {
 		BootID: i.BootID, Handlers: web.EmptyIfNil(i.Handlers), Build: i.Build,
 		GoneAt: web.InstantOrNull(i.GoneAt), GoneReason: i.GoneReason, DrainedAt: web.InstantOrNull(i.DrainedAt), DrainedBy: i.DrainedBy,
 	}
+}
+
+// instanceFor is instanceOf with what the caller may know besides.
+func instanceFor(id auth.Identity, i *domain.Instance, now time.Time) Instance {
+	out := instanceOf(*i, now)
+	if id.May(domain.PermAdmin) {
+		out.Address = i.Address
+	}
+	return out
 }
 
 func executorKind(e domain.Executor) string {
@@ -141,6 +152,7 @@ type listInstancesInput struct {
 
 // FleetInstance is an instance in the list of a tenant.
 type FleetInstance struct {
+	Lost         bool     `json:"lost" doc:"Its lease ran out, and no process of its name has come since"`
 	ExecutorID   string   `json:"executorId" doc:"Id of its executor, a decimal string"`
 	ExecutorName string   `json:"executorName" doc:"Name of its executor"`
 	Instance     Instance `json:"instance" doc:"The process"`
@@ -178,7 +190,7 @@ func (a *API) registerExecutors() {
 	}, a.listInstances)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/instances", ID: "list-all-instances", Tag: "executors",
-		Summary: "List the instances of all executors", Description: "With their hosts; also those that have gone within a day. At most 1,000: those that are there first, then the last that have gone.",
+		Summary: "List the instances of all executors", Description: "With their hosts, and with their addresses for administrators. Lost ones come first, then those that are there, then others that have gone within a day. At most 1,000 that are there, and the last 1,000 that have gone.",
 	}, a.listFleet)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/instances/{id}", ID: "get-instance", Tag: "executors", Summary: "One instance",
@@ -278,13 +290,17 @@ func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInsta
 		Tenant: id.Tenant, Executor: e.ID, IncludeGone: in.IncludeGone, Limit: maxInstances,
 	})
 	now := a.deps.Now()
-	return web.ListPage(rows, err, func(i *domain.Instance) Instance { return instanceOf(*i, now) }, in.ShortPage, "instances")
+	return web.ListPage(rows, err, func(i *domain.Instance) Instance { return instanceFor(id, i, now) }, in.ShortPage, "instances")
 }
 
 func (a *API) listFleet(ctx context.Context, id auth.Identity, in *listFleetInput) (*web.PageOutput[FleetInstance], error) {
 	now := a.deps.Now()
-	rows, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
-		Tenant: id.Tenant, IncludeGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances,
+	living, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Limit: maxInstances})
+	if err != nil {
+		return nil, err
+	}
+	gone, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
+		Tenant: id.Tenant, IncludeGone: true, OnlyGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances,
 	})
 	if err != nil {
 		return nil, err
@@ -294,9 +310,16 @@ func (a *API) listFleet(ctx context.Context, id auth.Identity, in *listFleetInpu
 	for i := range executors {
 		names[executors[i].ID] = executors[i].Name
 	}
-	return web.ListPage(rows, err, func(i *domain.Instance) FleetInstance {
-		return FleetInstance{i.Executor.String(), names[i.Executor], instanceOf(*i, now)}
-	}, in.ShortPage, "all-instances")
+	lost, others := domain.LostOf(gone, living)
+	of := func(list []domain.Instance, lost bool) []FleetInstance {
+		return domain.Collect(list, func(i *domain.Instance) FleetInstance {
+			return FleetInstance{lost, i.Executor.String(), names[i.Executor], instanceFor(id, i, now)}
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return web.SlicePage(slices.Concat(of(lost, true), of(living, false), of(others, false)), in.ShortPage, "all-instances")
 }
 
 func (a *API) getInstance(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {
@@ -304,5 +327,5 @@ func (a *API) getInstance(ctx context.Context, id auth.Identity, in *web.IDInput
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body Instance }{instanceOf(i, a.deps.Now())}, nil
+	return &struct{ Body Instance }{instanceFor(id, &i, a.deps.Now())}, nil
 }

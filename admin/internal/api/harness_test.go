@@ -359,7 +359,7 @@ func (w *world) instance(e domain.Executor, name string, handlers ...string) dom
 	w.t.Helper()
 	now := time.Now()
 	p := store.RegisterInstanceParams{TTL: time.Minute, Instance: domain.Instance{
-		ID: domain.InstanceID(w.ids.Next()), TenantID: e.TenantID, Executor: e.ID, BootID: "boot-" + name, Name: name, Host: "host",
+		ID: domain.InstanceID(w.ids.Next()), TenantID: e.TenantID, Executor: e.ID, BootID: "boot-" + name, Name: name, Host: "host", Address: "10.9.8.7",
 		PID: 42, AppVersion: "1.2.3", Client: "go/0.1", Labels: map[string]string{"zone": "a"}, Handlers: handlers, Slots: 8,
 		StartedAt: now, ConnectedAt: now, LastSeenAt: now,
 	}}

@@ -14,9 +14,9 @@ import (
 
 // TestReadersSeeNoAddresses reads every route as everybody: who may not edit sees
 // no webhook and no address out of an error, who administers nothing sees no
-// address of a node.
+// address of a node or an instance.
 func TestReadersSeeNoAddresses(t *testing.T) {
-	const webhook, inside, node, sessions = "https://hooks.example.com/secret-path", "10.1.2.3:443", "node-inside:7070", `"sessions":4711`
+	const webhook, inside, node, sessions, instance = "https://hooks.example.com/secret-path", "10.1.2.3:443", "node-inside:7070", `"sessions":4711`, "10.9.8.7"
 	w := newWorld(t, func(d *Deps) {
 		d.Nodes = func() []domain.Node {
 			return []domain.Node{{ID: 1, BootID: "boot-1", Name: "here", ExecutorAddress: node, Sessions: 4711}}
@@ -49,7 +49,7 @@ func TestReadersSeeNoAddresses(t *testing.T) {
 				seen[role] = map[string]int{}
 			}
 			text := string(w.call("acme/"+string(role), method, fill(path, own, nil, -1)+matrixQuery[path], nil).body)
-			for _, what := range []string{"hooks.example.com", "secret-path", inside, "node-inside", sessions} {
+			for _, what := range []string{"hooks.example.com", "secret-path", inside, "node-inside", sessions, instance} {
 				if strings.Contains(text, what) {
 					seen[role][what]++
 				}
@@ -68,7 +68,8 @@ func TestReadersSeeNoAddresses(t *testing.T) {
 	require.Positive(t, seen[domain.RoleEditor]["secret-path"])
 	require.Positive(t, seen[domain.RoleEditor][inside])
 	require.Zero(t, seen[domain.RoleEditor]["node-inside"])
-	for _, what := range []string{"hooks.example.com", inside, "node-inside", sessions} {
+	require.Zero(t, seen[domain.RoleEditor][instance])
+	for _, what := range []string{"hooks.example.com", inside, "node-inside", sessions, instance} {
 		require.Positive(t, seen[domain.RoleAdmin][what], what)
 	}
 }

@@ -55,7 +55,32 @@ func TestExecutors(t *testing.T) {
 	require.Equal(t, "gone", gone[0].State)
 	all := into[web.Page[FleetInstance]](w.call("acme/viewer", "GET", "/instances", nil).is(200)).Items
 	require.Len(t, all, 1)
+	require.False(t, all[0].Lost)
 	require.Equal(t, []string{made.ID, "shop", "gone", "stopped"}, []string{all[0].ExecutorID, all[0].ExecutorName, all[0].Instance.State, all[0].Instance.GoneReason})
+}
+
+// Lost instances come first, page by page.
+func TestLostInstancesComeFirst(t *testing.T) {
+	w := newWorld(t)
+	shop := w.executor("acme", "shop")
+	gone, lost := w.instance(shop, "a"), w.instance(shop, "b")
+	w.instance(shop, "c")
+	require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, gone.TenantID, gone.ID, "stopped"))
+	require.NoError(t, storetest.LeaveInstance(t.Context(), w.store, lost.TenantID, lost.ID, domain.LeaseRanOut))
+	var order []string
+	path := "/instances?limit=1"
+	for next := ""; ; {
+		page := into[web.Page[FleetInstance]](w.call("acme/viewer", "GET", path+next, nil).is(200))
+		require.Len(t, page.Items, 1)
+		require.Equal(t, page.Items[0].Instance.Name == "b", page.Items[0].Lost)
+		order = append(order, page.Items[0].Instance.Name)
+		if page.NextCursor == nil {
+			break
+		}
+		next = "&cursor=" + *page.NextCursor
+	}
+	require.Equal(t, []string{"b", "c", "a"}, order)
+	require.Equal(t, "10.9.8.7", into[Instance](w.call("acme/admin", "GET", "/instances/"+lost.ID.String(), nil).is(200)).Address)
 }
 
 // TestASilentInstanceIsNotOnline, in no count, though its lease lasts still.

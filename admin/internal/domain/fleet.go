@@ -53,12 +53,14 @@ const LeaseRanOut = "its lease ran out"
 
 // Instance is one live process of an executor (one boot).
 type Instance struct {
-	ID         InstanceID
-	TenantID   TenantID
-	Executor   ExecutorID
-	BootID     string
-	Name       string
-	Host       string
+	ID       InstanceID
+	TenantID TenantID
+	Executor ExecutorID
+	BootID   string
+	Name     string
+	Host     string
+	// Address is where its newest session came from, without a port; empty = unknown.
+	Address    string
 	PID        int
 	AppVersion string
 	Build      string // digest of what it registered; empty = not known
@@ -86,6 +88,31 @@ type Instance struct {
 	// who; zero: nobody does. It is of the process: the next one is not drained.
 	DrainedAt time.Time
 	DrainedBy string
+}
+
+// LostOf splits instances that have gone into lost ones and others. A lost one said
+// nothing of its end, and no process of its name has come since.
+func LostOf(gone, living []Instance) (lost, others []Instance) {
+	type name struct {
+		executor ExecutorID
+		name     string
+	}
+	newest := map[name]InstanceID{}
+	for _, list := range [][]Instance{gone, living} {
+		for n := range list {
+			of := name{list[n].Executor, list[n].Name}
+			newest[of] = max(newest[of], list[n].ID)
+		}
+	}
+	for n := range gone {
+		i := &gone[n]
+		if i.GoneReason == LeaseRanOut && newest[name{i.Executor, i.Name}] == i.ID && !i.Draining {
+			lost = append(lost, *i)
+		} else {
+			others = append(others, *i)
+		}
+	}
+	return lost, others
 }
 
 // SilentAfter is how long after its last written heartbeat an instance counts

@@ -265,6 +265,15 @@ func newAccount() *account {
 	}
 }
 
+// plainAddress is the address of a connection without its port; empty: it has none.
+func plainAddress(a net.Addr) string {
+	from, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return ""
+	}
+	return from.Addr().Unmap().String()
+}
+
 // addressOf is where a connection comes from; of IPv6 the network of 64 bits,
 // which is what one host has.
 func addressOf(a net.Addr) netip.Addr {

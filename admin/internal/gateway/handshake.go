@@ -24,6 +24,7 @@ type peer struct {
 	name     string // of the executor
 	hello    *proto.ClientHello
 	session  int64
+	address  string     // where it comes from, without a port; empty = from this process
 	serial   string     // of its certificate; empty = it has none
 	until    time.Time  // when its certificate ends
 	greeted  time.Time  // before it was answered; its registration is made after that
@@ -59,6 +60,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) e
 		return err
 	}
 	defer p.leave()
+	p.address = plainAddress(raw.RemoteAddr())
 	conn = g.tally.count(conn, p.hello.Purpose)
 	switch p.hello.Purpose {
 	case proto.Purpose_PURPOSE_ENROLL: // it has its answer

@@ -173,7 +173,7 @@ func instanceOf(id int64, p *peer, r *proto.Register, build domain.Build) domain
 	slices.Sort(names)
 	return domain.Instance{
 		ID: domain.InstanceID(id), TenantID: p.tenant, Executor: p.executor, BootID: p.hello.BootId,
-		Name: r.InstanceName, Host: r.Host, PID: int(r.Pid), AppVersion: r.AppVersion, Build: build.Digest, Client: p.hello.Client,
+		Name: r.InstanceName, Host: r.Host, Address: p.address, PID: int(r.Pid), AppVersion: r.AppVersion, Build: build.Digest, Client: p.hello.Client,
 		Labels: r.Labels, Handlers: names, Slots: int(r.Slots), Draining: r.Draining,
 		StartedAt: time.UnixMilli(r.StartedAtMs).UTC(),
 	}

@@ -246,6 +246,7 @@ type ListInstancesParams struct {
 	Tenant      domain.TenantID
 	Executor    domain.ExecutorID // 0 = all
 	IncludeGone bool
+	OnlyGone    bool // and after GoneSince
 	GoneSince   time.Time // of those that are gone; zero = any
 	Limit       int
 }

@@ -1,7 +1,7 @@
 // What is done to executors and their instances: not part of what every page loads.
 import { http, present, take } from './client'
-import { at, type Body } from './endpoints'
-import { queryClient } from './queries'
+import { at, type Body, type Get } from './endpoints'
+import { list, queryClient } from './queries'
 import type * as T from './types'
 
 type Versioned = Pick<T.Executor, 'id' | 'version'>
@@ -16,11 +16,15 @@ export const executorApi = {
   remove: (one: Versioned, jobs: boolean, instances: boolean) =>
     take(http.DELETE('/api/v1/executors/{id}', { params: { ...change(one), query: { ...(jobs ? { jobs: 'delete' } : {}), ...(instances ? { instances: 'end' } : {}) } } })),
   forget: (id: T.Id, name: string) => take(http.DELETE('/api/v1/executors/{id}/former-names/{name}', { params: { path: { id, name } } })),
+  /** Those of all executors, lost ones first. */
+  allInstances: (query: Get<'/api/v1/instances'>, signal?: AbortSignal) => take(http.GET('/api/v1/instances', { params: { query: present(query) }, signal })),
   drain: (id: T.Id) => take(http.PUT('/api/v1/instances/{id}/drain', { params: at(id) })),
   /** Drains it, ends its sessions and keeps its process out; the answer names what it ran. */
   removeInstance: (id: T.Id, reason: string) => take(http.DELETE('/api/v1/instances/{id}', { params: { ...at(id), query: present({ reason }) } })),
   undrain: (id: T.Id) => take(http.DELETE('/api/v1/instances/{id}/drain', { params: at(id) })),
 }
+
+export const fleetQuery = (query: Get<'/api/v1/instances'>) => list(['executors', 'instances', query], (signal) => executorApi.allInstances(query, signal))
 
 export function refreshExecutors(): void {
   for (const key of ['executor', 'executors', 'jobs']) void queryClient.invalidateQueries({ queryKey: [key] })

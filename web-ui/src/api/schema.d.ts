@@ -1265,7 +1265,7 @@ export interface paths {
         };
         /**
          * List the instances of all executors
-         * @description With their hosts; also those that have gone within a day. At most 1,000: those that are there first, then the last that have gone.
+         * @description With their hosts, and with their addresses for administrators. Lost ones come first, then those that are there, then others that have gone within a day. At most 1,000 that are there, and the last 1,000 that have gone.
          */
         get: operations["list-all-instances"];
         put?: never;
@@ -4651,6 +4651,8 @@ export interface components {
             executorName: string;
             /** @description The process */
             instance: components["schemas"]["Instance"];
+            /** @description Its lease ran out, and no process of its name has come since */
+            lost: boolean;
         };
         GiveBackInputBody: {
             /** @description What was looked at; another declaration is not applied then. Default: whatever there is */
@@ -4851,6 +4853,8 @@ export interface components {
             name: string;
         };
         Instance: {
+            /** @description Network address that its session comes from; absent: not known, or you administer nothing */
+            address?: string;
             /** @description Id of the process: another one after each start */
             bootId: string;
             /** @description Digest of what it registered, as in the versions of handlers; empty = not known */

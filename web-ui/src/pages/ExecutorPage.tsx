@@ -11,6 +11,7 @@ import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclarat
 import { Denials } from '../components/Denials'
 import { DrainButton, ExecutorActions, FormerNames, RemoveButton, RemovedDialog } from '../components/ExecutorActions'
 import { useCan } from '../components/hooks'
+import { Load } from '../components/InstanceLoad'
 import { JoinTokens } from '../components/JoinTokens'
 import { LimitButton, Running, Waiting } from '../components/Limits'
 import { LinkButton } from '../components/LinkButton'
@@ -168,6 +169,7 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
       render: (one) => (
         <span className="mono">
           {one.host} <span className="muted">#{one.pid}</span>
+          {one.address && <div className="muted small">{one.address}</div>}
         </span>
       ),
     },
@@ -242,21 +244,6 @@ function Instances({ executor }: { executor: ExecutorDetail }) {
       />
       {removed && <RemovedDialog removed={removed} onClose={() => setRemoved(undefined)} />}
     </section>
-  )
-}
-
-function Load({ instance }: { instance: Instance }) {
-  const { t } = useTranslation()
-  const share = instance.slots > 0 ? Math.min(100, (instance.running / instance.slots) * 100) : 0
-  return (
-    <span className="row tight" style={{ flexWrap: 'nowrap' }} title={t('executors.loadText', { running: instance.running, slots: instance.slots })}>
-      <span className="meter" aria-hidden="true">
-        <span style={{ width: `${share}%` }} />
-      </span>
-      <span className="num nowrap">
-        {instance.running}/{instance.slots}
-      </span>
-    </span>
   )
 }
 

@@ -12,6 +12,7 @@ import { complainAt } from '../components/complain'
 import { Dialog } from '../components/Dialog'
 import { useNameRules } from '../components/ExecutorActions'
 import { useCan, useShowError } from '../components/hooks'
+import { LinkButton } from '../components/LinkButton'
 import { Page } from '../components/Page'
 import { ResourceTable, type Column } from '../components/ResourceTable'
 import { SearchBox } from '../components/SearchBox'
@@ -35,11 +36,14 @@ export function ExecutorsPage() {
     <Page
       title={t('executors.title')}
       actions={
-        canAdmin && (
-          <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
-            {t('executors.create')}
-          </Button>
-        )
+        <>
+          <LinkButton to="/executors/instances">{t('executors.allInstances')}</LinkButton>
+          {canAdmin && (
+            <Button type="primary" icon={<PlusOutlined />} onClick={() => setCreating(true)}>
+              {t('executors.create')}
+            </Button>
+          )}
+        </>
       }
     >
       <div className="filters" role="search" aria-label={t('executors.title')}>

@@ -118,6 +118,11 @@ func testInstances(t *testing.T, f *fixture) {
 	}
 	require.Equal(t, []int{2, 1}, []int{recent(f.now().Add(-time.Hour)), recent(f.now().Add(time.Hour))})
 
+	gone, err := f.s.ListInstances(f.ctx, store.ListInstancesParams{Tenant: f.tenant, IncludeGone: true, OnlyGone: true, GoneSince: f.now().Add(-time.Hour)})
+	f.ok(err)
+	require.Len(t, gone, 1)
+	require.Equal(t, i.ID, gone[0].ID)
+
 	// Eight nodes hear of a new boot at once.
 	seen := make([]domain.InstanceID, 8)
 	race(8, func(n int) {

@@ -142,9 +142,12 @@ func (s *Executors) ListInstances(ctx context.Context, p store.ListInstancesPara
 		if p.Executor != 0 {
 			g = g.Where("executor_id = ?", int64(p.Executor))
 		}
-		if !p.IncludeGone {
+		switch {
+		case p.OnlyGone:
+			g = g.Where("gone_at > ?", db.Millis(p.GoneSince))
+		case !p.IncludeGone:
 			g = g.Where("gone_at = 0")
-		} else if !p.GoneSince.IsZero() {
+		case !p.GoneSince.IsZero():
 			g = g.Where("(gone_at = 0 OR gone_at >= ?)", db.Millis(p.GoneSince))
 		}
 		var rows []record.InstanceRow

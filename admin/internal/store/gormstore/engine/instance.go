@@ -67,7 +67,7 @@ func toInstanceRow(i domain.Instance) (*record.InstanceRow, error) {
 	}
 	return &record.InstanceRow{
 		ID: int64(i.ID), TenantID: int64(i.TenantID), ExecutorID: int64(i.Executor), BootID: i.BootID,
-		Name: record.Clip(i.Name, record.NameSize), Host: record.Clip(i.Host, 255), PID: int64(i.PID),
+		Name: record.Clip(i.Name, record.NameSize), Host: record.Clip(i.Host, 255), Address: record.Clip(i.Address, 64), PID: int64(i.PID),
 		AppVersion: record.Clip(i.AppVersion, record.NameSize), Build: i.Build, Client: record.Clip(i.Client, record.NameSize), Labels: string(labels), Handlers: string(handlers),
 		Slots: int64(i.Slots), Running: int64(i.Running), Draining: db.Flag(i.Draining), StartedAt: db.Millis(i.StartedAt),
 	}, nil

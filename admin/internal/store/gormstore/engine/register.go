@@ -45,6 +45,7 @@ var registerTable = db.Table[record.InstanceRow]{
 		db.IntColumn("refusing", func(r *record.InstanceRow) *int64 { return &r.Refusing }),
 		db.IntColumn("drained_at", func(r *record.InstanceRow) *int64 { return &r.DrainedAt }),
 		db.TextColumn("drained_by", record.NameSize, func(r *record.InstanceRow) *string { return &r.DrainedBy }),
+		db.TextColumn("address", 64, func(r *record.InstanceRow) *string { return &r.Address }),
 	},
 }
 

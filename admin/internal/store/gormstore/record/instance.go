@@ -16,6 +16,7 @@ type InstanceRow struct {
 	BootID      string `gorm:"column:boot_id"`
 	Name        string `gorm:"column:name"`
 	Host        string `gorm:"column:host"`
+	Address     string `gorm:"column:address"`
 	PID         int64  `gorm:"column:pid"`
 	AppVersion  string `gorm:"column:app_version"`
 	Build       string `gorm:"column:build"`
@@ -46,7 +47,7 @@ func (InstanceRow) TableName() string { return "instances" }
 func (r *InstanceRow) Instance() domain.Instance {
 	i := domain.Instance{
 		ID: domain.InstanceID(r.ID), TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), BootID: r.BootID,
-		Name: r.Name, Host: r.Host, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
+		Name: r.Name, Host: r.Host, Address: r.Address, PID: int(r.PID), AppVersion: r.AppVersion, Build: r.Build, Client: r.Client,
 		Slots: int(r.Slots), Running: int(r.Running), Draining: r.Draining != 0 || r.DrainedAt > 0, DrainingAt: db.Instant(cmp.Or(r.DrainingAt, r.DrainedAt)), Refusing: r.Refusing != 0, StartedAt: db.Instant(r.StartedAt),
 		ConnectedAt: db.Instant(r.ConnectedAt), LastSeenAt: db.Instant(r.LastSeenAt), LeaseUntil: db.Instant(r.LeaseUntil),
 		GoneAt: db.Instant(r.GoneAt), GoneReason: r.GoneReason, DrainedAt: db.Instant(r.DrainedAt), DrainedBy: r.DrainedBy,

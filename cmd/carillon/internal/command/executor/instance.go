@@ -13,7 +13,7 @@ import (
 
 func executorInstances(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "instances", Short: "List the instances of all executors, also those that have gone within a day", Args: cobra.NoArgs,
+		Use: "instances", Short: "List the instances of all executors, lost ones first, also those that have gone within a day", Args: cobra.NoArgs,
 		Example: "  carillon executor instances\n  carillon executor instances -o json",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			list, err := apiclient.List[apiclient.FleetInstance](cmd.Context(), 0, s.ListAllInstances, apiclient.ListAllInstancesParams{})
@@ -31,11 +31,16 @@ func fleetView(now time.Time) output.View[apiclient.FleetInstance] {
 			Title: c.Title, Value: func(i apiclient.FleetInstance) string { return c.Value(i.Instance) }, Right: c.Right, Drop: c.Drop, Wide: c.Wide,
 		})
 	}
+	columns = append(columns, output.Column[apiclient.FleetInstance]{Title: "ADDRESS", Drop: 2, Value: func(i apiclient.FleetInstance) string { return i.Instance.Address }})
 	columns = append(columns, output.Column[apiclient.FleetInstance]{Title: "GONE", Value: func(i apiclient.FleetInstance) string {
 		if i.Instance.GoneAt == nil {
 			return ""
 		}
-		return output.When(i.Instance.GoneAt, now) + ", " + output.Clean(i.Instance.GoneReason)
+		text := output.When(i.Instance.GoneAt, now) + ", " + output.Clean(i.Instance.GoneReason)
+		if i.Lost {
+			return "lost " + text
+		}
+		return text
 	}})
 	return output.View[apiclient.FleetInstance]{Name: func(i apiclient.FleetInstance) string { return i.Instance.ID }, Columns: columns}
 }

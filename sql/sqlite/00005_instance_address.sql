@@ -1,0 +1,4 @@
+-- +goose Up
+
+-- Address that the newest session of the process came from. Empty = unknown.
+ALTER TABLE instances ADD COLUMN address TEXT NOT NULL DEFAULT '';
