@@ -36,6 +36,17 @@ func newBoard(t *testing.T) *board {
 	}
 }
 
+// A lost instance is told once, and its incident closes by itself.
+func TestALostInstanceIsToldOnce(t *testing.T) {
+	b := newBoard(t)
+	lost := b.event(domain.AlertInstanceGone, 0, "")
+	lost.Event.Executor = 9
+	b.happen(lost)
+	b.pass(24 * time.Hour)
+	require.Len(t, b.told, 1)
+	require.Empty(t, b.live)
+}
+
 // event is one of a job of executor 9, whose owner has an address of its own.
 func (b *board) event(kind domain.AlertKind, job int, reason domain.Reason) store.AlertContext {
 	b.ids++

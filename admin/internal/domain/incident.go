@@ -154,9 +154,10 @@ func (i *Incident) Lasting() bool { return i.Kind == AlertNoExecutor || i.Kind =
 
 // Momentary reports whether nothing has to come to an end: it is over, without a
 // word, when it was told. Only products that keep it open hear when it closes.
-// The delay of a scheduler is known when it has caught up.
+// The delay of a scheduler is known when it has caught up. A lost instance does not come
+// back.
 func (i *Incident) Momentary() bool {
-	return i.Kind == AlertRunSucceeded || i.Kind == AlertSchedulerBehind
+	return i.Kind == AlertRunSucceeded || i.Kind == AlertSchedulerBehind || i.Kind == AlertInstanceGone
 }
 
 // Add counts an event. missed runs count as many.

@@ -96,7 +96,8 @@ type Executors interface {
 	DrainInstance(ctx context.Context, p DrainInstanceParams) (domain.Instance, error)
 	// ListLostInstances returns enabled executors with lost instances. Such an instance took
 	// runs until its lease ran out, from domain.LostFor to domain.LostFor + domain.LostWindow
-	// ago, and no instance of the same name has come since.
+	// ago, and no instance of the same name has come since. Executors that have an outage,
+	// or had one since the first of them was lost, are left out.
 	ListLostInstances(ctx context.Context) ([]LostInstances, error)
 	// ListConnected returns the instances of all tenants that hold a lease and take runs,
 	// without nodes and parked ones; 10,000 at most.
@@ -246,7 +247,7 @@ type ListInstancesParams struct {
 	Tenant      domain.TenantID
 	Executor    domain.ExecutorID // 0 = all
 	IncludeGone bool
-	OnlyGone    bool // and after GoneSince
+	OnlyGone    bool      // and after GoneSince
 	GoneSince   time.Time // of those that are gone; zero = any
 	Limit       int
 }

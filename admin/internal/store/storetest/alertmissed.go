@@ -91,12 +91,21 @@ func testMissedAlerts(t *testing.T, f *fixture) {
 }
 
 // testMissedWithoutAnInstance: the batch of events has the reason of missed runs, and the
-// executors that have no instance.
+// executors that have no instance, or only silent ones.
 func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
 	j := f.job(nil)
-	for _, online := range []bool{true, false} {
+	last := f.instance
+	for _, state := range []string{"online", "silent", "gone"} {
+		online := state == "online"
 		if !online {
-			f.ok(f.s.LeaveInstances(f.ctx, []store.InstanceLeave{{Tenant: f.tenant, ID: f.instance, Reason: "stopped"}})[0])
+			f.ok(LeaveInstance(f.ctx, f.s, f.tenant, last, "stopped"))
+		}
+		if state == "silent" {
+			silent, err := RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{TTL: domain.SilentAfter,
+				Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: state}})
+			f.ok(err)
+			f.ok(f.s.AgeInstance(f.ctx, silent.ID, domain.SilentAfter+time.Second))
+			last = silent.ID
 		}
 		e := f.run(j)
 		f.age(e, domain.DefaultDispatchTimeout)
@@ -110,7 +119,7 @@ func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
 				}
 				seen++
 				require.Equal(t, domain.ReasonNoExecutor, b.Events[i].Event.Reason)
-				require.Equal(t, !online, b.Offline[f.executor])
+				require.Equal(t, !online, b.Offline[f.executor], state)
 			}
 		})
 		f.ok(err)

@@ -432,6 +432,19 @@ func testLostInstances(t *testing.T, f *fixture) {
 	f.setExecutor(domain.ExecutorDisabled, "")
 	require.Empty(t, lost(), "its processes are to end")
 	f.setExecutor(domain.ExecutorEnabled, "")
+	require.Equal(t, []string{dead.Name + " on host"}, lost())
+	f.ok(f.s.RecordAlerts(f.ctx, []domain.AlertEvent{{TenantID: f.tenant, Kind: domain.AlertNoExecutor, JobID: f.job(func(*domain.JobSpec) {}).ID, Revision: 1, DedupeKey: "outage"}}))
+	f.count("outage")
+	require.Empty(t, lost(), "the outage is told")
+	incidents, err := f.s.ListIncidents(f.ctx, store.ListIncidentsParams{Tenant: f.tenant, Limit: 10})
+	f.ok(err)
+	require.Len(t, incidents, 1)
+	_, err = f.s.ChangeIncident(f.ctx, f.tenant, incidents[0].ID, func(i *domain.Incident, now time.Time) error {
+		i.Resolve(now, "ann")
+		return nil
+	})
+	f.ok(err)
+	require.Empty(t, lost(), "the outage was told")
 	f.ok(f.s.AgeInstance(f.ctx, dead.ID, domain.LostWindow))
 	require.Empty(t, lost())
 }

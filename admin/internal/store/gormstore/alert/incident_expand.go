@@ -133,7 +133,7 @@ func (g *grouping) load() error {
 	return nil
 }
 
-// loadOffline finds the executors without an instance, among the executors of events that
+// loadOffline finds the executors without an instance that is heard, among the executors of events that
 // an outage may have caused.
 func (g *grouping) loadOffline() error {
 	b := &g.batch
@@ -147,7 +147,10 @@ func (g *grouping) loadOffline() error {
 		err := db.Query(g.t.Ctx, g.t.Conn, func(*sql.Rows) error {
 			b.Offline[e.Executor.ID] = false
 			return nil
-		}, "SELECT 1 FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > "+g.t.Dialect.ClockNow()+" LIMIT 1",
+		}, fmt.Sprintf("SELECT 1 FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > %[1]s"+
+			// A dispatch timeout may be shorter than the lease of a dead process (domain.Instance.Silent).
+			" AND (lease_until >= %[1]s + %[2]d OR last_seen_at >= %[1]s - %[3]d) LIMIT 1",
+			g.t.Dialect.ClockNow(), (domain.LeaseTTL-domain.SilentAfter).Milliseconds(), domain.SilentAfter.Milliseconds()),
 			int64(e.Event.TenantID), int64(e.Executor.ID))
 		if err != nil {
 			return err
