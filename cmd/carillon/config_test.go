@@ -48,7 +48,7 @@ func TestConfigExplain(t *testing.T) {
 
 	r = term.run("config", "explain")
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Contains(t, spaced(r.stdout), "http-max 4000 default")
+	require.Contains(t, spaced(r.stdout), "http-max 2000 default")
 	require.Contains(t, spaced(r.stdout), "http 127.0.0.1:10 CARILLON_HTTP")
 
 	for _, name := range []string{"run-retention", "--run-retention", "CARILLON_RUN_RETENTION"} {
