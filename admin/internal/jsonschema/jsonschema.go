@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -29,9 +30,10 @@ const (
 	maxViolations = 20
 )
 
-// checks bounds the values that are checked at once in this process. A value takes up to
-// fifty times its bytes while it is held against a schema.
-var checks = make(chan struct{}, 2)
+// checks bounds the values that are checked at once in this process, to two and to half of
+// the processors. A value takes up to fifty times its bytes while it is held against a
+// schema.
+var checks = make(chan struct{}, min(2, max(1, runtime.GOMAXPROCS(0)/2)))
 
 // Schema is a readable schema. It is immutable.
 type Schema struct{ root any }
