@@ -32,6 +32,7 @@ var notOfTheCode = map[string]string{
 	"Schedule.Anchor":     "follows from Every and Between",
 	"SendRetry.MaxDelay":  "SendDelay doubles up to the default, a minute",
 	"CodeSays":            "is the note of what code has declared",
+	"PartOfSlot":          "is of the settings of a part, which follow from those of the job",
 }
 
 // declaredFields names for every other setting a job that declares it, and the value

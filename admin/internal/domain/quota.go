@@ -87,7 +87,7 @@ const MaxHistory = 200
 const (
 	// MaxJoinTokens bounds the valid tokens of an executor. As many of its newest
 	// revoked or expired ones are kept.
-	MaxJoinTokens = 100
+	MaxJoinTokens = 500
 	// MaxDenials bounds the denials of an executor.
 	MaxDenials = 500
 	// MaxRevokedAPIKeys is how many revoked keys of a tenant are kept, the newest ones.
