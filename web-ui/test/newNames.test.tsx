@@ -22,6 +22,7 @@ vi.mock('@tanstack/react-router', async (original) => ({
   useRouter: () => ({}),
   useSearch: () => ({}),
 }))
+vi.mock('../src/components/LinkButton', () => ({ LinkButton: ({ children }: { children: ReactNode }) => <a href="#instances">{children}</a> }))
 vi.mock('../src/components/hooks', async (original) => ({ ...(await original<object>()), useCan: () => true }))
 
 beforeAll(async () => {
