@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { axe, shot } from './browser.mjs'
 import { go, made, page, test } from './world.mjs'
 
-export const PAGES = ['/overview', '/jobs', '/jobs/new', '/jobs/proposals', '/runs', '/timers', '/executors', '/executors?view=table', '/calendars', '/calendars/new', '/scripts', '/scripts/new', '/connections', '/connections/new', '/limits', '/alerts', '/alerts?state=all', '/alerts/rules', '/alerts/rules/new', '/alerts/channels', '/alerts/channels/new', '/alerts/silences', '/alerts/deliveries', '/cluster', '/settings/users', '/settings/api-keys', '/settings/tenants', '/invitations']
+export const PAGES = ['/overview', '/jobs', '/jobs/new', '/jobs/proposals', '/runs', '/timers', '/executors', '/executors?view=table', '/executors/instances', '/calendars', '/calendars/new', '/scripts', '/scripts/new', '/connections', '/connections/new', '/limits', '/alerts', '/alerts?state=all', '/alerts/rules', '/alerts/rules/new', '/alerts/channels', '/alerts/channels/new', '/alerts/silences', '/alerts/deliveries', '/cluster', '/settings/users', '/settings/api-keys', '/settings/tenants', '/invitations']
 /** The pages of objects that earlier steps made. An object that no step made has none. */
 export const own = () => [
   ...of(made.job, '', '/why?at=2020-01-01T00:00:00.000Z', '/backfills'),
