@@ -18,7 +18,7 @@ func Below(path string, next http.Handler) http.Handler {
 		if escaped == path {
 			home := *r.URL
 			home.Path, home.RawPath = path+"/", ""
-			http.Redirect(w, r, home.RequestURI(), http.StatusPermanentRedirect)
+			http.Redirect(w, r, home.RequestURI(), http.StatusPermanentRedirect) //nolint:gosec // it begins with the path that the operator has set
 			return
 		}
 		if !strings.HasPrefix(escaped, path+"/") {
