@@ -67,7 +67,7 @@ type Config struct {
 	AdvertiseAddress string
 	// BaseURL is the address that people open, such as https://example.com/carillon. It
 	// begins the links in mails and webhooks. Its path is where pages, API, /mcp and
-	// cookies are. Default: http(s) and HTTPAddress.
+	// cookies are. The default is HTTPAddress with its scheme.
 	BaseURL string
 	// RunbookURL is the page that alerts lead to for what to do, such as a copy of
 	// docs/guide/runbooks.md; the kind of the incident is its anchor. Empty: none.
@@ -132,7 +132,7 @@ type Config struct {
 	// DrainDelay is how long a node that was told to stop still works as before,
 	// but for its readiness, so that balancers stop sending requests; default 0.
 	DrainDelay time.Duration
-	// UI makes what serves the pages, given the path of BaseURL (webui.Handler); nil: no pages.
+	// UI makes the handler of the pages from the path of BaseURL (webui.Handler). Nil means no pages.
 	UI     func(path string) http.Handler
 	Logger *slog.Logger
 	// Version is shown in the UI and to executors' operators.
@@ -245,11 +245,11 @@ func (m MailConfig) check() error {
 	return nil
 }
 
-// AlertsConfig says who is told of incidents, and how often.
+// AlertsConfig sets the receivers of alerts and their frequency.
 type AlertsConfig struct {
 	// To are the addresses of the channel "default" that each tenant gets while its alert
-	// settings were never saved. Empty: the operators' addresses, if there is a mail
-	// server.
+	// settings were never saved. Without any, the channel has the operators' addresses, if
+	// there is a mail server.
 	To []string
 	// Throttle is the least time between the first two messages; four times as long
 	// after each further one. 0 = 5 minutes.
@@ -395,7 +395,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.checkBind("executors", c.ExecutorAddress, c.ExecutorTLSCertFile != "")
 }
 
-// path is where the node is on its host, such as /carillon; empty: at the root.
+// path is the place of the node on its host, such as /carillon. Empty means the root.
 func (c Config) path() string {
 	_, path, err := web.CheckBaseURL(c.BaseURL)
 	if err != nil {

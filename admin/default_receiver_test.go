@@ -23,7 +23,7 @@ func (n *node) newDefaultChannel() {
 }
 
 // toldByDefault returns the addresses of the channels that the tenant of this name has,
-// and whether its failures reach nobody.
+// and whether its failures reach no receiver.
 func (n *node) toldByDefault(name string) (emails []string, nobody bool) {
 	n.t.Helper()
 	before := n.token

@@ -269,7 +269,7 @@ func (e *examination) lookAtHotStore(ctx context.Context) doctor.Result {
 // shownUnheard is how many tenants the doctor names.
 const shownUnheard = 10
 
-// lookAtReceivers names tenants whose failures may reach nobody.
+// lookAtReceivers names tenants without a receiver of their failures.
 func (e *examination) lookAtReceivers(ctx context.Context) []doctor.Result {
 	unheard, err := e.store.ListUnheardTenants(ctx, e.Config.Mail.Host != "")
 	if err != nil {

@@ -55,8 +55,8 @@ func (a *Admin) readProvision() (err error) {
 // provisionLimit bounds what a start takes to make what is declared.
 const provisionLimit = time.Minute
 
-// applyProvision makes what the provision file declares, and default receivers. What the database holds
-// otherwise is told and left alone: a node that runs its jobs is worth more.
+// applyProvision makes what the provision file declares, and default receivers. Differences
+// in the database are told and left alone. A node that runs its jobs is worth more.
 func (a *Admin) applyProvision(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, provisionLimit)
 	defer cancel()
@@ -93,8 +93,8 @@ func (a *Admin) applyProvision(ctx context.Context) error {
 // defaultChannel is the name of the channel that a tenant gets.
 const defaultChannel = "default"
 
-// receivers returns the addresses of the default channel that a tenant gets: those of
-// --alert-to, or else the operators'. Without a mail server there are none.
+// receivers returns the addresses of the default channel that a tenant gets. They come from
+// --alert-to, or else from the operators. Without a mail server there are none.
 func (c Config) receivers() (out []string) {
 	list := c.Alerts.To
 	if len(list) == 0 {

@@ -253,8 +253,8 @@ func (d *declarer) planAll(ctx context.Context, k store.ExecutorKey, jobs map[st
 	return plans, nil
 }
 
-// replaces reports whether the declaration has replaced an edit of a person's: its build is
-// told, once.
+// replaces reports whether the declaration has replaced an edit of a person's. Its build is
+// told once.
 func (p *planned) replaces() bool {
 	return p.step == domain.DeclareUpdate && p.job != nil && p.terms.Replaced == p.job.Revision && p.job.Source == domain.SourceConsole
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-sched/carillon/executor-sdk/timers"
 )
 
-// doors are the ways to a node at a path; each returns the address with the path.
+// doors are the ways to a node at a path. Each returns the address with the path.
 func doors(t *testing.T, a *admin.Admin, path string) map[string]string {
 	t.Helper()
 	direct, err := url.Parse(a.URL())

@@ -19,7 +19,7 @@ const (
 	// ByCode: the job follows the code. The console can pause and run it, and
 	// change of its labels, alerts and owner what the code does not say; all else is
 	// refused, and it says where the job is declared. It cannot be deleted while it
-	// is declared; one that was deleted meanwhile comes back with its declaration. The
+	// is declared. If it was deleted meanwhile, it comes back with its declaration. The
 	// job loses an earlier edit, and has it again with a version that does not own it.
 	ByCode Ownership = "code"
 	// ByConsole: the code makes the job the first time, and never touches it

@@ -8,7 +8,7 @@ import (
 	schema "github.com/carillon-sched/carillon/sql"
 )
 
-// What bounds the rows of a table.
+// The bounds of the rows of a table.
 const (
 	quota     = "a quota counts its rows"
 	bytes     = "the quota stored_bytes sums its rows"

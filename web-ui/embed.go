@@ -20,7 +20,7 @@ import (
 var embedded embed.FS
 
 // Handler serves the embedded pages of a server that is at a path of its host, such as
-// /carillon; empty: at the root. Requests come without the path. It is safe for
+// /carillon. An empty path is the root. Requests come without the path. It is safe for
 // concurrent use and holds no resources that need closing.
 func Handler(path string) http.Handler {
 	dist, err := fs.Sub(embedded, "dist")

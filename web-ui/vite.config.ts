@@ -8,8 +8,8 @@ const api = process.env.CARILLON_DEV_API ?? 'http://127.0.0.1:8099'
 export default defineConfig({
   plugins: [react()],
   // Absolute in index.html, because a relative base breaks deep links of two levels.
-  // The server writes its path there (handler.go). Scripts and styles have no path that
-  // could be wrong: they name each other relative to themselves.
+  // The server writes its path there (handler.go). Scripts and styles name each other
+  // relative to themselves, so they have no path that could be wrong.
   base: '/',
   experimental: { renderBuiltUrl: (_, { hostType }) => (hostType === 'html' ? undefined : { relative: true }) },
   build: {

@@ -59,7 +59,7 @@ type chain struct {
 	foreign int64   // the first row that others have; what is behind it waits; 0 = none
 	moves   bool    // others have moves of it
 	// lastMove is the last of the moves that follow the rows without another action in
-	// between, and were not taken because there are too many; last is its instant.
+	// between, and were not taken because there are too many. last is its instant.
 	lastMove int64
 	last     string
 	ended    bool // another action follows
@@ -98,7 +98,7 @@ func (c *chain) goesOn(id int64, action string) {
 	}
 }
 
-// movedTo is the instant that a move asks for; empty: the move is damaged.
+// movedTo is the instant that a move asks for. It is empty for a damaged move.
 func movedTo(text string) string {
 	var body callapi.RescheduleTimerInputBody
 	if json.Unmarshal([]byte(text), &body) != nil {
@@ -139,8 +139,8 @@ func move(sets []*row, at string) {
 	}
 }
 
-// lastOnly lets the last of several moves stand for those before it: the instants of these
-// may have passed, and the timer would run before it could be moved again. A damaged move
+// lastOnly lets the last of several moves stand for those before it. Their instants may
+// have passed, and the timer would run before it could be moved again. A damaged move
 // is sent as it is.
 func (c *chain) lastOnly(moves []*row) (send []*row) {
 	var last *row

@@ -150,7 +150,7 @@ func (k Keys) answer(r *request, item callapi.TimerBatchItem) Answer {
 	if item.FireAt != nil {
 		a.FireAt = *item.FireAt
 	}
-	// A cancelled one keeps no key: it is the answer to a request that was sent again.
+	// A cancelled one keeps no key. It is the answer to a request that was sent again.
 	a.ended = a.Outcome == Kept && hasEnded(item.State) && item.State != "cancelled"
 	return a
 }

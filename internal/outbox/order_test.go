@@ -419,8 +419,8 @@ func TestManyRowsOfOneKey(t *testing.T) {
 	})
 }
 
-// A key has more rows than are taken at once. Its timer never has an instant but the last
-// one, which others may have passed: neither when it is set, nor when it is moved.
+// A key has more rows than are taken at once. Its timer has the last instant only, from
+// its creation on and after each move. Earlier instants may have passed.
 func TestATimerWithManyMoves(t *testing.T) {
 	onEach(t, func(w *world) {
 		const sets, moves = 2_100, 4_300

@@ -88,7 +88,7 @@ type Deps struct {
 	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
 	// Channels renders and tries alert channels.
 	Channels alert.Channels
-	// TenantMade gives a new tenant what each one has; nil: nothing.
+	// TenantMade gives a new tenant its default receiver. It may be nil.
 	TenantMade func(ctx context.Context, t domain.Tenant)
 	// Declaration returns what code declares of a job, CodeNotFound if that is not
 	// known. GivenBack tells that a job has become so; both may be nil.
@@ -126,7 +126,7 @@ type Deps struct {
 	// Draining says that this node stops soon, Closing that it begins nothing
 	// new: then only probes and metrics are answered. nil: never.
 	Draining, Closing func() bool
-	// Path is where the node is on its host, such as /carillon; empty: at the root.
+	// Path is the place of the node on its host, such as /carillon. Empty means the root.
 	// Requests come without it (web.Below).
 	Path string
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
@@ -312,8 +312,8 @@ func (a *API) registerNouns() {
 // APIVersion is the version of the document, apart from the server's.
 const APIVersion = "1.0.0"
 
-// description is what the document says beside operations and schemas; path is where the
-// node is on its host.
+// description is the part of the document beside operations and schemas. path is the place
+// of the node on its host.
 func description(path string) *huma.OpenAPI {
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",

@@ -102,7 +102,7 @@ func instanceOf(i domain.Instance, now time.Time) Instance {
 	}
 }
 
-// instanceFor is instanceOf with what the caller may know besides.
+// instanceFor is instanceOf, and has the address too if the caller may know it.
 func instanceFor(id auth.Identity, i *domain.Instance, now time.Time) Instance {
 	out := instanceOf(*i, now)
 	if id.May(domain.PermAdmin) {

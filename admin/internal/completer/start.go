@@ -30,8 +30,8 @@ func keyOfStart(s store.Start) startKey { return startKey{s.Tenant, s.ID, s.Fenc
 const (
 	// maxStarts bounds the starts of one tenant.
 	maxStarts = 50_000
-	// maxAllStarts bounds those of all tenants. Once they are that many, a tenant that has
-	// less than an equal share still adds its own: at most twice as many are held.
+	// maxAllStarts bounds the starts of all tenants. Above it, a tenant with less than an
+	// equal share still adds its own. So at most twice as many are held.
 	maxAllStarts = 100_000
 )
 
@@ -86,7 +86,7 @@ func (s *starts) turn() []store.Start {
 
 // keep takes back starts that could not be written; those of attempts that have
 // ended meanwhile are refused by the database. Beyond the bounds the latest starts of a
-// tenant go: what has run for long will run for longest.
+// tenant go. Earlier ones belong to long runs, which are likely to last longest.
 func (s *starts) keep(list []store.Start) {
 	if len(list) == 0 {
 		return

@@ -59,7 +59,7 @@ type Instance struct {
 	BootID   string
 	Name     string
 	Host     string
-	// Address is where its newest session came from, without a port; empty = unknown.
+	// Address is the remote address of its newest session, without a port. Empty = unknown.
 	Address    string
 	PID        int
 	AppVersion string

@@ -142,8 +142,8 @@ type JobSpec struct {
 	OnSuccess, OnFailure string
 	// CodeSays notes which labels, alerts and owner are declared in code.
 	CodeSays CodeSays
-	// PartOfSlot: these are the settings of a part whose parent holds the job's slot.
-	// It is never stored; see For.
+	// PartOfSlot marks the settings of a part while its parent holds the job's slot.
+	// It is never stored (see For).
 	PartOfSlot bool
 }
 

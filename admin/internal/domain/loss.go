@@ -70,7 +70,7 @@ func (e *Execution) unlose(now time.Time, message string) {
 // whose connection broke, when nobody has heard that its offer arrived, and it can
 // start there no more (arrow 5, docs/adr/0056). It may have started before: so it is
 // lost, at no cost, and only where it may be repeated. A run that holds its job's
-// slot, or a part of one, stays until the lease of its instance is over: were it to end
+// slot, or a part of one, stays until the lease of its instance is over. If it ended
 // elsewhere sooner, the next run of the job could start beside it (promise P6).
 func (e *Execution) Unheard(now time.Time, fence int64, message string, p Policy) (Effects, error) {
 	if e.Fence != fence {
@@ -107,9 +107,9 @@ const (
 // SignsOfLife are those of all admin nodes together, by the database's clock. No lease can
 // be renewed during an absence of all nodes or of the database.
 type SignsOfLife struct {
-	// Seen is the last one; zero: no node was ever there.
+	// Seen is the last one. It is zero if no node was ever there.
 	Seen time.Time
-	// Returned is when a node ended the last absence; zero: there was none.
+	// Returned is the end of the last absence of all nodes. It is zero if there was none.
 	Returned time.Time
 }
 
@@ -118,8 +118,8 @@ func (s SignsOfLife) Absent(now time.Time) bool {
 	return !s.Seen.IsZero() && now.Sub(s.Seen) > AbsentAfter
 }
 
-// LeasesHold is until when all leases of instances that are not gone last at least; zero:
-// they last as long as they say. The clock may have been set back since the return.
+// LeasesHold returns an instant. No lease of an instance that is not gone ends before it. If
+// it is zero, each lease ends at its own time. The clock may have been set back since the return.
 func (s SignsOfLife) LeasesHold(now time.Time) time.Time {
 	switch {
 	case s.Absent(now):

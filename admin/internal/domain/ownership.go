@@ -50,8 +50,8 @@ type Declared struct {
 	// nobody has paused or resumed it since.
 	Gone, PausedGone bool
 	// Replaced is the revision that a person had made before code that owns the job
-	// replaced it; 0 = there is none. The job has it again when code does not own it
-	// any more.
+	// replaced it. 0 means that there is none. The job has it again when code does not
+	// own it any more.
 	Replaced int64
 }
 
@@ -200,8 +200,8 @@ type DeclaredJob struct {
 }
 
 // MayGiveBack says why a job that was edited in the console cannot be given back
-// to the code that declares it; nil: it can. says is what the newest version says that
-// runs, which the job need not have followed: it was edited.
+// to the code that declares it, or nil. says is the declaration of the newest version that
+// runs. The job was edited, so it need not have followed that version.
 func (j *Job) MayGiveBack(says Declared) error {
 	switch {
 	case says.By == 0:

@@ -28,9 +28,10 @@ const (
 	// QuotaTimers counts pending timers. It is held to within what is set at the
 	// same time.
 	QuotaTimers QuotaKind = "timers"
-	// QuotaStoredBytes sums what is kept until it is deleted or its time comes: pending
-	// timers, revisions of jobs and scripts, versions of calendars, catalogues; each
-	// row with StoredRow more. It is held to within what is written at the same time.
+	// QuotaStoredBytes sums rows that stay until they are deleted or their time comes. These
+	// are pending timers, revisions of jobs and scripts, versions of calendars, and
+	// catalogues. Each row counts StoredRow more. Writes at the same time may together
+	// exceed it.
 	QuotaStoredBytes QuotaKind = "stored_bytes"
 	// QuotaAPICalls bounds the API calls of a tenant that one node answers in a
 	// second; half of it those of one API key. There is no count of it.

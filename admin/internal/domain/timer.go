@@ -45,8 +45,8 @@ type Timer struct {
 	Trace       Trace
 	// Labels are words to find it by, in the order of their text; none twice.
 	Labels []string
-	// RequestID names the request that has set it, as its sender does; empty = it has no
-	// name. A run is remembered with it as long as its key is.
+	// RequestID is the sender's name of the request that has set it. It may be empty. A run
+	// is remembered with it as long as its key is.
 	RequestID string
 }
 

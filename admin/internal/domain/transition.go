@@ -68,7 +68,7 @@ type Policy struct {
 	DispatchTimeout time.Duration
 	// MoveGone: see GoneMove.
 	MoveGone bool
-	// PartOfSlot: its parent holds the job's slot for it.
+	// PartOfSlot marks a part. Its parent holds the job's slot for it.
 	PartOfSlot bool
 }
 

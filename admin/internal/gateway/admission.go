@@ -238,8 +238,8 @@ const (
 	// ones or 40 of the largest. Our SDK packs what has piled up into one.
 	tenantPace  = 40 << 20
 	commandCost = 2 << 10
-	// maxTenantLogs are the bytes of log batches that are being read or stored:
-	// 3 of the largest, or 12, of which each counts at least smallLogs.
+	// maxTenantLogs are the bytes of log batches that are being read or stored.
+	// 3 of the largest batches fit, or 12 small ones. Each counts at least smallLogs.
 	maxTenantLogs = 3 << 20
 	smallLogs     = 256 << 10
 )
@@ -265,7 +265,7 @@ func newAccount() *account {
 	}
 }
 
-// plainAddress is the address of a connection without its port; empty: it has none.
+// plainAddress is the address of a connection without its port. It may be empty.
 func plainAddress(a net.Addr) string {
 	from, err := netip.ParseAddrPort(a.String())
 	if err != nil {

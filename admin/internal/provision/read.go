@@ -38,7 +38,7 @@ type Declaration struct {
 	passwords []string // of params.Users
 }
 
-// Receiver names who is told of failures of a tenant by default.
+// Receiver has the default addresses for failures of a tenant.
 type Receiver struct {
 	Tenant string
 	Emails []string

@@ -23,8 +23,8 @@ type Catalogue interface {
 	SettleBuilds(ctx context.Context, p SettleBuildsParams) error
 	// ListRefusedDeclarations returns what SettleBuilds was told last, by name.
 	ListRefusedDeclarations(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.RefusedDeclaration, error)
-	// ListUnsettled returns executors of which other builds are present than those in
-	// force. It also returns executors with a refused declaration whose name is free now.
+	// ListUnsettled returns executors with other builds present than in force. It also
+	// returns executors with a refused declaration if its name is free now.
 	ListUnsettled(ctx context.Context, limit int) ([]ExecutorKey, error)
 
 	// ListDeclaredJobs returns the living jobs that code of the executor has

@@ -32,10 +32,10 @@ type AlertChannels interface {
 	ListUnheardTenants(ctx context.Context, mails bool) ([]UnheardTenant, error)
 }
 
-// UnheardTenant has no enabled default channel: failures of its timers and calls, and of
-// jobs that name no receiver, reach nobody.
+// UnheardTenant has no enabled default channel. Failures of its timers and calls reach no
+// receiver, and neither do those of jobs without one.
 type UnheardTenant struct {
 	domain.Tenant
-	// Fresh: its alert settings were never saved.
+	// Fresh is set if its alert settings were never saved.
 	Fresh bool
 }

@@ -69,7 +69,7 @@ type account struct {
 	uncertain int
 	// deleted counts jobs of which runs were deleted before their age.
 	deleted int
-	// forgotten counts jobs of which old revisions are not kept any more.
+	// forgotten counts jobs without their old revisions.
 	forgotten int
 	families  map[domain.ExecutionID]*family
 	// unplanned are rows of times at which the schedule does not fire, until the second

@@ -2,9 +2,8 @@ package ledger
 
 import "github.com/carillon-sched/carillon/admin/internal/store"
 
-// forgetGaps cuts a job's history off before its last revisions without a gap: of an
-// earlier time it is not known what the job promised. It reports whether there was
-// such a time.
+// forgetGaps cuts a job's history off before its last revisions without a gap. The job's
+// promises at an earlier time are not known. It reports whether there was such a time.
 func forgetGaps(j *store.LedgerJob) bool {
 	first := 0
 	for i := range j.Revisions {

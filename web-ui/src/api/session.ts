@@ -1,6 +1,6 @@
 // Who is signed in. The access token lives in memory only: a stolen disk or a
 // script in another page finds nothing. The refresh cookie is HttpOnly and
-// goes to /api/v1/auth of this server alone; each use replaces it, and a second use of an old
+// goes to /api/v1/auth of this server alone. Each use replaces it. A second use of an old
 // one revokes the whole family. So at most one refresh may be under way: in
 // this tab by a shared promise, across tabs by a Web Lock where the browser
 // has it (secure contexts).

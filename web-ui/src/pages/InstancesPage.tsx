@@ -1,4 +1,4 @@
-// The processes of all executors: which were lost, which are there, where they run.
+// The processes of all executors with their state and host, lost ones first.
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { fleetQuery } from '../api/executors'

@@ -22,7 +22,7 @@ type Deps struct {
 	Store Store
 	NewID func() int64
 	Now   func() time.Time
-	// Made gives a new tenant what each one has; nil: nothing.
+	// Made gives a new tenant its default receiver. It may be nil.
 	Made            func(ctx context.Context, t domain.Tenant)
 	DisabledChanged func(ctx context.Context)
 	BeforeDisable   func(ctx context.Context) error

@@ -58,7 +58,7 @@ type cancelsOf struct {
 	by     string
 }
 
-// cancelTogether cancels the timers of many requests. Those of one job and one caller
+// cancelTogether cancels the timers of many requests. Requests of one job and one caller
 // share a transaction. Requests for the same timer get the same answer.
 func (t *timers) cancelTogether(ctx context.Context, list []cancelOne) ([]store.CancelTimerResult, error) {
 	var groups batch.Groups[cancelsOf, int]

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// cancels notes what it is asked for, and knows no timer whose key begins with "no".
+// cancels notes its calls. It finds no timer with a key that begins with "no".
 type cancels struct {
 	Store
 	mu  sync.Mutex

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Below serves a handler at a path of a host, such as /carillon: next sees requests
-// without the path. A request without it goes to next as it is. Probes ask so, and so does
+// Below serves a handler at a path of a host, such as /carillon. The handler next sees
+// requests without the path. A request without it goes to next as it is. Probes ask so, and so does
 // a proxy that takes the path away. The path is empty, or begins with a slash, ends without
 // one and has nothing to escape.
 func Below(path string, next http.Handler) http.Handler {

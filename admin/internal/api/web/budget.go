@@ -19,7 +19,7 @@ const (
 	budgetPatience = 5 * time.Second
 )
 
-// budget bounds what requests hold of a node at once: bytes, or processors. Each tenant
+// budget bounds the bytes or processors of a node that requests hold at once. Each tenant
 // has a share, and so has each address without a log-in. A request waits for its share
 // before it takes more. It is safe for concurrent use.
 type budget struct {

@@ -35,7 +35,7 @@ type Request struct {
 	conn   *http.ResponseController // nil outside of the server
 	// release gives back the body's share of the budget before the request is over; may be nil.
 	release func()
-	// computed gives back the share of computations; nil: the request has none.
+	// computed gives back the share of computations. It is nil if the request has none.
 	computed func()
 	// allowed looks again who asks, and whether they may; nil outside of operations.
 	allowed func() error
@@ -67,7 +67,7 @@ func (r *Request) bodyIsRead() {
 	r.readWithin(0)
 }
 
-// readWithin bounds the time in which the body arrives; 0: no bound.
+// readWithin bounds the time in which the body arrives. 0 means no bound.
 func (r *Request) readWithin(patience time.Duration) {
 	var until time.Time
 	if patience > 0 {

@@ -103,8 +103,8 @@ type Operation struct {
 	// Large: the answer may have as many bytes as a page of a list has at most. Few of
 	// them are built at once.
 	Large bool
-	// Computes: the operation may compute for more than some milliseconds. Few of them
-	// do so at once. Its answer is sent when it is whole.
+	// Computes marks an operation that may compute for more than some milliseconds. Few of
+	// them do so at once. Its answer is sent when it is whole.
 	Computes bool
 	// Produces is the media type of a streamed answer; empty = JSON.
 	Produces string

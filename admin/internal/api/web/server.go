@@ -32,7 +32,7 @@ type Options struct {
 	CallsPerSecond func(ctx context.Context, tenant domain.TenantID) (int64, error)
 	// Closing says that the node begins nothing new: then only probes are answered.
 	Closing func() bool
-	// Path is where the node is on its host, such as /carillon; empty: at the root.
+	// Path is the place of the node on its host, such as /carillon. Empty means the root.
 	// Requests come without it (Below). Redirects are with it.
 	Path string
 	// UI serves what is neither a route nor below /api; nil: 404.

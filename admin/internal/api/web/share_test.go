@@ -77,7 +77,7 @@ func free(t *testing.T, b *budget, size int64) bool {
 	return err == nil
 }
 
-// Bodies, computations and large answers hold a share while somebody computes, and none
+// Bodies, computations and large answers hold a share during the computation, and none
 // while the client reads.
 func TestComputationsHoldAShare(t *testing.T) {
 	large := `{"text":"` + strings.Repeat("y", quickBody) + `"}`
@@ -108,7 +108,7 @@ func TestComputationsHoldAShare(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, http.StatusOK, client.Code)
 
-				// A tenant whose share is taken hears so after a while.
+				// If the share of a tenant is taken, its next request is refused after a while.
 				done, err := s.budgets.computing.take(t.Context(), owner{tenant: 1}, 1)
 				require.NoError(t, err)
 				refused := httptest.NewRecorder()
@@ -125,7 +125,7 @@ func TestComputationsHoldAShare(t *testing.T) {
 	}
 }
 
-// An answer that nobody reads holds its bytes of the budget, and nothing else. When there
+// An unread answer holds its bytes of the budget, and nothing else. When there
 // are too many of them, the next one is refused.
 func TestUnreadAnswersHoldTheirBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -147,7 +147,7 @@ func compress(to *bytes.Buffer, body []byte) {
 	compressors.Put(z)
 }
 
-// send writes an answer whose other headers are set.
+// send writes an answer. Its other headers are set already.
 func send(c *gin.Context, status int, body []byte) {
 	if len(body) > 0 {
 		c.Writer.Header().Set("Content-Length", strconv.Itoa(len(body)))

@@ -9,7 +9,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// testDefaultReceiver: a tenant gets one while nobody has said who is told, and only once.
+// testDefaultReceiver gives a tenant one while its alert settings were never saved, and
+// only once.
 func testDefaultReceiver(t *testing.T, f *fixture) {
 	mails := true
 	unheard := func() *store.UnheardTenant {

@@ -33,7 +33,7 @@ func (f *fixture) cancelTimer(j store.JobView, key string) {
 	f.ok(f.s.CancelTimers(f.ctx, store.CancelTimersParams{Tenant: f.tenant, Job: j.ID, Keys: []string{key}, By: "anna"})[0].Err)
 }
 
-// testStoredBytes: each way in which rows come and go changes the sums likewise.
+// testStoredBytes adds and deletes rows in each way. The sums follow.
 func testStoredBytes(t *testing.T, f *fixture) {
 	f.counted("at the beginning")
 	empty := f.has(domain.QuotaStoredBytes).Used
@@ -85,7 +85,7 @@ func testStoredBytes(t *testing.T, f *fixture) {
 	f.counted("deleted rows")
 }
 
-// testQuotaOfStoredBytes: timers are bounded by the quota, documents by an eighth more.
+// testQuotaOfStoredBytes fills the quota with timers. Documents may have an eighth more.
 func testQuotaOfStoredBytes(t *testing.T, f *fixture) {
 	job := f.timerJob(nil)
 	base := f.has(domain.QuotaStoredBytes).Used
@@ -128,7 +128,7 @@ func testQuotaOfStoredBytes(t *testing.T, f *fixture) {
 	require.EqualValues(t, 1<<40, f.has(domain.QuotaStoredBytes).Max)
 }
 
-// testHistories: the newest documents are kept, and older ones that something uses.
+// testHistories keeps the newest documents, and older ones that something uses.
 func testHistories(t *testing.T, f *fixture) {
 	const edits = domain.MaxHistory + 10
 	calendar := f.calendar("days", "2026-10-01")
@@ -201,7 +201,7 @@ func (f *fixture) scriptJob(s domain.Script, revision int64) domain.Job {
 	}
 }
 
-// testCountBounds: what is valid is refused beyond its bound, and what is over makes room.
+// testCountBounds refuses valid rows beyond their bound. Dead rows make room.
 func testCountBounds(t *testing.T, f *fixture) {
 	token := func() (int64, error) {
 		id := ids.Next()

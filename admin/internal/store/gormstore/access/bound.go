@@ -23,8 +23,8 @@ func forget(t *db.Tx, table string, keep int, where string, args ...any) error {
 	return nil
 }
 
-// allowJoinToken lets an executor have one more token, and forgets the oldest of
-// those that let nobody in. Their boots go with the retention.
+// allowJoinToken lets an executor have one more token, and forgets the oldest of its
+// dead tokens. Their boots go with the retention.
 func allowJoinToken(t *db.Tx, tenant domain.TenantID, executor domain.ExecutorID) error {
 	dead := "(revoked_at > 0 OR expires_at > 0 AND expires_at < " + t.Dialect.ClockNow() + ")"
 	of := "tenant_id = ? AND executor_id = ? AND "

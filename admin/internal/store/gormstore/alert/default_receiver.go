@@ -46,7 +46,7 @@ func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c domain.AlertChanne
 	})
 }
 
-// saveSettings writes a version of a tenant whose row is locked.
+// saveSettings writes a version of a tenant. The row of the tenant is locked.
 func saveSettings(t *db.Tx, tenant domain.TenantID, version int64, text string, now time.Time, by string) error {
 	row := alertSettingsRow{TenantID: int64(tenant), Version: version, Settings: text, UpdatedAt: db.Millis(now), UpdatedBy: by}
 	return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error

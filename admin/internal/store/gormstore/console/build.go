@@ -131,8 +131,8 @@ func (s *Catalogue) ListRefusedDeclarations(ctx context.Context, tenant domain.T
 }
 
 // ListUnsettled looks for builds in force without an instance and for instances of other
-// builds. It also looks for refused declarations whose name is free now. The refusal advises
-// to rename or delete the other job.
+// builds. It also looks for refused declarations with a name that is free now. The refusal
+// advises to rename or delete the other job.
 func (s *Catalogue) ListUnsettled(ctx context.Context, limit int) (out []store.ExecutorKey, err error) {
 	const instance = " EXISTS (SELECT 1 FROM instances AS i WHERE i.tenant_id = b.tenant_id AND i.executor_id = b.executor_id AND "
 	return db.LookSelect(ctx, s.DB, "list unsettled builds", func(k *store.ExecutorKey) []any { return []any{&k.Tenant, &k.Executor} },

@@ -59,8 +59,8 @@ func (s *Executors) ListConnected(ctx context.Context) ([]domain.InstanceID, err
 // outage.
 const maxOutages = 500
 
-// withoutOutage leaves out executors with an outage since their first instance was lost:
-// the outage is told.
+// withoutOutage leaves out executors with an outage since their first instance was lost.
+// The alert of the outage tells enough.
 func withoutOutage(ctx context.Context, q db.Querier, list []store.LostInstances) (out []store.LostInstances, err error) {
 	for i := range list {
 		x := &list[i]

@@ -19,7 +19,8 @@ var (
 	policyHistory   = history{"script_policies", "tenant_id", "revision", "languages"}
 )
 
-// cutAtOnce bounds what leaves with one write: histories of before the bound are long.
+// cutAtOnce bounds the documents that leave with one write. Histories of before the bound
+// are long.
 const cutAtOnce = 20
 
 // cut deletes the oldest documents beyond domain.MaxHistory and returns their bytes. The

@@ -72,7 +72,7 @@ type revision struct {
 	by   string
 	next store.NextFireFunc
 	plan store.PlanFunc
-	// bounded: it is refused if the tenant may not store more.
+	// bounded refuses the revision if the tenant may not store more.
 	bounded bool
 }
 

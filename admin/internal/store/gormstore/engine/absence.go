@@ -25,7 +25,7 @@ func signsOfLife(t *db.Tx) (signs domain.SignsOfLife, now time.Time, err error) 
 	return domain.SignsOfLife{Seen: db.Instant(seen), Returned: db.Instant(returned)}, db.Instant(at), nil
 }
 
-// noteReturn comes before the sign of life of a node in its transaction: the first node
+// noteReturn comes before the sign of life of a node in its transaction. The first node
 // that comes back ends the absence for all.
 func noteReturn(t *db.Tx) error {
 	signs, now, err := signsOfLife(t)

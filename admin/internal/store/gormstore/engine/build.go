@@ -25,8 +25,8 @@ type buildKey struct {
 // noteBuild writes what a registration tells that was not known. Those of a
 // known build write nothing, so that an executor that flaps costs its
 // instances' rows only. It returns by how much the stored bytes grow.
-// CodeQuotaExceeded: there is no room for another build beside coming, those that
-// come in with the same transaction.
+// coming are the builds of the same transaction. CodeQuotaExceeded means that there is no
+// room for another build beside them.
 func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) (bytes int64, err error) {
 	if k.digest == "" {
 		return 0, MergeHandlers(t, k.tenant, k.executor, p.Handlers, now, true)
@@ -122,8 +122,8 @@ const (
 // evictBuilds removes builds that are not in force and that nobody uses: those
 // beyond keptBuilds that were not seen for keptFor, and then those that were seen
 // longest ago, until one more fits into store.MaxBuilds. coming are used in a
-// moment. It returns the bytes that they counted. CodeQuotaExceeded: all that are left
-// are in use. Nodes that register at the same time may each add one beyond the limit.
+// moment. It returns the bytes that they counted. CodeQuotaExceeded means that all builds
+// left are in use. Nodes that register at the same time may each add one beyond the limit.
 func evictBuilds(t *db.Tx, k buildKey, now time.Time, coming []string) (freed int64, err error) {
 	var rows []record.BuildRow
 	err = t.Gorm.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).

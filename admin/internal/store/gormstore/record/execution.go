@@ -25,7 +25,7 @@ func (r *ExecutionRow) Occurrence() Occurrence { return Occurrence{r.JobID, r.Fi
 const ParkedFrom = 1 << 50
 
 // Parked reports whether the run waits, and its tenant is on its way to another database.
-// It must not change any more: it is copied, and compared with its copy.
+// It must not change any more, because it is copied and compared with its copy.
 func (r *ExecutionRow) Parked() bool {
 	state := domain.State(r.State)
 	return r.wakeAt >= ParkedFrom && (state == domain.Due || state == domain.RetryWait) && r.lingers == 0

@@ -44,7 +44,7 @@ func AllowBytes(t *db.Tx, tenant domain.TenantID, by int64) error {
 }
 
 // StoreBytes counts rows that were written, or deleted if by is negative. It comes
-// late in a transaction: until the commit the slot is locked.
+// late in a transaction, because the slot is locked until the commit.
 func StoreBytes(t *db.Tx, tenant domain.TenantID, by int64) error {
 	if by == 0 {
 		return nil
@@ -82,7 +82,7 @@ func RecountTenantSoon(t *db.Tx, tenant int64) error {
 	return recountSoon(t, fmt.Sprintf("tenant_id = %d", tenant))
 }
 
-// recountSoon keeps the instant in another form: a count that is under way notices.
+// recountSoon keeps the instant in another form, which a count under way notices.
 func recountSoon(t *db.Tx, tenants string) error {
 	if _, err := t.Exec(t.Ctx, "UPDATE stored_bytes SET counted_at = -counted_at WHERE slot = 0 AND counted_at > 0 AND "+tenants); err != nil {
 		return fmt.Errorf("have stored bytes counted: %w", err)

@@ -139,7 +139,7 @@ func MoveLabels(t *db.Tx, to map[int64]int64) error {
 }
 
 // NameRuns makes the keys of timers lead to their runs. requests are the names of the
-// requests that have set them, by run; not all have one.
+// requests that have set them, by run. Some runs have none.
 func NameRuns(t *db.Tx, runs []*ExecutionRow, requests map[int64]string) error {
 	values := make([]string, 0, len(runs))
 	args := make([]any, 0, len(runs))

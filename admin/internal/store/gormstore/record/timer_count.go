@@ -10,14 +10,14 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// countSlots is over how many rows the count of a job is spread. Who writes takes
-// any of them, at the end of its transaction.
+// countSlots is the number of rows that hold the count of a job. A writer takes any of
+// them, at the end of its transaction.
 const countSlots = 32
 
 // TimerCounts is by how much the pending timers of jobs change, and their bytes.
 type TimerCounts map[TimerOwner]TimerChange
 
-// TimerOwner is whose timers are counted.
+// TimerOwner is the job of counted timers.
 type TimerOwner struct{ Tenant, Job int64 }
 
 // TimerChange is a change of timer_counts.
@@ -35,8 +35,8 @@ func (c TimerCounts) change(r *TimerRow, by int64) {
 	c[owner] = TimerChange{change.Pending + by, change.Bytes + by*r.Bytes()}
 }
 
-// Save writes the changes. It comes last but for the terms of partitions: until the
-// commit the slots are locked.
+// Save writes the changes. It comes last but for the terms of partitions, because the
+// slots are locked until the commit.
 func (c TimerCounts) Save(t *db.Tx) error {
 	owners := make([]TimerOwner, 0, len(c))
 	for owner, by := range c {

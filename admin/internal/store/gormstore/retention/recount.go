@@ -27,7 +27,7 @@ var documents = []struct{ from, bytes string }{
 	{"handlers AS o", "COALESCE(OCTET_LENGTH(o.input_schema), 0) + COALESCE(OCTET_LENGTH(o.output_schema), 0) + COALESCE(OCTET_LENGTH(o.calls), 0)"},
 }
 
-// RecountStored corrects the sums of tenants whose last count is older than an
+// RecountStored corrects the sums of tenants if their last count is older than an
 // instant. It returns the number of wrong ones. One statement reads rows and sums, and
 // sums change by additions only. So writes at the same time do no harm.
 func (s *Retention) RecountStored(ctx context.Context, since time.Time) (wrong int, err error) {
@@ -46,7 +46,7 @@ func (s *Retention) RecountStored(ctx context.Context, since time.Time) (wrong i
 	return wrong, err
 }
 
-// recount is for one node at a time: another one has changed counted.
+// recount is for one node at a time. If another one was faster, counted has changed.
 func (s *Retention) recount(ctx context.Context, tenant domain.TenantID, counted int64) (corrected bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recountTimeout)
 	defer cancel()
@@ -89,8 +89,8 @@ func missingBytes(ctx context.Context, q db.Querier, tenant domain.TenantID) (by
 	return bytes, err
 }
 
-// missingTimers is by how much the counts of timers are too small, of jobs whose
-// counts are wrong.
+// missingTimers is the difference between the timers of jobs and their counts, for wrong
+// counts only.
 func (s *Retention) missingTimers(ctx context.Context, q db.Querier, tenant domain.TenantID) (record.TimerCounts, error) {
 	jobs, err := db.SelectColumn[int64](ctx, q, fmt.Sprintf("SELECT id FROM jobs%s WHERE tenant_id = %d AND kind = %d",
 		s.Dialect.ByIndex("ix_jobs_kind"), tenant, domain.JobTimer))
@@ -120,7 +120,7 @@ func (s *Retention) DeleteCalendarsBefore(ctx context.Context, before time.Time,
 	})
 }
 
-// deleteDocuments deletes rows after those of their history, of which at most so many
+// deleteDocuments deletes rows after their history. At most so many rows of the history
 // go at once.
 func deleteDocuments(t *db.Tx, table, history, column, ids string, most int64) (int64, error) {
 	if err := record.RecountSoon(t, table, ids); err != nil {

@@ -12,7 +12,7 @@ import (
 // room is how many timers and bytes a tenant may still set in a transaction.
 type room struct{ timers, bytes domain.Quota }
 
-// take reserves room. CodeQuotaExceeded: there is not enough, and none is taken.
+// take reserves room. With CodeQuotaExceeded there is not enough, and none is taken.
 func (r *room) take(timers, bytes int64) error {
 	if err := cmp.Or(r.timers.Check(timers), r.bytes.Check(bytes)); err != nil {
 		return err

@@ -76,7 +76,7 @@ type timerSet struct {
 	// counts is how pending timers and their bytes change.
 	counts record.TimerCounts
 	rooms  map[domain.TenantID]*room
-	// paid are those whose bytes are reserved.
+	// paid are the timers with reserved bytes.
 	paid map[int]bool
 }
 
@@ -287,8 +287,8 @@ func (w *timerSet) withoutRuns(fresh []int) ([]int, error) {
 	return kept, deleteTimers(w.t, gone)
 }
 
-// pass reports whether a timer may be set although its key has a run; request is the name
-// of the request that has set that one's timer.
+// pass reports whether a timer may be set although its key has a run. request is the name
+// of the request that has set the timer of that run.
 func (w *timerSet) pass(i int, there store.TimerView, request string) (free bool, err error) {
 	switch {
 	case w.again(i, request):
