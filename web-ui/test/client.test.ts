@@ -3,7 +3,7 @@ import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { api } from '../src/api/endpoints'
 import { ApiError } from '../src/api/problem'
-import { ensureSession, getSession, refreshSession, resetSession, setSession } from '../src/api/session'
+import { ensureSession, getSession, leave, refreshSession, resetSession, setSession } from '../src/api/session'
 import type { Login } from '../src/api/types'
 import { writtenInput } from '../src/components/JsonEditor'
 import { getConnection } from '../src/lib/connection'
@@ -118,6 +118,28 @@ describe('calls', () => {
     setSession(login('stale'))
     cookieGood = false
     await expect(api.jobs({})).rejects.toMatchObject({ code: 'token_expired', requestId: 'req_1' })
+    expect(getSession()).toBeNull()
+  })
+
+  it('are not sent any more while the session is signed out', async () => {
+    setSession(login(validToken))
+    let answer = () => {}
+    const asked = new Promise<void>((resolve) => {
+      server.use(
+        http.post(`${BASE}/auth/logout`, async () => {
+          resolve()
+          await new Promise<void>((go) => (answer = go))
+          return new HttpResponse(null, { status: 204 })
+        }),
+      )
+    })
+    leave()
+    const out = api.logout()
+    await asked
+    await expect(api.jobs({})).rejects.toMatchObject({ status: 401 })
+    expect(seen).toHaveLength(0)
+    answer()
+    await out
     expect(getSession()).toBeNull()
   })
 

@@ -8,7 +8,7 @@ import { reportAnswer, reportServerDate, reportSilence, watchCall } from '../lib
 import { losesNumbers, parseJson, writeJson } from '../lib/json'
 import { ApiError, problemOf } from './problem'
 import type { paths } from './schema'
-import { ensureSession, getSession, isExpiring, refreshSession, setSession, subscribeSession } from './session'
+import { ensureSession, getSession, isExpiring, isLeaving, refreshSession, setSession, subscribeSession } from './session'
 import { askIfChanged, forgetAnswers, noteCost, wholeAnswer } from './transfer'
 
 /** So long after the time it was asked to wait is an answer to a question waited for. */
@@ -16,6 +16,7 @@ const GIVE_UP_MS = 30_000
 
 /** Paths which are called without a token and never renew one. */
 const ANONYMOUS = /\/auth\/(login|refresh)$/
+const SIGN_OUT = /\/auth\/logout$/
 
 export const http = createClient<paths>({
   // Outside a browser (tests) there is no page to be relative to.
@@ -63,7 +64,10 @@ function whoReads(): string {
 }
 
 async function transport(request: Request): Promise<Response> {
-  if (ANONYMOUS.test(new URL(request.url).pathname)) return once(request)
+  const path = new URL(request.url).pathname
+  if (ANONYMOUS.test(path)) return once(request)
+  // The server would refuse it as soon as the session has ended there.
+  if (isLeaving() && !SIGN_OUT.test(path)) throw new ApiError({ status: 401, code: 'unauthenticated' })
   if (isExpiring()) await refreshSession()
   // Nobody is signed in: the refusal is certain, so it is not asked for.
   if (!(await ensureSession())) throw new ApiError({ status: 401, code: 'unauthenticated' })

@@ -19,6 +19,7 @@ const EARLY_MS = 30_000
 
 let session: Session = null
 let known = false
+let leaving = false
 let inFlight: Promise<Session> | null = null
 const listeners = new Set<Listener>()
 
@@ -29,6 +30,7 @@ export function getSession(): Session {
 export function setSession(next: Session): void {
   session = next
   known = true
+  leaving = false
   for (const listener of listeners) listener()
 }
 
@@ -37,10 +39,20 @@ export function subscribeSession(listener: Listener): () => void {
   return () => listeners.delete(listener)
 }
 
+/** Until the session changes, nothing but the sign-out itself is sent. */
+export function leave(): void {
+  leaving = true
+}
+
+export function isLeaving(): boolean {
+  return leaving
+}
+
 /** Forgets everything, also that a refresh was tried. For tests. */
 export function resetSession(): void {
   session = null
   known = false
+  leaving = false
   inFlight = null
 }
 

@@ -25,6 +25,7 @@ import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
+import { leave } from '../api/session'
 import { loadChunk } from '../lib/chunk'
 import { Banners } from './Banners'
 import { Bell } from './Bell'
@@ -102,8 +103,11 @@ function AccountMenu() {
     try {
       if (key === 'password') await navigate({ to: '/password' })
       else if (key === 'invitations') await navigate({ to: '/invitations' })
-      else if (key === 'out') await api.logout()
-      else if (key.startsWith('tenant:')) {
+      else if (key === 'out') {
+        leave()
+        await queryClient.cancelQueries()
+        await api.logout()
+      } else if (key.startsWith('tenant:')) {
         await api.switchTenant(key.slice('tenant:'.length))
         queryClient.clear()
         await navigate({ to: '/overview' })
