@@ -192,6 +192,7 @@ func TestAnAddressHasItsShare(t *testing.T) {
 	w.dial().ended()
 	w.from.Store(&net.TCPAddr{IP: net.ParseIP("2001:db8:0:1::1")})
 	require.Equal(t, http.StatusOK, w.dial().ask("/"))
+	require.Eventually(t, w.in.someWait, time.Minute, time.Millisecond, "the server notes it after the answer")
 	w.from.Store(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}) // a proxy
 	for range 7 {
 		w.dial().send("/hold")
@@ -206,6 +207,18 @@ func TestAnAddressHasItsShare(t *testing.T) {
 	require.Equal(t, http.StatusOK, c.ask("/"), "in the place of the one that waits")
 	require.Equal(t, Counts{Open: 20, Evicted: 1, Refused: 1}, w.in.Counts())
 	close(w.hold)
+}
+
+// someWait reports whether a connection waits for its next request.
+func (in *Limiter) someWait() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, g := range in.addresses {
+		if g.waiting.Len() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // TestTheCrowdIsWhoseTheMostWait: a flood of silent connections of one address
