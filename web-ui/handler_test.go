@@ -227,8 +227,11 @@ func TestHandlerAtAPath(t *testing.T) {
 // TestTheIndexOfThisBuildFollowsThePath finds no address at the root in the built index.
 func TestTheIndexOfThisBuildFollowsThePath(t *testing.T) {
 	w := request(Handler("/ops/carillon"), http.MethodGet, "/jobs", nil)
-	if !built() {
-		t.Skip("no pages in this build")
+	if !built() { // the page in its place leads nowhere
+		if !strings.Contains(w.Body.String(), "make ui") || strings.Contains(w.Body.String(), `="/`) {
+			t.Errorf("the page of a build without pages: %.200q", w.Body)
+		}
+		return
 	}
 	addresses := regexp.MustCompile(`(?:src|href|data-base)=['"]?([^'" >]+)`).FindAllStringSubmatch(w.Body.String(), -1)
 	if len(addresses) < 4 {

@@ -194,7 +194,7 @@ type sizedCalendar struct {
 func (s *Calendars) ListCalendars(ctx context.Context, p store.ListCalendarsParams) (out store.Page[domain.Calendar], err error) {
 	err = s.Look(ctx, "list calendars", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		found := g.Table("calendars AS c").Select("c.*, COALESCE(LENGTH(v.spec), 0) AS size").
-			Joins("LEFT JOIN calendar_versions AS v ON v.calendar_id = c.id AND v.version = c.version").
+			Joins("LEFT JOIN calendar_versions AS v ON v.tenant_id = c.tenant_id AND v.calendar_id = c.id AND v.version = c.version").
 			Where("c.tenant_id = ? AND c.name > ? AND c.state <> ?", int64(p.Tenant), p.After, calendarDeleted).Order("c.name")
 		sized, more, err := record.FindWithin(found, record.PageSize(p.Limit), func(r *sizedCalendar) int { return r.Size })
 		if err != nil {
