@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,11 @@ type fleetPlan struct {
 	kind   string // of database
 	admins int
 	slots  int // of each executor; 0 = what the SDK does by default
+	// executors is how many processes there are; 0 = executorsPerFleet.
+	executors int
 }
+
+func (p fleetPlan) processes() int { return cmp.Or(p.executors, executorsPerFleet) }
 
 // startFleet starts everything on an empty database of a kind. Whoever gets a
 // fleet closes it.
@@ -77,13 +82,13 @@ func (b *bench) startFleet(ctx context.Context, p fleetPlan) (_ *fleet, err erro
 	if err := f.startAdmins(ctx, p.admins); err != nil {
 		return f, err
 	}
-	return f, f.startExecutors(ctx, p.slots)
+	return f, f.startExecutors(ctx, p)
 }
 
 // withFleet lends a fleet with more slots than are needed to do, and keeps its
 // data when something went wrong.
 func (b *bench) withFleet(ctx context.Context, kind string, admins int, do func(*fleet) error) error {
-	return b.withFleetOf(ctx, fleetPlan{kind, admins, loadSlots}, do)
+	return b.withFleetOf(ctx, fleetPlan{kind: kind, admins: admins, slots: loadSlots}, do)
 }
 
 // withFleetOf is withFleet with a plan.
@@ -119,7 +124,7 @@ func (f *fleet) startAdmins(ctx context.Context, n int) (err error) {
 	return nil
 }
 
-func (f *fleet) startExecutors(ctx context.Context, slots int) error {
+func (f *fleet) startExecutors(ctx context.Context, plan fleetPlan) error {
 	api := f.lab.Admins[0].API
 	id, token, err := api.MakeExecutor(ctx, "bench")
 	if err != nil {
@@ -133,13 +138,13 @@ func (f *fleet) startExecutors(ctx context.Context, slots int) error {
 		return err
 	}
 	f.tenant, f.joinToken = tenant.ID, token
-	for i := range executorsPerFleet {
+	for i := range plan.processes() {
 		name := fmt.Sprintf("executor-%d", i+1)
 		p, err := f.lab.StartExecutor(lab.Command{
 			Name: name, Program: f.b.o.Executor, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + token},
 			Args: append([]string{
 				"executor", "--name", "bench", "--addresses", f.lab.Admins[0].Wire,
-				"--journal", filepath.Join(f.dir, name), "--history", f.history, "--slots", strconv.Itoa(slots),
+				"--journal", filepath.Join(f.dir, name), "--history", f.history, "--slots", strconv.Itoa(plan.slots),
 			}, f.profileFlags(name, "--profiles")...),
 		})
 		if err != nil {
@@ -150,15 +155,15 @@ func (f *fleet) startExecutors(ctx context.Context, slots int) error {
 	if f.db.pid != 0 {
 		f.processes = append(f.processes, watched{"database", f.db.pid})
 	}
-	return f.connected(ctx)
+	return f.connected(ctx, plan.processes())
 }
 
 // connected waits until every executor has a session on every node.
-func (f *fleet) connected(ctx context.Context) error {
+func (f *fleet) connected(ctx context.Context, executors int) error {
 	for _, a := range f.lab.Admins {
 		err := lab.Until(ctx, time.Minute, "executors connected to "+a.Name, func(ctx context.Context) error {
 			m, err := a.API.Metrics(ctx)
-			if err == nil && m["carillon_sessions"] < executorsPerFleet {
+			if err == nil && m["carillon_sessions"] < float64(executors) {
 				err = fmt.Errorf("%g sessions", m["carillon_sessions"])
 			}
 			return err

@@ -25,6 +25,8 @@ const (
 	// workSlots are the slots of each executor: with workTime they bound what
 	// can be done to 320 runs a second, far below what the nodes can do.
 	workSlots = 32
+	// fewSlots are those of one executor alone.
+	fewSlots = 8
 	// fastest bounds the search for the capacity of handlers that return at once.
 	fastest = 5000
 	// recoveryLimit is how long after the load's end fresh runs may be late.
@@ -59,9 +61,24 @@ type Overload struct {
 	Transactions []Stage `json:"transactions"`
 }
 
-// overload has three times more due than can be done, then a tenth of it. What
-// can be done is bounded by slots first; then, but in a quick run, by all that
-// the nodes and the database do for a run, with an executor's default slots.
+// overloaded is a fleet that gets more than it can do.
+type overloaded struct {
+	fleetPlan
+	handler, said string
+	usual         time.Duration
+	quick         bool // a quick run has it
+}
+
+// overloads have their capacity bounded by slots that handlers hold, by slots alone, and
+// by all that the nodes and the database do for a run.
+var overloads = []overloaded{
+	{fleetPlan{slots: workSlots}, handlerWorks, "busy slots", 80 * time.Second, true},
+	{fleetPlan{slots: fewSlots, executors: 1}, handlerWorks, "few busy slots", 80 * time.Second, false},
+	{fleetPlan{slots: fewSlots, executors: 1}, handlerOnce, "few slots", 130 * time.Second, false},
+	{fleetPlan{}, handlerOnce, "default slots", 130 * time.Second, false},
+}
+
+// overload has three times more due than can be done, then a tenth of it.
 func (b *bench) overload() (parts []part) {
 	kind, admins := b.o.databases(true)[0], 2
 	if kind == SQLite {
@@ -73,18 +90,18 @@ func (b *bench) overload() (parts []part) {
 	} else if b.o.Quick {
 		lasts = 30 * time.Second
 	}
-	add := func(handler, said string, slots int, usual time.Duration) {
+	for _, o := range overloads {
+		if b.o.Quick && !o.quick {
+			continue
+		}
+		o.kind, o.admins = kind, admins
 		parts = append(parts, part{
-			result: Result{Scenario: "overload", Variant: fmt.Sprintf("%d × capacity for %.0f s, %s", tooMuch, lasts.Seconds(), said), Database: kind, Admins: admins},
-			usual:  usual + lasts,
+			result: Result{Scenario: "overload", Variant: fmt.Sprintf("%d × capacity for %.0f s, %s", tooMuch, lasts.Seconds(), o.said), Database: kind, Admins: admins},
+			usual:  o.usual + lasts,
 			run: func(ctx context.Context, r *Result) error {
-				return b.withFleetOf(ctx, fleetPlan{kind, admins, slots}, func(f *fleet) error { return f.overload(ctx, handler, lasts, r) })
+				return b.withFleetOf(ctx, o.fleetPlan, func(f *fleet) error { return f.overload(ctx, o, lasts, r) })
 			},
 		})
-	}
-	add(handlerWorks, "busy slots", workSlots, 80*time.Second)
-	if !b.o.Quick {
-		add(handlerOnce, "default slots", 0, 130*time.Second)
 	}
 	return parts
 }
@@ -93,8 +110,8 @@ func (b *bench) overload() (parts []part) {
 // run late (dispatchTimeout), the others wait for as long as jobs do by default. A
 // tenth of the capacity goes on when the load has ended; of these jobs the
 // fresh runs are looked at.
-func (f *fleet) overload(ctx context.Context, handler string, lasts time.Duration, r *Result) error {
-	capacity, err := f.capacity(ctx, handler)
+func (f *fleet) overload(ctx context.Context, o overloaded, lasts time.Duration, r *Result) error {
+	capacity, err := f.capacity(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -106,7 +123,7 @@ func (f *fleet) overload(ctx context.Context, handler string, lasts time.Duratio
 	from := time.Now().Add(lead + time.Duration(n)*2*time.Millisecond).Truncate(time.Second).UTC()
 	to := from.Add(lasts)
 	l.jobs, err = f.load(ctx, f.executor, n, func(i int) domain.JobSpec {
-		s := ticking(number("overload", i), handler, time.Second, from.Add(l.offset(i)))
+		s := ticking(number("overload", i), o.handler, time.Second, from.Add(l.offset(i)))
 		if i%impatient == 1 {
 			s.DispatchTimeout = lasts / 4
 		}
@@ -157,16 +174,16 @@ func (f *fleet) overload(ctx context.Context, handler string, lasts time.Duratio
 // capacity is what is done when a little less or a little more is due than busy
 // slots can do, whichever is better; of a handler that returns at once, what is
 // done at the first rate that is not carried.
-func (f *fleet) capacity(ctx context.Context, handler string) (most float64, err error) {
-	if handler != handlerWorks {
-		l, err := newLoad(ctx, f, handler, fastest)
+func (f *fleet) capacity(ctx context.Context, o overloaded) (most float64, err error) {
+	if o.handler != handlerWorks {
+		l, err := newLoad(ctx, f, o.handler, fastest)
 		if err != nil {
 			return 0, err
 		}
 		rate, err := l.search(ctx, 0)
 		return float64(rate) / overload, err
 	}
-	const bound = float64(executorsPerFleet*workSlots) / (float64(workTime) / float64(time.Second))
+	bound := float64(o.processes()*o.slots) / workTime.Seconds()
 	l, err := newLoad(ctx, f, handlerWorks, int(math.Ceil(bound*overload)))
 	if err != nil {
 		return 0, err
