@@ -297,15 +297,7 @@ func testLeases(t *testing.T, f *fixture) {
 	require.Equal(t, later.Add(time.Hour+time.Minute), got.LeaseUntil, "a lease is never shortened")
 	require.Equal(t, last, got.LastSeenAt)
 
-	expired, err := f.s.ExpireInstances(f.ctx, 1000, nil)
-	f.ok(err)
-	var mine []domain.InstanceID
-	for _, i := range expired {
-		if i.TenantID == f.tenant {
-			mine = append(mine, i.ID)
-		}
-	}
-	require.Equal(t, []domain.InstanceID{dead.ID}, mine)
+	require.Equal(t, []domain.InstanceID{dead.ID}, f.expire(nil))
 	got, err = f.s.FindInstance(f.ctx, f.tenant, dead.ID)
 	f.ok(err)
 	require.False(t, got.GoneAt.IsZero())
@@ -416,8 +408,7 @@ func testLostInstances(t *testing.T, f *fixture) {
 	_, err := f.s.DrainInstance(f.ctx, store.DrainInstanceParams{Tenant: f.tenant, ID: drained.ID, By: "alice"})
 	f.ok(err)
 	f.ok(LeaveInstance(f.ctx, f.s, f.tenant, left.ID, "stopped"))
-	_, err = f.s.ExpireInstances(f.ctx, 100, nil)
-	f.ok(err)
+	f.expire(nil)
 	require.Empty(t, lost(), "one may still come back")
 	for _, i := range []domain.Instance{dead, followed, drained, left} {
 		f.ok(f.s.AgeInstance(f.ctx, i.ID, domain.LostFor+time.Second))

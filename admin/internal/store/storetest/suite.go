@@ -211,6 +211,25 @@ func (f *fixture) code(want domain.Code, err error) {
 	require.Equal(f.t, want, domain.CodeOf(err), "%v", err)
 }
 
+// expire ends all leases that ran out, also those that other tests have left, and returns
+// the instances of its tenant.
+func (f *fixture) expire(latest func() time.Time) (mine []domain.InstanceID) {
+	f.t.Helper()
+	const most = 1000
+	for {
+		gone, err := f.s.ExpireInstances(f.ctx, most, latest)
+		f.ok(err)
+		for _, i := range gone {
+			if i.TenantID == f.tenant {
+				mine = append(mine, i.ID)
+			}
+		}
+		if len(gone) < most {
+			return mine
+		}
+	}
+}
+
 func (f *fixture) register(boot string, ttl time.Duration, handlers ...domain.Handler) domain.Instance {
 	f.t.Helper()
 	i, err := RegisterInstance(f.ctx, f.s, store.RegisterInstanceParams{
