@@ -63,6 +63,8 @@ type planned struct {
 	job  *domain.Job // the one that is there; nil: none
 	spec domain.JobSpec
 	err  error // why it is not taken
+	// written: with the others of a strict build, see declareStrict.
+	written bool
 }
 
 // look says what one declaration is to do; it writes nothing. all are the jobs that the present
@@ -110,50 +112,65 @@ func (d *declarer) look(ctx context.Context, tenant domain.TenantID, executor do
 	return p
 }
 
+// writesOf returns what makes a job what its declaration says, and what is logged when it
+// is written. An error is a reason why it is not taken. There may be writes beside it.
+func (d *declarer) writesOf(tenant domain.TenantID, executor domain.ExecutorID, p planned) (writes []store.DeclaredWrite, log func(), err error) {
+	w, step, job, spec := p.declared, p.step, p.job, p.spec
+	none := func() {}
+	switch {
+	case p.err != nil && step == domain.DeclareMark:
+		return d.mark(tenant, job, w.terms, ""), none, p.err
+	case p.err != nil:
+		return nil, none, p.err
+	case step == domain.DeclareNothing:
+		return nil, none, nil
+	case step == domain.DeclareMark:
+		return d.mark(tenant, job, w.terms, w.hash), none, nil
+	case step == domain.DeclareRestore:
+		return d.restore(tenant, job, w, spec)
+	case step == domain.DeclareCreate:
+		writes, log = d.create(tenant, executor, w, spec)
+	case job != nil && sameSpec(&spec, &job.Spec) && (step == domain.DeclarePropose || job.Source == domain.SourceCode && spec.CodeSays.Same(job.Spec.CodeSays)):
+		return d.mark(tenant, job, w.terms, w.hash), none, nil
+	case step == domain.DeclarePropose:
+		return d.propose(tenant, executor, job, w, spec), none, nil
+	default:
+		writes, log = d.update(tenant, job, w, spec)
+	}
+	return writes, log, nil
+}
+
 // declare makes one job what its declaration says. An error is a reason why it is not
 // taken.
 func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, p planned) error {
-	w, step, job, spec := p.declared, p.step, p.job, p.spec
-	switch {
-	case p.err != nil && step == domain.DeclareMark:
-		if failed := d.mark(ctx, tenant, job, w.terms, ""); failed != nil {
-			return failed
-		}
-		return p.err
-	case p.err != nil:
-		return p.err
-	case step == domain.DeclareNothing:
-		return nil
-	case step == domain.DeclareMark:
-		return d.mark(ctx, tenant, job, w.terms, w.hash)
-	case step == domain.DeclareRestore:
-		return d.restore(ctx, tenant, job, w, spec)
+	writes, log, refused := d.writesOf(tenant, executor, p)
+	switch err := d.catalogue.WriteDeclared(ctx, tenant, writes); {
+	case domain.Is(err, domain.CodeRevisionMismatch):
+		return nil // another instance, or somebody in the console, was quicker
+	case domain.Is(err, domain.CodeConflict) && p.step == domain.DeclareCreate:
+		return d.taken(ctx, tenant, executor, p.declared)
+	case err != nil:
+		return err
 	}
-	if step == domain.DeclareCreate {
-		err := d.create(ctx, tenant, executor, w, spec)
-		if !domain.Is(err, domain.CodeConflict) {
-			return err
-		}
-		// Somebody was quicker: another instance of the application, the console, or
-		// another executor, which is a refusal.
-		switch found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name); {
-		case domain.Is(err, domain.CodeNotFound):
-			return domain.Errorf(domain.CodeUnavailable, "the job %q was made and deleted at this moment; the next registration tries again", w.job.Name)
-		case err != nil:
-			return err
-		case found.Executor != executor:
-			return domain.JobNameTaken(w.job.Name, found.ExecutorName)
-		}
-		return nil
+	if len(writes) > 0 {
+		log()
+		d.changed()
 	}
-	switch {
-	case job != nil && sameSpec(&spec, &job.Spec) && (step == domain.DeclarePropose || job.Source == domain.SourceCode && spec.CodeSays.Same(job.Spec.CodeSays)):
-		return d.mark(ctx, tenant, job, w.terms, w.hash)
-	case step == domain.DeclarePropose:
-		return d.propose(ctx, tenant, executor, job, w, spec)
-	default:
-		return d.update(ctx, tenant, job, w, spec)
+	return refused
+}
+
+// taken is called if somebody has made a job of the name at this moment: another instance of
+// the application, the console, or another executor, which is a refusal.
+func (d *declarer) taken(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared) error {
+	switch found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name); {
+	case domain.Is(err, domain.CodeNotFound):
+		return domain.Errorf(domain.CodeUnavailable, "the job %q was made and deleted at this moment; the next registration tries again", w.job.Name)
+	case err != nil:
+		return err
+	case found.Executor != executor:
+		return domain.JobNameTaken(w.job.Name, found.ExecutorName)
 	}
+	return nil
 }
 
 // checkNames refuses what the API refuses: nobody could edit such a job, or find it.
@@ -187,15 +204,15 @@ func (d *declarer) find(ctx context.Context, tenant domain.TenantID, executor do
 
 // propose asks; a job that belonged to the code until now belongs to the
 // console from here on.
-func (d *declarer) propose(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, job *domain.Job, w *declared, spec domain.JobSpec) error {
-	err := d.catalogue.Propose(ctx, domain.Proposal{
+func (d *declarer) propose(tenant domain.TenantID, executor domain.ExecutorID, job *domain.Job, w *declared, spec domain.JobSpec) []store.DeclaredWrite {
+	writes := []store.DeclaredWrite{{Propose: &domain.Proposal{
 		ID: d.newID(), TenantID: tenant, Executor: executor, Name: w.job.Name, Hash: w.hash,
 		Build: w.terms.Build, Version: w.terms.Version, Removal: w.terms.Removal, Spec: spec,
-	})
-	if err != nil || job == nil || job.Declared.Ownership == w.terms.Ownership && job.Declared.By == executor && !job.Declared.Gone {
-		return err
+	}}}
+	if job == nil || job.Declared.Ownership == w.terms.Ownership && job.Declared.By == executor && !job.Declared.Gone {
+		return writes
 	}
-	return d.mark(ctx, tenant, job, w.terms, "")
+	return append(writes, d.mark(tenant, job, w.terms, "")...)
 }
 
 // keepConsoles keeps of the job what code does not say.
@@ -227,43 +244,29 @@ func sameSpec(a, b *domain.JobSpec) bool {
 
 // mark notes who declares the job, and wakes it when it was paused for being
 // declared by nobody. An empty hash: the declaration is not taken.
-func (d *declarer) mark(ctx context.Context, tenant domain.TenantID, job *domain.Job, terms domain.Declared, hash string) error {
-	if err := d.catalogue.MarkDeclared(ctx, tenant, job.ID, store.DeclaredMark{Declared: terms, Hash: hash}); err != nil {
-		return err
-	}
-	return d.wake(ctx, tenant, job)
+func (d *declarer) mark(tenant domain.TenantID, job *domain.Job, terms domain.Declared, hash string) []store.DeclaredWrite {
+	return append(d.wake(tenant, job), store.DeclaredWrite{Mark: &store.DeclaredMark{Job: job.ID, Declared: terms, Hash: hash}})
 }
 
-func (d *declarer) wake(ctx context.Context, tenant domain.TenantID, job *domain.Job) error {
+func (d *declarer) wake(tenant domain.TenantID, job *domain.Job) []store.DeclaredWrite {
 	if !job.Declared.PausedGone || job.State != domain.JobPaused {
 		return nil
 	}
-	_, err := d.jobs.SetJobState(ctx, store.SetJobStateParams{
+	return []store.DeclaredWrite{{State: &store.SetJobStateParams{
 		Tenant: tenant, ID: job.ID, State: domain.JobEnabled, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
-	})
-	if err == nil {
-		d.changed()
-	}
-	return err
+	}}}
 }
 
-func (d *declarer) update(ctx context.Context, tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) error {
-	_, err := d.jobs.UpdateJob(ctx, store.UpdateJobParams{
-		Tenant: tenant, ID: job.ID, IfRevision: job.Revision, Spec: spec, Source: domain.SourceCode, DeclarationHash: w.hash,
-		Declared: &w.terms, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
-	})
-	if domain.Is(err, domain.CodeRevisionMismatch) {
-		return nil // another instance, or somebody in the console, was quicker
-	}
-	if err != nil {
-		return err
-	}
-	if w.terms.Replaced != 0 && w.terms.Replaced == job.Revision {
-		d.log.Warn("code that owns a job has replaced an edit of a person's", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "edited_by", job.UpdatedBy, "revision", job.Revision, "version", w.terms.Version)
-	}
-	d.log.Info("job follows its changed declaration", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "version", w.terms.Version)
-	d.changed()
-	return d.wake(ctx, tenant, job)
+func (d *declarer) update(tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func()) {
+	return append(d.wake(tenant, job), store.DeclaredWrite{Update: &store.UpdateJobParams{
+			Tenant: tenant, ID: job.ID, IfRevision: job.Revision, Spec: spec, Source: domain.SourceCode, DeclarationHash: w.hash,
+			Declared: &w.terms, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
+		}}), func() {
+			if w.terms.Replaced != 0 && w.terms.Replaced == job.Revision {
+				d.log.Warn("code that owns a job has replaced an edit of a person's", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "edited_by", job.UpdatedBy, "revision", job.Revision, "version", w.terms.Version)
+			}
+			d.log.Info("job follows its changed declaration", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "version", w.terms.Version)
+		}
 }
 
 // replaced reads what a person had made of a job before code replaced it.
@@ -280,38 +283,29 @@ func (d *declarer) replaced(ctx context.Context, tenant domain.TenantID, job *do
 
 // restore gives a job back to the console, as a person had made it. No declaration is
 // applied to it.
-func (d *declarer) restore(ctx context.Context, tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) error {
-	_, err := d.jobs.UpdateJob(ctx, store.UpdateJobParams{
+func (d *declarer) restore(tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func(), err error) {
+	writes = append(d.wake(tenant, job), store.DeclaredWrite{Update: &store.UpdateJobParams{
 		Tenant: tenant, ID: job.ID, IfRevision: job.Revision, Spec: spec, Source: domain.SourceConsole,
 		Declared: &w.terms, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
-	})
-	if domain.Is(err, domain.CodeRevisionMismatch) {
-		return nil // see update
+	}})
+	if w.terms.Ownership == domain.OwnedUntilEdited {
+		err = domain.ErrEdited(job)
 	}
-	if err != nil {
-		return err
-	}
-	d.log.Info("job has the edit again that code had replaced", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "revision", job.Declared.Replaced, "version", w.terms.Version)
-	d.changed()
-	if err := d.wake(ctx, tenant, job); err != nil || w.terms.Ownership != domain.OwnedUntilEdited {
-		return err
-	}
-	return domain.ErrEdited(job)
+	return writes, func() {
+		d.log.Info("job has the edit again that code had replaced", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "revision", job.Declared.Replaced, "version", w.terms.Version)
+	}, err
 }
 
-func (d *declarer) create(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, spec domain.JobSpec) error {
+func (d *declarer) create(tenant domain.TenantID, executor domain.ExecutorID, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func()) {
 	id := domain.JobID(d.newID())
 	now := d.now()
-	_, err := d.jobs.CreateJob(ctx, domain.Job{
-		ID: id, TenantID: tenant, Executor: executor, Partition: domain.PartitionOf(id),
-		State: domain.JobEnabled, Source: domain.SourceCode, DeclarationHash: w.hash, Declared: w.terms, Revision: 1,
-		Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: declaredBy, UpdatedBy: declaredBy,
-	}, d.next(id))
-	if err == nil {
-		d.log.Info("job declared by the application", "tenant_id", tenant, "job_id", id, "job", w.job.Name)
-		d.changed()
-	}
-	return err
+	return []store.DeclaredWrite{{Create: &store.NewJob{Job: domain.Job{
+			ID: id, TenantID: tenant, Executor: executor, Partition: domain.PartitionOf(id),
+			State: domain.JobEnabled, Source: domain.SourceCode, DeclarationHash: w.hash, Declared: w.terms, Revision: 1,
+			Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: declaredBy, UpdatedBy: declaredBy,
+		}, Next: d.next(id)}}}, func() {
+			d.log.Info("job declared by the application", "tenant_id", tenant, "job_id", id, "job", w.job.Name)
+		}
 }
 
 func declarationHash(handler string, decl *proto.JobDeclaration) (string, error) {

@@ -186,7 +186,10 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 	var refusals []refusal
 	var m merged
 	var plans []planned
-	for again := true; again; {
+	tell := func(r refusal, version string) {
+		refused, refusals = noteRefused(refused, r.notice, version), append(refusals, r)
+	}
+	for tries := 0; ; {
 		var err error
 		if m, err = d.merge(ctx, k, present, held); err != nil {
 			return nil, err
@@ -197,16 +200,32 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		if plans, err = d.planAll(ctx, k, m.jobs, known); err != nil {
 			return nil, err
 		}
-		again = holdBack(held, m, plans, func(r refusal, version string) {
-			refused, refusals = noteRefused(refused, r.notice, version), append(refusals, r)
-		})
+		if holdBack(held, m, plans, tell) {
+			continue
+		}
+		written, err := d.declareStrict(ctx, k, present, m, held, plans)
+		if err == nil {
+			plans = written
+			break
+		}
+		if domain.Is(err, domain.CodeUnavailable) || domain.Is(err, domain.CodeInternal) {
+			return nil, err
+		}
+		if tries++; tries < strictTries && !domain.Is(err, domain.CodeQuotaExceeded) {
+			continue // somebody was quicker: what is to do is another thing now
+		}
+		tries = 0
+		holdBackWhole(held, present, m, plans, err, tell)
 	}
 	refusals = append(refusals, m.refusals...)
 	for _, p := range plans {
 		if p.held {
 			continue // its build is told why
 		}
-		err := d.declare(ctx, k.Tenant, k.Executor, p)
+		err := p.err
+		if !p.written {
+			err = d.declare(ctx, k.Tenant, k.Executor, p)
+		}
 		switch {
 		case errors.Is(err, errNewerBuild) || domain.Is(err, domain.CodeUnavailable):
 			return nil, err
@@ -301,6 +320,75 @@ func holdBack(held map[string]bool, m merged, plans []planned, tell func(r refus
 	})
 	maps.Copy(held, fresh)
 	return len(fresh) > 0
+}
+
+// strictTries is how often a strict build is looked at while others change its jobs.
+const strictTries = 5
+
+// declareStrict writes what strict builds declare, all of it in one transaction. It
+// returns the plans with those marked that are written.
+func (d *declarer) declareStrict(ctx context.Context, k store.ExecutorKey, present []domain.Build, m merged, held map[string]bool, plans []planned) ([]planned, error) {
+	var all []store.DeclaredWrite
+	var logs []func()
+	out := slices.Clone(plans)
+	for i := range out {
+		p := &out[i]
+		if p.held || p.silenced || newestStrict(present, m, held, p.builds) == "" {
+			continue
+		}
+		if domain.Is(p.err, domain.CodeInternal) { // no fault of the declaration, and the others wait for it
+			return nil, p.err
+		}
+		writes, log, err := d.writesOf(k.Tenant, k.Executor, *p)
+		all, p.err, p.written = append(all, writes...), err, true
+		if len(writes) > 0 {
+			logs = append(logs, log)
+		}
+	}
+	if err := d.catalogue.WriteDeclared(ctx, k.Tenant, all); err != nil {
+		return nil, err
+	}
+	for _, log := range logs {
+		log()
+	}
+	if len(logs) > 0 {
+		d.changed()
+	}
+	return out, nil
+}
+
+// newestStrict returns the newest of the builds that are to be in force as a whole and are
+// not held back; empty: none.
+func newestStrict(present []domain.Build, m merged, held map[string]bool, builds []string) string {
+	for _, b := range slices.Backward(present) {
+		if m.strict[b.Digest] && !held[b.Digest] && slices.Contains(builds, b.Digest) {
+			return b.Digest
+		}
+	}
+	return ""
+}
+
+// holdBackWhole adds the newest strict build to held, and tells it once why: its jobs do
+// not fit together.
+func holdBackWhole(held map[string]bool, present []domain.Build, m merged, plans []planned, err error, tell func(r refusal, version string)) {
+	var newest string
+	for _, b := range slices.Backward(present) {
+		if newest == "" && slices.ContainsFunc(plans, func(p planned) bool { return newestStrict([]domain.Build{b}, m, held, p.builds) != "" }) {
+			newest = b.Digest
+		}
+	}
+	held[newest] = true
+	var first *planned
+	jobs := 0
+	for i := range plans {
+		if p := &plans[i]; slices.Contains(p.builds, newest) {
+			if jobs++; first == nil || first.step == domain.DeclareNothing {
+				first = p // the subject: one that is to be written
+			}
+		}
+	}
+	whole := domain.Errorf(domain.CodeOf(err), "none of the %d jobs of this strict version is taken: %w", jobs, err)
+	tell(refusal{first.refusal(whole).notice, []string{newest}}, first.terms.Version)
 }
 
 // weightsIn reads how many slots a run of each handler takes from a build's

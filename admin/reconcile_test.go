@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/internal/testenv"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -31,6 +32,17 @@ type shop struct {
 	silent bool
 	// strict: what registers is to be taken as a whole or not at all
 	strict bool
+	// between is called once, after the next plan and before it is written
+	between func()
+}
+
+// WriteDeclared implements store.Catalogue.
+func (s *shop) WriteDeclared(ctx context.Context, tenant domain.TenantID, writes []store.DeclaredWrite) error {
+	if between := s.between; between != nil {
+		s.between = nil
+		between()
+	}
+	return s.Store.WriteDeclared(ctx, tenant, writes)
 }
 
 // ListBuilds implements store.Catalogue with the grace of left builds over.
@@ -54,7 +66,7 @@ func newShop(t *testing.T, driver, dsn string) *shop {
 	t.Helper()
 	ctx := t.Context()
 	ids := domain.NewIDSource(9, time.Now)
-	options := gormstore.Options{Driver: driver, DSN: dsn, NewID: ids.Next, Logger: slog.New(slog.DiscardHandler)}
+	options := gormstore.Options{Driver: driver, DSN: dsn, NewID: ids.Next, Logger: slog.New(slog.DiscardHandler), FiresPerMinute: timing.FiresPerMinute}
 	require.NoError(t, gormstore.Migrate(ctx, options))
 	db, err := gormstore.Open(ctx, options)
 	require.NoError(t, err)

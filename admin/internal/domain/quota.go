@@ -1,7 +1,10 @@
 package domain
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -120,6 +123,26 @@ func (q Quota) Check(by int64) error {
 	}
 	err := Errorf(CodeQuotaExceeded, q.Kind.text()+"; ask a platform administrator for a larger quota", q.Max, q.Used, by)
 	err.Quota = &QuotaExcess{Quota: q, Asked: by}
+	return err
+}
+
+// CheckQuotas is Check for several kinds at once. The error names all that would be
+// exceeded, and its Quota is the first of them.
+func CheckQuotas(quotas []Quota, by []int64) error {
+	var first *Error
+	var texts []string
+	for i, q := range quotas {
+		var excess *Error
+		if err := q.Check(by[i]); errors.As(err, &excess) {
+			first = cmp.Or(first, excess)
+			texts = append(texts, fmt.Sprintf(q.Kind.text(), q.Max, q.Used, by[i]))
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	err := Errorf(CodeQuotaExceeded, "%s; ask a platform administrator for a larger quota", strings.Join(texts, "; "))
+	err.Quota = first.Quota
 	return err
 }
 

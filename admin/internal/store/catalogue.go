@@ -39,6 +39,11 @@ type Catalogue interface {
 	// MarkDeclared changes what code has to do with a job, and nothing else of it.
 	MarkDeclared(ctx context.Context, tenant domain.TenantID, job domain.JobID, m DeclaredMark) error
 
+	// WriteDeclared does all writes in one transaction, or none of them. Their growth counts
+	// together against the tenant's quotas. The error with CodeQuotaExceeded names each
+	// quota that they would exceed.
+	WriteDeclared(ctx context.Context, tenant domain.TenantID, writes []DeclaredWrite) error
+
 	// Propose writes a pending proposal in place of any other of its name. A
 	// declined one with the same hash stays declined.
 	Propose(ctx context.Context, p domain.Proposal) error
@@ -72,9 +77,20 @@ const MaxRefusedDeclarations = 200
 
 // DeclaredMark replaces what a job notes about its declaration.
 type DeclaredMark struct {
+	Job      domain.JobID // of a DeclaredWrite; MarkDeclared has it beside
 	Declared domain.Declared
 	// Hash of the declaration; empty = keep.
 	Hash string
+}
+
+// DeclaredWrite is one step of WriteDeclared. One field is set. All steps are of one tenant.
+// The state of a job is set before its update, which reads the job anew.
+type DeclaredWrite struct {
+	Create  *NewJob
+	State   *SetJobStateParams
+	Update  *UpdateJobParams
+	Mark    *DeclaredMark
+	Propose *domain.Proposal
 }
 
 type ListProposalsParams struct {

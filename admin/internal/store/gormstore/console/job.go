@@ -39,31 +39,35 @@ func lockJob(t *db.Tx, tenant domain.TenantID, id domain.JobID) (trigger *record
 
 // UpdateJob writes a new revision; see revise.
 func (s *Jobs) UpdateJob(ctx context.Context, p store.UpdateJobParams) (store.JobView, error) {
-	err := s.Run(ctx, "update job", func(t *db.Tx) error {
-		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
-		if err != nil {
-			return err
-		}
-		if p.IfRevision != 0 && p.IfRevision != job.Revision {
-			return domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
-		}
-		if p.Executor != 0 && int64(p.Executor) != job.ExecutorID {
-			if _, err := record.ExecutorName(t, p.Tenant, p.Executor); err != nil {
-				return err
-			}
-			job.ExecutorID = int64(p.Executor)
-		}
-		if err := allowFires(t, &job, s.Rate(now, &p.Spec)); err != nil {
-			return err
-		}
-		job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
-		job.SetDeclared(p.Declared)
-		return s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan, bounded: true})
-	})
+	err := s.Run(ctx, "update job", func(t *db.Tx) error { return s.updateJob(t, p, allow) })
 	if err != nil {
 		return store.JobView{}, err
 	}
 	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+func (s *shared) updateJob(t *db.Tx, p store.UpdateJobParams, allow allowance) error {
+	trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
+	if err != nil {
+		return err
+	}
+	if p.IfRevision != 0 && p.IfRevision != job.Revision {
+		return domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
+	}
+	if p.Executor != 0 && int64(p.Executor) != job.ExecutorID {
+		if _, err := record.ExecutorName(t, p.Tenant, p.Executor); err != nil {
+			return err
+		}
+		job.ExecutorID = int64(p.Executor)
+	}
+	if domain.JobState(job.State) == domain.JobEnabled {
+		if err := allow(t, p.Tenant, growth{fires: s.Rate(now, &p.Spec) - job.FiresPerMinute}); err != nil {
+			return err
+		}
+	}
+	job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
+	job.SetDeclared(p.Declared)
+	return s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan, allow: allow})
 }
 
 // revision is what a new revision of a job is made of.
@@ -72,8 +76,8 @@ type revision struct {
 	by   string
 	next store.NextFireFunc
 	plan store.PlanFunc
-	// bounded refuses the revision if the tenant may not store more.
-	bounded bool
+	// allow refuses the revision if the tenant may not store more; nil: it is not asked.
+	allow allowance
 }
 
 // revise ends the plan of the old revision and starts anew with the next one.
@@ -97,8 +101,8 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 	if err != nil {
 		return err
 	}
-	if r.bounded {
-		if err := record.AllowBytes(t, domain.TenantID(job.TenantID), bytes); err != nil {
+	if r.allow != nil {
+		if err := r.allow(t, domain.TenantID(job.TenantID), growth{bytes: bytes}); err != nil {
 			return err
 		}
 	}
@@ -143,75 +147,7 @@ func saveJob(t *db.Tx, job *record.JobRow, next time.Time) error {
 // SetJobState holds the trigger's lock while it ends what waits: a claim sees
 // the job before or after, never in between.
 func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (store.JobView, error) {
-	view, err := db.Value(ctx, s.Run, "set job state", func(t *db.Tx) (view store.JobView, err error) {
-		trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
-		if err != nil {
-			return view, err
-		}
-		if skip, err := held(t, &job, &p); skip || err != nil {
-			return view, err
-		}
-		if p.Mine && notMine(&job, p.By) {
-			return view, nil
-		}
-		again := pausedAgain(&job, &p)
-		declared := p.Declared
-		if again && declared != nil { // somebody was quicker than the server
-			d := *declared
-			d.PausedGone, declared = false, &d
-		}
-		spec, err := s.specs.OfJob(t, &job)
-		if err != nil {
-			return view, err
-		}
-		next := domain.Never
-		switch {
-		case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
-			next = db.Instant(trigger.NextFireAt) // nothing changes but the note
-		case p.State == domain.JobEnabled:
-			if p.Release != 0 {
-				if now, err = releasedAt(t, &job, now); err != nil {
-					return view, err
-				}
-			}
-			job.FiresPerMinute = s.Rate(now, spec)
-			if err := record.Grow(t, p.Tenant, record.Growth{Kind: domain.QuotaFires, By: job.FiresPerMinute}); err != nil {
-				return view, err
-			}
-			if next, err = engine.FirstFire(t, &job, spec, p.Next(now, spec)); err != nil {
-				return view, err
-			}
-		default:
-			to := p.State
-			if p.Hold != 0 {
-				to = domain.JobEnabled // what is due keeps waiting: it runs when executor and tenant are enabled
-			}
-			if now, err = s.engine.EndPlan(t, trigger, now, p.Plan, to); err != nil {
-				return view, err
-			}
-			if p.State == domain.JobDeleted {
-				if err := s.unlinkDeleted(t, &job, now, &p); err != nil {
-					return view, err
-				}
-			}
-		}
-		if p.Declared == nil {
-			job.Decided()
-		}
-		job.SetDeclared(declared)
-		if !again {
-			note := record.Clip(p.Note, record.MessageSize)
-			changed := job.State != int64(p.State) || job.PauseNote != note
-			job.SetState(p.State, p.By, note, db.Millis(now))
-			job.HeldBy, job.UpdatedAt, job.UpdatedBy = p.Hold, max(db.Millis(now), job.UpdatedAt), p.By
-			if changed {
-				if err := insertJobEvent(t, &job); err != nil {
-					return view, err
-				}
-			}
-		}
-		return store.JobView{Job: job.Job(spec), NextFireAt: next}, saveJob(t, &job, next)
-	})
+	view, err := db.Value(ctx, s.Run, "set job state", func(t *db.Tx) (store.JobView, error) { return s.setJobState(t, p, allow) })
 	if err != nil {
 		return store.JobView{}, err
 	}
@@ -219,6 +155,76 @@ func (s *Jobs) SetJobState(ctx context.Context, p store.SetJobStateParams) (stor
 		return view, nil // no list shows it any more
 	}
 	return s.FindJob(ctx, p.Tenant, p.ID)
+}
+
+func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowance) (view store.JobView, err error) {
+	trigger, job, now, err := lockJob(t, p.Tenant, p.ID)
+	if err != nil {
+		return view, err
+	}
+	if skip, err := held(t, &job, &p); skip || err != nil {
+		return view, err
+	}
+	if p.Mine && notMine(&job, p.By) {
+		return view, nil
+	}
+	again := pausedAgain(&job, &p)
+	declared := p.Declared
+	if again && declared != nil { // somebody was quicker than the server
+		d := *declared
+		d.PausedGone, declared = false, &d
+	}
+	spec, err := s.specs.OfJob(t, &job)
+	if err != nil {
+		return view, err
+	}
+	next := domain.Never
+	switch {
+	case p.State == domain.JobEnabled && domain.JobState(job.State) == domain.JobEnabled:
+		next = db.Instant(trigger.NextFireAt) // nothing changes but the note
+	case p.State == domain.JobEnabled:
+		if p.Release != 0 {
+			if now, err = releasedAt(t, &job, now); err != nil {
+				return view, err
+			}
+		}
+		job.FiresPerMinute = s.Rate(now, spec)
+		if err := allow(t, p.Tenant, growth{fires: job.FiresPerMinute}); err != nil {
+			return view, err
+		}
+		if next, err = engine.FirstFire(t, &job, spec, p.Next(now, spec)); err != nil {
+			return view, err
+		}
+	default:
+		to := p.State
+		if p.Hold != 0 {
+			to = domain.JobEnabled // what is due keeps waiting: it runs when executor and tenant are enabled
+		}
+		if now, err = s.engine.EndPlan(t, trigger, now, p.Plan, to); err != nil {
+			return view, err
+		}
+		if p.State == domain.JobDeleted {
+			if err := s.unlinkDeleted(t, &job, now, &p); err != nil {
+				return view, err
+			}
+		}
+	}
+	if p.Declared == nil {
+		job.Decided()
+	}
+	job.SetDeclared(declared)
+	if !again {
+		note := record.Clip(p.Note, record.MessageSize)
+		changed := job.State != int64(p.State) || job.PauseNote != note
+		job.SetState(p.State, p.By, note, db.Millis(now))
+		job.HeldBy, job.UpdatedAt, job.UpdatedBy = p.Hold, max(db.Millis(now), job.UpdatedAt), p.By
+		if changed {
+			if err := insertJobEvent(t, &job); err != nil {
+				return view, err
+			}
+		}
+	}
+	return store.JobView{Job: job.Job(spec), NextFireAt: next}, saveJob(t, &job, next)
 }
 
 // unlinkDeleted ends what hangs on a job that is deleted.
@@ -297,15 +303,18 @@ func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, exe
 // MarkDeclared is no edit: neither the revision nor the time of the last
 // change moves.
 func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
-	return s.RunRepeatable(ctx, "mark declared job", func(t *db.Tx) error {
-		_, job, _, err := lockJob(t, tenant, id)
-		if err != nil {
-			return err
-		}
-		if job.SetDeclared(&m.Declared); m.Hash != "" {
-			job.DeclarationHash = m.Hash
-		}
-		return t.Gorm.Model(&record.JobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
-			Select("declared_by", "declared_name", "ownership", "removal", "declared_build", "declared_version", "undeclared", "replaced_revision", "declaration_hash").Updates(&job).Error
-	})
+	m.Job = id
+	return s.RunRepeatable(ctx, "mark declared job", func(t *db.Tx) error { return markDeclared(t, tenant, m) })
+}
+
+func markDeclared(t *db.Tx, tenant domain.TenantID, m store.DeclaredMark) error {
+	_, job, _, err := lockJob(t, tenant, m.Job)
+	if err != nil {
+		return err
+	}
+	if job.SetDeclared(&m.Declared); m.Hash != "" {
+		job.DeclarationHash = m.Hash
+	}
+	return t.Gorm.Model(&record.JobRow{}).Where("id = ? AND tenant_id = ?", job.ID, job.TenantID).
+		Select("declared_by", "declared_name", "ownership", "removal", "declared_build", "declared_version", "undeclared", "replaced_revision", "declaration_hash").Updates(&job).Error
 }

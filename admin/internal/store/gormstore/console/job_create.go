@@ -18,7 +18,7 @@ const createOnce = 100
 // CreateJob writes the slot row with the job: without it nothing could keep
 // overlap out.
 func (s *Jobs) CreateJob(ctx context.Context, j domain.Job, next store.NextFireFunc) (store.JobView, error) {
-	err := s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{{Job: j, Next: next}}) })
+	err := s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{{Job: j, Next: next}}, allow) })
 	if err != nil {
 		return store.JobView{}, err
 	}
@@ -55,7 +55,7 @@ func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []st
 		if len(fresh) == 0 {
 			return refused, nil
 		}
-		return refused, s.insertJobs(t, fresh)
+		return refused, s.insertJobs(t, fresh, allow)
 	})
 	if err == nil {
 		copy(errs, refused)
@@ -65,7 +65,7 @@ func (s *Jobs) createSome(ctx context.Context, tenant domain.TenantID, jobs []st
 		domain.Is(err, domain.CodeQuotaExceeded)
 	for i, j := range jobs {
 		if errs[i] = err; single {
-			errs[i] = s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{j}) })
+			errs[i] = s.Run(ctx, "create job", func(t *db.Tx) error { return s.insertJobs(t, []store.NewJob{j}, allow) })
 		}
 	}
 }
@@ -85,7 +85,7 @@ func takenNames(t *db.Tx, tenant domain.TenantID, jobs []store.NewJob) (map[stri
 }
 
 // insertJobs writes new jobs with all that belongs to them.
-func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
+func (s *shared) insertJobs(t *db.Tx, jobs []store.NewJob, allow allowance) error {
 	now, err := t.Clock()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 		rows[i] = newJobRow(j, now)
 		rows[i].FiresPerMinute = s.Rate(now, &j.Spec)
 	}
-	if err := allowJobs(t, rows); err != nil {
+	if err := allowJobs(t, rows, allow); err != nil {
 		return err
 	}
 	if err := t.Gorm.Create(&rows).Error; err != nil {
@@ -130,7 +130,7 @@ func (s *Jobs) insertJobs(t *db.Tx, jobs []store.NewJob) error {
 		slots[i] = &record.SlotRow{JobID: row.ID, TenantID: row.TenantID}
 	}
 	tenant := domain.TenantID(rows[0].TenantID)
-	if err := record.AllowBytes(t, tenant, bytes); err != nil {
+	if err := allow(t, tenant, growth{bytes: bytes}); err != nil {
 		return err
 	}
 	if err := t.Gorm.Create(&revisions).Error; err != nil {

@@ -45,38 +45,40 @@ func (r *proposalRow) proposal() (domain.Proposal, error) {
 }
 
 func (s *Catalogue) Propose(ctx context.Context, p domain.Proposal) error {
+	return s.RunRepeatableAt(ctx, "propose", func(t *db.Tx, now time.Time) error { return propose(t, p, now, allow) })
+}
+
+func propose(t *db.Tx, p domain.Proposal, now time.Time, allow allowance) error {
 	text, err := record.EncodeSpec(&p.Spec)
 	if err != nil {
 		return fmt.Errorf("encode proposal: %w", err)
 	}
-	return s.RunRepeatableAt(ctx, "propose", func(t *db.Tx, now time.Time) error {
-		var known []proposalRow
-		err := t.Gorm.Clauses(t.Locking()...).Where("tenant_id = ? AND executor_id = ? AND name = ?", int64(p.TenantID), int64(p.Executor), p.Name).Find(&known).Error
-		if err != nil || len(known) > 0 && known[0].Hash == p.Hash {
-			return err
-		}
-		row := proposalRow{
-			ID: p.ID, TenantID: int64(p.TenantID), ExecutorID: int64(p.Executor), Name: p.Name, State: int64(domain.ProposalPending),
-			Hash: p.Hash, Build: p.Build, AppVersion: record.Clip(p.Version, record.NameSize), Removal: string(p.Removal), Spec: text, ProposedAt: db.Millis(now),
-		}
-		bytes := documentBytes(text)
-		if len(known) > 0 {
-			bytes -= documentBytes(known[0].Spec)
-		}
-		if err := record.AllowBytes(t, p.TenantID, bytes); err != nil {
-			return err
-		}
-		if len(known) == 0 {
-			err = t.Gorm.Create(&row).Error
-		} else {
-			row.ID = known[0].ID
-			err = t.Gorm.Model(&proposalRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "executor_id", "name").Updates(&row).Error
-		}
-		if err != nil {
-			return err
-		}
-		return record.StoreBytes(t, p.TenantID, bytes)
-	})
+	var known []proposalRow
+	err = t.Gorm.Clauses(t.Locking()...).Where("tenant_id = ? AND executor_id = ? AND name = ?", int64(p.TenantID), int64(p.Executor), p.Name).Find(&known).Error
+	if err != nil || len(known) > 0 && known[0].Hash == p.Hash {
+		return err
+	}
+	row := proposalRow{
+		ID: p.ID, TenantID: int64(p.TenantID), ExecutorID: int64(p.Executor), Name: p.Name, State: int64(domain.ProposalPending),
+		Hash: p.Hash, Build: p.Build, AppVersion: record.Clip(p.Version, record.NameSize), Removal: string(p.Removal), Spec: text, ProposedAt: db.Millis(now),
+	}
+	bytes := documentBytes(text)
+	if len(known) > 0 {
+		bytes -= documentBytes(known[0].Spec)
+	}
+	if err := allow(t, p.TenantID, growth{bytes: bytes}); err != nil {
+		return err
+	}
+	if len(known) == 0 {
+		err = t.Gorm.Create(&row).Error
+	} else {
+		row.ID = known[0].ID
+		err = t.Gorm.Model(&proposalRow{}).Where("id = ? AND tenant_id = ?", row.ID, row.TenantID).Select("*").Omit("id", "tenant_id", "executor_id", "name").Updates(&row).Error
+	}
+	if err != nil {
+		return err
+	}
+	return record.StoreBytes(t, p.TenantID, bytes)
 }
 
 func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsParams) (out store.Page[store.ProposalView], err error) {

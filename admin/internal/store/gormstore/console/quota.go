@@ -14,26 +14,38 @@ import (
 
 // allowJobs lets new jobs in, all of one tenant. Those that calls and callbacks
 // belong to come with their handlers and count as none.
-func allowJobs(t *db.Tx, rows []record.JobRow) error {
-	fires, plain := int64(0), int64(0)
+func allowJobs(t *db.Tx, rows []record.JobRow, allow allowance) error {
+	var g growth
 	for i := range rows {
 		if domain.JobKind(rows[i].Kind) != domain.JobPlain {
 			continue
 		}
-		plain++
+		g.jobs++
 		if domain.JobState(rows[i].State) == domain.JobEnabled {
-			fires += rows[i].FiresPerMinute
+			g.fires += rows[i].FiresPerMinute
 		}
 	}
-	return record.Grow(t, domain.TenantID(rows[0].TenantID), record.Growth{Kind: domain.QuotaJobs, By: plain}, record.Growth{Kind: domain.QuotaFires, By: fires})
+	return allow(t, domain.TenantID(rows[0].TenantID), g)
 }
 
-// allowFires lets a job have another schedule.
-func allowFires(t *db.Tx, job *record.JobRow, fires int64) error {
-	if domain.JobState(job.State) != domain.JobEnabled {
-		return nil
+// growth is what a step adds to a tenant.
+type growth struct{ jobs, fires, bytes int64 }
+
+// allowance refuses a growth, or notes it for a check of several steps together.
+type allowance func(t *db.Tx, tenant domain.TenantID, g growth) error
+
+// allow checks a growth at once.
+func allow(t *db.Tx, tenant domain.TenantID, g growth) error {
+	if err := record.Grow(t, tenant, record.Growth{Kind: domain.QuotaJobs, By: g.jobs}, record.Growth{Kind: domain.QuotaFires, By: g.fires}); err != nil || g.bytes == 0 {
+		return err
 	}
-	return record.Grow(t, domain.TenantID(job.TenantID), record.Growth{Kind: domain.QuotaFires, By: fires - job.FiresPerMinute})
+	return record.AllowBytes(t, tenant, g.bytes)
+}
+
+// note adds up what several steps add.
+func (g *growth) note(_ *db.Tx, _ domain.TenantID, more growth) error {
+	g.jobs, g.fires, g.bytes = g.jobs+more.jobs, g.fires+more.fires, g.bytes+more.bytes
+	return nil
 }
 
 // Rate is the most that a schedule fires in a minute.

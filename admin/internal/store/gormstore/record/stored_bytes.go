@@ -32,15 +32,20 @@ func AllowBytes(t *db.Tx, tenant domain.TenantID, by int64) error {
 	if err != nil {
 		return fmt.Errorf("read quotas: %w", err)
 	}
-	q := quotas[domain.QuotaStoredBytes]
+	q := OfDocuments(quotas[domain.QuotaStoredBytes])
 	if q.Max == 0 {
 		return nil
 	}
-	q.Max += q.Max / domain.DocumentReserve
 	if _, q.Used, err = CountStored(t.Ctx, t.Conn, tenant); err != nil {
 		return fmt.Errorf("count stored bytes: %w", err)
 	}
 	return q.Check(by)
+}
+
+// OfDocuments adds the reserve of documents to a quota of stored bytes.
+func OfDocuments(q domain.Quota) domain.Quota {
+	q.Max += q.Max / domain.DocumentReserve
+	return q
 }
 
 // StoreBytes counts rows that were written, or deleted if by is negative. It comes
