@@ -14,6 +14,7 @@ const (
 	documents  = "internal/document"
 	egress     = "internal/egress"
 	batch      = "admin/internal/batch"
+	budget     = "admin/internal/budget"
 	panics     = "admin/internal/panics"
 	secret     = "admin/internal/secret"
 	store      = "admin/internal/store"
@@ -123,6 +124,7 @@ func rooms() []Room {
 		{domain, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, []string{panics}, whyPure},
+		{budget, nil, whyPure},
 		{panics, nil, whyPure},
 		{ical, []string{schedule}, "it reads a file format and knows nothing of what is made of it; names of time zones are the schedule's"},
 		{httpconn, nil, "it counts connections and knows nothing of what they ask for"},
@@ -161,7 +163,7 @@ func rooms() []Room {
 		{"admin/internal/sweeper", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
-		{callbacks, []string{domain, "executor-sdk", httpCall, egress}, whySide},
+		{callbacks, []string{domain, budget, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret, egress}, whySide},
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
@@ -178,7 +180,7 @@ func rooms() []Room {
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
 		{documents, nil, "it reads values that people wrote and knows nothing of what they mean; the server and the command line read them alike"},
 		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
-		{apiWeb, []string{domain, auth, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
+		{apiWeb, []string{domain, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{apiAlert, []string{apiWeb, domain, store, auth, secret}, whyAPINoun},
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall}, whyAPINoun},

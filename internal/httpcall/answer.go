@@ -3,6 +3,7 @@ package httpcall
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,14 +39,25 @@ var keptHeaders = []string{"Content-Type", "Content-Length", "Location", "Etag",
 
 // read keeps at most so many bytes of the body. It is read in the charset that the
 // answer names, and becomes UTF-8.
-func read(answer *http.Response, most int) (Response, error) {
-	out := Response{Status: answer.StatusCode, Headers: map[string]string{}}
+func (c *Caller) read(ctx context.Context, answer *http.Response, most int) (out Response, err error) {
+	out = Response{Status: answer.StatusCode, Headers: map[string]string{}}
+	kept := http.Header{} // the others are not held while the body waits for room
 	for _, name := range keptHeaders {
 		if value := answer.Header.Get(name); value != "" {
-			out.Headers[name] = strings.ToValidUTF8(value[:min(len(value), maxKeptHeader)], "\uFFFD")
+			value = strings.Clone(value[:min(len(value), maxKeptHeader)])
+			kept.Set(name, value)
+			out.Headers[name] = strings.ToValidUTF8(value, "\uFFFD")
 		}
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(most)+1))
+	answer.Header = kept
+	body, done, err := c.body(ctx, answer, most)
+	if done != nil {
+		defer func() { done(len(out.JSON) + len(out.Body)) }()
+	}
+	if errors.Is(err, errNoRoom) {
+		out.Truncated = true
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -55,15 +67,42 @@ func read(answer *http.Response, most int) (Response, error) {
 	if body = transcoded(body, answer.Header.Get("Content-Type")); !utf8.Valid(body) {
 		body, out.NotUTF8 = bytes.ToValidUTF8(body, []byte("\uFFFD")), true
 	}
-	if !out.Truncated && json.Valid(body) && fits(json.RawMessage(body), len(body)) {
+	if !out.Truncated && json.Valid(body) && fits(body) {
 		out.JSON = body
 		return out, nil
 	}
 	out.Body = string(body)
-	if !fits(out.Body, len(out.Body)) {
-		out.Body, out.Truncated = clipEncoded(out.Body), true
+	if clipped := clipEncoded(out.Body); len(clipped) < len(out.Body) {
+		out.Body, out.Truncated = clipped, true
 	}
 	return out, nil
+}
+
+// errNoRoom: the body is not read.
+var errNoRoom = errors.New("there is no room for the answer's body")
+
+// body reads one byte more than most, if there are so many.
+func (c *Caller) body(ctx context.Context, answer *http.Response, most int) (body []byte, done func(kept int), err error) {
+	limited := io.LimitReader(answer.Body, int64(most)+1)
+	if c.Room == nil {
+		body, err = io.ReadAll(limited)
+		return body, nil, err
+	}
+	body, err = io.ReadAll(io.LimitReader(limited, SmallAnswer+1))
+	if err != nil || len(body) <= SmallAnswer {
+		return body, nil, err
+	}
+	size := most + 1
+	if n := answer.ContentLength; n >= 0 && n < int64(size) {
+		size = int(n)
+	}
+	if done, err = c.Room(ctx, size); err != nil {
+		return nil, nil, errNoRoom
+	}
+	whole := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // of its size, so that it does not grow
+	whole.Write(body)
+	_, err = whole.ReadFrom(limited)
+	return whole.Bytes(), done, err
 }
 
 // transcoded is a body as UTF-8, if its Content-Type names a charset that we know.
@@ -83,9 +122,10 @@ func transcoded(body []byte, contentType string) []byte {
 	return text
 }
 
-// fits reports whether a value of so many bytes has at most maxEncoded as JSON.
-func fits(value any, size int) bool {
-	if 6*size < maxEncoded {
+// fits reports whether a JSON value has at most maxEncoded bytes as output, where spaces are
+// left out and a byte may become six.
+func fits(value json.RawMessage) bool {
+	if 6*len(value) < maxEncoded {
 		return true
 	}
 	raw, err := json.Marshal(value)

@@ -31,7 +31,9 @@ const (
 	maxAnswer     = 120 << 10
 	// maxEncoded bounds the same as JSON, where a byte may become six, and
 	// maxKeptHeader each of keptHeaders: so that all of it fits an output.
-	maxEncoded    = 192 << 10
+	maxEncoded = 192 << 10
+	// SmallAnswer is the size of a body, in bytes, that is read without asking Caller.Room.
+	SmallAnswer   = 1 << 10
 	maxKeptHeader = 2 << 10
 )
 
@@ -83,6 +85,10 @@ type Caller struct {
 	// Secret signs requests; nil: they are not signed.
 	Secret []byte
 
+	// Room is asked before more than SmallAnswer bytes of an answer's body are read, of which
+	// there are at most size. done is told how many bytes the response has that is returned. An
+	// error: the body is not read, and the response is truncated. nil: there is room.
+	Room func(ctx context.Context, size int) (done func(kept int), err error)
 	// What refusals say: who calls, and what allows hosts and networks.
 	Who, HostsBy, NetworksBy string
 }
@@ -171,7 +177,7 @@ func (c *Caller) Do(ctx context.Context, request *http.Request, in *Request, log
 		return Response{}, blame
 	}
 	defer answer.Body.Close()
-	out, err := read(answer, most)
+	out, err := c.read(within, answer, most)
 	if err != nil {
 		return out, c.transportError(ctx, within, fmt.Errorf("read the answer: %w", err))
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	maxHeader   = 64 << 10
-	maxUnread   = 256 << 10 // twice maxAnswer
+	maxUnread   = 64 << 10 // the least that net/http takes
 )
 
 // NewTransport refuses to connect to addresses that are loopback, private or
@@ -32,7 +32,7 @@ func NewTransport(networks []netip.Prefix, roots *x509.CertPool, log *slog.Logge
 		MaxResponseHeaderBytes: maxHeader,
 		ForceAttemptHTTP2:      true,
 		// A receiver may send so much before it is read. The default is 4 MiB for each call.
-		HTTP2:           &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread, MaxReceiveBufferPerConnection: 4 * maxUnread},
+		HTTP2:           &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread, MaxReceiveBufferPerConnection: 16 * maxUnread},
 		MaxIdleConns:    64,
 		IdleConnTimeout: 30 * time.Second,
 	}

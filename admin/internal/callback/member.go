@@ -39,6 +39,7 @@ type member struct {
 	// fixed after construction
 	tenant   domain.TenantID
 	limits   *limits
+	answers  answers
 	send     SendFunc
 	executor *executor.Executor
 	stop     context.CancelFunc
@@ -85,7 +86,7 @@ func (s *Service) read(tenant domain.TenantID, p *domain.CallbackPolicy) (*polic
 	transport.MaxIdleConnsPerHost = p.PerHost
 	transport.MaxIdleConns = slots // with fewer, calls to many receivers in turn would connect anew each time
 	return &policy{of: p, caller: &httpcall.Caller{
-		Client: httpcall.NewClient(transport), Hosts: hosts, MaxTimeout: p.MaxTimeout, Secret: p.Secret, UserAgent: "carillon/" + s.opt.Version,
+		Client: httpcall.NewClient(transport), Hosts: hosts, MaxTimeout: p.MaxTimeout, Secret: p.Secret, Room: s.answers.room(tenant), UserAgent: "carillon/" + s.opt.Version,
 		Who: "a callback", HostsBy: "the tenant's policy: carillon script policy --callback-hosts", NetworksBy: "--webhook-allow",
 	}}, nil
 }
@@ -103,7 +104,7 @@ func (s *Service) join(t Tenant) (*member, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	m := &member{tenant: t.ID, limits: s.limits, send: s.opt.Publish, executor: ex, stop: stop, done: make(chan struct{})}
+	m := &member{tenant: t.ID, limits: s.limits, answers: s.answers, send: s.opt.Publish, executor: ex, stop: stop, done: make(chan struct{})}
 	executor.Handle(ex, domain.CallbackHandler, m.call, executor.Idempotent(), executor.Description("Calls an address that the tenant's policy allows. It is signed, and carries the run's id as Idempotency-Key"))
 	executor.Handle(ex, domain.PublishHandler, m.publish, executor.Idempotent(), executor.Description("Publishes a message to a broker, by one of the tenant's connections, and awaits its confirm. The run's id is the message's"))
 	go func() { // ends after stop
@@ -126,6 +127,12 @@ func (m *member) call(ctx context.Context, in httpcall.Request) (out httpcall.Re
 	request, err := p.caller.Prepare(&in, task)
 	if err != nil {
 		return out, err
+	}
+	if !m.answers.open(ctx, m.tenant) {
+		if ctx.Err() != nil {
+			return out, context.Cause(ctx)
+		}
+		return out, executor.Snooze(putOff + rand.N(putOff/2))
 	}
 	to := httpcall.Receiver(request.URL)
 	err = m.within(ctx, to, p.of.PerHost, func() (outcome, error) {

@@ -53,9 +53,10 @@ const lookEvery = time.Second
 // Service runs this node's instances of the built-in executors.
 type Service struct {
 	// fixed after construction
-	opt    Options
-	log    *slog.Logger
-	limits *limits
+	opt     Options
+	log     *slog.Logger
+	limits  *limits
+	answers answers
 
 	mu      sync.Mutex // held while it is looked: there is one look at a time
 	running bool       // guarded by mu
@@ -66,7 +67,7 @@ type Service struct {
 // New returns a Service; it starts nothing.
 func New(opt Options) *Service {
 	return &Service{
-		opt: opt, log: opt.Logger.With("component", "http_callbacks"), limits: newLimits(),
+		opt: opt, log: opt.Logger.With("component", "http_callbacks"), limits: newLimits(), answers: newAnswers(),
 		members: map[domain.TenantID]*member{}, ends: map[domain.TenantID]string{},
 	}
 }

@@ -49,6 +49,8 @@ type attempt struct {
 	sentAt time.Time
 	sends  int
 
+	onSettled func() // called once when nothing is owed any more; nil = nobody asks
+
 	// Set by Runner when it starts the handler.
 	ctx    context.Context
 	cancel context.CancelCauseFunc

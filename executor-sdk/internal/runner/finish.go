@@ -67,7 +67,16 @@ func (m *machine) settle(a *attempt) bool {
 		return false
 	}
 	delete(m.attempts, a.key)
+	m.forgotten(a)
 	return true
+}
+
+// forgotten tells those who asked that nothing is owed for the attempt any more.
+func (m *machine) forgotten(a *attempt) {
+	if a.onSettled != nil {
+		m.emit(effect{tell: a.onSettled})
+		a.onSettled = nil
+	}
 }
 
 // writeNow is write for the results that the machine makes itself.

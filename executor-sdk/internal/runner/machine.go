@@ -89,6 +89,8 @@ type effect struct {
 	start  *attempt // call the handler
 	cancel *attempt // cancel the context with its cause
 
+	tell func() // the attempt is settled
+
 	lost bool // report once that the lease was lost
 	exit bool // end the process: a handler ignores that the lease was lost
 }

@@ -172,6 +172,7 @@ func (m *machine) forget(a *attempt) {
 	}
 	a.phase = ended
 	delete(m.attempts, a.key)
+	m.forgotten(a)
 	m.append([]journal.Record{record(journal.Settled, a.key)})
 }
 

@@ -153,6 +153,8 @@ func (r *Runner) act(e *effect) {
 		r.launch(e.start)
 	case e.cancel != nil:
 		e.cancel.cancel(e.cancel.cause)
+	case e.tell != nil:
+		e.tell()
 	case e.exit:
 		r.options.Exit()
 	case e.lost:
@@ -310,6 +312,25 @@ func (r *Runner) Alive(execution, fence int64) error {
 	var err error
 	r.event(func(m *machine, now time.Time) { err = m.alive(now, Key{execution, fence}) })
 	return err
+}
+
+// OnSettled has f called once, under mu, when nothing is owed for the attempt any more. f
+// must not wait.
+func (r *Runner) OnSettled(execution, fence int64, f func()) {
+	r.event(func(m *machine, _ time.Time) {
+		a := m.attempts[Key{execution, fence}]
+		if a == nil {
+			m.emit(effect{tell: f})
+			return
+		}
+		before := a.onSettled
+		a.onSettled = func() {
+			if before != nil {
+				before()
+			}
+			f()
+		}
+	})
 }
 
 // LeaseLost reports whether the lease is lost now.

@@ -2,13 +2,12 @@ package web
 
 import (
 	"context"
+	"errors"
 	"runtime"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/carillon-sched/carillon/admin/internal/auth"
+	nodebudget "github.com/carillon-sched/carillon/admin/internal/budget"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -21,25 +20,16 @@ const (
 
 // budget bounds the bytes or processors of a node that requests hold at once. Each tenant
 // has a share, and so has each address without a log-in. A request waits for its share
-// before it takes more. It is safe for concurrent use.
+// before it takes more.
 type budget struct {
-	node  *semaphore.Weighted
-	share int64  // of a tenant or an address
-	what  string // is bounded, as refusals name it
-
-	mu     sync.Mutex
-	shares map[owner]*shareOf // guarded by mu; those with any request
+	*nodebudget.Budget[owner]
+	what string // is bounded, as refusals name it
 }
 
 // owner has a share of a budget.
 type owner struct {
 	tenant domain.TenantID
 	ip     string // of a request without a log-in
-}
-
-type shareOf struct {
-	*semaphore.Weighted
-	requests int
 }
 
 // budgets are those of a node. The processing of a body takes about four times its bytes,
@@ -77,7 +67,7 @@ func (b budgets) of(size int64) *budget {
 }
 
 func newBudget(node, share int64, what string) *budget {
-	return &budget{node: semaphore.NewWeighted(node), share: share, what: what, shares: map[owner]*shareOf{}}
+	return &budget{nodebudget.New[owner](node, share), what}
 }
 
 func ownerOf(id auth.Identity, ip string) owner {
@@ -90,47 +80,19 @@ func ownerOf(id auth.Identity, ip string) owner {
 // take waits until so much is free for the owner, or returns why it waited in vain. done
 // has to be called when nothing of it is held any more. It has no effect when called again.
 func (b *budget) take(ctx context.Context, who owner, size int64) (done func(), err error) {
-	size = min(max(size, 1), b.share)
-	share := b.enter(who)
 	wait, cancel := context.WithTimeout(ctx, budgetPatience)
 	defer cancel()
-	if share.Acquire(wait, size) != nil {
-		b.leave(who)
-		err := domain.Errorf(domain.CodeRateLimited, "this node holds %d %s for requests of this tenant or address already, which is the most: send fewer of them at once", b.share, b.what)
+	held, err := b.Take(wait, who, size)
+	switch {
+	case err == nil:
+		return held.Release, nil
+	case errors.Is(err, nodebudget.ErrShare):
+		err := domain.Errorf(domain.CodeRateLimited, "this node holds %d %s for requests of this tenant or address already, which is the most: send fewer of them at once", b.Share(), b.what)
 		err.RetryAfter = time.Second
 		return nil, err
-	}
-	if b.node.Acquire(wait, size) != nil {
-		share.Release(size)
-		b.leave(who)
+	default:
 		err := domain.Errorf(domain.CodeUnavailable, "this node holds as many %s for requests as it may: try again in a moment", b.what)
 		err.RetryAfter = time.Second
 		return nil, err
-	}
-	return sync.OnceFunc(func() {
-		b.node.Release(size)
-		share.Release(size)
-		b.leave(who)
-	}), nil
-}
-
-func (b *budget) enter(who owner) *shareOf {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.shares[who]
-	if s == nil {
-		s = &shareOf{Weighted: semaphore.NewWeighted(b.share)}
-		b.shares[who] = s
-	}
-	s.requests++
-	return s
-}
-
-func (b *budget) leave(who owner) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.shares[who]
-	if s.requests--; s.requests == 0 {
-		delete(b.shares, who)
 	}
 }

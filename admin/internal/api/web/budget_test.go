@@ -47,7 +47,7 @@ func TestABudgetSharesBytes(t *testing.T) {
 		require.Error(t, err)
 		second()
 		third()
-		require.Empty(t, b.shares, "nothing is kept of those that are done")
+		require.Zero(t, b.Owners(), "nothing is kept of those that are done")
 		all, err := b.take(t.Context(), acme, 8)
 		require.NoError(t, err)
 		all()

@@ -119,7 +119,7 @@ func TestComputationsHoldAShare(t *testing.T) {
 				}
 				require.Equal(t, want, refused.Code, refused.Body)
 				done()
-				require.Empty(t, s.budgets.computing.shares)
+				require.Zero(t, s.budgets.computing.Owners())
 			})
 		})
 	}
@@ -136,7 +136,7 @@ func TestUnreadAnswersHoldTheirBytes(t *testing.T) {
 		synctest.Wait()
 		require.True(t, free(t, s.budgets.answers, largeAnswer))
 		require.True(t, free(t, s.budgets.computing, 1))
-		require.Len(t, s.budgets.sending.shares, 1)
+		require.Equal(t, 1, s.budgets.sending.Owners())
 		refused := httptest.NewRecorder()
 		ask(s, http.MethodGet, "", refused)
 		require.Equal(t, http.StatusTooManyRequests, refused.Code)
@@ -145,7 +145,7 @@ func TestUnreadAnswersHoldTheirBytes(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, http.StatusOK, client.Code)
 		for _, b := range []*budget{s.budgets.sending, s.budgets.answers, s.budgets.computing} {
-			require.Empty(t, b.shares)
+			require.Zero(t, b.Owners())
 		}
 	})
 }
