@@ -115,7 +115,7 @@ type giveBackInput struct {
 
 func (a *API) registerGiveBack() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/declaration", ID: "get-job-declaration", Tag: "jobs",
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/declaration", ID: "get-job-declaration", Computes: true, Tag: "jobs",
 		Summary:     "What code declares of a job, and how the job differs",
 		Description: "404 where no application declares the job, or the declaration is not known any more.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body JobDeclaration }, error) {
@@ -143,7 +143,7 @@ func (a *API) registerGiveBack() {
 		return &struct{ Body JobDeclaration }{out}, nil
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/give-back", ID: "give-job-back", Tag: "jobs",
+		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/give-back", ID: "give-job-back", Computes: true, Tag: "jobs",
 		Summary: "Give a job that was edited in the console back to the code",
 		Description: "The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels, alerts and the owner stay where the code does not say them, and so does its state." +
 			" 409 when it was not edited, when the code leaves it to the console, or when nothing declares it any more.",

@@ -190,7 +190,7 @@ func (a *api) registerAlertChannels() {
 		return nil, nil
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/alert-channels/{id}/test", ID: "test-alert-channel", Tag: "alerts", Summary: "Send a test message through an alert channel",
+		Method: http.MethodPost, Path: web.Base + "/alert-channels/{id}/test", ID: "test-alert-channel", Reaches: true, Tag: "alerts", Summary: "Send a test message through an alert channel",
 		Description: "The message is really sent, by the node that answers, also through a channel that is disabled. 200 whatever the receiver says; the body tells. It counts for the channel's limit.",
 	}, a.testAlertChannel)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{

@@ -162,7 +162,7 @@ func (a *api) registerConnections() {
 		return nil, nil
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/connections/{id}/test", ID: "test-connection", Tag: "connections", Summary: "Publish a message to try a connection",
+		Method: http.MethodPost, Path: web.Base + "/connections/{id}/test", ID: "test-connection", Reaches: true, Tag: "connections", Summary: "Publish a message to try a connection",
 		Description: "The message is really published, by the node that answers, which has 15 s for it. 200 whatever the broker says; the body tells.",
 	}, a.testConnection)
 }

@@ -39,6 +39,7 @@ type budgets struct {
 	answers      *budget // bytes of answers that are built
 	sending      *budget // bytes of large answers that wait for their client
 	computing    *budget // computations, so that runs have processors too
+	reaching     *budget // requests that wait for another host
 }
 
 func newBudgets() budgets {
@@ -47,6 +48,7 @@ func newBudgets() budgets {
 		small: newBudget(4<<20, 1<<20, "bytes of bodies"), large: newBudget(12<<20, 8<<20, "bytes of large bodies"),
 		answers: newBudget(8<<20, 4<<20, "bytes of large answers"), sending: newBudget(32<<20, 8<<20, "bytes of answers that nobody has read"),
 		computing: newBudget(int64(half), int64(max(half/2, 1)), "computations"),
+		reaching:  newBudget(16, 4, "requests to other hosts"),
 	}
 }
 

@@ -37,6 +37,8 @@ type Request struct {
 	release func()
 	// computed gives back the share of computations. It is nil if the request has none.
 	computed func()
+	// reached gives back the share of requests to other hosts. It is nil if the request has none.
+	reached func()
 	// allowed looks again who asks, and whether they may; nil outside of operations.
 	allowed func() error
 }
@@ -85,6 +87,20 @@ func (s *Server) compute(ctx context.Context) (err error) {
 		r.computed, err = s.budgets.computing.take(ctx, ownerOf(r.actor, r.IP), 1)
 	}
 	return err
+}
+
+// reach waits until the request may wait for another host.
+func (s *Server) reach(ctx context.Context) (err error) {
+	r := RequestOf(ctx)
+	r.reached, err = s.budgets.reaching.take(ctx, ownerOf(r.actor, r.IP), 1)
+	return err
+}
+
+func (r *Request) stopReaching() {
+	if r.reached != nil {
+		r.reached()
+		r.reached = nil
+	}
 }
 
 func (r *Request) stopComputing() {

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -106,6 +107,9 @@ type Operation struct {
 	// Computes marks an operation that may compute for more than some milliseconds. Few of
 	// them do so at once. Its answer is sent when it is whole.
 	Computes bool
+	// Reaches marks an operation that waits for another host, such as a receiver or a broker. Few
+	// of them do so at once.
+	Reaches bool
 	// Produces is the media type of a streamed answer; empty = JSON.
 	Produces string
 }
@@ -118,6 +122,7 @@ type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, e
 // does not depend on them stands in describe and document.
 func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.notePolicy(p, op.Method, op.Path)
+	s.noteBounds(op)
 	huma.Register(s.huma, s.describe(p, op), func(ctx context.Context, in *I) (*O, error) {
 		if err := s.begin(ctx, op); err != nil {
 			return nil, s.Problem(ctx, err)
@@ -134,9 +139,30 @@ func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.document(op)
 }
 
+// noteBounds keeps what bounds an operation that computes or reaches other hosts.
+func (s *Server) noteBounds(op Operation) {
+	switch {
+	case op.Computes && op.Reaches:
+		s.bounds[op.ID] = "computes, reaches"
+	case op.Computes:
+		s.bounds[op.ID] = "computes"
+	case op.Reaches:
+		s.bounds[op.ID] = "reaches"
+	}
+}
+
+// Bounds says of operations by id what few requests at once may do: compute, or reach other
+// hosts.
+func (s *Server) Bounds() map[string]string { return maps.Clone(s.bounds) }
+
 // begin is called when all of a request has been read.
 func (s *Server) begin(ctx context.Context, op Operation) error {
 	RequestOf(ctx).bodyIsRead()
+	if op.Reaches {
+		if err := s.reach(ctx); err != nil {
+			return err
+		}
+	}
 	if !op.Computes {
 		return nil
 	}
@@ -310,6 +336,7 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 			defer end()
 		}
 		defer RequestOf(ctx.Context()).stopComputing()
+		defer RequestOf(ctx.Context()).stopReaching()
 		if hasBody(c.Request.Method) {
 			done, err := s.readOperation(ctx, c, op, p, id)
 			if err != nil {

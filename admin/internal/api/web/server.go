@@ -56,6 +56,7 @@ type Server struct {
 	engine   *gin.Engine
 	huma     huma.API
 	policies map[string]Policy // by "METHOD /path"
+	bounds   map[string]string // by operation; see Bounds
 	requests *requestMetrics
 	waits    *waits
 	rates    *rates
@@ -79,7 +80,7 @@ func ServerTimeouts(s *http.Server) {
 // New makes one without any route.
 func New(options Options) *Server {
 	s := &Server{
-		options: options, log: options.Logger, policies: map[string]Policy{},
+		options: options, log: options.Logger, policies: map[string]Policy{}, bounds: map[string]string{},
 		requests: newRequestMetrics(options.Metrics), waits: newWaits(options.Waits), rates: newRates(options.CallsPerSecond),
 		budgets: newBudgets(), bodies: map[string]*huma.Schema{},
 		origins: http.NewCrossOriginProtection(),

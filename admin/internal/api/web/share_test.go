@@ -149,3 +149,26 @@ func TestUnreadAnswersHoldTheirBytes(t *testing.T) {
 		}
 	})
 }
+
+// Requests that wait for another host hold a share as long as they wait, and computations have
+// another one.
+func TestRequestsToOtherHostsHoldAShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		enter := make(chan struct{})
+		s := shareServer(Operation{Method: http.MethodPost, Reaches: true}, 10, func() { <-enter })
+		s.budgets.reaching = newBudget(2, 1, "requests to other hosts")
+		first := httptest.NewRecorder()
+		go ask(s, http.MethodPost, `{}`, first)
+		synctest.Wait()
+		refused := httptest.NewRecorder()
+		ask(s, http.MethodPost, `{}`, refused)
+		require.Equal(t, http.StatusTooManyRequests, refused.Code)
+		require.Contains(t, refused.Body.String(), "1 requests to other hosts")
+		require.True(t, free(t, s.budgets.reaching, 1), "another tenant")
+		require.True(t, free(t, s.budgets.computing, 1))
+		close(enter)
+		synctest.Wait()
+		require.Equal(t, http.StatusOK, first.Code)
+		require.Zero(t, s.budgets.reaching.Owners())
+	})
+}

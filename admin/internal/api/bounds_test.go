@@ -1,0 +1,63 @@
+package api
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/stretchr/testify/require"
+)
+
+// bounded are the operations that compute for more than some milliseconds, or wait for another
+// host, and what bounds them.
+var bounded = map[string]string{
+	"backfill-job": "computes", "create-alert-channel": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
+	"diff-script": "computes", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",
+	"import-calendar": "computes", "next-fires": "computes", "preview-alert-channel": "computes", "preview-schedule": "computes",
+	"update-alert-channel": "computes", "update-calendar": "computes", "update-job": "computes",
+	"test-alert-channel": "reaches", "test-connection": "reaches",
+}
+
+// boundedElsewhere have a bound of their own room.
+var boundedElsewhere = map[string]string{
+	"change-password": "auth.hasher", "create-user": "auth.hasher", "login": "auth.hasher", "update-user": "auth.hasher",
+	"call-handler": "web.waits, jsonschema", "get-call": "web.waits", "get-run": "web.waits", "run-job": "web.waits, jsonschema",
+	"get-run-log": "web.waits", "download-run-log": "web.budgets.sending",
+	"reschedule-timer": "jsonschema", "set-timer": "jsonschema", "set-timers": "jsonschema",
+}
+
+// outbound are what the API asks other rooms that waits for another host.
+var outbound = []string{"deps.Publish(", ".TryChannel("}
+
+func TestOperationsThatComputeOrReachOthersAreBounded(t *testing.T) {
+	a, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	require.Equal(t, bounded, a.Bounds())
+	known := map[string]bool{}
+	operations(a.Document(), func(_, _ string, op *huma.Operation) { known[op.OperationID] = true })
+	for id := range boundedElsewhere {
+		require.True(t, known[id], id)
+		require.Empty(t, bounded[id], id)
+	}
+
+	calls, reaches := 0, 0
+	require.NoError(t, fs.WalkDir(os.DirFS("."), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, call := range outbound {
+			calls += strings.Count(string(text), call)
+		}
+		return err
+	}))
+	for _, how := range bounded {
+		if strings.Contains(how, "reaches") {
+			reaches++
+		}
+	}
+	require.Equal(t, reaches, calls, "each call of another host is in an operation with Reaches")
+}
