@@ -175,6 +175,7 @@ func attacker(ctx context.Context, args []string) error {
 	flags.StringVar(&o.Address, "addr", "", "the executors' port of a node")
 	length := flags.Duration("for", 10*time.Second, "how long")
 	quiet := flags.Bool("quiet", false, "take the processors only, and send nothing")
+	requests := flags.String("requests", "", "send the requests that this file says (F46)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -186,6 +187,9 @@ func attacker(ctx context.Context, args []string) error {
 	if *quiet {
 		hostile.Busy(ctx)
 		return nil
+	}
+	if *requests != "" {
+		return sendRequests(ctx, *requests)
 	}
 	var done hostile.Done
 	hostile.Flood(ctx, o, &done)

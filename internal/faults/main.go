@@ -70,7 +70,7 @@ type settings struct {
 	ci     bool
 	rate   int           // fires per second of the steady load; 0 = the row's own
 	rounds int           // injections; 0 = the row's own
-	lasts  time.Duration // the load, the flood or the faults of F36, F37 and F39; 0 = the row's own
+	lasts  time.Duration // the load, the flood or the faults of F36, F37, F39 and F46; 0 = the row's own
 	lanes  int           // rows at once
 	only   []string
 	json   string
@@ -90,7 +90,7 @@ func parse(args []string) (*settings, error) {
 	flags.BoolVar(&s.ci, "ci", false, "the selection for CI: fewer injections, shorter pauses")
 	flags.IntVar(&s.rate, "rate", 0, "fires per second of the steady load (default 200, with --ci 100)")
 	flags.IntVar(&s.rounds, "rounds", 0, "injections per row (default: as the matrix says; with --ci fewer)")
-	flags.DurationVar(&s.lasts, "for", 0, "how long the overload of F36, the flood of F37 and the faults of F39 last (default 7m, 1m and 30m, with --ci 40s, 10s and 2m)")
+	flags.DurationVar(&s.lasts, "for", 0, "how long the overload of F36, the floods of F37 and F46 and the faults of F39 last (default 7m, 1m, 1m and 30m, with --ci 40s, 10s, 10s and 2m)")
 	flags.IntVar(&s.lanes, "lanes", 0, "rows at once (default 1, with --ci on MariaDB 2: most of a row is waiting)")
 	only := flags.String("only", "", "rows to run, for example F01,F03 (default: all)")
 	flags.StringVar(&s.json, "json", "", "write the results as JSON to this file; - for standard output instead of the table")

@@ -10,7 +10,7 @@ var onMySQL = []string{proofID, "F01", "F02", "F03", "F19"}
 
 // alone are the rows whose verdict is a time, or compares figures taken one after
 // the other: they run when no other does.
-var alone = []string{"F02", "F36", "F37"}
+var alone = []string{"F02", "F36", "F37", "F46"}
 
 // long are the rows that take longest in CI. They begin first, or one of them would
 // be alone in the end.
@@ -64,5 +64,7 @@ func matrix() []row {
 		{"F43", "a tenant moves between two cells; the process that moves it is killed in each of its steps", true, f43},
 		{"F44", "kill -9 and stop the database server while callers change timers, jobs and incidents", true, f44},
 		{"F45", "the database refuses writes for 40 s while handlers run, then takes them again", false, f45},
+		// Not for CI: its verdict is the memory of a moment.
+		{"F46", "the largest requests to every operation of the API at once, beside another tenant", false, f46},
 	}
 }
