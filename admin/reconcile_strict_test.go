@@ -66,10 +66,12 @@ func TestStrictBuildsOverAQuota(t *testing.T) {
 			want: []string{"may fire 100 times in a minute and are planned for 2, this needs 120 more"},
 		},
 		"stored bytes": {
-			limit: func(s *shop) { s.between = func() { s.limit(domain.QuotaStoredBytes, s.used(domain.QuotaStoredBytes)) } },
-			lift:  map[domain.QuotaKind]int64{domain.QuotaStoredBytes: 0},
-			jobs:  []*proto.JobDeclaration{daily("a", "2", "code", large), daily("b", "2", "code", large), daily("c", "2", "code", large)},
-			want:  []string{"bytes and stores"},
+			limit: func(s *shop) {
+				s.between = func() { s.limit(domain.QuotaStoredBytes, s.used(domain.QuotaStoredBytes)) }
+			},
+			lift: map[domain.QuotaKind]int64{domain.QuotaStoredBytes: 0},
+			jobs: []*proto.JobDeclaration{daily("a", "2", "code", large), daily("b", "2", "code", large), daily("c", "2", "code", large)},
+			want: []string{"bytes and stores"},
 		},
 		"all of them": {
 			limit: func(s *shop) {
