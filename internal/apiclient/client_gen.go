@@ -3335,7 +3335,7 @@ type Quota struct {
 	// Kind timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
 	Kind string `json:"kind"`
 
-	// Limit 0 = no limit
+	// Limit 0 = no limit. The default of fires_per_minute is 0 while no other enabled tenant has an enabled job
 	Limit int64 `json:"limit"`
 
 	// Used 0 of api_calls_per_second, which nobody counts. May be above the limit: a quota stops growth and takes nothing away
@@ -6714,7 +6714,7 @@ func (c *Client) Overview(ctx context.Context, edits ...Edit) (Doc[Overview], er
 }
 
 // ListQuotas asks GET /api/v1/quotas: List how much the tenant may have, and has.
-// One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are.
+// One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are. The default of fires_per_minute protects other tenants and has no effect for a tenant that is alone.
 func (c *Client) ListQuotas(ctx context.Context, edits ...Edit) (Doc[PageQuota], error) {
 	r := newRequest("GET", "/api/v1/quotas")
 	return ask[PageQuota](ctx, c, r, edits)

@@ -32,7 +32,7 @@ function cluster() {
 }
 
 const quotaLimits = new Map([['jobs', 20]])
-const QUOTAS = { jobs: 10_000, fires_per_minute: 30_000, executors: 1_000, instances: 20_000, users: 1_000, api_keys: 1_000, api_calls_per_second: 2_000 }
+const QUOTAS = { jobs: 10_000, fires_per_minute: 1_200_000, executors: 1_000, instances: 20_000, users: 1_000, api_keys: 1_000, api_calls_per_second: 2_000 }
 const quotas = () => Object.entries(QUOTAS).map(([kind, byDefault]) => {
   const set = quotaLimits.get(kind) ?? -1
   return { kind, limit: set < 0 ? byDefault : set, used: 17, default: set < 0 }

@@ -1981,7 +1981,7 @@ export interface paths {
         };
         /**
          * List how much the tenant may have, and has
-         * @description One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are.
+         * @description One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are. The default of fires_per_minute protects other tenants and has no effect for a tenant that is alone.
          */
         get: operations["list-quotas"];
         put?: never;
@@ -6141,7 +6141,7 @@ export interface components {
             kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "stored_bytes" | "api_calls_per_second";
             /**
              * Format: int64
-             * @description 0 = no limit
+             * @description 0 = no limit. The default of fires_per_minute is 0 while no other enabled tenant has an enabled job
              */
             limit: number;
             /**

@@ -41,6 +41,7 @@ export function QuotaTable({ tenant, platform }: { tenant: Named; platform: bool
         <span className="row tight">
           {one.limit > 0 ? <span className="num">{one.limit.toLocaleString()}</span> : <span className="muted">{t('quotas.none')}</span>}
           {one.default && <span className="label-chip">{t('quotas.byDefault')}</span>}
+          {one.default && one.limit === 0 && one.kind === 'fires_per_minute' && <span className="muted small">{t('quotas.alone')}</span>}
         </span>
       ),
     },

@@ -78,7 +78,7 @@ func (a *api) registerTenants() {
 // Quota is how much a tenant may have of a kind, and has.
 type Quota struct {
 	Kind    string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,stored_bytes,api_calls_per_second" doc:"timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key"`
-	Limit   int64  `json:"limit" doc:"0 = no limit"`
+	Limit   int64  `json:"limit" doc:"0 = no limit. The default of fires_per_minute is 0 while no other enabled tenant has an enabled job"`
 	Used    int64  `json:"used" doc:"0 of api_calls_per_second, which nobody counts. May be above the limit: a quota stops growth and takes nothing away"`
 	Default bool   `json:"default" doc:"The limit is the default; nothing was set for this tenant"`
 }
@@ -100,7 +100,7 @@ func (a *api) registerQuotas() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/quotas", ID: "list-quotas", Tag: "access",
 		Summary:     "List how much the tenant may have, and has",
-		Description: "One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are.",
+		Description: "One entry for each kind: how many there may be, by the tenant's own setting or the default, and how many there are. The default of fires_per_minute protects other tenants and has no effect for a tenant that is alone.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*web.PageOutput[Quota], error) {
 		return a.listQuotas(ctx, id.Tenant)
 	})

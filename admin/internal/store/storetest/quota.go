@@ -139,6 +139,58 @@ func testQuotaOfFires(t *testing.T, f *fixture) {
 	f.exceeded(set(fast, domain.JobEnabled), domain.QuotaFires, 66, 60)
 }
 
+// testQuotaAlone: the default of fires holds only beside a tenant whose jobs may fire.
+func testQuotaAlone(t *testing.T, f *fixture) {
+	byDefault := domain.DefaultQuota(domain.QuotaFires)
+	const fires = 60_000 // in a minute, of a job that fires each millisecond
+	require.Zero(t, byDefault%fires)
+	job := func() error {
+		_, err := f.tryJob(time.Millisecond, domain.JobEnabled)
+		return err
+	}
+	limit := func(want int64, set bool) {
+		t.Helper()
+		q := f.has(domain.QuotaFires)
+		require.Equal(t, []any{want, !set}, []any{q.Max, q.Default})
+		most, err := f.s.MaxOf(f.ctx, f.tenant, domain.QuotaFires)
+		f.ok(err)
+		require.Equal(t, want, most)
+	}
+	for range byDefault/fires + 1 {
+		f.ok(job())
+	}
+	limit(0, false)
+	require.Equal(t, domain.DefaultQuota(domain.QuotaJobs), f.has(domain.QuotaJobs).Max, "all other quotas hold")
+
+	// A tenant without jobs, such as that of the operators, leaves it alone.
+	other := NewWorld(t, f.s)
+	f.ok(job())
+	limit(0, false)
+
+	second := other.Job(nil)
+	limit(byDefault, false)
+	used := f.has(domain.QuotaFires).Used
+	require.Equal(t, byDefault+2*fires, used, "what is there stays")
+	f.exceeded(job(), domain.QuotaFires, used, fires)
+
+	set := func(id domain.JobID, state domain.JobState) {
+		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: other.Tenant, ID: id, State: state, By: "anna", Next: at(domain.Never)})
+		f.ok(err)
+	}
+	set(second.ID, domain.JobPaused)
+	f.ok(job())
+	set(second.ID, domain.JobEnabled)
+	f.exceeded(job(), domain.QuotaFires, used+fires, fires)
+	_, err := f.s.SetTenantState(f.ctx, store.SetTenantStateParams{ID: other.Tenant, State: domain.TenantDisabled})
+	f.ok(err)
+	f.ok(job())
+
+	// A quota that somebody set holds for a tenant that is alone.
+	f.quota(domain.QuotaFires, used)
+	limit(used, true)
+	f.exceeded(job(), domain.QuotaFires, used+2*fires, fires)
+}
+
 // testQuotaRace: whoever asks at once, the quota is not exceeded.
 func testQuotaRace(t *testing.T, f *fixture) {
 	const limit, askers, each = 10, 8, 4

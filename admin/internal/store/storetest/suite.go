@@ -61,6 +61,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Run("PartitionNodes", func(t *testing.T) { testPartitionNodes(t, open(t)) })
 	t.Run("PartitionRace", func(t *testing.T) { testPartitionRace(t, open(t)) })
 	t.Run("ClaimFence", func(t *testing.T) { testClaimFence(t, newFixture(t, open(t))) })
+	// It counts the tenants of the database.
+	t.Run("QuotaAlone", func(t *testing.T) { testQuotaAlone(t, newFixture(t, open(t))) })
 	// It deletes runs that a moment ago its store has moved, which looks for them.
 	t.Run("RetentionOfFamilies", func(t *testing.T) { testRetentionOfFamilies(t, newFixture(t, open(t))) })
 	s := open(t)

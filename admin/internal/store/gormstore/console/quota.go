@@ -57,7 +57,11 @@ func (s *shared) Rate(now time.Time, spec *domain.JobSpec) int64 {
 func (s *Quotas) MaxOf(ctx context.Context, tenant domain.TenantID, kind domain.QuotaKind) (limit int64, err error) {
 	err = s.Look(ctx, "read quotas", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		quotas, err := record.ReadQuotas(ctx, q, tenant)
-		limit = quotas[kind].Max
+		if err != nil {
+			return err
+		}
+		one, err := record.QuotaInForce(ctx, q, tenant, quotas[kind])
+		limit = one.Max
 		return err
 	})
 	return limit, err
@@ -75,7 +79,10 @@ func (s *Quotas) ListQuotas(ctx context.Context, tenant domain.TenantID) (out []
 			return err
 		}
 		for _, k := range domain.QuotaKinds {
-			one := quotas[k]
+			one, err := record.QuotaInForce(ctx, q, tenant, quotas[k])
+			if err != nil {
+				return err
+			}
 			if one.Used, err = record.CountQuota(ctx, q, s.Dialect, tenant, k); err != nil {
 				return err
 			}

@@ -44,11 +44,13 @@ func Grow(t *db.Tx, tenant domain.TenantID, list ...Growth) error {
 				return fmt.Errorf("read quotas: %w", err)
 			}
 		}
-		q := quotas[g.Kind]
+		q, err := QuotaInForce(t.Ctx, t.Conn, tenant, quotas[g.Kind])
+		if err != nil {
+			return fmt.Errorf("look for other tenants: %w", err)
+		}
 		if q.Max == 0 {
 			continue
 		}
-		var err error
 		if q.Used, err = CountQuota(t.Ctx, t.Conn, t.Dialect, tenant, g.Kind); err != nil {
 			return fmt.Errorf("count %s: %w", g.Kind, err)
 		}
@@ -67,6 +69,27 @@ func TenantExists(t *db.Tx, tenant domain.TenantID, lock string) (found bool, er
 		return rows.Scan(&id)
 	}, "SELECT id FROM tenants WHERE id = ?"+lock, int64(tenant))
 	return found, err
+}
+
+// QuotaInForce is a quota that was read. It has no limit if the tenant is alone and the
+// quota is one of those that only protect other tenants. It is asked when a job is
+// written, and never when one fires.
+func QuotaInForce(ctx context.Context, q db.Querier, tenant domain.TenantID, quota domain.Quota) (domain.Quota, error) {
+	alone := quota.Alone()
+	if alone == quota {
+		return quota, nil
+	}
+	others := false
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
+		var id int64
+		others = true
+		return rows.Scan(&id)
+	}, "SELECT t.id FROM tenants AS t WHERE t.state = ? AND t.id <> ? AND EXISTS (SELECT 1 FROM jobs AS j WHERE j.tenant_id = t.id AND j.state = ?) LIMIT 1",
+		int64(domain.TenantEnabled), int64(tenant), int64(domain.JobEnabled))
+	if err != nil || others {
+		return quota, err
+	}
+	return alone, nil
 }
 
 // ReadQuotas returns a tenant's quotas without what is used.

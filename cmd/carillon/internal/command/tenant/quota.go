@@ -21,10 +21,13 @@ var quotaView = output.View[apiclient.Quota]{
 		{Title: "USED", Value: func(q apiclient.Quota) string { return cli.Number(q.Used) }, Right: true},
 		{Title: "LIMIT", Value: func(q apiclient.Quota) string { return limitText(q.Limit) }, Right: true},
 		{Title: "SET", Value: func(q apiclient.Quota) string {
-			if q.Default {
-				return "by default"
+			switch {
+			case !q.Default:
+				return "for the tenant"
+			case q.Kind == "fires_per_minute" && q.Limit == 0:
+				return "by default, no other tenant has jobs"
 			}
-			return "for the tenant"
+			return "by default"
 		}},
 	},
 }
