@@ -323,7 +323,7 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 		Schedule:    domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: first(decl.Zone, "UTC"), Dialect: first(decl.Dialect, "auto")},
 		Misfire:     domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
 		Routing:     domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
-		Parallelism: int(decl.Parallelism), Priority: int(decl.Priority),
+		Parallelism: int(decl.Parallelism), MaxWaiting: int(decl.MaxWaiting), Priority: int(decl.Priority),
 		Retry:   declaredRetry(decl),
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
 		OnLost:  domain.OnLost(first(decl.OnLost, string(domain.OnLostAuto))),

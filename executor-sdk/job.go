@@ -41,6 +41,8 @@ type job struct {
 	hasWebhook           bool
 	blocking             BlockingStrategy
 	parallelism          int
+	maxWaiting           int
+	hasMaxWaiting        bool
 	priority             int
 	routing              RoutingStrategy
 	routingKey           string
@@ -77,6 +79,8 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		return nil, errors.New("Parallelism must not be negative")
 	case j.parallelism > 0 && j.blocking != Parallel:
 		return nil, errors.New("Parallelism needs Blocking(Parallel)")
+	case j.hasMaxWaiting && (j.maxWaiting < 1 || j.maxWaiting > 100_000):
+		return nil, errors.New("MaxWaiting must be from 1 to 100000")
 	case j.hasSends && (j.maxSends < 1 || j.maxSends > 1000):
 		return nil, errors.New("SendRetries must be from 0 to 999")
 	case j.sendDelay < 0:
@@ -99,7 +103,7 @@ func (j *job) declaration(in *schema.Type) (*proto.JobDeclaration, error) {
 		MaxAttempts:  int32(j.retries) + 1,
 		RetryDelayMs: j.retryDelay.Milliseconds(), TimeoutMs: j.timeout.Milliseconds(),
 		Blocking: string(j.blocking), Routing: string(j.routing), Misfire: string(j.misfire),
-		Parallelism: int32(j.parallelism), Priority: int32(j.priority),
+		Parallelism: int32(j.parallelism), MaxWaiting: int32(j.maxWaiting), Priority: int32(j.priority),
 		Ownership: string(j.ownedBy), Removal: string(j.removal),
 		OwnerEmail: j.owner, OnSuccess: j.onSuccess, OnFailure: j.onFailure,
 		DelayMs: j.delay.Milliseconds(), AtMs: unixMilli(j.at), WindowFrom: j.windowFrom, WindowTo: j.windowTo,

@@ -183,6 +183,12 @@ const (
 // Default 0: no limit.
 func Parallelism(n int) JobOption { return jobOption(func(j *job) { j.parallelism = n }) }
 
+// MaxWaiting bounds how many runs wait for earlier ones of the job. A fire that finds so
+// many is discarded. 1 to 100000; default 1000.
+func MaxWaiting(n int) JobOption {
+	return jobOption(func(j *job) { j.maxWaiting, j.hasMaxWaiting = n, true })
+}
+
 // Priority is a number from -100 to 100 that decides which of the tenant's waiting runs goes
 // first: each point counts as one second of waiting. Default 0.
 func Priority(n int) JobOption { return jobOption(func(j *job) { j.priority = n }) }

@@ -1222,6 +1222,7 @@ type JobDeclaration struct {
 	MisfireMaxRuns       int32             `protobuf:"varint,31,opt,name=misfire_max_runs,json=misfireMaxRuns,proto3" json:"misfire_max_runs,omitempty"`
 	Parallelism          int32             `protobuf:"varint,40,opt,name=parallelism,proto3" json:"parallelism,omitempty"`                                                                // runs at once with blocking "parallel"; 0 = no limit
 	Priority             int32             `protobuf:"varint,41,opt,name=priority,proto3" json:"priority,omitempty"`                                                                      // -100 to 100
+	MaxWaiting           int32             `protobuf:"varint,42,opt,name=max_waiting,json=maxWaiting,proto3" json:"max_waiting,omitempty"`                                                // runs that may wait for earlier ones; a fire that finds so many is discarded; 0 = 1000
 	RoutingKey           string            `protobuf:"bytes,50,opt,name=routing_key,json=routingKey,proto3" json:"routing_key,omitempty"`                                                 // with routing "consistent_hash": JSON pointer into the input; empty = the job is the key
 	RequireLabels        string            `protobuf:"bytes,51,opt,name=require_labels,json=requireLabels,proto3" json:"require_labels,omitempty"`                                        // what an instance's labels have to meet, for example "zone=eu, tier in (a, b), !spot"
 	PreferLabels         string            `protobuf:"bytes,52,opt,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`                                           // what they should meet
@@ -1502,6 +1503,13 @@ func (x *JobDeclaration) GetParallelism() int32 {
 func (x *JobDeclaration) GetPriority() int32 {
 	if x != nil {
 		return x.Priority
+	}
+	return 0
+}
+
+func (x *JobDeclaration) GetMaxWaiting() int32 {
+	if x != nil {
+		return x.MaxWaiting
 	}
 	return 0
 }
@@ -4718,7 +4726,7 @@ const file_carillon_proto_rawDesc = "" +
 	"idempotent\x12/\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x1b.carillon.v1.JobDeclarationR\x04jobs\x12\x16\n" +
 	"\x06weight\x18( \x01(\x05R\x06weight\x121\n" +
-	"\x05calls\x18) \x01(\v2\x1b.carillon.v1.JobDeclarationR\x05calls\"\xa5\r\n" +
+	"\x05calls\x18) \x01(\v2\x1b.carillon.v1.JobDeclarationR\x05calls\"\xc6\r\n" +
 	"\x0eJobDeclaration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -4761,6 +4769,8 @@ const file_carillon_proto_rawDesc = "" +
 	"\x10misfire_max_runs\x18\x1f \x01(\x05R\x0emisfireMaxRuns\x12 \n" +
 	"\vparallelism\x18( \x01(\x05R\vparallelism\x12\x1a\n" +
 	"\bpriority\x18) \x01(\x05R\bpriority\x12\x1f\n" +
+	"\vmax_waiting\x18* \x01(\x05R\n" +
+	"maxWaiting\x12\x1f\n" +
 	"\vrouting_key\x182 \x01(\tR\n" +
 	"routingKey\x12%\n" +
 	"\x0erequire_labels\x183 \x01(\tR\rrequireLabels\x12#\n" +

@@ -31,7 +31,7 @@ func (c *checker) judgeReason(j *job, t *target, row *Row) {
 		if problem = c.judgeMisfire(j, row); problem == "" {
 			problem = c.judgeCoalesced(j, row)
 		}
-	case "overlap":
+	case "overlap", "queue_full":
 		problem = c.judgeOverlapReason(j, row)
 	case "covered":
 		problem = c.judgeCovered(j, row)
@@ -65,7 +65,7 @@ func (c *checker) judgeReason(j *job, t *target, row *Row) {
 // explainable: the reason needs no fault, or a fault was near.
 func (c *checker) explainable(row *Row) bool {
 	switch row.Reason {
-	case "overlap", "covered", "paused", "deleted", "calendar":
+	case "overlap", "queue_full", "covered", "paused", "deleted", "calendar":
 		return true
 	}
 	return c.faultAt(row.FireAt, max(row.FinishedAt, row.PlannedAt, row.FireAt))
@@ -106,9 +106,15 @@ func (c *checker) judgeMadeUp(j *job, row *Row) {
 	}
 }
 
-// judgeOverlapReason: another run held the slot when this one was discarded.
+// judgeOverlapReason: another run held the slot when this one was discarded, by a blocking
+// strategy that discards for this reason.
 func (c *checker) judgeOverlapReason(j *job, row *Row) string {
-	discards := func(s *Spec) bool { return s.Blocking == "discard_later" }
+	discards := func(s *Spec) bool {
+		if row.Reason == "queue_full" {
+			return s.Blocking == "serial" || s.Blocking == "parallel" && s.Parallelism > 0
+		}
+		return s.Blocking == "discard_later"
+	}
 	if !slices.ContainsFunc(j.policies(row.FireAt), discards) {
 		return "the job discards nothing"
 	}

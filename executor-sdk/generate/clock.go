@@ -56,6 +56,7 @@ type Clock struct {
 	OnLost      string          `json:"onLost,omitempty"`
 	Blocking    string          `json:"blocking,omitempty"`
 	Parallelism int             `json:"parallelism,omitempty"`
+	MaxWaiting  int             `json:"maxWaiting,omitempty"`
 	Priority    int             `json:"priority,omitempty"`
 	Routing     string          `json:"routing,omitempty"`
 	RoutingKey  string          `json:"routingKey,omitempty"`
@@ -114,7 +115,7 @@ var (
 	clockKeys  = []string{
 		"name", "description", "cron", "dialect", "every", "delay", "at", "window", "jitter", "zone", "gap", "overlap",
 		"calendars", "days", "input",
-		"start-at", "end-at", "retries", "retry-delay", "retry-backoff", "max-retry-delay", "timeout", "dispatch-timeout", "on-lost", "blocking", "parallelism", "priority", "routing", "routing-key",
+		"start-at", "end-at", "retries", "retry-delay", "retry-backoff", "max-retry-delay", "timeout", "dispatch-timeout", "on-lost", "blocking", "parallelism", "max-waiting", "priority", "routing", "routing-key",
 		"require-labels", "prefer-labels", "send-retries", "send-delay",
 		"misfire", "misfire-threshold", "misfire-window", "misfire-max-runs",
 		"labels", "alert-on-failure", "alert-no-executor", "alert-emails", "alert-webhook",
@@ -130,6 +131,7 @@ const (
 	maxRetries = 100
 	// maxParallelism only keeps out what cannot be meant.
 	maxParallelism = 100_000
+	maxMaxWaiting  = 100_000
 	maxPriority    = 100
 	maxWeight      = 4096 // slots of an instance, at most
 	maxShards      = 1000
@@ -246,6 +248,8 @@ func (c *clockReader) set(o option) {
 		c.clock.Blocking = c.word(o, blockings)
 	case "parallelism":
 		c.clock.Parallelism = c.number(o, 0, maxParallelism)
+	case "max-waiting":
+		c.clock.MaxWaiting = c.number(o, 1, maxMaxWaiting)
 	case "priority":
 		c.clock.Priority = c.number(o, -maxPriority, maxPriority)
 	case "routing":

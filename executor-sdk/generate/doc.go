@@ -29,7 +29,7 @@
 // window, start-at, end-at, jitter, zone, gap, overlap, calendars, days, misfire,
 // misfire-threshold, misfire-window, misfire-max-runs; with what: input;
 // how: retries, retry-delay, retry-backoff, max-retry-delay, timeout, on-lost, blocking,
-// parallelism, priority, idempotent; where: dispatch-timeout, routing, routing-key, require-labels, prefer-labels, send-retries,
+// parallelism, max-waiting, priority, idempotent; where: dispatch-timeout, routing, routing-key, require-labels, prefer-labels, send-retries,
 // send-delay; in parts: shards, broadcast, on-gone, before, after, fire-timeout;
 // whose: labels, owner, owned-by, when-removed; who is told: alert-on-failure,
 // alert-no-executor (true or false), alert-emails, alert-webhook; after it: on-success, on-failure; and of the

@@ -137,6 +137,7 @@ func (w *goWriter) options(c Clock) []string {
 	constant("OnLost", c.OnLost, lostNames)
 	constant("Blocking", c.Blocking, blockingNames)
 	number("Parallelism", c.Parallelism)
+	number("MaxWaiting", c.MaxWaiting)
 	number("Priority", c.Priority)
 	constant("Routing", c.Routing, routingNames)
 	text("HashBy", c.RoutingKey)

@@ -1907,7 +1907,7 @@ type Incident struct {
 	// Jobs The first 20 of them
 	Jobs []IncidentJob `json:"jobs"`
 
-	// Kind What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, scheduler_behind, executor_flapping, instance_gone
+	// Kind What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, runs_pile_up, run_succeeded, scheduler_behind, executor_flapping, instance_gone
 	Kind string `json:"kind"`
 
 	// LastAt When its newest event happened
@@ -2124,8 +2124,11 @@ type Job struct {
 	LastRun *LastRun `json:"lastRun"`
 
 	// LogLevel Lowest level that is captured into the logs of runs; default: as the executor says
-	LogLevel string  `json:"logLevel"`
-	Misfire  Misfire `json:"misfire"`
+	LogLevel string `json:"logLevel"`
+
+	// MaxWaiting How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full)
+	MaxWaiting int64   `json:"maxWaiting"`
+	Misfire    Misfire `json:"misfire"`
 
 	// Name Its name, unique in the tenant
 	Name string `json:"name"`
@@ -2157,6 +2160,9 @@ type Job struct {
 
 	// PausedBy Who paused it; empty: it is not paused, or it is not known
 	PausedBy string `json:"pausedBy"`
+
+	// PilesUp At least 3 runs wait, and the last ones took longer than the interval
+	PilesUp bool `json:"pilesUp,omitempty"`
 
 	// PreferLabels What they should meet: others are used when none of those has room
 	PreferLabels string `json:"preferLabels"`
@@ -2198,6 +2204,9 @@ type Job struct {
 
 	// UpdatedBy Who wrote the newest revision
 	UpdatedBy string `json:"updatedBy"`
+
+	// Waiting How many runs wait for earlier ones of the job
+	Waiting int64 `json:"waiting,omitempty"`
 }
 
 // JobBatch defines model for JobBatch.
@@ -2302,8 +2311,11 @@ type JobSpec struct {
 	Labels map[string]string `json:"labels"`
 
 	// LogLevel Lowest level that is captured into the logs of runs; default: as the executor says
-	LogLevel string  `json:"logLevel"`
-	Misfire  Misfire `json:"misfire"`
+	LogLevel string `json:"logLevel"`
+
+	// MaxWaiting How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full)
+	MaxWaiting int64   `json:"maxWaiting"`
+	Misfire    Misfire `json:"misfire"`
 
 	// Name Its name, unique in the tenant
 	Name string `json:"name"`
@@ -2369,8 +2381,11 @@ type JobWrite struct {
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// LogLevel Lowest level that is captured into the logs of runs; default: as the executor says
-	LogLevel string        `json:"logLevel,omitempty"`
-	Misfire  *MisfireWrite `json:"misfire,omitempty"`
+	LogLevel string `json:"logLevel,omitempty"`
+
+	// MaxWaiting How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0
+	MaxWaiting int64         `json:"maxWaiting,omitempty"`
+	Misfire    *MisfireWrite `json:"misfire,omitempty"`
 
 	// Name Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do
 	Name string `json:"name"`

@@ -223,3 +223,21 @@ func TestParseLanguage(t *testing.T) {
 	_, err := ParseLanguage("fr")
 	require.Error(t, err)
 }
+
+// TestPilesOfRuns: a pile is quiet, says how many runs wait, and is over when none does.
+func TestPilesOfRuns(t *testing.T) {
+	n := &Notice{Event: domain.AlertEvent{Kind: domain.AlertRunsPileUp, Detail: domain.PileMessage(101, false)}, Job: domain.Job{Spec: domain.JobSpec{Name: "close-day"}}}
+	require.Equal(t, SeverityWarning, n.Severity())
+	require.Contains(t, n.Summary(English), "Runs take longer than the interval. 101 wait.")
+	require.Contains(t, n.Summary(Chinese), "执行时间超过触发间隔，有 101 次执行在等待。")
+	n.Event.Detail = domain.PileMessage(1000, true)
+	require.Contains(t, n.Summary(English), "1000 runs wait for earlier ones, as many as may (maxWaiting). Further fires are discarded.")
+	require.Contains(t, n.Summary(Chinese), "有 1000 次执行在等待之前的执行")
+
+	d := &store.DueIncident{Incident: &domain.Incident{Kind: domain.AlertRunsPileUp, Job: 1}, Succeeded: time.Unix(1e9, 0), Waiting: 1}
+	require.False(t, recovered(d, time.Unix(2e9, 0)), "runs of the job succeed meanwhile")
+	d.Waiting = 0
+	require.True(t, recovered(d, time.Unix(2e9, 0)))
+	require.True(t, wanted(domain.AlertRunsPileUp, domain.DefaultAlert))
+	require.False(t, wanted(domain.AlertRunsPileUp, domain.Alert{}))
+}

@@ -183,7 +183,7 @@ func (n *Notice) Severity() Severity {
 	switch n.Kind() {
 	case domain.AlertClockJump, domain.AlertRollback:
 		return SeverityCritical
-	case domain.AlertNoExecutor, domain.AlertSchedulerBehind, domain.AlertFlapping, domain.AlertSetAside, domain.AlertOverload:
+	case domain.AlertNoExecutor, domain.AlertRunsPileUp, domain.AlertSchedulerBehind, domain.AlertFlapping, domain.AlertSetAside, domain.AlertOverload:
 		return SeverityWarning
 	case domain.AlertRunSucceeded:
 		if !n.Change() {

@@ -79,7 +79,7 @@ func addresses(alert domain.Alert, owner string, job domain.JobID) (out []domain
 
 func wanted(kind domain.AlertKind, alert domain.Alert) bool {
 	switch kind {
-	case domain.AlertRunFailed, domain.AlertRunTimedOut, domain.AlertRunLost, domain.AlertRunMissed:
+	case domain.AlertRunFailed, domain.AlertRunTimedOut, domain.AlertRunLost, domain.AlertRunMissed, domain.AlertRunsPileUp:
 		return alert.OnFailure
 	case domain.AlertNoExecutor:
 		return alert.IncludeNoExecutor

@@ -145,10 +145,13 @@ func quietUntil(d *store.DueIncident, now time.Time) time.Time {
 // recovered reports whether an incident is over. A job is well when a run of it has
 // succeeded since. An executor is when one of its runs has, and nothing more has
 // happened for a while; it has an instance then. An outage that no run was lost in
-// is over when there is an instance.
+// is over when there is an instance. A pile of runs is over when none waits.
 func recovered(d *store.DueIncident, now time.Time) bool {
 	if d.Kind.Platform() || d.Momentary() {
 		return false
+	}
+	if d.Kind == domain.AlertRunsPileUp {
+		return d.Waiting == 0
 	}
 	if d.Job != 0 {
 		return !d.Succeeded.IsZero()

@@ -75,6 +75,7 @@ var titles = map[domain.AlertKind]text{
 	domain.AlertRunLate:         {"Late: %s", "未按时开始：%s"},
 	domain.AlertRunLong:         {"Runs for long: %s", "执行时间过长：%s"},
 	domain.AlertJobAbsent:       {"No success for long: %s", "长时间没有成功执行：%s"},
+	domain.AlertRunsPileUp:      {"Runs pile up: %s", "执行堆积：%s"},
 	domain.AlertRunSucceeded:    {"Succeeded: %s", "执行成功：%s"},
 	domain.AlertSchedulerBehind: {"The scheduler was behind: %s", "调度滞后：%s"},
 	domain.AlertRecovered:       {"Recovered: %s", "已恢复：%s"},
@@ -158,6 +159,8 @@ func (n *Notice) overSummary(l Language) string {
 		out = fmt.Sprintf(text{"%s has ended it at %s.", "%s 于 %s 将其标记为已解决。"}.in(l), i.ResolvedBy, n.clock(i.ResolvedAt))
 	case i.Kind == domain.AlertNoExecutor:
 		out = fmt.Sprintf(text{"Instances are online again, since %s at the latest.", "实例已重新上线（不晚于 %s）。"}.in(l), n.clock(i.ResolvedAt))
+	case i.Kind == domain.AlertRunsPileUp:
+		out = fmt.Sprintf(text{"No run waits any more, since %s at the latest.", "已没有等待的执行（不晚于 %s）。"}.in(l), n.clock(i.ResolvedAt))
 	default:
 		out = fmt.Sprintf(text{"A run has succeeded since, before %s.", "此后已有执行成功（不晚于 %s）。"}.in(l), n.clock(i.ResolvedAt))
 	}
@@ -210,6 +213,7 @@ var kindWords = map[domain.AlertKind]text{
 	domain.AlertRunLost: {"runs whose outcome is unknown", "执行结果未知"}, domain.AlertRunMissed: {"runs never started", "未能执行"},
 	domain.AlertNoExecutor: {"no instance was online", "没有在线的实例"}, domain.AlertRunLate: {"runs were late", "未按时开始"},
 	domain.AlertRunLong: {"runs took too long", "执行时间过长"}, domain.AlertJobAbsent: {"no run succeeded", "没有成功的执行"},
+	domain.AlertRunsPileUp:   {"runs take longer than the interval", "执行时间超过触发间隔"},
 	domain.AlertRunSucceeded: {"runs succeeded", "执行成功"}, domain.AlertSchedulerBehind: {"the scheduler was behind", "调度滞后"},
 }
 
@@ -261,6 +265,8 @@ func (n *Notice) eventSummary(l Language) string {
 		return text{"The run is due and has not started.", "本次执行已到计划时间，但尚未开始。"}.in(l) + n.waitsFor(l)
 	case domain.AlertRunLong:
 		return text{"The run has been running for longer than it should.", "本次执行的运行时间超出预期。"}.in(l)
+	case domain.AlertRunsPileUp:
+		return pileText(n.Event.Detail).in(l)
 	case domain.AlertJobAbsent:
 		return text{"No run of the job has succeeded for longer than its rule allows.", "该任务没有成功执行的时间已超过规则允许的时长。"}.in(l)
 	case domain.AlertRunSucceeded:
@@ -308,6 +314,23 @@ func (n *Notice) eventSummary(l Language) string {
 	default:
 		return string(n.Event.Kind)
 	}
+}
+
+// pileText says how many runs wait, as the detail of an event has it.
+func pileText(detail string) text {
+	waiting, full, _ := domain.ReadPileMessage(detail)
+	out := text{
+		fmt.Sprintf("Runs take longer than the interval. %d wait.", waiting), fmt.Sprintf("执行时间超过触发间隔，有 %d 次执行在等待。", waiting),
+	}
+	if full {
+		out = text{
+			fmt.Sprintf("%d runs wait for earlier ones, as many as may (maxWaiting). Further fires are discarded.", waiting),
+			fmt.Sprintf("有 %d 次执行在等待之前的执行，已达任务上限（maxWaiting），后续触发将被丢弃。", waiting),
+		}
+	}
+	out.en += " Let the job fire less often, make its handler faster, or choose another blocking strategy."
+	out.zh += "请降低触发频率、优化处理器，或更换阻塞策略。"
+	return out
 }
 
 // waitReasons says what a run that has not started waits for.

@@ -114,6 +114,11 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		for _, h := range holders {
 			r.Holders = append(r.Holders, h.Execution)
 		}
+		job, err := a.deps.Store.FindJob(ctx, v.TenantID, v.JobID)
+		if err != nil && !domain.Is(err, domain.CodeNotFound) {
+			return nil, err
+		}
+		r.Waiting, r.PilesUp = job.Waiting, job.PilesUp
 	}
 	if v.Reason == domain.ReasonWaitLimit {
 		limits, err := a.deps.Store.ListLimits(ctx, v.TenantID)

@@ -36,6 +36,7 @@ type JobSpec struct {
 	PreferLabels    string            `json:"preferLabels" doc:"What they should meet: others are used when none of those has room"`
 	Blocking        string            `json:"blocking" enum:"serial,discard_later,cover_early,parallel" doc:"What a run does when an earlier one of the job is not over: wait in order, give up, replace it, or run beside it"`
 	Parallelism     int               `json:"parallelism" doc:"Runs at once with blocking parallel; 0 = no limit"`
+	MaxWaiting      int               `json:"maxWaiting" doc:"How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full)"`
 	Retry           Retry             `json:"retry" doc:"When an attempt fails"`
 	SendRetry       SendRetry         `json:"sendRetry" doc:"Sends that lead to nothing; they cost no attempt"`
 	Timeout         string            `json:"timeout" doc:"Of one attempt; 0s = none"`
@@ -129,6 +130,8 @@ type Job struct {
 	AwaitsRun      *string   `json:"awaitsRun,omitempty" doc:"fixed_delay: the next fire is planned when this run has ended"`
 	LastRun        *LastRun  `json:"lastRun" doc:"The newest run; null: none yet"`
 	RecentRuns     []LastRun `json:"recentRuns" readOnly:"true" doc:"The newest runs, the newest first, at most 10"`
+	Waiting        int64     `json:"waiting" readOnly:"true" doc:"How many runs wait for earlier ones of the job"`
+	PilesUp        bool      `json:"pilesUp" readOnly:"true" doc:"At least 3 runs wait, and the last ones took longer than the interval"`
 	ExecutorOnline int       `json:"executorOnline" doc:"Instances online"`
 	CreatedAt      string    `json:"createdAt" format:"date-time" doc:"When the job was made"`
 	UpdatedAt      string    `json:"updatedAt" format:"date-time" doc:"When the newest revision was written"`
@@ -185,7 +188,7 @@ func specOf(s *domain.JobSpec) JobSpec {
 		Misfire: misfireOf(s.Misfire),
 		Routing: string(s.Routing), RoutingKey: s.RoutingKey, RequireLabels: s.Require.Text, PreferLabels: s.Prefer.Text,
 		SendRetry: sendRetryOf(s.SendRetry),
-		Blocking:  string(s.Blocking), Parallelism: s.Parallelism,
+		Blocking:  string(s.Blocking), Parallelism: s.Parallelism, MaxWaiting: int(s.QueueLimit()),
 		Retry: Retry{
 			MaxAttempts: max(1, s.Retry.MaxAttempts), Delay: domain.DurationText(s.Retry.Delay),
 			Backoff: max(1, s.Retry.Backoff), MaxDelay: domain.DurationText(s.Retry.Longest()),
@@ -223,6 +226,7 @@ func jobOf(id auth.Identity, v store.JobView, online int) Job {
 	j := Job{
 		ID: v.ID.String(), JobSpec: shownTo(id, specOf(&v.Spec)), Executor: web.Ref{ID: v.Executor.String(), Name: v.ExecutorName},
 		State: v.State.String(), Kind: v.Kind.String(), Source: string(v.Source), Revision: v.Revision,
+		Waiting: v.Waiting, PilesUp: v.PilesUp,
 		ExecutorOnline: online, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(v.UpdatedAt),
 		CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
 	}

@@ -29,6 +29,7 @@ type JobWrite struct {
 	PreferLabels    string               `json:"preferLabels,omitempty" maxLength:"1024" doc:"What they should meet: others are used when none of those has room"`
 	Blocking        string               `json:"blocking,omitempty" enum:"serial,discard_later,cover_early,parallel" doc:"When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)"`
 	Parallelism     int                  `json:"parallelism,omitempty" minimum:"0" doc:"Runs at once with blocking parallel; default 0: no limit"`
+	MaxWaiting      int                  `json:"maxWaiting,omitempty" minimum:"0" maximum:"100000" doc:"How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0"`
 	Retry           *RetryWrite          `json:"retry,omitempty" doc:"When an attempt fails; default: no further attempt"`
 	SendRetry       *SendRetryWrite      `json:"sendRetry,omitempty" doc:"Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt"`
 	Timeout         string               `json:"timeout,omitempty" doc:"Of one attempt; default 0s: none"`
@@ -94,6 +95,7 @@ func (w *JobWrite) spec(r *reader, now time.Time) domain.JobSpec {
 		Misfire:         w.Misfire.read(r),
 		Routing:         cmp.Or(domain.Routing(w.Routing), domain.RouteRoundRobin),
 		Parallelism:     w.Parallelism,
+		MaxWaiting:      w.MaxWaiting,
 		Retry:           w.Retry.read(r),
 		RoutingKey:      w.RoutingKey,
 		Require:         r.Selector("body.requireLabels", w.RequireLabels),

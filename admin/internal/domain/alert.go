@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // AlertKind is what happened that somebody has to know.
 type AlertKind string
@@ -24,6 +27,9 @@ const (
 	AlertRunLate   AlertKind = "run_late"   // it has not started, a while after its time
 	AlertRunLong   AlertKind = "run_long"   // it runs for longer than it should
 	AlertJobAbsent AlertKind = "job_absent" // no run of the job has succeeded for a while
+	// AlertRunsPileUp is written once an hour and job: its runs take longer than its
+	// interval, and wait for each other. Its incident is over when no run waits.
+	AlertRunsPileUp AlertKind = "runs_pile_up"
 	// AlertSchedulerBehind is a kind of incidents and not of events. Such an incident
 	// collects a tenant's runs that were planned too late, or lost a lease that no node
 	// renewed.
@@ -74,6 +80,39 @@ func (e *Execution) MissedUntold() bool {
 // Platform reports whether an event is one for the operators.
 func (k AlertKind) Platform() bool {
 	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertInstanceGone || k == AlertSetAside || k == AlertOverload
+}
+
+const (
+	pileMessage    = "runs take longer than the interval, %d wait"
+	discardMessage = "%d runs wait for earlier ones, as many as may: further fires are discarded"
+)
+
+// PileMessage is the detail of an AlertRunsPileUp: so many runs wait. full: the queue is
+// at its bound.
+func PileMessage(waiting int64, full bool) string {
+	if full {
+		return fmt.Sprintf(discardMessage, waiting)
+	}
+	return fmt.Sprintf(pileMessage, waiting)
+}
+
+// ReadPileMessage reads a text of PileMessage. ok is false for any other text.
+func ReadPileMessage(message string) (waiting int64, full, ok bool) {
+	for _, full := range []bool{false, true} {
+		format := pileMessage
+		if full {
+			format = discardMessage
+		}
+		if _, err := fmt.Sscanf(message, format, &waiting); err == nil && message == PileMessage(waiting, full) {
+			return waiting, full, true
+		}
+	}
+	return 0, false, false
+}
+
+// PileKey is the dedupe key of an AlertRunsPileUp: one for each job and hour.
+func PileKey(job JobID, now time.Time) string {
+	return fmt.Sprintf("%s:%s:%d", AlertRunsPileUp, job, now.Unix()/3600)
 }
 
 // AlertEvent is one thing to tell, written in the same transaction as the

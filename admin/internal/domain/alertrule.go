@@ -287,7 +287,7 @@ func (m *AlertMatcher) MatchesIncident(i *Incident, labels map[string]string) bo
 }
 
 // TenantAlertKinds are those that tenants are told.
-var TenantAlertKinds = []AlertKind{AlertRunFailed, AlertRunTimedOut, AlertRunLost, AlertRunMissed, AlertNoExecutor, AlertRunLate, AlertRunLong, AlertJobAbsent, AlertRunSucceeded}
+var TenantAlertKinds = []AlertKind{AlertRunFailed, AlertRunTimedOut, AlertRunLost, AlertRunMissed, AlertNoExecutor, AlertRunLate, AlertRunLong, AlertJobAbsent, AlertRunsPileUp, AlertRunSucceeded}
 
 func (c *checker) matcher(at string, m *AlertMatcher) {
 	for _, kind := range m.Kinds {

@@ -17,6 +17,7 @@ const (
 	MaxNameLength    = 128
 	MaxMisfireWindow = 366 * 24 * time.Hour
 	MaxMisfireRuns   = 10_000
+	MaxMaxWaiting    = 100_000
 	MaxLabels        = 32
 	MaxLabelKey      = 63
 	MaxEmails        = 20 // of an alert, beside the owner's
@@ -47,6 +48,7 @@ func CheckSpec(s *JobSpec) error {
 	}
 	c.check(s.Parallelism >= 0, "body.parallelism", s.Parallelism, "must not be negative")
 	c.check(s.Parallelism <= 0 || s.Blocking == BlockParallel, "body.parallelism", s.Parallelism, "needs blocking parallel; leave it out for "+string(s.Blocking))
+	c.check(s.MaxWaiting >= 0 && s.MaxWaiting <= MaxMaxWaiting, "body.maxWaiting", s.MaxWaiting, "must be from 0 (the default, 1000) to 100000")
 	c.check(s.Retry.MaxAttempts >= 1 && s.Retry.MaxAttempts <= MaxAttemptsLimit, "body.retry.maxAttempts", s.Retry.MaxAttempts, "must be from 1 to 100")
 	c.check(s.Retry.Delay >= 0 && s.Retry.Delay <= MaxRetryDelay, "body.retry.delay", s.Retry.Delay.String(), "must be from 0s to 24h")
 	c.check(s.Retry.MaxDelay >= 0 && s.Retry.MaxDelay <= MaxRetryDelay, "body.retry.maxDelay", s.Retry.MaxDelay.String(), "must be from 0s to 24h")

@@ -95,6 +95,7 @@ const (
 	ReasonCoalesced      Reason = "coalesced"            // another run stands for it
 	ReasonCalendar       Reason = "calendar"             // a calendar excludes the fire time
 	ReasonOverlap        Reason = "overlap"              // discard later: the previous run still holds the slot
+	ReasonQueueFull      Reason = "queue_full"           // as many runs as may wait for the job's slot do
 	ReasonCovered        Reason = "covered"              // cover early: a later run of the job took its place
 	ReasonNoExecutor     Reason = "no_executor"          // no instance could take it before the deadline
 	ReasonPaused         Reason = "paused"               // the job was paused before it started

@@ -385,7 +385,7 @@ func (e *AlertEvent) Class() AlertClass {
 		return ClassFailed
 	case AlertRunTimedOut:
 		return ClassTimedOut
-	case AlertRunLate, AlertRunLong, AlertJobAbsent, AlertRunSucceeded:
+	case AlertRunLate, AlertRunLong, AlertJobAbsent, AlertRunsPileUp, AlertRunSucceeded:
 		return AlertClass(e.Kind)
 	}
 	return ""

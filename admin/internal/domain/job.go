@@ -122,8 +122,11 @@ type JobSpec struct {
 	Blocking        Blocking
 	// Parallelism is the number of runs at once for BlockParallel; 0 = no limit.
 	Parallelism int
-	Retry       Retry
-	SendRetry   SendRetry
+	// MaxWaiting bounds how many runs wait for the job's slot. A fire of the schedule
+	// that finds so many is discarded; 0 = DefaultMaxWaiting.
+	MaxWaiting int
+	Retry      Retry
+	SendRetry  SendRetry
 	// Timeout bounds one attempt from its start; 0 = none.
 	Timeout time.Duration
 	// DispatchTimeout is how long a due run waits for an instance before it is
@@ -262,6 +265,29 @@ func (s *JobSpec) SlotLimit() int {
 		return s.Parallelism
 	}
 	return 1
+}
+
+// DefaultMaxWaiting applies when a job says nothing else. It is a quarter of an hour of
+// a job each second, and far more than a job gathers that keeps up.
+const DefaultMaxWaiting = 1000
+
+// QueueLimit returns how many runs may wait for the job's slot when a fire comes.
+func (s *JobSpec) QueueLimit() int64 {
+	if s.MaxWaiting > 0 {
+		return int64(s.MaxWaiting)
+	}
+	return DefaultMaxWaiting
+}
+
+// PileAt is from how many waiting runs on a job piles up. One waits if a run takes longer
+// once, and two after a pause of the process. Three mean that the job has lost more than
+// two intervals.
+const PileAt = 3
+
+// PilesUp reports whether runs of a job take longer than its interval: so many wait for
+// its slot, which slots runs hold at once, and one of them took so long.
+func PilesUp(waiting int64, slots int, took, interval time.Duration) bool {
+	return waiting >= PileAt && slots > 0 && interval > 0 && took > time.Duration(slots)*interval
 }
 
 // MaybeAhead reports whether the job's runs may be offered ahead of their time:

@@ -77,7 +77,7 @@ func inState(t *testing.T, s State) *Execution {
 		_, err := e.Miss(t0.Add(time.Minute), ReasonNoExecutor, "")
 		must(err)
 	case Discarded:
-		_, err := e.Discard(t0, "")
+		_, err := e.Discard(t0, ReasonOverlap, "")
 		must(err)
 	case Excluded: // as the planner writes it
 		e.State, e.Reason, e.WakeAt, e.FinishedAt = Excluded, ReasonCalendar, time.Time{}, t0
@@ -215,7 +215,7 @@ func TestMoves(t *testing.T) {
 			legal: map[State]State{Due: Missed, RetryWait: Failed},
 		}, {
 			name:  "discard",
-			move:  func(e *Execution) (Effects, error) { return e.Discard(now, "") },
+			move:  func(e *Execution) (Effects, error) { return e.Discard(now, ReasonOverlap, "") },
 			legal: map[State]State{Due: Discarded},
 		}, {
 			name:  "exclude",
@@ -327,7 +327,7 @@ func TestMovesOfALingeringRun(t *testing.T) {
 		"still alive":             {func(e *Execution) (Effects, error) { return noEffects(e.StillAlive(now)) }, false, CodeIllegalMove},
 		"request cancel":          {func(e *Execution) (Effects, error) { return e.RequestCancel(now, ReasonKilled, "") }, false, CodeAlreadyFinished},
 		"miss":                    {func(e *Execution) (Effects, error) { return e.Miss(now, ReasonPaused, "") }, false, CodeIllegalMove},
-		"discard":                 {func(e *Execution) (Effects, error) { return e.Discard(now, "") }, false, CodeIllegalMove},
+		"discard":                 {func(e *Execution) (Effects, error) { return e.Discard(now, ReasonOverlap, "") }, false, CodeIllegalMove},
 		"cover":                   {func(e *Execution) (Effects, error) { return e.Cover(now, "") }, false, CodeAlreadyFinished},
 		"the handler runs, it says": {func(e *Execution) (Effects, error) {
 			if v := e.Reconcile(now, Held{e.ID, e.Fence, HeldRunning}, e.Instance, noRetry); v != VerdictKeep {

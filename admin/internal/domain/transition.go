@@ -356,12 +356,13 @@ func (e *Execution) Expire(now time.Time) (Effects, error) {
 // begun reports whether a handler may have been called for the execution.
 func (e *Execution) begun() bool { return e.Attempt > 0 || e.Stage != StageNone }
 
-// Discard ends a due execution because an earlier one still runs.
-func (e *Execution) Discard(now time.Time, message string) (Effects, error) {
+// Discard ends a due execution because of earlier runs of its job: ReasonOverlap or
+// ReasonQueueFull.
+func (e *Execution) Discard(now time.Time, reason Reason, message string) (Effects, error) {
 	if e.State != Due {
 		return Effects{}, e.illegal("discard it")
 	}
-	return e.end(now, Discarded, ReasonOverlap, message), nil
+	return e.end(now, Discarded, reason, message), nil
 }
 
 // Cover ends a run whose place a later run of the job takes (blocking strategy

@@ -46,6 +46,7 @@ var blamed = map[domain.Reason]struct {
 	domain.ReasonCoalesced:      {ByAdmin, "no admin node", "没有管理节点"},
 	domain.ReasonCalendar:       {ByJob, "calendar of the job", "任务的日历"},
 	domain.ReasonOverlap:        {ByJob, "the job discards", "阻塞策略"},
+	domain.ReasonQueueFull:      {ByJob, "runs of the job waited", "已达上限"},
 	domain.ReasonCovered:        {ByJob, "later run of the job", "该任务之后"},
 	domain.ReasonNoExecutor:     {ByExecutor, "instance of the executor", "执行器实例"},
 	domain.ReasonPaused:         {ByPerson, "paused", "暂停"},

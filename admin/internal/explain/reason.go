@@ -28,6 +28,7 @@ var reasons = map[domain.Reason]struct {
 	domain.ReasonCoalesced:      {ByAdmin, Text{"no admin node came to it in time (none was working, the database was away, or firing was held), and a later run stands for all fires that had passed", "没有管理节点及时处理它（没有管理节点在工作、数据库不可用，或触发被暂停），由之后的一次运行代替所有已错过的触发"}},
 	domain.ReasonCalendar:       {ByJob, Text{"a calendar of the job excludes this instant", "任务的日历排除了该时刻"}},
 	domain.ReasonOverlap:        {ByJob, Text{"an earlier run of the job was still going on, and the job discards later ones", "该任务的上一次运行仍在进行，而阻塞策略是丢弃后续运行"}},
+	domain.ReasonQueueFull:      {ByJob, Text{"as many runs of the job waited for earlier ones as may (maxWaiting)", "等待该任务之前运行的数量已达上限（maxWaiting）"}},
 	domain.ReasonCovered:        {ByJob, Text{"a later run of the job took its place", "被该任务之后的一次运行覆盖"}},
 	domain.ReasonNoExecutor:     {ByExecutor, Text{"no instance of the executor could take it before the wait was over", "在等待期限内没有执行器实例能够接收它"}},
 	domain.ReasonPaused:         {ByPerson, Text{"the job was paused before it started", "任务在它开始之前被暂停"}},

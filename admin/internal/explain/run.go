@@ -21,6 +21,10 @@ type Run struct {
 	// Holders are the runs that hold the slot of its job now; only needed for
 	// one that waits for it.
 	Holders []domain.Execution
+	// Waiting is how many runs of its job wait for the slot, and PilesUp that they do
+	// because its runs take longer than its interval. Likewise.
+	Waiting int64
+	PilesUp bool
 	// Limits are those of its tenant and its executor; only needed for one that
 	// waits under one of them.
 	Limits []LimitCount
@@ -134,6 +138,10 @@ func (r Run) waiting() Text {
 	if e.Reason == domain.ReasonWaitSlot {
 		by := r.blockers()
 		out.En, out.Zh = out.En+by.En, out.Zh+by.Zh
+		if r.PilesUp {
+			out.En += fmt.Sprintf("; runs take longer than the interval, and %d wait", r.Waiting)
+			out.Zh += fmt.Sprintf("；运行时间超过触发间隔，有 %d 次运行在等待", r.Waiting)
+		}
 	}
 	if !e.ExpireAt.IsZero() && e.Reason == domain.ReasonWaitInstance {
 		out.En += "; it waits until " + clock(e.ExpireAt)

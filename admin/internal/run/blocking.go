@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,18 +60,71 @@ func (b *Batch) block(m *Move, s *Slot, r *store.OfferResult) error {
 	b.Contended = append(b.Contended, s.Job)
 	// A run of a backfill waits instead: it was asked for, and it is not late.
 	if m.Spec.Blocking == domain.BlockDiscard && m.E.State == domain.Due && m.E.Attempt == 0 && m.E.Cause != domain.CauseBackfill {
-		fx, err := m.E.Discard(b.Now, "an earlier run of the job had not ended")
-		if err != nil {
-			return err
-		}
 		r.Status = store.OfferDiscarded
-		b.apply(m, fx)
-		return nil
+		return b.discard(m, domain.ReasonOverlap, "an earlier run of the job had not ended")
+	}
+	if full, err := b.queueFull(m, s); err != nil || full {
+		r.Status = store.OfferDiscarded
+		return err
 	}
 	s.enqueue(&m.E)
 	b.leaveQueues(&m.E, nil)
 	r.Status = store.OfferBlocked
 	return m.E.Wait(b.Now, domain.ReasonWaitSlot, "", b.Now.Add(SlotCheck))
+}
+
+func (b *Batch) discard(m *Move, reason domain.Reason, message string) error {
+	fx, err := m.E.Discard(b.Now, reason, message)
+	if err == nil {
+		b.apply(m, fx)
+	}
+	return err
+}
+
+// queueFull discards a fire of the schedule if as many runs wait for the job's slot as
+// may, and writes an alert. Runs that somebody asked for wait in any number, and so do
+// runs that wait already or wait for the end of maintenance. Runs of a job that covers end
+// each other. The slot's row has the
+// number of waiters.
+func (b *Batch) queueFull(m *Move, s *Slot) (full bool, err error) {
+	if m.Spec.Blocking == domain.BlockCover {
+		return false, nil
+	}
+	if m.E.Cause != domain.CauseSchedule || m.E.State != domain.Due || m.E.Attempt > 0 || s.Waiting[m.E.ID] || s.Waiters < m.Spec.QueueLimit() {
+		return false, nil
+	}
+	b.tellPile(m, s, true)
+	return true, b.discard(m, domain.ReasonQueueFull, fmt.Sprintf("%d runs of the job waited for its slot", s.Waiters))
+}
+
+// pilesUp writes an alert if a run of the schedule has taken longer than the time between
+// its fire and the fire of the next run that waits. It costs no query: the head of the
+// queue is loaded with the end of a run.
+func (b *Batch) pilesUp(m *Move) {
+	s := b.Slots[m.E.JobID]
+	if s == nil || len(s.Queue) == 0 || m.E.Cause != domain.CauseSchedule {
+		return
+	}
+	next := b.Moves[s.Queue[0].ID]
+	took, ended := m.E.Duration()
+	slots := m.Spec.SlotLimit()
+	if !ended || slots == 0 || next == nil || next.E.Cause != domain.CauseSchedule {
+		return
+	}
+	if domain.PilesUp(s.Waiters, slots, took, next.E.FireAt.Sub(m.E.FireAt)/time.Duration(slots)) {
+		b.tellPile(m, s, false)
+	}
+}
+
+// tellPile adds one event for each job of the batch.
+func (b *Batch) tellPile(m *Move, s *Slot, full bool) {
+	e := domain.AlertEvent{
+		TenantID: m.E.TenantID, Kind: domain.AlertRunsPileUp, JobID: m.E.JobID, Revision: m.E.Revision, CreatedAt: b.Now,
+		Detail: domain.PileMessage(s.Waiters, full), DedupeKey: domain.PileKey(m.E.JobID, b.Now),
+	}
+	if !slices.ContainsFunc(b.Alerts, func(o domain.AlertEvent) bool { return o.DedupeKey == e.DedupeKey }) {
+		b.Alerts = append(b.Alerts, e)
+	}
 }
 
 // cover ends the earlier runs of m's job, or tells them to stop, so that m can

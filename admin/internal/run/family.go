@@ -152,6 +152,10 @@ func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
 // waitForInstance leaves a broadcast due. It keeps its place before later runs.
 func (b *Batch) waitForInstance(m *Move, r *store.SpreadResult) error {
 	if s := b.slotToTake(m); s != nil && !s.FromCache {
+		if full, err := b.queueFull(m, s); err != nil || full {
+			r.Status = store.OfferDiscarded
+			return err
+		}
 		s.enqueue(&m.E)
 	}
 	r.Status = store.OfferBlocked

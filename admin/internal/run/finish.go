@@ -73,6 +73,7 @@ func (b *Batch) finish(r store.AttemptReport) (store.FinishCode, error) {
 	if lingered {
 		return store.FinishReturned, nil
 	}
+	b.pilesUp(m)
 	if !occupied && m.E.OccupiesInstance() {
 		b.takeCapacity(&m.E) // its handler runs after all, beside others if there is no room
 	}

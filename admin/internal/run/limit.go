@@ -196,11 +196,16 @@ func (b *Batch) leaveQueues(e *domain.Execution, but *Limit) {
 // waitForLimit lets an execution wait under a limit. It also takes its place in
 // the queue for its job's slot, so that no later run of the job overtakes it.
 func (b *Batch) waitForLimit(m *Move, l *Limit, r *store.OfferResult) error {
-	b.leaveQueues(&m.E, l)
-	l.enqueue(&m.E)
-	if s := b.slotToTake(m); s != nil {
+	s := b.slotToTake(m)
+	if s != nil {
+		if full, err := b.queueFull(m, s); err != nil || full {
+			r.Status = store.OfferDiscarded
+			return err
+		}
 		s.enqueue(&m.E)
 	}
+	b.leaveQueues(&m.E, l)
+	l.enqueue(&m.E)
 	r.Status = store.OfferBlocked
 	return m.E.Wait(b.Now, domain.ReasonWaitLimit, domain.LimitMessage(l.Key.Executor == 0, l.Capacity), b.Now.Add(LimitCheck))
 }

@@ -123,6 +123,14 @@ func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error
 	} else if ended {
 		return []domain.Execution{m.E}, nil
 	}
+	s := b.slotToTake(m)
+	if s != nil {
+		if full, err := b.queueFull(m, s); err != nil {
+			return nil, err
+		} else if full {
+			return []domain.Execution{m.E}, nil
+		}
+	}
 	// An illegal move means that somebody else was quicker.
 	if m.E.Wait(b.Now, w.Reason, w.Message, w.Until(b.Now, &m.E)) != nil {
 		return nil, nil
@@ -131,7 +139,6 @@ func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error
 		m.E.ExtendWait(b.Now, m.Policy())
 	}
 	b.leaveQueues(&m.E, nil)
-	s := b.slotToTake(m)
 	if s == nil {
 		return nil, nil
 	}

@@ -153,6 +153,7 @@ func (w *world) checkMove(before, after *domain.Execution) {
 	w.checkInterrupted(j, before, after)
 	w.checkParent(before, after)
 	w.checkSlot(j, before, after)
+	w.checkQueue(j, before, after)
 	w.checkPaused(j, before, after)
 	w.checkMaintenance(before, after)
 	w.checkLimits(before, after)

@@ -125,6 +125,7 @@ type rules struct {
 	dropMoved       bool // a pending timer that is moved is gone
 	skipMaintenance bool // nodes do not look at maintenance
 	keepMoved       bool // the run of a timer that is moved stays
+	skipQueueBound  bool // any number of fires waits for a slot
 }
 
 func newDatabase(clock func() time.Time) *database {

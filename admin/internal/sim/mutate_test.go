@@ -33,6 +33,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		"a fire is passed over":              {rules{skipTrigger: true}, "P1, P2", false, 20, 0},
 		"a pause leaves what was planned":    {rules{keepPlanned: true}, "P11", false, 60, 0},
 		"what comes back is offered again":   {rules{startStopped: true}, "P11", false, 120, 210},
+		"any number waits for a slot":        {rules{skipQueueBound: true}, "queue", false, 20, 0},
 		"a limit is never full":              {rules{skipLimit: true}, "P6", false, 40, 0},
 		"some failures write no alert":       {rules{dropAlert: true}, "P7", false, 40, 0},
 		"no run sets a fixed delay":          {rules{standStill: true}, "fixed delay", false, 40, 0},

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -74,6 +75,40 @@ func (w *world) checkLimits(before, after *domain.Execution) {
 	}
 }
 
+// checkQueue: a fire of the schedule waits for the slot of its job only if fewer runs do
+// than may, and is discarded for that reason only if as many wait. An edit may have
+// lowered the bound, or raised it.
+func (w *world) checkQueue(j *jobRow, before, after *domain.Execution) {
+	fires := func(e *domain.Execution) bool {
+		return e != nil && e.Cause == domain.CauseSchedule && e.State == domain.Due && e.Attempt == 0
+	}
+	least, most := int64(domain.MaxMaxWaiting), int64(0)
+	for _, s := range j.specs {
+		least, most = min(least, s.QueueLimit()), max(most, s.QueueLimit())
+	}
+	if before != nil && after.State == domain.Discarded && after.Reason == domain.ReasonQueueFull {
+		if !fires(before) || int64(len(j.waiters)) < least {
+			w.fail("queue: execution %d is discarded while %d wait, of %d", after.ID, len(j.waiters), least)
+		}
+		return
+	}
+	waiting := int64(0)
+	for _, id := range j.waiters {
+		if e := w.db.find(id); fires(e) && j.of(e).Blocking != domain.BlockCover && !heldByMaintenance(e) {
+			waiting++
+		}
+	}
+	if waiting > most {
+		w.fail("queue: %d fires of job %d wait for its slot, of %d", waiting, j.id, most)
+	}
+}
+
+// heldByMaintenance reports whether maintenance has kept the run from starting: it has a
+// place in the queue whatever its length.
+func heldByMaintenance(e *domain.Execution) bool {
+	return e.Reason == domain.ReasonMaintenance || slices.ContainsFunc(e.Delays, func(d domain.Delay) bool { return d.Reason == domain.ReasonMaintenance })
+}
+
 // checkDelay: a run of a fixed delay is planned when the one before has ended,
 // and for its delay after that.
 func (w *world) checkDelay(j *jobRow, before, after *domain.Execution) {
@@ -132,6 +167,9 @@ func (w *world) noteFailure(before, after *domain.Execution) {
 	if after.MissedUntold() && (before == nil || before.State != after.State) {
 		w.failures = append(w.failures, alertKey(domain.AlertRunMissed, after))
 	}
+	if after.State == domain.Discarded && after.Reason == domain.ReasonQueueFull && (before == nil || before.State != after.State) {
+		w.failures = append(w.failures, domain.PileKey(after.JobID, w.dbNow()))
+	}
 	kind := failureAlerts[after.State]
 	if after.State == domain.Succeeded && wishOf(after.JobID) != domain.SuccessUnwanted {
 		kind = domain.AlertRunSucceeded
@@ -152,7 +190,8 @@ func (w *world) checkAlerts() {
 		}
 	}
 	for _, key := range w.db.alertOrder {
-		if !due[key] {
+		// Those of a pile are also written at the end of a run that took too long.
+		if !due[key] && !strings.HasPrefix(key, string(domain.AlertRunsPileUp)) {
 			w.fail("P7: somebody is told of %s, which has not happened", key)
 		}
 	}

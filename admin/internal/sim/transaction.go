@@ -117,6 +117,9 @@ func (b *transaction) loadSlots(o loads) {
 	for job, limit := range limits {
 		j := b.d.jobs[job]
 		s := run.LoadedSlot(job, tenant, int64(j.holders), int64(len(j.waiters)))
+		if b.d.rules.skipQueueBound {
+			s.Waiters, s.WaitersWas = 0, 0
+		}
 		if b.d.rules.skipSlot {
 			s.Holders, s.HoldersWas = -1000, -1000
 		}

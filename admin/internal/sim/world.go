@@ -141,6 +141,9 @@ func (w *world) makeJobs(r *rand.Rand, shards bool) {
 			Timeout: oneOf(r, 0, 0, 5*time.Second), DispatchTimeout: oneOf(r, 20*time.Second, time.Minute, 0),
 			Priority: r.IntN(5),
 		}
+		if queue := w.faults.chance("queue"); queue.IntN(2) == 0 {
+			spec.MaxWaiting = 1 + queue.IntN(4)
+		}
 		if routes.IntN(4) == 0 {
 			spec.SendRetry = domain.SendRetry{MaxSends: 1 + routes.IntN(4), Delay: between(routes, 0, 2*time.Second), Backoff: 2}
 		}

@@ -160,6 +160,8 @@ type DueIncident struct {
 	// Succeeded is when a run of its job, or of its executor if it is about several,
 	// succeeded after its newest event; zero: none did.
 	Succeeded time.Time
+	// Waiting is how many runs wait for the slots of its jobs, of an AlertRunsPileUp.
+	Waiting int64
 	// Online is how many instances its executor has.
 	Online int
 	// Unsent: a message about it is still to be delivered. Only of momentary ones that are over.

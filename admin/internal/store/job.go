@@ -94,6 +94,10 @@ type JobView struct {
 	// AwaitsRun is the run whose end sets NextFireAt (a fixed delay); 0 = none.
 	AwaitsRun domain.ExecutionID
 	LastRun   *LastRun
+	// Waiting is how many runs stand in the queue for the job's slot. PilesUp: they do
+	// because its runs take longer than its interval (domain.PilesUp).
+	Waiting int64
+	PilesUp bool
 	// Recent are the newest runs, at most RecentRuns, the newest first.
 	Recent []LastRun
 }

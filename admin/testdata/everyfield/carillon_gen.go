@@ -33,6 +33,7 @@ func RegisterMarked(ex *executor.Executor, t *Marked) {
 		executor.OnLost(executor.RetryLost),
 		executor.Blocking(executor.Parallel),
 		executor.Parallelism(4),
+		executor.MaxWaiting(50),
 		executor.Priority(-7),
 		executor.Routing(executor.ConsistentHash),
 		executor.HashBy("/day"),

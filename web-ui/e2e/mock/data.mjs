@@ -76,7 +76,7 @@ export function fires(schedule, from, n) {
 }
 
 const specDefaults = {
-  description: '', labels: {}, input: null, misfire: { policy: 'skip', threshold: '5s' }, routing: 'round_robin', routingKey: '', requireLabels: '', preferLabels: '', blocking: 'serial', parallelism: 0,
+  description: '', labels: {}, input: null, misfire: { policy: 'skip', threshold: '5s' }, routing: 'round_robin', routingKey: '', requireLabels: '', preferLabels: '', blocking: 'serial', parallelism: 0, maxWaiting: 1000,
   retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' }, sendRetry: { maxSends: 0, delay: '0s', backoff: 1, maxDelay: '1m' }, timeout: '0s', dispatchTimeout: '5m', onLost: 'auto', priority: 0, logLevel: 'default',
   owner: { name: '', email: '' }, alert: { onFailure: true, emails: [], webhookUrl: '', includeNoExecutor: true },
 }
@@ -115,7 +115,7 @@ export function nextFire(job) {
 export function view(job) {
   const next = job.state === 'enabled' ? nextFire(job) : undefined
   const never = ['cron', 'fixed_rate'].includes(job.schedule.kind) && nextFire(job) === undefined
-  return { ...job, nextFireAt: iso(next), neverFires: never, executorOnline: instances.filter((i) => i.executorId === job.executor.id && i.state === 'online').length }
+  return { ...job, nextFireAt: iso(next), neverFires: never, waiting: 0, pilesUp: false, executorOnline: instances.filter((i) => i.executorId === job.executor.id && i.state === 'online').length }
 }
 
 const cron = (expr, zone = 'Asia/Shanghai') => ({ kind: 'cron', expr, dialect: 'auto', zone })

@@ -3113,7 +3113,7 @@ export interface components {
             /** @description Only these jobs; default: all */
             jobIds?: string[];
             /** @description Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword */
-            kinds?: ("run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_late" | "run_long" | "job_absent" | "run_succeeded")[];
+            kinds?: ("run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_late" | "run_long" | "job_absent" | "runs_pile_up" | "run_succeeded")[];
             /** @description Only jobs whose labels meet this selector, such as team=finance, tier in (gold, silver), !test */
             labels?: string;
         };
@@ -4369,7 +4369,7 @@ export interface components {
              * @description What it tells
              * @enum {string}
              */
-            kind: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_late" | "run_long" | "job_absent" | "run_succeeded" | "test" | "executor_flapping" | "instance_gone";
+            kind: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_late" | "run_long" | "job_absent" | "runs_pile_up" | "run_succeeded" | "test" | "executor_flapping" | "instance_gone";
             /** @description Why the last try failed; empty: it did not; … for readers who may not edit */
             lastError: string;
             /** @description The newest run that it is about; null: none */
@@ -4770,7 +4770,7 @@ export interface components {
             jobId: string | null;
             /** @description The first 20 of them */
             jobs: components["schemas"]["IncidentJob"][];
-            /** @description What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, scheduler_behind, executor_flapping, instance_gone */
+            /** @description What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, runs_pile_up, run_succeeded, scheduler_behind, executor_flapping, instance_gone */
             kind: string;
             /**
              * Format: date-time
@@ -5011,6 +5011,11 @@ export interface components {
              * @enum {string}
              */
             logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+            /**
+             * Format: int64
+             * @description How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full)
+             */
+            maxWaiting: number;
             /** @description What becomes of fire times that nobody could serve in time */
             misfire: components["schemas"]["Misfire"];
             /** @description Its name, unique in the tenant */
@@ -5047,6 +5052,8 @@ export interface components {
             pausedAt: string | null;
             /** @description Who paused it; empty: it is not paused, or it is not known */
             pausedBy: string;
+            /** @description At least 3 runs wait, and the last ones took longer than the interval */
+            readonly pilesUp: boolean;
             /** @description What they should meet: others are used when none of those has room */
             preferLabels: string;
             /**
@@ -5099,6 +5106,11 @@ export interface components {
             updatedAt: string;
             /** @description Who wrote the newest revision */
             updatedBy: string;
+            /**
+             * Format: int64
+             * @description How many runs wait for earlier ones of the job
+             */
+            readonly waiting: number;
         };
         JobBatch: {
             /**
@@ -5209,6 +5221,11 @@ export interface components {
              * @enum {string}
              */
             logLevel: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+            /**
+             * Format: int64
+             * @description How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full)
+             */
+            maxWaiting: number;
             /** @description What becomes of fire times that nobody could serve in time */
             misfire: components["schemas"]["Misfire"];
             /** @description Its name, unique in the tenant */
@@ -5285,6 +5302,11 @@ export interface components {
              * @enum {string}
              */
             logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+            /**
+             * Format: int64
+             * @description How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0
+             */
+            maxWaiting?: number;
             /** @description What becomes of fire times that nobody could serve in time; default: they are skipped */
             misfire?: components["schemas"]["MisfireWrite"];
             /** @description Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do */

@@ -95,6 +95,7 @@ export interface JobWrite {
   preferLabels: string
   blocking: Job['blocking']
   parallelism: number
+  maxWaiting: number
   retry: Whole<S['RetryWrite']>
   sendRetry: Whole<S['SendRetryWrite']>
   timeout: string

@@ -8,7 +8,7 @@ import { alertQueries } from '../api/alerts'
 import { queries } from '../api/queries'
 import type { AlertKind, AlertMatch, Id, Incident } from '../api/types'
 
-export const ALERT_KINDS: AlertKind[] = ['run_failed', 'run_timed_out', 'run_lost', 'run_missed', 'no_executor', 'run_late', 'run_long', 'job_absent', 'run_succeeded']
+export const ALERT_KINDS: AlertKind[] = ['run_failed', 'run_timed_out', 'run_lost', 'run_missed', 'no_executor', 'run_late', 'run_long', 'job_absent', 'runs_pile_up', 'run_succeeded']
 
 /** A kind which a newer server knows is shown as it is. */
 export function useKindText(): (kind: string) => string {

@@ -265,7 +265,9 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
   const { t } = useTranslation()
   const rules = useRules()
   const duration = [rules.required, rules.duration]
-  const parallel = Form.useWatch<string | undefined>('blocking') === 'parallel'
+  const blocking = Form.useWatch<string | undefined>('blocking')
+  const parallel = blocking === 'parallel'
+  const limited = (Form.useWatch<number | undefined>('parallelism') ?? 0) > 0
   const advanced = Form.useWatch((fields: JobFields) => ({ dispatch: fields.dispatchTimeout, onLost: fields.onLost, priority: fields.priority }))
   return (
     <Section title={t('jobs.form.how')}>
@@ -279,6 +281,10 @@ export function HowSection({ advancedOpen, onAdvanced, secretSet }: { advancedOp
             <InputNumber min={0} precision={0} style={{ width: '100%' }} />
           </Form.Item>
         )}
+        {/* Kept in the form where it has no meaning, so that an edit does not change it. */}
+        <Form.Item name="maxWaiting" label={t('jobs.form.maxWaiting')} extra={t('jobs.form.maxWaitingHelp')} rules={[rules.needed]} hidden={!(blocking === 'serial' || (parallel && limited))}>
+          <InputNumber min={1} max={100_000} precision={0} style={{ width: '100%' }} />
+        </Form.Item>
         <Form.Item name="timeout" label={t('jobs.form.timeout')} rules={duration} extra={t('jobs.form.timeoutHelp')}>
           <Input className="mono" />
         </Form.Item>

@@ -43,6 +43,7 @@ export interface JobFields {
   preferLabels: string
   blocking: JobWrite['blocking']
   parallelism: number
+  maxWaiting: number
   retry: JobWrite['retry']
   sendRetry: JobWrite['sendRetry']
   timeout: string
@@ -90,6 +91,7 @@ export function newJob(executorId?: string, handler?: string): JobWrite {
     preferLabels: '',
     blocking: 'serial',
     parallelism: 0,
+    maxWaiting: 1000,
     retry: { maxAttempts: 1, delay: '10s', backoff: 1, maxDelay: '10m' },
     sendRetry: { maxSends: 0, delay: '0s', backoff: 1, maxDelay: '1m' },
     timeout: '0s',
@@ -128,6 +130,7 @@ export function writeOf(job: Job): JobWrite {
     preferLabels: job.preferLabels,
     blocking: job.blocking,
     parallelism: job.blocking === 'parallel' ? job.parallelism : 0,
+    maxWaiting: job.maxWaiting,
     retry: { ...job.retry },
     sendRetry: { ...job.sendRetry },
     timeout: job.timeout,
@@ -218,6 +221,7 @@ export function fieldsOf(write: JobWrite): JobFields {
     preferLabels: write.preferLabels,
     blocking: write.blocking,
     parallelism: write.parallelism,
+    maxWaiting: write.maxWaiting,
     retry: { ...write.retry },
     sendRetry: { ...write.sendRetry },
     timeout: write.timeout,
@@ -300,6 +304,7 @@ export function writeOfFields(fields: JobFields): JobWrite {
     preferLabels: fields.preferLabels.trim(),
     blocking: fields.blocking,
     parallelism: fields.blocking === 'parallel' ? fields.parallelism : 0,
+    maxWaiting: fields.maxWaiting,
     retry: { ...fields.retry, delay: fields.retry.delay.trim(), maxDelay: fields.retry.maxDelay.trim() },
     sendRetry: { ...fields.sendRetry, delay: fields.sendRetry.delay.trim(), maxDelay: fields.sendRetry.maxDelay.trim() },
     timeout: fields.timeout.trim(),

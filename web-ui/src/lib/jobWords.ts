@@ -47,6 +47,7 @@ const LABELS = {
   preferLabels: 'jobs.form.preferLabels',
   blocking: 'jobs.form.blocking',
   parallelism: 'jobs.form.parallelism',
+  maxWaiting: 'jobs.form.maxWaiting',
   'sharding.mode': 'jobs.form.sharding',
   'sharding.shards': 'jobs.form.shards',
   'sharding.onGone': 'jobs.form.onGone',

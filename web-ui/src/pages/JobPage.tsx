@@ -75,6 +75,7 @@ export function JobPage() {
           title={<PausedBy job={data} />}
         />
       )}
+      {data.pilesUp && <Alert type="warning" showIcon style={{ marginBottom: 12 }} title={t('jobs.list.pilesUp', { count: data.waiting })} />}
       <DeclaredNote job={data} />
       <nav className="tabs" aria-label={t('jobs.detail.tabs')}>
         <Link to="/jobs/$jobId" params={{ jobId }} activeOptions={{ exact: true, includeSearch: false }}>
@@ -305,6 +306,9 @@ function JobHow({ job }: { job: Job }) {
         <Fact label={t('jobs.form.blocking')}>
           {t(`jobs.form.blocking_${job.blocking}`)}
           {job.blocking === 'parallel' && <span className="muted"> ({job.parallelism > 0 ? `≤ ${job.parallelism}` : t('limits.none')})</span>}
+          {(job.blocking === 'serial' || (job.blocking === 'parallel' && job.parallelism > 0)) && (
+            <span className="muted"> · {t('jobs.form.maxWaiting')}: {job.maxWaiting.toLocaleString()}</span>
+          )}
         </Fact>
         {job.sharding && (
           <Fact label={t('jobs.form.sharding')}>

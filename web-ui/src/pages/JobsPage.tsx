@@ -183,6 +183,7 @@ function useJobColumns(): Column<Job>[] {
                 <RelativeTime at={job.lastRun.finishedAt ?? job.lastRun.fireAt} zone={job.schedule.zone} />
               </div>
               {job.recentRuns.length > 1 && <RecentRuns runs={job.recentRuns} />}
+              {job.pilesUp && <div className="st-timeout small">{t('jobs.list.pilesUp', { count: job.waiting })}</div>}
             </div>
           ) : (
             <span className="muted">{t('jobs.list.noRun')}</span>

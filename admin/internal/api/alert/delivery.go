@@ -15,7 +15,7 @@ import (
 // Delivery is one telling of an alert to one target.
 type Delivery struct {
 	ID          string  `json:"id" doc:"Id of the delivery, a decimal string"`
-	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_late,run_long,job_absent,run_succeeded,test,executor_flapping,instance_gone" doc:"What it tells"`
+	Kind        string  `json:"kind" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_late,run_long,job_absent,runs_pile_up,run_succeeded,test,executor_flapping,instance_gone" doc:"What it tells"`
 	IncidentID  *string `json:"incidentId" doc:"The incident that it tells of; null: none, as of a test"`
 	JobID       *string `json:"jobId" doc:"The job that it is about, or whose settings name the target; null: none"`
 	RunID       *string `json:"runId" doc:"The newest run that it is about; null: none"`

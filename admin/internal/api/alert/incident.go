@@ -16,7 +16,7 @@ import (
 // Incident is what alerts tell as one thing.
 type Incident struct {
 	ID             string        `json:"id" doc:"Id of the incident, a decimal string"`
-	Kind           string        `json:"kind" doc:"What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, run_succeeded, scheduler_behind, executor_flapping, instance_gone"`
+	Kind           string        `json:"kind" doc:"What has happened: run_failed, run_timed_out, run_lost, run_missed, no_executor, run_late, run_long, job_absent, runs_pile_up, run_succeeded, scheduler_behind, executor_flapping, instance_gone"`
 	State          string        `json:"state" enum:"open,acknowledged,resolved" doc:"open; acknowledged: somebody is at it, and nothing is told until it is over; resolved: it is over"`
 	Severity       string        `json:"severity" enum:"info,warning,critical" doc:"How urgent it is, as the rule says that opened it"`
 	ExecutorID     *string       `json:"executorId" doc:"The executor that it is about"`

@@ -17,7 +17,7 @@ import (
 
 // AlertMatch selects what a rule or a silence is about.
 type AlertMatch struct {
-	Kinds       []string `json:"kinds,omitempty" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_late,run_long,job_absent,run_succeeded" maxItems:"16" doc:"Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword"`
+	Kinds       []string `json:"kinds,omitempty" enum:"run_failed,run_timed_out,run_lost,run_missed,no_executor,run_late,run_long,job_absent,runs_pile_up,run_succeeded" maxItems:"16" doc:"Only these kinds; default: all. A rule hears of run_succeeded only if it names it, with the condition events or keyword"`
 	ExecutorIDs []string `json:"executorIds,omitempty" maxItems:"100" doc:"Only these executors; default: all"`
 	JobIDs      []string `json:"jobIds,omitempty" maxItems:"100" doc:"Only these jobs; default: all"`
 	Labels      string   `json:"labels,omitempty" maxLength:"1024" doc:"Only jobs whose labels meet this selector, such as team=finance, tier in (gold, silver), !test"`

@@ -131,7 +131,7 @@ func testJobSpecRoundTrip(t *testing.T, f *fixture) {
 		Misfire: domain.Misfire{Policy: domain.MisfireAll, Threshold: time.Minute, Window: time.Hour, MaxRuns: 7},
 		Routing: domain.RouteConsistentHash, RoutingKey: "/customer/id", Require: selector(t, "zone in (eu, us), !spot"), Prefer: selector(t, "gpu=a100"),
 		SendRetry: domain.SendRetry{MaxSends: 5, Delay: time.Second, Backoff: 2.5, MaxDelay: time.Minute},
-		Blocking:  domain.BlockParallel, Parallelism: 3,
+		Blocking:  domain.BlockParallel, Parallelism: 3, MaxWaiting: 77,
 		Retry: domain.Retry{MaxAttempts: 4, Delay: time.Second, Backoff: 1.5, MaxDelay: time.Hour}, Timeout: time.Minute, DispatchTimeout: time.Hour,
 		OnLost: domain.OnLostRetry, Priority: -3, LogLevel: "WARN", Owner: domain.Owner{Name: "Anna", Email: "anna@example.com"},
 		Alert:     domain.Alert{OnFailure: true, IncludeNoExecutor: true, Emails: []string{"a@example.com"}, WebhookURL: "https://x", WebhookSecret: []byte{0, 255}},

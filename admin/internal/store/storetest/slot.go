@@ -137,6 +137,91 @@ func testSlotDiscard(t *testing.T, f *fixture) {
 	f.offer(store.OfferMade, f.run(j))
 }
 
+// testSlotQueueFull: fires of the schedule beyond the bound are discarded, what somebody
+// asks for waits, and an alert tells of it once an hour until nothing waits.
+func testSlotQueueFull(t *testing.T, f *fixture) {
+	j := f.job(func(s *domain.JobSpec) {
+		serial(s)
+		s.MaxWaiting = 3
+	})
+	now := f.now()
+	var runs []domain.Execution
+	for n := range 6 {
+		runs = append(runs, f.asked(domain.CauseSchedule, j, now.Add(time.Duration(n-10)*time.Second)))
+	}
+	running := f.start(runs[0])
+	for _, e := range runs[1:4] {
+		f.offer(store.OfferBlocked, e)
+	}
+	for _, e := range runs[4:] {
+		f.offer(store.OfferDiscarded, e)
+		require.Equal(t, domain.Discarded, f.find(e).State)
+		require.Equal(t, domain.ReasonQueueFull, f.find(e).Reason)
+		require.Equal(t, "3 runs of the job waited for its slot", f.find(e).Message)
+	}
+	f.offer(store.OfferBlocked, runs[3]) // it waits already
+	asked := f.run(j)
+	f.offer(store.OfferBlocked, asked)
+	require.EqualValues(t, 4, f.view(j).Waiting)
+
+	f.finish(running, domain.OutcomeSucceeded)
+	f.count("pile", domain.Receiver{Channel: "email", Target: "anna@example.com", Job: j.ID})
+	list := f.incidents(store.ListIncidentsParams{})
+	require.Len(t, list, 1)
+	require.Equal(t, []any{domain.AlertRunsPileUp, "3 runs wait for earlier ones, as many as may: further fires are discarded"}, []any{list[0].Kind, list[0].Detail})
+	require.LessOrEqual(t, list[0].Events, int64(2), "one in an hour, which may have ended between the two")
+
+	told := f.tellAll()
+	require.Len(t, told, 1)
+	require.EqualValues(t, 4, told[0].Waiting)
+	for _, e := range append(runs[1:4], asked) {
+		f.finish(f.start(e), domain.OutcomeSucceeded)
+	}
+	_, err := f.s.ChangeIncident(f.ctx, f.tenant, list[0].ID, func(i *domain.Incident, now time.Time) error {
+		i.WakeAt = now
+		return nil
+	})
+	f.ok(err)
+	told = f.tellAll()
+	require.Len(t, told, 1)
+	require.Zero(t, told[0].Waiting)
+	require.Zero(t, f.view(j).Waiting)
+}
+
+// testSlotPilesUp: what a job that piles up shows, which a job that catches up does not.
+func testSlotPilesUp(t *testing.T, f *fixture) {
+	for interval, long := range map[time.Duration]bool{time.Millisecond: true, time.Hour: false} {
+		j := f.job(func(s *domain.JobSpec) {
+			serial(s)
+		})
+		now := f.now()
+		var runs []domain.Execution
+		for n := range 6 {
+			runs = append(runs, f.asked(domain.CauseSchedule, j, now.Add(time.Duration(n-10)*interval)))
+		}
+		running := f.start(runs[0])
+		for _, e := range runs[1:] {
+			f.offer(store.OfferBlocked, e)
+		}
+		v := f.view(j)
+		require.EqualValues(t, 5, v.Waiting)
+		f.tick()
+		f.tick()
+		report := f.report(running, domain.OutcomeSucceeded)
+		report.Report.Took = time.Minute // as long as it can have been
+		_, err := f.s.FinishAttempts(f.ctx, []store.AttemptReport{report})
+		f.ok(err)
+		f.start(runs[1])
+		v = f.view(j)
+		require.Equal(t, []any{int64(4), long}, []any{v.Waiting, v.PilesUp})
+		var kinds []domain.AlertKind
+		for _, c := range f.expand(nil) {
+			kinds = append(kinds, c.Event.Kind)
+		}
+		require.Equal(t, long, len(kinds) == 1 && kinds[0] == domain.AlertRunsPileUp, kinds)
+	}
+}
+
 func testSlotParallel(t *testing.T, f *fixture) {
 	j := f.job(func(s *domain.JobSpec) { s.Blocking, s.Parallelism = domain.BlockParallel, 2 })
 	now := f.now()

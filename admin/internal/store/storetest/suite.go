@@ -83,7 +83,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
 		{"MissedAlerts", testMissedAlerts}, {"MissedByPause", testMissedByPause}, {"MissedWithoutAnInstance", testMissedWithoutAnInstance},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
-		{"SlotSerial", testSlotSerial}, {"SlotFreedWithoutAResult", testSlotFreedWithoutAResult}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"DeadlineIsKept", testDeadlineIsKept}, {"Waiting", testWaiting}, {"SlotDiscard", testSlotDiscard}, {"SlotParallel", testSlotParallel},
+		{"SlotSerial", testSlotSerial}, {"SlotFreedWithoutAResult", testSlotFreedWithoutAResult}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"DeadlineIsKept", testDeadlineIsKept}, {"Waiting", testWaiting}, {"SlotDiscard", testSlotDiscard}, {"SlotQueueFull", testSlotQueueFull}, {"SlotPilesUp", testSlotPilesUp}, {"SlotParallel", testSlotParallel},
 		{"Cover", testCover}, {"CoverForced", testCoverForced}, {"CoverWaiting", testCoverWaiting}, {"CoverRetry", testCoverRetry}, {"CoverBatch", testCoverBatch}, {"CoverRace", testCoverRace},
 		{"Limit", testLimit}, {"LimitBoth", testLimitBoth}, {"LimitPrecedence", testLimitPrecedence}, {"LimitSlot", testLimitSlot},
 		{"LimitAdopts", testLimitAdopts}, {"LimitChanges", testLimitChanges}, {"LimitLeavesNoPlace", testLimitLeavesNoPlace}, {"LimitPatience", testLimitPatience}, {"LimitCrash", testLimitCrash}, {"LimitRace", testLimitRace},

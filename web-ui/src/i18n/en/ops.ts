@@ -248,6 +248,7 @@ export const ops = {
       no_executor: 'No instance online',
       run_late: 'Run late',
       run_long: 'Run too long',
+      runs_pile_up: 'Runs pile up',
       job_absent: 'No success for long',
       scheduler_behind: 'Scheduler behind',
       run_succeeded: 'Run succeeded',

@@ -24,6 +24,7 @@ export const runs = {
     misfire_window: 'Too old to be made up',
     misfire_cap: 'More passed than is made up',
     overlap: 'The run before it was still going on',
+    queue_full: 'As many runs of the job waited as may',
     no_executor: 'No instance could take it in time',
     paused: 'The job was paused before it started',
     deleted: 'The job was deleted before it started',

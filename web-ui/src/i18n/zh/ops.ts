@@ -250,6 +250,7 @@ export const ops: typeof en = {
       no_executor: '无在线实例',
       run_late: '延迟启动',
       run_long: '运行过久',
+      runs_pile_up: '执行堆积',
       job_absent: '长时间没有成功',
       scheduler_behind: '调度滞后',
       run_succeeded: '执行成功',

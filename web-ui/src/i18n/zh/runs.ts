@@ -26,6 +26,7 @@ export const runs: typeof en = {
     misfire_window: '过旧，不再补跑',
     misfire_cap: '超过补跑上限',
     overlap: '上一次执行仍在运行',
+    queue_full: '等待的执行数已达任务上限',
     no_executor: '没有实例能及时接收',
     paused: '开始之前任务已暂停',
     deleted: '开始之前任务已删除',

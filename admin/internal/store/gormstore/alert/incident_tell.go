@@ -176,6 +176,9 @@ const recoveryRuns = 50
 
 // loadRecovery looks at the newest runs of the incident's job or executor.
 func (s *Alerts) loadRecovery(t *db.Tx, d *store.DueIncident) error {
+	if d.Kind == domain.AlertRunsPileUp {
+		return s.loadWaiting(t, d)
+	}
 	from := fmt.Sprintf("%s WHERE job_id = %d ORDER BY fire_at DESC LIMIT %d", t.Dialect.ByIndex("uq_executions_occurrence"), d.Job, recoveryRuns)
 	if d.Job == 0 {
 		from = fmt.Sprintf("%s WHERE tenant_id = %d AND executor_id = %d ORDER BY id DESC LIMIT %d", t.Dialect.ByIndex("ix_executions_executor"), d.TenantID, d.Executor, recoveryRuns)
@@ -193,6 +196,16 @@ func (s *Alerts) loadRecovery(t *db.Tx, d *store.DueIncident) error {
 	}
 	return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error { return rows.Scan(&d.Online) },
 		"SELECT COUNT(*) FROM instances WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND lease_until > "+t.Dialect.ClockNow(), int64(d.TenantID), int64(d.Executor))
+}
+
+// loadWaiting reads the slots of the incident's jobs by primary key.
+func (s *Alerts) loadWaiting(t *db.Tx, d *store.DueIncident) error {
+	jobs := domain.Collect(d.Jobs, func(j *domain.IncidentJob) domain.JobID { return j.ID })
+	if len(jobs) == 0 {
+		return nil
+	}
+	return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error { return rows.Scan(&d.Waiting) },
+		"SELECT COALESCE(SUM(waiters), 0) FROM job_slots"+t.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(jobs)+") AND tenant_id = ?", int64(d.TenantID))
 }
 
 // saveTold writes what was decided about one.

@@ -176,6 +176,17 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []
 	if err != nil {
 		return nil, err
 	}
+	piles, err := s.piles(ctx, q, ids, func(job int64) *domain.JobSpec {
+		for i := range rows {
+			if rows[i].ID == job {
+				return specs[keys[i]].Spec
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	views := make([]store.JobView, len(rows))
 	for i, r := range rows {
 		spec := specs[keys[i]].Spec
@@ -184,6 +195,7 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []
 		}
 		views[i] = store.JobView{
 			Job: r.Job(spec), ExecutorName: names[r.ExecutorID], NextFireAt: db.Instant(next[r.ID]), AwaitsRun: awaits[r.ID], Recent: recent[r.ID],
+			Waiting: piles[r.ID].waiting, PilesUp: piles[r.ID].up,
 		}
 		if len(views[i].Recent) > 0 {
 			views[i].LastRun = &views[i].Recent[0]

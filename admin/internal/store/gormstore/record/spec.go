@@ -38,6 +38,7 @@ type specDocument struct {
 	Prefer      string `json:"preferLabels,omitempty"`
 	Blocking    string `json:"blocking,omitempty"`
 	Parallelism int    `json:"parallelism,omitempty"`
+	MaxWaiting  int    `json:"maxWaiting,omitempty"`
 	Retry       struct {
 		MaxAttempts int           `json:"maxAttempts,omitempty"`
 		Delay       time.Duration `json:"delay,omitempty"`
@@ -113,7 +114,7 @@ func EncodeSpec(s *domain.JobSpec) (string, error) {
 		Name: s.Name, Description: s.Description, Labels: s.Labels, Handler: s.Handler, Input: s.Input,
 		Schedule: encodeSchedule(&s.Schedule),
 		Routing:  string(s.Routing), RoutingKey: s.RoutingKey, Require: s.Require.Text, Prefer: s.Prefer.Text,
-		Blocking: string(s.Blocking), Parallelism: s.Parallelism,
+		Blocking: string(s.Blocking), Parallelism: s.Parallelism, MaxWaiting: s.MaxWaiting,
 		Timeout: s.Timeout, DispatchTimeout: s.DispatchTimeout, OnLost: string(s.OnLost), Priority: s.Priority, LogLevel: s.LogLevel,
 		OnSuccess: s.OnSuccess, OnFailure: s.OnFailure,
 	}
@@ -164,7 +165,7 @@ func DecodeSpec(text []byte) (*domain.JobSpec, error) {
 			Window: d.Misfire.Window, MaxRuns: d.Misfire.MaxRuns,
 		},
 		Routing: domain.Routing(d.Routing), RoutingKey: d.RoutingKey, Require: require, Prefer: prefer, SendRetry: sends,
-		Blocking: domain.Blocking(d.Blocking), Parallelism: d.Parallelism,
+		Blocking: domain.Blocking(d.Blocking), Parallelism: d.Parallelism, MaxWaiting: d.MaxWaiting,
 		Retry: domain.Retry{
 			MaxAttempts: d.Retry.MaxAttempts, Delay: d.Retry.Delay, Backoff: d.Retry.Backoff, MaxDelay: d.Retry.MaxDelay,
 		},

@@ -35,6 +35,7 @@ func jobView(now time.Time) output.View[apiclient.Job] {
 			{Title: "ZONE", Value: func(j apiclient.Job) string { return j.Schedule.Zone }, Drop: 5},
 			{Title: "NEXT", Value: func(j apiclient.Job) string { return nextCell(j, now) }},
 			{Title: "LAST", Value: func(j apiclient.Job) string { return lastCell(j) }, Drop: 3},
+			{Title: "WAITING", Value: waitingCell, Drop: 1},
 			{Title: "EXECUTOR", Value: func(j apiclient.Job) string { return j.Executor.Name }, Drop: 4},
 			{Title: "ONLINE", Value: func(j apiclient.Job) string { return cli.Number(j.ExecutorOnline) }, Drop: 6, Right: true},
 			{Title: "HANDLER", Value: func(j apiclient.Job) string { return j.Handler }, Wide: true},
@@ -82,6 +83,17 @@ func pausedCell(j apiclient.Job) string {
 		return strings.TrimSpace(j.PausedBy + " (" + note + ")")
 	}
 	return j.PausedBy
+}
+
+// waitingCell is how many runs wait for earlier ones, and why they pile up.
+func waitingCell(j apiclient.Job) string {
+	switch {
+	case j.PilesUp:
+		return cli.Number(j.Waiting) + ", runs take longer than the interval"
+	case j.Waiting > 0:
+		return cli.Number(j.Waiting)
+	}
+	return ""
 }
 
 func stampOrNone(at *time.Time) string {

@@ -20,11 +20,11 @@ import (
 var (
 	writable = []string{
 		"name", "description", "labels", "executor", "handler", "input", "script", "schedule", "misfire", "routing", "routingKey",
-		"requireLabels", "preferLabels", "blocking", "parallelism", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "onSuccess", "onFailure",
+		"requireLabels", "preferLabels", "blocking", "parallelism", "maxWaiting", "retry", "sendRetry", "timeout", "dispatchTimeout", "onLost", "onSuccess", "onFailure",
 		"priority", "logLevel", "owner", "alert", "sharding", "state",
 	}
 	readOnly = []string{
-		"id", "kind", "pauseNote", "pausedBy", "pausedAt", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "recentRuns", "executorOnline",
+		"id", "kind", "pauseNote", "pausedBy", "pausedAt", "source", "declared", "revision", "nextFireAt", "neverFires", "awaitsRun", "lastRun", "recentRuns", "waiting", "pilesUp", "executorOnline",
 		"createdAt", "updatedAt", "createdBy", "updatedBy",
 	}
 )
