@@ -248,6 +248,11 @@ func TestAHandlerThatDoesNotListen(t *testing.T) {
 		"; run 8 still runs on instance 12 since 2026-11-21T02:00:00.004Z.", got.En)
 	require.Contains(t, got.Zh, "处理器自 2026-11-21T02:00:00.003Z 起在实例 one 上仍在运行")
 
+	run.Waiting, run.PilesUp = 101, true
+	got = run.Explain().Summary
+	require.Contains(t, got.En, "; runs take longer than the interval, and 101 wait.")
+	require.Contains(t, got.Zh, "；运行时间超过触发间隔，有 101 次运行在等待。")
+
 	run.Execution = stuck
 	got = run.Explain().Summary
 	require.Equal(t, "It ended as timed_out after one attempt, because it ran longer than the job's timeout. Its handler was told to stop,"+
