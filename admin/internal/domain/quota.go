@@ -134,7 +134,11 @@ func (q Quota) Check(by int64) error {
 	if q.Max == 0 || by <= 0 || q.Used+by <= q.Max {
 		return nil
 	}
-	err := Errorf(CodeQuotaExceeded, q.Kind.text()+"; ask a platform administrator for a larger quota", q.Max, q.Used, by)
+	text := q.Kind.text()
+	if q.Kind == QuotaFires && q.Default {
+		text += ". This default holds because another tenant has jobs"
+	}
+	err := Errorf(CodeQuotaExceeded, text+"; ask a platform administrator for a larger quota", q.Max, q.Used, by)
 	err.Quota = &QuotaExcess{Quota: q, Asked: by}
 	return err
 }

@@ -171,7 +171,9 @@ func testQuotaAlone(t *testing.T, f *fixture) {
 	limit(byDefault, false)
 	used := f.has(domain.QuotaFires).Used
 	require.Equal(t, byDefault+2*fires, used, "what is there stays")
-	f.exceeded(job(), domain.QuotaFires, used, fires)
+	err := job()
+	f.exceeded(err, domain.QuotaFires, used, fires)
+	require.ErrorContains(t, err, "This default holds because another tenant has jobs; ask a platform administrator")
 
 	set := func(id domain.JobID, state domain.JobState) {
 		_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: other.Tenant, ID: id, State: state, By: "anna", Next: at(domain.Never)})
@@ -181,7 +183,7 @@ func testQuotaAlone(t *testing.T, f *fixture) {
 	f.ok(job())
 	set(second.ID, domain.JobEnabled)
 	f.exceeded(job(), domain.QuotaFires, used+fires, fires)
-	_, err := f.s.SetTenantState(f.ctx, store.SetTenantStateParams{ID: other.Tenant, State: domain.TenantDisabled})
+	_, err = f.s.SetTenantState(f.ctx, store.SetTenantStateParams{ID: other.Tenant, State: domain.TenantDisabled})
 	f.ok(err)
 	f.ok(job())
 
