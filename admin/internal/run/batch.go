@@ -104,6 +104,9 @@ type Source interface {
 	Family(parent *Move) (domain.Family, error)
 	// Results is what the after hook of a parent gets.
 	Results(parent *Move, family domain.Family) ([]byte, error)
+	// HeldSince is the last grant of the runs that hold the slot of a job, among those just
+	// before a fire time; zero: there is none. It is asked about the head of a queue of many.
+	HeldSince(job domain.JobID, before time.Time) (time.Time, error)
 	// Known reports whether an execution has a row, in this batch or not.
 	Known(id domain.ExecutionID) bool
 	NewID() (domain.ExecutionID, error)

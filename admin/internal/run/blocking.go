@@ -116,6 +116,25 @@ func (b *Batch) pilesUp(m *Move) {
 	}
 }
 
+// headWaits writes the alert for a run that does not end: the head of the queue is swept
+// while it waits, every SlotCheck. All holders have to be longer at work than the interval,
+// because a queue also gets shorter after an outage.
+func (b *Batch) headWaits(m *Move) error {
+	s := b.Slots[m.E.JobID]
+	slots := m.Spec.SlotLimit()
+	if s.Waiters < domain.PileAt || len(s.Queue) < 2 || s.Queue[0].ID != m.E.ID || slots == 0 || m.E.Cause != domain.CauseSchedule {
+		return nil
+	}
+	since, err := b.Source.HeldSince(m.E.JobID, m.E.FireAt)
+	if err != nil || since.IsZero() {
+		return err
+	}
+	if domain.PilesUp(s.Waiters, slots, b.Now.Sub(since), time.Duration(s.Queue[1].FireAt-s.Queue[0].FireAt)*time.Millisecond) {
+		b.tellPile(m, s, false)
+	}
+	return nil
+}
+
 // tellPile adds one event for each job of the batch.
 func (b *Batch) tellPile(m *Move, s *Slot, full bool) {
 	e := domain.AlertEvent{

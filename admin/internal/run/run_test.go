@@ -239,6 +239,15 @@ func (w *world) Family(*run.Move) (domain.Family, error) {
 
 func (w *world) Results(*run.Move, domain.Family) ([]byte, error) { return nil, nil }
 
+func (w *world) HeldSince(job domain.JobID, before time.Time) (since time.Time, err error) {
+	for _, e := range w.rows {
+		if e.JobID == job && e.HoldsSlot && e.FireAt.Before(before) && e.GrantedAt.After(since) {
+			since = e.GrantedAt
+		}
+	}
+	return since, nil
+}
+
 func (w *world) Known(domain.ExecutionID) bool { return false }
 
 func (w *world) NewID() (domain.ExecutionID, error) { w.next++; return w.next, nil }
@@ -592,6 +601,52 @@ func TestPilesUp(t *testing.T) {
 				}
 			}
 			require.Equal(t, row.want, told)
+		})
+	}
+}
+
+// TestARunThatDoesNotEnd: the head of the queue waits for a run that goes on, or for one
+// that has begun a moment ago, as after an outage.
+func TestARunThatDoesNotEnd(t *testing.T) {
+	for name, row := range map[string]struct {
+		runs  int
+		since time.Duration
+		want  string
+	}{
+		"it goes on":            {4, 30 * time.Second, "runs take longer than the interval, 3 wait"},
+		"few wait":              {3, 30 * time.Second, ""},
+		"it has begun just now": {4, time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(int) int { return 0 })
+			*w.jobs[1] = domain.JobSpec{Handler: "h", Blocking: domain.BlockSerial}
+			offers := w.fires(1, domain.CauseSchedule, row.runs)
+			b := w.batch()
+			results, err := b.Offer(offers)
+			require.NoError(t, err)
+			w.save(b)
+			e := w.rows[results[0].Execution.ID]
+			b = w.batch()
+			_, err = b.Grant([]store.GrantRequest{{Tenant: tenant, ID: e.ID, Fence: e.Fence, Instance: 1}})
+			require.NoError(t, err)
+			w.save(b)
+			w.now = w.now.Add(run.SlotCheck)
+			e = w.rows[e.ID]
+			e.GrantedAt = w.now.Add(-row.since)
+			w.rows[e.ID] = e
+			b = w.batch()
+			var ids []domain.ExecutionID
+			for _, o := range offers[1:] {
+				ids = append(ids, o.ID)
+			}
+			_, err = b.Sweep(ids, time.Second)
+			require.NoError(t, err)
+			told := ""
+			for _, a := range b.Alerts {
+				told = a.Detail
+			}
+			require.Equal(t, row.want, told)
+			require.LessOrEqual(t, len(b.Alerts), 1)
 		})
 	}
 }

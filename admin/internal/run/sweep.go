@@ -47,6 +47,9 @@ func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, 
 			}
 		}
 		if b.stillBlocked(m) {
+			if err := b.headWaits(m); err != nil {
+				return out, err
+			}
 			if err := m.E.Wait(b.Now, domain.ReasonWaitSlot, "", b.Now.Add(SlotCheck)); err != nil {
 				return out, err
 			}

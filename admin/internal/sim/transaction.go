@@ -335,6 +335,15 @@ func (b *transaction) Family(parent *run.Move) (domain.Family, error) {
 
 func (b *transaction) Results(*run.Move, domain.Family) ([]byte, error) { return nil, nil }
 
+func (b *transaction) HeldSince(job domain.JobID, before time.Time) (since time.Time, err error) {
+	for _, id := range b.d.living() {
+		if e := b.d.find(id); e.JobID == job && e.HoldsSlot && e.FireAt.Before(before) && e.GrantedAt.After(since) {
+			since = e.GrantedAt
+		}
+	}
+	return since, nil
+}
+
 func (b *transaction) Known(id domain.ExecutionID) bool { return b.d.find(id) != nil }
 
 func (b *transaction) NewID() (domain.ExecutionID, error) {

@@ -207,6 +207,11 @@ func testSlotPilesUp(t *testing.T, f *fixture) {
 		require.EqualValues(t, 5, v.Waiting)
 		f.tick()
 		f.tick()
+		f.age(runs[1], time.Minute) // the sweep finds the head of the queue
+		f.sweep()
+		require.Equal(t, domain.ReasonWaitSlot, f.find(runs[1]).Reason)
+		require.Equal(t, long, len(f.expand(nil)) == 1, "while the run goes on")
+		f.tick()
 		report := f.report(running, domain.OutcomeSucceeded)
 		report.Report.Took = time.Minute // as long as it can have been
 		_, err := f.s.FinishAttempts(f.ctx, []store.AttemptReport{report})
@@ -214,11 +219,7 @@ func testSlotPilesUp(t *testing.T, f *fixture) {
 		f.start(runs[1])
 		v = f.view(j)
 		require.Equal(t, []any{int64(4), long}, []any{v.Waiting, v.PilesUp})
-		var kinds []domain.AlertKind
-		for _, c := range f.expand(nil) {
-			kinds = append(kinds, c.Event.Kind)
-		}
-		require.Equal(t, long, len(kinds) == 1 && kinds[0] == domain.AlertRunsPileUp, kinds)
+		require.LessOrEqual(t, len(f.expand(nil)), 1, "none but in another hour")
 	}
 }
 

@@ -22,6 +22,24 @@ func PartsOf(parent *domain.Execution) (condition string, args []any) {
 		[]any{int64(parent.JobID), db.Millis(parent.FireAt), from, below, int64(parent.TenantID), int64(parent.ID)}
 }
 
+// heldRuns is how many runs before the head of a queue are looked through.
+const heldRuns = 20
+
+// HeldSince implements run.Source. It reads a few rows of the unique index.
+func (b *Batch) HeldSince(job domain.JobID, before time.Time) (since time.Time, err error) {
+	var granted int64
+	err = db.Query(b.Tx.Ctx, b.Tx.Conn, func(rows *sql.Rows) error { return rows.Scan(&granted) }, fmt.Sprintf(
+		"SELECT COALESCE(MAX(granted_at), 0) FROM (SELECT granted_at, holds_slot FROM executions%s WHERE job_id = %d AND fire_at < %d AND parent_id = 0 ORDER BY fire_at DESC LIMIT %d) AS newest WHERE holds_slot = 1",
+		b.Tx.Dialect.ByIndex("uq_executions_occurrence"), job, db.Millis(before), heldRuns))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look for holders of a slot: %w", err)
+	}
+	if granted > 0 {
+		since = db.Instant(granted)
+	}
+	return since, nil
+}
+
 // Known implements run.Source: parents are looked up with their parts.
 func (b *Batch) Known(id domain.ExecutionID) bool {
 	_, there := b.known[id]
