@@ -14,8 +14,9 @@ import (
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
 
-// TestRunsThatPileUp: a serial job whose handler takes four times its interval is shown,
-// told and bounded, on the whole path and on both databases. All of it ends with the pile.
+// TestRunsThatPileUp checks the whole path on both databases. The handler of a serial job
+// takes four times the interval. API, explanations, bound and alert say so until the queue
+// is empty.
 func TestRunsThatPileUp(t *testing.T) {
 	t.Parallel()
 	for name, database := range databases {

@@ -82,10 +82,9 @@ func (b *Batch) discard(m *Move, reason domain.Reason, message string) error {
 }
 
 // queueFull discards a fire of the schedule if as many runs wait for the job's slot as
-// may, and writes an alert. Runs that somebody asked for wait in any number, and so do
-// runs that wait already or wait for the end of maintenance. Runs of a job that covers end
-// each other. The slot's row has the
-// number of waiters.
+// may, and writes an alert. There is no bound for runs that somebody asked for, or that
+// wait for the end of maintenance. A run keeps its place in the queue. Runs of a job that covers end
+// each other. The slot's row has the number of waiters.
 func (b *Batch) queueFull(m *Move, s *Slot) (full bool, err error) {
 	if m.Spec.Blocking == domain.BlockCover {
 		return false, nil

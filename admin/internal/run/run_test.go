@@ -605,8 +605,8 @@ func TestPilesUp(t *testing.T) {
 	}
 }
 
-// TestARunThatDoesNotEnd: the head of the queue waits for a run that goes on, or for one
-// that has begun a moment ago, as after an outage.
+// TestARunThatDoesNotEnd sweeps the head of a queue. An alert is written if the holder of
+// the slot runs on, and none if it has just begun, as after an outage.
 func TestARunThatDoesNotEnd(t *testing.T) {
 	for name, row := range map[string]struct {
 		runs  int

@@ -21,8 +21,8 @@ func (e everyStatement) QueryContext(ctx context.Context, statement string, args
 	return e.s.Read.QueryContext(ctx, statement, args...)
 }
 
-// TestPilesUseTheirIndexes: a page of jobs costs one statement for the slots, and two for
-// all of its jobs of which many runs wait. None of them reads through a table.
+// TestPilesUseTheirIndexes counts and explains the statements of a page of jobs. The slots
+// cost one, and jobs with many waiting runs two more together. Each uses an index.
 func TestPilesUseTheirIndexes(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {

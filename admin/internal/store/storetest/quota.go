@@ -139,7 +139,7 @@ func testQuotaOfFires(t *testing.T, f *fixture) {
 	f.exceeded(set(fast, domain.JobEnabled), domain.QuotaFires, 66, 60)
 }
 
-// testQuotaAlone: the default of fires holds only beside a tenant whose jobs may fire.
+// testQuotaAlone checks that the default of fires needs another tenant with an enabled job.
 func testQuotaAlone(t *testing.T, f *fixture) {
 	byDefault := domain.DefaultQuota(domain.QuotaFires)
 	const fires = 60_000 // in a minute, of a job that fires each millisecond

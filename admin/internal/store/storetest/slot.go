@@ -137,8 +137,9 @@ func testSlotDiscard(t *testing.T, f *fixture) {
 	f.offer(store.OfferMade, f.run(j))
 }
 
-// testSlotQueueFull: fires of the schedule beyond the bound are discarded, what somebody
-// asks for waits, and an alert tells of it once an hour until nothing waits.
+// testSlotQueueFull checks the bound of a queue. Further fires of the schedule are
+// discarded, and a manual run waits. One alert is written in an hour. It lasts until the
+// queue is empty.
 func testSlotQueueFull(t *testing.T, f *fixture) {
 	j := f.job(func(s *domain.JobSpec) {
 		serial(s)
@@ -188,7 +189,8 @@ func testSlotQueueFull(t *testing.T, f *fixture) {
 	require.Zero(t, f.view(j).Waiting)
 }
 
-// testSlotPilesUp: what a job that piles up shows, which a job that catches up does not.
+// testSlotPilesUp checks that a job with slow runs piles up, and that a job that catches up
+// does not.
 func testSlotPilesUp(t *testing.T, f *fixture) {
 	for interval, long := range map[time.Duration]bool{time.Millisecond: true, time.Hour: false} {
 		j := f.job(func(s *domain.JobSpec) {

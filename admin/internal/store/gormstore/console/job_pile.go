@@ -21,8 +21,8 @@ type pile struct {
 // pileRuns bounds how many runs before the first one that waits are read.
 const pileRuns = 20
 
-// piles reads the slots of jobs by primary key, and more only of the jobs of which at
-// least domain.PileAt runs wait: the head of the queue, and the runs just before it.
+// piles reads the slots of jobs by primary key. If at least domain.PileAt runs of a job
+// wait, it also reads the head of the queue and the runs just before it.
 func (s *shared) piles(ctx context.Context, q db.Querier, jobs []int64, specOf func(job int64) *domain.JobSpec) (map[int64]pile, error) {
 	waiting, err := db.Pairs[int64, int64](ctx, q, "SELECT job_id, waiters FROM job_slots"+s.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(jobs)+") AND waiters > 0")
 	if err != nil || len(waiting) == 0 {
