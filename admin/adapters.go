@@ -169,8 +169,8 @@ func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 	return out
 }
 
-func (f fleet) Share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots, nodes int) {
-	return f.g.Share(tenant, executor)
+func (f fleet) Room(tenant domain.TenantID, executor domain.ExecutorID) (free, slots int) {
+	return f.g.Room(tenant, executor)
 }
 
 func (f fleet) TargetOf(instance domain.InstanceID) dispatch.Target {

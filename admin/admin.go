@@ -332,6 +332,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "hold jobs of what is disabled", Every: holdEvery, Do: a.holdJobs},
 			{Name: "tell of lost instances", Every: lostEvery, Do: a.tellLostInstances},
 			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},
+			{Name: "tell of runs that stand still", Every: overloadLookEvery, Do: a.tellStalled},
 			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
 			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
 			{Name: "count ends of runs", Every: countEndsEvery, Do: a.countEnds},

@@ -94,3 +94,20 @@ func (a *Admin) overload(ctx context.Context, heldBack bool, lag time.Duration) 
 	a.alerting.Nudge()
 	return nil
 }
+
+// tellStalled tells the operators of a run that stands still beside a free slot.
+func (a *Admin) tellStalled(ctx context.Context) error {
+	stands := a.dispatcher.Stalled()
+	if stands == 0 {
+		return nil
+	}
+	event := domain.AlertEvent{
+		Kind: domain.AlertStalled, DedupeKey: a.oncePerHour(string(domain.AlertStalled)),
+		Detail: fmt.Sprintf("node %q has room for a run that has not started for %s", a.members.self.Name, stands.Round(time.Second)),
+	}
+	if err := a.store.RecordAlerts(ctx, []domain.AlertEvent{event}); err != nil {
+		return fmt.Errorf("write the alert: %w", err)
+	}
+	a.alerting.Nudge()
+	return nil
+}

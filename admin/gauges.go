@@ -28,6 +28,7 @@ func (a *Admin) exportGauges() {
 		}
 		return n
 	})
+	m.seconds("carillon_oldest_startable_run_seconds", "For how long a run has waited although an instance of this node has room for it; 0 while none has for 5 s.", a.dispatcher.Stalled)
 	m.number("carillon_maintenance", "Scopes (cluster, tenants, executors) of which nothing starts because of maintenance, as this node knows.", func() int {
 		return len(a.store.KnownMaintenances().Stopping(a.clock.Now()))
 	})

@@ -34,7 +34,7 @@ var bounds = map[string]string{
 	"executions": retention, "request_keys": retention, "timers": quota, "timer_labels": bytes, "timer_counts": parent, "stored_bytes": fixed,
 	"statistics": retention, "statistics_journal": outbox, "timer_cancellations": retention, "retention_rules": parent, "run_purges": retention,
 	"attempts": parent, "execution_progress": parent, "execution_steps": parent, "callbacks": outbox, "backfills": retention,
-	"maintenance": retention, "job_slots": parent, "slot_waiters": parent, "limits": parent, "limit_holders": parent, "limit_waiters": parent,
+	"maintenance": retention, "job_slots": parent, "slot_waiters": parent, "waiting_runs": parent, "limits": parent, "limit_holders": parent, "limit_waiters": parent,
 	"log_chunks": retention, "log_usage": retention, "alert_events": retention, "deliveries": retention, "alert_incidents": retention,
 	"alert_rules": count, "alert_silences": count, "alert_settings": fixed, "alert_receivers": parent, "alert_channels": count, "connections": count,
 }

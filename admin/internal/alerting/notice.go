@@ -181,7 +181,7 @@ func (n *Notice) Severity() Severity {
 		return SeverityCritical // as a rule says
 	}
 	switch n.Kind() {
-	case domain.AlertClockJump, domain.AlertRollback:
+	case domain.AlertClockJump, domain.AlertRollback, domain.AlertStalled:
 		return SeverityCritical
 	case domain.AlertNoExecutor, domain.AlertRunsPileUp, domain.AlertSchedulerBehind, domain.AlertFlapping, domain.AlertSetAside, domain.AlertOverload:
 		return SeverityWarning

@@ -26,7 +26,7 @@ func Sample(kind domain.AlertKind) *Notice {
 	switch kind {
 	case domain.AlertTest:
 		return n
-	case domain.AlertFlapping, domain.AlertInstanceGone, domain.AlertSetAside, domain.AlertClockJump, domain.AlertRollback, domain.AlertOverload:
+	case domain.AlertFlapping, domain.AlertInstanceGone, domain.AlertSetAside, domain.AlertClockJump, domain.AlertRollback, domain.AlertOverload, domain.AlertStalled:
 		n.Event.Detail = "An example of a detail."
 		return n
 	}

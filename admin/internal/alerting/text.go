@@ -84,6 +84,7 @@ var titles = map[domain.AlertKind]text{
 	domain.AlertFlapping:        {"Processes of an executor come and go%s", "执行器的进程反复上线又离线%s"},
 	domain.AlertInstanceGone:    {"Instances of an executor are gone%s", "执行器的部分实例已离线%s"},
 	domain.AlertOverload:        {"More is due than can be sent out%s", "到期任务超出派发能力%s"},
+	domain.AlertStalled:         {"Runs do not start beside free slots%s", "有空闲槽位但执行没有开始%s"},
 	domain.AlertSetAside:        {"A row in the database cannot be used%s", "数据库中有无法使用的记录%s"},
 }
 
@@ -300,6 +301,11 @@ func (n *Notice) eventSummary(l Language) string {
 		return text{
 			"Runs start late: those of tenants that fill the memory are planned later, and none is lost. See whose executors are full or away, then the load of the database and the nodes, and which tenant's jobs have become so many.",
 			"执行将延迟开始：占满内存的租户的任务会推迟计划，不会丢失。请先检查哪些执行器已满载或离线，再检查数据库与各节点的负载，以及哪个租户的任务激增。",
+		}.in(l)
+	case domain.AlertStalled:
+		return text{
+			"An instance has room, and a run that it may take waits. That is a fault of Carillon. Restart the node that the message names: it reads what waits from the database. Please report it with the output of carillon run explain.",
+			"某个实例有空闲槽位，而它可以接收的执行仍在等待。这是 Carillon 的缺陷。请重启消息中的节点，它会从数据库重新读取等待的执行。请附上 carillon run explain 的输出并报告此问题。",
 		}.in(l)
 	case domain.AlertSetAside:
 		return text{

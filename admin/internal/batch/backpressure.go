@@ -54,6 +54,9 @@ func (b *Backpressure) add(owner int64, n int) {
 	}
 }
 
+// Holds reports whether an owner is held back now. A nil Backpressure holds nobody.
+func (b *Backpressure) Holds(owner int64) bool { return b.exceeded(owner) }
+
 // exceeded reports whether an owner is held back.
 func (b *Backpressure) exceeded(owner int64) bool {
 	if b == nil {

@@ -70,9 +70,7 @@ type benchFleet []Target
 
 func (f benchFleet) Targets(domain.TenantID, domain.ExecutorID, string) []Target { return f }
 func (f benchFleet) TargetOf(domain.InstanceID) Target                           { return nil }
-func (f benchFleet) Share(domain.TenantID, domain.ExecutorID) (taken, slots, nodes int) {
-	return 0, len(f), 1
-}
+func (f benchFleet) Room(domain.TenantID, domain.ExecutorID) (free, slots int)   { return len(f), len(f) }
 
 // BenchmarkOffer is the way of a full batch through dispatch without a
 // database: per run, for each strategy, with 3, 50 and 5,000 instances.

@@ -56,10 +56,9 @@ type Grant struct {
 type Fleet interface {
 	Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []Target
 	TargetOf(instance domain.InstanceID) Target // nil: no session here
-	// Share returns how many slots the instances of an executor have that have a
-	// session here, how many of these this node has taken, and how many nodes may
-	// take them; 0 slots: no instance has a session here.
-	Share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots, nodes int)
+	// Room returns how many slots the instances of an executor have that have a session
+	// here, and how many of these are free; 0 slots: no instance has a session here.
+	Room(tenant domain.TenantID, executor domain.ExecutorID) (free, slots int)
 }
 
 // Store is what dispatch asks of the database.
@@ -124,14 +123,13 @@ type Dispatcher struct {
 	kept      keptSlots
 	deferred  deferredSlots
 	seen      seen
-	heldAt    atomic.Pointer[[domain.Partitions]time.Time] // held, for everybody
+	longest   atomic.Int64                                 // see Stalled
+	heldAt    atomic.Pointer[[domain.Partitions]time.Time] // when each partition was held last
 	// owned by LookAfterWaiting
-	held    map[int]time.Time // when each partition was held last
-	again   map[int]time.Time // when each gained partition is read a second time; by partition, so at most 64
-	refills int               // the rotation of refill
-	outages outages
-	stopped []domain.MaintenanceScope // of which nothing was to start at the last look
-	resumed time.Time                 // the end of maintenance up to which all that waited for it was loaded
+	after     int64 // the number of the line that the last refill ended with; 0 = the last one
+	others    others
+	standings standings
+	outages   outages
 	// These keep the log short while the database is away.
 	specFailures, offerFailures, admitFailures, usesFailures, spreadFailures, waitFailures failureLog
 	stop                                                                                   <-chan struct{} // set by Run before its workers begin
@@ -161,7 +159,7 @@ func New(opt Options) *Dispatcher {
 		opt: opt, log: opt.Logger.With("component", "dispatch"), due: newDueRuns(opt.Table), early: newEarlyOffers(opt.Table), waiting: newWaitQueues(opt.Table),
 		specFailures: failureLog{step: "read job revision"}, offerFailures: failureLog{step: "offer executions"},
 		admitFailures: failureLog{step: "admit waiting executions"}, usesFailures: failureLog{step: "read recent instances"},
-		spreadFailures: failureLog{step: "spread executions"}, waitFailures: failureLog{step: "record waits"}, outages: outages{}, held: map[int]time.Time{}, again: map[int]time.Time{},
+		spreadFailures: failureLog{step: "spread executions"}, waitFailures: failureLog{step: "record waits"}, others: others{}, standings: standings{}, outages: outages{},
 	}
 	for i := range d.dueQueues {
 		d.dueQueues[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)

@@ -34,8 +34,6 @@ type faulty struct {
 	// cost is what a transaction with this many rows takes; nil = nothing. Set
 	// before it is used.
 	cost func(rows int) time.Duration
-	// listed changes what ListWaiting has found; nil = nothing. Set before it is used.
-	listed func(store.ListWaitingParams, *store.WaitingList)
 }
 
 func (f *faulty) spend(rows int) {
@@ -111,14 +109,8 @@ func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) ([]domain.
 	return through(f, "RecordWaits", func() ([]domain.Execution, error) { return f.Store.RecordWaits(ctx, waits) })
 }
 
-func (f *faulty) ListWaiting(ctx context.Context, p store.ListWaitingParams) (store.WaitingList, error) {
-	return through(f, "ListWaiting", func() (store.WaitingList, error) {
-		list, err := f.Store.ListWaiting(ctx, p)
-		if err == nil && f.listed != nil {
-			f.listed(p, &list)
-		}
-		return list, err
-	})
+func (f *faulty) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]domain.Execution, error) {
+	return through(f, "ListWaiting", func() ([]domain.Execution, error) { return f.Store.ListWaiting(ctx, p) })
 }
 
 func (f *faulty) RecentInstances(ctx context.Context, p store.RecentInstancesParams) (map[domain.JobID][]domain.InstanceID, error) {
@@ -296,8 +288,6 @@ func (i *instance) told() []Grant {
 type sessions struct {
 	mu   sync.Mutex
 	here []*instance // guarded by mu
-	// nodes is how many there are; set before it is used.
-	nodes int
 }
 
 func (s *sessions) join(i *instance) {
@@ -329,15 +319,13 @@ func (s *sessions) Targets(_ domain.TenantID, executor domain.ExecutorID, handle
 	return out
 }
 
-func (s *sessions) Share(domain.TenantID, domain.ExecutorID) (taken, slots, nodes int) {
+func (s *sessions) Room(domain.TenantID, domain.ExecutorID) (free, slots int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.here {
-		i.mu.Lock()
-		taken, slots = taken+i.used(), slots+max(i.slots, 1)
-		i.mu.Unlock()
+		free, slots = free+max(0, i.Free()), slots+max(i.slots, 1)
 	}
-	return taken, slots, max(s.nodes, 1)
+	return free, slots
 }
 
 func (s *sessions) TargetOf(id domain.InstanceID) Target {

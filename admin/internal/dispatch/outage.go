@@ -25,7 +25,7 @@ func (d *Dispatcher) lookForInstances(ctx context.Context, x waitingFor, now tim
 		return d.tellOutage(ctx, x, now)
 	}
 	d.outages.over(x.executor)
-	return d.record(ctx, d.waiting.hand(x.runs, recordMost, time.Time{}))
+	return d.record(ctx, d.waiting.leaveToOthers(x.runs))
 }
 
 // noExecutorAfter is how long a due execution waits before its owner is told

@@ -69,11 +69,10 @@ func weightOf(handler string, targets []Target) int {
 	return max(least, 1)
 }
 
-// How long another node leaves a waiter alone.
+// How long the sweep leaves a part alone that waits.
 const (
 	waitBusy = 10 * time.Second // instances are here, but full
-	// No instance is here: another node that has one takes the execution at
-	// its next sweep of foreign partitions. If nobody has one, the pauses grow.
+	// No instance is here. If nobody has one, the pauses grow.
 	waitOfflineMin = 250 * time.Millisecond
 	waitOfflineMax = 3 * time.Second
 )
@@ -100,45 +99,42 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 		}
 		run := &waiting{
 			execution: w.execution, spec: w.spec, line: w.line(), online: w.online, message: w.message, known: now,
-			polled:   e.IsPart() || e.Bound != 0 || !held(e.Partition),
-			recorded: e.Reason == domain.ReasonWaitInstance && e.WakeAt.After(now),
+			swept:     e.IsPart() || e.Bound != 0,
+			elsewhere: e.Bound != 0 && w.online == 0,
+			foreign:   !held(e.Partition),
+			recorded:  e.Reason == domain.ReasonWaitInstance && e.WakeAt.After(now),
 		}
-		switch {
-		case run.polled:
-		case w.online == 0:
-			if _, slots, _ := d.opt.Fleet.Share(e.TenantID, e.Executor); slots == 0 {
-				run.polled = d.elsewhere(ctx, e, now)
+		if w.online == 0 && !run.elsewhere && !run.foreign {
+			if _, slots := d.opt.Fleet.Room(e.TenantID, e.Executor); slots == 0 {
+				run.elsewhere = d.elsewhere(ctx, e.TenantID, e.Executor, now)
 			}
-		case d.seen.isShort(e.Executor):
-			run.polled, run.handed = true, now
 		}
 		// A job with a limit on its runs keeps their order in the database.
-		record = append(record, d.waiting.add(run, w.spec.SlotLimit() > 0 && !e.HoldsSlot)...)
+		record = append(record, d.waiting.add(run, run.swept || run.elsewhere || run.foreign || w.spec.SlotLimit() > 0 && !e.HoldsSlot)...)
 	}
 	_ = d.record(ctx, record) // it has been logged; they wait here all the same
-	d.waiting.respill(record)
 	d.recheck(waiters)
 	for i := range waiters { // it may have left the queue of a limit
 		d.freedOne(&waiters[i].execution)
 	}
 }
 
-// elsewhere reports whether other nodes have instances of the run's executor. It
+// elsewhere reports whether other nodes have instances of an executor. It
 // asks the database once a second for an executor.
-func (d *Dispatcher) elsewhere(ctx context.Context, e *domain.Execution, now time.Time) bool {
+func (d *Dispatcher) elsewhere(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, now time.Time) bool {
 	d.seen.mu.Lock()
-	at, known := d.seen.at[e.Executor]
+	at, known := d.seen.at[executor]
 	d.seen.mu.Unlock()
-	if known && now.Sub(at.when) < LookEvery {
+	if known && now.Sub(at.when) < time.Second {
 		return at.online
 	}
-	n, err := d.opt.Store.CountOnline(ctx, e.TenantID, e.Executor)
+	n, err := d.opt.Store.CountOnline(ctx, tenant, executor)
 	d.seen.mu.Lock()
 	defer d.seen.mu.Unlock()
 	if d.seen.at == nil || len(d.seen.at) >= maxSeen {
 		d.seen.at = map[domain.ExecutorID]sighting{}
 	}
-	d.seen.at[e.Executor] = sighting{now, err == nil && n > 0}
+	d.seen.at[executor] = sighting{now, err == nil && n > 0}
 	return err == nil && n > 0
 }
 
@@ -148,21 +144,6 @@ type seen struct {
 	// at is what the database said of executors that have no instance here; at
 	// most maxSeen.
 	at map[domain.ExecutorID]sighting // guarded by mu
-	// short are the executors of whose slots this node gets too few; each look
-	// makes it anew.
-	short map[domain.ExecutorID]bool // guarded by mu
-}
-
-func (s *seen) isShort(x domain.ExecutorID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.short[x]
-}
-
-func (s *seen) setShort(short map[domain.ExecutorID]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.short = short
 }
 
 type sighting struct {

@@ -15,20 +15,20 @@ import (
 // waitQueues hold the runs for which no instance has room, each once, by the
 // instances that may take them.
 //
-// Every run in them leaves by one of four ways: an instance has room (take), its
+// Every run in them leaves by one of five ways: an instance has room (take), its
 // wait for an instance is over (survey), its row says that it does not wait any
-// more (drop), or its line is too long (add): then it waits in the database alone
-// and is loaded again when the line is short.
+// more (drop), its line is too long (add), or its partition is another node's (recorded).
+// By the last two it waits in the database alone, and is loaded from there (refill).
 type waitQueues struct {
 	table     *runtable.Table // its lock guards what follows
 	executors map[domain.ExecutorID]*executorLines
-	lines     int // how many there are
-	runs      int // in all of them
-	spills    uint64
+	lines     int           // how many there are
+	runs      int           // in all of them
+	numbers   map[int64]int // how many runs of each line, by its number
 }
 
 func newWaitQueues(table *runtable.Table) waitQueues {
-	return waitQueues{table: table, executors: map[domain.ExecutorID]*executorLines{}}
+	return waitQueues{table: table, executors: map[domain.ExecutorID]*executorLines{}, numbers: map[int64]int{}}
 }
 
 // executorLines are the lines of one executor.
@@ -36,11 +36,8 @@ type executorLines struct {
 	tenant domain.TenantID
 	open   map[line]*queue                       // of runs that several instances may take
 	bound  map[domain.InstanceID]map[line]*queue // of runs for one instance
-	// spilled is set while some wait in the database alone: to waitQueues.spills when the
-	// last of them left memory. 0: none waits there alone.
-	spilled uint64
-	served  uint64 // how often runs were taken from one of the lines
-	turn    bool   // the next place is for the line that has waited longest for one
+	served uint64                                // how often runs were taken from one of the lines
+	turn   bool                                  // the next place is for the line that has waited longest for one
 }
 
 // line is who waits for the same instances: those of an executor that serve a
@@ -58,6 +55,11 @@ type line struct {
 	bound  domain.InstanceID // of a broadcast's shards; 0 = any instance
 }
 
+// number is that of the line in the database.
+func (l line) number() int64 {
+	return domain.LineNumber(l.executor, l.handler, l.require, string(l.pin), l.prefer, l.bound.String())
+}
+
 // waiting is the place of a run that waits.
 type waiting struct {
 	execution domain.Execution
@@ -66,15 +68,16 @@ type waiting struct {
 	queues    *waitQueues
 
 	// guarded by the table's lock
-	// polled: other nodes may take the run too, and the sweep looks at it from
-	// time to time. All others are this node's until their wait is over.
-	polled   bool
-	handed   time.Time // when other nodes were asked to take it; zero: they were not
-	online   int       // instances here that serve the handler and have the labels
-	message  string    // why it waits, in words
-	known    time.Time // when it was last known to wait
-	recorded bool      // its row says why it waits
-	spilled  bool      // it had to leave memory for others of its line
+	// swept: the sweep looks at it from time to time, because its parent or its instance
+	// may end.
+	swept bool
+	// elsewhere: only other nodes have instances that may take it. foreign: its partition is
+	// another node's, and it leaves this node when its row says that it waits.
+	elsewhere, foreign bool
+	online             int       // instances here that serve the handler and have the labels
+	message            string    // why it waits, in words
+	known              time.Time // when it was last known to wait
+	recorded           bool      // its row says why it waits
 }
 
 // Stage implements runtable.Place, as the following methods do.
@@ -86,7 +89,7 @@ func (w *waiting) Yields(to *domain.Execution) bool { return to.Fence >= w.execu
 
 // Attended: other nodes do not look at it, or not yet.
 func (w *waiting) Attended(now time.Time) bool {
-	return (!w.polled || now.Sub(w.handed) < handedFor) && !w.execution.Expired(now)
+	return !w.swept && !w.execution.Expired(now)
 }
 
 // compare has the ids decide in the end, as compareFresh: the order is total.
@@ -109,6 +112,7 @@ type queue struct {
 	turn  bool                    // the next one is the freshest
 	// served is executorLines' when runs were taken from this line last.
 	served uint64
+	number int64 // of its line
 }
 
 // treeDegree keeps a node of a tree within some cache lines.
@@ -135,9 +139,6 @@ const (
 	// lateAfter is how late the first of a line may be before the freshest takes
 	// turns with it, and the first of an executor's lines before the others do.
 	lateAfter = 2 * time.Second
-	// handedFor is how long this node's sweep leaves a run to the other nodes that
-	// were asked to take it.
-	handedFor = 5 * time.Second
 )
 
 // linesOf is called with the lock held.
@@ -166,6 +167,7 @@ func (r *waitQueues) lineOf(l line, create bool) *queue {
 	q := of[l]
 	if q == nil && create {
 		q = newQueue()
+		q.number = l.number()
 		of[l] = q
 		r.lines++
 	}
@@ -174,9 +176,9 @@ func (r *waitQueues) lineOf(l line, create bool) *queue {
 
 // add lets a run wait, unless a copy of it is on its way again already. It returns
 // those whose rows have to say so now: the run if the database keeps its order
-// (ordered), or if others look after it as well; and what had to leave for it,
+// or others look after it (must); and what had to leave for it,
 // which may be the run itself.
-func (r *waitQueues) add(w *waiting, ordered bool) (record []*waiting) {
+func (r *waitQueues) add(w *waiting, must bool) (record []*waiting) {
 	r.table.Lock()
 	defer r.table.Unlock()
 	w.queues = r
@@ -185,37 +187,34 @@ func (r *waitQueues) add(w *waiting, ordered bool) (record []*waiting) {
 	}
 	q := r.lineOf(w.line, true)
 	r.runs++
+	r.numbers[q.number]++
 	q.old.ReplaceOrInsert(w)
 	q.fresh.ReplaceOrInsert(w)
 	limit := maxWaiting
 	if r.runs > maxWaitingAll {
 		limit = max(maxWaitingAll/r.lines, 1)
 	}
-	record = w.toRecord(ordered, nil)
+	if must && !w.recorded || w.swept && !w.foreign {
+		record = append(record, w)
+	}
 	if q.old.Len() > limit {
-		spilled, _ := q.fresh.Min()
-		r.spill(w.line.tenant, w.line.executor)
-		r.leave(spilled)
-		spilled.spilled = true
-		if spilled != w || len(record) == 0 {
-			record = spilled.toRecord(true, record)
+		longest, _ := q.fresh.Min()
+		r.leave(longest)
+		if !longest.recorded && !slices.Contains(record, longest) {
+			record = append(record, longest)
 		}
+	}
+	if w.foreign && w.recorded {
+		r.leave(w)
 	}
 	return record
 }
 
-// spill notes that runs of an executor wait in the database alone. It is called with the
-// lock held.
-func (r *waitQueues) spill(tenant domain.TenantID, executor domain.ExecutorID) {
-	r.spills++
-	r.linesOf(tenant, executor).spilled = r.spills
-}
-
-func (w *waiting) toRecord(must bool, list []*waiting) []*waiting {
-	if w.polled || must && !w.recorded {
-		list = append(list, w)
-	}
-	return list
+// length is how many runs of a line wait here.
+func (r *waitQueues) length(number int64) int {
+	r.table.Lock()
+	defer r.table.Unlock()
+	return r.numbers[number]
 }
 
 // leave takes a run out of its queue and off this node. The lock is held.
@@ -225,6 +224,9 @@ func (r *waitQueues) leave(w *waiting) { r.table.Pass(w.execution.ID, w, nil) }
 func (r *waitQueues) remove(w *waiting) {
 	r.runs--
 	q := r.lineOf(w.line, false)
+	if r.numbers[q.number]--; r.numbers[q.number] == 0 {
+		delete(r.numbers, q.number)
+	}
 	q.old.Delete(w)
 	q.fresh.Delete(w)
 	if q.old.Len() > 0 {
@@ -237,7 +239,7 @@ func (r *waitQueues) remove(w *waiting) {
 	} else if delete(at.bound[w.line.bound], w.line); len(at.bound[w.line.bound]) == 0 {
 		delete(at.bound, w.line.bound)
 	}
-	if len(at.open) == 0 && len(at.bound) == 0 && at.spilled == 0 {
+	if len(at.open) == 0 && len(at.bound) == 0 {
 		delete(r.executors, w.line.executor)
 	}
 }

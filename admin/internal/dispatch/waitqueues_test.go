@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,19 +49,8 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 	require.Empty(t, waits.of(1, 0, now))
 	require.Zero(t, waits.runs)
 	require.Zero(t, waits.lines)
-	seen := waits.executors[1].spilled
-	require.EqualValues(t, 5, seen)
-	// One more leaves memory while the database is asked: the answer may lack it.
-	waits.spillAll([]store.ExecutorOf{{Tenant: 1, Executor: 1}})
-	waits.filled(1, seen)
-	require.EqualValues(t, 6, waits.executors[1].spilled)
-	waits.filled(1, 6)
 	require.Empty(t, waits.executors)
-	// The answer may also come before the row says that its run waits.
-	waits.respill(spilled[:1])
-	require.EqualValues(t, 7, waits.executors[1].spilled)
-	waits.filled(1, 7)
-	require.Empty(t, waits.executors)
+	require.Empty(t, waits.numbers)
 }
 
 // TestAllLinesTogetherAreBounded: more lines have shorter ones.
@@ -220,8 +210,8 @@ func TestTheRoomAgainstAModel(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotWaitAnyMoreLeaves: it was cancelled, or its job deleted, or it
-// waits for an instance that has gone for good. Nobody tells this node.
+// TestWhatDoesNotWaitAnyMoreLeaves: it was cancelled, or its job deleted, or the instance
+// that a shard waits for has gone for good. Nobody tells this node.
 func TestWhatDoesNotWaitAnyMoreLeaves(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.join(0, nil)
@@ -231,8 +221,10 @@ func TestWhatDoesNotWaitAnyMoreLeaves(t *testing.T) {
 		shard.Bound = 4711
 		r.fire(cancelled, stays, shard)
 		require.Equal(t, 3, r.d.waiting.runs)
-		_, err := r.S.RequestCancel(t.Context(), r.Tenant, cancelled.ID, domain.ReasonKilled, "")
-		require.NoError(t, err)
+		for _, id := range []domain.ExecutionID{cancelled.ID, shard.ID} {
+			_, err := r.S.RequestCancel(t.Context(), r.Tenant, id, domain.ReasonKilled, "")
+			require.NoError(t, err)
+		}
 		for range 12 {
 			time.Sleep(time.Second)
 			r.look()
@@ -323,116 +315,137 @@ func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 		r.look()
 		synctest.Wait()
 		require.Empty(t, to.sent())
-
-		// A lease that was renewed late changes nothing.
-		var reads int
-		r.store.fail(func(method string) error {
-			if method == "ListWaiting" {
-				reads++
-			}
-			return nil
-		}, nil)
-		kept := held
-		for range 5 {
-			held = nil
-			time.Sleep(time.Second)
-			r.look()
-			held = kept
-			time.Sleep(time.Second)
-			r.look()
-		}
-		require.Equal(t, 1, reads, "once more after a while")
 	})
 }
 
-// TestTheFormerHolderWritesLate: a node that has lost a partition notes for seconds that it
-// looks after a run. Nobody does, so the new holder looks once more.
-func TestTheFormerHolderWritesLate(t *testing.T) {
+// TestARunBeginsToWaitAtAnyTime: a node that has lost a partition may note for seconds that
+// it looks after a run. Each look of the new holder finds what waits then.
+func TestARunBeginsToWaitAtAnyTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		job := r.Job(nil)
 		run := r.Run(job, time.Now())
 		held := []domain.PartitionTerm{{Partition: job.Partition, Term: 2}}
 		r.d.opt.Held = func() []domain.PartitionTerm { return held }
 		to := r.join(10, nil)
-		r.look()
-		require.Empty(t, to.sent())
-		for range 5 {
-			time.Sleep(time.Second)
+		for range 20 {
 			r.look()
+			time.Sleep(LookEvery)
 		}
+		require.Empty(t, to.sent())
 		_, err := r.S.RecordWaits(t.Context(), []store.Wait{{Tenant: r.Tenant, ID: run.ID, Reason: domain.ReasonWaitInstance}})
 		require.NoError(t, err)
-		for range 3 {
-			time.Sleep(time.Second)
-			r.look()
-		}
+		r.look()
 		require.Len(t, to.sent(), 1)
 	})
 }
 
-// TestAnAnswerWithFewerRunsThanItsLimit: some of those that were found began before they were
-// read. Others wait all the same, of this executor and of those that the answer names.
-func TestAnAnswerWithFewerRunsThanItsLimit(t *testing.T) {
+// TestFreeSlotsServeOtherPartitions: a node with free slots takes runs of a partition that
+// another node holds, once these were left to that node for a while: a few first, and more
+// if they go. It takes none of a line with runs of its own.
+func TestFreeSlotsServeOtherPartitions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
+		r.d.opt.Held = func() []domain.PartitionTerm { return nil }
 		job := r.Job(nil)
-		r.waitElsewhere(job, 3)
-		held := []domain.PartitionTerm{{Partition: job.Partition, Term: 2}}
-		r.d.opt.Held = func() []domain.PartitionTerm { return held }
-		to := r.join(10, nil)
-		full := true
-		r.store.listed = func(p store.ListWaitingParams, list *store.WaitingList) {
-			if list.More = full; full {
-				list.Executions = nil // all have begun on another node
-				if len(p.Executors) == 0 {
-					list.Executors = []store.ExecutorOf{{Tenant: r.Tenant, Executor: job.Executor}}
-				}
-			}
-		}
-		for range 3 {
+		to := r.join(100, nil)
+		r.waitElsewhere(job, 100)
+		r.look()
+		require.Empty(t, to.sent(), "they are left to the holder")
+		time.Sleep(store.OwnFor)
+		var sent []int
+		for range 4 {
 			r.look()
+			sent = append(sent, len(to.sent()))
 		}
-		require.Empty(t, to.sent())
-		full = false
-		r.look()
-		require.Len(t, to.sent(), 3)
-		r.look()
-		require.Empty(t, r.d.waiting.executors, "nobody waits in the database alone")
+		require.Equal(t, []int{othersLeast, 2 * othersLeast, 100 - 3*othersLeast, 0}, sent)
 	})
 }
 
-// TestWhoGetsTooFewSlotsHandsOver: instances give a slot that becomes free to the
-// node whose run has left it. A node that has hardly any lets the others take
-// what it cannot place.
-func TestWhoGetsTooFewSlotsHandsOver(t *testing.T) {
+// TestRunsThatNoInstanceHereTakesLeave: those of other partitions whose handler nobody serves
+// here do not stay in memory, are not written, and are looked at a few at a time.
+func TestRunsThatNoInstanceHereTakesLeave(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		to := r.join(0, nil) // another node has all of its slots
-		r.fleet.nodes = 2
-		job := r.Job(nil)
-		old := r.Run(job, time.Now())
-		r.fire(old)
-		time.Sleep(lateAfter + 10*time.Millisecond)
-		require.Empty(t, r.d.Unattended([]domain.ExecutionID{old.ID}))
-		r.look()
-		fresh := r.Run(job, time.Now())
-		r.fire(fresh)
-		for _, e := range []domain.Execution{old, fresh} {
-			row := r.Find(e.ID)
-			require.Equal(t, domain.ReasonWaitInstance, row.Reason)
-			require.Less(t, time.Until(row.WakeAt), time.Second, "others may take it at once")
-			require.Empty(t, r.d.Unattended([]domain.ExecutionID{e.ID}), "this node leaves it to them")
+		r.d.opt.Held = func() []domain.PartitionTerm { return nil }
+		to := r.join(100, func(i *instance) { i.handler = "another" })
+		r.waitElsewhere(r.Job(nil), 100)
+		time.Sleep(store.OwnFor)
+		writes := 0
+		r.store.fail(func(method string) error {
+			if method == "RecordWaits" || method == "OfferExecutions" {
+				writes++
+			}
+			return nil
+		}, nil)
+		for range 10 {
+			r.look()
+			require.Zero(t, r.d.waiting.runs)
 		}
-		time.Sleep(handedFor)
-		require.Len(t, r.d.Unattended([]domain.ExecutionID{fresh.ID}), 1, "nobody took it")
+		require.Empty(t, to.sent())
+		require.Zero(t, writes)
+	})
+}
 
+// TestARunThatStandsStillIsSeen: the check goes by rows and slots. A run that this node
+// believes to look after does not start, because its place in memory was lost.
+func TestARunThatStandsStillIsSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(0, nil)
+		job := r.Job(nil)
+		run := r.Run(job, time.Now())
+		r.fire(run)
+		r.settle()
+		lost := &offering{of: &r.d.due} // a batch that never ends
+		r.d.opt.Table.Lock()
+		r.d.opt.Table.Move(&run, lost)
+		r.d.opt.Table.Unlock()
+		look := func(d time.Duration) time.Duration {
+			for range d / LookEvery {
+				r.look()
+				time.Sleep(LookEvery)
+			}
+			return r.d.Stalled()
+		}
+		require.Zero(t, look(time.Minute), "no slot is free")
 		to.mu.Lock()
-		to.slots = 4
+		to.slots, to.handler = 1, "another"
 		to.mu.Unlock()
-		to.Reserve(1, 1, 1, 0) // its share
+		require.Zero(t, look(time.Minute), "the instance does not serve its handler")
+		to.mu.Lock()
+		to.handler = ""
+		to.mu.Unlock()
+		require.GreaterOrEqual(t, look(3*StalledAfter), StalledAfter)
+		require.Len(t, r.log.read(), 1)
+		r.d.opt.Table.Lock()
+		r.d.opt.Table.Pass(run.ID, lost, nil)
+		r.d.opt.Table.Unlock()
+		require.Zero(t, look(time.Second))
+		require.Len(t, to.sent(), 1)
+	})
+}
+
+// TestALineIsLoadedByTurns: while its first run is late, half of what is loaded are the
+// freshest runs. A line that is full of runs does not hide another one.
+func TestALineIsLoadedByTurns(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.join(0, nil)
+		job := r.Job(nil)
+		var waits []store.Wait
+		for i := range loadedRuns + 100 {
+			e := r.Run(job, time.Now().Add(time.Duration(i-20_000)*time.Millisecond))
+			waits = append(waits, store.Wait{Tenant: r.Tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, Line: 1})
+		}
+		other := r.Run(job, time.Now())
+		waits = append(waits, store.Wait{Tenant: r.Tenant, ID: other.ID, Reason: domain.ReasonWaitInstance, Line: 2})
+		for part := range slices.Chunk(waits, offerBatch) {
+			_, err := r.S.RecordWaits(t.Context(), part)
+			require.NoError(t, err)
+		}
 		r.look()
-		later := r.Run(job, time.Now())
-		to.Reserve(2, 1, 3, 0)
-		r.fire(later)
-		require.Empty(t, r.Find(later.ID).Reason)
+		require.Equal(t, loadedRuns+1, r.d.waiting.runs)
+		at := func(i int) bool { return len(r.d.Unattended([]domain.ExecutionID{waits[i].ID})) == 0 }
+		require.True(t, at(0))
+		require.False(t, at(loadedRuns/2+50))
+		require.True(t, at(loadedRuns+99))
+		require.True(t, at(loadedRuns+100), "the other line")
 	})
 }
 

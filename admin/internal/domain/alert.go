@@ -50,6 +50,9 @@ const (
 	// AlertOverload is about a node that is late because more is due than it can
 	// send out: the operators are told once an hour.
 	AlertOverload AlertKind = "overload"
+	// AlertStalled is about a run that does not start although an instance has room for it,
+	// which is a fault of Carillon: the operators are told once an hour.
+	AlertStalled AlertKind = "stalled"
 )
 
 // Missed runs of a job are told together: an outage of an hour may have thousands.
@@ -79,7 +82,7 @@ func (e *Execution) MissedUntold() bool {
 
 // Platform reports whether an event is one for the operators.
 func (k AlertKind) Platform() bool {
-	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertInstanceGone || k == AlertSetAside || k == AlertOverload
+	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertInstanceGone || k == AlertSetAside || k == AlertOverload || k == AlertStalled
 }
 
 const (

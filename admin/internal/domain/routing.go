@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"hash/fnv"
 	"strconv"
 	"strings"
 )
@@ -107,4 +108,16 @@ func member(document json.RawMessage, name string) (json.RawMessage, bool) {
 		return nil, false
 	}
 	return list[i], true
+}
+
+// LineNumber is the number of a line: of all runs of an executor that the same instances
+// may take. What they have to be is in the words. Without words it is the line of runs of
+// which that is not known. Two lines may have one number, which makes them one line.
+func LineNumber(executor ExecutorID, words ...string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write(strconv.AppendInt(nil, int64(executor), 10))
+	for _, w := range words {
+		_, _ = h.Write(append([]byte{0}, w...))
+	}
+	return int64(h.Sum64() >> 1)
 }

@@ -271,6 +271,12 @@ func (e *Execution) AwaitsTurn() bool {
 	return waits && (e.State == Due || e.State == RetryWait)
 }
 
+// AwaitsStart reports whether the execution waits for an instance, or for the end of
+// maintenance, and its row says so.
+func (e *Execution) AwaitsStart() bool {
+	return (e.State == Due || e.State == RetryWait) && (e.Reason == ReasonWaitInstance || e.Reason == ReasonMaintenance)
+}
+
 // Wake makes an execution that waited for its turn ready to be offered: its
 // job's slot is free now, the limit that it waited for has room, or the maintenance
 // is over. The wait for

@@ -328,12 +328,10 @@ func (g *Gateway) Sessions(tenant domain.TenantID, executor domain.ExecutorID, h
 	return g.registry.serving(tenant, executor, handler)
 }
 
-// Share returns how many slots the instances of an executor have that are
-// connected here, how many of these this node has taken, and how many nodes may
-// take them; 0 slots: no instance is connected.
-func (g *Gateway) Share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots, nodes int) {
-	taken, slots = g.registry.share(tenant, executor)
-	return taken, slots, max(1, len(g.nodeList().GetNodes()))
+// Room returns how many slots the instances of an executor have that are connected here,
+// and how many of these are free; 0 slots: no instance is connected.
+func (g *Gateway) Room(tenant domain.TenantID, executor domain.ExecutorID) (free, slots int) {
+	return g.registry.room(tenant, executor)
 }
 
 // SessionOf returns the session of an instance, or nil when it has none here.

@@ -78,18 +78,19 @@ func (r *registry) serving(tenant domain.TenantID, executor domain.ExecutorID, h
 	return out
 }
 
-func (r *registry) share(tenant domain.TenantID, executor domain.ExecutorID) (taken, slots int) {
+func (r *registry) room(tenant domain.TenantID, executor domain.ExecutorID) (free, slots int) {
 	r.mu.RLock()
 	all := r.byExecutor[executor] // never changed in place
 	r.mu.RUnlock()
 	for _, s := range all {
 		if s.Tenant == tenant && !s.doubt.Load() {
 			s.mu.Lock()
-			taken, slots = taken+s.occupancy.taken, slots+s.occupancy.slots
+			slots += s.occupancy.slots
 			s.mu.Unlock()
+			free += max(0, s.Free())
 		}
 	}
-	return taken, slots
+	return free, slots
 }
 
 func (r *registry) byInstance(id domain.InstanceID) *Session {

@@ -56,9 +56,10 @@ type Outcome struct {
 	Alerts    []domain.AlertEvent // without ids
 	Missed    []domain.Execution  // whose jobs' owners are told of it together
 	Callbacks []Callback
-	Born      []domain.Execution // parts to insert
-	Ended     []*Move            // parents that ended because their parts have
-	Contended []domain.JobID     // jobs for whose slots somebody began to wait
+	Born      []domain.Execution                // parts to insert
+	Ended     []*Move                           // parents that ended because their parts have
+	Contended []domain.JobID                    // jobs for whose slots somebody began to wait
+	Waits     map[domain.ExecutionID]store.Wait // of runs that wait for an instance now
 }
 
 // AttemptKey names an archived attempt.

@@ -123,6 +123,14 @@ func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error
 	} else if ended {
 		return []domain.Execution{m.E}, nil
 	}
+	if m.E.SendsSpent(m.Spec.SendRetry) {
+		fx, err := m.E.SendFailed(b.Now)
+		if err != nil {
+			return nil, err
+		}
+		b.apply(m, fx)
+		return []domain.Execution{m.E}, nil
+	}
 	s := b.slotToTake(m)
 	if s != nil {
 		if full, err := b.queueFull(m, s); err != nil {
@@ -135,6 +143,10 @@ func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error
 	if m.E.Wait(b.Now, w.Reason, w.Message, w.Until(b.Now, &m.E)) != nil {
 		return nil, nil
 	}
+	if b.Waits == nil {
+		b.Waits = map[domain.ExecutionID]store.Wait{}
+	}
+	b.Waits[m.E.ID] = w
 	if w.Full {
 		m.E.ExtendWait(b.Now, m.Policy())
 	}

@@ -131,6 +131,13 @@ func (t *Table) Unattended(ids []domain.ExecutionID, now time.Time) []domain.Exe
 	})
 }
 
+// Absent leaves out the runs that are here, and returns the rest in its order.
+func (t *Table) Absent(ids []domain.ExecutionID) []domain.ExecutionID {
+	t.Lock()
+	defer t.Unlock()
+	return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool { return t.At(id) != nil })
+}
+
 // Len returns how many runs are here.
 func (t *Table) Len() int {
 	t.Lock()

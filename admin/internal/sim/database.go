@@ -28,9 +28,10 @@ type database struct {
 	order      []domain.ExecutionID // of insertion
 	alive      []domain.ExecutionID // those that may still move, and some that do not; by id
 	byFire     map[occurrence]domain.ExecutionID
-	timers     []domain.Timer       // pending ones
-	timersSet  []domain.Timer       // all but those that were replaced while they were pending
-	tookBack   []domain.ExecutionID // runs of timers that were moved, replaced or cancelled before they started
+	places     map[domain.ExecutionID]place // of runs that wait for a start
+	timers     []domain.Timer               // pending ones
+	timersSet  []domain.Timer               // all but those that were replaced while they were pending
+	tookBack   []domain.ExecutionID         // runs of timers that were moved, replaced or cancelled before they started
 	attempts   map[attemptKey]*domain.Attempt
 	signs      domain.SignsOfLife
 	alerts     map[string]bool // by key
@@ -126,12 +127,13 @@ type rules struct {
 	skipMaintenance bool // nodes do not look at maintenance
 	keepMoved       bool // the run of a timer that is moved stays
 	skipQueueBound  bool // any number of fires waits for a slot
+	skipWaiting     bool // nodes load nothing that waits in the database
 }
 
 func newDatabase(clock func() time.Time) *database {
 	d := &database{
 		clock: clock, changed: func(*domain.Execution, *domain.Execution) {}, claimed: func(store.ClaimDueTriggersParams) {},
-		jobs: map[domain.JobID]*jobRow{}, executions: map[domain.ExecutionID]*domain.Execution{}, byFire: map[occurrence]domain.ExecutionID{},
+		jobs: map[domain.JobID]*jobRow{}, executions: map[domain.ExecutionID]*domain.Execution{}, byFire: map[occurrence]domain.ExecutionID{}, places: map[domain.ExecutionID]place{},
 		attempts: map[attemptKey]*domain.Attempt{}, alerts: map[string]bool{}, instances: map[domain.InstanceID]*domain.Instance{}, boots: map[string]domain.InstanceID{},
 		lapses: map[domain.InstanceID]int{},
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -201,26 +202,76 @@ func (d *database) stillDue(ids []domain.ExecutionID) map[domain.ExecutionID]int
 	return out
 }
 
-// listWaiting is ListWaiting.
-func (d *database) listWaiting(p store.ListWaitingParams) (list store.WaitingList) {
-	var out []domain.Execution
-	now := d.clock()
-	stopped := d.caller != nil && len(d.caller.maintained().all.Stopping(now)) > 0 // all is of one executor
+// place is where a run waits, and from when each node may take it.
+type place struct {
+	line   int64
+	openAt time.Time
+}
+
+// place keeps the place of a run that begins to wait for a start, or ceases to.
+func (d *database) place(e *domain.Execution, w store.Wait, now time.Time) {
+	if !e.AwaitsStart() {
+		delete(d.places, e.ID)
+		return
+	}
+	p := place{w.Line, now}
+	if p.line == 0 {
+		p.line = domain.LineNumber(e.Executor)
+	}
+	if !w.Anyone {
+		p.openAt = now.Add(store.OwnFor)
+	}
+	d.places[e.ID] = p
+}
+
+// waitingIn lists the runs that wait for a start, by line.
+func (d *database) waitingIn() map[int64][]*domain.Execution {
+	out := map[int64][]*domain.Execution{}
 	for _, id := range d.living() {
-		e := d.find(id)
-		over := e.Reason == domain.ReasonMaintenance && !stopped
-		if (e.State == domain.Due || e.State == domain.RetryWait) && (e.Reason == domain.ReasonWaitInstance || over) && e.WakeAt.After(now) &&
-			slices.Contains(p.Partitions, e.Partition) && len(p.Unattended([]domain.ExecutionID{id})) > 0 {
+		if at, waits := d.places[id]; waits {
+			out[at.line] = append(out[at.line], d.find(id))
+		}
+	}
+	for _, list := range out {
+		slices.SortFunc(list, domain.ComparePrecedence)
+	}
+	return out
+}
+
+// waitingLines is WaitingLines.
+func (d *database) waitingLines(after int64, limit int) (out []store.WaitingLine) {
+	lines := d.waitingIn()
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		if first := lines[line][0]; line > after && len(out) < limit {
+			out = append(out, store.WaitingLine{Line: line, Tenant: first.TenantID, Executor: first.Executor, Next: first.ID, First: first.Precedence()})
+		}
+	}
+	return out
+}
+
+// listWaiting is ListWaiting.
+func (d *database) listWaiting(p store.ListWaitingParams) (out []domain.Execution) {
+	list := d.waitingIn()[p.Line]
+	if d.rules.skipWaiting && p.Unattended != nil {
+		return nil
+	}
+	if p.Newest {
+		slices.Reverse(list)
+	}
+	read := 0
+	for _, e := range list {
+		own := slices.Contains(p.Partitions, e.Partition) || len(p.Partitions) == 0 && !d.places[e.ID].openAt.After(d.clock())
+		if !own {
+			continue
+		}
+		if read++; read > p.Read || len(out) == p.Limit {
+			break
+		}
+		if p.Unattended == nil || len(p.Unattended([]domain.ExecutionID{e.ID})) > 0 {
 			out = append(out, *e)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b domain.Execution) int { return a.WakeAt.Compare(b.WakeAt) })
-	list.More = len(out) >= p.Limit
-	list.Executions = out[:min(len(out), p.Limit)]
-	if list.More { // all are of one executor
-		list.Executors = []store.ExecutorOf{{Tenant: out[0].TenantID, Executor: out[0].Executor}}
-	}
-	return list
+	return out
 }
 
 // planned is ListPlanned.

@@ -68,18 +68,6 @@ func (s *nodeStore) Maintenances(context.Context) (domain.Maintenances, error) {
 
 func (s *nodeStore) KnownMaintenances() domain.Maintenances { return s.maintenance.all }
 
-func (s *nodeStore) MaintenanceEnded(context.Context) (at, now time.Time, err error) {
-	if len(s.n.w.db.maintenance) == 0 {
-		return at, now, nil
-	}
-	at, err = plain(s.n, "ended maintenance", func(*database) time.Time {
-		known := s.maintained()
-		now = known.at
-		return known.all.Ended(now)
-	})
-	return at, now, err
-}
-
 // Maintenances implements run.Source.
 func (b *transaction) Maintenances() (domain.Maintenances, error) {
 	if b.d.rules.skipMaintenance {

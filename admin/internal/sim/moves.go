@@ -180,7 +180,7 @@ func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 	for _, id := range d.living() {
 		e := d.find(id)
 		if in[e.Partition] && !e.WakeAt.IsZero() && !e.WakeAt.After(now) &&
-			(e.Reason == domain.ReasonWaitInstance || !e.WakeAt.After(now.Add(-p.Overdue))) &&
+			!e.WakeAt.After(now.Add(-p.Overdue)) &&
 			(p.Unattended == nil || len(p.Unattended([]domain.ExecutionID{e.ID})) > 0) &&
 			(p.Reported == nil || !slices.Contains(p.Reported([]domain.ExecutionID{e.ID}), store.ReportedRun{Tenant: e.TenantID, Executor: e.Executor, ID: e.ID})) {
 			found = append(found, e)

@@ -121,7 +121,7 @@ func (n *node) build() {
 		Store: n.store, Held: n.partitions, Latest: n.clock.Latest, Later: later, Cancel: n.dispatch.SendCancel,
 		Resend: n.dispatch.Resend, Ended: n.completer.Ended, Logger: log,
 		Ownerless: n.leases.Ownerless, Unattended: n.dispatch.Unattended, Reported: n.completer.Reported,
-		Chores: []sweeper.Chore{{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: n.dispatch.LookAfterWaiting}},
+		Chores: []sweeper.Chore{{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: n.lookAfterWaiting}},
 	})
 	n.queues = append(n.dispatch.Queues(), n.completer.Results())
 	for _, q := range n.queues {
@@ -299,6 +299,17 @@ func (n *node) reached() (count int) {
 	return count
 }
 
+// lookAfterWaiting checks what the node itself says: no run stands still beside a slot that it
+// could have.
+func (n *node) lookAfterWaiting(ctx context.Context) error {
+	err := n.dispatch.LookAfterWaiting(ctx)
+	// The database's clock may be set, and then the run is not due there.
+	if stands := n.dispatch.Stalled(); stands > 0 && !n.w.stepped {
+		n.w.fail("stalled: %s has room for a run that has not started for %s", n.name, stands)
+	}
+	return err
+}
+
 // Targets implements dispatch.Fleet.
 func (n *node) Targets(_ domain.TenantID, _ domain.ExecutorID, _ string) []dispatch.Target {
 	var out []dispatch.Target
@@ -310,14 +321,14 @@ func (n *node) Targets(_ domain.TenantID, _ domain.ExecutorID, _ string) []dispa
 	return out
 }
 
-// Share implements dispatch.Fleet.
-func (n *node) Share(domain.TenantID, domain.ExecutorID) (taken, slots, nodes int) {
+// Room implements dispatch.Fleet.
+func (n *node) Room(domain.TenantID, domain.ExecutorID) (free, slots int) {
 	for _, s := range n.sessions {
 		if !s.doubt {
-			taken, slots = taken+s.taken(), slots+s.ex.slots
+			free, slots = free+max(0, s.Free()), slots+s.ex.slots
 		}
 	}
-	return taken, slots, len(n.w.nodes)
+	return free, slots
 }
 
 // TargetOf implements dispatch.Fleet.

@@ -119,8 +119,12 @@ func (s *nodeStore) StillDue(_ context.Context, ids []domain.ExecutionID) (map[d
 	return plain(s.n, "still due", func(d *database) map[domain.ExecutionID]int64 { return d.stillDue(ids) })
 }
 
-func (s *nodeStore) ListWaiting(_ context.Context, p store.ListWaitingParams) (store.WaitingList, error) {
-	return plain(s.n, "list waiting", func(d *database) store.WaitingList { return d.listWaiting(p) })
+func (s *nodeStore) WaitingLines(_ context.Context, after int64, limit int) ([]store.WaitingLine, error) {
+	return plain(s.n, "waiting lines", func(d *database) []store.WaitingLine { return d.waitingLines(after, limit) })
+}
+
+func (s *nodeStore) ListWaiting(_ context.Context, p store.ListWaitingParams) ([]domain.Execution, error) {
+	return plain(s.n, "list waiting", func(d *database) []domain.Execution { return d.listWaiting(p) })
 }
 
 // ListWaitingJobs names no jobs: alerts of outages are not simulated by job.

@@ -201,6 +201,9 @@ func (b *transaction) save() {
 		if d.rules.keepSlot && before.HoldsSlot && !m.E.HoldsSlot && id%3 == 0 {
 			d.jobs[m.E.JobID].holders++
 		}
+		if before.AwaitsStart() != m.E.AwaitsStart() {
+			b.d.place(&m.E, b.Waits[id], b.Now)
+		}
 		*row = m.E
 		if before.State.Terminal() && mayMove(row) && !slices.Contains(d.alive, id) { // lost, and its late failure is repeated, or lingers
 			d.alive = append(d.alive, id)

@@ -51,10 +51,12 @@ type Executions interface {
 	// StillDue returns those of the executions that wait to be offered, with their
 	// fences.
 	StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error)
-	// ListWaiting returns executions that wait for an instance, or for the end of a
-	// maintenance that is over, and that need no look yet. The execution whose wait ends
-	// first comes first.
-	ListWaiting(ctx context.Context, p ListWaitingParams) (WaitingList, error)
+	// WaitingLines returns lines in which runs wait, by their numbers: at most limit of those
+	// after a number. It reads one run of each.
+	WaitingLines(ctx context.Context, after int64, limit int) ([]WaitingLine, error)
+	// ListWaiting returns runs of a line, in the order of their places. They wait for an
+	// instance, or for the end of maintenance.
+	ListWaiting(ctx context.Context, p ListWaitingParams) ([]domain.Execution, error)
 	// ListWaitingJobs returns the jobs with living runs of an executor, by job;
 	// where there are very many runs, of some of them.
 	ListWaitingJobs(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]WaitingJob, error)
@@ -166,9 +168,13 @@ type Wait struct {
 	ID      domain.ExecutionID
 	Reason  domain.Reason
 	Message string
-	// For is until somebody else looks again; 0 = the caller looks after the
-	// run until its wait for an instance ends.
+	// For is until the sweep looks again; 0 = when its wait for an instance ends.
 	For time.Duration
+	// Line is the number of all runs that the same instances may take (domain.LineNumber).
+	Line int64
+	// Anyone: each node may take the run at once. Otherwise nodes that do not hold its
+	// partition leave it to the holder for OwnFor.
+	Anyone bool
 	// Full: instances are there, and have no room.
 	Full  bool
 	Since time.Time // see Offer
@@ -188,27 +194,29 @@ func (w *Wait) Until(now time.Time, e *domain.Execution) time.Time {
 	return e.ExpireAt
 }
 
-// WaitingList is what ListWaiting has found.
-type WaitingList struct {
-	Executions []domain.Execution
-	// More is set if the limit was reached, so that more runs may wait. Executions may
-	// have fewer entries than the limit, because some began in the meantime.
-	More bool
-	// Executors lists all executors with waiting runs in the partitions. It is set with
-	// More, if the caller named no executors.
-	Executors []ExecutorOf
-}
+// OwnFor is how long a run that waits is left to the node that holds its partition.
+const OwnFor = time.Second
 
-// ExecutorOf names an executor.
-type ExecutorOf struct {
+// WaitingLine is a line in which runs wait.
+type WaitingLine struct {
+	Line     int64
 	Tenant   domain.TenantID
 	Executor domain.ExecutorID
+	// Next is the next run, and First its place: its fire time, less what its priority is
+	// worth.
+	Next  domain.ExecutionID
+	First time.Time
 }
 
 type ListWaitingParams struct {
+	Line int64
+	// Partitions are those whose runs are read; empty = all, and of these the runs that each
+	// node may take.
 	Partitions []int
-	Executors  []domain.ExecutorID // empty = all
-	Limit      int
+	// Newest: the run with the last place comes first.
+	Newest bool
+	// Read bounds the runs that are looked at, Limit those that are returned.
+	Read, Limit int
 	// Unattended: see SweepParams.
 	Unattended func([]domain.ExecutionID) []domain.ExecutionID
 }
@@ -275,8 +283,7 @@ type SweepParams struct {
 	Partitions []int
 	Limit      int
 	Hold       time.Duration
-	// Overdue leaves out what woke less than this ago, but for runs that wait
-	// for an instance: another node may have one.
+	// Overdue leaves out what woke less than this ago.
 	Overdue time.Duration
 	// Unattended leaves out what waits in a queue of the caller's already, and
 	// returns the rest in its order; nil: nothing waits. It is called for some

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -14,9 +13,6 @@ type MaintenanceView interface {
 	Maintenances(ctx context.Context) (domain.Maintenances, error)
 	// KnownMaintenances is that as far as this process knows. It asks nobody.
 	KnownMaintenances() domain.Maintenances
-	// MaintenanceEnded is when the last one ended that kept runs from starting, by the
-	// database's clock, which says now; zero: there is none among Maintenances.
-	MaintenanceEnded(ctx context.Context) (at, now time.Time, err error)
 }
 
 // Maintenance switches maintenance on and off. All nodes hold to it at the latest

@@ -276,8 +276,7 @@ func testSweepRace(t *testing.T, f *fixture) {
 	}
 }
 
-// What belongs to another node is left to it for a while, but for what waits
-// for an instance, which this one may have.
+// What belongs to another node is left to it for a while.
 func testSweepOverdue(t *testing.T, f *fixture) {
 	fresh, waits, overdue := f.run(f.job(nil)), f.run(f.job(nil)), f.run(f.job(nil))
 	_, err := f.s.RecordWaits(f.ctx, []store.Wait{{Tenant: f.tenant, ID: waits.ID, Reason: domain.ReasonWaitInstance, For: time.Second}})
@@ -287,8 +286,8 @@ func testSweepOverdue(t *testing.T, f *fixture) {
 	f.age(overdue, domain.PickupGrace+10*time.Second)
 	got, err := f.s.SweepExecutions(f.ctx, store.SweepParams{Partitions: allPartitions, Limit: 1000, Hold: 2 * time.Second, Overdue: 10 * time.Second})
 	f.ok(err)
-	require.ElementsMatch(t, []domain.ExecutionID{waits.ID, overdue.ID}, identify(f.mine(got.Dispatch)))
-	require.Equal(t, []domain.ExecutionID{fresh.ID}, identify(f.sweep().Dispatch))
+	require.Equal(t, []domain.ExecutionID{overdue.ID}, identify(f.mine(got.Dispatch)))
+	require.ElementsMatch(t, []domain.ExecutionID{fresh.ID, waits.ID}, identify(f.sweep().Dispatch))
 }
 
 // What waits in a queue of the caller's is left alone, however much of it is

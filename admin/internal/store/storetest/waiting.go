@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -41,57 +42,78 @@ func testDeadlineIsKept(t *testing.T, f *fixture) {
 	f.start(f.run(j))
 }
 
-// What waits in the database alone can be loaded, and a node can ask whether what
+// lines are the tenant's lines in which runs wait.
+func (f *fixture) lines() (mine []store.WaitingLine) {
+	f.t.Helper()
+	const page = 3
+	for after := int64(0); ; {
+		list, err := f.s.WaitingLines(f.ctx, after, page)
+		f.ok(err)
+		for _, l := range list {
+			require.Greater(f.t, l.Line, after)
+			if after = l.Line; l.Tenant == f.tenant {
+				mine = append(mine, l)
+			}
+		}
+		if len(list) < page {
+			return mine
+		}
+	}
+}
+
+// What waits in the database can be loaded by line, and a node can ask whether what
 // it has in memory still waits.
 func testWaiting(t *testing.T, f *fixture) {
 	j := f.job(nil)
-	late, soon, polled, running := f.run(j), f.run(j), f.run(j), f.start(f.run(j))
-	f.age(soon, time.Minute)
-	f.attended(late, soon)
+	now := f.now()
+	late, soon, polled, running := f.runAt(j, now), f.runAt(j, now.Add(-time.Minute)), f.run(j), f.start(f.run(j))
+	require.Empty(t, f.lines())
+	line, narrow := domain.LineNumber(f.executor, "close-day"), domain.LineNumber(f.executor, "close-day", "zone=a")
+	wait := func(e domain.Execution, line int64, anyone bool) {
+		f.wait([]store.Wait{{Tenant: f.tenant, ID: e.ID, Reason: domain.ReasonWaitInstance, Message: "full", Line: line, Anyone: anyone}})
+	}
+	wait(late, line, false)
+	wait(soon, line, true)
+	wait(soon, line, true) // once more
 	f.wait([]store.Wait{{Tenant: f.tenant, ID: polled.ID, Reason: domain.ReasonWaitLimit, For: time.Minute}})
+	require.Equal(t, []store.WaitingLine{{Line: line, Tenant: f.tenant, Executor: f.executor, Next: soon.ID, First: soon.Precedence().Truncate(time.Millisecond)}}, f.lines())
 	list := func(p store.ListWaitingParams) []domain.ExecutionID {
-		p.Partitions = allPartitions
+		if p.Line == 0 {
+			p.Line = line
+		}
 		got, err := f.s.ListWaiting(f.ctx, p)
 		f.ok(err)
-		if len(p.Executors) > 0 {
-			require.Equal(t, len(got.Executions) == p.Limit, got.More)
-			require.Empty(t, got.Executors)
-		}
-		return identify(f.mine(got.Executions))
+		return identify(got)
 	}
-	require.Equal(t, []domain.ExecutionID{soon.ID, late.ID}, list(store.ListWaitingParams{Limit: 1000}), "the soonest end first")
-	require.Empty(t, list(store.ListWaitingParams{Limit: 1000, Executors: []domain.ExecutorID{f.executor + 1}}))
-	require.Equal(t, []domain.ExecutionID{late.ID}, list(store.ListWaitingParams{
-		Limit: 1000, Executors: []domain.ExecutorID{f.executor},
-		Unattended: func(ids []domain.ExecutionID) (out []domain.ExecutionID) {
-			for _, id := range ids {
-				if id != soon.ID {
-					out = append(out, id)
-				}
-			}
-			return out
-		},
-	}))
-	require.Equal(t, []domain.ExecutionID{soon.ID}, list(store.ListWaitingParams{Limit: 1, Executors: []domain.ExecutorID{f.executor}}))
+	own := store.ListWaitingParams{Partitions: allPartitions, Read: 100, Limit: 100}
+	require.Equal(t, []domain.ExecutionID{soon.ID, late.ID}, list(own))
+	newest, first, read, foreign, others := own, own, own, own, own
+	newest.Newest = true
+	require.Equal(t, []domain.ExecutionID{late.ID, soon.ID}, list(newest))
+	first.Limit = 1
+	require.Equal(t, []domain.ExecutionID{soon.ID}, list(first))
+	read.Read = 1
+	read.Unattended = func(ids []domain.ExecutionID) []domain.ExecutionID {
+		require.Equal(t, []domain.ExecutionID{soon.ID}, ids)
+		return nil
+	}
+	require.Empty(t, list(read), "no more is looked at")
+	foreign.Partitions = slices.DeleteFunc(slices.Clone(allPartitions), func(p int) bool { return p == late.Partition })
+	require.Empty(t, list(foreign), "they are another node's")
+	others.Partitions = nil
+	require.Equal(t, []domain.ExecutionID{soon.ID}, list(others), "those that each node may take")
+	require.Eventually(t, func() bool { return len(list(others)) == 2 }, 10*time.Second, 50*time.Millisecond, "the others after a while")
 
-	// Where a node cannot take on all, it is told for whom runs wait.
-	some, err := f.s.ListWaiting(f.ctx, store.ListWaitingParams{Partitions: allPartitions, Limit: 1})
-	f.ok(err)
-	require.True(t, some.More)
-	require.Contains(t, some.Executors, store.ExecutorOf{Tenant: f.tenant, Executor: f.executor})
-	// A row that drops out between the two reads takes nothing from that.
-	dropped, err := f.s.ListWaiting(f.ctx, store.ListWaitingParams{
-		Partitions: allPartitions, Executors: []domain.ExecutorID{f.executor}, Limit: 1,
-		Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
-			if slices.Contains(ids, soon.ID) {
-				f.start(soon)
-			}
-			return ids
-		},
-	})
-	f.ok(err)
-	require.Empty(t, f.mine(dropped.Executions))
-	require.True(t, dropped.More)
+	wait(polled, narrow, false)
+	require.Len(t, f.lines(), 2)
+	require.Equal(t, []domain.ExecutionID{polled.ID}, list(store.ListWaitingParams{Line: narrow, Partitions: allPartitions, Read: 9, Limit: 9}))
+	f.start(polled)
+	require.Len(t, f.lines(), 1, "its place goes with its wait")
+	// A place that stays behind is removed when it is read, whatever ended the run.
+	f.ok(f.s.SetAside(f.ctx, map[domain.ExecutionID]error{soon.ID: errors.New("it cannot be read")}))
+	require.Equal(t, soon.Precedence().Truncate(time.Millisecond), f.lines()[0].First)
+	require.Equal(t, []domain.ExecutionID{late.ID}, list(own))
+	require.Equal(t, late.Precedence().Truncate(time.Millisecond), f.lines()[0].First)
 
 	due, err := f.s.StillDue(f.ctx, []domain.ExecutionID{late.ID, running.ID, 4711})
 	f.ok(err)

@@ -40,6 +40,9 @@ type Dialect interface {
 	ByIndex(index string) string
 	// Bounded makes a SELECT with ORDER BY and LIMIT a term of a UNION ALL.
 	Bounded(query string) string
+	// Distinct reads the values of a column that an index begins with: at most limit of
+	// those after a value, in order. It looks at one entry of each value.
+	Distinct(table, column string, after int64, limit int) string
 
 	// Connect makes other nodes see that this connection is open, for as long as
 	// it is; connected is an SQL expression that says so of a boot id.

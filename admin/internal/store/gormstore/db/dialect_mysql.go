@@ -57,6 +57,10 @@ func (MySQLDialect) ByIndex(index string) string { return " FORCE INDEX (" + ind
 
 func (MySQLDialect) Bounded(query string) string { return "(" + query + ")" }
 
+func (MySQLDialect) Distinct(table, column string, after int64, limit int) string {
+	return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE %[1]s > %[3]d GROUP BY %[1]s ORDER BY %[1]s LIMIT %[4]d", column, table, after, limit)
+}
+
 // VALUES works in all of MySQL 8 and 9 and in MariaDB, which has no row alias.
 func (MySQLDialect) OnDuplicate(string) string { return " ON DUPLICATE KEY UPDATE" }
 

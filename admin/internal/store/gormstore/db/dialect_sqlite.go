@@ -57,6 +57,13 @@ func (SQLiteDialect) ByIndex(index string) string { return " INDEXED BY " + inde
 
 func (SQLiteDialect) Bounded(query string) string { return "SELECT * FROM (" + query + ")" }
 
+// Distinct goes from value to value, because SQLite reads all entries for a GROUP BY.
+func (SQLiteDialect) Distinct(table, column string, after int64, limit int) string {
+	return fmt.Sprintf("WITH RECURSIVE found(value) AS (SELECT MIN(%[1]s) FROM %[2]s WHERE %[1]s > %[3]d"+
+		" UNION ALL SELECT (SELECT MIN(%[1]s) FROM %[2]s WHERE %[1]s > found.value) FROM found WHERE found.value IS NOT NULL LIMIT %[4]d)"+
+		" SELECT value FROM found WHERE value IS NOT NULL", column, table, after, limit)
+}
+
 func (SQLiteDialect) insertBatch() int { return 1 }
 
 // The database runs in this process: whoever reads it is connected, and others are not.

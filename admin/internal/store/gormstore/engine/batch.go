@@ -251,6 +251,9 @@ func (b *Batch) Save() error {
 	if err := b.saveExecutions(changes); err != nil {
 		return fmt.Errorf("save executions: %w", err)
 	}
+	if err := b.saveWaiting(changes); err != nil {
+		return fmt.Errorf("save waiting runs: %w", err)
+	}
 	if err := record.InsertEndsBy(b.Tx, changes); err != nil {
 		return err
 	}

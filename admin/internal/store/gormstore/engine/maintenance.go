@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -78,12 +77,6 @@ func (s *Admission) Maintenances(ctx context.Context) (domain.Maintenances, erro
 	return known.all, err
 }
 
-// MaintenanceEnded implements store.MaintenanceView.
-func (s *Admission) MaintenanceEnded(ctx context.Context) (at, now time.Time, err error) {
-	known, err := s.lookAtMaintenance(ctx)
-	return known.all.Ended(known.at), known.at, err
-}
-
 // KnownMaintenances implements store.MaintenanceView.
 func (s *Admission) KnownMaintenances() domain.Maintenances {
 	return s.maintenance.last().all
@@ -100,30 +93,4 @@ func (b *Batch) Maintenances() (domain.Maintenances, error) {
 func (b *Batch) stopping() (bool, error) {
 	known, err := b.s.maintenance.load(b.Tx.Ctx, b.Tx.Conn, b.Tx.Dialect)
 	return len(known.stopping) > 0, err
-}
-
-// waitsToStart is the condition for runs that wait for an instance, or waited for
-// maintenance that is over.
-func waitsToStart(stopping []domain.MaintenanceScope) string {
-	reasons := fmt.Sprintf("reason = '%s'", domain.ReasonWaitInstance)
-	over := fmt.Sprintf("reason = '%s'", domain.ReasonMaintenance)
-	var tenants, executors []int64
-	for _, s := range stopping {
-		switch {
-		case s.Tenant == 0:
-			return reasons
-		case s.Executor == 0:
-			tenants = append(tenants, int64(s.Tenant))
-		default:
-			executors = append(executors, int64(s.Executor))
-		}
-	}
-	but := []string{over}
-	if len(tenants) > 0 {
-		but = append(but, "tenant_id NOT IN ("+db.IDList(tenants)+")")
-	}
-	if len(executors) > 0 {
-		but = append(but, "executor_id NOT IN ("+db.IDList(executors)+")")
-	}
-	return "(" + reasons + " OR " + strings.Join(but, " AND ") + ")"
 }

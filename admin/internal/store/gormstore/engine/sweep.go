@@ -66,7 +66,7 @@ func (s *Sweeps) SweepExecutions(ctx context.Context, p store.SweepParams) (stor
 func (s *Sweeps) findOverdue(ctx context.Context, p store.SweepParams) (now time.Time, ids []domain.ExecutionID, err error) {
 	due := "wake_at <= " + s.Dialect.ClockNow()
 	if p.Overdue > 0 {
-		due += fmt.Sprintf(" AND (wake_at <= %s - %d OR reason = '%s')", s.Dialect.ClockNow(), p.Overdue.Milliseconds(), domain.ReasonWaitInstance)
+		due = fmt.Sprintf("wake_at <= %s - %d", s.Dialect.ClockNow(), p.Overdue.Milliseconds())
 	}
 	return s.findByWake(ctx, "find overdue executions", byWake{p.Partitions, due, p.Limit, p.Unattended, p.Reported})
 }

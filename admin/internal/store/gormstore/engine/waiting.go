@@ -36,59 +36,160 @@ func (s *Sweeps) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[do
 	return found, err
 }
 
-// ListWaiting reads along the index of what the sweep looks at. Where much else
-// is to be looked at later, such as attempts that run, it reads over that.
-func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) (out store.WaitingList, err error) {
-	if len(p.Partitions) == 0 || p.Limit <= 0 {
-		return out, nil
-	}
-	known, err := s.lookAtMaintenance(ctx)
-	if err != nil {
-		return out, err
-	}
-	where := fmt.Sprintf("wake_at > %s AND wake_at < %d AND %s AND %s", s.Dialect.ClockNow(), record.ParkedFrom, waitsToStart(known.stopping), stillDue)
-	if len(p.Executors) > 0 {
-		where += " AND executor_id IN (" + db.IDList(slices.Clone(p.Executors)) + ")"
-	}
-	_, ids, err := s.findByWake(ctx, "find waiting executions", byWake{p.Partitions, where, p.Limit, p.Unattended, nil})
-	if err != nil {
-		return out, err
-	}
-	// Counted before the rows are read, because rows may drop out then.
-	if out.More = len(ids) == p.Limit; out.More && len(p.Executors) == 0 {
-		if out.Executors, err = s.waitingExecutors(ctx, p.Partitions, where); err != nil {
-			return store.WaitingList{}, err
+// waitingRow is the place of a run that waits, as its row says.
+type waitingRow struct {
+	id     domain.ExecutionID
+	openAt int64
+}
+
+// saveWaiting keeps waiting_runs as the rows of the runs are: a run that begins to wait for
+// an instance, or for the end of maintenance, gets a place, and one that stops loses it.
+func (b *Batch) saveWaiting(changes []db.Change[record.ExecutionRow]) error {
+	var enter []string
+	var leave []domain.ExecutionID
+	for _, c := range changes {
+		was, is := c.Before.Waits(), c.After.Waits()
+		id := domain.ExecutionID(c.After.ID)
+		switch {
+		case was && !is:
+			leave = append(leave, id)
+		case is && !was:
+			e, w := &b.Moves[id].E, b.Waits[id]
+			line, openAt := w.Line, db.Millis(b.Now)
+			if line == 0 {
+				line = domain.LineNumber(e.Executor)
+			}
+			if !w.Anyone {
+				openAt += store.OwnFor.Milliseconds()
+			}
+			enter = append(enter, fmt.Sprintf("(%d,%d,%d,%d,%d,%d,%d)", id, c.After.TenantID, c.After.ExecutorID, line, db.Millis(e.Precedence()), c.After.Part, openAt))
 		}
 	}
+	t := b.Tx
+	for part := range slices.Chunk(enter, 200) {
+		columns := []string{"line", "place", "part", "open_at"}
+		for i, c := range columns {
+			columns[i] = " " + c + " = " + t.Dialect.Inserted(c)
+		}
+		// A row that has stayed behind is replaced.
+		_, err := t.Exec(t.Ctx, "INSERT INTO waiting_runs (execution_id, tenant_id, executor_id, line, place, part, open_at) VALUES "+strings.Join(part, ",")+
+			t.Dialect.OnDuplicate("execution_id")+strings.Join(columns, ","))
+		if err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(leave, 500) {
+		if _, err := t.Exec(t.Ctx, "DELETE FROM waiting_runs WHERE execution_id IN ("+db.IDList(part)+")"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WaitingLines reads the index of lines: one entry of each.
+func (s *Sweeps) WaitingLines(ctx context.Context, after int64, limit int) (out []store.WaitingLine, err error) {
+	numbers, err := db.LookSelect(ctx, s.DB, "find waiting lines", func(n *int64) []any { return []any{n} }, s.Dialect.Distinct("waiting_runs", "line", after, limit))
+	if err != nil || len(numbers) == 0 {
+		return nil, err
+	}
+	terms := make([]string, len(numbers))
+	for i, n := range numbers {
+		terms[i] = s.Dialect.Bounded(fmt.Sprintf("SELECT line, tenant_id, executor_id, place, execution_id FROM waiting_runs%s WHERE line = %d ORDER BY line, place, execution_id LIMIT 1",
+			s.Dialect.ByIndex("ix_waiting_runs_line"), n))
+	}
+	err = s.Look(ctx, "read waiting lines", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		out = nil
+		return db.Query(ctx, q, func(rows *sql.Rows) error {
+			var l store.WaitingLine
+			var first int64
+			err := rows.Scan(&l.Line, &l.Tenant, &l.Executor, &first, &l.Next)
+			l.First = db.Instant(first)
+			out = append(out, l)
+			return err
+		}, strings.Join(terms, " UNION ALL "))
+	})
+	slices.SortFunc(out, func(a, b store.WaitingLine) int { return cmp.Compare(a.Line, b.Line) })
+	return out, err
+}
+
+// ListWaiting reads the index of lines, and then the rows of the runs.
+func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]domain.Execution, error) {
+	if p.Limit <= 0 || p.Read <= 0 {
+		return nil, nil
+	}
+	where := fmt.Sprintf("line = %d", p.Line)
+	if len(p.Partitions) == 0 {
+		where += " AND open_at <= " + s.Dialect.ClockNow()
+	} else if len(p.Partitions) < domain.Partitions {
+		parts := domain.Collect(p.Partitions, func(p *int) int64 { return int64(*p) })
+		where += " AND part IN (" + db.IDList(parts) + ")"
+	}
+	order := ""
+	if p.Newest {
+		order = " DESC"
+	}
+	rows, err := db.LookSelect(ctx, s.DB, "find waiting executions", func(r *waitingRow) []any { return []any{&r.id, &r.openAt} },
+		fmt.Sprintf("SELECT execution_id, open_at FROM waiting_runs%s WHERE %s ORDER BY line%[3]s, place%[3]s, execution_id%[3]s LIMIT %d",
+			s.Dialect.ByIndex("ix_waiting_runs_line"), where, order, p.Read))
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[domain.ExecutionID]int, len(rows))
+	ids := make([]domain.ExecutionID, len(rows))
+	for i, r := range rows {
+		ids[i], at[r.id] = r.id, i
+	}
+	if p.Unattended != nil {
+		ids = p.Unattended(ids)
+	}
+	ids = ids[:min(len(ids), p.Limit)]
+	var out []domain.Execution
 	for part := range slices.Chunk(ids, 500) {
 		err := s.Look(ctx, "read waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 			return db.Query(ctx, q, func(rows *sql.Rows) error {
 				r := &record.ExecutionRow{}
 				err := rows.Scan(record.ExecutionTable.Targets(r)...)
-				out.Executions = append(out.Executions, r.Execution())
+				out = append(out, r.Execution())
 				return err
-			}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(part)+") AND "+stillDue)
+			}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(slices.Clone(part))+")")
 		})
 		if err != nil {
-			return store.WaitingList{}, err
+			return nil, err
 		}
 	}
-	slices.SortFunc(out.Executions, func(a, b domain.Execution) int {
-		return cmp.Or(a.WakeAt.Compare(b.WakeAt), cmp.Compare(a.ID, b.ID))
+	slices.SortFunc(out, func(a, b domain.Execution) int { return cmp.Compare(at[a.ID], at[b.ID]) })
+	found := make(map[domain.ExecutionID]bool, len(out))
+	out = slices.DeleteFunc(out, func(e domain.Execution) bool {
+		found[e.ID] = e.AwaitsStart()
+		return !found[e.ID] || db.Millis(e.WakeAt) >= record.ParkedFrom
 	})
+	var gone []waitingRow
+	for _, id := range ids {
+		if !found[id] {
+			gone = append(gone, rows[at[id]])
+		}
+	}
+	s.removeWaiting(ctx, gone)
 	return out, nil
 }
 
-// waitingExecutors reads the executors with waiting runs in the partitions. It reads all
-// of these runs. It is called if a node cannot load all runs of gained partitions at once.
-func (s *Sweeps) waitingExecutors(ctx context.Context, partitions []int, where string) ([]store.ExecutorOf, error) {
-	ids := make([]int64, len(partitions))
-	for i, p := range partitions {
-		ids[i] = int64(p)
+// removeWaiting removes places of runs that did not wait when they were read. A run that
+// has begun to wait again since then has a place with another open_at.
+func (s *Sweeps) removeWaiting(ctx context.Context, rows []waitingRow) {
+	for part := range slices.Chunk(rows, 200) {
+		terms := make([]string, len(part))
+		for i, r := range part {
+			terms[i] = fmt.Sprintf("(execution_id = %d AND open_at = %d)", r.id, r.openAt)
+		}
+		err := s.Run(ctx, "remove waiting executions", func(t *db.Tx) error {
+			_, err := t.Exec(t.Ctx, "DELETE FROM waiting_runs WHERE "+strings.Join(terms, " OR "))
+			return err
+		})
+		if err != nil {
+			s.Logger.Warn("places of runs that wait no more are not removed; the next look tries again", "count", len(part), "err", err)
+			return
+		}
 	}
-	return db.LookSelect(ctx, s.DB, "find executors of waiting executions", func(e *store.ExecutorOf) []any { return []any{&e.Tenant, &e.Executor} },
-		"SELECT DISTINCT tenant_id, executor_id FROM executions"+s.Dialect.ByIndex("ix_executions_wake")+
-			" WHERE part IN ("+db.IDList(ids)+") AND "+where+" ORDER BY tenant_id, executor_id")
 }
 
 // waitingJobsRead bounds the rows that are looked through for the jobs of an

@@ -260,6 +260,13 @@ func ToExecutionRow(e *domain.Execution) *ExecutionRow {
 	return r
 }
 
+// Waits reports whether the run waits for an instance, or for the end of maintenance. Such
+// runs have a row in waiting_runs.
+func (r *ExecutionRow) Waits() bool {
+	e := domain.Execution{State: domain.State(r.State), Reason: domain.Reason(r.reason)}
+	return e.AwaitsStart()
+}
+
 // Next returns the row after the move that e made: r itself when nothing
 // changed, else with the next version.
 func (r *ExecutionRow) Next(e *domain.Execution) *ExecutionRow {

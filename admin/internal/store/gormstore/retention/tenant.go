@@ -33,7 +33,7 @@ const maxSecrets = 5000
 // tenantTables are all other tables with rows of tenants, in the order in which they go:
 // runs before their jobs. A table with a tenant_id that is missing here fails a test.
 var tenantTables = []tenantTable{
-	{name: "executions", index: "ix_executions_executor", key: "id", column: "execution_id", children: []string{"attempts", "execution_progress", "execution_steps", "callbacks"}},
+	{name: "executions", index: "ix_executions_executor", key: "id", column: "execution_id", children: []string{"attempts", "execution_progress", "execution_steps", "callbacks", "waiting_runs"}},
 	{name: "log_chunks"}, {name: "log_usage"}, {name: "alert_rules"}, {name: "alert_silences"}, {name: "alert_settings"}, {name: "alert_events"},
 	{name: "alert_incidents", key: "id", column: "incident_id", children: []string{"alert_receivers"}},
 	{name: "deliveries"},

@@ -52,7 +52,7 @@ var groups = []group{
 	{table: "request_keys"}, {table: "timer_labels"}, {table: "timer_counts"}, {table: "stored_bytes"}, {table: "statistics"},
 	{table: "timer_cancellations", key: "id", late: true}, {table: "backfills", key: "id", late: true}, {table: "run_purges", key: "id", late: true},
 	{table: runs, key: "id", index: "ix_executions_executor", children: []child{
-		{table: "attempts", column: "execution_id"}, {table: "execution_progress", column: "execution_id"}, {table: "execution_steps", column: "execution_id"},
+		{table: "attempts", column: "execution_id"}, {table: "execution_progress", column: "execution_id"}, {table: "execution_steps", column: "execution_id"}, {table: "waiting_runs", column: "execution_id"},
 		{table: "log_chunks", column: "execution_id"},
 	}},
 	{table: "limits", key: "subject_id", index: "ix_limits_tenant", late: true, children: []child{{table: "limit_holders", column: "subject_id"}, {table: "limit_waiters", column: "subject_id"}}},

@@ -1,0 +1,140 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// The database has all runs that wait for longer than recordAfter. Memory has the window
+// of them that comes next. Each look asks the database which lines have runs, and fills
+// the windows of those that instances of this node can take. Nothing that a node knows
+// replaces this question, so that no run is forgotten (docs/adr/0095).
+
+const (
+	// loadedRuns is how many runs of a line the next look loads up to.
+	loadedRuns = maxWaiting / 2
+	// linesMost bounds the lines of one look, and loadMost the runs that it loads. The next
+	// look goes on with the lines that follow.
+	linesMost = 64
+	loadMost  = 2 * maxWaiting
+	// othersLeast is how many runs of other nodes' partitions are looked at first, if slots
+	// are free.
+	othersLeast = 16
+)
+
+// refill is the question of one look.
+func (d *Dispatcher) refill(ctx context.Context, now time.Time) error {
+	if _, err := d.opt.Store.Maintenances(ctx); err != nil {
+		return err // no line of an executor under maintenance is loaded
+	}
+	lines, err := d.opt.Store.WaitingLines(ctx, d.after, linesMost)
+	if err != nil {
+		return err
+	}
+	d.after = 0
+	if len(lines) == linesMost {
+		d.after = lines[linesMost-1].Line
+	}
+	defer d.noteStalled(now)
+	held, left := d.allHeld(), loadMost
+	for _, l := range lines {
+		free, slots := d.opt.Fleet.Room(l.Tenant, l.Executor)
+		if err := d.watch(ctx, l, free, now); err != nil {
+			return err
+		}
+		n, err := d.refillLine(ctx, l, free, slots, held, min(loadedRuns, left), now)
+		if err != nil {
+			return err
+		}
+		left -= n
+	}
+	return nil
+}
+
+// refillLine loads up to most runs of a line that this node's instances may take: first
+// those of this node's partitions, and of others if slots are free then. If no node has an
+// instance, it loads those of this node's partitions.
+func (d *Dispatcher) refillLine(ctx context.Context, l store.WaitingLine, free, slots int, held []int, most int, now time.Time) (loaded int, err error) {
+	have := d.waiting.length(l.Line)
+	if most <= 0 || have >= loadedRuns || d.underMaintenance(l.Tenant, l.Executor, now) {
+		return 0, nil
+	}
+	if slots == 0 && (have > 0 || d.elsewhere(ctx, l.Tenant, l.Executor, now)) {
+		return 0, nil // some node has them, to tell of the outage and for the first instance
+	}
+	load := func(p store.ListWaitingParams) (int, error) {
+		p.Line, p.Unattended = l.Line, d.opt.Table.Absent
+		list, err := d.opt.Store.ListWaiting(ctx, p)
+		if err == nil {
+			d.fire(list)
+		}
+		return len(list), err
+	}
+	if len(held) > 0 {
+		oldest := most
+		if now.Sub(l.First) > lateAfter { // old and fresh ones take turns
+			oldest = (most + 1) / 2
+		}
+		if loaded, err = load(store.ListWaitingParams{Partitions: held, Read: have + oldest, Limit: oldest}); err != nil {
+			return loaded, err
+		}
+		if loaded == oldest && oldest < most {
+			n, err := load(store.ListWaitingParams{Partitions: held, Read: have + most, Limit: most - oldest, Newest: true})
+			if err != nil {
+				return loaded, err
+			}
+			loaded += n
+		}
+	}
+	if loaded > 0 || have > 0 || free == 0 {
+		return loaded, nil
+	}
+	n := d.others.next(l, free)
+	return load(store.ListWaitingParams{Read: n, Limit: n})
+}
+
+// others are the lines of which runs of other nodes' partitions were looked at, with the
+// next run of the line and how many runs that were.
+type others map[int64]struct {
+	next domain.ExecutionID
+	runs int
+}
+
+// othersMost bounds the lines that are kept.
+const othersMost = 10_000
+
+// next returns how many runs of a line to look at. It begins with a few, since no instance
+// here may serve their handler. If the next run has gone, it is twice as many as last
+// time, up to the free slots.
+func (o others) next(l store.WaitingLine, free int) int {
+	last, known := o[l.Line]
+	last.runs *= 2
+	if !known || last.next == l.Next {
+		last.runs = othersLeast
+	}
+	last.next, last.runs = l.Next, min(last.runs, max(free, othersLeast))
+	if len(o) >= othersMost {
+		clear(o)
+	}
+	o[l.Line] = last
+	return last.runs
+}
+
+// allHeld lists the partitions that this node looks after.
+func (d *Dispatcher) allHeld() (list []int) {
+	for p, held := 0, d.holding(); p < domain.Partitions; p++ {
+		if held(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// underMaintenance reports whether nothing of an executor is to start, as far as this
+// node knows.
+func (d *Dispatcher) underMaintenance(tenant domain.TenantID, executor domain.ExecutorID, now time.Time) bool {
+	return d.opt.Store.KnownMaintenances().Holds(now, &domain.Execution{TenantID: tenant, Executor: executor}) != nil
+}
