@@ -208,7 +208,7 @@ func TestDashboardAndRulesAskForWhatIsThere(t *testing.T) {
 	for _, kind := range []string{
 		"run_failed", "run_timed_out", "run_lost", "run_missed", "no_executor", "recovered", "run_late", "run_long", "job_absent",
 		"scheduler_behind", "instance_gone",
-		"clock_jump", "db_rollback", "executor_flapping", "overload", "stalled", "row_set_aside",
+		"runs_pile_up", "clock_jump", "db_rollback", "executor_flapping", "overload", "stalled", "row_set_aside",
 	} {
 		require.Regexp(t, runbook(kind), string(doc), "docs/guide/runbooks.md says what to do about %s", kind)
 		sections--
