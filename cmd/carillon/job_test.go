@@ -25,7 +25,7 @@ func TestJobList(t *testing.T) {
 	require.Equal(t, 0, r.code)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 3)
-	require.Equal(t, "NAME STATE PAUSED BY SCHEDULE ZONE NEXT LAST EXECUTOR ONLINE", strings.Join(strings.Fields(lines[0]), " "))
+	require.Equal(t, "NAME STATE PAUSED BY SCHEDULE ZONE NEXT LAST WAITING EXECUTOR ONLINE", strings.Join(strings.Fields(lines[0]), " "))
 	require.Contains(t, lines[1], "0 0 2 * * *")
 	require.NotContains(t, r.stdout, "\x1b", "no colours in a pipe")
 
