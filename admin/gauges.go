@@ -22,12 +22,7 @@ func (a *Admin) exportGauges() {
 	m.state("carillon_history_held", "1 while firing is held because the database has lost commits.", func() bool { return a.rolledBack() != 0 })
 	m.state("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory.", a.planner.HeldBack)
 	m.state("carillon_draining", "1 while this node stops: it begins nothing new and finishes what is under way.", a.draining.Load)
-	m.number("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", func() (n int) {
-		for _, of := range a.runs.Pending() {
-			n += of
-		}
-		return n
-	})
+	m.number("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", a.runs.Waits)
 	m.seconds("carillon_oldest_startable_run_seconds", "For how long a run has waited although an instance of this node has room for it; 0 while none has for 5 s.", a.dispatcher.Stalled)
 	m.number("carillon_maintenance", "Scopes (cluster, tenants, executors) of which nothing starts because of maintenance, as this node knows.", func() int {
 		return len(a.store.KnownMaintenances().Stopping(a.clock.Now()))

@@ -24,7 +24,8 @@ type waitQueues struct {
 	executors map[domain.ExecutorID]*executorLines
 	lines     int           // how many there are
 	runs      int           // in all of them
-	numbers   map[int64]int // how many runs of each line, by its number
+	size      int           // of all of them (runtable.SizeOf)
+	numbers   map[int64]int // of each line, by its number
 }
 
 func newWaitQueues(table *runtable.Table) waitQueues {
@@ -133,7 +134,7 @@ func (q *queue) first() *waiting {
 
 const (
 	// maxWaiting bounds one line, and maxWaitingAll all of them, but for the last
-	// ones of lines that are shorter than the others.
+	// ones of lines that are shorter than the others. Both count inputs (runtable.SizeOf).
 	maxWaiting    = 10_000
 	maxWaitingAll = 100_000
 	// lateAfter is how late the first of a line may be before the freshest takes
@@ -186,18 +187,20 @@ func (r *waitQueues) add(w *waiting, must bool) (record []*waiting) {
 		return nil
 	}
 	q := r.lineOf(w.line, true)
+	size := runtable.SizeOf(&w.execution)
 	r.runs++
-	r.numbers[q.number]++
+	r.size += size
+	r.numbers[q.number] += size
 	q.old.ReplaceOrInsert(w)
 	q.fresh.ReplaceOrInsert(w)
 	limit := maxWaiting
-	if r.runs > maxWaitingAll {
+	if r.size > maxWaitingAll {
 		limit = max(maxWaitingAll/r.lines, 1)
 	}
 	if must && !w.recorded || w.swept && !w.foreign {
 		record = append(record, w)
 	}
-	if q.old.Len() > limit {
+	for r.numbers[q.number] > limit && q.old.Len() > 1 {
 		longest, _ := q.fresh.Min()
 		r.leave(longest)
 		if !longest.recorded && !slices.Contains(record, longest) {
@@ -210,7 +213,7 @@ func (r *waitQueues) add(w *waiting, must bool) (record []*waiting) {
 	return record
 }
 
-// length is how many runs of a line wait here.
+// length is how much the runs of a line count that wait here (runtable.SizeOf).
 func (r *waitQueues) length(number int64) int {
 	r.table.Lock()
 	defer r.table.Unlock()
@@ -222,9 +225,11 @@ func (r *waitQueues) leave(w *waiting) { r.table.Pass(w.execution.ID, w, nil) }
 
 // remove takes a run out of its line. The lock is held.
 func (r *waitQueues) remove(w *waiting) {
+	size := runtable.SizeOf(&w.execution)
 	r.runs--
+	r.size -= size
 	q := r.lineOf(w.line, false)
-	if r.numbers[q.number]--; r.numbers[q.number] == 0 {
+	if r.numbers[q.number] -= size; r.numbers[q.number] == 0 {
 		delete(r.numbers, q.number)
 	}
 	q.old.Delete(w)

@@ -53,6 +53,22 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 	require.Empty(t, waits.numbers)
 }
 
+// TestInputsCountInALine: a line with large inputs has fewer runs.
+func TestInputsCountInALine(t *testing.T) {
+	waits := newWaitQueues(new(runtable.Table))
+	now := time.Now()
+	input := make([]byte, 250<<10)
+	for i := range domain.ExecutionID(100) {
+		waits.add(waitingRun(i+1, now.Add(time.Duration(i)), func(w *waiting) { w.execution.Input = input }), false)
+	}
+	require.Equal(t, maxWaiting/251, waits.runs)
+	require.LessOrEqual(t, waits.size, maxWaiting)
+	require.Len(t, waits.numbers, 1)
+	require.Len(t, taken(waits.take(waits.of(1, 0, now)[0], 100, 1<<30, now)), maxWaiting/251)
+	require.Zero(t, waits.size)
+	require.Empty(t, waits.numbers)
+}
+
 // TestAllLinesTogetherAreBounded: more lines have shorter ones.
 func TestAllLinesTogetherAreBounded(t *testing.T) {
 	waits := newWaitQueues(new(runtable.Table))

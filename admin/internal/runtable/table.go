@@ -53,12 +53,18 @@ type Table struct {
 	sync.Mutex
 	runs    map[domain.ExecutionID]entry // guarded by the Mutex
 	pending map[domain.TenantID]int      // guarded by the Mutex; see Pending
+	waits   int                          // guarded by the Mutex; see Waits
 }
 
 type entry struct {
 	place  Place
 	tenant domain.TenantID
+	size   int // see SizeOf
 }
+
+// SizeOf is how much a run counts in a bound of memory: as one, and as one more for each KiB
+// of its input.
+func SizeOf(run *domain.Execution) int { return 1 + len(run.Input)>>10 }
 
 // At returns where a run is; nil: it is not here. The lock is held.
 func (t *Table) At(id domain.ExecutionID) Place { return t.runs[id].place }
@@ -72,7 +78,7 @@ func (t *Table) Move(run *domain.Execution, to Place) bool {
 		}
 		t.leave(run.ID)
 	}
-	t.enter(run.ID, entry{to, run.TenantID})
+	t.enter(run.ID, entry{to, run.TenantID, SizeOf(run)})
 	return true
 }
 
@@ -85,7 +91,7 @@ func (t *Table) Pass(id domain.ExecutionID, from, to Place) bool {
 	}
 	t.leave(id)
 	if to != nil {
-		t.enter(id, entry{to, e.tenant})
+		t.enter(id, entry{to, e.tenant, e.size})
 	}
 	return true
 }
@@ -96,7 +102,8 @@ func (t *Table) enter(id domain.ExecutionID, e entry) {
 	}
 	t.runs[id] = e
 	if e.place.Stage() <= Queued {
-		t.pending[e.tenant]++
+		t.pending[e.tenant] += e.size
+		t.waits++
 	}
 }
 
@@ -108,12 +115,21 @@ func (t *Table) leave(id domain.ExecutionID) {
 	if e.place.Stage() > Queued {
 		return
 	}
-	if t.pending[e.tenant]--; t.pending[e.tenant] == 0 {
+	t.waits--
+	if t.pending[e.tenant] -= e.size; t.pending[e.tenant] == 0 {
 		delete(t.pending, e.tenant)
 	}
 }
 
-// Pending counts the runs of each tenant that wait for their time or for a batch.
+// Waits is how many runs wait for their time or for a batch.
+func (t *Table) Waits() int {
+	t.Lock()
+	defer t.Unlock()
+	return t.waits
+}
+
+// Pending is how much the runs of each tenant count that wait for their time or for a batch
+// (SizeOf).
 func (t *Table) Pending() map[domain.TenantID]int {
 	t.Lock()
 	defer t.Unlock()

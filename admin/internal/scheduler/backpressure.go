@@ -11,13 +11,14 @@ import (
 )
 
 // How many runs may wait in this node's memory, for their time or for their
-// offer, before their tenant's triggers are left where they are (docs/adr/0017).
+// offer, before their tenant's triggers are left where they are (docs/adr/0017). A run
+// counts once more for each KiB of its input (runtable.SizeOf).
 // What a claim that is under way adds comes on top.
 const (
 	// MaxWaiting is for one tenant: what a node can send out (15,000 a second)
 	// in LookAhead, which is planned and not late, and in two seconds more.
 	MaxWaiting = 75_000
-	// MaxWaitingAll is for all of them: about 200 MB.
+	// MaxWaitingAll is for all of them: about 200 MB, and as much for large inputs.
 	MaxWaitingAll = 200_000
 )
 

@@ -208,6 +208,9 @@ type WaitingLine struct {
 	First time.Time
 }
 
+// MaxListedInput is how many bytes of inputs ListWaiting returns, and those of some runs more.
+const MaxListedInput = 8 << 20
+
 type ListWaitingParams struct {
 	Line int64
 	// Partitions are those whose runs are read; empty = all, and of these the runs that each
@@ -215,7 +218,8 @@ type ListWaitingParams struct {
 	Partitions []int
 	// Newest: the run with the last place comes first.
 	Newest bool
-	// Read bounds the runs that are looked at, Limit those that are returned.
+	// Read bounds the runs that are looked at, Limit those that are returned. After
+	// MaxListedInput bytes of inputs there come no more.
 	Read, Limit int
 	// Unattended: see SweepParams.
 	Unattended func([]domain.ExecutionID) []domain.ExecutionID

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +115,28 @@ func testWaiting(t *testing.T, f *fixture) {
 	require.Equal(t, soon.Precedence().Truncate(time.Millisecond), f.lines()[0].First)
 	require.Equal(t, []domain.ExecutionID{late.ID}, list(own))
 	require.Equal(t, late.Precedence().Truncate(time.Millisecond), f.lines()[0].First)
+
+	// Large inputs come in parts, and then the rest.
+	const large, runs = 250 << 10, 40
+	whole := domain.LineNumber(f.executor, "large")
+	for i := range runs {
+		e := planned(&j.Job, now.Add(time.Duration(i)*time.Millisecond), now)
+		e.Cause, e.OccurrenceKey, e.Input = domain.CauseManual, "large "+e.ID.String(), []byte(`"`+strings.Repeat("x", large)+`"`)
+		run, _, err := f.s.CreateExecution(f.ctx, e)
+		f.ok(err)
+		wait(run, whole, false)
+	}
+	seen := map[domain.ExecutionID]bool{}
+	for range 2 {
+		part := list(store.ListWaitingParams{Line: whole, Partitions: allPartitions, Read: 100, Limit: 100, Unattended: func(ids []domain.ExecutionID) []domain.ExecutionID {
+			return slices.DeleteFunc(ids, func(id domain.ExecutionID) bool { return seen[id] })
+		}})
+		require.LessOrEqual(t, len(part)*large, 2*store.MaxListedInput)
+		for _, id := range part {
+			seen[id] = true
+		}
+	}
+	require.Len(t, seen, runs)
 
 	due, err := f.s.StillDue(f.ctx, []domain.ExecutionID{late.ID, running.ID, 4711})
 	f.ok(err)

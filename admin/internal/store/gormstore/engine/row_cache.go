@@ -49,7 +49,7 @@ type cachedRun struct {
 // offers, grants and ends it too, and then needs not read it. It is bounded;
 // what falls out is read and locked instead.
 type rowCache struct {
-	Entries *lru.Cache[domain.ExecutionID, cachedRun]
+	Entries *record.ByteCache[domain.ExecutionID, cachedRun]
 	// Refs are those of executions that have ended, or that others work on.
 	Refs *lru.Cache[domain.ExecutionID, ref]
 	// contended are jobs whose slot was found taken or queued for, with the
@@ -62,17 +62,19 @@ type rowCache struct {
 
 const (
 	// maxCachedRows is what may wait in a node's memory (scheduler.MaxWaitingAll);
-	// about 600 bytes each. With fewer, an overload would push out just what is
-	// offered next.
-	maxCachedRows = 200_000
-	maxRefs       = 16384
+	// about 600 bytes each, and their texts. With fewer, an overload would push out just
+	// what is offered next.
+	maxCachedRows  = 200_000
+	cachedRowSize  = 600
+	cachedRowBytes = 160 << 20
+	maxRefs        = 16384
 	// contendedFor is how long a job's slot is read after it was found contended.
 	contendedFor = 10 * time.Second
 )
 
 func newRowCache() *rowCache {
 	return &rowCache{
-		Entries:   record.NewCache[domain.ExecutionID, cachedRun](maxCachedRows),
+		Entries:   record.NewByteCache[domain.ExecutionID, cachedRun](maxCachedRows, cachedRowBytes),
 		Refs:      record.NewCache[domain.ExecutionID, ref](maxRefs),
 		contended: record.NewCache[domain.JobID, time.Time](maxCachedRows),
 	}
@@ -86,7 +88,7 @@ func (f *rowCache) remember(r *record.ExecutionRow) {
 		f.Refs.Add(id, refOf(r))
 		return
 	}
-	f.Entries.Add(id, cachedRun{ref: refOf(r), row: r})
+	f.Entries.Add(id, cachedRun{ref: refOf(r), row: r}, domain.TenantID(r.TenantID), cachedRowSize+r.TextSize())
 }
 
 // forget forgets an execution altogether.
@@ -99,7 +101,7 @@ func (f *rowCache) forget(id domain.ExecutionID) {
 func (f *rowCache) invalidate(ids []domain.ExecutionID) {
 	for _, id := range ids {
 		if known, ok := f.Entries.Peek(id); ok && known.row != nil {
-			f.Entries.Add(id, cachedRun{ref: known.ref})
+			f.Entries.Add(id, cachedRun{ref: known.ref}, known.ref.tenant, cachedRowSize)
 		}
 	}
 }

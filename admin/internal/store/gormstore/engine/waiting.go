@@ -144,12 +144,19 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]
 	}
 	ids = ids[:min(len(ids), p.Limit)]
 	var out []domain.Execution
-	for part := range slices.Chunk(ids, 500) {
+	looked := ids[:0:0]
+	for bytes, few := 0, 20; len(ids) > 0 && bytes < store.MaxListedInput; few = 500 { // the first ones show how large they are
+		if len(out) > 0 && bytes/len(out) > 1<<10 {
+			few = 20
+		}
+		part := ids[:min(few, len(ids))]
+		ids, looked = ids[len(part):], append(looked, part...)
 		err := s.Look(ctx, "read waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 			return db.Query(ctx, q, func(rows *sql.Rows) error {
 				r := &record.ExecutionRow{}
 				err := rows.Scan(record.ExecutionTable.Targets(r)...)
 				out = append(out, r.Execution())
+				bytes += int(r.TextSize())
 				return err
 			}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(slices.Clone(part))+")")
 		})
@@ -164,7 +171,7 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]
 		return !found[e.ID] || db.Millis(e.WakeAt) >= record.ParkedFrom
 	})
 	var gone []waitingRow
-	for _, id := range ids {
+	for _, id := range looked {
 		if !found[id] {
 			gone = append(gone, rows[at[id]])
 		}

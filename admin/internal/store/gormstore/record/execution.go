@@ -260,6 +260,11 @@ func ToExecutionRow(e *domain.Execution) *ExecutionRow {
 	return r
 }
 
+// TextSize is about how many bytes the texts of the row have.
+func (r *ExecutionRow) TextSize() int64 {
+	return int64(len(r.message) + len(r.input) + len(r.note) + len(r.output) + len(r.error) + len(r.stack) + len(r.delays) + len(r.picks))
+}
+
 // Waits reports whether the run waits for an instance, or for the end of maintenance. Such
 // runs have a row in waiting_runs.
 func (r *ExecutionRow) Waits() bool {

@@ -188,7 +188,7 @@ type RevisionKey struct {
 
 // SpecCache keeps specs, which never change, most recently used ones first.
 type SpecCache struct {
-	Entries *lru.Cache[RevisionKey, CachedSpec]
+	Entries *ByteCache[RevisionKey, CachedSpec]
 	broken  *lru.Cache[RevisionKey, error] // what was wrong with revisions that could not be read lately
 }
 
@@ -207,9 +207,15 @@ func (c CachedSpec) Limit() int {
 	return c.Spec.SlotLimit()
 }
 
+// specBytes bounds the memory of cached specs. A spec takes specSize and about twice its text.
+const (
+	specBytes = 48 << 20
+	specSize  = 1 << 10
+)
+
 // NewSpecCache returns a cache of at most size revisions.
 func NewSpecCache(size int) *SpecCache {
-	return &SpecCache{Entries: NewCache[RevisionKey, CachedSpec](size), broken: NewCache[RevisionKey, error](100)}
+	return &SpecCache{Entries: NewByteCache[RevisionKey, CachedSpec](size, specBytes), broken: NewCache[RevisionKey, error](100)}
 }
 
 // Load returns the specs of all keys; those that are not cached come with one
@@ -253,7 +259,7 @@ func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey,
 		}
 		fmt.Fprintf(&b, "(job_id = %d AND revision = %d)", k.Job, k.Revision)
 	}
-	fetched := map[RevisionKey]CachedSpec{}
+	fetched, sizes := map[RevisionKey]CachedSpec{}, map[RevisionKey]int64{}
 	err := db.Query(ctx, q, func(rows *sql.Rows) error {
 		var k RevisionKey
 		var s CachedSpec
@@ -266,7 +272,7 @@ func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey,
 			c.broken.Add(k, err)
 			return nil
 		}
-		fetched[k] = s
+		fetched[k], sizes[k] = s, specSize+2*int64(len(text))
 		return nil
 	}, b.String())
 	if err != nil {
@@ -278,7 +284,7 @@ func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey,
 	for k, s := range fetched {
 		into[k] = s
 		if !s.Spec.Schedule.LacksCalendar() { // the row may come back
-			c.Entries.Add(k, s)
+			c.Entries.Add(k, s, s.Tenant, sizes[k])
 		}
 		c.broken.Remove(k)
 	}
