@@ -33,7 +33,7 @@ type surveyed struct {
 	executors     []waitingFor
 }
 
-// waitingFor is an executor that somebody waits for.
+// waitingFor is an executor with runs that wait.
 type waitingFor struct {
 	tenant   domain.TenantID
 	executor domain.ExecutorID
@@ -42,8 +42,8 @@ type waitingFor struct {
 }
 
 // survey takes out what waits no more, or is another node's now, and says what is
-// to be done about the rest. It goes by lists, not by maps: the order decides who
-// comes first.
+// to be done about the rest. It goes by lists and not by maps, because the order decides
+// which run comes first.
 func (r *waitQueues) survey(now time.Time, held func(int) bool) (out surveyed) {
 	for _, found := range r.all() {
 		runs := found.runs
@@ -58,7 +58,7 @@ func (r *waitQueues) survey(now time.Time, held func(int) bool) (out surveyed) {
 	return out
 }
 
-// all returns who waits for each executor, by line.
+// all returns the runs that wait for each executor, by line.
 func (r *waitQueues) all() (list []waitingFor) {
 	r.table.Lock()
 	defer r.table.Unlock()
@@ -102,10 +102,10 @@ func (r *waitQueues) surveyRuns(runs []*waiting, found *waitingFor, out *surveye
 	}
 }
 
-// LookAfterWaiting is one look at the runs that wait for an instance: it records
-// why they wait, drops those that do not wait any more, tells of executors that
-// nobody serves, and loads runs that wait in the database. It is called from
-// one place at a time. Its error is the first one; the next look goes on.
+// LookAfterWaiting is one look at the runs that wait for an instance. It records why they
+// wait, drops those that wait no more, tells of executors without an instance, and loads
+// runs from the database. It is called from one place at a time. Its error is the first
+// one, and the next look goes on.
 func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 	now := d.opt.Now()
 	held := d.partitions()
@@ -163,7 +163,7 @@ func (d *Dispatcher) holding() func(int) bool {
 	return func(p int) bool { return held[p] }
 }
 
-// record writes why runs wait. Then those leave whose partition is another node's.
+// record writes why runs wait. Then runs of other nodes' partitions leave.
 func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 	now := d.opt.Now()
 	for part := range slices.Chunk(list, offerBatch) {
@@ -254,8 +254,8 @@ func (r *waitQueues) checked(list []*waiting, fences map[domain.ExecutionID]int6
 	}
 }
 
-// leaveToOthers marks runs that only instances of other nodes can take, and returns those
-// whose rows do not say yet that they wait.
+// leaveToOthers marks runs that only instances of other nodes can take. It returns those
+// without a recorded wait.
 func (r *waitQueues) leaveToOthers(list []*waiting) (record []*waiting) {
 	r.table.Lock()
 	defer r.table.Unlock()

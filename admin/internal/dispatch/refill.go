@@ -9,9 +9,9 @@ import (
 )
 
 // The database has all runs that wait for longer than recordAfter. Memory has the window
-// of them that comes next. Each look asks the database which lines have runs, and fills
-// the windows of those that instances of this node can take. Nothing that a node knows
-// replaces this question, so that no run is forgotten (docs/adr/0095).
+// of them that comes next. Each look asks the database for the lines with runs. It fills
+// the window of a line if an instance of this node can take its runs. Nothing that a node
+// knows replaces this question, so that no run is forgotten (docs/adr/0095).
 
 const (
 	// loadedRuns is how many runs of a line the next look loads up to.
@@ -96,8 +96,8 @@ func (d *Dispatcher) refillLine(ctx context.Context, l store.WaitingLine, free, 
 	return load(store.ListWaitingParams{Read: n, Limit: n})
 }
 
-// others are the lines of which runs of other nodes' partitions were looked at, with the
-// next run of the line and how many runs that were.
+// others are the last looks at runs of other nodes' partitions, by line: the next run of the
+// line then, and the number of runs.
 type others map[int64]struct {
 	next domain.ExecutionID
 	runs int

@@ -9,7 +9,7 @@ import (
 )
 
 // StalledAfter is how long the next run of a line may stand beside a free slot that it could
-// have. It is checked by rows and slots alone, whatever this node believes of the run.
+// have. The check reads rows and slots, and nothing that this node has in memory.
 const StalledAfter = 5 * time.Second
 
 // stalledLooks is how many looks have to have seen it at least.
@@ -36,8 +36,8 @@ type standings map[int64]standing
 const standingsMost = 10_000
 
 // watch checks one line. free is how many slots of its executor are free here. Slots that
-// are kept for a heavy run are not free for others, nor are those of a tenant whose results
-// wait.
+// are kept for a heavy run are not free. If results of a tenant wait to be stored, its runs
+// are not checked.
 func (d *Dispatcher) watch(ctx context.Context, l store.WaitingLine, free int, now time.Time) error {
 	s, known := d.standings[l.Line]
 	if free == 0 || d.kept.count.Load() > 0 || d.underMaintenance(l.Tenant, l.Executor, now) || d.opt.Backpressure.Holds(int64(l.Tenant)) {
@@ -97,8 +97,7 @@ func (d *Dispatcher) couldStart(ctx context.Context, l store.WaitingLine) (bool,
 	return pick(all, pinned(e, spec)) >= 0, nil
 }
 
-// noteStalled notes for how long the one has stood that has stood longest, of those that could
-// start.
+// noteStalled notes the longest time that a run has stood beside a slot that it could have.
 func (d *Dispatcher) noteStalled(now time.Time) {
 	longest := time.Duration(0)
 	for line, s := range d.standings {

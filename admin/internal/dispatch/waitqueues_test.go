@@ -376,8 +376,8 @@ func TestFreeSlotsServeOtherPartitions(t *testing.T) {
 	})
 }
 
-// TestRunsThatNoInstanceHereTakesLeave: those of other partitions whose handler nobody serves
-// here do not stay in memory, are not written, and are looked at a few at a time.
+// TestRunsThatNoInstanceHereTakesLeave: the runs are of another node's partition, and no
+// instance here serves their handler. They do not stay in memory, and are not written.
 func TestRunsThatNoInstanceHereTakesLeave(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.d.opt.Held = func() []domain.PartitionTerm { return nil }

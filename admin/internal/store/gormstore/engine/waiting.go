@@ -16,7 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// stillDue are the states of what waits to be offered.
+// stillDue are the states of runs that wait to be offered.
 var stillDue = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
 
 func (s *Sweeps) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[domain.ExecutionID]int64, error) {
@@ -42,8 +42,8 @@ type waitingRow struct {
 	openAt int64
 }
 
-// saveWaiting keeps waiting_runs as the rows of the runs are: a run that begins to wait for
-// an instance, or for the end of maintenance, gets a place, and one that stops loses it.
+// saveWaiting writes the places of runs that begin to wait for an instance or for the end of
+// maintenance, and removes the places of those that wait no more.
 func (b *Batch) saveWaiting(changes []db.Change[record.ExecutionRow]) error {
 	var enter []string
 	var leave []domain.ExecutionID
