@@ -54,7 +54,7 @@ const given = (items: Timer[]) => {
   vi.spyOn(timerApi, 'timers').mockResolvedValue({ items, nextCursor: null } as never)
   vi.spyOn(timerApi, 'timerCount').mockResolvedValue({ pending: 0, byHandler: [] } as never)
 }
-const inTwoHours = () => new Date(Date.now() + 7_200_500).toISOString()
+const inTwoHours = () => new Date(Date.now() + 7_230_000).toISOString()
 
 it('a timer that was cancelled has no countdown any more', async () => {
   search = { state: 'ended' }
