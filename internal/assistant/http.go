@@ -28,6 +28,9 @@ type HandlerOptions struct {
 	Logger  *slog.Logger
 }
 
+// atOnce bounds the calls of tools of one message that run at once.
+const atOnce = 4
+
 // MaxBody bounds a message to a Handler, in bytes; the API takes as much.
 const MaxBody = 1 << 20
 
@@ -84,6 +87,33 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, operates bool) {
 	h.mcp.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{operates: operates})))
 }
 
+// Requests counts the requests of a message: the elements of a JSON-RPC batch, and 1 for
+// anything else. It looks at brackets and commas alone. Of a message that is not JSON,
+// which Serve refuses, the number means nothing.
+func (h *Handler) Requests(message []byte) int {
+	message = bytes.TrimLeft(message, " \t\r\n")
+	if len(message) == 0 || message[0] != '[' {
+		return 1
+	}
+	n, depth, text := 1, 0, false
+	for i := 0; i < len(message); i++ {
+		switch c := message[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',' && depth == 1:
+			n++
+		}
+	}
+	return n
+}
+
 // serves reports whether a request may name that host. Addresses and localhost cannot
 // be made to lead elsewhere.
 func (h *Handler) serves(host string) bool {
@@ -114,7 +144,28 @@ func (h *Handler) newServer(r *http.Request, operates bool) *mcp.Server {
 	case !operates:
 		o.Refusal = "The role of this connection only looks. An administrator of the tenant may give it the role operator, or a higher one."
 	}
-	return New(o)
+	server := New(o)
+	server.AddReceivingMiddleware(few(atOnce))
+	return server
+}
+
+// few lets n calls of tools run at once. The others wait.
+func few(n int) mcp.Middleware {
+	room := make(chan struct{}, n)
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+			if _, ok := request.(*mcp.CallToolRequest); !ok {
+				return next(ctx, method, request)
+			}
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			defer func() { <-room }()
+			return next(ctx, method, request)
+		}
+	}
 }
 
 // inside asks the API of this process as the caller would.

@@ -155,10 +155,16 @@ type Deps struct {
 
 // Assistant answers messages of the Model Context Protocol (docs/adr/0086).
 type Assistant interface {
+	// Requests counts the requests of a message. It builds nothing of them.
+	Requests(message []byte) int
 	// Serve answers one of a caller who may read. operates: the caller's role may
 	// operate, too.
 	Serve(w http.ResponseWriter, r *http.Request, operates bool)
 }
+
+// maxBatch bounds the requests in one message to /mcp. Clients of the protocol since
+// 2025-06-18 send one.
+const maxBatch = 16
 
 // API is the HTTP side of a node. It is an http.Handler and starts nothing.
 type API struct {
@@ -284,8 +290,11 @@ func (a *API) routes() {
 	}
 	if a.deps.Assistant != nil {
 		door := a.deps.Assistant(a)
-		a.Mount(web.May(domain.PermRead), "/mcp", func(w http.ResponseWriter, r *http.Request, id auth.Identity) {
-			door.Serve(w, r, id.May(domain.PermOperate))
+		a.Mount(web.May(domain.PermRead), web.Door{
+			Path: "/mcp", Requests: door.Requests, MaxRequests: maxBatch,
+			Serve: func(w http.ResponseWriter, r *http.Request, id auth.Identity) {
+				door.Serve(w, r, id.May(domain.PermOperate))
+			},
 		})
 	}
 	a.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")

@@ -40,6 +40,7 @@ type budgets struct {
 	sending      *budget // bytes of large answers that wait for their client
 	computing    *budget // computations, so that runs have processors too
 	reaching     *budget // requests that wait for another host
+	messages     *budget // requests in messages of another protocol (Mount)
 }
 
 func newBudgets() budgets {
@@ -49,6 +50,7 @@ func newBudgets() budgets {
 		answers: newBudget(8<<20, 4<<20, "bytes of large answers"), sending: newBudget(32<<20, 8<<20, "bytes of answers that nobody has read"),
 		computing: newBudget(int64(half), int64(max(half/2, 1)), "computations"),
 		reaching:  newBudget(16, 4, "requests to other hosts"),
+		messages:  newBudget(64, 16, "requests of assistants"),
 	}
 }
 
