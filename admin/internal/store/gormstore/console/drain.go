@@ -112,9 +112,9 @@ func (s *Executors) ListLostInstances(ctx context.Context) (out []store.LostInst
 		}, fmt.Sprintf("SELECT i.id, i.tenant_id, i.executor_id, x.name, i.name, i.host, i.slots, i.gone_at FROM instances AS i%s"+
 			" JOIN executors AS x ON x.id = i.executor_id AND x.built_in = 0 AND x.state = %d"+
 			" WHERE i.gone_at > %[3]s - %[4]d AND i.gone_at <= %[3]s - %[5]d AND i.gone_reason = ? AND i.draining = 0 AND i.drained_at = 0"+
-			" AND NOT EXISTS (SELECT 1 FROM instances AS s%[6]s WHERE s.tenant_id = i.tenant_id AND s.executor_id = i.executor_id AND s.name = i.name AND s.id > i.id)"+
-			" ORDER BY i.gone_at LIMIT %[7]d", s.Dialect.ByIndex("ix_instances_lease"), domain.ExecutorEnabled, s.Dialect.Clock(),
-			(domain.LostFor+domain.LostWindow).Milliseconds(), domain.LostFor.Milliseconds(), s.Dialect.ByIndex("ix_instances_executor"), maxLost), domain.LeaseRanOut)
+			" AND NOT EXISTS (SELECT 1 FROM instances AS s%[6]s WHERE s.executor_id = i.executor_id AND s.name = i.name AND s.id > i.id)"+
+			" ORDER BY i.gone_at LIMIT %[7]d", s.Dialect.ByIndex("ix_instances_lease"), domain.ExecutorEnabled, s.Dialect.ClockNow(),
+			(domain.LostFor+domain.LostWindow).Milliseconds(), domain.LostFor.Milliseconds(), s.Dialect.ByIndex("ix_instances_name"), maxLost), domain.LeaseRanOut)
 		if err == nil {
 			out, err = withoutOutage(ctx, q, out)
 		}
