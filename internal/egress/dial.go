@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"regexp"
 	"sync"
 	"syscall"
 	"time"
@@ -41,6 +42,27 @@ func Detailed(err error) error {
 	}
 	return err
 }
+
+// Public returns an error whose text a user may read. It is called where an error of
+// outbound I/O leaves for a user. Addresses of sockets and of resolvers are taken out of
+// the text, however libraries have wrapped or repeated the error. The cause has them.
+func Public(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	short := inLookup.ReplaceAllString(inSocket.ReplaceAllString(text, "$1: "), "lookup $1: ")
+	if short == text {
+		return err
+	}
+	return &Error{text: short, cause: err}
+}
+
+// Texts of net.OpError and net.DNSError.
+var (
+	inSocket = regexp.MustCompile(`\b([a-z]+) (?:tcp|udp)[46]? (?:\S+->)?\S+:\d+: `)
+	inLookup = regexp.MustCompile(`\blookup (\S+) on \S+:\d+: `)
+)
 
 // hide gives errors of package net a text without addresses. Other errors stay as
 // they are, above all io.EOF.
@@ -147,4 +169,16 @@ func (c conn) Read(p []byte) (int, error) {
 func (c conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	return n, hide(err)
+}
+
+func (c conn) Close() error                       { return hideAny(c.Conn.Close()) }
+func (c conn) SetDeadline(t time.Time) error      { return hideAny(c.Conn.SetDeadline(t)) }
+func (c conn) SetReadDeadline(t time.Time) error  { return hideAny(c.Conn.SetReadDeadline(t)) }
+func (c conn) SetWriteDeadline(t time.Time) error { return hideAny(c.Conn.SetWriteDeadline(t)) }
+
+func hideAny(err error) error {
+	if err == nil {
+		return nil
+	}
+	return hide(err)
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -109,8 +111,10 @@ func TestErrorsNameNoAddress(t *testing.T) {
 	require.Equal(t, io.EOF, err, "the end of a connection stays what it is")
 	require.NoError(t, c.Close())
 	_, err = c.Write([]byte("x"))
-	require.ErrorIs(t, err, net.ErrClosed)
-	public(err)
+	for _, err := range []error{err, c.Close(), c.SetDeadline(time.Now()), c.SetReadDeadline(time.Now()), c.SetWriteDeadline(time.Now())} {
+		require.ErrorIs(t, err, net.ErrClosed)
+		public(err)
+	}
 
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -119,4 +123,36 @@ func TestErrorsNameNoAddress(t *testing.T) {
 	public(err)
 	plain := errors.New("of somebody else")
 	require.Equal(t, plain, egress.Detailed(plain))
+}
+
+// TestPublic: an error for users keeps its cause and loses its addresses, also where a
+// library has made a text of it.
+func TestPublic(t *testing.T) {
+	here, there := &net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 34734}, &net.TCPAddr{IP: net.ParseIP("fd00::7"), Port: 6379}
+	read := &net.OpError{Op: "read", Net: "tcp", Source: here, Addr: there, Err: os.ErrDeadlineExceeded}
+	name := &net.DNSError{Err: "server misbehaving", Name: "db.example", Server: "10.0.0.2:53"}
+	for _, r := range []struct {
+		err  error
+		text string
+	}{
+		{read, "read: i/o timeout"},
+		{fmt.Errorf("broker: %w", read), "broker: read: i/o timeout"},
+		{fmt.Errorf("broker: %s", read.Error()), "broker: read: i/o timeout"},
+		{errors.Join(read, fmt.Errorf("then: %w", read)), "read: i/o timeout\nthen: read: i/o timeout"},
+		{&net.OpError{Op: "dial", Net: "tcp", Addr: here, Err: syscall.ECONNREFUSED}, "dial: connection refused"},
+		{&net.OpError{Op: "write", Net: "tcp4", Source: here, Addr: there, Err: syscall.EPIPE}, "write: broken pipe"},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: name}, "dial tcp: lookup db.example: server misbehaving"},
+		{name, "lookup db.example: server misbehaving"},
+		{&net.DNSError{Err: "read udp 10.0.0.1:4444->10.0.0.2:53: i/o timeout", Name: "db.example", Server: "[fd00::2]:53"}, "lookup db.example: read: i/o timeout"},
+	} {
+		got := egress.Public(r.err)
+		require.Equal(t, r.text, got.Error())
+		require.ErrorIs(t, got, r.err)
+		if _, timed := errors.AsType[*net.OpError](r.err); timed {
+			require.Contains(t, egress.Detailed(got).Error(), r.err.Error())
+		}
+	}
+	for _, plain := range []error{nil, io.EOF, errors.New("the server at redis.example:6379 says: read only"), fmt.Errorf("read: %w", io.ErrUnexpectedEOF)} {
+		require.Equal(t, plain, egress.Public(plain))
+	}
 }

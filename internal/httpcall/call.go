@@ -305,6 +305,7 @@ func (c *Caller) transportError(ctx, within context.Context, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
+	err = egress.Public(err)
 	switch {
 	case egress.Refused(err):
 		return executor.Permanent(fmt.Errorf("%w (%s)", err, c.NetworksBy))

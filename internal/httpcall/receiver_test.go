@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -107,4 +110,32 @@ func TestAHostileReceiver(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, out.Truncated)
 	}), uint64(testenv.MostForAPeer))
+}
+
+// TestErrorsNameNoAddress: a run's error is shown to those who wrote the address.
+func TestErrorsNameNoAddress(t *testing.T) {
+	flat := fmt.Errorf("library: %s", &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 9}, Err: os.ErrDeadlineExceeded})
+	blamed := (&Caller{}).transportError(t.Context(), t.Context(), &url.Error{Op: "Get", URL: "https://x.example/t0ken", Err: flat})
+	require.Equal(t, "library: read: i/o timeout", blamed.Error())
+	require.True(t, NoAnswer(blamed))
+	for name, play := range map[string]func(net.Conn){
+		"closed": func(net.Conn) {},
+		"reset": func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.(*net.TCPConn).SetLinger(0)
+		},
+		"reset in the answer": func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 1))
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nx")
+			_ = c.(*net.TCPConn).SetLinger(0)
+		},
+		"another protocol": func(c net.Conn) { _, _ = io.WriteString(c, "220 mail.example ESMTP\r\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			peer := testenv.Peer(t, play)
+			_, err := testCaller(t, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "*").Call(t.Context(), Request{Method: "GET", URL: fmt.Sprintf("http://localhost:%d/", peer.Port)}, executor.Task{}, slog.New(slog.DiscardHandler))
+			require.Error(t, err)
+			require.NotRegexp(t, `127\.0\.0\.1|::1`, err.Error())
+		})
+	}
 }

@@ -178,7 +178,7 @@ func (e *endpoint) explain(err error) error {
 	if own, ok := errors.AsType[*Error](err); e.isCut() && (!ok || own.Silent) { // an answer of the broker counts more
 		return silent("%w", e.cause)
 	}
-	return typed(err)
+	return typed(egress.Public(err))
 }
 
 // socket bounds writes: a broker that does not read for writeTimeout loses it. A

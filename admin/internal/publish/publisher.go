@@ -246,7 +246,7 @@ func (p *Publisher) opening(ctx context.Context, key connectionKey, c *connectio
 	defer cancel()
 	c.broker, c.err = p.connect(ctx, c, row)
 	if c.err != nil {
-		p.opt.Logger.Warn("connection to a broker failed", "tenant_id", row.TenantID, "connection", row.Spec.Name, "err", c.err)
+		p.opt.Logger.Warn("connection to a broker failed", "tenant_id", row.TenantID, "connection", row.Spec.Name, "err", egress.Detailed(c.err))
 		p.mu.Lock()
 		p.retireLocked(key, c) // the next message tries anew, also one that follows this answer at once
 		p.mu.Unlock()

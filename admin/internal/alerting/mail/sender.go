@@ -149,7 +149,7 @@ func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
 	if err == nil || message.IsDelivered() { // what follows the delivery cannot undo it
 		return nil
 	}
-	return classify(ctx, err)
+	return classify(ctx, egress.Public(err))
 }
 
 // LogIn does everything that comes before a mail (connection, TLS, login), and says

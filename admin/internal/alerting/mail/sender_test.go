@@ -240,6 +240,32 @@ func TestNobodyListens(t *testing.T) {
 	require.NotContains(t, err.Error(), "127.0.0.1", "editors read it")
 }
 
+// TestErrorsNameNoAddress: an editor reads them in the list of deliveries.
+func TestErrorsNameNoAddress(t *testing.T) {
+	for name, play := range map[string]func(net.Conn){
+		"closed": func(net.Conn) {},
+		"reset":  func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) },
+		"reset later": func(c net.Conn) {
+			_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n")
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.(*net.TCPConn).SetLinger(0)
+		},
+		"silent": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
+		"silent later": func(c net.Conn) {
+			_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n")
+			_, _ = io.Copy(io.Discard, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := New(Config{Host: "localhost", Port: testenv.Peer(t, play).Port, From: "a@example.com", TLS: TLSNone, Timeout: 300 * time.Millisecond})
+			require.NoError(t, err)
+			err = s.Send(t.Context(), notice())
+			require.Error(t, err)
+			require.NotRegexp(t, `127\.0\.0\.1|::1`, err.Error())
+		})
+	}
+}
+
 // drip writes text every 20 ms until the other side is gone.
 func drip(conn net.Conn, text string) {
 	pace := time.NewTicker(20 * time.Millisecond)

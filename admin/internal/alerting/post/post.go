@@ -165,6 +165,7 @@ func transportError(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
+	err = egress.Public(err)
 	switch {
 	case egress.Refused(err):
 		return alerting.Permanent(fmt.Errorf("%w (--webhook-allow)", err))

@@ -2,10 +2,15 @@ package post
 
 import (
 	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -94,4 +99,38 @@ func TestHostileReceivers(t *testing.T) {
 			require.ErrorContains(t, err, row.cause)
 		})
 	}
+}
+
+// TestErrorsNameNoAddress: the texts are shown to those who wrote the address, as the
+// trial of a channel and in the list of deliveries.
+func TestErrorsNameNoAddress(t *testing.T) {
+	for name, play := range map[string]func(net.Conn){
+		"closed": func(net.Conn) {},
+		"reset": func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.(*net.TCPConn).SetLinger(0)
+		},
+		"another protocol": func(c net.Conn) { _, _ = c.Write([]byte("220 mail.example ESMTP\r\n")) },
+		"silent":           func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			peer := testenv.Peer(t, play)
+			c := New(Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: slog.New(slog.DiscardHandler)})
+			for _, scheme := range []string{"http", "https"} {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				_, err := c.Do(ctx, fmt.Sprintf("%s://localhost:%d/", scheme, peer.Port), http.Header{}, []byte("x"))
+				cancel()
+				require.Error(t, err)
+				require.NotRegexp(t, `127\.0\.0\.1|::1`, err.Error())
+				ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+				err = c.Reach(ctx, fmt.Sprintf("%s://localhost:%d/", scheme, peer.Port))
+				cancel()
+				if err != nil {
+					require.NotRegexp(t, `127\.0\.0\.1|::1`, err.Error())
+				}
+			}
+		})
+	}
+	flat := fmt.Errorf("library: %s", &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 9}, Err: os.ErrDeadlineExceeded})
+	require.Equal(t, "library: read: i/o timeout", transportError(flat).Error())
 }
