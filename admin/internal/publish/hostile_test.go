@@ -161,12 +161,15 @@ func amqpLong(s string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
+// rabbitStart begins the handshake.
+var rabbitStart = amqpMethod(0, 10, 10, "\x00\x09"+amqpLong("")+amqpLong("PLAIN")+amqpLong("en_US"))
+
 // rabbitStage opens connection and channel, and waits for a message.
 func rabbitStage(conn net.Conn, hostile func(net.Conn)) {
 	if _, err := io.ReadFull(conn, make([]byte, 8)); err != nil {
 		return
 	}
-	_, _ = io.WriteString(conn, amqpMethod(0, 10, 10, "\x00\x09"+amqpLong("")+amqpLong("PLAIN")+amqpLong("en_US")))
+	_, _ = io.WriteString(conn, rabbitStart)
 	for in := bufio.NewReader(conn); ; {
 		head := make([]byte, 7)
 		if _, err := io.ReadFull(in, head); err != nil {
@@ -274,6 +277,8 @@ func TestHostileBrokers(t *testing.T) {
 		{"short lists in lists", domain.BrokerRedis, redisStage, says("*1\r\n", testenv.Endless), "to more than 8 levels"},
 		{"a long text", domain.BrokerRedis, redisStage, says("$2000000000\r\n", 1), "a text of 2000000000 bytes"},
 		{"an endless line", domain.BrokerRedis, redisStage, says("+"+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 4096 bytes"},
+		{"endless pushes", domain.BrokerRedis, atOnce, says(">2\r\n+a\r\n+b\r\n", testenv.Endless), "more than 256 push messages"},
+		{"endless pushes as an answer to a script", domain.BrokerRedis, redisStage, says(">2\r\n+a\r\n+b\r\n", testenv.Endless), "more than 256 push messages"},
 		{"a long map", domain.BrokerRedis, atOnce, says("%900000000\r\n", 1), "a list of 900000000 elements"},
 		{"a long attribute", domain.BrokerRedis, redisStage, says("|900000000\r\n", 1), "a list of 900000000 elements"},
 		{"another protocol", domain.BrokerRedis, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "no type of its protocol"},
@@ -297,6 +302,7 @@ func TestHostileBrokers(t *testing.T) {
 		{"a confirm of all", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x7f\xff\xff\xff\xff\xff\xff\xff\x01"), 1), "the broker confirmed message 9223372036854775807, and 1 were published"},
 		{"endless confirms", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x00\x00\x00\x00\x00\x00\x00\x07\x00"), testenv.Endless), "the broker confirmed message 7, and 1 were published"},
 		{"endless returns", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 50, "\x01\x38\x00\x00\x00")+amqpFrame(2, 1, "\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), testenv.Endless), "the broker returned 2 messages, and 1 were published"},
+		{"endless heartbeats in the handshake", domain.BrokerRabbitMQ, atOnce, says(rabbitStart+strings.Repeat(amqpFrame(8, 0, ""), 20_000), 1), "more than 1024 frames without a request"},
 		{"endless heartbeats", domain.BrokerRabbitMQ, rabbitStage, says(amqpFrame(8, 0, ""), testenv.Endless), "more than 1024 frames without a request"},
 		{"another protocol", domain.BrokerRabbitMQ, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "bytes is announced"},
 	} {

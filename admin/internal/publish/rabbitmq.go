@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ const (
 	rabbitHeartbeat = 5 * time.Second
 	// rabbitChannels bounds the messages that wait for their confirm at once.
 	rabbitChannels = 32
+	// handshakeTimeout bounds the handshake. It ends before openTimeout, whose error names
+	// no cause.
+	handshakeTimeout = 9 * time.Second
 )
 
 // rabbitMQ publishes to RabbitMQ. A message has a channel of its own until it
@@ -64,15 +68,58 @@ func openAMQP(ctx context.Context, e *endpoint, address string, config amqp.Conf
 		return nil, err
 	}
 	// The library clears the deadline after the handshake.
-	if err := socket.SetDeadline(time.Now().Add(2 * dialTimeout)); err != nil {
+	if err := socket.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		socket.Close()
 		return nil, err
 	}
-	conn, err := amqp.Open(socket, config)
+	watched := &ending{Conn: socket}
+	conn, err := amqp.Open(watched, config)
 	if err != nil {
 		socket.Close()
+		return nil, e.handshakeError(err, watched.reason())
 	}
-	return conn, err
+	return conn, nil
+}
+
+// handshakeError corrects the library's guess. It takes every end of the handshake without
+// an answer for a wrong password. That is right if the broker closed the connection.
+func (e *endpoint) handshakeError(err, end error) error {
+	if said, ok := errors.AsType[*amqp.Error](err); ok && said.Server {
+		return err
+	}
+	var timed net.Error
+	switch {
+	case e.isCut():
+		return silent("%w", e.cause)
+	case errors.As(end, &timed) && timed.Timeout():
+		return silent("RabbitMQ: the server did not finish the handshake within %s", handshakeTimeout)
+	}
+	return err
+}
+
+// ending is a connection that keeps the first error of its reads.
+type ending struct {
+	net.Conn
+	mu  sync.Mutex
+	err error // guarded by mu
+}
+
+func (c *ending) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.mu.Lock()
+		if c.err == nil {
+			c.err = err
+		}
+		c.mu.Unlock()
+	}
+	return n, err
+}
+
+func (c *ending) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 // publish leaves the message to a goroutine of its own, for the library knows

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"strconv"
+	"sync/atomic"
 )
 
 // maxRedisLine bounds a line (an error, a status, a number or an announced length), and
@@ -36,9 +37,15 @@ type resp struct {
 	left     []int    // elements left of each open list, the outermost first
 	bytes    int      // of this answer so far
 	elements int      // that this answer has announced so far
+
+	pushed atomic.Int64 // push messages since the client's last write
 }
 
-func (*resp) wrote([]byte) {}
+// maxPushes bounds the messages that a server sends without a request. A publisher asks
+// for none.
+const maxPushes = 256
+
+func (r *resp) wrote([]byte) { r.pushed.Store(0) }
 
 func (r *resp) read(p []byte) error {
 	for len(p) > 0 {
@@ -91,7 +98,12 @@ func (r *resp) lines(piece []byte) error {
 		return r.announceText(head[1:], r.bounds.Bytes)
 	case '!':
 		return r.announceText(head[1:], maxRedisLine)
-	case '*', '~', '>':
+	case '>':
+		if r.pushed.Add(1) > maxPushes {
+			return broken("Redis", "the server sent more than %d push messages without a request", maxPushes)
+		}
+		return r.announceList(head[1:], 1, 0)
+	case '*', '~':
 		return r.announceList(head[1:], 1, 0)
 	case '%':
 		return r.announceList(head[1:], 2, 0)

@@ -79,6 +79,7 @@ var redisRows = []row{
 	{"short lists in lists", "", strings.Repeat("*1\r\n", 1000), "to more than 8 levels"},
 	{"many short lists", "", "*1000\r\n" + strings.Repeat("*2\r\n:1\r\n:1\r\n", 1000), "a list of 2 elements is announced after 1024 others"},
 	{"attributes", "", strings.Repeat("|0\r\n", 9), "to more than 8 levels"},
+	{"endless pushes", "", strings.Repeat(">2\r\n+a\r\n+b\r\n", 257), "more than 256 push messages without a request"},
 	{"long map", "", "%600\r\n", "a list of 600 elements"},
 	{"long text", "", "$2000000000\r\n", "a text of 2000000000 bytes is announced"},
 	{"long error", "", "!5000\r\n", "a text of 5000 bytes is announced, and an answer may have 4096 bytes"},
