@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -106,7 +107,7 @@ func (s *Server) checkBody(ctx context.Context, schema *huma.Schema, data []byte
 	if !json.Valid(data) {
 		return malformed(ctx, data, json.Unmarshal(data, &json.RawMessage{}))
 	}
-	w := walker{registry: s.huma.OpenAPI().Components.Schemas, dec: json.NewDecoder(bytes.NewReader(data))}
+	w := walker{registry: s.huma.OpenAPI().Components.Schemas, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	err := w.value(schema, false)
 	var twice *bodyError
 	switch {
@@ -173,6 +174,7 @@ func findDeep(data []byte) *bodyError {
 // is told.
 type walker struct {
 	registry huma.Registry
+	data     []byte
 	dec      *json.Decoder
 	path     []step
 	wrong    []*huma.ErrorDetail
@@ -199,6 +201,7 @@ func (w *walker) fail(value any, message string) error {
 // value reads a value that a schema describes, or null if that is allowed. nil and a
 // schema without a type describe any value.
 func (w *walker) value(schema *huma.Schema, orNull bool) error {
+	from := w.dec.InputOffset()
 	token, err := w.dec.Token()
 	var tooLarge *json.UnmarshalTypeError
 	if errors.As(err, &tooLarge) {
@@ -231,7 +234,48 @@ func (w *walker) value(schema *huma.Schema, orNull bool) error {
 		}
 		return w.inside(func() error { return w.array(schema) })
 	}
+	if text, ok := token.(string); ok && schema != nil && w.halved(text, from) {
+		return w.fail(nil, halfPair)
+	}
 	return w.misfit(schema, token)
+}
+
+// halfPair is what is wrong with a text that cannot be stored as it came. encoding/json
+// would replace the half.
+const halfPair = "has one half of a surrogate pair, which is no character: send both halves, or the character itself in UTF-8"
+
+// halved reports whether the text that was read last, somewhere behind from, has an escape
+// of a surrogate without its other half.
+func (w *walker) halved(text string, from int64) bool {
+	return strings.ContainsRune(text, utf8.RuneError) && hasHalfPair(w.data[from:w.dec.InputOffset()])
+}
+
+// hasHalfPair looks at the escapes of well-formed JSON.
+func hasHalfPair(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		if i++; raw[i] != 'u' {
+			continue
+		}
+		first := escaped(raw[i+1:])
+		i += 4
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		if !bytes.HasPrefix(raw[i+1:], []byte(`\u`)) || utf16.DecodeRune(first, escaped(raw[i+3:])) == utf8.RuneError {
+			return true
+		}
+		i += 6
+	}
+	return false
+}
+
+// escaped is the number of an escape's four digits.
+func escaped(digits []byte) rune {
+	n, _ := strconv.ParseUint(string(digits[:4]), 16, 16) // JSON that is well-formed has them
+	return rune(n)
 }
 
 // misfit tells what is wrong with a value that has no parts.
@@ -299,11 +343,17 @@ func (w *walker) object(schema *huma.Schema) error {
 	last := len(w.path) - 1
 	var seen map[string]bool
 	for w.dec.More() {
+		from := w.dec.InputOffset()
 		key, err := w.dec.Token()
 		if err != nil {
 			return err
 		}
 		name, _ := key.(string)
+		if schema != nil && w.halved(name, from) {
+			if err := w.outside(func() error { return w.fail(nil, "has a member whose name "+halfPair) }); err != nil {
+				return err
+			}
+		}
 		w.path[last] = step{name: "." + name}
 		if seen[name] {
 			return &bodyError{w.location(), "comes twice", "say it once", int(w.dec.InputOffset())}
