@@ -270,13 +270,13 @@ func (s *Server) noRoute(c *gin.Context) {
 	}
 	// gin has prepared a 404, which only counts until the first write.
 	c.Status(http.StatusOK)
-	s.options.UI.ServeHTTP(c.Writer, c.Request)
+	s.plainAsProblem(c, func(w http.ResponseWriter) { s.options.UI.ServeHTTP(w, c.Request) })
 	c.Writer.WriteHeaderNow()
 }
 
 func (s *Server) noMethod(c *gin.Context) {
 	s.WriteProblem(c, NewProblem(c.Request.Context(), http.StatusMethodNotAllowed, domain.CodeNotFound,
-		"this address does not know the method "+c.Request.Method))
+		fmt.Sprintf("this address does not know the method %.20q", c.Request.Method)))
 }
 
 // requestMetrics counts and times requests by route template.

@@ -235,6 +235,7 @@ func (s *Server) WriteProblem(c *gin.Context, p *Problem) {
 		c.Header("Connection", "close") // the rest of the body is not worth reading
 	}
 	c.Header("Content-Type", "application/problem+json")
+	c.Header("Cache-Control", "no-store")
 	c.Status(p.Status)
 	enc := json.NewEncoder(c.Writer)
 	enc.SetEscapeHTML(false)
