@@ -64,7 +64,7 @@ type Config struct {
 
 	// Slots is how many handlers may run at once; what is offered beyond is
 	// refused and goes elsewhere. At most 4096. Default 0: 32 × GOMAXPROCS, at
-	// least 256, which serves handlers that mostly wait (for a database, the
+	// least 512, which serves handlers that mostly wait (for a database, the
 	// network); and while the process uses nine tenths of the CPU that it may use
 	// or more, 4 × GOMAXPROCS, at least 32. CARILLON_EXECUTOR_SLOTS
 	Slots int

@@ -61,7 +61,7 @@ func TestConfigFieldsBeatTheEnvironment(t *testing.T) {
 	require.Equal(t, 2, c.Slots)
 	require.Nil(t, c.TLS)
 	require.Equal(t, "carillon-journal/shop", c.JournalDir)
-	require.GreaterOrEqual(t, Config{}.mustDefaults().Slots, 256)
+	require.GreaterOrEqual(t, Config{}.mustDefaults().Slots, 512)
 	require.Equal(t, 15*time.Second, c.DrainTimeout)
 }
 

@@ -7,7 +7,7 @@ import "github.com/carillon-sched/carillon/executor-sdk/internal/runner"
 // many, what computes gains nothing from more than a few for each core, and
 // would keep heartbeats from their turn.
 func defaultSlots(cores int) (slots, busy int) {
-	return min(max(32*cores, 256), runner.MaxSlots), min(max(4*cores, 32), runner.MaxSlots)
+	return min(max(32*cores, 512), runner.MaxSlots), min(max(4*cores, 32), runner.MaxSlots)
 }
 
 // Shares of the CPU, in percent, at which the process counts as busy, and as

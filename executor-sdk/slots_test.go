@@ -8,7 +8,7 @@ import (
 )
 
 func TestDefaultSlots(t *testing.T) {
-	for cores, want := range map[int][2]int{1: {256, 32}, 2: {256, 32}, 16: {512, 64}, 256: {4096, 1024}} {
+	for cores, want := range map[int][2]int{1: {512, 32}, 2: {512, 32}, 64: {2048, 256}, 256: {4096, 1024}} {
 		slots, busy := defaultSlots(cores)
 		require.Equal(t, want, [2]int{slots, busy}, "%d cores", cores)
 	}
