@@ -13,3 +13,8 @@ CREATE TABLE waiting_runs (
     open_at      INTEGER NOT NULL -- Unix ms; from then on nodes may take it that do not hold its partition
 );
 CREATE INDEX ix_waiting_runs_line ON waiting_runs (line, place, execution_id, part, open_at);
+
+-- Runs that wait when this comes. All of an executor are one line.
+INSERT INTO waiting_runs (execution_id, tenant_id, executor_id, line, place, part, open_at)
+SELECT id, tenant_id, executor_id, executor_id, fire_at, part, 0 FROM executions
+WHERE wake_at IS NOT NULL AND state IN (1, 5) AND reason IN ('waiting_for_instance', 'maintenance');
