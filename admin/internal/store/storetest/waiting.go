@@ -116,6 +116,15 @@ func testWaiting(t *testing.T, f *fixture) {
 	require.Equal(t, []domain.ExecutionID{late.ID}, list(own))
 	require.Equal(t, late.Precedence().Truncate(time.Millisecond), f.lines()[0].First)
 
+	// Runs of a line that was not known move to theirs.
+	unknown := f.run(j)
+	f.wait([]store.Wait{{Tenant: f.tenant, ID: unknown.ID, Reason: domain.ReasonWaitInstance}})
+	require.Equal(t, []domain.ExecutionID{unknown.ID}, list(store.ListWaitingParams{Line: domain.LineNumber(f.executor), Partitions: allPartitions, Read: 9, Limit: 9}))
+	wait(unknown, narrow, false)
+	require.Len(t, f.lines(), 2)
+	require.Equal(t, []domain.ExecutionID{unknown.ID}, list(store.ListWaitingParams{Line: narrow, Partitions: allPartitions, Read: 9, Limit: 9}))
+	f.start(unknown)
+
 	// Large inputs come in parts, and then the rest.
 	const large, runs = 250 << 10, 40
 	whole := domain.LineNumber(f.executor, "large")

@@ -53,7 +53,7 @@ func (b *Batch) saveWaiting(changes []db.Change[record.ExecutionRow]) error {
 		switch {
 		case was && !is:
 			leave = append(leave, id)
-		case is && !was:
+		case is && (!was || b.Waits[id].Line != 0): // its line may not have been known
 			e, w := &b.Moves[id].E, b.Waits[id]
 			line, openAt := w.Line, db.Millis(b.Now)
 			if line == 0 {
@@ -71,7 +71,7 @@ func (b *Batch) saveWaiting(changes []db.Change[record.ExecutionRow]) error {
 		for i, c := range columns {
 			columns[i] = " " + c + " = " + t.Dialect.Inserted(c)
 		}
-		// A row that has stayed behind is replaced.
+		// A row of an unknown line, or one that has stayed behind, is replaced.
 		_, err := t.Exec(t.Ctx, "INSERT INTO waiting_runs (execution_id, tenant_id, executor_id, line, place, part, open_at) VALUES "+strings.Join(part, ",")+
 			t.Dialect.OnDuplicate("execution_id")+strings.Join(columns, ","))
 		if err != nil {
