@@ -387,7 +387,7 @@ func testShardInstanceGone(t *testing.T, f *fixture) {
 		f.finish(running, domain.OutcomeFailed) // its retry belongs to the instance, too
 		f.wait([]store.Wait{{Tenant: f.tenant, ID: waiting.ID, Reason: domain.ReasonWaitInstance, For: time.Second}})
 		f.age(waiting, time.Minute)
-		require.Equal(t, []domain.ExecutionID{waiting.ID}, identify(f.sweep().Dispatch), "as long as it lives")
+		require.Contains(t, identify(f.sweep().Dispatch), waiting.ID, "as long as it lives")
 		_, err := f.supersede(store.SupersedeBootsParams{ // its process is proven to be dead
 			Tenant: f.tenant, Executor: f.executor, BootIDs: []string{"boot of " + string(gone)}, OwedComplete: true,
 		})
@@ -397,14 +397,14 @@ func testShardInstanceGone(t *testing.T, f *fixture) {
 		f.age(tried, time.Minute)
 		swept := f.sweep()
 		if gone == domain.GoneMove {
-			require.ElementsMatch(t, []domain.ExecutionID{waiting.ID, tried.ID}, identify(swept.Dispatch))
+			require.Subset(t, identify(swept.Dispatch), []domain.ExecutionID{waiting.ID, tried.ID}) // and what waits since long, on a slow machine
 			for _, p := range []domain.Execution{waiting, tried} {
 				require.Zero(t, f.find(p).Bound)
 				f.finish(f.start(p), domain.OutcomeSucceeded)
 			}
 			continue
 		}
-		require.ElementsMatch(t, []domain.ExecutionID{waiting.ID, tried.ID}, identify(swept.Ended))
+		require.Subset(t, identify(swept.Ended), []domain.ExecutionID{waiting.ID, tried.ID})
 		missed, failed := f.find(waiting), f.find(tried)
 		require.Equal(t, []any{domain.Missed, domain.ReasonInstanceGone}, []any{missed.State, missed.Reason})
 		require.Equal(t, []any{domain.Failed, domain.ReasonInstanceGone}, []any{failed.State, failed.Reason})
