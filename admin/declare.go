@@ -38,7 +38,7 @@ type declarer struct {
 
 // handlerList is what the declarer asks about handlers.
 type handlerList interface {
-	ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error)
+	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
 }
 
 const declaredBy = "application"
@@ -373,12 +373,12 @@ func (d *declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, e
 	if len(uses) == 0 {
 		return nil
 	}
-	handlers, err := d.handlers.ListHandlers(ctx, tenant, executor)
-	if err != nil {
-		return err
-	}
 	for _, use := range uses {
-		if !slices.ContainsFunc(handlers, func(h domain.Handler) bool { return h.Name == use[1] }) {
+		_, err := d.handlers.FindHandler(ctx, tenant, executor, use[1])
+		if err != nil && !domain.Is(err, domain.CodeNotFound) {
+			return err
+		}
+		if err != nil {
 			message := fmt.Sprintf("the executor has no handler %q; callbacks and hooks are handlers of the job's own executor", use[1])
 			return &domain.Error{
 				Code: domain.CodeUnknownHandler, Message: use[0] + ": " + message,

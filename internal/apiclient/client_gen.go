@@ -1823,7 +1823,7 @@ type Handler struct {
 	// OutputSchema JSON schema, or null
 	OutputSchema json.RawMessage `json:"outputSchema"`
 
-	// Versions Builds of the application that have it, the newest first
+	// Versions Builds of the application that have it, the newest first; 20 at most
 	Versions []HandlerVersion `json:"versions"`
 
 	// Weight Slots of its instance that a run takes, as the newest build that is present says; all of them where it has fewer

@@ -240,13 +240,13 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := a.handlers(ctx, e, instances)
+	handlers, err := a.allHandlers(ctx, e, instances)
 	if err != nil {
 		return nil, err
 	}
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e), InstancesTotal: len(instances),
-		State: executorState(e), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: withoutLargeSchemas(handlers),
+		State: executorState(e), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
 	}
 	aliases, err := a.deps.Store.ListExecutorAliases(ctx, id.Tenant, e.ID)
 	if err != nil {

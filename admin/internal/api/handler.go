@@ -26,7 +26,7 @@ type Handler struct {
 	InstancesOnline int              `json:"instancesOnline" doc:"Connected instances that have it"`
 	FirstSeenAt     string           `json:"firstSeenAt" format:"date-time" doc:"When an instance registered it first"`
 	LastSeenAt      string           `json:"lastSeenAt" format:"date-time" doc:"When an instance registered it last"`
-	Versions        []HandlerVersion `json:"versions" doc:"Builds of the application that have it, the newest first"`
+	Versions        []HandlerVersion `json:"versions" doc:"Builds of the application that have it, the newest first; 20 at most"`
 }
 
 // HandlerVersion is one build of the application that has a handler.
@@ -61,27 +61,39 @@ func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandle
 	if err != nil {
 		return nil, err
 	}
-	items, err := a.handlers(ctx, e, instances)
+	at, err := web.DecodeCursor(in.Cursor, "handlers")
 	if err != nil {
 		return nil, err
 	}
-	return web.SliceWithin(items, in.ShortPage, "handlers", (*Handler).size)
-}
-
-// size is about how many bytes of JSON it takes.
-func (h *Handler) size() int {
-	return len(h.Description) + len(h.InputSchema) + len(h.OutputSchema) + 200*(1+len(h.Versions))
-}
-
-// withoutLargeSchemas leaves out schemas once those before have domain.MaxPageBytes.
-func withoutLargeSchemas(all []Handler) []Handler {
-	total := 0
-	for i := range all {
-		if total += all[i].size(); total > domain.MaxPageBytes {
-			all[i].InputSchema, all[i].OutputSchema = web.RawOrNull(nil), web.RawOrNull(nil)
-		}
+	page, err := a.deps.Store.ListHandlers(ctx, store.ListHandlersParams{
+		Tenant: e.TenantID, Executor: e.ID, After: at.Name, Limit: in.Limit, Bytes: domain.MaxPageBytes,
+	})
+	if err != nil {
+		return nil, err
 	}
-	return all
+	items, err := a.handlers(ctx, e, instances, page.Items)
+	return web.StoredPage(items, page.More, err, func(h *Handler) Handler { return *h }, func(last *Handler) web.Cursor {
+		return web.Cursor{List: "handlers", Name: last.Name}
+	})
+}
+
+// allHandlers are those of an executor, store.MaxHandlers at most, without schemas once
+// those before have domain.MaxPageBytes.
+func (a *API) allHandlers(ctx context.Context, e domain.Executor, instances []domain.Instance) ([]Handler, error) {
+	p := store.ListHandlersParams{Tenant: e.TenantID, Executor: e.ID, Limit: store.MaxHandlers, Bytes: domain.MaxPageBytes}
+	page, err := a.deps.Store.ListHandlers(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	rows := page.Items
+	if page.More && len(rows) > 0 {
+		p.After, p.Limit, p.Bytes, p.NoSchemas = rows[len(rows)-1].Name, p.Limit-len(rows), 0, true
+		if page, err = a.deps.Store.ListHandlers(ctx, p); err != nil {
+			return nil, err
+		}
+		rows = append(rows, page.Items...)
+	}
+	return a.handlers(ctx, e, instances, rows)
 }
 
 // living lists an executor's instances that have not gone.
@@ -89,19 +101,29 @@ func (a *API) living(ctx context.Context, e domain.Executor) ([]domain.Instance,
 	return a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID, Limit: maxInstances})
 }
 
-// handlers puts the catalogue together with the builds and the instances that
-// have each entry.
-func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domain.Instance) ([]Handler, error) {
-	rows, err := a.deps.Store.ListHandlers(ctx, e.TenantID, e.ID)
-	if err != nil {
-		return nil, err
-	}
+// shownVersions is how many builds are shown of a handler: with store.MaxHandlers times
+// store.MaxBuilds an answer would have 80 MB.
+const shownVersions = 20
+
+// handlers puts handlers together with the builds and the instances that have them.
+func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domain.Instance, rows []domain.Handler) ([]Handler, error) {
 	builds, err := a.deps.Store.ListBuilds(ctx, e.TenantID, e.ID)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(builds, func(x, y domain.Build) int { return domain.CompareBuilds(&y, &x) })
-	weights, err := a.weights(ctx, e, rows, builds)
+	of := make(map[string][]*domain.Build, len(rows))
+	for _, h := range rows {
+		of[h.Name] = nil
+	}
+	for i := range builds {
+		for _, name := range builds[i].Handlers {
+			if has, asked := of[name]; asked {
+				of[name] = append(has, &builds[i])
+			}
+		}
+	}
+	weights, err := a.weights(ctx, e, of)
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +139,11 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 			Idempotent: h.Idempotent, Weight: max(1, weights[h.Name]), InstancesOnline: count[h.Name], FirstSeenAt: web.Instant(h.FirstSeenAt), LastSeenAt: web.Instant(last),
 			Versions: []HandlerVersion{},
 		}
-		for _, b := range builds {
-			if slices.Contains(b.Handlers, h.Name) {
-				item.Versions = append(item.Versions, HandlerVersion{
-					Version: b.Version, Build: b.Digest, Generation: b.Generation, InForce: b.Present, InstancesOnline: b.Instances,
-					FirstSeenAt: web.Instant(b.FirstSeenAt), LastSeenAt: web.Instant(b.LastSeenAt),
-				})
-			}
+		for _, b := range of[h.Name][:min(len(of[h.Name]), shownVersions)] {
+			item.Versions = append(item.Versions, HandlerVersion{
+				Version: b.Version, Build: b.Digest, Generation: b.Generation, InForce: b.Present, InstancesOnline: b.Instances,
+				FirstSeenAt: web.Instant(b.FirstSeenAt), LastSeenAt: web.Instant(b.LastSeenAt),
+			})
 		}
 		out = append(out, item)
 	}
@@ -131,38 +151,30 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 }
 
 // weights are what the build says that each handler is of: the newest present
-// one that has it, else the newest. builds has the newest first. A handler that
-// no build is known of has none.
-func (a *API) weights(ctx context.Context, e domain.Executor, handlers []domain.Handler, builds []domain.Build) (map[string]int, error) {
-	digests, of := []string{}, map[string]string{} // by handler
-	for _, h := range handlers {
-		has := func(b domain.Build) bool { return slices.Contains(b.Handlers, h.Name) }
-		i := slices.IndexFunc(builds, func(b domain.Build) bool { return b.Present && has(b) })
-		if i < 0 {
-			i = slices.IndexFunc(builds, has)
-		}
-		if i < 0 {
+// one that has it, else the newest. of has the builds of each, the newest first. A handler
+// that no build is known of has none. One catalogue at a time is in memory.
+func (a *API) weights(ctx context.Context, e domain.Executor, of map[string][]*domain.Build) (map[string]int, error) {
+	byBuild := map[string][]string{}
+	for name, builds := range of {
+		if len(builds) == 0 {
 			continue
 		}
-		if of[h.Name] = builds[i].Digest; !slices.Contains(digests, builds[i].Digest) {
-			digests = append(digests, builds[i].Digest)
+		b := builds[max(0, slices.IndexFunc(builds, func(b *domain.Build) bool { return b.Present }))]
+		byBuild[b.Digest] = append(byBuild[b.Digest], name)
+	}
+	out := map[string]int{}
+	for digest, names := range byBuild {
+		catalogues, err := a.deps.Store.ReadCatalogues(ctx, e.TenantID, e.ID, []string{digest})
+		if err != nil {
+			return nil, err
 		}
-	}
-	if len(digests) == 0 {
-		return nil, nil
-	}
-	catalogues, err := a.deps.Store.ReadCatalogues(ctx, e.TenantID, e.ID, digests)
-	if err != nil {
-		return nil, err
-	}
-	byBuild, out := map[string]map[string]int{}, map[string]int{}
-	for digest, catalogue := range catalogues {
-		if byBuild[digest], err = a.deps.Weights(catalogue); err != nil {
+		weights, err := a.deps.Weights(catalogues[digest])
+		if err != nil {
 			return nil, fmt.Errorf("read catalogue of build %s: %w", digest, err)
 		}
-	}
-	for name, digest := range of {
-		out[name] = byBuild[digest][name]
+		for _, name := range names {
+			out[name] = weights[name]
+		}
 	}
 	return out, nil
 }

@@ -352,7 +352,7 @@ type JobBatchItem struct {
 
 func (a *API) createJobs(ctx context.Context, id auth.Identity, in *createJobsInput) (*struct{ Body JobBatch }, error) {
 	reading := &API{deps: a.deps, log: a.log}
-	reading.deps.Store = &remembering{Store: a.deps.Store, executors: map[string]domain.Executor{}, handlers: map[domain.ExecutorID][]domain.Handler{}}
+	reading.deps.Store = &remembering{Store: a.deps.Store, executors: map[string]domain.Executor{}, handlers: map[handlerKey]foundHandler{}}
 	items := make([]JobBatchItem, len(in.Body.Items))
 	var jobs []store.NewJob
 	var at []int // of each in items
@@ -397,7 +397,17 @@ func (a *API) refuseItem(ctx context.Context, item *JobBatchItem, err error) {
 type remembering struct {
 	Store
 	executors map[string]domain.Executor // by id, or by "name:" and name
-	handlers  map[domain.ExecutorID][]domain.Handler
+	handlers  map[handlerKey]foundHandler
+}
+
+type handlerKey struct {
+	executor domain.ExecutorID
+	name     string
+}
+
+type foundHandler struct {
+	handler domain.Handler
+	missing error // CodeNotFound
 }
 
 func (r *remembering) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
@@ -408,8 +418,17 @@ func (r *remembering) FindExecutorByName(ctx context.Context, tenant domain.Tena
 	return once(r.executors, "name:"+name, func() (domain.Executor, error) { return r.Store.FindExecutorByName(ctx, tenant, name) })
 }
 
-func (r *remembering) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
-	return once(r.handlers, executor, func() ([]domain.Handler, error) { return r.Store.ListHandlers(ctx, tenant, executor) })
+func (r *remembering) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {
+	found, err := once(r.handlers, handlerKey{executor, name}, func() (found foundHandler, err error) {
+		if found.handler, err = r.Store.FindHandler(ctx, tenant, executor, name); domain.Is(err, domain.CodeNotFound) {
+			found.missing, err = err, nil
+		}
+		return found, err
+	})
+	if err == nil {
+		err = found.missing
+	}
+	return found.handler, err
 }
 
 // once calls ask unless the answer is known already.

@@ -105,8 +105,25 @@ type Executors interface {
 	// CountHeard returns the number of instances that are not domain.Silent: of
 	// those that CountOnline counts, the ones that people are told are online.
 	CountHeard(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (int, error)
-	ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error)
+	// ListHandlers returns handlers in the order of their names, without what they say of
+	// calls.
+	ListHandlers(ctx context.Context, p ListHandlersParams) (Page[domain.Handler], error)
+	// ListHandlerNames returns names of handlers that stand next to a name: half of the
+	// limit before it, half from it on. Without handlers it is empty.
+	ListHandlerNames(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, near string, limit int) ([]string, error)
 	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
+}
+
+type ListHandlersParams struct {
+	Tenant   domain.TenantID
+	Executor domain.ExecutorID
+	After    string // name of the last one seen
+	Limit    int
+	// Bytes ends a page with the handler with which its descriptions and schemas reach it;
+	// 0: they are not counted.
+	Bytes int64
+	// NoSchemas leaves the schemas out.
+	NoSchemas bool
 }
 
 type SetExecutorStateParams struct {

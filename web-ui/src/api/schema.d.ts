@@ -4684,7 +4684,7 @@ export interface components {
             name: string;
             /** @description JSON schema, or null */
             outputSchema: unknown;
-            /** @description Builds of the application that have it, the newest first */
+            /** @description Builds of the application that have it, the newest first; 20 at most */
             versions: components["schemas"]["HandlerVersion"][];
             /**
              * Format: int64

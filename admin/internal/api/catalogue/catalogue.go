@@ -34,23 +34,24 @@ const (
 	HintCall = "ask again when an instance has registered it"
 )
 
-// Known finds one by name. An executor without any catalogue is believed:
+// namesAround is among how many names the one is looked for that was meant: all of them,
+// or those that stand next to it in their order.
+const namesAround = 500
+
+// Known finds one by name, and reads no other one. An executor without any catalogue is believed:
 // its application may come later, and nothing is known of the handler then. hint is
 // for a name that is like none that is known.
 func Known(ctx context.Context, from store.Executors, tenant domain.TenantID, executor domain.Executor, name, hint string) (*domain.Handler, error) {
-	known, err := from.ListHandlers(ctx, tenant, executor.ID)
-	if err != nil {
+	h, err := from.FindHandler(ctx, tenant, executor.ID, name)
+	if err == nil {
+		return &h, nil
+	}
+	if !domain.Is(err, domain.CodeNotFound) {
 		return nil, err
 	}
-	names := make([]string, 0, len(known))
-	for _, h := range known {
-		if h.Name == name {
-			return &h, nil
-		}
-		names = append(names, h.Name)
-	}
-	if len(names) == 0 {
-		return nil, nil
+	names, err := from.ListHandlerNames(ctx, tenant, executor.ID, name, namesAround)
+	if err != nil || len(names) == 0 {
+		return nil, err
 	}
 	message := fmt.Sprintf("no instance of the executor %q has registered a handler %q", executor.Name, name)
 	if near := spelling.Hint(name, names); near != "" {

@@ -88,21 +88,12 @@ func errBadCursor() error {
 // the number of items before it: such lists are short, and who adds to one
 // while it is being read may see an item twice.
 func SlicePage[T any](all []T, in ShortPage, list string) (*PageOutput[T], error) {
-	return SliceWithin(all, in, list, func(*T) int { return 0 })
-}
-
-// SliceWithin is SlicePage for large items. A page ends with the item with which the sizes
-// reach domain.MaxPageBytes.
-func SliceWithin[T any](all []T, in ShortPage, list string, size func(*T) int) (*PageOutput[T], error) {
 	at, err := DecodeCursor(in.Cursor, list)
 	if err != nil {
 		return nil, err
 	}
 	rest := all[min(int(at.ID), len(all)):]
-	n, total := 0, 0
-	for ; n < min(len(rest), in.Limit) && total < domain.MaxPageBytes; n++ {
-		total += size(&rest[n])
-	}
+	n := min(len(rest), in.Limit)
 	rest, more := rest[:n], n < len(rest)
 	out := OnePage(rest)
 	if more {

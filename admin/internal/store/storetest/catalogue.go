@@ -107,7 +107,7 @@ func testBuilds(t *testing.T, f *fixture) {
 	}
 	// A second version: it adds what is new, and defines nothing by itself.
 	f.joins("b2", "d2", "1.3", "b", "c")
-	handlers, err := f.s.ListHandlers(f.ctx, f.tenant, f.executor)
+	handlers, err := listHandlers(f, f.executor)
 	f.ok(err)
 	require.Len(t, handlers, 3)
 	require.Equal(t, "of 1.2", handlers[1].Description)
@@ -396,4 +396,10 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	still, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant})
 	f.ok(err)
 	require.Equal(t, mine, still)
+}
+
+// listHandlers lists all handlers of an executor that f's tenant may see.
+func listHandlers(f *fixture, executor domain.ExecutorID) ([]domain.Handler, error) {
+	page, err := f.s.ListHandlers(f.ctx, store.ListHandlersParams{Tenant: f.tenant, Executor: executor, Limit: 10_000})
+	return page.Items, err
 }

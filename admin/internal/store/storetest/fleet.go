@@ -84,7 +84,7 @@ func testInstances(t *testing.T, f *fixture) {
 	again := f.register("boot-2", time.Hour, domain.Handler{Name: "z", Description: "two"})
 	require.Equal(t, i.ID, again.ID, "the same boot is the same instance")
 	require.Equal(t, i.ConnectedAt, again.ConnectedAt)
-	handlers, err := f.s.ListHandlers(f.ctx, f.tenant, f.executor)
+	handlers, err := listHandlers(f, f.executor)
 	f.ok(err)
 	require.Len(t, handlers, 2)
 	require.Equal(t, "two", handlers[1].Description)

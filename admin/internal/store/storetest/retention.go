@@ -95,7 +95,7 @@ func testInstanceRetention(t *testing.T, f *fixture) {
 func testHandlerRetention(t *testing.T, f *fixture) {
 	const year = 365 * 24 * time.Hour
 	known := func() (names []string) {
-		list, err := f.s.ListHandlers(f.ctx, f.tenant, f.executor)
+		list, err := listHandlers(f, f.executor)
 		f.ok(err)
 		for _, h := range list {
 			names = append(names, h.Name)

@@ -126,7 +126,7 @@ func testTenantWall(t *testing.T, f *fixture) {
 	heard, err := b.s.CountHeard(b.ctx, b.tenant, f.executor)
 	f.ok(err)
 	require.Zero(t, heard)
-	handlers, err := b.s.ListHandlers(b.ctx, b.tenant, f.executor)
+	handlers, err := listHandlers(b, f.executor)
 	f.ok(err)
 	require.Empty(t, handlers)
 	notFound("RevokeAPIKey", b.s.RevokeAPIKey(b.ctx, b.tenant, key.ID))

@@ -107,12 +107,55 @@ func (s *Executors) countFleet(ctx context.Context, q db.Querier, tenant domain.
 	}, "SELECT executor_id, COUNT(*) FROM handlers WHERE tenant_id = ? AND executor_id IN ("+db.IDList(ids)+") GROUP BY executor_id", int64(tenant))
 }
 
-func (s *Executors) ListHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Handler, error) {
-	rows, err := db.FindAll[record.HandlerRow](ctx, s.DB, "list handlers", "name", "tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor))
-	if err != nil {
-		return nil, err
-	}
-	return domain.TryCollect(rows, (*record.HandlerRow).Handler)
+// ListHandlers asks for the sizes first, and reads what belongs to the page.
+func (s *Executors) ListHandlers(ctx context.Context, p store.ListHandlersParams) (out store.Page[domain.Handler], err error) {
+	err = s.Look(ctx, "list handlers", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		type sized struct {
+			name  string
+			bytes int64
+		}
+		size := "0"
+		if p.Bytes > 0 {
+			size = record.HandlerBytes
+		}
+		page, err := db.Select(ctx, q, func(r *sized) []any { return []any{&r.name, &r.bytes} },
+			"SELECT name, "+size+" FROM handlers WHERE tenant_id = ? AND executor_id = ? AND name > ? ORDER BY name LIMIT ?",
+			int64(p.Tenant), int64(p.Executor), p.After, p.Limit+1)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		n, total := 0, int64(0)
+		for ; n < min(len(page), p.Limit) && (p.Bytes == 0 || total < p.Bytes); n++ {
+			total += page[n].bytes
+		}
+		out.More = n < len(page)
+		without := []string{"calls"}
+		if p.NoSchemas {
+			without = append(without, "input_schema", "output_schema")
+		}
+		var rows []record.HandlerRow
+		err = g.Omit(without...).Where("tenant_id = ? AND executor_id = ? AND name > ? AND name <= ?", int64(p.Tenant), int64(p.Executor), p.After, page[n-1].name).
+			Order("name").Limit(n).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		out.Items, err = domain.TryCollect(rows, (*record.HandlerRow).Handler)
+		return err
+	})
+	return out, err
+}
+
+func (s *Executors) ListHandlerNames(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, near string, limit int) (out []string, err error) {
+	const names = "SELECT name FROM handlers WHERE tenant_id = ? AND executor_id = ? AND name "
+	err = s.Look(ctx, "list names of handlers", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		if out, err = db.SelectColumn[string](ctx, q, names+"< ? ORDER BY name DESC LIMIT ?", int64(tenant), int64(executor), near, limit/2); err != nil {
+			return err
+		}
+		after, err := db.SelectColumn[string](ctx, q, names+">= ? ORDER BY name LIMIT ?", int64(tenant), int64(executor), near, limit-limit/2)
+		out = append(out, after...)
+		return err
+	})
+	return out, err
 }
 
 func (s *Executors) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {

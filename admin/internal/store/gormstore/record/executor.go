@@ -62,6 +62,18 @@ type HandlerRow struct {
 	LastSeenAt   int64   `gorm:"column:last_seen_at"`
 }
 
+// HandlerBytes is what a row counts for store.MaxHandlerBytes.
+const HandlerBytes = "OCTET_LENGTH(description) + COALESCE(OCTET_LENGTH(input_schema), 0) + COALESCE(OCTET_LENGTH(output_schema), 0)"
+
+// Size is about how many bytes of a statement the row takes.
+func (r *HandlerRow) Size() int {
+	size := len(r.Name) + len(r.Description) + len(r.InputSchema) + len(r.OutputSchema)
+	if r.Calls != nil {
+		size += len(*r.Calls)
+	}
+	return size
+}
+
 func (HandlerRow) TableName() string { return "handlers" }
 
 // Handler is what the row means.
