@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -74,14 +76,21 @@ func (s *Executors) ListDisabled(ctx context.Context) (out store.Disabled, err e
 }
 
 func (s *Executors) ListBusyBoots(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, boots []string) (busy map[string]bool, err error) {
-	args := []any{int64(tenant), int64(executor)}
-	for _, b := range boots {
-		args = append(args, b)
-	}
+	busy = map[string]bool{}
 	err = s.Look(ctx, "find busy instances", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		busy, err = db.Set[string](ctx, q, "SELECT boot_id FROM instances"+s.Dialect.ByIndex("uq_instances_boot")+
-			" WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND running > 0 AND boot_id IN ("+db.Placeholders(len(boots))+")", args...)
-		return err
+		for some := range slices.Chunk(boots, db.ListOnce) {
+			args := []any{int64(tenant), int64(executor)}
+			for _, b := range some {
+				args = append(args, b)
+			}
+			found, err := db.Set[string](ctx, q, "SELECT boot_id FROM instances"+s.Dialect.ByIndex("uq_instances_boot")+
+				" WHERE tenant_id = ? AND executor_id = ? AND gone_at = 0 AND running > 0 AND boot_id IN ("+db.Placeholders(len(some))+")", args...)
+			if err != nil {
+				return err
+			}
+			maps.Copy(busy, found)
+		}
+		return nil
 	})
 	return busy, err
 }

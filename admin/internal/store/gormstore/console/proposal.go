@@ -189,6 +189,12 @@ func (s *Catalogue) DropProposals(ctx context.Context, tenant domain.TenantID, e
 		if err := record.RecountTenantSoon(t, int64(tenant)); err != nil {
 			return err
 		}
-		return t.Gorm.Where("tenant_id = ? AND executor_id = ? AND name IN ?", int64(tenant), int64(executor), names).Delete(&proposalRow{}).Error
+		for some := range slices.Chunk(names, db.ListOnce) {
+			err := t.Gorm.Where("tenant_id = ? AND executor_id = ? AND name IN ?", int64(tenant), int64(executor), some).Delete(&proposalRow{}).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -62,6 +62,10 @@ type DB struct {
 	idSource atomic.Pointer[func() int64]
 }
 
+// createBatch is how many rows one statement inserts: a list may be as long as a tenant
+// makes it. Rows of up to 80 columns stay below SQLite's 32,766 parameters.
+const createBatch = 400
+
 // Open prepares the connections; whether the database answers, the first
 // statement tells.
 func Open(o Options) (*DB, error) {
@@ -100,7 +104,7 @@ func Open(o Options) (*DB, error) {
 	}
 	// PrepareStmt stays off: it makes transactions slower (DEPENDENCIES 1.14).
 	cfg := func() *gorm.Config {
-		return &gorm.Config{SkipDefaultTransaction: true, Logger: logger.Discard, DisableAutomaticPing: true}
+		return &gorm.Config{SkipDefaultTransaction: true, Logger: logger.Discard, DisableAutomaticPing: true, CreateBatchSize: createBatch}
 	}
 	if s.Gorm, err = gorm.Open(dialector(s.Transactions), cfg()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())

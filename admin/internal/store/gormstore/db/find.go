@@ -117,5 +117,9 @@ func ByID[R any](g *gorm.DB, where string, wanted []int64, id func(R) int64) (ma
 	return out, err
 }
 
+// ListOnce is how many values of a list one statement names at most. SQLite takes 32,766
+// parameters, MySQL and MariaDB 65,535.
+const ListOnce = 500
+
 // Placeholders are n parameters of a list.
 func Placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
