@@ -124,6 +124,9 @@ func (d *declarer) Declare(ctx context.Context, tenant domain.TenantID, executor
 	}
 	if err != nil {
 		d.log.Warn("declarations were not applied; the next registration tries again", "tenant_id", tenant, "executor_id", executor, "err", err)
+		if domain.Is(err, domain.CodeQuotaExceeded) { // it stays so until the application, or its builds, are other ones
+			return append(notices, &proto.Notice{Code: string(domain.CodeQuotaExceeded), Message: "declarations of this executor are not applied: " + err.Error()})
+		}
 		return append(notices, &proto.Notice{
 			Code: string(domain.CodeUnavailable), Message: "the admin cannot apply declarations now; the next registration tries again",
 		})
@@ -140,7 +143,12 @@ func (d *declarer) sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, k := range keys {
-		if _, err := d.reconcile(ctx, k.Tenant, k.Executor); err != nil {
+		_, err := d.reconcile(ctx, k.Tenant, k.Executor)
+		if domain.Is(err, domain.CodeQuotaExceeded) { // a fault of the executor, not of the chore
+			d.log.Warn("declarations were not applied", "tenant_id", k.Tenant, "executor_id", k.Executor, "err", err)
+			continue
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("executor %s: %w", k.Executor, err))
 		}
 	}

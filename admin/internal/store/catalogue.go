@@ -15,7 +15,8 @@ type Catalogue interface {
 	ListBuilds(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]domain.Build, error)
 	// ReadCatalogues returns the catalogues of builds by their digests.
 	ReadCatalogues(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, digests []string) (map[string][]byte, error)
-	// DefineHandlers sets the definitions of handlers, and adds new ones.
+	// DefineHandlers sets the definitions of handlers, and adds new ones. CodeQuotaExceeded:
+	// those in use leave no room for them (MaxHandlers).
 	DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error
 	// SettleBuilds notes that the catalogues of exactly these builds are in
 	// force, and which of the jobs that they declare were not taken: they
@@ -115,3 +116,13 @@ const BuildLastSeen = 10 * time.Minute
 // of which no instance runs and that was seen longest ago; when instances of all
 // of them run, its instances are refused with CodeQuotaExceeded.
 const MaxBuilds = 200
+
+// MaxHandlers and MaxHandlerBytes bound the catalogue of an executor: its handlers, and
+// their descriptions and schemas. For new ones those go that no present instance, enabled
+// job or pending timer has, and of these the ones seen longest ago; when all are in use,
+// a registration that adds more is refused with CodeQuotaExceeded. Two builds of
+// proto.MaxHandlers, as at a rollout, have room.
+const (
+	MaxHandlers     = 2000
+	MaxHandlerBytes = 8 << 20
+)

@@ -16,7 +16,7 @@ import (
 
 func (s *Catalogue) DefineHandlers(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, handlers []domain.Handler) error {
 	return s.RunRepeatableAt(ctx, "define handlers", func(t *db.Tx, now time.Time) error {
-		return engine.MergeHandlers(t, int64(tenant), int64(executor), handlers, now, true)
+		return engine.DefineHandlers(t, int64(tenant), int64(executor), handlers, now)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -26,13 +25,22 @@ type buildKey struct {
 // known build write nothing, so that an executor that flaps costs its
 // instances' rows only. It returns by how much the stored bytes grow.
 // coming are the builds of the same transaction. CodeQuotaExceeded means that there is no
-// room for another build beside them.
+// room for another build or its handlers beside them.
 func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Time, coming []string) (bytes int64, err error) {
 	if k.digest == "" {
-		return 0, MergeHandlers(t, k.tenant, k.executor, p.Handlers, now, true)
+		return 0, takeHandlers(t, k, p.Handlers, now, coming)
 	}
 	var known []record.BuildRow
 	err = t.Gorm.Select("digest", "last_seen_at", "no_jobs").Where("tenant_id = ? AND executor_id = ? AND digest = ?", k.tenant, k.executor, k.digest).Find(&known).Error
+	if err != nil {
+		return 0, err
+	}
+	// The first that may declare makes it news again, for whoever reconciles.
+	allowed := len(known) > 0 && known[0].NoJobs && !p.Build.NoJobs
+	if len(known) > 0 && !allowed && known[0].LastSeenAt > db.Millis(now.Add(-store.BuildLastSeen)) {
+		return 0, nil
+	}
+	leaving, err := roomForHandlers(t, k, p.Handlers, now, coming, false)
 	if err != nil {
 		return 0, err
 	}
@@ -42,11 +50,6 @@ func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Ti
 			return 0, err
 		}
 		bytes = -freed
-	}
-	// The first that may declare makes it news again, for whoever reconciles.
-	allowed := len(known) > 0 && known[0].NoJobs && !p.Build.NoJobs
-	if len(known) > 0 && !allowed && known[0].LastSeenAt > db.Millis(now.Add(-store.BuildLastSeen)) {
-		return bytes, nil
 	}
 	handlers, err := json.Marshal(p.Build.Handlers)
 	if err != nil {
@@ -73,42 +76,10 @@ func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Ti
 	if err != nil {
 		return 0, err
 	}
-	return bytes, MergeHandlers(t, k.tenant, k.executor, p.Handlers, now, false)
-}
-
-// MergeHandlers goes in name order, so that instances that start together do
-// not wait for each other in a circle. Definitions that are there stay unless
-// they are to be set.
-func MergeHandlers(t *db.Tx, tenant, executor int64, handlers []domain.Handler, now time.Time, define bool) error {
-	if len(handlers) == 0 {
-		return nil
+	if err := removeHandlers(t, k, leaving, now); err != nil {
+		return 0, err
 	}
-	rows := make([]record.HandlerRow, len(handlers))
-	for n, h := range handlers {
-		rows[n] = record.HandlerRow{
-			TenantID: tenant, ExecutorID: executor, Name: h.Name, Description: record.Clip(h.Description, record.MessageSize),
-			InputSchema: h.InputSchema, OutputSchema: h.OutputSchema, Idempotent: h.Idempotent,
-			FirstSeenAt: db.Millis(now), LastSeenAt: db.Millis(now),
-		}
-		if h.Calls == nil {
-			continue
-		}
-		text, err := record.EncodeSpec(h.Calls)
-		if err != nil {
-			return fmt.Errorf("encode calls of handler %q: %w", h.Name, err)
-		}
-		rows[n].Calls = &text
-	}
-	slices.SortFunc(rows, func(a, b record.HandlerRow) int { return strings.Compare(a.Name, b.Name) })
-	rows = slices.CompactFunc(rows, func(a, b record.HandlerRow) bool { return a.Name == b.Name })
-	update := []string{"last_seen_at"}
-	if define {
-		update = append(update, "description", "input_schema", "output_schema", "idempotent", "calls")
-	}
-	return t.Gorm.Clauses(clause.OnConflict{
-		Columns:   []clause.Column{{Name: "tenant_id"}, {Name: "executor_id"}, {Name: "name"}},
-		DoUpdates: clause.AssignmentColumns(update),
-	}).Create(&rows).Error
+	return bytes, mergeHandlers(t, k, p.Handlers, now, false)
 }
 
 const (
