@@ -26,7 +26,7 @@ var bounds = map[string]string{
 	"cluster_values": fixed, "nodes": fixed, "node_states": fixed, "partition_leases": fixed,
 	"signing_keys": cluster, "executor_authorities": cluster, "tenants": operator, "cells": operator, "quotas": fixed,
 	"users": quota, "memberships": quota, "invitations": count, "refresh_tokens": retention, "api_keys": quota,
-	"executors": quota, "executor_aliases": count, "handlers": bytes, "executor_builds": bytes, "instances": quota,
+	"executors": quota, "executor_aliases": count, "handlers": count, "executor_builds": bytes, "instances": quota,
 	"join_tokens": count, "join_token_boots": retention, "executor_denials": count, "refusals": count,
 	"jobs": bytes, "job_revisions": bytes, "job_events": count, "triggers": parent, "trigger_waits": parent, "job_proposals": bytes,
 	"refused_declarations": parent, "calendars": bytes, "calendar_versions": bytes, "job_calendars": parent,
