@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,8 +11,10 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
-	"github.com/carillon-sched/carillon/proto"
 )
+
+// maxRegistered and maxFrame are the most handlers and bytes of one registration.
+const maxRegistered, maxFrame = 1000, 1 << 20
 
 // namesOf are n names of handlers.
 func namesOf(build string, n int) (out []string) {
@@ -93,10 +96,10 @@ func testHandlersAreBounded(t *testing.T, f *fixture) {
 	bound()
 
 	// Bytes count like names, and what is defined anew counts with its new size.
-	large, err := f.registers("large", "large", proto.MaxFrame-100, "l0")
+	large, err := f.registers("large", "large", maxFrame-100, "l0")
 	f.ok(err)
 	for i := range 5 {
-		large, err = f.registers("large", fmt.Sprintf("large%d", i), proto.MaxFrame-100, fmt.Sprintf("l%d", i+1))
+		large, err = f.registers("large", fmt.Sprintf("large%d", i), maxFrame-100, fmt.Sprintf("l%d", i+1))
 		f.ok(err)
 	}
 	bound()
@@ -160,7 +163,7 @@ func testHandlerPages(t *testing.T, f *fixture) {
 // testLargestRequests: no statement is too long for the database when each list has as
 // many items as somebody may send.
 func testLargestRequests(t *testing.T, f *fixture) {
-	names := namesOf("handler", proto.MaxHandlers)
+	names := namesOf("handler", maxRegistered)
 	_, err := f.registers("largest", "largest", 900, names...)
 	f.ok(err)
 	var handlers []domain.Handler
@@ -202,4 +205,37 @@ func testLargestRequests(t *testing.T, f *fixture) {
 		keys = append(keys, fmt.Sprint(i))
 	}
 	f.cancelTimers(j, keys...)
+}
+
+// testHandlersRace: builds that come at once push out handlers of each other's without an
+// error, and the next registration brings what they leave below the bound.
+func testHandlersRace(t *testing.T, f *fixture) {
+	var all sync.WaitGroup
+	errs := make(chan error, 100)
+	for g := range 4 {
+		all.Go(func() {
+			for n := range 5 {
+				digest := fmt.Sprintf("g%d-%d", g, n)
+				i, err := f.registers(digest, digest, 10, namesOf(digest, 300)...)
+				if err == nil {
+					err = LeaveInstance(f.ctx, f.s, f.tenant, i.ID, "stopped")
+				}
+				if err == nil {
+					err = f.s.AgeInstance(f.ctx, i.ID, domain.BuildGrace+time.Second)
+				}
+				errs <- err
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		f.ok(err)
+	}
+	_, err := f.registers("last", "last", 10, "last")
+	f.ok(err)
+	list, err := listHandlers(f, f.executor)
+	f.ok(err)
+	require.LessOrEqual(t, len(list), store.MaxHandlers)
+	require.GreaterOrEqual(t, len(list), store.MaxHandlers-300)
 }
