@@ -49,11 +49,6 @@ var TimerTable = db.Table[TimerRow]{
 
 var TimerColumns = TimerTable.List("")
 
-// TimerColumnsBut are the columns without the input, which is ”.
-func TimerColumnsBut(prefix string) string {
-	return TimerTable.ListBut(prefix, map[string]string{"input": "''"})
-}
-
 // ToTimerRow maps to the stored shape.
 func ToTimerRow(t *domain.Timer) *TimerRow {
 	return &TimerRow{

@@ -29,7 +29,7 @@ const (
 func (s *Timers) ListTimers(ctx context.Context, p store.ListTimersParams) (page store.TimerPage, err error) {
 	l := &timerList{p: p, limit: record.PageSize(p.Limit)}
 	err = s.Look(ctx, "list timers", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		l.views, l.cursors, l.next, l.read = nil, nil, nil, 0
+		l.views, l.cursors, l.next, l.read, l.bytes = nil, nil, nil, 0, 0
 		jobs := p.Jobs
 		if len(jobs) == 0 {
 			if jobs, err = s.timerJobs(ctx, q, p.Tenant); err != nil {
@@ -46,7 +46,7 @@ func (s *Timers) ListTimers(ctx context.Context, p store.ListTimersParams) (page
 			err = s.listRuns(ctx, q, l, jobs)
 		}
 		if err == nil {
-			err = fillInputs(ctx, q, l)
+			err = s.fill(ctx, q, l)
 		}
 		if err != nil {
 			return err
@@ -64,7 +64,8 @@ func (s *Timers) ListTimers(ctx context.Context, p store.ListTimersParams) (page
 type timerList struct {
 	p     store.ListTimersParams
 	limit int
-	read  int // rows
+	read  int   // rows
+	bytes int64 // of the inputs of views
 	views []store.TimerView
 	// cursors are where the page goes on behind each of the views.
 	cursors []store.TimerCursor
@@ -91,46 +92,66 @@ func (l *timerList) filtered() bool {
 	return !p.From.IsZero() || !p.To.IsZero() || p.Label != "" || p.KeyPrefix != "" || len(p.Jobs) > 1
 }
 
-// take adds a timer if the filters leave it; full: the page ends behind it.
-func (l *timerList) take(v store.TimerView, at store.TimerCursor) (full bool) {
+// take adds a timer with an input of so many bytes if the filters leave it; full: the page
+// ends behind it.
+func (l *timerList) take(v store.TimerView, size int64, at store.TimerCursor) (full bool) {
 	l.read++
 	if strings.HasPrefix(v.Key, l.p.KeyPrefix) && !(v.FireAt.Before(l.p.From) || !l.p.To.IsZero() && !v.FireAt.Before(l.p.To)) {
 		l.views, l.cursors = append(l.views, v), append(l.cursors, at)
+		l.bytes += size
 	}
 	l.next = &at
-	return len(l.views) >= l.limit || l.read >= timersScanned
+	return len(l.views) >= l.limit || l.read >= timersScanned || l.bytes >= domain.MaxPageBytes
 }
 
-// fillInputs reads the inputs of a page, which ends when they reach domain.MaxPageBytes.
-// Pending timers have them in their own rows, others in the rows of their runs.
-func fillInputs(ctx context.Context, q db.Querier, l *timerList) error {
-	table := "executions"
-	if l.p.State == store.TimersPending {
-		table = "timers"
-	}
-	id := func(v *store.TimerView) int64 {
-		if v.Run != nil {
-			return int64(v.Run.ID)
-		}
-		return int64(v.ID)
-	}
-	where := func() string {
-		ids := make([]int64, len(l.views))
-		for i := range l.views {
-			ids[i] = id(&l.views[i])
-		}
-		return " FROM " + table + " WHERE id IN (" + db.IDList(ids) + ") AND tenant_id = ? AND input IS NOT NULL"
-	}
+// fill reads what a page shows of its pending timers, and the inputs of its runs. A page
+// whose inputs reach domain.MaxPageBytes ends there.
+func (s *Timers) fill(ctx context.Context, q db.Querier, l *timerList) error {
 	if len(l.views) == 0 {
 		return nil
 	}
-	sizes, err := db.Pairs[int64, int64](ctx, q, "SELECT id, LENGTH(input)"+where(), int64(l.p.Tenant))
+	if l.p.State == store.TimersPending {
+		return fillPending(ctx, q, l)
+	}
+	return fillRuns(ctx, q, l)
+}
+
+// fillPending leaves out timers that are pending no more.
+func fillPending(ctx context.Context, q db.Querier, l *timerList) error {
+	ids := domain.Collect(l.views, func(v *store.TimerView) int64 { return int64(v.ID) })
+	found := make(map[domain.TimerID]domain.Timer, len(ids))
+	err := db.Query(ctx, q, func(rows *sql.Rows) error {
+		r := &record.TimerRow{}
+		err := rows.Scan(record.TimerTable.Targets(r)...)
+		found[domain.TimerID(r.ID)] = r.Timer()
+		return err
+	}, "SELECT "+record.TimerColumns+" FROM timers WHERE id IN ("+db.IDList(ids)+") AND tenant_id = ?", int64(l.p.Tenant))
+	if err != nil {
+		return fmt.Errorf("read pending timers: %w", err)
+	}
+	left := l.views[:0]
+	for _, v := range l.views {
+		if timer, is := found[v.ID]; is {
+			v.Timer = timer
+			left = append(left, v)
+		}
+	}
+	l.views = left
+	return nil
+}
+
+func fillRuns(ctx context.Context, q db.Querier, l *timerList) error {
+	where := func() string {
+		ids := domain.Collect(l.views, func(v *store.TimerView) int64 { return int64(v.Run.ID) })
+		return " FROM executions WHERE id IN (" + db.IDList(ids) + ") AND tenant_id = ? AND input IS NOT NULL"
+	}
+	sizes, err := db.Pairs[int64, int64](ctx, q, "SELECT id, OCTET_LENGTH(input)"+where(), int64(l.p.Tenant))
 	if err != nil || len(sizes) == 0 {
 		return err
 	}
 	total := int64(0)
 	for i := range l.views {
-		if total += sizes[id(&l.views[i])]; total >= domain.MaxPageBytes && i+1 < len(l.views) {
+		if total += sizes[int64(l.views[i].Run.ID)]; total >= domain.MaxPageBytes && i+1 < len(l.views) {
 			l.views, l.next = l.views[:i+1], &l.cursors[i]
 			break
 		}
@@ -138,9 +159,8 @@ func fillInputs(ctx context.Context, q db.Querier, l *timerList) error {
 	inputs, err := db.Pairs[int64, []byte](ctx, q, "SELECT id, input"+where(), int64(l.p.Tenant))
 	for i := range l.views {
 		v := &l.views[i]
-		if v.Input = inputs[id(v)]; v.Run != nil {
-			v.Run.Input = v.Input
-		}
+		v.Input = inputs[int64(v.Run.ID)]
+		v.Run.Input = v.Input
 	}
 	return err
 }
@@ -166,11 +186,11 @@ func (s *Timers) listPending(ctx context.Context, q db.Querier, l *timerList, jo
 				return err
 			}
 			for _, r := range rows {
-				after = store.TimerCursor{Job: job, Key: r.Key}
+				after = store.TimerCursor{Job: job, Key: r.timer.Key}
 				if l.p.Label != "" {
-					after = store.TimerCursor{Job: job, Run: domain.ExecutionID(r.ID)}
+					after = store.TimerCursor{Job: job, Run: domain.ExecutionID(r.timer.ID)}
 				}
-				if l.take(store.TimerView{Timer: r.Timer()}, after) {
+				if l.take(store.TimerView{Timer: r.timer}, r.size, after) {
 					return nil
 				}
 			}
@@ -183,10 +203,20 @@ func (s *Timers) listPending(ctx context.Context, q db.Querier, l *timerList, jo
 	return nil
 }
 
+// pendingTimer is what a list reads of a timer before it knows whether it shows it.
+type pendingTimer struct {
+	timer domain.Timer
+	size  int64 // of its input
+}
+
+// pendingColumns stand before the input in a row. SQLite reads all pages of an input for a
+// column behind it.
+const pendingColumns = "%[1]sid, %[1]stenant_id, %[1]sjob_id, %[1]sfire_at, %[1]stimer_key, COALESCE(OCTET_LENGTH(%[1]sinput), 0)"
+
 // pendingOf reads the next pending timers of one job: by key, or those of a label
 // by id.
-func (s *Timers) pendingOf(ctx context.Context, q db.Querier, p store.ListTimersParams, after store.TimerCursor, limit int) (out []*record.TimerRow, err error) {
-	statement := "SELECT " + record.TimerColumnsBut("") + " FROM timers" + s.Dialect.ByIndex("uq_timers_key") + " WHERE job_id = ?"
+func (s *Timers) pendingOf(ctx context.Context, q db.Querier, p store.ListTimersParams, after store.TimerCursor, limit int) (out []pendingTimer, err error) {
+	statement := "SELECT " + fmt.Sprintf(pendingColumns, "") + " FROM timers" + s.Dialect.ByIndex("uq_timers_key") + " WHERE job_id = ?"
 	args := []any{int64(after.Job)}
 	// One lower bound: of two SQLite takes the first, and reads all keys behind it.
 	if after.Key != "" && after.Key >= p.KeyPrefix {
@@ -199,15 +229,16 @@ func (s *Timers) pendingOf(ctx context.Context, q db.Querier, p store.ListTimers
 		statement, args = statement+" AND timer_key < ?", append(args, end)
 	}
 	if p.Label != "" {
-		statement = "SELECT " + record.TimerColumnsBut("t.") + " FROM timer_labels AS l JOIN timers AS t ON t.id = l.timer_id" +
+		statement = "SELECT " + fmt.Sprintf(pendingColumns, "t.") + " FROM timer_labels AS l JOIN timers AS t ON t.id = l.timer_id" +
 			" WHERE l.tenant_id = ? AND l.job_id = ? AND l.label = ? AND l.timer_id > ?"
 		args = []any{int64(p.Tenant), int64(after.Job), p.Label, int64(after.Run)}
 		order = "l.timer_id"
 	}
 	err = db.Query(ctx, q, func(rows *sql.Rows) error {
-		r := &record.TimerRow{}
-		err := rows.Scan(record.TimerTable.Targets(r)...)
-		if r.TenantID == int64(p.Tenant) {
+		var r pendingTimer
+		var at int64
+		err := rows.Scan(&r.timer.ID, &r.timer.TenantID, &r.timer.JobID, &at, &r.timer.Key, &r.size)
+		if r.timer.FireAt = db.Instant(at); r.timer.TenantID == p.Tenant {
 			out = append(out, r)
 		}
 		return err
@@ -333,7 +364,7 @@ func (s *Timers) takeRuns(ctx context.Context, q db.Querier, l *timerList, rows 
 			}
 			continue
 		}
-		if l.take(viewOfRun(r), at) {
+		if l.take(viewOfRun(r), 0, at) { // fillRuns reads the sizes
 			return true, nil
 		}
 	}
