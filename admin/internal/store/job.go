@@ -40,6 +40,7 @@ type Jobs interface {
 
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (JobView, error)
 	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (JobView, error)
+	// ListJobs may leave out the inputs of jobs. So does ListNextFires.
 	ListJobs(ctx context.Context, p ListJobsParams) ([]JobView, error)
 	// ListRevisions lists the newest first.
 	ListRevisions(ctx context.Context, p ListRevisionsParams) (Page[Revision], error)

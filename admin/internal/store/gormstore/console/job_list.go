@@ -53,7 +53,7 @@ func (s *Jobs) findJob(ctx context.Context, step, where string, args ...any) (vi
 		if err := g.Where(where, args...).Take(&row).Error; err != nil {
 			return err
 		}
-		views, err := s.jobViews(ctx, q, g, []record.JobRow{row})
+		views, err := s.jobViews(ctx, q, []record.JobRow{row}, s.specs.Load)
 		if err == nil {
 			view = views[0]
 		}
@@ -97,7 +97,7 @@ func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []st
 		if err := g.Order(order.by).Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil {
 			return err
 		}
-		views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
+		views, err = s.jobViews(ctx, q, rows, s.specs.LoadLight)
 		return err
 	})
 	return views, err
@@ -145,8 +145,11 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 	return g
 }
 
+// loadSpecs is record.SpecCache.Load, or LoadLight for lists.
+type loadSpecs func(context.Context, db.Querier, []record.RevisionKey) (map[record.RevisionKey]record.CachedSpec, error)
+
 // jobViews adds to jobs what stands in other tables, one query per table.
-func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []record.JobRow) ([]store.JobView, error) {
+func (s *shared) jobViews(ctx context.Context, q db.Querier, rows []record.JobRow, load loadSpecs) ([]store.JobView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -156,7 +159,7 @@ func (s *shared) jobViews(ctx context.Context, q db.Querier, g *gorm.DB, rows []
 	for i, r := range rows {
 		keys[i], ids[i], executors[i] = record.RevisionKey{Job: domain.JobID(r.ID), Revision: r.Revision}, r.ID, r.ExecutorID
 	}
-	specs, err := s.specs.Load(ctx, q, keys)
+	specs, err := load(ctx, q, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +338,7 @@ func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, limit 
 		if err != nil {
 			return err
 		}
-		views, err = s.jobViews(ctx, q, s.Reader.WithContext(ctx), rows)
+		views, err = s.jobViews(ctx, q, rows, s.specs.LoadLight)
 		return err
 	})
 	return views, err

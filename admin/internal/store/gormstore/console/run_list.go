@@ -175,7 +175,7 @@ func (s *Runs) executionViews(ctx context.Context, q db.Querier, rows []*record.
 			instances = append(instances, r.InstanceID)
 		}
 	}
-	specs, err := s.specs.Load(ctx, q, keys)
+	specs, err := s.specs.LoadLight(ctx, q, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -189,7 +189,8 @@ type RevisionKey struct {
 // SpecCache keeps specs, which never change, most recently used ones first.
 type SpecCache struct {
 	Entries *ByteCache[RevisionKey, CachedSpec]
-	broken  *lru.Cache[RevisionKey, error] // what was wrong with revisions that could not be read lately
+	light   *ByteCache[RevisionKey, CachedSpec] // without inputs, for lists
+	broken  *lru.Cache[RevisionKey, error]      // what was wrong with revisions that could not be read lately
 }
 
 // CachedSpec is what is known of a revision.
@@ -207,21 +208,36 @@ func (c CachedSpec) Limit() int {
 	return c.Spec.SlotLimit()
 }
 
-// specBytes bounds the memory of cached specs. A spec takes specSize and about twice its text.
+// specBytes bounds the memory of cached specs, and lightBytes that of specs without inputs. A
+// spec takes specSize and about twice its text.
 const (
-	specBytes = 48 << 20
-	specSize  = 1 << 10
+	specBytes  = 48 << 20
+	lightBytes = 16 << 20
+	specSize   = 1 << 10
 )
+
+// lightSpec is the text of a revision without its input, in SQL. A text that is no JSON stays
+// as it is, so that its reader tells why.
+const lightSpec = "CASE WHEN OCTET_LENGTH(spec) <= 4096 THEN spec WHEN JSON_VALID(spec) THEN JSON_REMOVE(spec, '$.input') ELSE spec END"
 
 // NewSpecCache returns a cache of at most size revisions.
 func NewSpecCache(size int) *SpecCache {
-	return &SpecCache{Entries: NewByteCache[RevisionKey, CachedSpec](size, specBytes), broken: NewCache[RevisionKey, error](100)}
+	return &SpecCache{Entries: NewByteCache[RevisionKey, CachedSpec](size, specBytes), light: NewByteCache[RevisionKey, CachedSpec](size, lightBytes), broken: NewCache[RevisionKey, error](100)}
 }
 
 // Load returns the specs of all keys; those that are not cached come with one
 // query per 200. A revision that does not exist, or cannot be read, is missing
 // in the answer: why tells.
 func (c *SpecCache) Load(ctx context.Context, q db.Querier, keys []RevisionKey) (map[RevisionKey]CachedSpec, error) {
+	return c.load(ctx, q, keys, false)
+}
+
+// LoadLight is Load for lists, which do not show inputs: a spec may lack its input.
+func (c *SpecCache) LoadLight(ctx context.Context, q db.Querier, keys []RevisionKey) (map[RevisionKey]CachedSpec, error) {
+	return c.load(ctx, q, keys, true)
+}
+
+func (c *SpecCache) load(ctx context.Context, q db.Querier, keys []RevisionKey, light bool) (map[RevisionKey]CachedSpec, error) {
 	found := make(map[RevisionKey]CachedSpec, len(keys))
 	var missing []RevisionKey
 	for _, k := range keys {
@@ -230,6 +246,8 @@ func (c *SpecCache) Load(ctx context.Context, q db.Querier, keys []RevisionKey) 
 		}
 		if spec, ok := c.Entries.Get(k); ok {
 			found[k] = spec
+		} else if spec, ok := c.light.Get(k); ok && light {
+			found[k] = spec
 		} else {
 			found[k] = CachedSpec{} // asked for once
 			missing = append(missing, k)
@@ -237,7 +255,7 @@ func (c *SpecCache) Load(ctx context.Context, q db.Querier, keys []RevisionKey) 
 	}
 	for len(missing) > 0 {
 		n := min(len(missing), 200)
-		if err := c.fetch(ctx, q, missing[:n], found); err != nil {
+		if err := c.fetch(ctx, q, missing[:n], light, found); err != nil {
 			return nil, err
 		}
 		missing = missing[n:]
@@ -250,9 +268,13 @@ func (c *SpecCache) Load(ctx context.Context, q db.Querier, keys []RevisionKey) 
 	return found, nil
 }
 
-func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey, into map[RevisionKey]CachedSpec) error {
+func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey, light bool, into map[RevisionKey]CachedSpec) error {
 	var b strings.Builder
-	b.WriteString("SELECT job_id, revision, tenant_id, spec FROM job_revisions WHERE ")
+	text, cache := "spec", c.Entries
+	if light {
+		text, cache = lightSpec, c.light
+	}
+	b.WriteString("SELECT job_id, revision, tenant_id, " + text + " FROM job_revisions WHERE ")
 	for i, k := range keys {
 		if i > 0 {
 			b.WriteString(" OR ")
@@ -284,7 +306,7 @@ func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey,
 	for k, s := range fetched {
 		into[k] = s
 		if !s.Spec.Schedule.LacksCalendar() { // the row may come back
-			c.Entries.Add(k, s, s.Tenant, sizes[k])
+			cache.Add(k, s, s.Tenant, sizes[k])
 		}
 		c.broken.Remove(k)
 	}
