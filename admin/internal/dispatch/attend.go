@@ -166,7 +166,9 @@ func (d *Dispatcher) holding() func(int) bool {
 // record writes why runs wait. Then runs of other nodes' partitions leave.
 func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 	now := d.opt.Now()
-	for part := range slices.Chunk(list, offerBatch) {
+	for len(list) > 0 {
+		part := firstWithin(list, offerBatch, store.MaxListedInput)
+		list = list[len(part):]
 		waits := d.waiting.waits(part, now)
 		covered, err := d.opt.Store.RecordWaits(ctx, waits)
 		if err != nil {
@@ -183,6 +185,16 @@ func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 		}
 	}
 	return nil
+}
+
+// firstWithin are the first ones: at most so many, and none behind those whose inputs have so
+// many bytes.
+func firstWithin(list []*waiting, most, bytes int) []*waiting {
+	n, total := 0, 0
+	for ; n < min(len(list), most) && total < bytes; n++ {
+		total += len(list[n].execution.Input)
+	}
+	return list[:n]
 }
 
 // waits are what the rows of runs are to say.

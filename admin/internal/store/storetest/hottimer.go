@@ -139,3 +139,28 @@ func testPendingTimers(t *testing.T, f *fixture) {
 	}
 	require.Equal(t, 100, found)
 }
+
+// A claim ends at store.MaxListedInput. The claims after it have the others.
+func testLargeTimers(t *testing.T, f *fixture) {
+	const many, large = 80, 200 << 10
+	j := f.timerJob(nil)
+	for i := range many {
+		timer := f.timer(j, fmt.Sprint("large-", i), f.now().Add(time.Second), domain.TimerKeep)
+		timer.Input = fmt.Appendf(nil, "%q", make([]byte, large/4))
+		f.setOK(domain.TimerCreated, timer)
+	}
+	claimed := 0
+	for claimed < many {
+		got, err := f.s.ClaimDueTimers(f.ctx, store.ClaimDueTimersParams{Partitions: f.held, Horizon: time.Minute, Limit: 500, NewID: ids.Next})
+		f.ok(err)
+		bytes := 0
+		for _, e := range got.Executions {
+			bytes += len(e.Input)
+		}
+		require.LessOrEqual(t, bytes, 2*store.MaxListedInput)
+		claimed += len(f.mine(got.Executions))
+		require.True(t, got.More || claimed == many)
+	}
+	require.Equal(t, many, claimed)
+	require.Empty(t, f.claimTimers(time.Minute))
+}

@@ -64,6 +64,13 @@ func (f *foundDue[T]) put(p store.ClaimDueTriggersParams, at time.Time, ids []T)
 	f.but, f.butOf = slices.Clone(p.Except), slices.Clone(p.ExceptExecutors)
 }
 
+// back keeps ids that a claim took and has not tried. They come before the others.
+func (f *foundDue[T]) back(ids []T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ids = append(slices.Clone(ids), f.ids...)
+}
+
 // dueAt is an id with the instant that it is due at.
 type dueAt[T ~int64] struct {
 	id T

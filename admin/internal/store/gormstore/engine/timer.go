@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -40,15 +41,27 @@ func (s *DueTimers) ClaimDueTimers(ctx context.Context, p store.ClaimDueTimersPa
 	if left < p.Limit { // nobody is late
 		part = min(part, s.Dialect.ClaimAtOnce())
 	}
-	for ids := range slices.Chunk(due, max(part, 1)) {
-		if err := s.claim(ctx, p, ids, &out); err != nil && out.Timers == 0 {
+	bytes := 0
+	for len(due) > 0 {
+		ids := due[:min(max(part, 1), len(due))]
+		before := len(out.Executions)
+		tried, err := s.claim(ctx, p, ids, &out)
+		if err != nil && out.Timers == 0 {
 			return out, err
 		} else if err != nil { // those before are claimed, and wait for their time
 			out.More = true
 			break
 		}
-		if p.Hot != nil {
-			p.Hot.TimersTried(ids)
+		if due = due[len(tried):]; p.Hot != nil {
+			p.Hot.TimersTried(tried)
+		}
+		for i := range out.Executions[before:] {
+			bytes += len(out.Executions[before+i].Input)
+		}
+		if len(due) > 0 && bytes >= store.MaxListedInput {
+			s.due.back(due)
+			out.More = true
+			break
 		}
 	}
 	return out, nil
@@ -64,10 +77,13 @@ func (s *core) quarantined() (jobs []domain.JobID) {
 	return jobs
 }
 
-// claim makes runs of due timers in one transaction, and adds them to out.
-func (s *DueTimers) claim(ctx context.Context, p store.ClaimDueTimersParams, due []domain.TimerID, out *store.ClaimedTimers) error {
+// claim makes runs of due timers in one transaction, and adds them to out. It ends at
+// store.MaxListedInput, and returns those that it has tried: the first ones of due.
+func (s *DueTimers) claim(ctx context.Context, p store.ClaimDueTimersParams, due []domain.TimerID, out *store.ClaimedTimers) (tried []domain.TimerID, err error) {
+	slices.Sort(due)
 	type claimed struct {
 		found int
+		tried int
 		runs  []*record.ExecutionRow
 		bad   map[domain.JobID]error
 	}
@@ -76,7 +92,10 @@ func (s *DueTimers) claim(ctx context.Context, p store.ClaimDueTimersParams, due
 		if err := t.Guard(); err != nil {
 			return c, err
 		}
-		timers, now, err := lockDueTimers(t, due, p)
+		timers, now, more, err := lockDueTimers(t, due, p)
+		if c.tried = len(due); more {
+			c.tried, _ = slices.BinarySearch(due, domain.TimerID(timers[len(timers)-1].ID+1))
+		}
 		if err == nil {
 			err = checkClock(now, p.Latest)
 		}
@@ -89,8 +108,11 @@ func (s *DueTimers) claim(ctx context.Context, p store.ClaimDueTimersParams, due
 		}
 		return c, VerifyTerms(t, termsOf(timers, func(r *record.TimerRow) int64 { return r.Part }, p.Partitions))
 	})
-	if err != nil || c.found == 0 {
-		return err
+	if err != nil {
+		return nil, err
+	}
+	if tried = due[:c.tried]; c.found == 0 {
+		return tried, nil
 	}
 	s.quarantine(ctx, c.bad)
 	out.Timers += c.found
@@ -98,28 +120,39 @@ func (s *DueTimers) claim(ctx context.Context, p store.ClaimDueTimersParams, due
 		out.Executions = append(out.Executions, row.Execution())
 		s.Rows.remember(row)
 	}
-	return nil
+	return tried, nil
 }
 
+// errEnough ends a statement before its last row.
+var errEnough = errors.New("the rows before have enough bytes")
+
 // lockDueTimers passes over timers that were moved into partitions that the caller
-// does not hold, since they were found.
-func lockDueTimers(t *db.Tx, due []domain.TimerID, p store.ClaimDueTimersParams) (timers []*record.TimerRow, now time.Time, err error) {
-	slices.Sort(due)
+// does not hold, since they were found. more: it has read inputs of store.MaxListedInput,
+// and no further.
+func lockDueTimers(t *db.Tx, due []domain.TimerID, p store.ClaimDueTimersParams) (timers []*record.TimerRow, now time.Time, more bool, err error) {
+	bytes := int64(0)
 	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
+		if bytes >= store.MaxListedInput {
+			return errEnough
+		}
 		r := &record.TimerRow{}
 		var at int64
 		err := rows.Scan(record.TimerTable.Targets(r, &at)...)
 		now = db.Instant(at)
 		timers = append(timers, r)
+		bytes += r.Bytes()
 		return err
 	}, "SELECT "+t.Dialect.ClockNow()+", "+record.TimerColumns+" FROM timers"+t.Dialect.ByPrimary()+
 		" WHERE id IN ("+db.IDList(due)+") AND fire_at <= "+t.Dialect.ClockNow()+fmt.Sprintf(" + %d", p.Horizon.Milliseconds())+
 		" AND part IN ("+db.IDList(domain.Collect(p.Partitions, func(held *domain.PartitionTerm) int64 { return int64(held.Partition) }))+")"+
 		" ORDER BY id"+t.Dialect.ForUpdateSkip())
-	if err != nil {
-		return nil, now, fmt.Errorf("lock timers: %w", err)
+	if errors.Is(err, errEnough) {
+		more, err = true, nil
 	}
-	return timers, now, nil
+	if err != nil {
+		return nil, now, false, fmt.Errorf("lock timers: %w", err)
+	}
+	return timers, now, more, nil
 }
 
 // fireTimers makes runs of locked timers. Those of jobs that cannot be read stay as
