@@ -79,6 +79,8 @@ type world struct {
 	log     *bytes.Buffer
 	logMu   sync.Mutex
 	changed int
+	handed  gormtest.Meter // what the database hands out
+	options gormstore.Options
 
 	tenants map[string]domain.TenantID
 	// bearers are access tokens by "tenant/role", and "platform".
@@ -104,7 +106,8 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	}
 	dir := t.TempDir()
 	logger := slog.New(slog.NewTextHandler(lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	options := gormstore.Options{Driver: "sqlite", DSN: gormtest.SQLiteIn(t, dir), NewID: w.ids.Next, Logger: logger, FiresPerMinute: timing.FiresPerMinute}
+	options := gormstore.Options{Driver: "sqlite", DSN: gormtest.SQLiteIn(t, dir), NewID: w.ids.Next, Logger: logger, FiresPerMinute: timing.FiresPerMinute, Connector: w.handed.Connector}
+	w.options = options
 	st, err := gormstore.Open(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
