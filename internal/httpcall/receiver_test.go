@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -114,7 +115,7 @@ func TestAHostileReceiver(t *testing.T) {
 
 // TestErrorsNameNoAddress: a run's error is shown to those who wrote the address.
 func TestErrorsNameNoAddress(t *testing.T) {
-	flat := fmt.Errorf("library: %s", &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 9}, Err: os.ErrDeadlineExceeded})
+	flat := errors.New("library: " + (&net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 9}, Err: os.ErrDeadlineExceeded}).Error())
 	blamed := (&Caller{}).transportError(t.Context(), t.Context(), &url.Error{Op: "Get", URL: "https://x.example/t0ken", Err: flat})
 	require.Equal(t, "library: read: i/o timeout", blamed.Error())
 	require.True(t, NoAnswer(blamed))

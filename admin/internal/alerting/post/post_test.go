@@ -3,6 +3,7 @@ package post
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -131,6 +132,6 @@ func TestErrorsNameNoAddress(t *testing.T) {
 			}
 		})
 	}
-	flat := fmt.Errorf("library: %s", &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 9}, Err: os.ErrDeadlineExceeded})
+	flat := errors.New("library: " + (&net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 9}, Err: os.ErrDeadlineExceeded}).Error())
 	require.Equal(t, "library: read: i/o timeout", transportError(flat).Error())
 }
