@@ -33,7 +33,8 @@ const (
 	recoveryLimit = time.Minute
 	// leastGoodput is the part of the capacity that is useful under overload, in percent.
 	leastGoodput = 90
-	// operatorPauses is how many jobs an operator pauses in the midst of it.
+	// operatorPauses is how many jobs an operator pauses in the midst of it, but at most a
+	// tenth of them: the load has to go on.
 	operatorPauses = 100
 	// impatient: one of so many jobs gives a run up after a quarter of the load's time.
 	impatient = 3
@@ -216,7 +217,7 @@ func (f *fleet) underOverload(ctx context.Context, l *load, from, to time.Time, 
 		if err := pauseUntil(ctx, from.Add(to.Sub(from)/2)); err != nil {
 			return err
 		}
-		f.pauseSome(ctx, l.jobs[max(0, len(l.jobs)-operatorPauses):], to, r)
+		f.pauseSome(ctx, l.jobs[len(l.jobs)-min(operatorPauses, len(l.jobs)/10):], to, r)
 		return nil
 	})
 	group.Go(func() (err error) {
