@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -25,7 +26,8 @@ const (
 	othersLeast = 16
 )
 
-// refill is the question of one look.
+// refill is the question of one look. A line that cannot be read keeps no other one from being
+// loaded; the first error is returned.
 func (d *Dispatcher) refill(ctx context.Context, now time.Time) error {
 	if _, err := d.opt.Store.Maintenances(ctx); err != nil {
 		return err // no line of an executor under maintenance is loaded
@@ -34,32 +36,31 @@ func (d *Dispatcher) refill(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	d.after = 0
-	if len(lines) == linesMost {
-		d.after = lines[linesMost-1].Line
-	}
 	defer d.noteStalled(now)
 	held, left := d.allHeld(), loadMost
 	for _, l := range lines {
+		if left <= 0 {
+			break
+		}
 		free, slots := d.opt.Fleet.Room(l.Tenant, l.Executor)
-		if err := d.watch(ctx, l, free, now); err != nil {
-			return err
-		}
-		n, err := d.refillLine(ctx, l, free, slots, held, min(loadedRuns, left), now)
-		if err != nil {
-			return err
-		}
-		left -= n
+		err = cmp.Or(err, d.watch(ctx, l, free, now))
+		n, failed := d.refillLine(ctx, l, free, slots, held, left, now)
+		err = cmp.Or(err, failed)
+		left, d.after = left-n, l.Line
 	}
-	return nil
+	if left > 0 && len(lines) < linesMost {
+		d.after = 0
+	}
+	return err
 }
 
 // refillLine loads up to most runs of a line that this node's instances may take: first
 // those of this node's partitions, and of others if slots are free then. If no node has an
 // instance, it loads those of this node's partitions.
 func (d *Dispatcher) refillLine(ctx context.Context, l store.WaitingLine, free, slots int, held []int, most int, now time.Time) (loaded int, err error) {
-	have := d.waiting.length(l.Line)
-	if most <= 0 || have >= loadedRuns || d.underMaintenance(l.Tenant, l.Executor, now) {
+	have, limit := d.waiting.length(l.Line)
+	most = min(most, loadedRuns, limit-have)
+	if have >= min(loadedRuns, limit) || d.underMaintenance(l.Tenant, l.Executor, now) {
 		return 0, nil
 	}
 	if slots == 0 && (have > 0 || d.elsewhere(ctx, l.Tenant, l.Executor, now)) {

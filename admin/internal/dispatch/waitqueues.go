@@ -193,10 +193,7 @@ func (r *waitQueues) add(w *waiting, must bool) (record []*waiting) {
 	r.numbers[q.number] += size
 	q.old.ReplaceOrInsert(w)
 	q.fresh.ReplaceOrInsert(w)
-	limit := maxWaiting
-	if r.size > maxWaitingAll {
-		limit = max(maxWaitingAll/r.lines, 1)
-	}
+	limit := r.limit()
 	if must && !w.recorded || w.swept && !w.foreign {
 		record = append(record, w)
 	}
@@ -213,11 +210,20 @@ func (r *waitQueues) add(w *waiting, must bool) (record []*waiting) {
 	return record
 }
 
-// length is how much the runs of a line count that wait here (runtable.SizeOf).
-func (r *waitQueues) length(number int64) int {
+// limit is how much the runs of a line may count. The lock is held.
+func (r *waitQueues) limit() int {
+	if r.size > maxWaitingAll {
+		return max(maxWaitingAll/r.lines, 1)
+	}
+	return maxWaiting
+}
+
+// length is how much the runs of a line count that wait here (runtable.SizeOf), and how much
+// they may.
+func (r *waitQueues) length(number int64) (have, limit int) {
 	r.table.Lock()
 	defer r.table.Unlock()
-	return r.numbers[number]
+	return r.numbers[number], r.limit()
 }
 
 // leave takes a run out of its queue and off this node. The lock is held.

@@ -465,6 +465,61 @@ func TestALineIsLoadedByTurns(t *testing.T) {
 	})
 }
 
+// TestALineThatCannotBeReadIsNotInTheWay: neither is one whose job cannot be read.
+func TestALineThatCannotBeReadIsNotInTheWay(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		to := r.join(10, nil)
+		job := r.Job(nil)
+		var waits []store.Wait
+		for line := range int64(3) {
+			waits = append(waits, store.Wait{Tenant: r.Tenant, ID: r.Run(job, time.Now()).ID, Reason: domain.ReasonWaitInstance, Line: line + 1})
+		}
+		_, err := r.S.RecordWaits(t.Context(), waits)
+		require.NoError(t, err)
+		reads := 0
+		r.store.fail(func(method string) error {
+			if method == "ListWaiting" {
+				if reads++; reads == 1 {
+					return errDatabase
+				}
+			}
+			return nil
+		}, nil)
+		require.ErrorIs(t, r.d.LookAfterWaiting(t.Context()), errDatabase)
+		synctest.Wait()
+		require.Len(t, to.sent(), 2, "the lines after it")
+	})
+}
+
+// TestEachLineHasItsLook: if the first lines take all that one look loads, the next look goes
+// on behind them.
+func TestEachLineHasItsLook(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.join(0, nil)
+		job := r.Job(nil)
+		const lines = loadMost/loadedRuns + 1
+		list := make([]domain.Execution, loadedRuns)
+		r.store.listed = func(p store.ListWaitingParams) []domain.Execution {
+			if p.Line < lines {
+				return list[:p.Limit] // they leave memory at once
+			}
+			return nil
+		}
+		var waits []store.Wait
+		for line := range int64(lines) {
+			waits = append(waits, store.Wait{Tenant: r.Tenant, ID: r.Run(job, time.Now()).ID, Reason: domain.ReasonWaitInstance, Line: line + 1})
+		}
+		_, err := r.S.RecordWaits(t.Context(), waits)
+		require.NoError(t, err)
+		asked := map[int64]int{}
+		r.store.asked = func(p store.ListWaitingParams) { asked[p.Line]++ }
+		require.NoError(t, r.d.refill(t.Context(), time.Now()))
+		require.Zero(t, asked[lines])
+		require.NoError(t, r.d.refill(t.Context(), time.Now()))
+		require.Positive(t, asked[lines])
+	})
+}
+
 // TestARefusalDoesNotMakeALineEarly: a run that a full instance has refused comes
 // back to the head of its line. It is as late as before.
 func TestARefusalDoesNotMakeALineEarly(t *testing.T) {
