@@ -159,8 +159,8 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	return refused
 }
 
-// taken is called if somebody has made a job of the name at this moment: another instance of
-// the application, the console, or another executor, which is a refusal.
+// taken is called if the name is taken at this moment. Another instance of the application or
+// the console may have made the job. If another executor has, the declaration is refused.
 func (d *declarer) taken(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared) error {
 	switch found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name); {
 	case domain.Is(err, domain.CodeNotFound):

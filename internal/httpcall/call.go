@@ -85,9 +85,9 @@ type Caller struct {
 	// Secret signs requests; nil: they are not signed.
 	Secret []byte
 
-	// Room is asked before more than SmallAnswer bytes of an answer's body are read, of which
-	// there are at most size. done is told how many bytes the response has that is returned. An
-	// error: the body is not read, and the response is truncated. nil: there is room.
+	// Room is asked before more than SmallAnswer bytes of a body are read. size is the most that
+	// the body may have. done is told how many bytes are kept. With an error the body is not read,
+	// and the response is truncated. nil: there is room.
 	Room func(ctx context.Context, size int) (done func(kept int), err error)
 	// What refusals say: who calls, and what allows hosts and networks.
 	Who, HostsBy, NetworksBy string

@@ -113,7 +113,7 @@ func TestAHostileReceiver(t *testing.T) {
 	}), uint64(testenv.MostForAPeer))
 }
 
-// TestErrorsNameNoAddress: a run's error is shown to those who wrote the address.
+// TestErrorsNameNoAddress: the author of the address reads the error of the run.
 func TestErrorsNameNoAddress(t *testing.T) {
 	flat := errors.New("library: " + (&net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 9}, Err: os.ErrDeadlineExceeded}).Error())
 	blamed := (&Caller{}).transportError(t.Context(), t.Context(), &url.Error{Op: "Get", URL: "https://x.example/t0ken", Err: flat})

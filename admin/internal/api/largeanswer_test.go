@@ -94,8 +94,8 @@ func (w *world) forget() {
 	w.start()
 }
 
-// Every answer that is no stream has at most 2 MiB, whatever a tenant stores, and the database
-// hands out at most maxHanded for it. The pages of a list together have all of its items.
+// Every answer that is no stream has at most 2 MiB, and the database hands out at most
+// maxHanded for it, with the largest objects that a tenant may store. The pages of a list together have all of its items.
 func TestLargeAnswersAreBounded(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// answerBytes bounds what answers take on a node, in bytes: those that are being read, and
-	// results that the database has not taken yet. answerShare is that of a tenant.
+	// answerBytes bounds the bytes of answers on a node, from the reading of a body to the
+	// acknowledgement of the result. answerShare is the part of a tenant.
 	answerBytes = 32 << 20
 	answerShare = 16 << 20
 	// An answer takes so many times its bytes. While it is read these are the body, its text, and

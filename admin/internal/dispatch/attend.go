@@ -187,8 +187,8 @@ func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 	return nil
 }
 
-// firstWithin are the first ones: at most so many, and none behind those whose inputs have so
-// many bytes.
+// firstWithin returns the first runs of a list: at most most, and as many as have bytes of
+// input together, and one more.
 func firstWithin(list []*waiting, most, bytes int) []*waiting {
 	n, total := 0, 0
 	for ; n < min(len(list), most) && total < bytes; n++ {

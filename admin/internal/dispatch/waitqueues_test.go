@@ -438,8 +438,8 @@ func TestARunThatStandsStillIsSeen(t *testing.T) {
 	})
 }
 
-// TestALineIsLoadedByTurns: while its first run is late, half of what is loaded are the
-// freshest runs. A line that is full of runs does not hide another one.
+// TestALineIsLoadedByTurns: while its first run is late, half of the loaded runs are the
+// freshest ones. A line that is full of runs does not hide another one.
 func TestALineIsLoadedByTurns(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.join(0, nil)
@@ -465,7 +465,7 @@ func TestALineIsLoadedByTurns(t *testing.T) {
 	})
 }
 
-// TestALineThatCannotBeReadIsNotInTheWay: neither is one whose job cannot be read.
+// TestALineThatCannotBeReadIsNotInTheWay: the lines behind it are loaded in the same look.
 func TestALineThatCannotBeReadIsNotInTheWay(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		to := r.join(10, nil)

@@ -118,9 +118,9 @@ const BuildLastSeen = 10 * time.Minute
 const MaxBuilds = 200
 
 // MaxHandlers and MaxHandlerBytes bound the catalogue of an executor: its handlers, and
-// their descriptions and schemas. For new ones those go that no present instance, enabled
-// job or pending timer has, and of these the ones seen longest ago; when all are in use,
-// a registration that adds more is refused with CodeQuotaExceeded. Two builds of
+// their descriptions and schemas. New handlers take the place of handlers without a present
+// instance, enabled job or pending timer, the one that was seen longest ago first. If all are
+// in use, a registration that adds more is refused with CodeQuotaExceeded. Two builds of
 // proto.MaxHandlers, as at a rollout, have room.
 const (
 	MaxHandlers     = 2000

@@ -213,8 +213,8 @@ const MaxListedInput = 8 << 20
 
 type ListWaitingParams struct {
 	Line int64
-	// Partitions are those whose runs are read; empty = all, and of these the runs that each
-	// node may take.
+	// Partitions are the partitions whose runs are read. Empty: all runs that each node may
+	// take.
 	Partitions []int
 	// Newest: the run with the last place comes first.
 	Newest bool

@@ -18,7 +18,7 @@ import (
 // bodySize is that of the bodies, in bytes: the most that an operation takes.
 const bodySize = 1<<20 - 64
 
-// RequestOptions say who sends requests, and to what.
+// RequestOptions name the node and the account of the requests.
 type RequestOptions struct {
 	Base   string            // http://host:port
 	Tokens map[string]string // API keys by role

@@ -102,8 +102,8 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
-// TestErrorsNameNoAddress: the texts are shown to those who wrote the address, as the
-// trial of a channel and in the list of deliveries.
+// TestErrorsNameNoAddress: the author of the address reads the text, as the answer of a
+// trial and in the list of deliveries.
 func TestErrorsNameNoAddress(t *testing.T) {
 	for name, play := range map[string]func(net.Conn){
 		"closed": func(net.Conn) {},

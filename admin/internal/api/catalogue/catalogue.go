@@ -34,8 +34,8 @@ const (
 	HintCall = "ask again when an instance has registered it"
 )
 
-// namesAround is among how many names the one is looked for that was meant: all of them,
-// or those that stand next to it in their order.
+// namesAround bounds the names that a misspelled one is compared with. They are next to it in
+// the order of names.
 const namesAround = 500
 
 // Known finds one by name, and reads no other one. An executor without any catalogue is believed:

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// fewReads is a store of handlers that has no list of them: whoever asks for one panics.
+// fewReads is a store that reads single handlers. A question for the list panics.
 type fewReads struct {
 	store.Executors
 	names []string

@@ -34,8 +34,8 @@ func pages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestErrorsOfPagesAreProblems: each error that code of ours gives has a code, whatever the
-// address and the method.
+// TestErrorsOfPagesAreProblems: each error of our own code has a code, at any address and with
+// any method.
 func TestErrorsOfPagesAreProblems(t *testing.T) {
 	for _, ui := range []http.Handler{http.HandlerFunc(pages), nil} {
 		s := New(Options{

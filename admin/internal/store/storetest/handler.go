@@ -105,7 +105,8 @@ func testHandlersAreBounded(t *testing.T, f *fixture) {
 	bound()
 	f.leaves(large)
 
-	// Everything is used: whoever adds to it is refused, whoever adds nothing is not.
+	// All handlers are in use. A registration that adds some is refused, and one that adds none
+	// is accepted.
 	_, err = f.registers("full", "full", 2, namesOf("full", 1000)...)
 	f.ok(err)
 	bound()
@@ -160,8 +161,8 @@ func testHandlerPages(t *testing.T, f *fixture) {
 	require.Empty(t, names)
 }
 
-// testLargestRequests: no statement is too long for the database when each list has as
-// many items as somebody may send.
+// testLargestRequests: no statement is too long for the database if each list of a request has
+// as many items as it may have.
 func testLargestRequests(t *testing.T, f *fixture) {
 	names := namesOf("handler", maxRegistered)
 	_, err := f.registers("largest", "largest", 900, names...)

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// declaredTimeout bounds a transaction of WriteDeclared whose caller set no deadline: a
+// declaredTimeout bounds a transaction of WriteDeclared without a deadline of its caller. A
 // catalogue may declare thousands of jobs.
 const declaredTimeout = time.Minute
 

@@ -35,7 +35,7 @@ func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Ti
 	if err != nil {
 		return 0, err
 	}
-	// The first that may declare makes it news again, for whoever reconciles.
+	// The first instance that may declare makes the build unsettled again.
 	allowed := len(known) > 0 && known[0].NoJobs && !p.Build.NoJobs
 	if len(known) > 0 && !allowed && known[0].LastSeenAt > db.Millis(now.Add(-store.BuildLastSeen)) {
 		return 0, nil

@@ -93,12 +93,12 @@ type knownHandler struct {
 	lastSeen int64
 }
 
-// roomForHandlers returns which handlers leave so that others fit into
-// store.MaxHandlers and store.MaxHandlerBytes: those that nobody uses, and of these
-// the ones that were seen longest ago. It writes nothing. coming are the builds of the
-// same transaction. define says that the definitions replace those that are there.
-// CodeQuotaExceeded: those that are in use leave no room for more. Whoever adds nothing is
-// never refused. Nodes that register at the same time may together go over the bound; the
+// roomForHandlers returns the handlers that leave, so that others fit into
+// store.MaxHandlers and store.MaxHandlerBytes. Handlers that are not in use leave, the one
+// that was seen longest ago first. It writes nothing. coming are the builds of the
+// same transaction. define says that the definitions replace the stored ones.
+// CodeQuotaExceeded: the handlers in use leave no room for more. A registration that adds
+// nothing is never refused. Nodes that register at the same time may together go over the bound; the
 // next registration brings it down.
 func roomForHandlers(t *db.Tx, k buildKey, handlers []domain.Handler, now time.Time, coming []string, define bool) (leaving []string, err error) {
 	fresh, bytes := make(map[string]int64, len(handlers)), int64(0)

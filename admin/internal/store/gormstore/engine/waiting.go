@@ -42,8 +42,8 @@ type waitingRow struct {
 	openAt int64
 }
 
-// saveWaiting writes the places of runs that begin to wait for an instance or for the end of
-// maintenance, and removes the places of those that wait no more.
+// saveWaiting writes and removes rows of waiting_runs, as runs begin and cease to wait for a
+// start.
 func (b *Batch) saveWaiting(changes []db.Change[record.ExecutionRow]) error {
 	var enter []string
 	var leave []domain.ExecutionID

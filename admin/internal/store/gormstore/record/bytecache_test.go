@@ -30,8 +30,8 @@ func TestATenantWithMuchTakesNobodysRoom(t *testing.T) {
 	require.False(t, ok, "a value has at most a sixteenth")
 }
 
-// TestByteCacheAgainstAModel: what it says it holds is what it holds, within its bounds, and
-// the value that was used last stays.
+// TestByteCacheAgainstAModel: its counts of values and bytes are right and within the bounds,
+// and a value that was just added is there.
 func TestByteCacheAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most, bytes = 8, 320
