@@ -34,12 +34,32 @@ const (
 // beside a process that takes the processors as it does, and sends nothing, for as
 // long.
 func f37(ctx context.Context, s *stage) error {
+	return s.attacked(ctx, attack{what: "every frame, from a valid token", where: "the executors' port"})
+}
+
+// attack is what one tenant does to another one.
+type attack struct {
+	what, where string
+	// prepare fills the attacker's tenant, and returns arguments of the attacker; nil: none.
+	prepare func(ctx context.Context, of *tenant) ([]string, error)
+	// judge says what else was wrong; nil: nothing.
+	judge func() error
+}
+
+// attacked compares the other tenant before and during an attack.
+func (s *stage) attacked(ctx context.Context, a attack) error {
 	if err := s.open(ctx, fleetPlan{admins: 1, executors: 1}); err != nil {
 		return err
 	}
 	hostile, err := s.addTenant(ctx, "hostile")
 	if err != nil {
 		return err
+	}
+	var args []string
+	if a.prepare != nil {
+		if args, err = a.prepare(ctx, hostile); err != nil {
+			return err
+		}
 	}
 	if err := s.load(ctx, pick(s.set, 50, 20)); err != nil {
 		return err
@@ -54,8 +74,8 @@ func f37(ctx context.Context, s *stage) error {
 		return err
 	}
 	var during besides
-	err = s.fault("every frame, from a valid token", "the executors' port", func() (err error) {
-		during, err = s.besideAttacker(ctx, "hostile", hostile.token, ids[0], length)
+	err = s.fault(a.what, a.where, func() (err error) {
+		during, err = s.besideAttacker(ctx, "hostile", hostile.token, ids[0], length, args...)
 		return err
 	})
 	if err != nil {
@@ -65,10 +85,11 @@ func f37(ctx context.Context, s *stage) error {
 	if j == nil {
 		return err
 	}
-	if err != nil {
-		return errors.Join(err, s.judgeHostile(j, alone, during))
+	err = errors.Join(err, s.judgeHostile(j, alone, during))
+	if a.judge != nil {
+		err = errors.Join(err, a.judge())
 	}
-	return s.judgeHostile(j, alone, during)
+	return err
 }
 
 // besideAttacker is what the other tenant sees while an attacker runs.

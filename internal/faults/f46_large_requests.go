@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,50 +26,23 @@ const (
 // answers, 64 at once. What counts is the other tenant, as in f37, the node's memory, and the
 // size of the answers.
 func f46(ctx context.Context, s *stage) error {
-	if err := s.open(ctx, fleetPlan{admins: 1, executors: 1}); err != nil {
-		return err
-	}
-	large, err := s.addTenant(ctx, "large")
-	if err != nil {
-		return err
-	}
-	o, err := s.fatten(ctx, large)
-	if err != nil {
-		return err
-	}
-	if err := s.load(ctx, pick(s.set, 50, 20)); err != nil {
-		return err
-	}
-	ids, err := s.create(ctx, s.tenant, []job{{name: "tail", handler: handlerSay}})
-	if err != nil {
-		return err
-	}
-	length := s.lasts(60*time.Second, 10*time.Second)
-	alone, err := s.besideAttacker(ctx, "busy", large.token, ids[0], length, "-quiet")
-	if err != nil {
-		return err
-	}
-	told, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(s.dir, "requests.json")
-	if err := os.WriteFile(path, told, 0o600); err != nil {
-		return err
-	}
-	var during besides
-	err = s.fault("the largest requests to every operation", "the API", func() (err error) {
-		during, err = s.besideAttacker(ctx, "large", large.token, ids[0], length, "-requests", path)
-		return err
+	var path string
+	return s.attacked(ctx, attack{
+		what: "the largest requests to every operation", where: "the API",
+		prepare: func(ctx context.Context, of *tenant) ([]string, error) {
+			o, err := s.fatten(ctx, of)
+			if err != nil {
+				return nil, err
+			}
+			told, err := json.Marshal(o)
+			if err != nil {
+				return nil, err
+			}
+			path = filepath.Join(s.dir, "requests.json")
+			return []string{"-requests", path}, os.WriteFile(path, told, 0o600)
+		},
+		judge: func() error { return s.judgeAnswers(path) },
 	})
-	if err != nil {
-		return err
-	}
-	j, err := s.finish(ctx)
-	if j == nil {
-		return err
-	}
-	return errors.Join(err, s.judgeHostile(j, alone, during), s.judgeAnswers(path))
 }
 
 // fatten makes what a tenant stores as large as it may be, and keys of all roles.
