@@ -109,8 +109,11 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 				run.elsewhere = d.elsewhere(ctx, e.TenantID, e.Executor, now)
 			}
 		}
-		// A job with a limit on its runs keeps their order in the database.
-		record = append(record, d.waiting.add(run, run.swept || run.elsewhere || run.foreign || w.spec.SlotLimit() > 0 && !e.HoldsSlot)...)
+		// A job with a limit on its runs keeps their order in the database. A row that says
+		// nothing of the wait means that no node looked for an instance (Unattended).
+		ordered := w.spec.SlotLimit() > 0 && !e.HoldsSlot
+		short := e.Expired(now.Add(recordAfter + 2*LookEvery))
+		record = append(record, d.waiting.add(run, run.swept || run.elsewhere || run.foreign || ordered || short)...)
 	}
 	_ = d.record(ctx, record) // it has been logged; they wait here all the same
 	d.recheck(waiters)

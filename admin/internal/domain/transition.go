@@ -302,6 +302,12 @@ func (e *Execution) Expired(now time.Time) bool {
 	return !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt) && !e.AwaitsTurn()
 }
 
+// Unattended reports whether no node has looked for an instance for a run that is due and
+// has not begun, or its row does not say so.
+func (e *Execution) Unattended() bool {
+	return e.State == Due && !e.begun() && !e.IsPart() && e.Fence == 0 && len(e.Delays) == 0
+}
+
 // ExpireDeadline ends a running attempt whose executor did not enforce the
 // timeout in time. It is never repeated, and lingers: the handler may still be
 // running.

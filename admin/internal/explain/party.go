@@ -2,13 +2,11 @@ package explain
 
 import (
 	"strings"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// unoffered is what kept a run that waited for an instance until its wait was
-// over, and that nobody has tried to send meanwhile.
+// unoffered is why a run was missed that no admin node tried to send.
 var unoffered = Text{
 	"no admin node tried to send it before its wait was over: none was working, or the database was away",
 	"在等待期限内没有管理节点尝试派发：没有管理节点在工作，或数据库不可用",
@@ -20,23 +18,15 @@ func (r Run) party() Party {
 	switch {
 	case e.State == domain.Offered, e.State == domain.Running, e.State == domain.Succeeded:
 		return Nobody
-	case r.neverTried():
-		return ByAdmin
 	}
 	return reasons[e.Reason].by
 }
 
-// unattendedFor is how long after the end of a run's wait it is ended at the
-// latest, where a node works.
-const unattendedFor = 5 * time.Second
-
-// neverTried reports whether the run ended for want of an instance although
-// nobody looked for one: its row has no note of that, and its wait had been over
-// for long when a node came to it.
+// neverTried reports whether no admin node looked for an instance for a run that is not
+// of a schedule.
 func (r Run) neverTried() bool {
 	e := &r.Execution
-	return e.Reason == domain.ReasonNoExecutor && e.Attempt == 0 && len(e.Delays) == 0 &&
-		!e.ExpireAt.IsZero() && e.FinishedAt.Sub(e.ExpireAt) > unattendedFor
+	return e.Reason == domain.ReasonMisfire && e.Cause != domain.CauseSchedule && e.Cause != domain.CauseMisfire
 }
 
 // why is because for the run, with what its row knows beside the code.

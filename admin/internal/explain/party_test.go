@@ -122,8 +122,8 @@ func TestTheRowNamesMore(t *testing.T) {
 			"It ended as failed after one attempt, because no admin node answered its executor until the lease was over (none was working, or the executor was cut off from all of them), so the executor had to stop the handler.",
 			"经过1 次尝试后以“失败”结束：在租约到期之前没有管理节点应答其执行器（没有管理节点在工作，或执行器与所有管理节点断开），执行器因此停止了处理器。",
 		},
-		"the wait was over, and nobody had looked": {
-			Run{Execution: domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor, ExpireAt: at(60_000), FinishedAt: at(90_000)}}, ByAdmin,
+		"the wait was over, and no node had looked": {
+			Run{Execution: domain.Execution{State: domain.Missed, Reason: domain.ReasonMisfire, Cause: domain.CauseManual}}, ByAdmin,
 			"It did not run, because no admin node tried to send it before its wait was over: none was working, or the database was away.",
 			"未运行：在等待期限内没有管理节点尝试派发：没有管理节点在工作，或数据库不可用。",
 		},

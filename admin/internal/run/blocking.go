@@ -31,6 +31,9 @@ func (b *Batch) enter(m *Move, since time.Time, r *store.OfferResult) (in bool, 
 		b.apply(m, fx)
 		return false, err
 	}
+	if ended, err := b.outlast(m); err != nil || ended {
+		return false, err
+	}
 	if m.E.Expired(b.Now) {
 		fx, err := m.E.Expire(b.Now)
 		b.apply(m, fx)

@@ -186,6 +186,25 @@ func (b *Batch) lapse(m *Move, since time.Time) (ended bool, err error) {
 	return ended, nil
 }
 
+// outlast is for a due execution whose wait for an instance is over although no node has
+// looked for one: the nodes were behind. One of a schedule does what the misfire policy says,
+// and has a new wait if it is to run. All others are missed.
+func (b *Batch) outlast(m *Move) (ended bool, err error) {
+	if !m.E.Expired(b.Now) || !m.E.Unattended() {
+		return false, nil
+	}
+	if m.E.Cause != domain.CauseSchedule {
+		fx, err := m.E.Miss(b.Now, domain.ReasonMisfire, "no admin node looked for an instance before the deadline for dispatch")
+		b.apply(m, fx)
+		return true, err
+	}
+	if ended, err := b.lapse(m, time.Time{}); err != nil || ended {
+		return ended, err
+	}
+	m.E.ExpireAt = b.Now.Add(Patience(m.Spec))
+	return false, nil
+}
+
 // lapseOffered takes the offer of an execution back that has misfired before its
 // grant. The next offer ends it: that has its slot.
 func (b *Batch) lapseOffered(m *Move) error {

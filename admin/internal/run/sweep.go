@@ -56,6 +56,12 @@ func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, 
 			continue
 		}
 		was := m.E.State
+		if ended, err := b.outlast(m); err != nil {
+			return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
+		} else if ended {
+			out.Ended = append(out.Ended, m)
+			continue
+		}
 		action, fx, err := m.E.Sweep(b.Now, leases[m.waitsFor()], hold, m.Policy())
 		if err != nil {
 			return out, fmt.Errorf("execution %s: %w", m.E.ID, err)

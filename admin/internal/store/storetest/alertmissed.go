@@ -108,6 +108,7 @@ func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
 			last = silent.ID
 		}
 		e := f.run(j)
+		f.attended(e)
 		f.age(e, domain.DefaultDispatchTimeout)
 		require.Len(t, f.sweep().Ended, 1)
 		f.ok(f.s.AgeAlerts(f.ctx, f.tenant, 2*domain.MissedRepeat))

@@ -107,6 +107,7 @@ func testDelayEnds(t *testing.T, f *fixture) {
 	t.Run("missed", func(*testing.T) {
 		j := f.delayed(nil)
 		e := f.fireDelayed(j)
+		f.attended(e)
 		f.age(e, time.Hour)
 		low := f.now()
 		f.sweep()

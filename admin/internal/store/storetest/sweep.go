@@ -189,6 +189,7 @@ func testSweepRetry(t *testing.T, f *fixture) {
 
 func testSweepExpire(t *testing.T, f *fixture) {
 	e := f.run(f.job(nil))
+	f.attended(e)
 	f.age(e, domain.DefaultDispatchTimeout)
 	got := f.sweep()
 	require.Equal(t, []domain.ExecutionID{e.ID}, identify(got.Ended))
