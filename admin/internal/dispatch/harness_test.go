@@ -34,9 +34,7 @@ type faulty struct {
 	// cost is what a transaction with this many rows takes; nil = nothing. Set
 	// before it is used.
 	cost func(rows int) time.Duration
-	// asked sees the questions of ListWaiting, and listed answers them; nil = nothing. Set
-	// before they are used.
-	asked  func(store.ListWaitingParams)
+	// listed answers the questions of ListWaiting; nil = nothing. Set before it is used.
 	listed func(store.ListWaitingParams) []domain.Execution
 }
 
@@ -115,9 +113,6 @@ func (f *faulty) RecordWaits(ctx context.Context, waits []store.Wait) ([]domain.
 
 func (f *faulty) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]domain.Execution, error) {
 	return through(f, "ListWaiting", func() ([]domain.Execution, error) {
-		if f.asked != nil {
-			f.asked(p)
-		}
 		if f.listed != nil {
 			return f.listed(p), nil
 		}

@@ -17,8 +17,8 @@ import (
 const (
 	// loadedRuns is how many runs of a line the next look loads up to.
 	loadedRuns = maxWaiting / 2
-	// linesMost bounds the lines of one look, and loadMost the runs that it loads. The next
-	// look goes on with the lines that follow.
+	// linesMost bounds the lines of one look, and loadMost the runs that it loads, in equal
+	// shares. The next look goes on with the lines that follow.
 	linesMost = 64
 	loadMost  = 2 * maxWaiting
 	// othersLeast is how many runs of other nodes' partitions are looked at first, if slots
@@ -38,17 +38,15 @@ func (d *Dispatcher) refill(ctx context.Context, now time.Time) error {
 	}
 	defer d.noteStalled(now)
 	held, left := d.allHeld(), loadMost
-	for _, l := range lines {
-		if left <= 0 {
-			break
-		}
+	for i, l := range lines {
 		free, slots := d.opt.Fleet.Room(l.Tenant, l.Executor)
 		err = cmp.Or(err, d.watch(ctx, l, free, now))
-		n, failed := d.refillLine(ctx, l, free, slots, held, left, now)
+		share := max(left/(len(lines)-i), 1) // a long line takes nothing from the lines behind it
+		n, failed := d.refillLine(ctx, l, free, slots, held, share, now)
 		err = cmp.Or(err, failed)
 		left, d.after = left-n, l.Line
 	}
-	if left > 0 && len(lines) < linesMost {
+	if len(lines) < linesMost {
 		d.after = 0
 	}
 	return err
