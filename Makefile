@@ -14,7 +14,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack -trimpath)
 export CGO_ENABLED := 0
 
 # One repository, five modules (docs/adr/0001, 0027, 0061).
-MODULES := . proto executor-sdk executor-sdk/tracing executor-sdk/simulate
+MODULES := . proto executor-sdk executor-sdk/tracing executor-sdk/simulate tools
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -137,10 +137,20 @@ crosscheck: ## the cron engine against a second implementation, 60 zones, 20 yea
 	go -C proto test ./schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
 
 .PHONY: lint
-lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types; 30 s, 6 min without caches
+lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types, sizes and texts against their bounds; 30 s, 6 min without caches
+
+.PHONY: size
+size: ## lines of code of each room; ARGS="-since REV", ARGS=-check as lint, ARGS=-update for tools/size/budget.txt
+	@go -C tools run ./size $(ARGS)
+
+.PHONY: prose
+prose: ## how comments and documents read, and the worst sentences; ARGS="-change REV", ARGS="-files admin", ARGS=-check as lint, ARGS=-update
+	@go -C tools run ./prose $(ARGS)
 
 .PHONY: lint-go
 lint-go: $(GOLANGCI)
+	@go -C tools run ./size -check
+	@go -C tools run ./prose -check
 	@unformatted=$$(find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -l {} +); \
 	[ -z "$$unformatted" ] || { printf 'gofmt would change (make fmt):\n%s\n' "$$unformatted"; exit 1; }
 	@status=0; for module in $(MODULES); do \

@@ -1,0 +1,3 @@
+module github.com/carillon-sched/carillon/tools
+
+go 1.26.0
