@@ -223,6 +223,8 @@ func TestLostAttemptsThatMayBeRepeatedAre(t *testing.T) {
 func TestRunsThatFoundNoInstanceInTimeAreMissed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		run := r.Run(r.Job(func(s *domain.JobSpec) { s.DispatchTimeout = 5 * time.Second }), time.Now())
+		_, err := r.S.RecordWaits(t.Context(), []store.Wait{{Tenant: r.Tenant, ID: run.ID, Reason: domain.ReasonWaitInstance}})
+		require.NoError(t, err)
 		time.Sleep(5*time.Second + sweepHold + 2*sweepEvery)
 		got := one(t, r.took(&r.ended))
 		require.Equal(t, domain.Missed, got.e.State)
