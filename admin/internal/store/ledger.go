@@ -75,6 +75,9 @@ type LedgerEntry struct {
 	// FirstDelay is when it was first put on record that something kept it from
 	// starting when it was due.
 	FirstDelay int64
+	// Unlisted: it waits for a start by its row, and has no row among the waiting runs, which
+	// nodes load.
+	Unlisted bool
 
 	PlannedAt, OfferedAt, GrantedAt, StartedAt, FinishedAt int64
 

@@ -267,6 +267,7 @@ func TestEveryWrongBookIsFound(t *testing.T) {
 		"beyond its misfire threshold": {func(_ *book, e *store.LedgerEntry) { b59(e) }, verify.Late},
 		"and put on record too late":   {func(_ *book, e *store.LedgerEntry) { b59(e); e.FirstDelay = e.FireAt + 40_000 }, verify.Late},
 		"forgotten":                    {func(_ *book, e *store.LedgerEntry) { e.State, e.WakeAt = domain.Due, e.FireAt+1000 }, verify.Unfinished},
+		"waits where no node looks":    {func(_ *book, e *store.LedgerEntry) { e.State, e.Unlisted = domain.Due, true }, verify.Unfinished},
 		"overlap":                      {func(_ *book, e *store.LedgerEntry) { e.GrantedAt += 5000; e.FinishedAt += 10_500 }, verify.Overlap},
 		"offered after the pause": {func(b *book, _ *store.LedgerEntry) {
 			i := slices.IndexFunc(b.entries, func(x store.LedgerEntry) bool {

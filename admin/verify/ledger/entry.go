@@ -59,6 +59,9 @@ func (a *account) judge(e *store.LedgerEntry) {
 	a.judgeTimes(e, scheduled)
 	a.judgeLate(e, line)
 	a.judgeSlot(e, line)
+	if e.Unlisted {
+		a.find(verify.Unfinished, e.JobID, e.ID, e.FireAt, "the row is %s and waits for a start, but it is not among the waiting runs: no node loads it", e.State)
+	}
 	if e.WakeAt != 0 && e.WakeAt < a.now.UnixMilli()-overdueAfter.Milliseconds() {
 		a.find(verify.Unfinished, e.JobID, e.ID, e.FireAt, "the row is %s, and nobody has looked at it since %s",
 			e.State, time.UnixMilli(e.WakeAt).UTC().Format(time.RFC3339))

@@ -35,6 +35,13 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 	})
 }
 
+func (a aging) Unlist(ctx context.Context, id domain.ExecutionID) error {
+	return a.Run(ctx, "unlist execution", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "DELETE FROM waiting_runs WHERE execution_id = ?", int64(id))
+		return err
+	})
+}
+
 func (a aging) AgeInstance(ctx context.Context, id domain.InstanceID, d time.Duration) error {
 	return a.Run(ctx, "age instance", func(t *db.Tx) error {
 		_, err := t.Exec(ctx, "UPDATE instances SET last_seen_at = last_seen_at - ?, gone_at = CASE WHEN gone_at = 0 THEN 0 ELSE gone_at - ? END WHERE id = ?",

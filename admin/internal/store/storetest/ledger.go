@@ -194,6 +194,9 @@ func testLedgerExecutions(t *testing.T, f *fixture) {
 	asked := f.runAt(j, t0.Add(-2*time.Second))
 	foreign := f.fire(other, t0.Add(-time.Second))
 	started := f.start(asked)
+	listed, unlisted := f.run(other), f.run(other)
+	f.attended(listed, unlisted)
+	f.ok(f.s.Unlist(f.ctx, unlisted.ID))
 
 	f.ok(f.s.ReadLedger(f.ctx, func(r store.LedgerReader) error {
 		require.WithinDuration(t, f.now(), r.Now(), 5*time.Second)
@@ -228,6 +231,9 @@ func testLedgerExecutions(t *testing.T, f *fixture) {
 	require.EqualValues(t, 1, run.Attempt)
 	require.Equal(t, started.OfferedAt.UnixMilli(), run.OfferedAt)
 	require.Equal(t, started.GrantedAt.UnixMilli(), run.GrantedAt)
+
+	require.False(t, entries[listed.ID].Unlisted)
+	require.True(t, entries[unlisted.ID].Unlisted)
 
 	boom := errors.New("boom")
 	err := f.s.ReadLedger(f.ctx, func(r store.LedgerReader) error {

@@ -159,12 +159,14 @@ var partPrefix = []byte("part:")
 // ledgerPage is how many executions one statement reads.
 const ledgerPage = 50_000
 
-// ledgerColumns are numbers but for the two names at the end and the beginning
-// of the delays, up to the first instant.
+// ledgerColumns are numbers but for the names of cause and reason, and the beginning of the
+// delays, up to the first instant. The last one is Unlisted.
 var ledgerColumns = []string{
 	"id", "job_id", "tenant_id", "fire_at", "state", "attempt", "COALESCE(wake_at, 0)", "not_before", "COALESCE(SUBSTR(delays, 1, 24), '')",
 	"planned_at", "offered_at", "granted_at", "started_at", "finished_at",
 	"parent_id", "shard_index", "shard_total", "role", "stage", "picks IS NOT NULL", "cause", "reason",
+	fmt.Sprintf("CASE WHEN state IN (%d, %d) AND reason IN ('%s', '%s') THEN NOT EXISTS (SELECT 1 FROM waiting_runs AS w WHERE w.execution_id = executions.id) ELSE 0 END",
+		domain.Due, domain.RetryWait, domain.ReasonWaitInstance, domain.ReasonMaintenance),
 }
 
 // Executions reads page by page along the primary key.
@@ -197,6 +199,7 @@ func (r *LedgerReader) Executions(ctx context.Context, after, until domain.Execu
 			e.State, e.FirstDelay = domain.State(integer(cells[4])), firstDelay(cells[8])
 			e.Part, e.Stage, e.Picked = domain.Part(integer(cells[17])), domain.Stage(integer(cells[18])), integer(cells[19]) != 0
 			e.Cause, e.Reason = interned(causes, cells[20]), interned(reasons, cells[21])
+			e.Unlisted = integer(cells[22]) != 0
 			found++
 			return fn(&e)
 		}, statement, int64(after), int64(until))
