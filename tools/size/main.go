@@ -6,7 +6,8 @@
 //	go run ./tools/size -check       compares with tools/size/budget.txt; -update writes it
 //
 // A room is a folder in the budget. It has all that lies below it and in no other room. A change
-// that needs more lines raises the budget of its room in the same commit, and says why.
+// that needs more lines raises the budget of its room in the same commit, and says why. Machines
+// (tests' helpers, bench, faults) are counted, and have no bound.
 package main
 
 import (
@@ -99,7 +100,8 @@ func parse(text string) (rooms []room, err error) {
 }
 
 const head = `# Lines of code that each room may have: "make size" shows them, lint compares. A room has all
-# that lies in its folder and in no other room. Machines are no part of the product.
+# that lies in its folder and in no other room. Machines are no part of the product, and have
+# no bound.
 `
 
 func format(rooms []room) string {
@@ -118,7 +120,7 @@ func format(rooms []room) string {
 func over(rooms []room) error {
 	var errs []error
 	for _, r := range rooms {
-		if r.lines > r.budget {
+		if r.lines > r.budget && !r.machine {
 			errs = append(errs, fmt.Errorf("%s has %d lines, and its budget is %d: take some out, or raise it in %s and say why in the commit", r.folder, r.lines, r.budget, budgets))
 		}
 	}

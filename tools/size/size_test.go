@@ -27,7 +27,7 @@ func TestRooms(t *testing.T) {
 	if again, err := parse(format(rooms)); err != nil || len(again) != 3 || again[1] != rooms[1] {
 		t.Error(again, err)
 	}
-	files := map[string]string{"admin/a.go": "package a\nvar x = 1\n", "admin/internal/run/b.go": strings.Repeat("package b\n", 6), "admin/internal/run/b_test.go": "package b\n", "README.md": "text\n"}
+	files := map[string]string{"admin/a.go": "package a\nvar x = 1\n", "admin/internal/run/b.go": strings.Repeat("package b\n", 6), "admin/internal/run/b_test.go": "package b\n", "build/c.go": strings.Repeat("package c\n", 9), "README.md": "text\n"}
 	names := ""
 	for name := range files {
 		names += name + "\n"
