@@ -14,13 +14,13 @@ import (
 // Tenants share every queue here in equal parts; among one tenant's due runs
 // precedence decides (docs/adr/0009).
 
-// Where a backlog is late, new runs take turns with it, but for those of jobs with
-// a limit on their runs, which start in order.
+// Where a backlog is late, fresh runs take turns with it, but for those of jobs with
+// a limit on their runs, which start in order. A run that was loaded late is not fresh.
 func (d *Dispatcher) dueInTurn(e **domain.Execution) batch.Place {
-	spec := d.opt.Store.KnownSpec((*e).JobID, (*e).Revision)
+	spec, at := d.opt.Store.KnownSpec((*e).JobID, (*e).Revision), freshness(*e)
 	return batch.Place{
 		Owner: int64((*e).TenantID), Rank: d.due.rank(*e),
-		Newest: spec != nil && spec.SlotLimit() == 0, FreshRank: -freshness(*e).UnixMilli(),
+		Newest: spec != nil && spec.SlotLimit() == 0 && d.opt.Now().Sub(at) <= lateAfter, FreshRank: -at.UnixMilli(),
 	}
 }
 

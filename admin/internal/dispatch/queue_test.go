@@ -138,6 +138,20 @@ func TestTheMoreUrgentRunGoesFirst(t *testing.T) {
 	})
 }
 
+// TestALoadedRunIsNotFresh: a run that was loaded late goes by its age, and takes no turn of a
+// fresh one.
+func TestALoadedRunIsNotFresh(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		job := r.Job(nil)
+		_, err := r.d.opt.Store.JobSpec(t.Context(), r.Tenant, job.ID, job.Revision)
+		require.NoError(t, err)
+		fresh, loaded := r.Run(job, time.Now()), r.Run(job, time.Now().Add(-2*lateAfter))
+		for run, newest := range map[*domain.Execution]bool{&fresh: true, &loaded: false} {
+			require.Equal(t, newest, r.d.dueInTurn(&run).Newest)
+		}
+	})
+}
+
 // TestACopyOfAQueuedRunIsNotOfferedTwice: the sweep finds what a busy node has
 // in its queue.
 func TestACopyOfAQueuedRunIsNotOfferedTwice(t *testing.T) {

@@ -111,6 +111,7 @@ type queue struct {
 	old   *btree.BTreeG[*waiting] // by precedence
 	fresh *btree.BTreeG[*waiting] // by freshness
 	turn  bool                    // the next one is the freshest
+	half  *waiting                // the last one of the older half when between was asked; nil = never
 	// served is executorLines' when runs were taken from this line last.
 	served uint64
 	number int64 // of its line
@@ -124,6 +125,17 @@ func newQueue() *queue {
 		return btree.NewG(treeDegree, func(a, b *waiting) bool { return order(a, b) < 0 })
 	}
 	return &queue{old: ordered(compare), fresh: ordered(compareFresh)}
+}
+
+// between returns the run behind the older half of the queue. A queue that is too long loses
+// it, so that the queue keeps the runs at both ends, which have the next turns.
+func (q *queue) between() (next *waiting) {
+	if q.half == nil || !q.old.Has(q.half) {
+		n := q.old.Len() / 2
+		q.old.Ascend(func(w *waiting) bool { q.half = w; n--; return n > 0 })
+	}
+	q.old.AscendGreaterOrEqual(q.half, func(w *waiting) bool { next = w; return w == q.half })
+	return next
 }
 
 // first is who comes first by precedence. A queue that is in a line is not empty.
@@ -198,10 +210,10 @@ func (r *waitQueues) add(w *waiting, must bool) (record []*waiting) {
 		record = append(record, w)
 	}
 	for r.numbers[q.number] > limit && q.old.Len() > 1 {
-		longest, _ := q.fresh.Min()
-		r.leave(longest)
-		if !longest.recorded && !slices.Contains(record, longest) {
-			record = append(record, longest)
+		one := q.between()
+		r.leave(one)
+		if !one.recorded && !slices.Contains(record, one) {
+			record = append(record, one)
 		}
 	}
 	if w.foreign && w.recorded {

@@ -30,7 +30,7 @@ func runIDs(list []domain.Execution) (out []domain.ExecutionID) {
 	return out
 }
 
-// TestWhoLeavesAFullLine: the run that has waited longest waits in the database
+// TestWhoLeavesAFullLine: the runs between the oldest and the freshest wait in the database
 // alone from then on.
 func TestWhoLeavesAFullLine(t *testing.T) {
 	waits := newWaitQueues(new(runtable.Table))
@@ -40,9 +40,19 @@ func TestWhoLeavesAFullLine(t *testing.T) {
 		spilled = append(spilled, waits.add(waitingRun(i+1, now.Add(time.Duration(i)), nil), false)...)
 	}
 	require.Len(t, spilled, 5)
-	require.Equal(t, domain.ExecutionID(1), spilled[0].execution.ID)
+	for i, w := range spilled {
+		require.Equal(t, domain.ExecutionID(maxWaiting/2+1+i), w.execution.ID)
+	}
 	require.Equal(t, maxWaiting, waits.runs)
 	l := waits.of(1, 0, now)[0]
+	late := now.Add(2 * lateAfter)
+	require.ElementsMatch(t, []domain.ExecutionID{1, 2, maxWaiting + 5, maxWaiting + 4}, runIDs(taken(waits.take(l, 4, 1<<30, late))))
+	waits.drop(maxWaiting / 2) // the last one of the older half
+	for i := range domain.ExecutionID(6) {
+		spilled = waits.add(waitingRun(2*maxWaiting+i, now.Add(time.Hour), nil), false)
+	}
+	require.Len(t, spilled, 1)
+	require.InDelta(t, maxWaiting/2, int(spilled[0].execution.ID), 20)
 	require.Len(t, taken(waits.take(l, 2*maxWaiting, 1<<30, now)), maxWaiting)
 	require.Empty(t, waits.of(1, 0, now))
 	require.Zero(t, waits.runs)
