@@ -25,26 +25,14 @@ func (s *DueTimers) ClaimDueTimers(ctx context.Context, p store.ClaimDueTimersPa
 		return out, nil
 	}
 	search := store.ClaimDueTriggersParams{Partitions: p.Partitions, Except: p.Except, Horizon: p.Horizon, Limit: p.Limit}
-	due, left, more := s.due.take(search)
-	if len(due) == 0 {
-		began := time.Now()
-		found, err := s.findDue(ctx, p)
-		if err != nil {
-			return out, err
-		}
-		due = found[:min(len(found), p.Limit)]
-		left = len(found) - len(due)
-		more = left > 0
-		s.due.put(search, began, slices.Clone(found[len(due):]))
+	due, part, more, err := s.due.next(search, s.Dialect.ClaimAtOnce(), func() ([]domain.TimerID, error) { return s.findDue(ctx, p) })
+	if err != nil {
+		return out, err
 	}
 	out.More = more || len(due) >= p.Limit
-	part := len(due)
-	if left < p.Limit { // nobody is late
-		part = min(part, s.Dialect.ClaimAtOnce())
-	}
 	bytes := 0
 	for len(due) > 0 {
-		ids := due[:min(max(part, 1), len(due))]
+		ids := due[:min(part, len(due))]
 		before := len(out.Executions)
 		tried, err := s.claim(ctx, p, ids, &out)
 		if err != nil && out.Timers == 0 {
