@@ -23,7 +23,20 @@ func move[T any](d *database, q run.Request, known *limitsKnown, decide func(b *
 	out, err := decide(b)
 	must(err)
 	b.save()
+	if waiters := d.successors(b.Freed()); len(waiters) > 0 {
+		move(d, run.Request{Kind: run.Successors, IDs: waiters}, nil, func(*transaction) (any, error) { return nil, nil })
+	}
 	return out
+}
+
+// successors are the first waiters for the slots of jobs.
+func (d *database) successors(jobs []domain.JobID) (ids []domain.ExecutionID) {
+	for _, id := range jobs {
+		if waiters := d.jobs[id].waiters; len(waiters) > 0 {
+			ids = append(ids, waiters[0])
+		}
+	}
+	return ids
 }
 
 func (d *database) load(q run.Request, known *limitsKnown) *transaction {
