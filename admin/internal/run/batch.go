@@ -241,11 +241,11 @@ func (w Woken) all() (out []domain.Execution) {
 	return out
 }
 
-// Conclude is the last decision of every transaction. It moves parents on whose parts
-// have ended, and makes the oldest waiters ready wherever a place became free. Waiters
-// stay in the queue until they are offered, so that they keep their order. A kind that
-// loads no heads of queues leaves this to a transaction of the kind Successors, for the
-// jobs that Freed returns.
+// Conclude is the last decision of every transaction. If the parts of a parent have ended,
+// it moves the parent on. If a place in a slot became free, it makes the oldest waiters
+// ready. Waiters stay in the queue until they are offered, so that they keep their order.
+// A kind that loads no heads of queues leaves this to a transaction of the kind
+// Successors, for the jobs that Freed returns.
 func (b *Batch) Conclude() error {
 	b.Woken = Woken{}
 	if b.slotless != nil {
@@ -292,8 +292,8 @@ func (b *Batch) Conclude() error {
 	return nil
 }
 
-// Freed are the jobs whose waiters are still to be woken, because a place in the slot
-// may have become free.
+// Freed are the jobs with a free place in the slot whose successors Conclude has not
+// looked at.
 func (b *Batch) Freed() (jobs []domain.JobID) {
 	for job, s := range b.Slots {
 		if s.freed && !b.Kind.Wakes() {

@@ -99,8 +99,8 @@ func (w *world) exclude() {
 	w.maintenance = domain.Maintenances{{}: {{Mode: domain.MaintenanceSkip, Since: w.now.Add(-time.Minute), EndsAt: w.now.Add(time.Minute)}}}
 }
 
-// Each transition that frees a slot wakes the successor, or names the job whose successor
-// is still to be woken. A new method of a batch has to be in one of the lists.
+// Each transition that frees a slot wakes the successor, or names the job for a second
+// transaction. A new method of a batch has to be in one of the lists.
 func TestTransitionsWakeTheSuccessor(t *testing.T) {
 	known := slices.Clone(touching)
 	for name, c := range transitions {

@@ -14,7 +14,7 @@ type Asked struct {
 	Of *store.SettleInventoryParams
 }
 
-// Settle compares items of inventories with what is stored.
+// Settle compares items of inventories with the rows.
 func (b *Batch) Settle(items []Asked) ([]store.SettledItem, error) {
 	out := make([]store.SettledItem, len(items))
 	for i, h := range items {

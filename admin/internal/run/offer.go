@@ -28,7 +28,7 @@ func (b *Batch) Offer(offers []store.Offer) ([]store.OfferResult, error) {
 	return results, nil
 }
 
-// refresh replaces the executions of a result by what was stored.
+// refresh replaces the executions of a result by the stored ones.
 func (b *Batch) refresh(r *store.OfferResult) {
 	if m := b.Moves[r.Execution.ID]; m != nil {
 		r.Execution = m.E

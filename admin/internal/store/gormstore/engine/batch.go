@@ -58,13 +58,14 @@ type stored struct {
 	cached        bool // before was not read in this transaction
 }
 
-// RunBatch runs one request in a transaction of its own. decide is called again when
-// the transaction is repeated, and once or twice more when cached rows turn out to be
-// stale: first with those rows locked and read which have changed, then with all of them.
-// It is also called again without executions that cannot be moved; they are set aside when
-// the others have moved. If the kind of the request does not wake runs itself, and a slot
-// became free, its successor is woken in a transaction of its own. If the process ends in
-// between, the successor is looked at 30 s after it began to wait.
+// RunBatch runs one request in a transaction of its own. decide is called again when the
+// transaction is repeated. If cached rows are stale, it is called once or twice more: first
+// the changed rows are locked and read, then all rows. It is also called again without
+// executions that cannot be moved. These are set aside when the others have moved.
+//
+// If the kind of the request does not wake runs, RunBatch wakes the successors for freed
+// slots in a second transaction. If the process ends in between, a sweep looks at the
+// successor 30 s after it began to wait.
 func (s *core) RunBatch(ctx context.Context, step string, q run.Request, decide func(*Batch) error) error {
 	if len(q.IDs) == 0 {
 		return nil

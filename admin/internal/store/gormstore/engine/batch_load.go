@@ -265,8 +265,8 @@ func (b *Batch) loadExecutions() error {
 }
 
 // leaveStuck takes jobs out of the batch whose next waiter is locked by another
-// transaction: it could not be woken if this one freed the slot, so all of the
-// job is left to the next sweep.
+// transaction. If this one freed the slot, it could not wake that waiter. The next sweep
+// looks at all runs of the job.
 func (b *Batch) leaveStuck() {
 	maps.DeleteFunc(b.Moves, func(_ domain.ExecutionID, m *run.Move) bool {
 		s := b.Slots[m.E.JobID]
