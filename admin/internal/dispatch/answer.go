@@ -141,10 +141,9 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 	if answers = d.voidDrained(answers); len(answers) == 0 {
 		return
 	}
-	requests := make([]store.GrantRequest, len(answers))
-	for i, a := range answers {
-		requests[i] = store.GrantRequest{Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID()}
-	}
+	requests := domain.Collect(answers, func(a *Answer) store.GrantRequest {
+		return store.GrantRequest{Tenant: a.Tenant, ID: a.ID, Fence: a.Fence, Instance: a.From.InstanceID()}
+	})
 	results, err := d.opt.Store.GrantOffers(context.WithoutCancel(ctx), requests)
 	if err != nil {
 		// Whether it was committed is unknown. Say nothing: the executor voids

@@ -177,12 +177,9 @@ func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 		}
 		d.waitFailures.recovered(d.log)
 		d.waiting.recorded(part)
-		if ended := d.stopCovered(covered); len(ended) > 0 {
-			for i := range ended {
-				d.waiting.drop(ended[i].ID)
-			}
-			d.opt.Ended(ended)
-		}
+		ended := d.stopCovered(covered)
+		d.waiting.drop(domain.Collect(ended, func(e *domain.Execution) domain.ExecutionID { return e.ID })...)
+		d.ended(ended)
 	}
 	return nil
 }
@@ -241,11 +238,7 @@ func (r *waitQueues) recorded(list []*waiting) {
 // check drops what does not wait any more, as far as the database knows.
 func (d *Dispatcher) check(ctx context.Context, list []*waiting) error {
 	for part := range slices.Chunk(list, 500) {
-		ids := make([]domain.ExecutionID, len(part))
-		for i, w := range part {
-			ids[i] = w.execution.ID
-		}
-		fences, err := d.opt.Store.StillDue(ctx, ids)
+		fences, err := d.opt.Store.StillDue(ctx, domain.Collect(part, func(w **waiting) domain.ExecutionID { return (*w).execution.ID }))
 		if err != nil {
 			return err
 		}

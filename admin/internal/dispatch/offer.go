@@ -182,11 +182,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	if len(chosen) == 0 {
 		return
 	}
-	offers := make([]store.Offer, len(chosen))
-	for i, c := range chosen {
-		offers[i] = c.offer
-	}
-	results, err := d.opt.Store.OfferExecutions(ctx, offers)
+	results, err := d.opt.Store.OfferExecutions(ctx, domain.Collect(chosen, func(c *choice) store.Offer { return c.offer }))
 	if err != nil {
 		again := make([]domain.Execution, len(chosen))
 		for i, c := range chosen {
@@ -246,8 +242,13 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	}
 	d.slotsFreedAt(freed) // the other worker may have met a full house
 	d.Freed(stayed)
-	if len(ended) > 0 {
-		d.opt.Ended(ended)
+	d.ended(ended)
+}
+
+// ended tells of runs that have ended.
+func (d *Dispatcher) ended(list []domain.Execution) {
+	if len(list) > 0 {
+		d.opt.Ended(list)
 	}
 }
 

@@ -27,10 +27,9 @@ func (d *Dispatcher) spread(ctx context.Context, parents []domain.Execution) {
 	if len(parents) == 0 {
 		return
 	}
-	spreads := make([]store.Spread, len(parents))
-	for i, e := range parents {
-		spreads[i] = store.Spread{Tenant: e.TenantID, ID: e.ID, Since: waitsSince(&e)}
-	}
+	spreads := domain.Collect(parents, func(e *domain.Execution) store.Spread {
+		return store.Spread{Tenant: e.TenantID, ID: e.ID, Since: waitsSince(e)}
+	})
 	results, err := d.opt.Store.SpreadExecutions(ctx, spreads)
 	if err != nil {
 		d.postpone(&d.spreadFailures, err, parents...)
@@ -48,9 +47,7 @@ func (d *Dispatcher) spread(ctx context.Context, parents []domain.Execution) {
 		}
 		d.fire(r.Parts)
 	}
-	if len(ended) > 0 {
-		d.opt.Ended(ended)
-	}
+	d.ended(ended)
 }
 
 // cancelParts is the flush of the parents that are to be cancelled. What does not
@@ -67,7 +64,5 @@ func (d *Dispatcher) cancelParts(ctx context.Context, parents []domain.Execution
 		d.SendCancel(e)
 	}
 	d.opt.Later(out.Woken...)
-	if len(out.Ended) > 0 {
-		d.opt.Ended(out.Ended)
-	}
+	d.ended(out.Ended)
 }

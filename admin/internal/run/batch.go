@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,8 +17,10 @@ import (
 // node that was to offer it then.
 const SlotCheck = 30 * time.Second
 
-// Batch is what one transaction has loaded and may change.
+// Batch is what one transaction has loaded and may change. A method decides, Conclude
+// ends the decisions, the rows are saved, and then Stored completes what the method returned.
 type Batch struct {
+	Kind Kind
 	// Now is the database's clock after the last lock.
 	Now time.Time
 	// Moves are the executions that may change, or be looked at.
@@ -26,12 +29,9 @@ type Batch struct {
 	// it back here. Limits are those that bound them; empty where none may.
 	Slots  map[domain.JobID]*Slot
 	Limits map[domain.LimitKey]*Limit
-	// Parents are the runs whose parts may have moved. AllParents: those as well
-	// that are in Moves for another reason.
-	Parents    map[domain.ExecutionID]bool
-	AllParents bool
-	// Partial: what is missing in Moves may be locked by another transaction.
-	Partial bool
+	// Parents are the runs whose parts may have moved. A sweep also moves those on that
+	// are in Moves for another reason.
+	Parents map[domain.ExecutionID]bool
 	// FenceFloor is below every fence that is given here (domain.History.FenceFloor).
 	FenceFloor int64
 	// Misfire is asked about an execution that starts late; nil: never.
@@ -41,7 +41,8 @@ type Batch struct {
 	// Deciding is the execution whose turn it is: it is to blame for an error, or a panic.
 	Deciding domain.ExecutionID
 
-	stopped JobStates // see findStopped
+	stopped  JobStates // see findStopped
+	slotless *Move     // it freed a slot that is not loaded
 
 	Outcome
 }
@@ -60,6 +61,9 @@ type Outcome struct {
 	Ended     []*Move                           // parents that ended because their parts have
 	Contended []domain.JobID                    // jobs for whose slots somebody began to wait
 	Waits     map[domain.ExecutionID]store.Wait // of runs that wait for an instance now
+	Woken     Woken                             // by Conclude
+
+	stored []func() // see Stored
 }
 
 // AttemptKey names an archived attempt.
@@ -141,18 +145,32 @@ func (b *Batch) Find(tenant domain.TenantID, id domain.ExecutionID) *Move {
 	return nil
 }
 
-// AsStored replaces executions that were collected before the batch was saved.
-func (b *Batch) AsStored(list []domain.Execution) {
+// asStored replaces executions that were collected before the batch was saved.
+func (b *Batch) asStored(list []domain.Execution) {
 	for i := range list {
 		list[i] = b.Moves[list[i].ID].E
 	}
+}
+
+// onceStored has results completed when the batch is saved.
+func (b *Batch) onceStored(complete func()) { b.stored = append(b.stored, complete) }
+
+// Stored completes results by the executions as they were saved, and by Woken.
+func (b *Batch) Stored() {
+	for _, complete := range b.stored {
+		complete()
+	}
+	b.Deciding = 0
 }
 
 // apply carries out what a move demands. It is called after every move that
 // may end or archive an attempt.
 func (b *Batch) apply(m *Move, fx domain.Effects) {
 	s := b.Slots[m.E.JobID]
-	if fx.ReleaseSlot && s != nil {
+	switch {
+	case fx.ReleaseSlot && s == nil:
+		b.slotless = m
+	case fx.ReleaseSlot:
 		s.release()
 	}
 	if m.E.State.Terminal() {
@@ -213,8 +231,8 @@ func (b *Batch) tellSuccess(m *Move) {
 // Woken are executions that may be offered now, by job.
 type Woken map[domain.JobID][]*Move
 
-// All lists them in the order of their jobs.
-func (w Woken) All() (out []domain.Execution) {
+// all lists them in the order of their jobs.
+func (w Woken) all() (out []domain.Execution) {
 	for _, job := range slices.Sorted(maps.Keys(w)) {
 		for _, m := range w[job] {
 			out = append(out, m.E)
@@ -223,22 +241,30 @@ func (w Woken) All() (out []domain.Execution) {
 	return out
 }
 
-// Wake moves parents on whose parts have ended, and makes the oldest waiters
-// ready wherever a place became free. Waiters stay in the queue until they are
-// offered, so that nobody overtakes them.
-func (b *Batch) Wake() (Woken, error) {
-	woken := Woken{}
-	if err := b.advanceParents(woken); err != nil {
-		return nil, err
+// Conclude is the last decision of every transaction. If the parts of a parent have ended,
+// it moves the parent on. If a place in a slot became free, it makes the oldest waiters
+// ready. Waiters stay in the queue until they are offered, so that they keep their order.
+// A kind that loads no heads of queues leaves this to a transaction of the kind
+// Successors, for the jobs that Freed returns.
+func (b *Batch) Conclude() error {
+	b.Woken = Woken{}
+	if b.slotless != nil {
+		return fmt.Errorf("execution %s freed the slot of job %s, which is not loaded", b.slotless.E.ID, b.slotless.E.JobID)
+	}
+	if !b.Kind.Wakes() {
+		return nil
+	}
+	if err := b.advanceParents(b.Woken); err != nil {
+		return err
 	}
 	for job, s := range b.Slots {
-		if !s.freed || len(s.Queue) == 0 {
+		if !s.freed && b.Kind != Successors || len(s.Queue) == 0 {
 			continue
 		}
 		places := s.Holders
 		for _, w := range slices.Clone(s.Queue) {
 			m := b.Moves[w.ID]
-			if m == nil && b.Partial {
+			if m == nil && b.Kind.SkipsLocked() {
 				break // another transaction has it: the next sweep comes back to it
 			}
 			b.Deciding = w.ID
@@ -258,31 +284,24 @@ func (b *Batch) Wake() (Woken, error) {
 				continue // it keeps its place, and waits for something else now
 			}
 			if err := m.E.Wake(b.Now, Patience(m.Spec)); err != nil {
-				return nil, err
+				return err
 			}
-			woken[job] = append(woken[job], m)
+			b.Woken[job] = append(b.Woken[job], m)
 		}
 	}
-	return woken, nil
+	return nil
 }
 
-// Freed are the jobs of which a place in the slot may have become free.
+// Freed are the jobs with a free place in the slot whose successors Conclude has not
+// looked at.
 func (b *Batch) Freed() (jobs []domain.JobID) {
 	for job, s := range b.Slots {
-		if s.freed {
+		if s.freed && !b.Kind.Wakes() {
 			jobs = append(jobs, job)
 		}
 	}
 	slices.Sort(jobs)
 	return jobs
-}
-
-// WakeAll is Wake as if a place had become free in each slot.
-func (b *Batch) WakeAll() (Woken, error) {
-	for _, s := range b.Slots {
-		s.freed = true
-	}
-	return b.Wake()
 }
 
 // Patience is how long a due execution waits for an instance.

@@ -7,8 +7,9 @@
 // instant of the database's clock: a Batch holds them, its methods change them
 // in place and note what has to be written beside them. The few facts that a
 // decision needs from elsewhere are asked of a Source, in the same transaction.
-// Nothing here knows SQL, and nothing waits: package gormstore loads and saves
-// the rows of a database, package sim those of its tables in memory.
+// Before that, a Request says which rows are locked. Nothing here knows SQL, and
+// nothing waits: package gormstore loads and saves the rows of a database, package sim
+// those of its tables in memory.
 //
 // What one run may do by itself is in package domain (the state machine); this
 // package decides where several of them meet. A Batch belongs to one goroutine.

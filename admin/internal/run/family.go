@@ -14,10 +14,7 @@ const noInstanceCheck = time.Second
 // advanceParents moves the parents on by what their parts say, those in
 // this batch as it leaves them. Whoever may be offered then goes into woken.
 func (b *Batch) advanceParents(woken Woken) error {
-	if len(b.Parents) == 0 && !b.AllParents {
-		return nil
-	}
-	for _, p := range b.byID(func(m *Move) bool { return m.E.OnlyPartsMove() && (b.Parents[m.E.ID] || b.AllParents) }) {
+	for _, p := range b.byID(func(m *Move) bool { return m.E.OnlyPartsMove() && (b.Parents[m.E.ID] || b.Kind == Sweeps) }) {
 		b.Deciding = p.E.ID
 		family, err := b.Source.Family(p)
 		if err != nil {
@@ -61,9 +58,9 @@ func (b *Batch) bear(part domain.Execution, spec *domain.JobSpec) *Move {
 	return &m
 }
 
-// ParentsEnded are the parents that this batch ended, as they are stored.
-func (b *Batch) ParentsEnded() (out []domain.Execution) {
-	for _, m := range b.Ended {
+// executions are the rows of moves.
+func executions(moves []*Move) (out []domain.Execution) {
+	for _, m := range moves {
 		out = append(out, m.E)
 	}
 	return out
@@ -102,6 +99,11 @@ func (b *Batch) Spread(spreads []store.Spread) ([]store.SpreadResult, error) {
 			return nil, err
 		}
 	}
+	b.onceStored(func() {
+		for i := range results {
+			b.refresh(&results[i].OfferResult)
+		}
+	})
 	return results, nil
 }
 
@@ -164,7 +166,19 @@ func (b *Batch) waitForInstance(m *Move, r *store.SpreadResult) error {
 
 // CancelParts cancels those of the parts that live and whose parents are being
 // cancelled.
-func (b *Batch) CancelParts(parts []domain.ExecutionID) (moved []*Move, err error) {
+func (b *Batch) CancelParts(parts []domain.ExecutionID) (*store.CancelledParts, error) {
+	out := &store.CancelledParts{}
+	var moved []*Move
+	b.onceStored(func() {
+		for _, m := range moved {
+			if m.E.State.Terminal() {
+				out.Ended = append(out.Ended, m.E)
+			} else {
+				out.Cancel = append(out.Cancel, m.E)
+			}
+		}
+		out.Ended, out.Woken = append(out.Ended, executions(b.Ended)...), b.Woken.all()
+	})
 	for _, id := range parts {
 		m := b.Moves[id]
 		if m == nil || m.E.State.Terminal() {
@@ -182,5 +196,5 @@ func (b *Batch) CancelParts(parts []domain.ExecutionID) (moved []*Move, err erro
 		b.apply(m, fx)
 		moved = append(moved, m)
 	}
-	return moved, nil
+	return out, nil
 }

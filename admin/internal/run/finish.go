@@ -7,8 +7,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Finish takes results, and says for each what the executor is told. Wake is
-// called after it, and FinishResults when the batch is stored.
+// Finish takes results, and says for each what the executor is told.
 func (b *Batch) Finish(reports []store.AttemptReport) ([]store.FinishResult, error) {
 	results := make([]store.FinishResult, len(reports))
 	for i, r := range reports {
@@ -18,26 +17,28 @@ func (b *Batch) Finish(reports []store.AttemptReport) ([]store.FinishResult, err
 		}
 		results[i].Code = code
 	}
+	if len(results) > 0 {
+		b.onceStored(func() { b.finishResults(reports, results) })
+	}
 	return results, nil
 }
 
-// FinishResults completes results by what was stored: the executions, whom they
-// woke, once for each job, and the parents that ended.
-func (b *Batch) FinishResults(reports []store.AttemptReport, results []store.FinishResult, woken Woken) {
+// finishResults completes results: the executions, the runs that they woke, once for
+// each job, and the parents that ended.
+func (b *Batch) finishResults(reports []store.AttemptReport, results []store.FinishResult) {
+	told := map[domain.JobID]bool{}
 	for i, r := range reports {
 		if results[i].Code == store.FinishNotFound {
 			continue
 		}
 		m := b.Moves[r.Report.ExecutionID]
 		results[i].Execution = m.E
-		if results[i].Code == store.FinishStored || results[i].Code == store.FinishReturned {
-			for _, w := range woken[m.E.JobID] {
-				results[i].Woken = append(results[i].Woken, w.E)
-			}
-			delete(woken, m.E.JobID)
+		if !told[m.E.JobID] && (results[i].Code == store.FinishStored || results[i].Code == store.FinishReturned) {
+			results[i].Woken = executions(b.Woken[m.E.JobID])
+			told[m.E.JobID] = true
 		}
 	}
-	results[0].Ended = b.ParentsEnded()
+	results[0].Ended = executions(b.Ended)
 }
 
 func (b *Batch) finish(r store.AttemptReport) (store.FinishCode, error) {

@@ -26,6 +26,13 @@ func (b *Batch) Grant(grants []store.GrantRequest) ([]store.GrantResult, error) 
 			return nil, err
 		}
 	}
+	b.onceStored(func() {
+		for i, g := range grants {
+			if m := b.Find(g.Tenant, g.ID); m != nil {
+				results[i].Execution = m.E
+			}
+		}
+	})
 	return results, nil
 }
 
@@ -59,6 +66,13 @@ func (b *Batch) GiveBack(items []store.GiveBack) ([]store.OfferResult, error) {
 			results[i].Status = store.OfferMade
 		}
 	}
+	b.onceStored(func() {
+		for i, g := range items {
+			if m := b.Find(g.Tenant, g.ID); m != nil {
+				results[i].Execution, results[i].Spec = m.E, m.Spec
+			}
+		}
+	})
 	return results, nil
 }
 

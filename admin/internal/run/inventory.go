@@ -1,16 +1,41 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Settle compares an item of an inventory with what is stored.
-func (b *Batch) Settle(of *store.SettleInventoryParams, h domain.Held) (out store.SettledItem, err error) {
+// Asked is an item of the inventory of an instance.
+type Asked struct {
+	domain.Held
+	Of *store.SettleInventoryParams
+}
+
+// Settle compares items of inventories with the rows.
+func (b *Batch) Settle(items []Asked) ([]store.SettledItem, error) {
+	out := make([]store.SettledItem, len(items))
+	for i, h := range items {
+		var err error
+		if out[i], err = b.settle(h.Of, h.Held); err != nil {
+			return nil, err
+		}
+	}
+	b.onceStored(func() {
+		for i, h := range items {
+			if m := b.theirs(h.Of, h.Held); m != nil {
+				out[i].Execution = m.E
+			}
+		}
+	})
+	return out, nil
+}
+
+func (b *Batch) settle(of *store.SettleInventoryParams, h domain.Held) (out store.SettledItem, err error) {
 	out.Verdict = domain.VerdictDrop
-	m := b.Theirs(of, h)
+	m := b.theirs(of, h)
 	if m == nil {
 		return out, nil
 	}
@@ -32,8 +57,8 @@ func (b *Batch) Settle(of *store.SettleInventoryParams, h domain.Held) (out stor
 	return out, nil
 }
 
-// Theirs is the execution that an inventory names; nil: there is none of the executor's.
-func (b *Batch) Theirs(of *store.SettleInventoryParams, h domain.Held) *Move {
+// theirs is the execution that an inventory names; nil: there is none of the executor's.
+func (b *Batch) theirs(of *store.SettleInventoryParams, h domain.Held) *Move {
 	if m := b.Find(of.Tenant, h.ID); m != nil && m.E.Executor == of.Executor {
 		return m
 	}
@@ -42,11 +67,11 @@ func (b *Batch) Theirs(of *store.SettleInventoryParams, h domain.Held) *Move {
 
 // EndOrphans ends the attempts that an instance does not have, though it was there
 // before accepted, by an inventory that it gave since: see store.EndOrphansParams.
-// has says what the instance has.
-func (b *Batch) EndOrphans(p *store.EndOrphansParams, accepted time.Time, has func(*domain.Execution) bool) (ended []*Move) {
+func (b *Batch) EndOrphans(p *store.EndOrphansParams, accepted time.Time) *store.EndedOrphans {
+	var ended []*Move
 	for _, m := range b.byID(func(m *Move) bool { // others have moved on since they were found, or are queued for a slot
 		e := &m.E
-		return e.TenantID == p.Tenant && e.Executor == p.Executor && e.Instance == p.Instance && e.OccupiesInstance() && e.OfferedAt.Before(accepted) && !has(e)
+		return e.TenantID == p.Tenant && e.Executor == p.Executor && e.Instance == p.Instance && e.OccupiesInstance() && e.OfferedAt.Before(accepted) && !Has(p.Has, e)
 	}) {
 		b.Deciding = m.E.ID
 		if fx, over := m.E.EndOrphaned(b.Now, m.Policy()); over {
@@ -54,5 +79,12 @@ func (b *Batch) EndOrphans(p *store.EndOrphansParams, accepted time.Time, has fu
 			ended = append(ended, m)
 		}
 	}
-	return ended
+	out := &store.EndedOrphans{}
+	b.onceStored(func() { out.Ended, out.Woken = executions(ended), b.Woken.all() })
+	return out
+}
+
+// Has reports whether an attempt is among those that an instance has.
+func Has(held []domain.Held, e *domain.Execution) bool {
+	return slices.ContainsFunc(held, func(h domain.Held) bool { return h.ID == e.ID && h.Fence == e.Fence })
 }

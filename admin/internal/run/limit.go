@@ -22,6 +22,9 @@ const (
 	LimitsFor = time.Second
 	// AdmitBatch bounds how many runs one transaction wakes under one limit.
 	AdmitBatch = 200
+	// maxQueueRead bounds how many places of a queue an offer loads. Beyond it a run may
+	// overtake others, but never a limit.
+	maxQueueRead = 1000
 )
 
 // Limit is a limit on how many runs of an executor or a tenant are on instances,
@@ -95,6 +98,9 @@ func (l *Limit) Free() int64 {
 	}
 	return max(l.Capacity-l.Running, 0)
 }
+
+// Reach is how many places of the queue matter to n runs that want to start.
+func (l *Limit) Reach(n int) int64 { return min(l.Free()+int64(n), maxQueueRead) }
 
 // admits reports whether e may be offered: there is room for it and for all
 // that wait before it.

@@ -8,7 +8,7 @@ import (
 )
 
 // Offer decides offers, and returns a result for each, in the order in which
-// they were asked. Refresh takes in what was stored.
+// they were asked.
 func (b *Batch) Offer(offers []store.Offer) ([]store.OfferResult, error) {
 	results := make([]store.OfferResult, len(offers))
 	if err := b.findStopped(); err != nil {
@@ -20,15 +20,20 @@ func (b *Batch) Offer(offers []store.Offer) ([]store.OfferResult, error) {
 			return nil, err
 		}
 	}
+	b.onceStored(func() {
+		for i := range results {
+			b.refresh(&results[i])
+		}
+	})
 	return results, nil
 }
 
-// Refresh replaces the executions of results by what was stored.
-func (b *Batch) Refresh(r *store.OfferResult) {
+// refresh replaces the executions of a result by the stored ones.
+func (b *Batch) refresh(r *store.OfferResult) {
 	if m := b.Moves[r.Execution.ID]; m != nil {
 		r.Execution = m.E
 	}
-	b.AsStored(r.Covered)
+	b.asStored(r.Covered)
 }
 
 func (b *Batch) offer(o store.Offer, r *store.OfferResult) error {
@@ -109,6 +114,7 @@ func (b *Batch) Wait(waits []store.Wait) (ended []domain.Execution, err error) {
 		}
 		ended = append(ended, some...)
 	}
+	b.onceStored(func() { b.asStored(ended) })
 	return ended, nil
 }
 

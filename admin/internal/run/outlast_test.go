@@ -43,6 +43,7 @@ func TestReasonOfALateEnd(t *testing.T) {
 			b.Misfire = c.misfire
 			swept, err := b.Sweep([]domain.ExecutionID{e.ID}, time.Second)
 			require.NoError(t, err)
+			b.Stored()
 			got := b.Moves[e.ID].E
 			require.Equal(t, c.state, got.State)
 			require.Equal(t, c.reason, got.Reason)

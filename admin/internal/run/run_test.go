@@ -66,7 +66,7 @@ func newWorld(t *testing.T, pick func(int) int) *world {
 // batch loads everything, as it stands.
 func (w *world) batch() *run.Batch {
 	b := &run.Batch{
-		Now: w.now, Moves: map[domain.ExecutionID]*run.Move{}, Slots: map[domain.JobID]*run.Slot{}, Limits: map[domain.LimitKey]*run.Limit{},
+		Kind: run.Ends, Now: w.now, Moves: map[domain.ExecutionID]*run.Move{}, Slots: map[domain.JobID]*run.Slot{}, Limits: map[domain.LimitKey]*run.Limit{},
 		Parents: map[domain.ExecutionID]bool{}, Source: w,
 	}
 	for id, e := range w.rows {
@@ -329,9 +329,8 @@ func (w *world) step(pick func(int) int) {
 		_, err = b.Sweep(ids, 5*time.Second)
 	}
 	require.NoError(w.t, err)
-	woken, err := b.Wake()
-	require.NoError(w.t, err)
-	for job, list := range woken {
+	require.NoError(w.t, b.Conclude())
+	for job, list := range b.Woken {
 		require.LessOrEqual(w.t, len(list), w.jobs[job].SlotLimit()-int(b.Slots[job].Holders), "more of job %d are woken than there are places", job)
 	}
 	for _, l := range b.Limits {
@@ -349,6 +348,7 @@ func (w *world) step(pick func(int) int) {
 	}
 	w.checkSuccesses(b)
 	w.save(b)
+	b.Stored()
 }
 
 // maintain switches maintenance on or off at times.

@@ -9,14 +9,19 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Swept are the moves of one sweep by what the caller has to do.
-type Swept struct {
-	Dispatch, Cancel, Resend, Ended []*Move
-}
+// swept are the moves of one sweep by what the caller has to do.
+type swept struct{ dispatch, cancel, resend, ended []*Move }
 
 // Sweep looks at executions whose time to be looked at has come. hold is how long
 // those that may be offered are left alone then.
-func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, err error) {
+func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (*store.Swept, error) {
+	moves, err := b.sweep(ids, hold)
+	out := &store.Swept{Now: b.Now, Seen: len(ids)}
+	b.onceStored(func() { b.collect(moves, out) })
+	return out, err
+}
+
+func (b *Batch) sweep(ids []domain.ExecutionID, hold time.Duration) (out swept, err error) {
 	leases, err := b.leases()
 	if err != nil {
 		return out, err
@@ -40,7 +45,7 @@ func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, 
 				return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
 			}
 			if ended {
-				out.Ended = append(out.Ended, m)
+				out.ended = append(out.ended, m)
 			}
 			if stays {
 				continue
@@ -59,7 +64,7 @@ func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, 
 		if ended, err := b.outlast(m); err != nil {
 			return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
 		} else if ended {
-			out.Ended = append(out.Ended, m)
+			out.ended = append(out.ended, m)
 			continue
 		}
 		action, fx, err := m.E.Sweep(b.Now, leases[m.waitsFor()], hold, m.Policy())
@@ -69,9 +74,9 @@ func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, 
 		b.apply(m, fx)
 		switch action {
 		case domain.SweepDispatch:
-			out.Dispatch = append(out.Dispatch, m)
+			out.dispatch = append(out.dispatch, m)
 		case domain.SweepCancel:
-			out.Cancel = append(out.Cancel, m)
+			out.cancel = append(out.cancel, m)
 		case domain.SweepResend:
 			// A one-step offer is sent again, unless its job was stopped meanwhile.
 			cancelled, err := b.cancelStopped(m, "the job was stopped before the start of the run was reported")
@@ -79,41 +84,30 @@ func (b *Batch) Sweep(ids []domain.ExecutionID, hold time.Duration) (out Swept, 
 				return out, err
 			}
 			if cancelled {
-				out.Cancel = append(out.Cancel, m)
+				out.cancel = append(out.cancel, m)
 			} else {
-				out.Resend = append(out.Resend, m)
+				out.resend = append(out.resend, m)
 			}
 		}
 		if was != m.E.State && (m.E.State.Terminal() || m.E.State == domain.RetryWait) {
-			out.Ended = append(out.Ended, m)
+			out.ended = append(out.ended, m)
 		}
 	}
 	return out, nil
 }
 
-// Collect writes what was stored, and who was woken, into out.
-func (s Swept) Collect(out *store.Swept, woken Woken) {
+// collect writes what was stored, and the runs that were woken, into out.
+func (b *Batch) collect(s swept, out *store.Swept) {
 	seen := map[domain.ExecutionID]bool{}
-	add := func(e domain.Execution) {
+	for _, e := range append(executions(s.dispatch), b.Woken.all()...) {
 		if !seen[e.ID] {
 			seen[e.ID] = true
 			out.Dispatch = append(out.Dispatch, e)
 		}
 	}
-	for _, m := range s.Dispatch {
-		add(m.E)
-	}
-	for _, e := range woken.All() {
-		add(e)
-	}
-	for _, m := range s.Cancel {
-		out.Cancel = append(out.Cancel, m.E)
-	}
-	for _, m := range s.Resend {
+	out.Cancel, out.Ended = executions(s.cancel), executions(append(s.ended, b.Ended...))
+	for _, m := range s.resend {
 		out.Resend = append(out.Resend, store.OfferResult{Status: store.OfferMade, Execution: m.E, Spec: m.Spec})
-	}
-	for _, m := range s.Ended {
-		out.Ended = append(out.Ended, m.E)
 	}
 }
 

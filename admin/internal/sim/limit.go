@@ -21,17 +21,8 @@ type limitRow struct {
 
 // limitsKnown is what a node knows of the limits.
 type limitsKnown struct {
-	keys  []domain.LimitKey
+	keys  map[domain.LimitKey]bool
 	until time.Duration
-}
-
-func (k *limitsKnown) on(e domain.ExecutorID) (out []domain.LimitKey) {
-	for _, key := range []domain.LimitKey{{Tenant: tenant, Executor: e}, {Tenant: tenant}} {
-		if slices.Contains(k.keys, key) {
-			out = append(out, key)
-		}
-	}
-	return out
 }
 
 func (d *database) limit(key domain.LimitKey) *limitRow {
@@ -44,9 +35,10 @@ func (d *database) limit(key domain.LimitKey) *limitRow {
 }
 
 // limitKeys are the keys of all limits.
-func (d *database) limitKeys() (keys []domain.LimitKey) {
+func (d *database) limitKeys() map[domain.LimitKey]bool {
+	keys := map[domain.LimitKey]bool{}
 	for _, l := range d.limits {
-		keys = append(keys, l.key)
+		keys[l.key] = true
 	}
 	return keys
 }
@@ -122,7 +114,7 @@ func (d *database) admitUnder(now time.Time, key domain.LimitKey) (woken []domai
 		l.Waiting[p.ID] = p
 		ids = append(ids, p.ID)
 	}
-	b := d.load(ids, loads{})
+	b := d.load(run.Request{Kind: run.Admit, IDs: ids}, nil)
 	moved, absent, err := b.Admit(l)
 	must(err)
 	for _, id := range absent {

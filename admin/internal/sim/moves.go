@@ -20,31 +20,18 @@ func must(err error) {
 // offer is OfferExecutions.
 func (d *database) offer(known *limitsKnown, offers []store.Offer) []store.OfferResult {
 	ids := domain.Collect(offers, func(o *store.Offer) domain.ExecutionID { return o.ID })
-	b := d.load(ids, loads{slots: true, known: known})
-	results, err := b.Offer(offers)
-	must(err)
-	b.save()
-	for i := range results {
-		b.Refresh(&results[i])
-	}
-	return results
+	return move(d, run.Request{Kind: run.Offers, IDs: ids}, known, func(b *transaction) ([]store.OfferResult, error) { return b.Offer(offers) })
 }
 
 // grant is GrantOffers.
-func (d *database) grant(requests []store.GrantRequest) []store.GrantResult {
-	out := make([]store.GrantResult, len(requests))
-	for i, g := range requests { // one by one: a broken rule moves the clock of one of them
-		b := d.load([]domain.ExecutionID{g.ID}, loads{})
-		if m := b.Moves[g.ID]; m != nil {
-			b.breakGrant(m, g)
-		}
-		results, err := b.Grant([]store.GrantRequest{g})
-		must(err)
-		b.save()
-		out[i] = results[0]
-		if m := b.Find(g.Tenant, g.ID); m != nil {
-			out[i].Execution = m.E
-		}
+func (d *database) grant(requests []store.GrantRequest) (out []store.GrantResult) {
+	for _, g := range requests { // one by one: a broken rule moves the clock of one of them
+		out = append(out, move(d, run.Request{IDs: []domain.ExecutionID{g.ID}}, nil, func(b *transaction) ([]store.GrantResult, error) {
+			if m := b.Moves[g.ID]; m != nil {
+				b.breakGrant(m, g)
+			}
+			return b.Grant([]store.GrantRequest{g})
+		})...)
 	}
 	return out
 }
@@ -66,73 +53,42 @@ func (b *transaction) breakGrant(m *run.Move, g store.GrantRequest) {
 // giveBack is GiveBackOffers.
 func (d *database) giveBack(items []store.GiveBack) []store.OfferResult {
 	ids := domain.Collect(items, func(g *store.GiveBack) domain.ExecutionID { return g.ID })
-	b := d.load(ids, loads{})
-	results, err := b.GiveBack(items)
-	must(err)
-	b.save()
-	for i, g := range items {
-		if m := b.Find(g.Tenant, g.ID); m != nil {
-			results[i].Execution, results[i].Spec = m.E, m.Spec
-		}
-	}
-	return results
+	return move(d, run.Request{IDs: ids}, nil, func(b *transaction) ([]store.OfferResult, error) { return b.GiveBack(items) })
 }
 
 // wait is RecordWaits.
 func (d *database) wait(known *limitsKnown, waits []store.Wait) []domain.Execution {
 	ids := domain.Collect(waits, func(w *store.Wait) domain.ExecutionID { return w.ID })
-	b := d.load(ids, loads{slots: true, known: known})
-	ended, err := b.Wait(waits)
-	must(err)
-	b.save()
-	b.AsStored(ended)
-	return ended
+	return move(d, run.Request{Kind: run.Waits, IDs: ids}, known, func(b *transaction) ([]domain.Execution, error) { return b.Wait(waits) })
 }
 
 // start is RecordStarts.
 func (d *database) start(starts []store.Start) {
 	ids := domain.Collect(starts, func(s *store.Start) domain.ExecutionID { return s.ID })
-	b := d.load(ids, loads{})
-	b.Start(starts)
-	b.save()
+	move(d, run.Request{IDs: ids}, nil, func(b *transaction) (any, error) { b.Start(starts); return nil, nil })
 }
 
 // finish is FinishAttempts.
 func (d *database) finish(known *limitsKnown, reports []store.AttemptReport) []store.FinishResult {
-	ids := make([]domain.ExecutionID, len(reports))
-	o := loads{slots: true, queue: true}
-	for i, r := range reports {
-		ids[i] = r.Report.ExecutionID
-		if r.Report.StillRunning {
-			o.known, o.linger = known, append(o.linger, r.Report.ExecutionID)
+	return move(d, run.FinishRequest(reports), known, func(b *transaction) ([]store.FinishResult, error) {
+		reports := slices.Clone(reports)
+		for i := range reports {
+			r := &reports[i].Report
+			m := b.Moves[r.ExecutionID]
+			if d.rules.skipFence && m != nil && r.Fence < m.E.Fence {
+				r.Fence = m.E.Fence
+			}
+			if d.rules.stopFree && m != nil && r.ErrorKind == simulate.KindStopping {
+				m.Spec = retried(m.Spec)
+			}
 		}
-	}
-	b := d.load(ids, o)
-	reports = slices.Clone(reports)
-	for i := range reports {
-		r := &reports[i].Report
-		m := b.Moves[r.ExecutionID]
-		if d.rules.skipFence && m != nil && r.Fence < m.E.Fence {
-			r.Fence = m.E.Fence
-		}
-		if d.rules.stopFree && m != nil && r.ErrorKind == simulate.KindStopping {
-			m.Spec = retried(m.Spec)
-		}
-	}
-	results, err := b.Finish(reports)
-	must(err)
-	woken, err := b.Wake()
-	must(err)
-	b.save()
-	if len(results) > 0 {
-		b.FinishResults(reports, results, woken)
-	}
-	return results
+		return b.Finish(reports)
+	})
 }
 
 // cancel is RequestCancel.
 func (d *database) cancel(of domain.TenantID, id domain.ExecutionID) (domain.Execution, error) {
-	b := d.load([]domain.ExecutionID{id}, loads{slots: true, queue: true})
+	b := d.load(run.Request{Kind: run.Ends, IDs: []domain.ExecutionID{id}}, nil)
 	m, err := b.RequestCancel(of, id, domain.ReasonKilled, "")
 	if err == nil && m == nil {
 		err = domain.Errorf(domain.CodeNotFound, "no such run")
@@ -140,8 +96,6 @@ func (d *database) cancel(of domain.TenantID, id domain.ExecutionID) (domain.Exe
 	if err != nil {
 		return domain.Execution{}, err
 	}
-	_, err = b.Wake()
-	must(err)
 	b.save()
 	return m.E, nil
 }
@@ -149,20 +103,8 @@ func (d *database) cancel(of domain.TenantID, id domain.ExecutionID) (domain.Exe
 // settle is SettleInventories of one.
 func (d *database) settle(p store.SettleInventoryParams) []store.SettledItem {
 	ids := domain.Collect(p.Items, func(h *domain.Held) domain.ExecutionID { return h.ID })
-	b := d.load(ids, loads{})
-	out := make([]store.SettledItem, len(p.Items))
-	for i, h := range p.Items {
-		var err error
-		out[i], err = b.Settle(&p, h)
-		must(err)
-	}
-	b.save()
-	for i, h := range p.Items {
-		if m := b.Theirs(&p, h); m != nil {
-			out[i].Execution = m.E
-		}
-	}
-	return out
+	items := domain.Collect(p.Items, func(h *domain.Held) run.Asked { return run.Asked{Held: *h, Of: &p} })
+	return move(d, run.Request{IDs: ids}, nil, func(b *transaction) ([]store.SettledItem, error) { return b.Settle(items) })
 }
 
 // sweep is SweepExecutions.
@@ -191,27 +133,18 @@ func (d *database) sweep(p store.SweepParams) (store.Swept, error) {
 	for _, e := range found[:min(len(found), p.Limit)] {
 		ids = append(ids, e.ID)
 	}
-	out.Seen = len(ids)
-	b := d.load(ids, loads{slots: true, queue: true, all: !d.rules.forgetParent})
-	swept, err := b.Sweep(ids, p.Hold)
-	must(err)
-	woken, err := b.Wake()
-	must(err)
-	b.save()
-	swept.Ended = append(swept.Ended, b.Ended...)
-	swept.Collect(&out, woken)
-	return out, nil
+	q := run.Request{Kind: run.Sweeps, IDs: ids}
+	if d.rules.forgetParent {
+		q.Kind = run.Ends
+	}
+	return *move(d, q, nil, func(b *transaction) (*store.Swept, error) { return b.Sweep(ids, p.Hold) }), nil
 }
 
 // spread is SpreadExecutions.
 func (d *database) spread(spreads []store.Spread) []store.SpreadResult {
 	ids := domain.Collect(spreads, func(o *store.Spread) domain.ExecutionID { return o.ID })
-	b := d.load(ids, loads{slots: true, spreads: true})
-	results, err := b.Spread(spreads)
-	must(err)
-	b.save()
+	results := move(d, run.Request{Kind: run.Spreads, IDs: ids}, nil, func(b *transaction) ([]store.SpreadResult, error) { return b.Spread(spreads) })
 	for i := range results {
-		b.Refresh(&results[i].OfferResult)
 		if d.rules.dropShard {
 			results[i].Parts = slices.DeleteFunc(results[i].Parts, func(e domain.Execution) bool { return d.find(e.ID) == nil })
 		}
@@ -220,33 +153,16 @@ func (d *database) spread(spreads []store.Spread) []store.SpreadResult {
 }
 
 // cancelParts is CancelParts.
-func (d *database) cancelParts(parents []domain.Execution) (out store.CancelledParts) {
-	var o loads
+func (d *database) cancelParts(parents []domain.Execution) store.CancelledParts {
 	var parts []domain.ExecutionID
 	for _, p := range parents {
-		o.parents = append(o.parents, p.ID)
 		for _, e := range d.partsOf(p.ID) {
 			if !e.State.Terminal() {
 				parts = append(parts, e.ID)
 			}
 		}
 	}
-	o.slots, o.queue = true, true
-	b := d.load(append(slices.Clone(o.parents), parts...), o)
-	moved, err := b.CancelParts(parts)
-	must(err)
-	woken, err := b.Wake()
-	must(err)
-	b.save()
-	for _, m := range moved {
-		if m.E.State.Terminal() {
-			out.Ended = append(out.Ended, m.E)
-		} else {
-			out.Cancel = append(out.Cancel, m.E)
-		}
-	}
-	out.Ended, out.Woken = append(out.Ended, b.ParentsEnded()...), woken.All()
-	return out
+	return *move(d, run.CancelRequest(parents, parts), nil, func(b *transaction) (*store.CancelledParts, error) { return b.CancelParts(parts) })
 }
 
 // takeBack ends what must not start any more; JobEnabled stands for an edit.
@@ -263,10 +179,8 @@ func (d *database) takeBack(j *jobRow, to domain.JobState) {
 	if len(ids) == 0 {
 		return
 	}
-	b := d.load(ids, loads{slots: true, queue: true})
+	b := d.load(run.Request{Kind: run.Ends, IDs: ids}, nil)
 	gone, err := b.TakeBack(to)
-	must(err)
-	_, err = b.Wake()
 	must(err)
 	for _, id := range gone { // before the checks see the others
 		d.remove(d.find(id))

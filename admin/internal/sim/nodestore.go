@@ -167,7 +167,7 @@ func (s *nodeStore) RearmDelays(context.Context, int) (int, error) {
 }
 
 func (s *nodeStore) LimitsOn(_ domain.TenantID, executor domain.ExecutorID) []domain.LimitKey {
-	return s.known.on(executor)
+	return run.LimitsOn(s.known.keys, tenant, executor)
 }
 
 func (s *nodeStore) AdmitWaiting(_ context.Context, keys []domain.LimitKey) ([]domain.Execution, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -144,7 +145,7 @@ func (d *database) moveTimer(t domain.Timer) {
 // takeBackTimer ends the run of a timer that is moved or replaced, if it has not
 // started.
 func (d *database) takeBackTimer(id domain.ExecutionID) error {
-	b := d.load([]domain.ExecutionID{id}, loads{slots: true, queue: true})
+	b := d.load(run.Request{Kind: run.Ends, IDs: []domain.ExecutionID{id}}, nil)
 	m := b.Find(tenant, id)
 	if err := m.E.TimerMovable(); err != nil {
 		return err
@@ -154,8 +155,6 @@ func (d *database) takeBackTimer(id domain.ExecutionID) error {
 		return nil
 	}
 	_, err := b.RequestCancel(tenant, id, domain.ReasonRescheduled, "")
-	must(err)
-	_, err = b.Wake()
 	must(err)
 	b.save()
 	return nil

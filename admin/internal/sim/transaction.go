@@ -17,44 +17,57 @@ type transaction struct {
 	before map[domain.ExecutionID]domain.Execution
 }
 
-// loads say what a transaction loads beside the executions (as in gormstore).
-type loads struct {
-	slots   bool                 // moves may take or release slots
-	queue   bool                 // a freed slot has to wake who waits for it
-	known   *limitsKnown         // moves may start runs, or let them wait: limits are loaded as well
-	linger  []domain.ExecutionID // whose limits are loaded as well
-	spreads bool
-	parents []domain.ExecutionID
-	all     bool // parents move on that were loaded for another reason
+// move is one transaction: rows are loaded, decide decides, and everything is saved.
+func move[T any](d *database, q run.Request, known *limitsKnown, decide func(b *transaction) (T, error)) T {
+	b := d.load(q, known)
+	out, err := decide(b)
+	must(err)
+	b.save()
+	if waiters := d.successors(b.Freed()); len(waiters) > 0 {
+		move(d, run.Request{Kind: run.Successors, IDs: waiters}, nil, func(*transaction) (any, error) { return nil, nil })
+	}
+	return out
 }
 
-// Beginnings of queues (as in gormstore).
-const (
-	coverQueue   = 100
-	maxQueueRead = 1000
-)
+// successors are the first waiters for the slots of jobs.
+func (d *database) successors(jobs []domain.JobID) (ids []domain.ExecutionID) {
+	for _, id := range jobs {
+		if waiters := d.jobs[id].waiters; len(waiters) > 0 {
+			ids = append(ids, waiters[0])
+		}
+	}
+	return ids
+}
 
-func (d *database) load(ids []domain.ExecutionID, o loads) *transaction {
+func (d *database) load(q run.Request, known *limitsKnown) *transaction {
 	b := &transaction{d: d, before: map[domain.ExecutionID]domain.Execution{}}
 	b.Batch = run.Batch{
-		Now: d.clock(), Moves: map[domain.ExecutionID]*run.Move{}, Slots: map[domain.JobID]*run.Slot{}, Limits: map[domain.LimitKey]*run.Limit{},
-		Parents: map[domain.ExecutionID]bool{}, AllParents: o.all, Source: b,
+		Kind: q.Kind, Now: d.clock(), Moves: map[domain.ExecutionID]*run.Move{}, Slots: map[domain.JobID]*run.Slot{}, Limits: map[domain.LimitKey]*run.Limit{},
+		Parents: map[domain.ExecutionID]bool{}, Source: b,
 	}
 	if !d.rules.skipMisfire {
 		b.Misfire = d.misfire
 	}
-	b.add(ids...)
-	b.loadParents(o)
-	switch {
-	case o.known != nil && len(o.linger) > 0:
-		b.loadLimits(o.known, o.linger)
-	case o.known != nil:
-		b.loadLimits(o.known, ids)
+	b.add(q.IDs...)
+	for _, p := range q.ParentsOf(b.facts()) {
+		b.Parents[p] = !d.rules.forgetParent || p%3 > 0
+		b.add(p)
 	}
-	if o.slots {
-		b.loadSlots(o)
+	var on run.Known
+	if known != nil {
+		on.Limits = known.keys
 	}
+	needs := q.Needs(b.facts(), on)
+	b.loadLimits(needs.Limits)
+	b.loadSlots(needs.Slots)
 	return b
+}
+
+func (b *transaction) facts() (facts []run.Fact) {
+	for _, m := range b.Moves {
+		facts = append(facts, run.FactOf(&m.E, m.Spec))
+	}
+	return facts
 }
 
 func (b *transaction) add(ids ...domain.ExecutionID) {
@@ -81,40 +94,8 @@ func retried(spec *domain.JobSpec) *domain.JobSpec {
 	return &broken
 }
 
-func (b *transaction) loadParents(o loads) {
-	for _, id := range o.parents {
-		b.Parents[id] = true
-	}
-	if !o.queue {
-		return
-	}
-	for id, m := range b.Moves {
-		if p := m.E.Parent; p != 0 && (!b.d.rules.forgetParent || p%3 > 0) {
-			b.Parents[p] = true
-		}
-		if b.d.rules.forgetParent && id%3 == 0 {
-			delete(b.Parents, id)
-		}
-	}
-	for id := range b.Parents {
-		b.add(id)
-	}
-}
-
-func (b *transaction) loadSlots(o loads) {
-	covers := map[domain.JobID]bool{}
-	limits := map[domain.JobID]int{}
-	for _, m := range b.Moves {
-		limit := m.Spec.SlotLimit()
-		if limit <= 0 || m.E.IsPart() {
-			continue
-		}
-		limits[m.E.JobID] = max(limits[m.E.JobID], limit)
-		if (o.known != nil && o.linger == nil || o.spreads) && m.Spec.Blocking == domain.BlockCover {
-			covers[m.E.JobID] = true
-		}
-	}
-	for job, limit := range limits {
+func (b *transaction) loadSlots(needs map[domain.JobID]*run.SlotNeed) {
+	for job, need := range needs {
 		j := b.d.jobs[job]
 		s := run.LoadedSlot(job, tenant, int64(j.holders), int64(len(j.waiters)))
 		if b.d.rules.skipQueueBound {
@@ -124,23 +105,20 @@ func (b *transaction) loadSlots(o loads) {
 			s.Holders, s.HoldersWas = -1000, -1000
 		}
 		b.Slots[job] = s
-		if covers[job] {
-			limit = max(limit, coverQueue)
-		}
 		for i, id := range j.waiters {
-			first := i < max(limit, 1)+1
+			first := i < need.Depth()
 			if first || b.Moves[id] != nil {
 				s.InQueue(run.WaiterOf(b.d.find(id)), first)
 			}
 		}
 	}
 	for job, s := range b.Slots {
-		if o.queue || covers[job] {
+		if b.Kind.Wakes() || needs[job].Covers {
 			for _, w := range s.Queue {
 				b.add(w.ID)
 			}
 		}
-		if !covers[job] {
+		if !needs[job].Covers {
 			continue
 		}
 		for _, id := range b.d.living() {
@@ -151,15 +129,7 @@ func (b *transaction) loadSlots(o loads) {
 	}
 }
 
-func (b *transaction) loadLimits(known *limitsKnown, ids []domain.ExecutionID) {
-	places := map[domain.LimitKey][]run.Place{}
-	for _, id := range ids {
-		if m := b.Moves[id]; m != nil {
-			for _, key := range known.on(m.E.Executor) {
-				places[key] = append(places[key], run.PlaceOf(&m.E))
-			}
-		}
-	}
+func (b *transaction) loadLimits(places map[domain.LimitKey][]run.Place) {
 	for key, list := range places {
 		row := b.d.limit(key)
 		if row == nil || b.d.rules.skipLimit {
@@ -171,7 +141,7 @@ func (b *transaction) loadLimits(known *limitsKnown, ids []domain.ExecutionID) {
 				l.Waiting[p.ID] = p
 			}
 		}
-		l.Queue = slices.Clone(row.queue[:min(len(row.queue), int(min(l.Free()+int64(len(list)), maxQueueRead)))])
+		l.Queue = slices.Clone(row.queue[:min(len(row.queue), int(l.Reach(len(list))))])
 		b.Limits[key] = l
 	}
 }
@@ -188,6 +158,7 @@ func (d *database) loadLimit(row *limitRow) *run.Limit {
 
 // save writes everything that changed, and then says so.
 func (b *transaction) save() {
+	must(b.Conclude())
 	d := b.d
 	type change struct{ before, after *domain.Execution }
 	var changes []change
@@ -228,6 +199,7 @@ func (b *transaction) save() {
 		}
 		d.changed(c.before, c.after)
 	}
+	b.Stored()
 }
 
 // moved reports whether something has changed that a check looks at.

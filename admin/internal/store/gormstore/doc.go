@@ -14,8 +14,8 @@
 // # One path for both databases
 //
 // Every method is one short transaction (db.Tx). The moves of executions go
-// through engine.Batch: it locks rows, lets package run decide, and writes
-// whatever came out in a few multi-row statements. What differs between the
+// through engine.Batch: it locks rows in one pass, lets package run decide and
+// conclude, and writes the result in a few multi-row statements. What differs between the
 // databases stands behind the small interface db.Dialect: on MySQL rows are
 // locked with FOR UPDATE and changed with one UPDATE joined to a JSON_TABLE;
 // on SQLite a transaction is the only writer there is, and a loop of one
@@ -30,7 +30,7 @@
 // There is one order, kept by every method, so that no two transactions wait
 // for each other in a circle:
 //
-//	triggers (job id) → job_slots (job id) → instances (id) → executions (id) → rows only this transaction inserts
+//	triggers (job id) → job_slots (job id) → limits (subject, kind) → instances (id) → executions (id) → rows only this transaction inserts
 //
 // Slots come before executions because whoever ends a run has to wake the next
 // one of the same job. An execution's job is known before its row is locked,

@@ -18,7 +18,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/console"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/retention"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
@@ -173,7 +172,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 			require.NoError(t, err)
 			_, err = s.LivingParts(ctx, []domain.Execution{parent.Execution, parent.Execution})
 			require.NoError(t, err)
-			b := s.MakeBatch(&db.Tx{Ctx: ctx, DB: s.DB, Dialect: s.Dialect, Conn: reads{e}}, 0, engine.LoadOptions{})
+			b := s.MakeBatch(&db.Tx{Ctx: ctx, DB: s.DB, Dialect: s.Dialect, Conn: reads{e}}, run.Request{})
 			_, err = b.Family(&run.Move{E: parent.Execution})
 			require.NoError(t, err)
 			_, err = b.Results(&run.Move{E: parent.Execution}, domain.Family{})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -264,7 +265,7 @@ func TestWhoeverPanicsIsFound(t *testing.T) {
 				ids[i] = e.ID
 			}
 			moved := func(poison map[domain.ExecutionID]bool, broken error) (n int, err error) {
-				err = s.RunBatch(t.Context(), "test", ids, engine.LoadOptions{Slots: true}, func(b *engine.Batch) error {
+				err = s.RunBatch(t.Context(), "test", run.Request{Kind: run.Ends, IDs: ids}, func(b *engine.Batch) error {
 					n = 0
 					for _, id := range ids {
 						if b.Moves[id] == nil {

@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
@@ -145,15 +147,8 @@ func TestABatchWhoseCallerGaveUp(t *testing.T) {
 			claimed := w.plan(1)
 			ids := []domain.ExecutionID{claimed[0].ID, claimed[1].ID, claimed[2].ID}
 			ctx, giveUp := context.WithCancel(t.Context())
-			err := s.RunBatch(ctx, "test", ids, engine.LoadOptions{Slots: true, Offers: true}, func(b *engine.Batch) error {
-				offers := make([]store.Offer, len(ids))
-				for i, id := range ids {
-					offers[i] = store.Offer{Tenant: w.tenant, ID: id, Node: 1, Instance: w.instance}
-				}
-				if _, err := b.Offer(offers); err != nil {
-					return err
-				}
-				if err := b.Save(); err != nil {
+			err := s.RunBatch(ctx, "test", run.Request{Kind: run.Offers, IDs: ids}, func(b *engine.Batch) error {
+				if _, err := b.Tx.Exec(b.Tx.Ctx, fmt.Sprintf("UPDATE executions SET state = %d WHERE id IN (%s)", domain.Failed, db.IDList(slices.Clone(ids)))); err != nil {
 					return err
 				}
 				giveUp()

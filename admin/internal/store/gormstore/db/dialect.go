@@ -101,6 +101,18 @@ func Instant(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
+// At has a column of Unix milliseconds scanned into an instant.
+func At(t *time.Time) sql.Scanner { return (*instant)(t) }
+
+type instant time.Time
+
+func (i *instant) Scan(column any) error {
+	var ms sql.Null[int64]
+	err := ms.Scan(column)
+	*i = instant(Instant(ms.V))
+	return err
+}
+
 // Flag is a bool as a column holds it: 1 = yes.
 func Flag(b bool) int64 {
 	if b {

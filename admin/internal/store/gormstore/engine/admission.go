@@ -53,7 +53,7 @@ func compareKeys(a, b domain.LimitKey) int {
 func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocked bool) (woken []domain.Execution, again bool, err error) {
 	type admitted struct {
 		b     *Batch
-		woken []domain.Execution
+		moved []*run.Move
 		again bool
 	}
 	landed := func(ctx context.Context, last admitted) (bool, error) { return s.landed(ctx, last.b) }
@@ -65,47 +65,27 @@ func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocke
 		if err != nil || len(limits) == 0 {
 			return out, err
 		}
-		now, err := t.Clock()
+		ids, err := loadHeads(t, limits)
 		if err != nil {
 			return out, err
-		}
-		var ids []domain.ExecutionID
-		for _, l := range limits {
-			if l.Unsettled(now) {
-				if err := Adopt(t, l); err != nil {
-					return out, err
-				}
-			}
-			if err := LoadPlaces(t, l, min(l.Free(), run.AdmitBatch)); err != nil {
-				return out, fmt.Errorf("load queue: %w", err)
-			}
-			for _, p := range l.Queue {
-				l.Waiting[p.ID] = p
-				ids = append(ids, p.ID)
-			}
 		}
 		// A waiter that another transaction works on is left to the next look.
-		b, err := s.newBatch(t, ids, LoadOptions{skipLocked: true})
-		out.b = b
+		out.b, err = s.move(t, run.Request{Kind: run.Admit, IDs: ids}, func(b *Batch) error {
+			b.Limits = limits
+			for _, l := range limits {
+				some, absent, err := b.Admit(l)
+				if err == nil {
+					err = dropDeleted(t, l, absent)
+				}
+				if err != nil {
+					return err
+				}
+				out.moved = append(out.moved, some...)
+			}
+			return nil
+		})
 		if err != nil {
 			return out, err
-		}
-		var moved []*run.Move
-		for _, l := range limits {
-			some, absent, err := b.Admit(l)
-			if err == nil {
-				err = dropDeleted(t, l, absent)
-			}
-			if err != nil {
-				return out, err
-			}
-			moved = append(moved, some...)
-		}
-		if err := b.Save(); err != nil {
-			return out, err
-		}
-		if err := SaveLimits(t, limits); err != nil {
-			return out, fmt.Errorf("save limits: %w", err)
 		}
 		for _, l := range limits {
 			out.again = out.again || len(l.Leave) > 0
@@ -113,12 +93,36 @@ func (s *Admission) admit(ctx context.Context, keys []domain.LimitKey, skipLocke
 				return out, err
 			}
 		}
-		for _, m := range moved {
-			out.woken = append(out.woken, m.E)
-		}
 		return out, nil
 	})
-	return did.woken, did.again, err
+	for _, m := range did.moved {
+		woken = append(woken, m.E)
+	}
+	return woken, did.again, err
+}
+
+// loadHeads reads the runs that may be admitted. Runs become holders that were offered
+// by nodes which did not know of a limit.
+func loadHeads(t *db.Tx, limits map[domain.LimitKey]*run.Limit) (ids []domain.ExecutionID, err error) {
+	now, err := t.Clock()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range limits {
+		if l.Unsettled(now) {
+			if err := Adopt(t, l); err != nil {
+				return nil, err
+			}
+		}
+		if err := LoadPlaces(t, l, min(l.Free(), run.AdmitBatch)); err != nil {
+			return nil, fmt.Errorf("load queue: %w", err)
+		}
+		for _, p := range l.Queue {
+			l.Waiting[p.ID] = p
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids, nil
 }
 
 // dropDeleted gives up the places of runs whose rows are gone; those that are

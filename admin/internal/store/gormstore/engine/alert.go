@@ -18,25 +18,27 @@ func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) err
 	if len(events) == 0 {
 		return nil
 	}
-	return s.RunRepeatableAt(ctx, "record alerts", func(t *db.Tx, now time.Time) (err error) {
-		rows := make([]record.AlertEventRow, len(events))
-		for i, e := range events {
-			rows[i] = record.AlertEventRow{
-				ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-				ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: record.Clip(e.Detail, record.MessageSize), CreatedAt: db.Millis(e.CreatedAt),
-				Reason: string(e.Reason), ExecutorID: int64(e.Executor), Missed: int64(e.Missed),
-			}
-			if rows[i].CreatedAt == 0 {
-				rows[i].CreatedAt = db.Millis(now)
-			}
-			if rows[i].ID == 0 {
-				if rows[i].ID, err = s.NewID(); err != nil {
-					return err
-				}
+	return s.RunRepeatableAt(ctx, "record alerts", func(t *db.Tx, now time.Time) error { return insertAlerts(t, events, now) })
+}
+
+func insertAlerts(t *db.Tx, events []domain.AlertEvent, now time.Time) (err error) {
+	rows := make([]record.AlertEventRow, len(events))
+	for i, e := range events {
+		rows[i] = record.AlertEventRow{
+			ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
+			ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: record.Clip(e.Detail, record.MessageSize), CreatedAt: db.Millis(e.CreatedAt),
+			Reason: string(e.Reason), ExecutorID: int64(e.Executor), Missed: int64(e.Missed),
+		}
+		if rows[i].CreatedAt == 0 {
+			rows[i].CreatedAt = db.Millis(now)
+		}
+		if rows[i].ID == 0 {
+			if rows[i].ID, err = t.DB.NewID(); err != nil {
+				return err
 			}
 		}
-		return record.InsertAlerts(t, rows)
-	})
+	}
+	return record.InsertAlerts(t, rows)
 }
 
 // Missed runs of a job are told together. While its runs are missed the job has

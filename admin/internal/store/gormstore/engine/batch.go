@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,7 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// Batch moves many executions in one transaction: load, apply moves, save.
+// Batch moves many executions in one transaction: load, decide, conclude, save.
 //
 // Executions and slots that are in the row cache are not read at all:
 // the moves are decided on what it knows, and the statements that write them
@@ -26,21 +25,29 @@ type Batch struct {
 	run.Batch // the rules, and what they decide on
 	s         *core
 	Tx        *db.Tx
+	attempt
 	fromCache bool // some rows are of the cache, not locked
 	// invalidated: it is known which cached rows were stale, and they are dropped.
 	invalidated bool
 	// unread is why it is not known whom to tell: the transaction cannot be saved.
 	unread error
 
-	known map[domain.ExecutionID]cachedRun
-	specs map[record.RevisionKey]record.CachedSpec
-	// covers are the jobs with slots whose runs cover earlier ones.
-	covers map[domain.JobID]bool
+	known  map[domain.ExecutionID]cachedRun
+	locked map[domain.ExecutionID]bool // by other transactions
 	rows   map[domain.ExecutionID]*stored
 	born   []*record.ExecutionRow // of Born, as they were inserted
 	// bad are those that are left out because they cannot be read, with the
 	// reason.
 	bad map[domain.ExecutionID]error
+}
+
+// attempt is one try of a request.
+type attempt struct {
+	request run.Request
+	// cacheable: rows that are in the row cache are neither read nor locked.
+	cacheable bool
+	// without are executions that are not loaded, and why.
+	without map[domain.ExecutionID]error
 }
 
 // stored is one execution as it is stored: save compares it with what became of
@@ -51,28 +58,30 @@ type stored struct {
 	cached        bool // before was not read in this transaction
 }
 
-// RunBatch runs one batch in a transaction of its own. move decides and saves;
-// it is called again when the transaction is repeated, and once or twice more
-// when cached rows turn out to be stale: first with those rows locked and
-// read which have changed, then with all of them. It is also called again without
-// executions that cannot be moved; they are set aside when the others have moved.
-func (s *core) RunBatch(ctx context.Context, step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) error {
-	o.without = map[domain.ExecutionID]error{}
+// RunBatch runs one request in a transaction of its own. decide is called again when the
+// transaction is repeated. If cached rows are stale, it is called once or twice more: first
+// the changed rows are locked and read, then all rows. It is also called again without
+// executions that cannot be moved. These are set aside when the others have moved.
+//
+// If the kind of the request does not wake runs, RunBatch wakes the successors for freed
+// slots in a second transaction. If the process ends in between, a sweep looks at the
+// successor 30 s after it began to wait.
+func (s *core) RunBatch(ctx context.Context, step string, q run.Request, decide func(*Batch) error) error {
+	if len(q.IDs) == 0 {
+		return nil
+	}
+	a := attempt{q, false, map[domain.ExecutionID]error{}}
 	mended, again := false, false
 	for {
-		b, err := s.runWithout(ctx, step, ids, o, move)
+		b, err := s.runWithout(ctx, step, a, decide)
 		var lacking *noSlotsError
 		switch {
 		case err == nil:
-			if b != nil {
-				maps.Copy(o.without, b.bad)
-			}
-			if len(o.without) == 0 {
-				return nil
-			}
-			if err := s.SetAside(ctx, o.without); err != nil {
+			maps.Copy(a.without, b.bad)
+			if err := s.SetAside(ctx, a.without); err != nil {
 				s.Logger.Error("executions cannot be set aside", "step", step, "err", err)
 			}
+			s.wakeSuccessors(ctx, b.Freed())
 			return nil
 		case errors.As(err, &lacking) && !mended:
 			mended = true
@@ -80,23 +89,23 @@ func (s *core) RunBatch(ctx context.Context, step string, ids []domain.Execution
 				return err
 			}
 			continue
-		case len(o.without) == maxSetAside:
+		case len(a.without) == maxSetAside:
 			return err
 		}
 		bad := b.culprit(err)
 		if bad == 0 && isRowError(err) {
 			bad = s.bisect(ctx, b.suspects(), func(only []domain.ExecutionID) bool {
-				return isRowError(s.tryOnly(ctx, ids, o, b.suspects(), only, move))
+				return isRowError(s.tryOnly(ctx, a, b.suspects(), only, decide))
 			})
 		}
 		if bad == 0 && isRowError(err) && !again {
 			again = true // no single one fails by itself: perhaps none does any more
 			continue
 		}
-		if _, known := o.without[bad]; bad == 0 || known {
+		if _, known := a.without[bad]; bad == 0 || known {
 			return err
 		}
-		o.without[bad] = err
+		a.without[bad] = err
 	}
 }
 
@@ -109,15 +118,15 @@ func (b *Batch) suspects() []domain.ExecutionID {
 }
 
 // tryOnly runs a batch of some of the suspects, and undoes it.
-func (s *core) tryOnly(ctx context.Context, ids []domain.ExecutionID, o LoadOptions, suspects, only []domain.ExecutionID, move func(*Batch) error) error {
-	o.fromCache, o.without = false, maps.Clone(o.without)
+func (s *core) tryOnly(ctx context.Context, a attempt, suspects, only []domain.ExecutionID, decide func(*Batch) error) error {
+	a.without = maps.Clone(a.without)
 	for _, id := range suspects {
 		if !slices.Contains(only, id) {
-			o.without[id] = errTrial
+			a.without[id] = errTrial
 		}
 	}
 	err := s.TryOnce(ctx, "try", func(t *db.Tx) error {
-		if _, err := s.moveBatch(t, ids, o, move); err != nil {
+		if _, err := s.moveBatch(t, a, decide); err != nil {
 			return err
 		}
 		return errTrial
@@ -128,41 +137,77 @@ func (s *core) tryOnly(ctx context.Context, ids []domain.ExecutionID, o LoadOpti
 	return err
 }
 
+func (s *core) MakeBatch(t *db.Tx, q run.Request) *Batch { return s.makeBatch(t, attempt{request: q}) }
+
+func (s *core) makeBatch(t *db.Tx, a attempt) *Batch {
+	size := len(a.request.IDs)
+	b := &Batch{
+		Batch: run.Batch{
+			Kind: a.request.Kind, Moves: make(map[domain.ExecutionID]*run.Move, size), Parents: map[domain.ExecutionID]bool{},
+			Misfire: s.misfire, FenceFloor: s.KnownHistory().FenceFloor(),
+		},
+		s: s, Tx: t, attempt: a, rows: make(map[domain.ExecutionID]*stored, size), bad: map[domain.ExecutionID]error{},
+		known: make(map[domain.ExecutionID]cachedRun, size), locked: map[domain.ExecutionID]bool{},
+	}
+	b.Source = b
+	return b
+}
+
+// move is a request inside of a transaction.
+func (s *core) move(t *db.Tx, q run.Request, decide func(*Batch) error) (*Batch, error) {
+	b := s.MakeBatch(t, q)
+	return b, b.move(decide)
+}
+
+// move is the only way of a batch to the database, so that each one concludes.
+func (b *Batch) move(decide func(*Batch) error) error {
+	if err := b.load(); err != nil {
+		return err
+	}
+	if err := decide(b); err != nil {
+		return err
+	}
+	if err := b.Conclude(); err != nil {
+		return err
+	}
+	if err := b.save(); err != nil {
+		return err
+	}
+	b.Stored()
+	return nil
+}
+
 // moveBatch is one try of a batch inside a transaction. The batch is there with
 // an error too, as far as it has come.
-func (s *core) moveBatch(t *db.Tx, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) (b *Batch, err error) {
+func (s *core) moveBatch(t *db.Tx, a attempt, decide func(*Batch) error) (b *Batch, err error) {
 	t.Ctx = db.Unwatched(t.Ctx)
 	if err := t.Guard(); err != nil {
 		return nil, err
 	}
-	b = s.MakeBatch(t, len(ids), o)
-	return b, panics.Catch(func() error {
-		if err := b.loadAll(ids, o); err != nil {
-			return err
-		}
-		return move(b)
-	})
+	b = s.makeBatch(t, a)
+	return b, panics.Catch(func() error { return b.move(decide) })
 }
 
-// runWithout is RunBatch without the executions that o names.
-func (s *core) runWithout(ctx context.Context, step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) error) (b *Batch, err error) {
-	o.fromCache = !o.skipLocked
+// runWithout is RunBatch without the executions that a names.
+func (s *core) runWithout(ctx context.Context, step string, a attempt, decide func(*Batch) error) (b *Batch, err error) {
+	ids := a.request.IDs
+	a.cacheable = !a.request.Kind.SkipsLocked()
 	wrong := 0 // how often
 	once := func(t *db.Tx) (err error) {
-		b, err = s.moveBatch(t, ids, o, move)
+		b, err = s.moveBatch(t, a, decide)
 		return err
 	}
 	err = s.Repeat(ctx, step, func(ctx context.Context) (bool, error) { return s.landed(ctx, b) }, func(ctx context.Context) error {
 		err := s.TryOnce(ctx, step, once)
 		if errors.Is(err, db.ErrStale) {
 			wrong++
-			o.fromCache = wrong == 1 && (b.invalidated || s.invalidateChanged(ctx, ids))
+			a.cacheable = wrong == 1 && (b.invalidated || s.invalidateChanged(ctx, ids))
 			s.Rows.Stale.Add(1)
 			s.Clock.Forget() // or it was the clock
 		}
 		return err
 	})
-	if err != nil || b == nil {
+	if err != nil {
 		s.Rows.invalidate(ids)
 		return b, err
 	}
@@ -192,28 +237,8 @@ func (r *stored) proves() bool {
 	return a != nil && a.Fence > 0 && (a.Attempt > 0 || a.OfferedAt >= a.FireAt)
 }
 
-// leaveStuck takes jobs out of the batch whose next waiter is locked by another
-// transaction: it could not be woken if this one freed the slot, so all of the
-// job is left to the next sweep.
-func (b *Batch) leaveStuck() {
-	stuck := map[domain.JobID]bool{}
-	for job, s := range b.Slots {
-		if len(s.Queue) > 0 && b.Moves[s.Queue[0].ID] == nil {
-			stuck[job] = true
-		}
-	}
-	if len(stuck) == 0 {
-		return
-	}
-	for id, m := range b.Moves {
-		if stuck[m.E.JobID] {
-			delete(b.Moves, id)
-		}
-	}
-}
-
-// Save writes everything that changed.
-func (b *Batch) Save() error {
+// save writes everything that changed.
+func (b *Batch) save() error {
 	if b.unread != nil {
 		return b.unread
 	}
@@ -282,7 +307,7 @@ func (b *Batch) saveRest() error {
 	if err := missed.insert(b.Tx, b.Now); err != nil {
 		return err
 	}
-	return b.insertAlerts()
+	return insertAlerts(b.Tx, b.Alerts, b.Now)
 }
 
 func (b *Batch) callbacks() (rows []record.CallbackRow) {
@@ -290,22 +315,6 @@ func (b *Batch) callbacks() (rows []record.CallbackRow) {
 		rows = append(rows, record.CallbackRow{ExecutionID: int64(c.ID), Success: db.Flag(c.Succeeded), TenantID: int64(c.Tenant), CreatedAt: db.Millis(b.Now)})
 	}
 	return rows
-}
-
-func (b *Batch) insertAlerts() error {
-	var rows []record.AlertEventRow
-	for i := range b.Alerts {
-		id, err := b.Tx.DB.NewID()
-		if err != nil {
-			return err
-		}
-		e := &b.Alerts[i]
-		rows = append(rows, record.AlertEventRow{
-			ID: id, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-			ExecutionID: int64(e.ExecutionID), CreatedAt: db.Millis(e.CreatedAt), DedupeKey: e.DedupeKey, Reason: string(e.Reason), Missed: int64(e.Missed), Detail: e.Detail,
-		})
-	}
-	return record.InsertAlerts(b.Tx, rows)
 }
 
 // saveAttempts writes results that came too late to the archive, and what is
@@ -384,14 +393,7 @@ func (s *core) landed(ctx context.Context, b *Batch) (bool, error) {
 	if len(ids) == 0 {
 		return true, nil // nothing was to be written
 	}
-	found := false
-	err := db.Query(ctx, s.Read, func(rows *sql.Rows) error {
-		row := &record.ExecutionRow{}
-		if err := rows.Scan(record.ExecutionTable.Targets(row)...); err != nil {
-			return err
-		}
-		found = found || *row == *b.rows[domain.ExecutionID(row.ID)].after
-		return nil
-	}, "SELECT "+record.ExecutionColumns+" FROM executions WHERE id IN ("+db.IDList(ids)+")")
-	return found, err
+	rows, err := db.Select(ctx, s.Read, func(r *record.ExecutionRow) []any { return record.ExecutionTable.Targets(r) },
+		"SELECT "+record.ExecutionColumns+" FROM executions WHERE id IN ("+db.IDList(ids)+")")
+	return slices.ContainsFunc(rows, func(r record.ExecutionRow) bool { return r == *b.rows[domain.ExecutionID(r.ID)].after }), err
 }

@@ -34,24 +34,14 @@ func (s *Triggers) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTrigger
 		out.Now = now
 		return out, nil
 	}
-	due, left, more := s.due.take(p)
-	if len(due) == 0 {
-		began := time.Now()
-		now, found, err := s.findDue(ctx, p)
-		if err != nil {
-			return store.ClaimedTriggers{}, err
-		}
-		out.Now, due = now, found[:min(len(found), p.Limit)]
-		left = len(found) - len(due)
-		more = left > 0
-		s.due.put(p, began, slices.Clone(found[len(due):]))
+	due, part, more, err := s.due.next(p, s.Dialect.ClaimAtOnce(), func() (found []domain.JobID, err error) {
+		out.Now, found, err = s.findDue(ctx, p)
+		return found, err
+	})
+	if err != nil {
+		return store.ClaimedTriggers{}, err
 	}
-	due = s.withoutQuarantined(due)
-	part := len(due)
-	if left < p.Limit { // nobody is late
-		part = min(part, s.Dialect.ClaimAtOnce())
-	}
-	for ids := range slices.Chunk(due, max(part, 1)) {
+	for ids := range slices.Chunk(s.withoutQuarantined(due), part) {
 		if err := s.claim(ctx, p, ids, &out); err != nil && out.Triggers == 0 {
 			return store.ClaimedTriggers{}, err
 		} else if err != nil { // those before are claimed, and wait for their time
@@ -112,22 +102,14 @@ func (s *Triggers) findDue(ctx context.Context, p store.ClaimDueTriggersParams) 
 }
 
 func (s *Triggers) nextFire(ctx context.Context, partitions []domain.PartitionTerm, after int64) (time.Time, error) {
-	next := db.Millis(domain.Never)
 	var terms []string
 	for _, held := range partitions {
 		terms = append(terms, s.Dialect.Bounded(fmt.Sprintf(
 			"SELECT next_fire_at FROM triggers%s WHERE part = %d AND next_fire_at > %d ORDER BY next_fire_at LIMIT 1",
 			s.Dialect.ByIndex("ix_triggers_due"), held.Partition, after)))
 	}
-	err := s.Look(ctx, "find next fire", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var at int64
-			err := rows.Scan(&at)
-			next = min(next, at)
-			return err
-		}, strings.Join(terms, " UNION ALL "))
-	})
-	return db.Instant(next), err
+	next, err := db.LookColumn[int64](ctx, s.DB, "find next fire", strings.Join(terms, " UNION ALL "))
+	return db.Instant(slices.Min(append(next, db.Millis(domain.Never)))), err
 }
 
 // claim locks the due triggers, plans, and writes, in one transaction, and adds
@@ -323,14 +305,13 @@ func existing(t *db.Tx, rows []*record.ExecutionRow) (map[record.Occurrence]bool
 			terms = append(terms, fmt.Sprintf("(job_id = %d AND fire_at = %d AND occurrence_key = ?)", r.JobID, r.FireAt))
 			args = append(args, r.OccurrenceKey)
 		}
-		err := db.Query(t.Ctx, t.Conn, func(q *sql.Rows) error {
-			var o record.Occurrence
-			err := q.Scan(&o.Job, &o.FireAt, &o.Key)
-			out[o] = true
-			return err
-		}, "SELECT job_id, fire_at, occurrence_key FROM executions WHERE "+strings.Join(terms, " OR "), args...)
+		found, err := db.Select(t.Ctx, t.Conn, func(o *record.Occurrence) []any { return []any{&o.Job, &o.FireAt, &o.Key} },
+			"SELECT job_id, fire_at, occurrence_key FROM executions WHERE "+strings.Join(terms, " OR "), args...)
 		if err != nil {
 			return nil, err
+		}
+		for _, o := range found {
+			out[o] = true
 		}
 	}
 	return out, nil
@@ -360,11 +341,6 @@ func (s *core) anyExists(ctx context.Context, rows []*record.ExecutionRow) (bool
 	if len(rows) == 0 {
 		return false, nil // nothing was planned; the repetition sees what moved
 	}
-	found := false
-	err := db.Query(ctx, s.Read, func(q *sql.Rows) error {
-		found = true
-		var id int64
-		return q.Scan(&id)
-	}, fmt.Sprintf("SELECT id FROM executions WHERE id = %d", rows[0].ID))
-	return found, err
+	found, err := db.SelectColumn[int64](ctx, s.Read, fmt.Sprintf("SELECT id FROM executions WHERE id = %d", rows[0].ID))
+	return len(found) > 0, err
 }

@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -81,74 +79,37 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// lockDelays locks the triggers of all fixed delays in the batch, and returns
-// the ids without those whose trigger somebody else has locked.
-func (b *Batch) lockDelays(ids []domain.ExecutionID, skipLocked bool) ([]domain.ExecutionID, error) {
-	delayed := func(id domain.ExecutionID) bool {
-		c, ok := b.specs[b.known[id].ref.spec()]
-		return ok && c.Spec.Schedule.Kind == domain.ScheduleFixedDelay
-	}
-	var jobs []domain.JobID
-	for _, id := range ids {
-		if delayed(id) {
-			jobs = append(jobs, b.known[id].ref.job)
-		}
-	}
-	if len(jobs) == 0 {
-		return ids, nil
-	}
-	slices.Sort(jobs)
-	locked, err := lockTriggers(b.Tx, slices.Compact(jobs), skipLocked)
-	if err != nil || !skipLocked {
-		return ids, err
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
-		return delayed(id) && locked[b.known[id].ref.job] == nil
-	}), nil
-}
-
+// lockTriggers locks the triggers of fixed delays, in the order of their jobs.
 func lockTriggers(t *db.Tx, jobs []domain.JobID, skipLocked bool) (map[domain.JobID]*record.TriggerRow, error) {
-	lock := t.Dialect.ForUpdate()
-	if skipLocked {
-		lock = t.Dialect.ForUpdateSkip()
+	if len(jobs) == 0 {
+		return nil, nil
 	}
-	out := map[domain.JobID]*record.TriggerRow{}
-	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		r := &record.TriggerRow{}
-		err := rows.Scan(record.TriggerTable.Targets(r)...)
-		out[domain.JobID(r.JobID)] = r
-		return err
-	}, "SELECT "+record.TriggerColumns+" FROM triggers"+t.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(jobs)+") ORDER BY job_id"+lock)
+	rows, err := record.TriggerTable.SelectRows(t, "SELECT "+record.TriggerColumns+" FROM triggers"+t.Dialect.ByPrimary()+" WHERE job_id IN ("+db.IDList(jobs)+") ORDER BY job_id"+lockOf(t, skipLocked))
 	if err != nil {
 		return nil, fmt.Errorf("lock triggers of fixed delays: %w", err)
+	}
+	out := make(map[domain.JobID]*record.TriggerRow, len(rows))
+	for _, r := range rows {
+		out[domain.JobID(r.JobID)] = r
 	}
 	return out, nil
 }
 
 // rearm sets the triggers that waited for executions which this batch ended.
 func (b *Batch) rearm() error {
-	for _, e := range b.endedDelays() {
-		wait, err := waitOf(b.Tx, e.JobID)
+	for _, m := range b.Moves {
+		if !m.E.State.Terminal() || m.Was().Terminal() || !fixedDelay(&m.E, m.Spec) {
+			continue
+		}
+		wait, err := waitOf(b.Tx, m.E.JobID)
+		if err == nil && wait == m.E.ID {
+			err = b.s.rearm(b.Tx, m.E.JobID, b.Now)
+		}
 		if err != nil {
 			return err
 		}
-		if wait == e.ID {
-			if err := b.s.rearm(b.Tx, e.JobID, b.Now); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
-}
-
-// endedDelays are the runs of fixed delays that this batch ended.
-func (b *Batch) endedDelays() (ended []*domain.Execution) {
-	for _, m := range b.Moves {
-		if m.E.State.Terminal() && !m.Was().Terminal() && fixedDelay(&m.E, m.Spec) {
-			ended = append(ended, &m.E)
-		}
-	}
-	return ended
 }
 
 // waitOf returns the run that a trigger waits for; 0 = none.
@@ -219,17 +180,9 @@ func FirstFire(t *db.Tx, job *record.JobRow, spec *domain.JobSpec, next time.Tim
 
 // RearmDelays looks without a lock, and judges each trigger again under it.
 func (s *Triggers) RearmDelays(ctx context.Context, limit int) (int, error) {
-	var found []waitRow
-	err := s.Look(ctx, "find overdue fixed delays", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		found = found[:0]
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var w waitRow
-			err := rows.Scan(&w.JobID, &w.TenantID, &w.ExecutionID)
-			found = append(found, w)
-			return err
-		}, fmt.Sprintf("SELECT w.job_id, w.tenant_id, w.execution_id FROM trigger_waits AS w LEFT JOIN executions AS e ON e.id = w.execution_id"+
+	found, err := db.LookSelect(ctx, s.DB, "find overdue fixed delays", func(w *waitRow) []any { return []any{&w.JobID, &w.TenantID, &w.ExecutionID} },
+		fmt.Sprintf("SELECT w.job_id, w.tenant_id, w.execution_id FROM trigger_waits AS w LEFT JOIN executions AS e ON e.id = w.execution_id"+
 			" WHERE e.id IS NULL OR e.state >= %d LIMIT %d", domain.Succeeded, limit))
-	})
 	if err != nil {
 		return 0, err
 	}

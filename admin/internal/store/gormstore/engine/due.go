@@ -56,6 +56,28 @@ func (f *foundDue[T]) take(p store.ClaimDueTriggersParams) (ids []T, left int, m
 	return ids, len(f.ids), len(f.ids) > 0 || n > 0 && f.full
 }
 
+// next returns what is tried in one claim, and how many of them at once: ids of an earlier
+// search, or of a new one. more: there may be others.
+func (f *foundDue[T]) next(p store.ClaimDueTriggersParams, atOnce int, search func() ([]T, error)) (due []T, part int, more bool, err error) {
+	due, left, more := f.take(p)
+	if len(due) == 0 {
+		began := time.Now()
+		found, err := search()
+		if err != nil {
+			return nil, 0, false, err
+		}
+		due = found[:min(len(found), p.Limit)]
+		left = len(found) - len(due)
+		more = left > 0
+		f.put(p, began, slices.Clone(found[len(due):]))
+	}
+	part = max(len(due), 1)
+	if left < p.Limit { // none is late
+		part = min(part, atOnce)
+	}
+	return due, part, more, nil
+}
+
 // put keeps what a search at the instant at found beyond its own claim.
 func (f *foundDue[T]) put(p store.ClaimDueTriggersParams, at time.Time, ids []T) {
 	f.mu.Lock()

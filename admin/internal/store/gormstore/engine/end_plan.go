@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -89,22 +90,16 @@ func (s *core) takeBack(t *db.Tx, trigger *record.TriggerRow, now time.Time, to 
 
 // takeBackRuns is takeBack for the runs that wait.
 func (s *core) takeBackRuns(t *db.Tx, trigger *record.TriggerRow, ids []domain.ExecutionID, now time.Time, to domain.JobState) (time.Time, error) {
-	b, err := s.newBatch(t, ids, LoadOptions{Slots: true, queue: true})
+	var ahead []domain.ExecutionID
+	_, err := s.move(t, run.Request{Kind: run.Ends, IDs: ids}, func(b *Batch) (err error) {
+		if b.Now.Before(now) { // set back, or nothing of it was there any more
+			b.Now = now
+		}
+		now = b.Now
+		ahead, err = b.TakeBack(to)
+		return err
+	})
 	if err != nil {
-		return now, err
-	}
-	if b.Now.Before(now) { // set back, or nothing of it was there any more
-		b.Now = now
-	}
-	now = b.Now
-	ahead, err := b.TakeBack(to)
-	if err != nil {
-		return now, err
-	}
-	if _, err := b.Wake(); err != nil {
-		return now, err
-	}
-	if err := b.Save(); err != nil {
 		return now, err
 	}
 	if len(ahead) > 0 {

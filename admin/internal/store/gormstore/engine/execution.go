@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -14,9 +15,9 @@ import (
 
 // CreateExecution locks the job's trigger for sharing: a deletion either comes
 // first, and then there is no such job, or sees the new run.
-func (s *Executions) CreateExecution(ctx context.Context, asked domain.Execution) (run domain.Execution, created bool, err error) {
+func (s *Executions) CreateExecution(ctx context.Context, asked domain.Execution) (_ domain.Execution, created bool, err error) {
 	if len([]rune(asked.OccurrenceKey)) > record.NameSize {
-		return run, false, domain.Invalid("idempotency key", "is longer than %d characters", record.NameSize)
+		return domain.Execution{}, false, domain.Invalid("idempotency key", "is longer than %d characters", record.NameSize)
 	}
 	type made struct {
 		run     domain.Execution
@@ -72,42 +73,16 @@ func (s *Executions) CreateExecution(ctx context.Context, asked domain.Execution
 // job in the order of their fire times. A gone execution that exists comes back as it is:
 // the caller sees, for example, that it is not due yet by the database's clock.
 func (s *Executions) OfferExecutions(ctx context.Context, offers []store.Offer) ([]store.OfferResult, error) {
-	if len(offers) == 0 {
-		return nil, nil
-	}
 	ids := domain.Collect(offers, func(o *store.Offer) domain.ExecutionID { return o.ID })
-	return batchValue(ctx, s.runAndWake, "offer executions", ids, LoadOptions{Slots: true, Offers: true}, func(b *Batch) ([]store.OfferResult, error) {
-		results, err := b.Offer(offers)
-		if err == nil {
-			err = b.Save()
-		}
-		for i := range results {
-			b.Refresh(&results[i])
-		}
-		return results, err
-	})
+	return batchValue(ctx, s.core, "offer executions", run.Request{Kind: run.Offers, IDs: ids}, func(b *Batch) ([]store.OfferResult, error) { return b.Offer(offers) })
 }
 
 // GrantOffers needs no slot: an offered execution has it already.
 func (s *Executions) GrantOffers(ctx context.Context, grants []store.GrantRequest) ([]store.GrantResult, error) {
-	if len(grants) == 0 {
-		return nil, nil
-	}
 	ids := domain.Collect(grants, func(g *store.GrantRequest) domain.ExecutionID { return g.ID })
 	var results []store.GrantResult
 	err := db.Patiently(ctx, grantPatience, func() (err error) {
-		results, err = batchValue(ctx, s.RunBatch, "grant offers", ids, LoadOptions{}, func(b *Batch) ([]store.GrantResult, error) {
-			results, err := b.Grant(grants)
-			if err == nil {
-				err = b.Save()
-			}
-			for i, g := range grants {
-				if m := b.Find(g.Tenant, g.ID); m != nil && err == nil {
-					results[i].Execution = m.E
-				}
-			}
-			return results, err
-		})
+		results, err = batchValue(ctx, s.core, "grant offers", run.Request{IDs: ids}, func(b *Batch) ([]store.GrantResult, error) { return b.Grant(grants) })
 		return err
 	})
 	return results, err
@@ -118,134 +93,50 @@ func (s *Executions) GrantOffers(ctx context.Context, grants []store.GrantReques
 // executor holds a slot for it.
 const grantPatience = 2 * time.Second
 
-// batchValue is run, RunBatch or runAndWake, with a value that is handed out after the
-// commit. With an error it is the zero value.
-func batchValue[T any](ctx context.Context, run func(context.Context, string, []domain.ExecutionID, LoadOptions, func(*Batch) error) error,
-	step string, ids []domain.ExecutionID, o LoadOptions, move func(*Batch) (T, error),
-) (T, error) {
-	var value T
-	if err := run(ctx, step, ids, o, func(b *Batch) (err error) {
-		value, err = move(b)
-		return err
-	}); err != nil {
-		var zero T
-		return zero, err
-	}
-	return value, nil
-}
-
 // GiveBackOffers leaves the slot with the execution, so that order is kept. One
 // whose sends are spent is ended by the sweep, or by the next offer.
 func (s *Executions) GiveBackOffers(ctx context.Context, items []store.GiveBack) ([]store.OfferResult, error) {
-	if len(items) == 0 {
-		return nil, nil
-	}
 	ids := domain.Collect(items, func(g *store.GiveBack) domain.ExecutionID { return g.ID })
-	return batchValue(ctx, s.RunBatch, "give back offers", ids, LoadOptions{}, func(b *Batch) ([]store.OfferResult, error) {
-		results, err := b.GiveBack(items)
-		if err == nil {
-			err = b.Save()
-		}
-		for i, g := range items {
-			if m := b.Find(g.Tenant, g.ID); m != nil && err == nil {
-				results[i].Execution, results[i].Spec = m.E, m.Spec
-			}
-		}
-		return results, err
-	})
+	return batchValue(ctx, s.core, "give back offers", run.Request{IDs: ids}, func(b *Batch) ([]store.OfferResult, error) { return b.GiveBack(items) })
 }
 
 // RecordWaits passes over executions that are not due any more. One that needs
 // its job's slot enters the queue for it: a later run of the job that finds an
 // instance first, on this node or another, must not overtake it.
 func (s *Executions) RecordWaits(ctx context.Context, waits []store.Wait) (covered []domain.Execution, err error) {
-	if len(waits) == 0 {
-		return nil, nil
-	}
 	ids := domain.Collect(waits, func(w *store.Wait) domain.ExecutionID { return w.ID })
-	return batchValue(ctx, s.runAndWake, "record waits", ids, LoadOptions{Slots: true, readSlots: true, Offers: true}, func(b *Batch) ([]domain.Execution, error) {
-		covered, err := b.Wait(waits)
-		if err != nil {
-			return nil, err
-		}
-		if err := b.Save(); err != nil {
-			return nil, err
-		}
-		b.AsStored(covered)
-		return covered, nil
-	})
+	return batchValue(ctx, s.core, "record waits", run.Request{Kind: run.Waits, IDs: ids}, func(b *Batch) ([]domain.Execution, error) { return b.Wait(waits) })
 }
 
 // RecordStarts bounds the executor's clock by ours, as the result does.
 func (s *Executions) RecordStarts(ctx context.Context, starts []store.Start) error {
-	if len(starts) == 0 {
-		return nil
-	}
 	ids := domain.Collect(starts, func(st *store.Start) domain.ExecutionID { return st.ID })
-	return s.RunBatch(ctx, "record starts", ids, LoadOptions{}, func(b *Batch) error {
+	return s.RunBatch(ctx, "record starts", run.Request{IDs: ids}, func(b *Batch) error {
 		b.Start(starts)
-		return b.Save()
+		return nil
 	})
 }
 
 // RequestCancel wakes who waits behind an execution that ends by it.
 func (s *Executions) RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error) {
-	type moved struct {
-		b *Batch
-		e domain.Execution
-	}
-	landed := func(ctx context.Context, last moved) (bool, error) { return s.landed(ctx, last.b) }
-	did, err := db.ValueChecked(ctx, s.DB, "cancel execution", landed, func(t *db.Tx) (out moved, err error) {
-		b, err := s.newBatch(t, []domain.ExecutionID{id}, LoadOptions{Slots: true, queue: true})
-		out.b = b
-		if err != nil {
-			return out, err
-		}
-		m, err := b.RequestCancel(tenant, id, reason, message)
-		if err == nil && m == nil {
-			err = db.NotFound("execution", id)
-		}
-		if err != nil {
-			return out, err
-		}
-		if _, err := b.Wake(); err != nil {
-			return out, err
-		}
-		err = b.Save()
-		out.e = m.E
-		return out, err
+	b, err := db.ValueChecked(ctx, s.DB, "cancel execution", s.landed, func(t *db.Tx) (*Batch, error) {
+		return s.move(t, run.Request{Kind: run.Ends, IDs: []domain.ExecutionID{id}}, func(b *Batch) error {
+			m, err := b.RequestCancel(tenant, id, reason, message)
+			if err == nil && m == nil {
+				err = db.NotFound("execution", id)
+			}
+			return err
+		})
 	})
-	return did.e, err
+	if err != nil {
+		return domain.Execution{}, err
+	}
+	return b.Moves[id].E, nil
 }
 
 // FinishAttempts writes results, releases slots, wakes who waits for them,
 // archives attempts that are repeated and writes alert events, in one
 // transaction.
 func (s *Executions) FinishAttempts(ctx context.Context, reports []store.AttemptReport) ([]store.FinishResult, error) {
-	if len(reports) == 0 {
-		return nil, nil
-	}
-	ids := make([]domain.ExecutionID, len(reports))
-	load := LoadOptions{Slots: true, queue: true}
-	for i, r := range reports {
-		ids[i] = r.Report.ExecutionID
-		if r.Report.StillRunning {
-			load.lingering = append(load.lingering, r.Report.ExecutionID)
-		}
-	}
-	return batchValue(ctx, s.RunBatch, "finish attempts", ids, load, func(b *Batch) ([]store.FinishResult, error) {
-		results, err := b.Finish(reports)
-		if err != nil {
-			return nil, err
-		}
-		woken, err := b.Wake()
-		if err != nil {
-			return nil, err
-		}
-		if err := b.Save(); err != nil {
-			return nil, err
-		}
-		b.FinishResults(reports, results, woken)
-		return results, nil
-	})
+	return batchValue(ctx, s.core, "finish attempts", run.FinishRequest(reports), func(b *Batch) ([]store.FinishResult, error) { return b.Finish(reports) })
 }

@@ -41,19 +41,10 @@ func (s *Instances) ListHeld(ctx context.Context, tenant domain.TenantID, instan
 		asked[domain.Held{ID: a.ID, Fence: a.Fence}] = true
 		ids[i] = a.ID
 	}
-	err = s.Look(ctx, "list held attempts", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		held = nil
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var h domain.Held
-			err := rows.Scan(&h.ID, &h.Fence)
-			if asked[h] {
-				held = append(held, h)
-			}
-			return err
-		}, "SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") AND tenant_id = ? AND instance_id = ? AND (lingers = 1 OR state IN ("+record.OnInstance+"))",
-			int64(tenant), int64(instance))
-	})
-	return held, err
+	held, err = db.LookSelect(ctx, s.DB, "list held attempts", func(h *domain.Held) []any { return []any{&h.ID, &h.Fence} },
+		"SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") AND tenant_id = ? AND instance_id = ? AND (lingers = 1 OR state IN ("+record.OnInstance+"))",
+		int64(tenant), int64(instance))
+	return slices.DeleteFunc(held, func(h domain.Held) bool { return !asked[h] }), err
 }
 
 func toInstanceRow(i domain.Instance) (*record.InstanceRow, error) {

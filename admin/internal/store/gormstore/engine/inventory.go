@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -31,17 +32,11 @@ func (s *Inventory) SettleInventories(ctx context.Context, list []store.SettleIn
 	return out
 }
 
-// asked is one item of somebody's inventory.
-type asked struct {
-	domain.Held
-	of *store.SettleInventoryParams
-}
-
 func (s *Inventory) settleSome(ctx context.Context, list []store.SettleInventoryParams) ([]store.SettledInventory, error) {
-	var items []asked
+	var items []run.Asked
 	for i := range list {
 		for _, h := range list[i].Items {
-			items = append(items, asked{h, &list[i]})
+			items = append(items, run.Asked{Held: h, Of: &list[i]})
 		}
 	}
 	settled := make([]store.SettledItem, 0, len(items))
@@ -60,25 +55,9 @@ func (s *Inventory) settleSome(ctx context.Context, list []store.SettleInventory
 	return out, nil
 }
 
-func (s *Inventory) settle(ctx context.Context, items []asked) ([]store.SettledItem, error) {
-	ids := domain.Collect(items, func(h *asked) domain.ExecutionID { return h.ID })
-	return batchValue(ctx, s.RunBatch, "settle inventory", ids, LoadOptions{}, func(b *Batch) (out []store.SettledItem, err error) {
-		out = make([]store.SettledItem, len(items))
-		for i, h := range items {
-			if out[i], err = b.Settle(h.of, h.Held); err != nil {
-				return nil, err
-			}
-		}
-		if err := b.Save(); err != nil {
-			return nil, err
-		}
-		for i, h := range items {
-			if m := b.Theirs(h.of, h.Held); m != nil {
-				out[i].Execution = m.E
-			}
-		}
-		return out, nil
-	})
+func (s *Inventory) settle(ctx context.Context, items []run.Asked) ([]store.SettledItem, error) {
+	ids := domain.Collect(items, func(h *run.Asked) domain.ExecutionID { return h.ID })
+	return batchValue(ctx, s.core, "settle inventory", run.Request{IDs: ids}, func(b *Batch) ([]store.SettledItem, error) { return b.Settle(items) })
 }
 
 // together does a list at once. When the database refuses it without saying for

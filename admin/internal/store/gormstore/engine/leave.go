@@ -1,14 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -67,18 +66,16 @@ func (s *Instances) supersede(t *db.Tx, list []store.SupersedeBootsParams) ([]st
 		for n, b := range p.BootIDs {
 			boots[n] = b
 		}
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			var id int64
-			err := rows.Scan(&id)
+		found, err := db.SelectColumn[int64](t.Ctx, t.Conn, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
+			t.Dialect.ByIndex("uq_instances_boot"), p.Tenant, p.Executor, db.Placeholders(len(boots))), boots...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range found {
 			if _, named := by[id]; !named {
 				by[id] = i
 				ids = append(ids, id)
 			}
-			return err
-		}, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
-			t.Dialect.ByIndex("uq_instances_boot"), p.Tenant, p.Executor, db.Placeholders(len(boots))), boots...)
-		if err != nil {
-			return nil, err
 		}
 	}
 	rows, err := lockInstances(t, ids)
@@ -162,29 +159,23 @@ func (s *Instances) wakeInstances(t *db.Tx, ends map[domain.InstanceID]endedInst
 	}
 	var ids []domain.ExecutionID
 	for g, instances := range of {
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			var id domain.ExecutionID
-			err := rows.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND %s AND %s AND executor_id = %d AND instance_id IN (%s)",
+		some, err := db.SelectColumn[domain.ExecutionID](t.Ctx, t.Conn, fmt.Sprintf("SELECT id FROM executions%s WHERE tenant_id = %d AND %s AND %s AND executor_id = %d AND instance_id IN (%s)",
 			t.Dialect.ByIndex("ix_executions_phase"), g.tenant, occupyingPhases, OccupiesInstance(""), g.executor, db.IDList(instances)))
 		if err != nil {
 			return err
 		}
+		ids = append(ids, some...)
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	slices.SortFunc(ids, func(a, b domain.ExecutionID) int { return cmp.Compare(a, b) })
-	b, err := s.newBatch(t, ids, LoadOptions{})
-	if err != nil {
-		return err
-	}
-	for _, m := range b.Moves {
-		if p, ends := ends[m.E.Instance]; ends && m.E.OccupiesInstance() {
-			m.E.WakeAt = b.Now.Add(p.grace(m.E.ID))
+	_, err := s.move(t, run.Request{IDs: ids}, func(b *Batch) error {
+		for _, m := range b.Moves {
+			if p, ends := ends[m.E.Instance]; ends && m.E.OccupiesInstance() {
+				m.E.WakeAt = b.Now.Add(p.grace(m.E.ID))
+			}
 		}
-	}
-	return b.Save()
+		return nil
+	})
+	return err
 }

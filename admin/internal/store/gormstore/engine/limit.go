@@ -29,14 +29,13 @@ type limitCache struct {
 // load returns the keys of all limits, as of run.LimitsFor ago at most.
 func (c *limitCache) load(ctx context.Context, q db.Querier) (map[domain.LimitKey]bool, error) {
 	return c.snapshot.load(run.LimitsFor, func() (map[domain.LimitKey]bool, error) {
-		known := map[domain.LimitKey]bool{}
-		err := db.Query(ctx, q, func(rows *sql.Rows) error {
-			key, err := ScanKey(rows)
-			known[key] = true
-			return err
-		}, "SELECT subject_id, kind, tenant_id FROM limits")
+		keys, err := selectKeys(ctx, q, "SELECT subject_id, kind, tenant_id FROM limits")
 		if err != nil {
 			return nil, fmt.Errorf("read limits: %w", err)
+		}
+		known := make(map[domain.LimitKey]bool, len(keys))
+		for _, key := range keys {
+			known[key] = true
 		}
 		return known, nil
 	})
@@ -47,20 +46,7 @@ func (s *Admission) ForgetLimits() { s.limits.forget() }
 
 // LimitsOn implements store.Limits.
 func (s *Admission) LimitsOn(tenant domain.TenantID, executor domain.ExecutorID) []domain.LimitKey {
-	return keysOn(s.limits.last(), tenant, executor)
-}
-
-// keysOn returns which of the limits bound an executor's runs: its own first.
-func keysOn(known map[domain.LimitKey]bool, tenant domain.TenantID, executor domain.ExecutorID) (keys []domain.LimitKey) {
-	if len(known) == 0 {
-		return nil
-	}
-	for _, k := range []domain.LimitKey{{Tenant: tenant, Executor: executor}, {Tenant: tenant}} {
-		if known[k] {
-			keys = append(keys, k)
-		}
-	}
-	return keys
+	return run.LimitsOn(s.limits.last(), tenant, executor)
 }
 
 // ScanKey reads subject_id, kind and tenant_id, and what else the row has.
@@ -72,6 +58,15 @@ func ScanKey(rows *sql.Rows, more ...any) (domain.LimitKey, error) {
 		key.Executor = domain.ExecutorID(subject)
 	}
 	return key, err
+}
+
+func selectKeys(ctx context.Context, q db.Querier, statement string) (keys []domain.LimitKey, err error) {
+	err = db.Query(ctx, q, func(rows *sql.Rows) error {
+		key, err := ScanKey(rows)
+		keys = append(keys, key)
+		return err
+	}, statement)
+	return keys, err
 }
 
 // SubjectOf returns how a key is stored.
@@ -106,19 +101,13 @@ func LockLimits(t *db.Tx, keys []domain.LimitKey, skipLocked bool) (map[domain.L
 		subject, kind := SubjectOf(k)
 		terms = append(terms, "("+where(subject, kind, "")+")")
 	}
-	lock := t.Dialect.ForUpdate()
-	if skipLocked {
-		lock = t.Dialect.ForUpdateSkip()
-	}
 	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var capacity, changedAt int64
-		key, err := ScanKey(rows, &capacity, &changedAt)
-		l := run.NewLimit(key)
-		l.Capacity, l.ChangedAt = capacity, db.Instant(changedAt)
-		limits[key] = l
+		l := run.NewLimit(domain.LimitKey{})
+		key, err := ScanKey(rows, &l.Capacity, db.At(&l.ChangedAt))
+		l.Key, limits[key] = key, l
 		return err
 	}, "SELECT subject_id, kind, tenant_id, capacity, changed_at FROM limits"+t.Dialect.ByPrimary()+
-		" WHERE "+strings.Join(terms, " OR ")+" ORDER BY subject_id, kind"+lock)
+		" WHERE "+strings.Join(terms, " OR ")+" ORDER BY subject_id, kind"+lockOf(t, skipLocked))
 	if err != nil {
 		return nil, fmt.Errorf("lock limits: %w", err)
 	}
@@ -149,13 +138,13 @@ func LoadPlaces(t *db.Tx, l *run.Limit, n int64) error {
 	if n <= 0 {
 		return nil
 	}
-	l.Queue = l.Queue[:0]
-	return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var p run.Place
-		err := rows.Scan(&p.Precedence, &p.ID)
-		l.Queue = append(l.Queue, p)
-		return err
-	}, fmt.Sprintf("SELECT precedence, execution_id FROM limit_waiters WHERE %s ORDER BY subject_id, kind, precedence, execution_id LIMIT %d", WhereLimit(l, ""), n))
+	var err error
+	l.Queue, err = selectPlaces(t, fmt.Sprintf("%s ORDER BY subject_id, kind, precedence, execution_id LIMIT %d", WhereLimit(l, ""), n))
+	return err
+}
+
+func selectPlaces(t *db.Tx, where string) ([]run.Place, error) {
+	return db.Select(t.Ctx, t.Conn, func(p *run.Place) []any { return []any{&p.Precedence, &p.ID} }, "SELECT precedence, execution_id FROM limit_waiters WHERE "+where)
 }
 
 // loadMembers finds out which of these stand in the queue.
@@ -165,14 +154,12 @@ func loadMembers(t *db.Tx, l *run.Limit, places []run.Place) error {
 		for _, p := range part {
 			terms = append(terms, fmt.Sprintf("(%s AND precedence = %d AND execution_id = %d)", WhereLimit(l, ""), p.Precedence, p.ID))
 		}
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			var p run.Place
-			err := rows.Scan(&p.Precedence, &p.ID)
-			l.Waiting[p.ID] = p
-			return err
-		}, "SELECT precedence, execution_id FROM limit_waiters WHERE "+strings.Join(terms, " OR "))
+		waiting, err := selectPlaces(t, strings.Join(terms, " OR "))
 		if err != nil {
 			return err
+		}
+		for _, p := range waiting {
+			l.Waiting[p.ID] = p
 		}
 	}
 	return nil
@@ -186,16 +173,12 @@ func Adopt(t *db.Tx, l *run.Limit) error {
 	if l.Key.Executor != 0 {
 		statement, args = statement+" AND executor_id = ?", append(args, int64(l.Key.Executor))
 	}
-	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var id domain.ExecutionID
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		l.Adopt(id)
-		return nil
-	}, statement, args...)
+	running, err := db.SelectColumn[domain.ExecutionID](t.Ctx, t.Conn, statement, args...)
 	if err != nil {
 		return fmt.Errorf("find running executions: %w", err)
+	}
+	for _, id := range running {
+		l.Adopt(id)
 	}
 	return nil
 }
@@ -221,14 +204,10 @@ var Waits = fmt.Sprintf("state IN (%d, %d)", domain.Due, domain.RetryWait)
 // limitsToLook are the limits under which somebody waits, that were taken away,
 // or that have changed so lately that not all nodes may have known of it.
 func (s *Admission) limitsToLook(ctx context.Context) (keys []domain.LimitKey, err error) {
-	err = s.Look(ctx, "find limits", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		keys = nil
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			key, err := ScanKey(rows)
-			keys = append(keys, key)
-			return err
-		}, "SELECT subject_id, kind, tenant_id FROM limits AS l WHERE changed_at > "+s.Dialect.ClockNow()+fmt.Sprintf(" - %d", run.LimitSettles.Milliseconds())+
+	err = s.Look(ctx, "find limits", func(ctx context.Context, q db.Querier, _ *gorm.DB) (err error) {
+		keys, err = selectKeys(ctx, q, "SELECT subject_id, kind, tenant_id FROM limits AS l WHERE changed_at > "+s.Dialect.ClockNow()+fmt.Sprintf(" - %d", run.LimitSettles.Milliseconds())+
 			" OR capacity = 0 OR EXISTS (SELECT 1 FROM limit_waiters AS w WHERE w.subject_id = l.subject_id AND w.kind = l.kind) ORDER BY subject_id, kind")
+		return err
 	})
 	return keys, err
 }

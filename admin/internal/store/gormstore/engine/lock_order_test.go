@@ -38,7 +38,7 @@ func TestCachedSlotsInOrder(t *testing.T) {
 	r := &recorder{}
 	slots := map[domain.JobID]*run.Slot{}
 	for job := domain.JobID(1); job <= 40; job++ {
-		s := cachedSlot(ref{job: job, tenant: domain.TenantID(job % 5)}, int(1+job%3))
+		s := cachedSlot(job, domain.TenantID(job%5), int(1+job%3))
 		s.Holders = int64(1 - 2*(job%2))
 		slots[job] = s
 	}
@@ -82,7 +82,7 @@ func testCachedSlotsMixed(t *testing.T, s *db.DB) {
 		out := map[domain.JobID]*run.Slot{}
 		for job := range 10 {
 			id := domain.JobID(job + 1)
-			out[id] = cachedSlot(ref{job: id, tenant: domain.TenantID(job % 2)}, limit)
+			out[id] = cachedSlot(id, domain.TenantID(job%2), limit)
 			out[id].Holders = int64(1 - 2*(job/5)) // five are taken, five given back
 		}
 		return out

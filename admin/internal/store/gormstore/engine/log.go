@@ -144,7 +144,7 @@ func (s *LogAppender) ownLines(ctx context.Context, list []store.LogAppend) (map
 	lines, dropped := map[AttemptKey][]domain.LogLine{}, 0
 	for _, a := range list {
 		for _, c := range a.Chunks {
-			if f, ok := known[c.ExecutionID]; !ok || f.ref.tenant != a.Tenant || f.ref.executor != a.Executor {
+			if f, ok := known[c.ExecutionID]; !ok || f.ref.Tenant != a.Tenant || f.ref.Executor != a.Executor {
 				dropped++
 				continue
 			}

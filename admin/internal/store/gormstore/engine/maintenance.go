@@ -30,9 +30,7 @@ const MaintenanceColumns = "id, tenant_id, executor_id, mode, reason, created_by
 
 // ScanMaintenance reads a row, and what else it has.
 func ScanMaintenance(rows *sql.Rows, more ...any) (m domain.Maintenance, err error) {
-	var since, endsAt int64
-	err = rows.Scan(append([]any{&m.ID, &m.Tenant, &m.Executor, &m.Mode, &m.Reason, &m.By, &since, &endsAt, &m.EndedBy}, more...)...)
-	m.Since, m.EndsAt = db.Instant(since), db.Instant(endsAt)
+	err = rows.Scan(append([]any{&m.ID, &m.Tenant, &m.Executor, &m.Mode, &m.Reason, &m.By, db.At(&m.Since), db.At(&m.EndsAt), &m.EndedBy}, more...)...)
 	return m, err
 }
 
@@ -40,22 +38,19 @@ func ScanMaintenance(rows *sql.Rows, more ...any) (m domain.Maintenance, err err
 // run.MaintenanceFor ago at most.
 func (c *maintenanceCache) load(ctx context.Context, q db.Querier, dialect db.Dialect) (knownMaintenance, error) {
 	return c.snapshot.load(run.MaintenanceFor, func() (known knownMaintenance, err error) {
-		var now time.Time
 		err = db.Query(ctx, q, func(rows *sql.Rows) error {
-			var at int64
-			m, err := ScanMaintenance(rows, &at)
+			m, err := ScanMaintenance(rows, db.At(&known.at))
 			if known.all == nil {
 				known.all = domain.Maintenances{}
 			}
 			known.all[m.MaintenanceScope] = append(known.all[m.MaintenanceScope], m)
-			now = db.Instant(at)
 			return err
 		}, "SELECT "+MaintenanceColumns+", "+dialect.ClockNow()+" FROM maintenance WHERE ends_at > "+dialect.ClockNow()+
 			fmt.Sprintf(" - %d ORDER BY ends_at DESC, id DESC LIMIT %d", domain.MaintenanceKept.Milliseconds(), maxMaintenances))
 		if err != nil {
 			return knownMaintenance{}, fmt.Errorf("read maintenance: %w", err)
 		}
-		known.stopping, known.at = known.all.Stopping(now), now
+		known.stopping = known.all.Stopping(known.at)
 		return known, nil
 	})
 }
@@ -86,11 +81,4 @@ func (s *Admission) KnownMaintenances() domain.Maintenances {
 func (b *Batch) Maintenances() (domain.Maintenances, error) {
 	known, err := b.s.maintenance.load(b.Tx.Ctx, b.Tx.Conn, b.Tx.Dialect)
 	return known.all, err
-}
-
-// stopping reports whether runs of the batch may have to wait for the end of
-// maintenance.
-func (b *Batch) stopping() (bool, error) {
-	known, err := b.s.maintenance.load(b.Tx.Ctx, b.Tx.Conn, b.Tx.Dialect)
-	return len(known.stopping) > 0, err
 }

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -21,9 +22,10 @@ func (s *Sweeps) EndOrphans(ctx context.Context, p store.EndOrphansParams) (out 
 	if err != nil {
 		return out, err
 	}
-	u := orphanEnder{p: p, accepted: accepted}
 	for part := range slices.Chunk(ids, inventoryBatch) {
-		did, err := batchValue(ctx, s.RunBatch, "end what an instance does not have", part, LoadOptions{Slots: true, queue: true}, u.end)
+		did, err := batchResult(ctx, s.core, "end what an instance does not have", run.Request{Kind: run.Ends, IDs: part}, func(b *Batch) (*store.EndedOrphans, error) {
+			return b.EndOrphans(&p, accepted), nil
+		})
 		if err != nil {
 			return out, err
 		}
@@ -44,13 +46,12 @@ func (s *Sweeps) findOrphans(ctx context.Context, p store.EndOrphansParams) (acc
 		if accepted.IsZero() || !p.Since.Before(accepted) || p.Taken.Before(accepted) {
 			return nil
 		}
-		u := orphanEnder{p: p, accepted: accepted}
 		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var e domain.Execution
 			if err := rows.Scan(&e.ID, &e.Fence); err != nil {
 				return err
 			}
-			if !u.has(&e) {
+			if !run.Has(p.Has, &e) {
 				ids = append(ids, e.ID)
 			}
 			return nil
@@ -73,30 +74,4 @@ func historyAccepted(ctx context.Context, q db.Querier) (at time.Time, err error
 		return err
 	}, "SELECT value FROM cluster_values WHERE name = '"+domain.HistoryAcceptedValue+"'")
 	return at, err
-}
-
-// orphanEnder moves the orphans of one inventory.
-type orphanEnder struct {
-	p        store.EndOrphansParams
-	accepted time.Time
-}
-
-func (u *orphanEnder) has(e *domain.Execution) bool {
-	return slices.ContainsFunc(u.p.Has, func(h domain.Held) bool { return h.ID == e.ID && h.Fence == e.Fence })
-}
-
-func (u *orphanEnder) end(b *Batch) (out store.EndedOrphans, err error) {
-	ended := b.EndOrphans(&u.p, u.accepted, u.has)
-	woken, err := b.Wake()
-	if err != nil {
-		return out, err
-	}
-	if err := b.Save(); err != nil {
-		return out, err
-	}
-	out.Woken = woken.All()
-	for _, m := range ended {
-		out.Ended = append(out.Ended, m.E)
-	}
-	return out, nil
 }

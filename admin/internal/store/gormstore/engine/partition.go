@@ -36,13 +36,12 @@ func (s *Partitions) ReadPartitions(ctx context.Context) (table domain.Partition
 func (s *Partitions) readPartitions(ctx context.Context, q db.Querier) (table domain.PartitionTable, err error) {
 	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var l domain.PartitionLease
-		var now, confirmed, until, mark int64
+		var mark int64
 		var epoch, doubt string
-		err := rows.Scan(&now, &confirmed, &epoch, &doubt, &mark, &l.Partition, &l.Node, &l.BootID, &l.Term, &until)
+		err := rows.Scan(db.At(&table.Now), db.At(&table.ClockConfirmedAt), &epoch, &doubt, &mark, &l.Partition, &l.Node, &l.BootID, &l.Term, db.At(&l.Until))
 		if err != nil {
 			return err
 		}
-		table.Now, table.ClockConfirmedAt, l.Until = db.Instant(now), db.Instant(confirmed), db.Instant(until)
 		table.Leases = append(table.Leases, l)
 		table.History, table.Doubted, err = db.HistoryOf(epoch, doubt, mark)
 		return err
@@ -56,9 +55,9 @@ func (s *Partitions) readPartitions(ctx context.Context, q db.Querier) (table do
 	}
 	err = db.Query(ctx, q, func(rows *sql.Rows) error {
 		var n domain.NodeStatus
-		var started, heartbeat, renewed, skew, held, connected int64
-		err := rows.Scan(&n.ID, &n.BootID, &n.Name, &n.ExecutorAddress, &n.Version, &started, &heartbeat, &n.Sessions, &n.Zones.Source, &n.Zones.Version, &n.Zones.Digest, &renewed, &skew, &held, &connected)
-		n.StartedAt, n.HeartbeatAt, n.RenewedAt = db.Instant(started), db.Instant(heartbeat), db.Instant(renewed)
+		var skew, held, connected int64
+		err := rows.Scan(&n.ID, &n.BootID, &n.Name, &n.ExecutorAddress, &n.Version, db.At(&n.StartedAt), db.At(&n.HeartbeatAt), &n.Sessions,
+			&n.Zones.Source, &n.Zones.Version, &n.Zones.Digest, db.At(&n.RenewedAt), &skew, &held, &connected)
 		n.ClockSkew, n.ClockHeld, n.Connected = time.Duration(skew)*time.Millisecond, held != 0, connected != 0
 		table.Nodes = append(table.Nodes, n)
 		return err
@@ -166,16 +165,12 @@ func (s *Partitions) ReleasePartitions(ctx context.Context, p store.ReleaseParti
 		if len(p.Held) == 0 {
 			return nil, nil
 		}
-		var parts []int64
-		err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			var h domain.PartitionTerm
-			err := rows.Scan(&h.Partition, &h.Term)
-			ended, parts = append(ended, h), append(parts, int64(h.Partition))
-			return err
-		}, "SELECT part, term FROM partition_leases"+t.Dialect.ByPrimary()+" WHERE ("+terms(p.Held)+") AND boot_id = ? ORDER BY part"+t.Dialect.ForUpdateSkip(), p.BootID)
-		if err != nil || len(parts) == 0 {
+		ended, err = db.Select(t.Ctx, t.Conn, func(h *domain.PartitionTerm) []any { return []any{&h.Partition, &h.Term} },
+			"SELECT part, term FROM partition_leases"+t.Dialect.ByPrimary()+" WHERE ("+terms(p.Held)+") AND boot_id = ? ORDER BY part"+t.Dialect.ForUpdateSkip(), p.BootID)
+		if err != nil || len(ended) == 0 {
 			return ended, err
 		}
+		parts := domain.Collect(ended, func(h *domain.PartitionTerm) int64 { return int64(h.Partition) })
 		holder := ""
 		if p.Leaving {
 			holder = ", node_id = 0, boot_id = ''"
@@ -211,12 +206,8 @@ func (s *Partitions) ListPlanned(ctx context.Context, p store.ListPlannedParams)
 	if len(list) == 0 {
 		return nil, nil
 	}
-	err = db.Query(ctx, s.Lookup, func(rows *sql.Rows) error {
-		r := &record.ExecutionRow{}
-		err := rows.Scan(record.ExecutionTable.Targets(r)...)
-		out = append(out, r.Execution())
-		return err
-	}, strings.Join(list, " UNION ALL "))
+	rows, err := db.Select(ctx, s.Lookup, func(r *record.ExecutionRow) []any { return record.ExecutionTable.Targets(r) }, strings.Join(list, " UNION ALL "))
+	out = domain.Collect(rows, (*record.ExecutionRow).Execution)
 	if err == nil && len(p.OfferedBy) > 0 {
 		out, err = s.unlocked(ctx, out)
 	}

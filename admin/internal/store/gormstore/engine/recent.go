@@ -3,12 +3,9 @@ package engine
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
-
-	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -37,18 +34,7 @@ func (s *Executions) RecentInstances(ctx context.Context, p store.RecentInstance
 			" WHERE job_id = %d AND tenant_id = %d AND fire_at <= %d ORDER BY fire_at DESC LIMIT %d) AS r%d",
 			s.Dialect.ByIndex("uq_executions_occurrence"), j.Job, j.Tenant, db.Millis(p.Until), p.Limit, i)
 	}
-	var uses []use
-	err := s.Look(ctx, "find recent instances", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		uses = uses[:0]
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var u use
-			err := rows.Scan(&u.job, &u.fireAt, &u.instance)
-			if u.instance != 0 {
-				uses = append(uses, u)
-			}
-			return err
-		}, b.String())
-	})
+	uses, err := db.LookSelect(ctx, s.DB, "find recent instances", func(u *use) []any { return []any{&u.job, &u.fireAt, &u.instance} }, b.String())
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +42,9 @@ func (s *Executions) RecentInstances(ctx context.Context, p store.RecentInstance
 	slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(b.fireAt, a.fireAt) })
 	out := make(map[domain.JobID][]domain.InstanceID, len(p.Jobs))
 	for _, u := range uses {
-		out[u.job] = append(out[u.job], u.instance)
+		if u.instance != 0 {
+			out[u.job] = append(out[u.job], u.instance)
+		}
 	}
 	return out, nil
 }

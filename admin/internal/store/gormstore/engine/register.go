@@ -233,16 +233,12 @@ func (r *registering) lock(t *db.Tx) error {
 	}
 	var ids []int64
 	for of, boots := range byExecutor {
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			var id int64
-			err := rows.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
+		some, err := db.SelectColumn[int64](t.Ctx, t.Conn, fmt.Sprintf("SELECT id FROM instances%s WHERE tenant_id = %d AND executor_id = %d AND boot_id IN (%s)",
 			t.Dialect.ByIndex("uq_instances_boot"), of[0], of[1], db.Placeholders(len(boots))), boots...)
 		if err != nil {
 			return err
 		}
+		ids = append(ids, some...)
 	}
 	if len(ids) == 0 {
 		return nil

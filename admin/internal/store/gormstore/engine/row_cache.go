@@ -11,34 +11,26 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// ref is what never changes in an execution. It is known without a lock, so
-// that slots can be locked before executions.
-type ref struct {
-	id       domain.ExecutionID
-	tenant   domain.TenantID
-	job      domain.JobID
-	revision int64
-	executor domain.ExecutorID
-	fireAt   int64
-	parent   domain.ExecutionID // of a part; 0 = none
+// revisionOf is the revision of a job that an execution follows.
+func revisionOf(f run.Fact) record.RevisionKey {
+	return record.RevisionKey{Job: f.Job, Revision: f.Revision}
 }
 
-func (r ref) spec() record.RevisionKey { return record.RevisionKey{Job: r.job, Revision: r.revision} }
-
-func refOf(r *record.ExecutionRow) ref {
-	return ref{
-		id: domain.ExecutionID(r.ID), tenant: domain.TenantID(r.TenantID), job: domain.JobID(r.JobID),
-		revision: r.Revision, executor: domain.ExecutorID(r.ExecutorID), fireAt: r.FireAt, parent: domain.ExecutionID(r.ParentID),
+func factOf(r *record.ExecutionRow) run.Fact {
+	return run.Fact{
+		ID: domain.ExecutionID(r.ID), Tenant: domain.TenantID(r.TenantID), Job: domain.JobID(r.JobID),
+		Revision: r.Revision, Executor: domain.ExecutorID(r.ExecutorID), FireAt: r.FireAt, Parent: domain.ExecutionID(r.ParentID),
 	}
 }
 
 // cachedRun is what this node knows of an execution that has not ended.
 type cachedRun struct {
-	ref ref
+	ref run.Fact // without its Spec
 	// row is the whole row as this node wrote or locked it last, nil when it
 	// does not know it. Whether it is still so, the version tells that the
 	// next update demands. Nobody changes it.
@@ -51,7 +43,7 @@ type cachedRun struct {
 type rowCache struct {
 	Entries *record.ByteCache[domain.ExecutionID, cachedRun]
 	// Refs are those of executions that have ended, or that others work on.
-	Refs *lru.Cache[domain.ExecutionID, ref]
+	Refs *lru.Cache[domain.ExecutionID, run.Fact]
 	// contended are jobs whose slot was found taken or queued for, with the
 	// instant until which that is remembered: their slots are locked and read.
 	contended *lru.Cache[domain.JobID, time.Time]
@@ -75,7 +67,7 @@ const (
 func newRowCache() *rowCache {
 	return &rowCache{
 		Entries:   record.NewByteCache[domain.ExecutionID, cachedRun](maxCachedRows, cachedRowBytes),
-		Refs:      record.NewCache[domain.ExecutionID, ref](maxRefs),
+		Refs:      record.NewCache[domain.ExecutionID, run.Fact](maxRefs),
 		contended: record.NewCache[domain.JobID, time.Time](maxCachedRows),
 	}
 }
@@ -85,10 +77,10 @@ func (f *rowCache) remember(r *record.ExecutionRow) {
 	id := domain.ExecutionID(r.ID)
 	if domain.State(r.State).Terminal() {
 		f.Entries.Remove(id)
-		f.Refs.Add(id, refOf(r))
+		f.Refs.Add(id, factOf(r))
 		return
 	}
-	f.Entries.Add(id, cachedRun{ref: refOf(r), row: r}, domain.TenantID(r.TenantID), cachedRowSize+r.TextSize())
+	f.Entries.Add(id, cachedRun{ref: factOf(r), row: r}, domain.TenantID(r.TenantID), cachedRowSize+r.TextSize())
 }
 
 // forget forgets an execution altogether.
@@ -101,7 +93,7 @@ func (f *rowCache) forget(id domain.ExecutionID) {
 func (f *rowCache) invalidate(ids []domain.ExecutionID) {
 	for _, id := range ids {
 		if known, ok := f.Entries.Peek(id); ok && known.row != nil {
-			f.Entries.Add(id, cachedRun{ref: known.ref}, known.ref.tenant, cachedRowSize)
+			f.Entries.Add(id, cachedRun{ref: known.ref}, known.ref.Tenant, cachedRowSize)
 		}
 	}
 }
@@ -151,15 +143,14 @@ func (f *rowCache) load(ctx context.Context, q db.Querier, ids []domain.Executio
 	if len(missing) == 0 {
 		return found, nil
 	}
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		var r ref
-		if err := rows.Scan(&r.id, &r.tenant, &r.job, &r.revision, &r.executor, &r.fireAt, &r.parent); err != nil {
-			return err
-		}
-		found[r.id] = cachedRun{ref: r}
-		f.Refs.Add(r.id, r)
-		return nil
-	}, "SELECT id, tenant_id, job_id, revision, executor_id, fire_at, parent_id FROM executions WHERE id IN ("+db.IDList(missing)+")")
+	facts, err := db.Select(ctx, q, func(r *run.Fact) []any {
+		return []any{&r.ID, &r.Tenant, &r.Job, &r.Revision, &r.Executor, &r.FireAt, &r.Parent}
+	},
+		"SELECT id, tenant_id, job_id, revision, executor_id, fire_at, parent_id FROM executions WHERE id IN ("+db.IDList(missing)+")")
+	for _, r := range facts {
+		found[r.ID] = cachedRun{ref: r}
+		f.Refs.Add(r.ID, r)
+	}
 	return found, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
@@ -132,7 +133,7 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) ([]domain.Jo
 	if !ok {
 		return nil, nil
 	}
-	if _, err := s.lockSlots(t, []domain.JobID{f.ref.job}, false); err != nil {
+	if _, err := s.lockSlots(t, []domain.JobID{f.ref.Job}, false); err != nil {
 		return nil, fmt.Errorf("lock slot: %w", err)
 	}
 	var state, fence int64
@@ -152,35 +153,35 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) ([]domain.Jo
 	set, args := "", []any{}
 	ends := !domain.State(state).Terminal() || domain.State(state).String() == ""
 	if ends {
-		after := record.ExecutionRow{State: int64(domain.Failed), Cause: cause, ParentID: int64(f.ref.parent)}
+		after := record.ExecutionRow{State: int64(domain.Failed), Cause: cause, ParentID: int64(f.ref.Parent)}
 		set = ", state = ?, phase = ?, reason = ?, message = ?, finished_at = CASE WHEN finished_at = 0 THEN ? ELSE finished_at END"
 		args = append(args, after.State, record.PhaseOf(&after), string(domain.ReasonSetAside), record.Clip(why.Error(), record.MessageSize), db.Millis(now))
 	}
-	args = append(args, int64(id), int64(f.ref.tenant))
+	args = append(args, int64(id), int64(f.ref.Tenant))
 	_, err = t.Exec(t.Ctx, "UPDATE executions SET wake_at = NULL, deadline = 0, holds_slot = 0, lingers = 0, version = version + 1"+set+
 		" WHERE id = ? AND tenant_id = ?", args...)
-	if err == nil && ends && f.ref.parent == 0 {
+	if err == nil && ends && f.ref.Parent == 0 {
 		err = record.InsertEnds(t, []domain.RunEnd{{
-			Tenant: f.ref.tenant, Executor: f.ref.executor, Job: f.ref.job, Minute: now.UnixMilli() / time.Minute.Milliseconds(), State: domain.Failed, Late: -1, Took: -1,
+			Tenant: f.ref.Tenant, Executor: f.ref.Executor, Job: f.ref.Job, Minute: now.UnixMilli() / time.Minute.Milliseconds(), State: domain.Failed, Late: -1, Took: -1,
 		}})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("end execution: %w", err)
 	}
 	for _, from := range []string{"limit_waiters", "limit_holders"} {
-		for _, k := range []domain.LimitKey{{Tenant: f.ref.tenant}, {Tenant: f.ref.tenant, Executor: f.ref.executor}} {
+		for _, k := range []domain.LimitKey{{Tenant: f.ref.Tenant}, {Tenant: f.ref.Tenant, Executor: f.ref.Executor}} {
 			subject, kind := SubjectOf(k)
 			if _, err := t.Exec(t.Ctx, "DELETE FROM "+from+" WHERE "+where(subject, kind, "")+" AND execution_id = ? AND tenant_id = ?",
-				int64(id), int64(f.ref.tenant)); err != nil {
+				int64(id), int64(f.ref.Tenant)); err != nil {
 				return nil, fmt.Errorf("leave %s: %w", from, err)
 			}
 		}
 	}
 	if _, err := t.Exec(t.Ctx, "DELETE FROM slot_waiters WHERE job_id = ? AND execution_id = ? AND tenant_id = ?",
-		int64(f.ref.job), int64(id), int64(f.ref.tenant)); err != nil {
+		int64(f.ref.Job), int64(id), int64(f.ref.Tenant)); err != nil {
 		return nil, fmt.Errorf("leave slot: %w", err)
 	}
-	if err := mendSlot(t, f.ref.job, f.ref.tenant); err != nil {
+	if err := mendSlot(t, f.ref.Job, f.ref.Tenant); err != nil {
 		return nil, err
 	}
 	if ends {
@@ -188,21 +189,21 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) ([]domain.Jo
 			return nil, err
 		}
 	}
-	return []domain.JobID{f.ref.job}, nil
+	return []domain.JobID{f.ref.Job}, nil
 }
 
 // alertSetAside tells the run's owner, if it has one that can be read, and once an
 // hour and job the operators.
-func alertSetAside(t *db.Tx, r ref, fence int64, now time.Time, why error) error {
+func alertSetAside(t *db.Tx, r run.Fact, fence int64, now time.Time, why error) error {
 	told := []record.AlertEventRow{{
 		Kind:      string(domain.AlertSetAside),
-		DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertSetAside, r.job, now.Unix()/3600),
-		Detail:    record.Clip(fmt.Sprintf("run %s of job %s: %s", r.id, r.job, why), record.MessageSize),
+		DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertSetAside, r.Job, now.Unix()/3600),
+		Detail:    record.Clip(fmt.Sprintf("run %s of job %s: %s", r.ID, r.Job, why), record.MessageSize),
 	}}
-	if r.parent == 0 {
+	if r.Parent == 0 {
 		told = append(told, record.AlertEventRow{
-			Kind: string(domain.AlertRunFailed), TenantID: int64(r.tenant), JobID: int64(r.job), Revision: r.revision, ExecutionID: int64(r.id),
-			DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertRunFailed, r.id, fence),
+			Kind: string(domain.AlertRunFailed), TenantID: int64(r.Tenant), JobID: int64(r.Job), Revision: r.Revision, ExecutionID: int64(r.ID),
+			DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertRunFailed, r.ID, fence),
 		})
 	}
 	for i := range told {

@@ -14,8 +14,16 @@ import (
 )
 
 // cachedSlot is the slot of a job of which one execution moves.
-func cachedSlot(r ref, limit int) *run.Slot {
-	return &run.Slot{Job: r.job, Tenant: r.tenant, FromCache: true, Limit: limit}
+func cachedSlot(job domain.JobID, tenant domain.TenantID, limit int) *run.Slot {
+	return &run.Slot{Job: job, Tenant: tenant, FromCache: true, Limit: limit}
+}
+
+// lockOf is the clause that locks rows for a change.
+func lockOf(t *db.Tx, skipLocked bool) string {
+	if skipLocked {
+		return t.Dialect.ForUpdateSkip()
+	}
+	return t.Dialect.ForUpdate()
 }
 
 // lockSlots locks the slot rows of jobs, in the order of their ids.
@@ -25,36 +33,31 @@ func (s *core) lockSlots(t *db.Tx, jobs []domain.JobID, skipLocked bool) (map[do
 		return slots, nil
 	}
 	slices.Sort(jobs)
-	lock := t.Dialect.ForUpdate()
-	if skipLocked {
-		lock = t.Dialect.ForUpdateSkip()
-	}
 	err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-		var job domain.JobID
-		var tenant domain.TenantID
-		var holders, waiters int64
-		if err := rows.Scan(&job, &tenant, &holders, &waiters); err != nil {
+		var r record.SlotRow
+		if err := rows.Scan(&r.JobID, &r.TenantID, &r.Holders, &r.Waiters); err != nil {
 			return err
 		}
-		if waiters > 0 {
+		job := domain.JobID(r.JobID)
+		if r.Waiters > 0 {
 			s.Rows.noteContended(job)
 		}
-		slots[job] = run.LoadedSlot(job, tenant, holders, waiters)
+		slots[job] = run.LoadedSlot(job, domain.TenantID(r.TenantID), r.Holders, r.Waiters)
 		return nil
 	}, "SELECT job_id, tenant_id, holders, waiters FROM job_slots"+t.Dialect.ByPrimary()+
-		" WHERE job_id IN ("+db.IDList(jobs)+") ORDER BY job_id"+lock)
+		" WHERE job_id IN ("+db.IDList(jobs)+") ORDER BY job_id"+lockOf(t, skipLocked))
 	return slots, err
 }
 
 // loadQueues reads the beginning of each queue that has waiters, as far as its
 // limit can reach, and which of the batch's executions stand in it.
-func loadQueues(t *db.Tx, slots map[domain.JobID]*run.Slot, limits map[domain.JobID]int, known map[domain.ExecutionID]cachedRun) error {
+func loadQueues(t *db.Tx, slots map[domain.JobID]*run.Slot, needs map[domain.JobID]*run.SlotNeed, known map[domain.ExecutionID]cachedRun) error {
 	var heads, members []string
 	for _, s := range slots {
 		if s.Waiters > 0 {
 			heads = append(heads, t.Dialect.Bounded(fmt.Sprintf(
 				"SELECT job_id, fire_at, execution_id FROM slot_waiters WHERE job_id = %d ORDER BY job_id, fire_at, execution_id LIMIT %d",
-				s.Job, max(limits[s.Job], 1)+1)))
+				s.Job, needs[s.Job].Depth())))
 		}
 	}
 	if len(heads) == 0 {
@@ -62,35 +65,28 @@ func loadQueues(t *db.Tx, slots map[domain.JobID]*run.Slot, limits map[domain.Jo
 	}
 	for _, f := range known {
 		r := f.ref
-		if s := slots[r.job]; s != nil && s.Waiters > 0 {
-			members = append(members, fmt.Sprintf("(job_id = %d AND fire_at = %d AND execution_id = %d)", r.job, r.fireAt, r.id))
+		if s := slots[r.Job]; s != nil && s.Waiters > 0 {
+			members = append(members, fmt.Sprintf("(job_id = %d AND fire_at = %d AND execution_id = %d)", r.Job, r.FireAt, r.ID))
 		}
 	}
-	scan := func(rows *sql.Rows) error {
-		var job domain.JobID
-		var w run.Waiter
-		if err := rows.Scan(&job, &w.FireAt, &w.ID); err != nil {
-			return err
+	inQueue := func(first bool) func(*sql.Rows) error {
+		return func(rows *sql.Rows) error {
+			var job domain.JobID
+			var w run.Waiter
+			if err := rows.Scan(&job, &w.FireAt, &w.ID); err != nil {
+				return err
+			}
+			slots[job].InQueue(w, first)
+			return nil
 		}
-		slots[job].InQueue(w, true)
-		return nil
 	}
 	for part := range slices.Chunk(heads, 200) {
-		if err := db.Query(t.Ctx, t.Conn, scan, strings.Join(part, " UNION ALL ")); err != nil {
+		if err := db.Query(t.Ctx, t.Conn, inQueue(true), strings.Join(part, " UNION ALL ")); err != nil {
 			return err
 		}
 	}
 	for part := range slices.Chunk(members, 200) {
-		err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-			var job domain.JobID
-			var id domain.ExecutionID
-			if err := rows.Scan(&job, &id); err != nil {
-				return err
-			}
-			slots[job].Waiting[id] = true
-			return nil
-		}, "SELECT job_id, execution_id FROM slot_waiters WHERE "+strings.Join(part, " OR "))
-		if err != nil {
+		if err := db.Query(t.Ctx, t.Conn, inQueue(false), "SELECT job_id, fire_at, execution_id FROM slot_waiters WHERE "+strings.Join(part, " OR ")); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,15 +28,11 @@ const heldRuns = 20
 
 // HeldSince implements run.Source. It reads a few rows of the unique index.
 func (b *Batch) HeldSince(job domain.JobID, before time.Time) (since time.Time, err error) {
-	var granted int64
-	err = db.Query(b.Tx.Ctx, b.Tx.Conn, func(rows *sql.Rows) error { return rows.Scan(&granted) }, fmt.Sprintf(
+	err = db.Query(b.Tx.Ctx, b.Tx.Conn, func(rows *sql.Rows) error { return rows.Scan(db.At(&since)) }, fmt.Sprintf(
 		"SELECT COALESCE(MAX(granted_at), 0) FROM (SELECT granted_at, holds_slot FROM executions%s WHERE job_id = %d AND fire_at < %d AND parent_id = 0 ORDER BY fire_at DESC LIMIT %d) AS newest WHERE holds_slot = 1",
 		b.Tx.Dialect.ByIndex("uq_executions_occurrence"), job, db.Millis(before), heldRuns))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("look for holders of a slot: %w", err)
-	}
-	if granted > 0 {
-		since = db.Instant(granted)
 	}
 	return since, nil
 }
@@ -150,20 +147,13 @@ func (b *Batch) Stopped(jobs []domain.JobID) (run.JobStates, error) {
 }
 
 func stoppedJobs(ctx context.Context, q db.Querier, jobs []domain.JobID) (run.JobStates, error) {
-	stopped := run.JobStates{}
-	err := db.Query(ctx, q, func(rows *sql.Rows) error {
-		var id domain.JobID
-		var state int64
-		err := rows.Scan(&id, &state)
-		if domain.JobState(state) != domain.JobEnabled {
-			stopped[id] = domain.JobState(state)
-		}
-		return err
-	}, "SELECT id, state FROM jobs WHERE id IN ("+db.IDList(jobs)+") AND held_by = 0") // runs of held jobs wait for the enabling
+	// Runs of held jobs wait for the enabling.
+	states, err := db.Pairs[domain.JobID, domain.JobState](ctx, q, "SELECT id, state FROM jobs WHERE id IN ("+db.IDList(jobs)+") AND held_by = 0")
 	if err != nil {
 		return nil, fmt.Errorf("read states of jobs: %w", err)
 	}
-	return stopped, nil
+	maps.DeleteFunc(states, func(_ domain.JobID, state domain.JobState) bool { return state == domain.JobEnabled })
+	return states, nil
 }
 
 // Leases implements run.Source.
@@ -172,10 +162,11 @@ func (b *Batch) Leases(ids []domain.InstanceID) (map[domain.InstanceID]time.Time
 	var over []domain.InstanceID
 	err := db.Query(b.Tx.Ctx, b.Tx.Conn, func(rows *sql.Rows) error {
 		var id domain.InstanceID
-		var until, gone int64
-		err := rows.Scan(&id, &until, &gone)
-		out[id] = db.Instant(until)
-		if gone == 0 && b.Now.After(out[id].Add(domain.LeaseMargin)) {
+		var until time.Time
+		var gone int64
+		err := rows.Scan(&id, db.At(&until), &gone)
+		out[id] = until
+		if gone == 0 && b.Now.After(until.Add(domain.LeaseMargin)) {
 			over = append(over, id)
 		}
 		return err

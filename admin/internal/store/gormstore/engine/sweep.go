@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -36,29 +37,14 @@ func (s *Sweeps) SweepExecutions(ctx context.Context, p store.SweepParams) (stor
 	if err != nil || len(ids) == 0 {
 		return out, err
 	}
-	return batchValue(ctx, s.RunBatch, "sweep executions", ids, LoadOptions{Slots: true, queue: true, skipLocked: true}, func(b *Batch) (store.Swept, error) {
-		out := store.Swept{Now: now, Seen: len(ids)}
+	return batchResult(ctx, s.core, "sweep executions", run.Request{Kind: run.Sweeps, IDs: ids}, func(b *Batch) (*store.Swept, error) {
 		if len(b.Moves) == 0 {
-			return out, nil
+			b.Now = now
 		}
-		out.Now = b.Now
 		if err := checkClock(b.Now, p.Latest); err != nil {
-			return out, err
+			return nil, err
 		}
-		swept, err := b.Sweep(ids, p.Hold)
-		if err != nil {
-			return out, err
-		}
-		woken, err := b.Wake()
-		if err != nil {
-			return out, err
-		}
-		if err := b.Save(); err != nil {
-			return out, err
-		}
-		swept.Ended = append(swept.Ended, b.Ended...)
-		swept.Collect(&out, woken)
-		return out, nil
+		return b.Sweep(ids, p.Hold)
 	})
 }
 

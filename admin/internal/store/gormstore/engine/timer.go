@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -24,26 +25,14 @@ func (s *DueTimers) ClaimDueTimers(ctx context.Context, p store.ClaimDueTimersPa
 		return out, nil
 	}
 	search := store.ClaimDueTriggersParams{Partitions: p.Partitions, Except: p.Except, Horizon: p.Horizon, Limit: p.Limit}
-	due, left, more := s.due.take(search)
-	if len(due) == 0 {
-		began := time.Now()
-		found, err := s.findDue(ctx, p)
-		if err != nil {
-			return out, err
-		}
-		due = found[:min(len(found), p.Limit)]
-		left = len(found) - len(due)
-		more = left > 0
-		s.due.put(search, began, slices.Clone(found[len(due):]))
+	due, part, more, err := s.due.next(search, s.Dialect.ClaimAtOnce(), func() ([]domain.TimerID, error) { return s.findDue(ctx, p) })
+	if err != nil {
+		return out, err
 	}
 	out.More = more || len(due) >= p.Limit
-	part := len(due)
-	if left < p.Limit { // nobody is late
-		part = min(part, s.Dialect.ClaimAtOnce())
-	}
 	bytes := 0
 	for len(due) > 0 {
-		ids := due[:min(max(part, 1), len(due))]
+		ids := due[:min(part, len(due))]
 		before := len(out.Executions)
 		tried, err := s.claim(ctx, p, ids, &out)
 		if err != nil && out.Timers == 0 {
@@ -301,47 +290,37 @@ func (s *core) timerJobs(t *db.Tx, ids []domain.JobID, lock string) (jobs TimerJ
 // EndTimerRun ends the run of a timer that is moved or replaced, if it has not
 // started, and wakes who waits behind it. It returns the run as it was.
 // CodeTimerStarted, CodeAlreadyFinished: it stays.
-func (s *core) EndTimerRun(t *db.Tx, tenant domain.TenantID, id domain.ExecutionID, message string) (domain.Execution, error) {
-	b, err := s.newBatch(t, []domain.ExecutionID{id}, LoadOptions{Slots: true, queue: true})
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	m := b.Find(tenant, id)
-	if m == nil {
-		return domain.Execution{}, db.NotFound("execution", id)
-	}
-	was := m.E
-	if err := was.TimerMovable(); err != nil {
-		return was, err
-	}
-	if _, err := b.RequestCancel(tenant, id, domain.ReasonRescheduled, message); err != nil {
-		return was, err
-	}
-	if _, err := b.Wake(); err != nil {
-		return was, err
-	}
-	return was, b.Save()
+func (s *core) EndTimerRun(t *db.Tx, tenant domain.TenantID, id domain.ExecutionID, message string) (was domain.Execution, err error) {
+	_, err = s.move(t, run.Request{Kind: run.Ends, IDs: []domain.ExecutionID{id}}, func(b *Batch) error {
+		m := b.Find(tenant, id)
+		if m == nil {
+			return db.NotFound("execution", id)
+		}
+		was = m.E
+		if err := was.TimerMovable(); err != nil {
+			return err
+		}
+		_, err := b.RequestCancel(tenant, id, domain.ReasonRescheduled, message)
+		return err
+	})
+	return was, err
 }
 
 // CancelTimerRuns cancels runs that have not ended, and wakes who waits behind them.
 // It returns those that it changed.
 func (s *core) CancelTimerRuns(t *db.Tx, tenant domain.TenantID, ids []domain.ExecutionID, message string) (cancelled []domain.Execution, err error) {
-	b, err := s.newBatch(t, ids, LoadOptions{Slots: true, queue: true})
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		m := b.Find(tenant, id)
-		if m == nil || m.E.State.Terminal() || m.E.State == domain.Cancelling {
-			continue
+	_, err = s.move(t, run.Request{Kind: run.Ends, IDs: ids}, func(b *Batch) error {
+		for _, id := range ids {
+			m := b.Find(tenant, id)
+			if m == nil || m.E.State.Terminal() || m.E.State == domain.Cancelling {
+				continue
+			}
+			if _, err := b.RequestCancel(tenant, id, domain.ReasonKilled, message); err != nil {
+				return err
+			}
+			cancelled = append(cancelled, m.E)
 		}
-		if _, err := b.RequestCancel(tenant, id, domain.ReasonKilled, message); err != nil {
-			return nil, err
-		}
-		cancelled = append(cancelled, m.E)
-	}
-	if _, err := b.Wake(); err != nil {
-		return nil, err
-	}
-	return cancelled, b.Save()
+		return nil
+	})
+	return cancelled, err
 }

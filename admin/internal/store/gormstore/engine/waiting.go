@@ -3,12 +3,9 @@ package engine
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
-
-	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -23,17 +20,8 @@ func (s *Sweeps) StillDue(ctx context.Context, ids []domain.ExecutionID) (map[do
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found := make(map[domain.ExecutionID]int64, len(ids))
-	err := s.Look(ctx, "look at waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var id domain.ExecutionID
-			var fence int64
-			err := rows.Scan(&id, &fence)
-			found[id] = fence
-			return err
-		}, "SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(slices.Clone(ids))+") AND "+stillDue)
-	})
-	return found, err
+	return db.LookPairs[domain.ExecutionID, int64](ctx, s.DB, "look at waiting executions",
+		"SELECT id, fence FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+") AND "+stillDue)
 }
 
 // waitingRow is the place of a run that waits, as its row says.
@@ -97,17 +85,9 @@ func (s *Sweeps) WaitingLines(ctx context.Context, after int64, limit int) (out 
 		terms[i] = s.Dialect.Bounded(fmt.Sprintf("SELECT line, tenant_id, executor_id, place, execution_id FROM waiting_runs%s WHERE line = %d ORDER BY line, place, execution_id LIMIT 1",
 			s.Dialect.ByIndex("ix_waiting_runs_line"), n))
 	}
-	err = s.Look(ctx, "read waiting lines", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-		out = nil
-		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var l store.WaitingLine
-			var first int64
-			err := rows.Scan(&l.Line, &l.Tenant, &l.Executor, &first, &l.Next)
-			l.First = db.Instant(first)
-			out = append(out, l)
-			return err
-		}, strings.Join(terms, " UNION ALL "))
-	})
+	out, err = db.LookSelect(ctx, s.DB, "read waiting lines", func(l *store.WaitingLine) []any {
+		return []any{&l.Line, &l.Tenant, &l.Executor, db.At(&l.First), &l.Next}
+	}, strings.Join(terms, " UNION ALL "))
 	slices.SortFunc(out, func(a, b store.WaitingLine) int { return cmp.Compare(a.Line, b.Line) })
 	return out, err
 }
@@ -151,17 +131,14 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]
 		}
 		part := ids[:min(few, len(ids))]
 		ids, looked = ids[len(part):], append(looked, part...)
-		err := s.Look(ctx, "read waiting executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-			return db.Query(ctx, q, func(rows *sql.Rows) error {
-				r := &record.ExecutionRow{}
-				err := rows.Scan(record.ExecutionTable.Targets(r)...)
-				out = append(out, r.Execution())
-				bytes += int(r.TextSize())
-				return err
-			}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(slices.Clone(part))+")")
-		})
+		rows, err := db.LookSelect(ctx, s.DB, "read waiting executions", func(r *record.ExecutionRow) []any { return record.ExecutionTable.Targets(r) },
+			"SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(part)+")")
 		if err != nil {
 			return nil, err
+		}
+		for i := range rows {
+			out = append(out, rows[i].Execution())
+			bytes += int(rows[i].TextSize())
 		}
 	}
 	slices.SortFunc(out, func(a, b domain.Execution) int { return cmp.Compare(at[a.ID], at[b.ID]) })
