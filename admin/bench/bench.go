@@ -41,6 +41,10 @@ type Options struct {
 	Admins []int
 	// Rows is the number of finished runs of scale; 0 = 10 M, quick 200 k.
 	Rows int
+	// Shapes are those that shapes plays, by name; empty: all.
+	Shapes []string
+	// Size multiplies the numbers of jobs and timers of shapes; 0 = 1.
+	Size float64
 	// Profiles is a folder for pprof profiles of the processes, taken while
 	// rates are measured; empty: none.
 	Profiles string
@@ -77,28 +81,30 @@ type scenario struct {
 	says  string
 	long  bool // not part of a quick run, unless it is named
 	parts func(*bench) []part
+	named bool // part of no run, unless it is named
 }
 
 func scenarios() []scenario {
 	return []scenario{
-		{"throughput", "sustained fires per second, end to end", false, (*bench).throughput},
-		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", false, (*bench).burst},
-		{"steady", "1,000 fires per second", false, (*bench).steady},
-		{"edges", "many cron jobs on the edge of each second, with default and with many slots", true, (*bench).edges},
-		{"overload", "three times what can be done, then a tenth of it", true, (*bench).overload},
-		{"idle", "many enabled jobs that do not fire", false, (*bench).idle},
-		{"dispatch", "commands and results through gateway and SDK, without a database", false, (*bench).dispatch},
-		{"cancel", "handlers that are killed, meet their timeout, or are covered, until their row says so", true, (*bench).cancel},
-		{"tail", "from a line that a handler writes to somebody who follows the log", true, (*bench).tail},
-		{"alert-latency", "from a run that fails or is missed to the receiver of the alert, at 1,000 fires per second", true, (*bench).alertLatency},
-		{"sessions", "instances that are connected, idle, silent, cut off, and come back", true, (*bench).sessions},
-		{"timers-create", "timers that are set and cancelled through the API, in batches and one by one", true, (*bench).timersCreate},
-		{"timers-fire", "timers that are due on the same second, and 5,000 a second", true, (*bench).timersFire},
-		{"timers-failover", "timers while one of two nodes is killed", true, (*bench).timersFailover},
-		{"timers-callbacks", "timers that the admin nodes call 100 receivers for, 5,000 a second", true, (*bench).timersCallbacks},
-		{"timers-pending", "timers that are set, cancelled and fired beside many that are pending", true, (*bench).timersPending},
-		{"timers-peers", "5,000 timers a second beside asynq on Redis and RabbitMQ's delayed delivery", true, (*bench).timersPeers},
-		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale},
+		{"throughput", "sustained fires per second, end to end", false, (*bench).throughput, false},
+		{"burst", "1,000, 5,000 and 20,000 jobs on the same second", false, (*bench).burst, false},
+		{"steady", "1,000 fires per second", false, (*bench).steady, false},
+		{"edges", "many cron jobs on the edge of each second, with default and with many slots", true, (*bench).edges, false},
+		{"overload", "three times what can be done, then a tenth of it", true, (*bench).overload, false},
+		{"idle", "many enabled jobs that do not fire", false, (*bench).idle, false},
+		{"dispatch", "commands and results through gateway and SDK, without a database", false, (*bench).dispatch, false},
+		{"cancel", "handlers that are killed, meet their timeout, or are covered, until their row says so", true, (*bench).cancel, false},
+		{"tail", "from a line that a handler writes to somebody who follows the log", true, (*bench).tail, false},
+		{"alert-latency", "from a run that fails or is missed to the receiver of the alert, at 1,000 fires per second", true, (*bench).alertLatency, false},
+		{"sessions", "instances that are connected, idle, silent, cut off, and come back", true, (*bench).sessions, false},
+		{"timers-create", "timers that are set and cancelled through the API, in batches and one by one", true, (*bench).timersCreate, false},
+		{"timers-fire", "timers that are due on the same second, and 5,000 a second", true, (*bench).timersFire, false},
+		{"timers-failover", "timers while one of two nodes is killed", true, (*bench).timersFailover, false},
+		{"timers-callbacks", "timers that the admin nodes call 100 receivers for, 5,000 a second", true, (*bench).timersCallbacks, false},
+		{"timers-pending", "timers that are set, cancelled and fired beside many that are pending", true, (*bench).timersPending, false},
+		{"timers-peers", "5,000 timers a second beside asynq on Redis and RabbitMQ's delayed delivery", true, (*bench).timersPeers, false},
+		{"scale", "steady and throughput with more nodes, more jobs, more finished runs", true, (*bench).scale, false},
+		{"shapes", "shapes of waiting work, of which an invariant is judged and no time", true, (*bench).shapes, true},
 	}
 }
 
@@ -167,12 +173,17 @@ func (b *bench) prepare(ctx context.Context) (chosen []scenario, err error) {
 			return nil, err
 		}
 	}
+	return b.o.chosenScenarios()
+}
+
+// chosenScenarios are those that were named, or those of a whole or a quick run.
+func (o *Options) chosenScenarios() (chosen []scenario, err error) {
 	all := scenarios()
-	if len(b.o.Scenarios) == 0 {
-		return slices.DeleteFunc(all, func(s scenario) bool { return s.long && b.o.Quick }), nil
+	if len(o.Scenarios) == 0 {
+		return slices.DeleteFunc(all, func(s scenario) bool { return s.named || s.long && o.Quick }), nil
 	}
 	names, _ := Scenarios()
-	for _, name := range b.o.Scenarios {
+	for _, name := range o.Scenarios {
 		i := slices.Index(names, name)
 		if i < 0 {
 			return nil, fmt.Errorf("there is no scenario %q: %s", name, strings.Join(names, ", "))
@@ -237,6 +248,9 @@ func (r *Result) line() string {
 	}
 	if t := r.Throughput; t != nil {
 		fmt.Fprintf(&b, ": %.0f fires/s of %.0f offered, floor %.0f (%.0f %%)", t.PerSecond, t.Offered, t.Floor, t.FloorPercent)
+	}
+	if s := r.Shape; s != nil {
+		b.WriteString(": " + s.line())
 	}
 	if f := r.Fires; f != nil {
 		fmt.Fprintf(&b, "; %d due, %d missed, %d doubled", f.Expected, f.Missed, f.Doubled)

@@ -95,6 +95,19 @@ func (d *database) createMySQL(ctx context.Context, server string) error {
 	})
 }
 
+// moveFlag has nodes find the server at another address.
+func (d *database) moveFlag(to func(addr string) (string, error)) error {
+	config, err := mysql.ParseDSN(d.dsn)
+	if err != nil {
+		return err
+	}
+	if config.Addr, err = to(config.Addr); err != nil {
+		return err
+	}
+	d.flag = "mysql:" + config.FormatDSN()
+	return nil
+}
+
 func onServer(ctx context.Context, dsn string, do func(context.Context, *sql.DB) error) error {
 	db, err := sql.Open("mysql", dsn)
 	if err != nil {

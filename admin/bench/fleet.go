@@ -39,6 +39,19 @@ type fleet struct {
 	profiles  []profiled
 	keep      bool // data and logs, because something went wrong
 	setters   int64
+	executors []*executorProcess // of the first executor
+}
+
+// executorProcess is one process of an executor. It can be started again.
+type executorProcess struct {
+	command lab.Command
+	*lab.Process
+}
+
+// seat is an executor and its tenant.
+type seat struct {
+	tenant   domain.TenantID
+	executor domain.ExecutorID
 }
 
 type watched struct {
@@ -53,6 +66,9 @@ type fleetPlan struct {
 	slots  int // of each executor; 0 = what the SDK does by default
 	// executors is how many processes there are; 0 = executorsPerFleet.
 	executors int
+	// nodesFind returns the address at which nodes find the database server, given its own;
+	// nil = its own.
+	nodesFind func(addr string) (string, error)
 }
 
 func (p fleetPlan) processes() int { return cmp.Or(p.executors, executorsPerFleet) }
@@ -78,6 +94,11 @@ func (b *bench) startFleet(ctx context.Context, p fleetPlan) (_ *fleet, err erro
 	}
 	if f.store, err = f.db.open(ctx, f.ids); err != nil {
 		return f, err
+	}
+	if p.nodesFind != nil {
+		if err := f.db.moveFlag(p.nodesFind); err != nil {
+			return f, err
+		}
 	}
 	if err := f.startAdmins(ctx, p.admins); err != nil {
 		return f, err
@@ -140,22 +161,28 @@ func (f *fleet) startExecutors(ctx context.Context, plan fleetPlan) error {
 	f.tenant, f.joinToken = tenant.ID, token
 	for i := range plan.processes() {
 		name := fmt.Sprintf("executor-%d", i+1)
-		p, err := f.lab.StartExecutor(lab.Command{
-			Name: name, Program: f.b.o.Executor, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + token},
-			Args: append([]string{
-				"executor", "--name", "bench", "--addresses", f.lab.Admins[0].Wire,
-				"--journal", filepath.Join(f.dir, name), "--history", f.history, "--slots", strconv.Itoa(plan.slots),
-			}, f.profileFlags(name, "--profiles")...),
-		})
-		if err != nil {
+		p := &executorProcess{command: f.executorCommand(name, "bench", token, plan.slots)}
+		if p.Process, err = f.lab.StartExecutor(p.command); err != nil {
 			return err
 		}
+		f.executors = append(f.executors, p)
 		f.processes = append(f.processes, watched{name, p.PID()})
 	}
 	if f.db.pid != 0 {
 		f.processes = append(f.processes, watched{"database", f.db.pid})
 	}
 	return f.connected(ctx, plan.processes())
+}
+
+// executorCommand starts a process of the executor with a name.
+func (f *fleet) executorCommand(process, executor, token string, slots int) lab.Command {
+	return lab.Command{
+		Name: process, Program: f.b.o.Executor, Env: []string{"CARILLON_EXECUTOR_TOKEN=" + token},
+		Args: append([]string{
+			"executor", "--name", executor, "--addresses", f.lab.Admins[0].Wire,
+			"--journal", filepath.Join(f.dir, process), "--history", f.history, "--slots", strconv.Itoa(slots),
+		}, f.profileFlags(process, "--profiles")...),
+	}
 }
 
 // connected waits until every executor has a session on every node.
@@ -190,6 +217,11 @@ func (f *fleet) profileFlags(name, flag string) []string {
 
 // load writes n enabled jobs of an executor that fire first at next.
 func (f *fleet) load(ctx context.Context, executor domain.ExecutorID, n int, spec func(i int) domain.JobSpec, next func(i int) time.Time) ([]domain.JobID, error) {
+	return f.loadAt(ctx, seat{f.tenant, executor}, n, spec, next)
+}
+
+// loadAt is load for an executor of any tenant.
+func (f *fleet) loadAt(ctx context.Context, at seat, n int, spec func(i int) domain.JobSpec, next func(i int) time.Time) ([]domain.JobID, error) {
 	const chunk = 10_000
 	all := make([]domain.JobID, 0, n)
 	for len(all) < n {
@@ -197,7 +229,7 @@ func (f *fleet) load(ctx context.Context, executor domain.ExecutorID, n int, spe
 		jobs := make([]domain.Job, min(chunk, n-base))
 		for i := range jobs {
 			jobs[i] = domain.Job{
-				ID: domain.JobID(f.ids.Next()), TenantID: f.tenant, Executor: executor, State: domain.JobEnabled,
+				ID: domain.JobID(f.ids.Next()), TenantID: at.tenant, Executor: at.executor, State: domain.JobEnabled,
 				Source: domain.SourceConsole, Spec: spec(len(all)), CreatedBy: "bench",
 			}
 			all = append(all, jobs[i].ID)

@@ -113,6 +113,8 @@ func parse(args []string, talk io.Writer) (*Options, *form, error) {
 	f.IntSliceVar(&o.Jobs, "jobs", nil, "enabled jobs of scale and idle (default 10000,100000,1000000; idle 100000,1000000)")
 	f.IntSliceVar(&o.Admins, "admins", nil, "admin nodes of scale (default 1,2,4)")
 	f.IntVar(&o.Rows, "rows", 0, "finished runs in the table of scale (default 10,000,000; quick 200,000)")
+	f.StringSliceVar(&o.Shapes, "shape", nil, "shapes that the scenario shapes plays, by name (default: all)")
+	f.Float64Var(&o.Size, "size", 1, "factor for the numbers of jobs and timers of shapes")
 	f.StringVar(&o.Profiles, "profiles", "", "folder for pprof profiles of all processes while rates are measured")
 	f.StringVar(&o.Dir, "dir", "", "where the folder for data is made: the disk that is measured (default: the system's temporary folder)")
 	f.StringVar(&o.Binary, "carillon", "", "the carillon that is measured, of the same commit as this program (default: built from the folder this was started in)")

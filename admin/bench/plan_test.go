@@ -68,10 +68,9 @@ func TestHowLongARunTakes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := benchOf(Options{Quick: c.quick, Databases: []string{MySQL, SQLite}})
 			var sum time.Duration
-			for _, s := range scenarios() {
-				if s.long && c.quick {
-					continue
-				}
+			chosen, err := b.o.chosenScenarios()
+			require.NoError(t, err)
+			for _, s := range chosen {
 				for _, p := range s.parts(b) {
 					require.Positive(t, p.usual, p.result.Scenario)
 					require.Greater(t, b.budgetOf(p), p.usual)

@@ -72,7 +72,9 @@ type Result struct {
 	// Overload: Throughput's floor is then what can be done, Lateness that of
 	// fresh runs once they are on time again, Elapsed that of pauses meanwhile.
 	Overload *Overload `json:"overload,omitempty"`
-	Notes    []string  `json:"notes,omitempty"`
+	// Shape is what shapes found beside Fires.
+	Shape *Shape   `json:"shape,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 	// Failed says why there are no figures, or why they are not to be trusted.
 	Failed string `json:"failed,omitempty"`
 }

@@ -206,7 +206,7 @@ func rooms() []Room {
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{benchRoom, []string{
 			domain, store, gormstore, benchData, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
-			gateway, verify, lab, apiclient, testenv, "admin", "executor-sdk", "proto",
+			gateway, verify, lab, apiclient, testenv, faults + "/proxy", "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
 		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},

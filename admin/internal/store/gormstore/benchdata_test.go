@@ -132,6 +132,48 @@ func TestLoadedExecutionsReadBack(t *testing.T) {
 	}
 }
 
+// TestLeftRuns: only runs that have not ended and triggers with a next fire time are left.
+func TestLeftRuns(t *testing.T) {
+	for name, options := range bothDatabases {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, options(t))
+			w := storetest.NewWorld(t, s)
+			at := time.UnixMilli(1_800_000_000_000).UTC()
+			job := w.JobFiring(at, nil)
+			w.JobFiring(domain.Never, nil)
+			n, err := benchdata.CountUnplanned(t.Context(), s.DB)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, n)
+
+			runs := make([]domain.Execution, 6)
+			for i := range runs {
+				runs[i] = domain.Execution{
+					ID: domain.ExecutionID(storetest.NewID()), TenantID: w.Tenant, JobID: job.ID, Revision: 1, Executor: w.Executor,
+					Partition: job.Partition, Cause: domain.CauseSchedule, FireAt: at.Add(time.Duration(i) * time.Second),
+					PlannedAt: at, NotBefore: at.Add(time.Minute), State: domain.Due, WakeAt: at, LogLines: -1,
+				}
+			}
+			runs[0].Reason, runs[1].Reason = domain.ReasonWaitLimit, domain.ReasonWaitLimit
+			runs[2].State, runs[2].Reason, runs[2].WakeAt, runs[2].FinishedAt = domain.Missed, domain.ReasonNoExecutor, time.Time{}, at
+			runs[3].Parent, runs[3].Shards = runs[0].ID, 2
+			require.NoError(t, benchdata.LoadExecutions(t.Context(), s.DB, runs))
+			living, err := benchdata.Living(t.Context(), s.DB)
+			require.NoError(t, err)
+			require.Equal(t, map[string]int{"due": 3, "due waiting_for_limit": 2}, living)
+
+			var seen []benchdata.MeasuredRun
+			require.NoError(t, benchdata.ReadRuns(t.Context(), s.DB, w.Tenant, w.Executor, func(r benchdata.MeasuredRun) { seen = append(seen, r) }))
+			require.Len(t, seen, len(runs))
+			require.Equal(t, benchdata.MeasuredRun{
+				ID: runs[2].ID, Job: job.ID, State: domain.Missed, Reason: domain.ReasonNoExecutor,
+				FireAt: runs[2].FireAt, PlannedAt: at, NotBefore: at.Add(time.Minute), FinishedAt: at,
+			}, seen[2])
+			require.Equal(t, runs[0].ID, seen[3].Parent)
+			require.Equal(t, 2, seen[3].Shards)
+		})
+	}
+}
+
 // counting counts the connections that go through a wrapper.
 type counting struct {
 	driver.Connector
