@@ -337,6 +337,7 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 		}
 		defer RequestOf(ctx.Context()).stopComputing()
 		defer RequestOf(ctx.Context()).stopReaching()
+		defer RequestOf(ctx.Context()).answerIsRead()
 		if hasBody(c.Request.Method) {
 			done, err := s.readOperation(ctx, c, op, p, id)
 			if err != nil {

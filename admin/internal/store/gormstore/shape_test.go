@@ -27,7 +27,7 @@ import (
 
 // transactions are the names of functions whose last argument runs in a transaction.
 var transactions = []string{
-	"Run", "RunRepeatable", "RunAt", "RunRepeatableAt", "RunChecked", "RunBatch", "TryOnce", "LeaseTx", "RenewTx", "Value", "ValueChecked", "batchValue", "runAndWake",
+	"Run", "RunRepeatable", "RunBulk", "RunAt", "RunRepeatableAt", "RunChecked", "RunBatch", "TryOnce", "LeaseTx", "RenewTx", "Value", "ValueChecked", "batchValue", "runAndWake",
 }
 
 // Comments that allow a line of a transaction function.
