@@ -401,7 +401,7 @@ func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *web.IDPag
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit})
+	page, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit, Brief: true})
 	return web.StoredPage(page.Items, page.More, err, func(r *store.Revision) Revision {
 		return Revision{Revision: r.Revision, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, Spec: shownTo(id, specOf(&r.Spec))}
 	}, func(last *store.Revision) web.Cursor { return web.Cursor{List: "revisions", ID: last.Revision} })
