@@ -77,12 +77,45 @@ func TestOthersWriteBetweenBulkTransactions(t *testing.T) {
 	})
 }
 
+// A run takes several transactions, one after the other. While others write, a bulk
+// transaction does not stand before each of them.
+func TestOthersHaveTimeBetweenBulkTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, sqliteOptions(t))
+		var wg sync.WaitGroup
+		var went []string
+		write := func(name string, took time.Duration, run func(context.Context, string, func(*db.Tx) error) error) {
+			err := run(t.Context(), "turn", func(*db.Tx) error {
+				time.Sleep(took)
+				went = append(went, name)
+				return nil
+			})
+			if err != nil {
+				t.Errorf("writer %s: %v", name, err)
+			}
+		}
+		write("claim", 100*time.Millisecond, s.Run)
+		for range 2 {
+			wg.Go(func() { write("batch", 20*time.Millisecond, s.RunBulk) })
+			synctest.Wait()
+		}
+		wg.Go(func() {
+			for _, step := range []string{"offer", "start", "finish"} {
+				write(step, 5*time.Millisecond, s.Run)
+				time.Sleep(time.Millisecond) // the handler runs
+			}
+		})
+		wg.Wait()
+		require.Equal(t, []string{"claim", "batch", "offer", "start", "finish", "batch"}, went)
+	})
+}
+
 // A batch of timers is written in parts on the embedded database, and so is its cancel.
 func TestABatchInParts(t *testing.T) {
 	s := openStore(t, sqliteOptions(t))
 	w := newWorld(t, s, 1, domain.BlockSerial)
 	job := w.timers(1, time.Now().Add(time.Hour))
-	const many = 200
+	const many = 300
 	parts := map[string]int{}
 	s.Observe = func(tx db.Transaction) { parts[tx.Step]++ }
 	list, keys := make([]store.SetTimer, many), make([]string, many)

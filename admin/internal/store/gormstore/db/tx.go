@@ -114,21 +114,6 @@ func (s *DB) RunRepeatable(ctx context.Context, step string, fn func(*Tx) error)
 	return s.RunChecked(ctx, step, func(context.Context) (bool, error) { return false, nil }, fn)
 }
 
-// RunBulk is RunRepeatable for one of many transactions that follow one another, such as the
-// parts of a batch. On SQLite at most one of all bulk transactions waits for the writer. All
-// other writers that came before its end have their turn before the next one (ADR 0046).
-func (s *DB) RunBulk(ctx context.Context, step string, fn func(*Tx) error) error {
-	return s.Repeat(ctx, step, func(context.Context) (bool, error) { return false, nil }, func(ctx context.Context) error {
-		if s.bulk != nil {
-			if err := s.bulk.Acquire(ctx, 1); err != nil {
-				return fmt.Errorf("begin: %w", err)
-			}
-			defer s.bulk.Release(1)
-		}
-		return s.TryOnce(ctx, step, fn)
-	})
-}
-
 // RunAt is Run for what has to know the database's time at its begin.
 func (s *DB) RunAt(ctx context.Context, step string, fn func(t *Tx, now time.Time) error) error {
 	return s.Run(ctx, step, timed(fn))
@@ -299,7 +284,11 @@ func (s *DB) transact(ctx context.Context, step string, fn func(*Tx) error) (rea
 		if err := s.turn.Acquire(ctx, 1); err != nil {
 			return false, fmt.Errorf("begin: %w", err)
 		}
-		defer s.turn.Release(1)
+		began := time.Now()
+		defer func() {
+			s.bulk.wrote(ctx, time.Since(began))
+			s.turn.Release(1)
+		}()
 	}
 	writer := s.writers.current()
 	g := s.Gorm.WithContext(ctx).Begin()
