@@ -11,14 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bounded are the operations that compute for more than some milliseconds, or wait for another
-// host, and what bounds them.
+// bounded are the operations that compute for more than some milliseconds, wait for another host,
+// or read and build more than some hundred KiB, and what bounds them.
 var bounded = map[string]string{
 	"backfill-job": "computes", "create-alert-channel": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
-	"diff-script": "computes", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",
+	"diff-script": "computes, large", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",
 	"import-calendar": "computes", "next-fires": "computes", "preview-alert-channel": "computes", "preview-schedule": "computes",
 	"update-alert-channel": "computes", "update-calendar": "computes", "update-job": "computes",
 	"test-alert-channel": "reaches", "test-connection": "reaches",
+
+	"get-calendar": "large", "get-executor": "large", "get-run": "large", "get-run-log": "large", "get-script": "large", "get-script-revision": "large",
+	"list-alert-channels": "large", "list-alert-incidents": "large", "list-alert-rules": "large", "list-alert-silences": "large", "list-all-instances": "large",
+	"list-calendar-versions": "large", "list-calendars": "large", "list-connections": "large", "list-handlers": "large", "list-instances": "large",
+	"list-job-events": "large", "list-jobs": "large", "list-proposals": "large", "list-revisions": "large", "list-run-parts": "large", "list-runs": "large", "list-timers": "large",
 }
 
 // boundedElsewhere have a bound of their own room.
@@ -40,7 +45,7 @@ func TestOperationsThatComputeOrReachOthersAreBounded(t *testing.T) {
 	operations(a.Document(), func(_, _ string, op *huma.Operation) { known[op.OperationID] = true })
 	for id := range boundedElsewhere {
 		require.True(t, known[id], id)
-		require.Empty(t, bounded[id], id)
+		require.NotContains(t, bounded[id], "computes", id)
 	}
 
 	calls, reaches := 0, 0

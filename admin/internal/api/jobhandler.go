@@ -102,7 +102,7 @@ func (a *API) registerJobs() {
 		Description: "Each with the whole settings of the job then.",
 	}, a.listRevisions)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/events", ID: "list-job-events", Tag: "jobs",
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/events", ID: "list-job-events", Large: true, Tag: "jobs",
 		Summary:     "What became of a job, newest first",
 		Description: "When it was made, edited, paused and resumed, by whom and why. What an edit changed is in its revisions. The newest thousand are kept.",
 	}, a.listJobEvents)
