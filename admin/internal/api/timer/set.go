@@ -350,6 +350,9 @@ func (a *api) setTimer(ctx context.Context, id auth.Identity, in *setTimerInput)
 	return &timerOutput{Status: status, Body: out}, nil
 }
 
+// readOnce is how many timers of a batch are checked in one turn of the computations.
+const readOnce = 100
+
 func (a *api) setTimers(ctx context.Context, id auth.Identity, in *setTimersInput) (*struct{ Body TimerBatch }, error) {
 	type found struct {
 		target knownTarget
@@ -369,16 +372,26 @@ func (a *api) setTimers(ctx context.Context, id auth.Identity, in *setTimersInpu
 	var list []store.SetTimer
 	var at []int // of each in out.Items
 	var failure error
-	for i := range in.Body.Timers {
+	read := func(i int) {
 		asked := &in.Body.Timers[i]
 		out.Items[i].Key = asked.Key
 		t, err := a.readTimer(ctx, id, asked, find, builtIn)
 		if err != nil {
 			a.refuseTimer(ctx, &out, i, err, &failure)
-			continue
+			return
 		}
 		out.Items[i].Key = t.Key
 		list, at = append(list, t), append(at, i)
+	}
+	for from := 0; from < len(in.Body.Timers); from += readOnce {
+		err := a.Compute(ctx, func() {
+			for i := from; i < min(from+readOnce, len(in.Body.Timers)); i++ {
+				read(i)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	for i, result := range a.timers.set(ctx, list, true) {
 		if result.Err != nil {

@@ -91,6 +91,21 @@ func (s *Server) compute(ctx context.Context) (err error) {
 	return err
 }
 
+// Compute runs a part of an operation that computes for some milliseconds, with a share of the
+// computations. Parts of several requests take turns.
+func (s *Server) Compute(ctx context.Context, part func()) error {
+	r := RequestOf(ctx)
+	if r.computed == nil { // otherwise the whole operation computes
+		done, err := s.budgets.computing.take(ctx, ownerOf(r.actor, r.IP), 1)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	part()
+	return nil
+}
+
 // HoldAnswer is for an operation some of whose answers are large, and are not held back until
 // they are whole. It takes a share of the answers that nobody has read. The request holds the
 // share until its end.
