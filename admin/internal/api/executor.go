@@ -185,11 +185,11 @@ func (a *API) registerExecutors() {
 		Description: "With handlers, their schemas and builds, and the jobs declared in code that were refused.",
 	}, a.getExecutor)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/executors/{id}/instances", ID: "list-instances", Tag: "executors",
+		Method: http.MethodGet, Path: web.Base + "/executors/{id}/instances", ID: "list-instances", Large: true, Tag: "executors",
 		Summary: "List an executor's instances", Description: "At most 1,000, the newest first.",
 	}, a.listInstances)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/instances", ID: "list-all-instances", Tag: "executors",
+		Method: http.MethodGet, Path: web.Base + "/instances", ID: "list-all-instances", Large: true, Tag: "executors",
 		Summary: "List the instances of all executors", Description: "With their hosts, and with their addresses for administrators. Lost ones come first, then those that are there, then others that have gone within a day. At most 1,000 that are there, and the last 1,000 that have gone.",
 	}, a.listFleet)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
@@ -287,20 +287,25 @@ func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInsta
 		return nil, err
 	}
 	rows, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
-		Tenant: id.Tenant, Executor: e.ID, IncludeGone: in.IncludeGone, Limit: maxInstances,
+		Tenant: id.Tenant, Executor: e.ID, IncludeGone: in.IncludeGone, Limit: maxInstances, Brief: true,
 	})
+	if err != nil {
+		return nil, err
+	}
 	now := a.deps.Now()
-	return web.ListPage(rows, err, func(i *domain.Instance) Instance { return instanceFor(id, i, now) }, in.ShortPage, "instances")
+	return web.SliceWithin(rows, in.ShortPage, "instances", func(page []domain.Instance) (int, error) {
+		return a.deps.Store.FillInstances(ctx, id.Tenant, page)
+	}, func(i *domain.Instance) Instance { return instanceFor(id, i, now) })
 }
 
 func (a *API) listFleet(ctx context.Context, id auth.Identity, in *listFleetInput) (*web.PageOutput[FleetInstance], error) {
 	now := a.deps.Now()
-	living, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Limit: maxInstances})
+	living, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Limit: maxInstances, Brief: true})
 	if err != nil {
 		return nil, err
 	}
 	gone, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
-		Tenant: id.Tenant, IncludeGone: true, OnlyGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances,
+		Tenant: id.Tenant, IncludeGone: true, OnlyGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances, Brief: true,
 	})
 	if err != nil {
 		return nil, err
@@ -311,15 +316,18 @@ func (a *API) listFleet(ctx context.Context, id auth.Identity, in *listFleetInpu
 		names[executors[i].ID] = executors[i].Name
 	}
 	lost, others := domain.LostOf(gone, living)
-	of := func(list []domain.Instance, lost bool) []FleetInstance {
-		return domain.Collect(list, func(i *domain.Instance) FleetInstance {
-			return FleetInstance{lost, i.Executor.String(), names[i.Executor], instanceFor(id, i, now)}
-		})
-	}
 	if err != nil {
 		return nil, err
 	}
-	return web.SlicePage(slices.Concat(of(lost, true), of(living, false), of(others, false)), in.ShortPage, "all-instances")
+	wasLost := map[domain.InstanceID]bool{}
+	for i := range lost {
+		wasLost[lost[i].ID] = true
+	}
+	return web.SliceWithin(slices.Concat(lost, living, others), in.ShortPage, "all-instances", func(page []domain.Instance) (int, error) {
+		return a.deps.Store.FillInstances(ctx, id.Tenant, page)
+	}, func(i *domain.Instance) FleetInstance {
+		return FleetInstance{wasLost[i.ID], i.Executor.String(), names[i.Executor], instanceFor(id, i, now)}
+	})
 }
 
 func (a *API) getInstance(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {

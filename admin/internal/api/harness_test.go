@@ -444,7 +444,7 @@ func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.In
 	w.expandAlerts()
 	list, err := w.store.ListIncidents(w.t.Context(), store.ListIncidentsParams{Tenant: tenant})
 	require.NoError(w.t, err)
-	return list[0].ID
+	return list.Items[0].ID
 }
 
 // expandAlerts makes these deliveries of each event that is in the outbox.

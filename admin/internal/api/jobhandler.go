@@ -102,7 +102,7 @@ func (a *API) registerJobs() {
 		Description: "Each with the whole settings of the job then.",
 	}, a.listRevisions)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/events", ID: "list-job-events", Tag: "jobs",
+		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/events", ID: "list-job-events", Large: true, Tag: "jobs",
 		Summary:     "What became of a job, newest first",
 		Description: "When it was made, edited, paused and resumed, by whom and why. What an edit changed is in its revisions. The newest thousand are kept.",
 	}, a.listJobEvents)
@@ -401,7 +401,7 @@ func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *web.IDPag
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit})
+	page, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit, Brief: true})
 	return web.StoredPage(page.Items, page.More, err, func(r *store.Revision) Revision {
 		return Revision{Revision: r.Revision, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, Spec: shownTo(id, specOf(&r.Spec))}
 	}, func(last *store.Revision) web.Cursor { return web.Cursor{List: "revisions", ID: last.Revision} })

@@ -104,7 +104,7 @@ func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listPropo
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit})
+	page, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit, Brief: true})
 	return web.StoredPage(page.Items, page.More, err, func(v *store.ProposalView) Proposal { return proposalOf(id, *v) }, func(last *store.ProposalView) web.Cursor {
 		return web.Cursor{List: "proposals", ID: last.ID}
 	})

@@ -34,7 +34,7 @@ type Alerts interface {
 	// at, or an event that gathers to be counted (0: there is neither).
 	TellIncidents(ctx context.Context, limit int, tell func(now time.Time, due []*DueIncident)) (int, time.Duration, error)
 	// ListIncidents lists a tenant's, newest first.
-	ListIncidents(ctx context.Context, p ListIncidentsParams) ([]domain.Incident, error)
+	ListIncidents(ctx context.Context, p ListIncidentsParams) (Page[domain.Incident], error)
 	FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (domain.Incident, error)
 	// ChangeIncident lets change move one on, and writes it. What change returns
 	// is returned.

@@ -99,6 +99,8 @@ type ListProposalsParams struct {
 	Executor domain.ExecutorID // 0 = all
 	After    int64             // id of the last one seen
 	Limit    int
+	// Brief: calendars may lack their days and windows.
+	Brief bool
 }
 
 // ProposalView is a proposal with the job that it is about, if there is one.

@@ -91,6 +91,10 @@ type Executors interface {
 
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	ListInstances(ctx context.Context, p ListInstancesParams) ([]domain.Instance, error)
+	// FillInstances reads labels and handlers of instances that were listed with Brief. It
+	// returns how many of the first ones have them: the last one reaches
+	// domain.MaxPageBytes.
+	FillInstances(ctx context.Context, tenant domain.TenantID, list []domain.Instance) (int, error)
 	// DrainInstance lets a process take nothing new, from a second later on, until it
 	// is undone or the process ends; what it runs goes on. CodeConflict: it has gone.
 	DrainInstance(ctx context.Context, p DrainInstanceParams) (domain.Instance, error)
@@ -267,6 +271,7 @@ type ListInstancesParams struct {
 	OnlyGone    bool      // and after GoneSince
 	GoneSince   time.Time // of those that are gone; zero = any
 	Limit       int
+	Brief       bool // without labels and handlers
 }
 
 // LostInstances are those of one executor.

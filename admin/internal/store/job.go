@@ -237,4 +237,6 @@ type ListRevisionsParams struct {
 	Before int64     // lower revisions; 0 = from the newest on
 	Until  time.Time // made by then; zero = any
 	Limit  int
+	// Brief: calendars may lack their days and windows.
+	Brief bool
 }

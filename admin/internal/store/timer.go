@@ -19,6 +19,8 @@ type Timers interface {
 	SetTimers(ctx context.Context, p SetTimersParams) []SetTimerResult
 	// FindTimer returns what is known of a key. CodeNotFound: nothing.
 	FindTimer(ctx context.Context, tenant domain.TenantID, job domain.JobID, key string) (TimerView, error)
+	// FillTimer reads all of a timer of SetTimers or CancelTimers that is Partial.
+	FillTimer(ctx context.Context, v *TimerView) error
 	// CountTimers counts the pending timers of all jobs of kind timer that the
 	// tenant has, also of those that have none, in the order of the names of
 	// executor and handler. The counts are exact.
@@ -68,6 +70,8 @@ type SetTimersParams struct {
 	// Held are partitions that this node plans: timers that are due soon go
 	// there, so that the node can claim them at once; empty: they go anywhere.
 	Held []int
+	// Brief: the views of the results have no names and no texts.
+	Brief bool
 }
 
 // SetTimer asks to set a timer. ID, TenantID, JobID, FireAt and Key are set, and
@@ -81,7 +85,8 @@ type SetTimer struct {
 type SetTimerResult struct {
 	Outcome domain.TimerOutcome
 	// View is the timer as it is now: the new one, or the one that was kept. With
-	// CodeTimerExists and CodeTimerStarted it is the one that stands in the way.
+	// CodeTimerExists and CodeTimerStarted it is the one that stands in the way. It is
+	// Partial if the input of a stored timer was not read.
 	View TimerView
 	// Err: nothing was set. CodeTimerExists, CodeTimerStarted (see
 	// domain.TimerPolicy), CodeQuotaExceeded, CodeNotFound: no such job in this
@@ -97,6 +102,8 @@ type TimerView struct {
 	Handler      string
 	// Run is the run that the timer has become; nil while it is pending.
 	Run *domain.Execution
+	// Partial: the input and the end of a long error were not read.
+	Partial bool
 }
 
 // TimersState says which timers are listed.
@@ -151,13 +158,15 @@ type CancelTimersParams struct {
 	// FreeEnded: the key of a timer that has ended is free afterwards, as that of a
 	// cancelled one is.
 	FreeEnded bool
+	// Brief: the views of the results have no names and no texts.
+	Brief bool
 }
 
 // CancelTimerResult is what became of a key.
 type CancelTimerResult struct {
 	Key string
 	// View has a run that has ended, or is cancelling, and then the cancel has to
-	// be sent.
+	// be sent. It may be Partial.
 	View TimerView
 	// Err: CodeNotFound, CodeAlreadyFinished (with View), CodeUnavailable.
 	Err error

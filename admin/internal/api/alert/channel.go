@@ -149,7 +149,7 @@ func (w *AlertChannelWrite) give(s *domain.AlertChannelSecrets) {
 
 func (a *api) registerAlertChannels() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/alert-channels", ID: "list-alert-channels", Tag: "alerts", Summary: "List alert channels",
+		Method: http.MethodGet, Path: web.Base + "/alert-channels", ID: "list-alert-channels", Large: true, Tag: "alerts", Summary: "List alert channels",
 		Description: "By name. Addresses with keys in them, and secrets, cannot be read.",
 	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[AlertChannel], error) {
 		rows, err := a.deps.Store.ListAlertChannels(ctx, id.Tenant)

@@ -77,7 +77,7 @@ func incidentOf(i *domain.Incident) Incident {
 
 func (a *api) registerIncidents() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/alert-incidents", ID: "list-alert-incidents", Tag: "alerts", Summary: "Incidents, newest first",
+		Method: http.MethodGet, Path: web.Base + "/alert-incidents", ID: "list-alert-incidents", Large: true, Tag: "alerts", Summary: "Incidents, newest first",
 		Description: "What alerts tell as one thing: one kind of trouble of a job, or of an executor when many of its jobs are in it.",
 	}, a.listIncidents)
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
@@ -123,7 +123,7 @@ func (a *api) listIncidents(ctx context.Context, id auth.Identity, in *listIncid
 	}
 	var r reader
 	p := store.ListIncidentsParams{
-		Tenant: id.Tenant, Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID), Before: domain.IncidentID(at.ID), Limit: in.Limit + 1,
+		Tenant: id.Tenant, Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID), Before: domain.IncidentID(at.ID), Limit: in.Limit,
 	}
 	for _, state := range domain.IncidentStates {
 		if state.String() == in.State {
@@ -133,8 +133,8 @@ func (a *api) listIncidents(ctx context.Context, id auth.Identity, in *listIncid
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListIncidents(ctx, p)
-	return web.RowsPage(rows, err, in.Limit, incidentOf, func(last *domain.Incident) web.Cursor {
+	page, err := a.deps.Store.ListIncidents(ctx, p)
+	return web.StoredPage(page.Items, page.More, err, incidentOf, func(last *domain.Incident) web.Cursor {
 		return web.Cursor{List: "alert-incidents", ID: int64(last.ID)}
 	})
 }

@@ -236,7 +236,7 @@ func ruleAnswer(r domain.AlertRule) *alertRuleOutput {
 
 func (a *api) registerAlertRules() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/alert-rules", ID: "list-alert-rules", Tag: "alerts", Summary: "List alert rules",
+		Method: http.MethodGet, Path: web.Base + "/alert-rules", ID: "list-alert-rules", Large: true, Tag: "alerts", Summary: "List alert rules",
 		Description: "In the order in which they decide.",
 	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[AlertRule], error) {
 		rows, err := a.deps.Store.ListAlertRules(ctx, id.Tenant)

@@ -86,7 +86,7 @@ func ReachesNobody(ctx context.Context, s store.AlertChannels, mails Mails, sett
 
 func (a *api) registerSilences() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/alert-silences", ID: "list-alert-silences", Tag: "alerts", Summary: "List silences",
+		Method: http.MethodGet, Path: web.Base + "/alert-silences", ID: "list-alert-silences", Large: true, Tag: "alerts", Summary: "List silences",
 		Description: "Those that are not over, the first to end first; with all, also those that ended within the last 30 days.",
 	}, func(ctx context.Context, id auth.Identity, in *struct {
 		web.ShortPage

@@ -121,7 +121,7 @@ func (w *ConnectionSpec) spec() domain.ConnectionSpec {
 
 func (a *api) registerConnections() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/connections", ID: "list-connections", Tag: "connections", Summary: "List connections to brokers",
+		Method: http.MethodGet, Path: web.Base + "/connections", ID: "list-connections", Large: true, Tag: "connections", Summary: "List connections to brokers",
 		Description: "By name. Secrets cannot be read.",
 	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Connection], error) {
 		rows, err := a.deps.Store.ListConnections(ctx, id.Tenant)

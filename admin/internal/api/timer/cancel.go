@@ -45,6 +45,23 @@ func (t *timers) cancelKeys(ctx context.Context, p store.CancelTimersParams) []s
 	return results
 }
 
+// fill reads what the store has left out of a stored timer. Up to five hundred requests share a
+// transaction, and their inputs at once would be 125 MiB. So each request takes a share first.
+// The timer is set or cancelled by then.
+func (a *api) fill(ctx context.Context, v *store.TimerView) error {
+	if !v.Partial {
+		return nil
+	}
+	err := a.HoldAnswer(ctx)
+	if err == nil {
+		err = a.deps.Store.FillTimer(ctx, v)
+	}
+	if err != nil {
+		return domain.Errorf(domain.CodeUnavailable, "the timer %q is stored as asked, but its input cannot be read: ask for the timer: %w", v.Key, err)
+	}
+	return nil
+}
+
 // cancelOne asks for the end of one timer.
 type cancelOne struct {
 	of  cancelsOf
@@ -88,6 +105,9 @@ func (a *api) cancelTimer(ctx context.Context, id auth.Identity, in *timerPathIn
 	}
 	result, err := a.timers.cancels.Do(ctx, cancelOne{cancelsOf{id.Tenant, job, id.Actor()}, in.Key})
 	if err = cmp.Or(err, result.Err); err != nil {
+		return nil, err
+	}
+	if err := a.fill(ctx, &result.View); err != nil {
 		return nil, err
 	}
 	return &struct{ Body Timer }{timerOf(&result.View)}, nil
@@ -234,7 +254,7 @@ func (a *api) cancelByKeys(ctx context.Context, id auth.Identity, job domain.Job
 	}
 	var failure error
 	failed, counted := 0, map[string]bool{} // a key that comes twice is one timer
-	for i, result := range a.timers.cancelKeys(ctx, store.CancelTimersParams{Tenant: id.Tenant, Job: job, By: id.Actor(), Keys: keys, FreeEnded: b.FreeEnded}) {
+	for i, result := range a.timers.cancelKeys(ctx, store.CancelTimersParams{Tenant: id.Tenant, Job: job, By: id.Actor(), Keys: keys, FreeEnded: b.FreeEnded, Brief: true}) {
 		item := &out.Items[at[i]]
 		switch {
 		case result.Err == nil:

@@ -127,14 +127,14 @@ func newTimers(deps Deps) *timers {
 	t.targets, _ = lru.New[timerTarget, knownTarget](knownTargets) // fails for a size of 0 only
 	t.cancels = batch.NewCalls(maxTogether, togetherTime, t.cancelTogether)
 	t.creations = batch.NewCalls(maxTogether, togetherTime, func(ctx context.Context, list []store.SetTimer) ([]store.SetTimerResult, error) {
-		return t.set(ctx, list), nil
+		return t.set(ctx, list, false), nil
 	})
 	return t
 }
 
-// set sets timers, and tells of those that are due soon.
-func (t *timers) set(ctx context.Context, list []store.SetTimer) []store.SetTimerResult {
-	results := t.deps.Store.SetTimers(ctx, store.SetTimersParams{Timers: list, Held: t.held()})
+// set sets timers, and tells of those that are due soon. brief: SetTimersParams.Brief.
+func (t *timers) set(ctx context.Context, list []store.SetTimer, brief bool) []store.SetTimerResult {
+	results := t.deps.Store.SetTimers(ctx, store.SetTimersParams{Timers: list, Held: t.held(), Brief: brief})
 	var first time.Time
 	for i := range results {
 		if r := &results[i]; r.Err == nil && r.Outcome != domain.TimerKept && (first.IsZero() || r.View.FireAt.Before(first)) {
@@ -335,6 +335,9 @@ func (a *api) setTimer(ctx context.Context, id auth.Identity, in *setTimerInput)
 	if err == nil {
 		err = result.Err
 	}
+	if err == nil {
+		err = a.fill(ctx, &result.View)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -346,6 +349,9 @@ func (a *api) setTimer(ctx context.Context, id auth.Identity, in *setTimerInput)
 	out.Outcome = result.Outcome.String()
 	return &timerOutput{Status: status, Body: out}, nil
 }
+
+// readOnce is how many timers of a batch are checked in one turn of the computations.
+const readOnce = 100
 
 func (a *api) setTimers(ctx context.Context, id auth.Identity, in *setTimersInput) (*struct{ Body TimerBatch }, error) {
 	type found struct {
@@ -366,18 +372,28 @@ func (a *api) setTimers(ctx context.Context, id auth.Identity, in *setTimersInpu
 	var list []store.SetTimer
 	var at []int // of each in out.Items
 	var failure error
-	for i := range in.Body.Timers {
+	read := func(i int) {
 		asked := &in.Body.Timers[i]
 		out.Items[i].Key = asked.Key
 		t, err := a.readTimer(ctx, id, asked, find, builtIn)
 		if err != nil {
 			a.refuseTimer(ctx, &out, i, err, &failure)
-			continue
+			return
 		}
 		out.Items[i].Key = t.Key
 		list, at = append(list, t), append(at, i)
 	}
-	for i, result := range a.timers.set(ctx, list) {
+	for from := 0; from < len(in.Body.Timers); from += readOnce {
+		err := a.Compute(ctx, func() {
+			for i := from; i < min(from+readOnce, len(in.Body.Timers)); i++ {
+				read(i)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i, result := range a.timers.set(ctx, list, true) {
 		if result.Err != nil {
 			a.refuseTimer(ctx, &out, at[i], result.Err, &failure)
 			continue

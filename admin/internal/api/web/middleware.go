@@ -39,6 +39,8 @@ type Request struct {
 	computed func()
 	// reached gives back the share of requests to other hosts. It is nil if the request has none.
 	reached func()
+	// answered gives back the share of HoldAnswer. It is nil if the request has none.
+	answered func()
 	// allowed looks again who asks, and whether they may; nil outside of operations.
 	allowed func() error
 }
@@ -87,6 +89,39 @@ func (s *Server) compute(ctx context.Context) (err error) {
 		r.computed, err = s.budgets.computing.take(ctx, ownerOf(r.actor, r.IP), 1)
 	}
 	return err
+}
+
+// Compute runs a part of an operation that computes for some milliseconds, with a share of the
+// computations. Parts of several requests take turns.
+func (s *Server) Compute(ctx context.Context, part func()) error {
+	r := RequestOf(ctx)
+	if r.computed == nil { // otherwise the whole operation computes
+		done, err := s.budgets.computing.take(ctx, ownerOf(r.actor, r.IP), 1)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	part()
+	return nil
+}
+
+// HoldAnswer is for an operation some of whose answers are large, and are not held back until
+// they are whole. It takes a share of the answers that nobody has read. The request holds the
+// share until its end.
+func (s *Server) HoldAnswer(ctx context.Context) (err error) {
+	r := RequestOf(ctx)
+	if r.answered == nil {
+		r.answered, err = s.budgets.sending.take(ctx, ownerOf(r.actor, r.IP), largeAnswer)
+	}
+	return err
+}
+
+func (r *Request) answerIsRead() {
+	if r.answered != nil {
+		r.answered()
+		r.answered = nil
+	}
 }
 
 // reach waits until the request may wait for another host.

@@ -110,6 +110,29 @@ func ListPage[R, T any](rows []R, err error, of func(*R) T, in ShortPage, list s
 	return SlicePage(domain.Collect(rows, of), in, list)
 }
 
+// SliceWithin is SlicePage of rows that lack what is large. fill reads that of a page, and
+// returns how many of the first ones it has filled: the page ends there.
+func SliceWithin[R, T any](all []R, in ShortPage, list string, fill func([]R) (int, error), of func(*R) T) (*PageOutput[T], error) {
+	page, err := SlicePage(all, in, list)
+	if err != nil {
+		return nil, err
+	}
+	rows := page.Body.Items
+	n, err := fill(rows)
+	if err != nil {
+		return nil, err
+	}
+	out := OnePage(domain.Collect(rows[:n], of))
+	if out.Body.NextCursor = page.Body.NextCursor; n < len(rows) {
+		at, err := DecodeCursor(in.Cursor, list)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.NextCursor = Cursor{List: list, ID: at.ID + int64(n)}.Encode()
+	}
+	return out, nil
+}
+
 // RowsPage is a page of rows of which the store was asked for one more than limit,
 // each as of shows it. What follows begins at the cursor of the last one.
 func RowsPage[R, T any](rows []R, err error, limit int, of func(*R) T, cursor func(last *R) Cursor) (*PageOutput[T], error) {

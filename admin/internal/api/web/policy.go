@@ -139,20 +139,25 @@ func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.document(op)
 }
 
-// noteBounds keeps what bounds an operation that computes or reaches other hosts.
+// noteBounds keeps what bounds an operation that computes, reaches other hosts or has a large
+// answer.
 func (s *Server) noteBounds(op Operation) {
-	switch {
-	case op.Computes && op.Reaches:
-		s.bounds[op.ID] = "computes, reaches"
-	case op.Computes:
-		s.bounds[op.ID] = "computes"
-	case op.Reaches:
-		s.bounds[op.ID] = "reaches"
+	var list []string
+	for _, bound := range []struct {
+		is   bool
+		name string
+	}{{op.Computes, "computes"}, {op.Reaches, "reaches"}, {op.Large, "large"}} {
+		if bound.is {
+			list = append(list, bound.name)
+		}
+	}
+	if len(list) > 0 {
+		s.bounds[op.ID] = strings.Join(list, ", ")
 	}
 }
 
-// Bounds says of operations by id what few requests at once may do: compute, or reach other
-// hosts.
+// Bounds says of operations by id what few requests at once may do: compute, reach other
+// hosts, or read and build a large answer.
 func (s *Server) Bounds() map[string]string { return maps.Clone(s.bounds) }
 
 // begin is called when all of a request has been read.
@@ -337,6 +342,7 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 		}
 		defer RequestOf(ctx.Context()).stopComputing()
 		defer RequestOf(ctx.Context()).stopReaching()
+		defer RequestOf(ctx.Context()).answerIsRead()
 		if hasBody(c.Request.Method) {
 			done, err := s.readOperation(ctx, c, op, p, id)
 			if err != nil {

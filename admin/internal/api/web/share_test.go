@@ -172,3 +172,35 @@ func TestRequestsToOtherHostsHoldAShare(t *testing.T) {
 		require.Zero(t, s.budgets.reaching.Owners())
 	})
 }
+
+// A part of an operation computes with a share, and an answer that is not held back has a share
+// until the request ends.
+func TestPartsOfAnOperationTakeShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shareServer(Operation{Method: http.MethodGet}, 1, func() {})
+		s.budgets.computing, s.budgets.sending = newBudget(1, 1, "computations"), newBudget(largeAnswer, largeAnswer, "bytes")
+		r := &Request{}
+		ctx := context.WithValue(t.Context(), requestCtxKey{}, r)
+		computed := 0
+		for range 2 {
+			require.NoError(t, s.Compute(ctx, func() {
+				computed++
+				require.False(t, free(t, s.budgets.computing, 1))
+			}))
+			require.True(t, free(t, s.budgets.computing, 1))
+		}
+		require.Equal(t, 2, computed)
+
+		require.NoError(t, s.HoldAnswer(ctx))
+		require.NoError(t, s.HoldAnswer(ctx), "it is taken once")
+		require.False(t, free(t, s.budgets.sending, 1))
+		r.answerIsRead()
+		require.True(t, free(t, s.budgets.sending, 1))
+
+		done, err := s.budgets.computing.take(t.Context(), owner{tenant: 2}, 1)
+		require.NoError(t, err)
+		require.Equal(t, domain.CodeUnavailable, domain.CodeOf(s.Compute(ctx, func() { computed++ })))
+		require.Equal(t, 2, computed, "it waits in vain")
+		done()
+	})
+}

@@ -27,7 +27,7 @@ import (
 
 // transactions are the names of functions whose last argument runs in a transaction.
 var transactions = []string{
-	"Run", "RunRepeatable", "RunAt", "RunRepeatableAt", "RunChecked", "RunBatch", "TryOnce", "LeaseTx", "RenewTx", "Value", "ValueChecked", "batchValue",
+	"Run", "RunRepeatable", "RunBulk", "RunAt", "RunRepeatableAt", "RunChecked", "RunBatch", "TryOnce", "LeaseTx", "RenewTx", "Value", "ValueChecked", "batchValue",
 }
 
 // handOut are the files of the functions that hand a value out after the commit.

@@ -427,7 +427,8 @@ func testLostInstances(t *testing.T, f *fixture) {
 	f.ok(f.s.RecordAlerts(f.ctx, []domain.AlertEvent{{TenantID: f.tenant, Kind: domain.AlertNoExecutor, JobID: f.job(func(*domain.JobSpec) {}).ID, Revision: 1, DedupeKey: "outage"}}))
 	f.count("outage")
 	require.Empty(t, lost(), "the outage is told")
-	incidents, err := f.s.ListIncidents(f.ctx, store.ListIncidentsParams{Tenant: f.tenant, Limit: 10})
+	page, err := f.s.ListIncidents(f.ctx, store.ListIncidentsParams{Tenant: f.tenant, Limit: 10})
+	incidents := page.Items
 	f.ok(err)
 	require.Len(t, incidents, 1)
 	_, err = f.s.ChangeIncident(f.ctx, f.tenant, incidents[0].ID, func(i *domain.Incident, now time.Time) error {

@@ -60,7 +60,8 @@ func (f *fixture) tellAll() (out []store.DueIncident) {
 func (f *fixture) incidents(p store.ListIncidentsParams) []domain.Incident {
 	f.t.Helper()
 	p.Tenant = f.tenant
-	list, err := f.s.ListIncidents(f.ctx, p)
+	page, err := f.s.ListIncidents(f.ctx, p)
+	list := page.Items
 	f.ok(err)
 	return list
 }

@@ -49,8 +49,9 @@ func testTimerCancel(t *testing.T, f *fixture) {
 	run := got[0].View.Run
 	require.Equal(t, []any{domain.Cancelled, domain.ReasonKilled, "cancelled by anna", at.UTC().Truncate(time.Millisecond), "why", domain.CauseTimer, true},
 		[]any{run.State, run.Reason, run.Message, run.FireAt, run.Note, run.Cause, run.WakeAt.IsZero()})
-	require.Equal(t, *run, f.find(*run))
 	require.Equal(t, got[0].View, got[5].View)
+	f.ok(f.s.FillTimer(f.ctx, &got[0].View))
+	require.Equal(t, *got[0].View.Run, f.find(*run), "the run has the input of the timer")
 	require.Equal(t, domain.Cancelled, got[1].View.Run.State)
 	require.Equal(t, domain.Cancelling, got[2].View.Run.State)
 	f.code(domain.CodeAlreadyFinished, got[3].Err)

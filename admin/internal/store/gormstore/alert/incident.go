@@ -13,9 +13,12 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-func (s *Alerts) ListIncidents(ctx context.Context, p store.ListIncidentsParams) (out []domain.Incident, err error) {
+func (s *Alerts) ListIncidents(ctx context.Context, p store.ListIncidentsParams) (page store.Page[domain.Incident], err error) {
+	limit := record.PageSize(p.Limit)
 	err = s.Look(ctx, "list incidents", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		out = nil
+		var out []domain.Incident
+		end := domain.IncidentID(0) // older incidents may lack others between them, which were not read
+		size := map[domain.IncidentID]int{}
 		// One bounded scan of the index per state, merged.
 		for _, state := range domain.IncidentStates {
 			if p.State != 0 && p.State != state {
@@ -28,9 +31,15 @@ func (s *Alerts) ListIncidents(ctx context.Context, p store.ListIncidentsParams)
 			if p.Before != 0 {
 				q = q.Where("id < ?", int64(p.Before))
 			}
-			var rows []incidentRow
-			if err := q.Order("id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error; err != nil {
+			rows, more, err := record.FindWithin(q.Order("id DESC"), limit, (*incidentRow).size)
+			if err != nil {
 				return err
+			}
+			if more {
+				end = max(end, domain.IncidentID(rows[len(rows)-1].ID))
+			}
+			for i := range rows {
+				size[domain.IncidentID(rows[i].ID)] = rows[i].size()
 			}
 			list, err := domain.TryCollect(rows, (*incidentRow).incident)
 			if err != nil {
@@ -41,10 +50,16 @@ func (s *Alerts) ListIncidents(ctx context.Context, p store.ListIncidentsParams)
 			}
 		}
 		slices.SortFunc(out, func(a, b domain.Incident) int { return int(min(max(b.ID-a.ID, -1), 1)) })
-		out = out[:min(len(out), record.PageSize(p.Limit))]
-		return countTold(g, out)
+		total := 0
+		n := 0
+		for n < min(len(out), limit) && total < domain.MaxPageBytes && out[n].ID >= end {
+			total += size[out[n].ID]
+			n++
+		}
+		page = store.Page[domain.Incident]{Items: out[:n], More: end > 0 || n < len(out)}
+		return countTold(g, page.Items)
 	})
-	return out, err
+	return page, err
 }
 
 // countTold takes the messages from incidents that nobody was told of. Told counts the

@@ -42,6 +42,14 @@ type incidentRow struct {
 	WakeAt         *int64  `gorm:"column:wake_at"`
 }
 
+// size is about how many bytes the large columns have.
+func (r *incidentRow) size() int {
+	if r.Jobs == nil {
+		return 0
+	}
+	return len(*r.Jobs)
+}
+
 func (incidentRow) TableName() string { return "alert_incidents" }
 
 func toIncidentRow(i *domain.Incident) (incidentRow, error) {

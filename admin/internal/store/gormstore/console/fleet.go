@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 
 	"gorm.io/gorm"
 
@@ -193,6 +194,9 @@ func (s *Executors) ListInstances(ctx context.Context, p store.ListInstancesPara
 		case !p.GoneSince.IsZero():
 			g = g.Where("(gone_at = 0 OR gone_at >= ?)", db.Millis(p.GoneSince))
 		}
+		if p.Brief {
+			g = g.Omit("labels", "handlers")
+		}
 		var rows []record.InstanceRow
 		err := g.Order("CASE WHEN gone_at = 0 THEN 0 ELSE 1 END, gone_at DESC, id DESC").Limit(record.PageSize(p.Limit)).Find(&rows).Error
 		if err != nil {
@@ -202,6 +206,32 @@ func (s *Executors) ListInstances(ctx context.Context, p store.ListInstancesPara
 		return nil
 	})
 	return out, err
+}
+
+func (s *Executors) FillInstances(ctx context.Context, tenant domain.TenantID, list []domain.Instance) (n int, err error) {
+	if len(list) == 0 {
+		return 0, nil
+	}
+	err = s.Look(ctx, "fill instances", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		ids := domain.Collect(list, func(i *domain.Instance) int64 { return int64(i.ID) })
+		sizes, err := db.Pairs[int64, int64](ctx, q, "SELECT id, COALESCE(OCTET_LENGTH(labels), 0) + COALESCE(OCTET_LENGTH(handlers), 0) FROM instances WHERE id IN ("+db.IDList(ids)+") AND tenant_id = ?", int64(tenant))
+		if err != nil {
+			return err
+		}
+		n = 0
+		for total := int64(0); n < len(ids) && total < domain.MaxPageBytes; n++ {
+			total += sizes[ids[n]]
+		}
+		rows, err := db.ByID(g, "id IN ? AND tenant_id = "+strconv.FormatInt(int64(tenant), 10), ids[:n], func(r record.InstanceRow) int64 { return r.ID })
+		for i := range n {
+			if r, is := rows[ids[i]]; is { // else it was removed meanwhile
+				full := r.Instance()
+				list[i].Labels, list[i].Handlers = full.Labels, full.Handlers
+			}
+		}
+		return err
+	})
+	return n, err
 }
 
 // heard is the condition for an instance that has not gone and is not Silent.

@@ -255,17 +255,20 @@ func (s *Jobs) ListRevisions(ctx context.Context, p store.ListRevisionsParams) (
 			return db.NotFound("job", p.Job)
 		}
 		out = store.Page[store.Revision]{Items: make([]store.Revision, len(rows)), More: more}
+		specs := make([]record.CachedSpec, len(rows))
 		for i, r := range rows {
 			spec, err := record.DecodeSpec([]byte(r.Spec))
 			if err != nil {
 				spec = &domain.JobSpec{Description: "This revision cannot be read: " + err.Error(), Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone}}
 			}
-			if err := record.FillCalendars(ctx, q, []record.CachedSpec{{Tenant: p.Tenant, Spec: spec}}); err != nil {
-				return err
-			}
-			out.Items[i] = store.Revision{JobID: p.Job, Revision: r.Revision, Spec: *spec, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
+			specs[i] = record.CachedSpec{Tenant: p.Tenant, Spec: spec}
+			out.Items[i] = store.Revision{JobID: p.Job, Revision: r.Revision, CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy}
 		}
-		return nil
+		err = record.CalendarFiller(p.Brief)(ctx, q, specs)
+		for i := range specs {
+			out.Items[i].Spec = *specs[i].Spec
+		}
+		return err
 	})
 	return out, err
 }

@@ -92,7 +92,7 @@ func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsPara
 			return err
 		}
 		out.More = more
-		out.Items, err = s.proposalViews(ctx, q, rows)
+		out.Items, err = s.proposalViews(ctx, q, rows, p.Brief)
 		return err
 	})
 	return out, err
@@ -104,7 +104,7 @@ func (s *Catalogue) FindProposal(ctx context.Context, tenant domain.TenantID, id
 		if err := g.Where("id = ? AND tenant_id = ?", id, int64(tenant)).Take(&row).Error; err != nil {
 			return err
 		}
-		views, err := s.proposalViews(ctx, q, []proposalRow{row})
+		views, err := s.proposalViews(ctx, q, []proposalRow{row}, false)
 		if err == nil {
 			view = views[0]
 		}
@@ -114,7 +114,7 @@ func (s *Catalogue) FindProposal(ctx context.Context, tenant domain.TenantID, id
 }
 
 // proposalViews adds executors and jobs; all rows are of one tenant.
-func (s *Catalogue) proposalViews(ctx context.Context, q db.Querier, rows []proposalRow) ([]store.ProposalView, error) {
+func (s *Catalogue) proposalViews(ctx context.Context, q db.Querier, rows []proposalRow, brief bool) ([]store.ProposalView, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (s *Catalogue) proposalViews(ctx context.Context, q db.Querier, rows []prop
 		names[i], executors[i] = p.Name, rows[i].ExecutorID
 		specs[i] = record.CachedSpec{Tenant: p.TenantID, Spec: &out[i].Spec}
 	}
-	if err := record.FillCalendars(ctx, q, specs); err != nil {
+	if err := record.CalendarFiller(brief)(ctx, q, specs); err != nil {
 		return nil, err
 	}
 	byExecutor, err := executorNames(ctx, q, executors)

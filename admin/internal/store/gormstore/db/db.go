@@ -46,6 +46,7 @@ type DB struct {
 	Transactions *sql.DB             // for transactions only, on MySQL, write on SQLite
 	Leases       *sql.DB             // one connection of its own on MySQL, write on SQLite
 	turn         *semaphore.Weighted // of the only writer, in the order of coming; nil on MySQL
+	bulk         *bulkTurn           // of RunBulk, before turn; nil on MySQL
 	Gorm         *gorm.DB            // on txs
 	Reader       *gorm.DB
 	Logger       *slog.Logger
@@ -95,7 +96,7 @@ func Open(o Options) (*DB, error) {
 		}
 		s.Dialect, dialector = SQLiteDialect{}, sqliteGorm
 		s.Write, s.Read, err = openSQLite(o)
-		s.Transactions, s.Leases, s.turn = s.Write, s.Write, semaphore.NewWeighted(1)
+		s.Transactions, s.Leases, s.turn, s.bulk = s.Write, s.Write, semaphore.NewWeighted(1), newBulkTurn()
 	default:
 		return nil, domain.Errorf(domain.CodeInvalid, "unknown database driver %q: use sqlite or mysql", o.Driver)
 	}

@@ -68,6 +68,8 @@ type Dialect interface {
 	// ClaimAtOnce is how many triggers one transaction claims while no more than
 	// usual are due.
 	ClaimAtOnce() int
+	// BulkAtOnce is how many rows one transaction of RunBulk writes at most.
+	BulkAtOnce() int
 	// OnDuplicate begins, behind an INSERT, the list of what is set in a row that
 	// is there with the same key; inserted is the value that a column was to get.
 	OnDuplicate(key string) string

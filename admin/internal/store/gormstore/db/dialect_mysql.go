@@ -88,6 +88,8 @@ func (MySQLDialect) insertBatch() int { return 500 }
 
 func (MySQLDialect) ClaimAtOnce() int { return math.MaxInt }
 
+func (MySQLDialect) BulkAtOnce() int { return math.MaxInt }
+
 func (MySQLDialect) DeleteBounded(table, where string) string {
 	return "DELETE FROM " + table + " WHERE " + where + " LIMIT ?"
 }

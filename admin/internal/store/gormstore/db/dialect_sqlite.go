@@ -94,6 +94,10 @@ func (SQLiteDialect) Fresh(int64) string { return "" }
 // 35 to 55 ms, twice a second, and have seconds to go (docs/adr/0046).
 func (SQLiteDialect) ClaimAtOnce() int { return 64 }
 
+// BulkAtOnce is smaller than on MySQL, because all other writers wait during a part. Each part
+// writes a page of most partitions, so that smaller parts cost much more.
+func (SQLiteDialect) BulkAtOnce() int { return 128 }
+
 // update repeats one prepared statement: measured faster than any multi-row
 // form with values of their own (DEPENDENCIES section 1.3).
 func (SQLiteDialect) update(ctx context.Context, t *Tx, u *Update) (int64, error) {

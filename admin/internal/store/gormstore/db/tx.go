@@ -284,7 +284,11 @@ func (s *DB) transact(ctx context.Context, step string, fn func(*Tx) error) (rea
 		if err := s.turn.Acquire(ctx, 1); err != nil {
 			return false, fmt.Errorf("begin: %w", err)
 		}
-		defer s.turn.Release(1)
+		began := time.Now()
+		defer func() {
+			s.bulk.wrote(ctx, time.Since(began))
+			s.turn.Release(1)
+		}()
 	}
 	writer := s.writers.current()
 	g := s.Gorm.WithContext(ctx).Begin()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -188,6 +189,9 @@ func BecomeRuns(t *db.Tx, timers []*record.TimerRow, runs []*record.ExecutionRow
 	if err != nil {
 		return nil, fmt.Errorf("insert runs of timers: %w", err)
 	}
+	if err := copyInputs(t, timers, runs); err != nil {
+		return nil, err
+	}
 	requests := make(map[int64]string, len(timers))
 	for i, r := range timers {
 		requests[runs[i].ID] = r.RequestID
@@ -215,6 +219,26 @@ func BecomeRuns(t *db.Tx, timers []*record.TimerRow, runs []*record.ExecutionRow
 		return nil, fmt.Errorf("delete timers: %w", err)
 	}
 	return inserted, counts.Save(t)
+}
+
+// copyInputs lets the database copy the inputs of timers that were read without them.
+func copyInputs(t *db.Tx, timers []*record.TimerRow, runs []*record.ExecutionRow) error {
+	var cases strings.Builder
+	var ids []int64
+	for i, r := range timers {
+		if r.InputLeft() > 0 {
+			fmt.Fprintf(&cases, " WHEN %d THEN %d", runs[i].ID, r.ID)
+			ids = append(ids, runs[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := t.Exec(t.Ctx, "UPDATE executions"+t.Dialect.ByID()+" SET input = (SELECT t.input FROM timers AS t WHERE t.id = CASE executions.id"+cases.String()+" END) WHERE id IN ("+db.IDList(ids)+")")
+	if err != nil {
+		return fmt.Errorf("copy inputs of timers: %w", err)
+	}
+	return nil
 }
 
 // TimerJob is what a timer's run takes from its job.

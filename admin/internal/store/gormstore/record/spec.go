@@ -232,7 +232,8 @@ func (c *SpecCache) Load(ctx context.Context, q db.Querier, keys []RevisionKey) 
 	return c.load(ctx, q, keys, false)
 }
 
-// LoadLight is Load for lists, which do not show inputs: a spec may lack its input.
+// LoadLight is Load for lists, which show neither inputs nor days of calendars: a spec may lack
+// them.
 func (c *SpecCache) LoadLight(ctx context.Context, q db.Querier, keys []RevisionKey) (map[RevisionKey]CachedSpec, error) {
 	return c.load(ctx, q, keys, true)
 }
@@ -300,7 +301,7 @@ func (c *SpecCache) fetch(ctx context.Context, q db.Querier, keys []RevisionKey,
 	if err != nil {
 		return err
 	}
-	if err := FillCalendars(ctx, q, slices.Collect(maps.Values(fetched))); err != nil {
+	if err := CalendarFiller(light)(ctx, q, slices.Collect(maps.Values(fetched))); err != nil {
 		return err
 	}
 	for k, s := range fetched {

@@ -16,6 +16,7 @@ type TimerRow struct {
 	ID, TenantID, JobID, Part, FireAt int64
 	Key                               string
 	input                             string
+	inputSize                         int64 // of an input that was not read (TimerHeads)
 	maxAttempts, timeout, StartWithin int64
 	Labels                            int64
 	note, requestedBy, traceparent    string
@@ -49,6 +50,15 @@ var TimerTable = db.Table[TimerRow]{
 
 var TimerColumns = TimerTable.List("")
 
+// TimerHeads is TimerColumns without the inputs. Their sizes stand first.
+var TimerHeads = "COALESCE(OCTET_LENGTH(input), 0), " + TimerTable.ListBut("", map[string]string{"input": "''"})
+
+// HeadTargets are where the columns of TimerHeads belong.
+func (r *TimerRow) HeadTargets() []any { return TimerTable.Targets(r, &r.inputSize) }
+
+// InputLeft is how many bytes the input has that is stored and was not read.
+func (r *TimerRow) InputLeft() int64 { return r.inputSize }
+
 // ToTimerRow maps to the stored shape.
 func ToTimerRow(t *domain.Timer) *TimerRow {
 	return &TimerRow{
@@ -64,7 +74,7 @@ const TimerBytes = "COALESCE(OCTET_LENGTH(input), 0) + 128 * (1 + COALESCE(label
 
 // Bytes is what the row counts in the tenant's stored bytes.
 func (r *TimerRow) Bytes() int64 {
-	return int64(len(r.input)) + domain.StoredRow*(1+r.Labels)
+	return int64(len(r.input)) + r.inputSize + domain.StoredRow*(1+r.Labels)
 }
 
 // Timer is what the row means, without its labels.

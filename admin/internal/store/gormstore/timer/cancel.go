@@ -16,8 +16,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// CancelTimers takes up to timersAtOnce keys in a transaction that ends the pending
-// ones, and cancels the runs of the others that have not ended one by one.
+// CancelTimers takes atOnce keys, and store.MaxListedInput bytes of inputs, in a transaction
+// that ends the pending ones. It cancels the runs of the others that have not ended one by one.
 func (s *Timers) CancelTimers(ctx context.Context, p store.CancelTimersParams) []store.CancelTimerResult {
 	results := make([]store.CancelTimerResult, len(p.Keys))
 	first := make(map[string]int, len(p.Keys)) // where each key stands first
@@ -28,12 +28,22 @@ func (s *Timers) CancelTimers(ctx context.Context, p store.CancelTimersParams) [
 			keys = append(keys, key)
 		}
 	}
+	answer := func(key string, r store.CancelTimerResult) {
+		if p.Brief {
+			shorten(&r.View)
+		}
+		results[first[key]] = r
+	}
 	var down error // the database does not answer: the others would wait for it too
-	for part := range slices.Chunk(keys, timersAtOnce) {
+	for part := range slices.Chunk(keys, s.atOnce()) {
 		err := down
 		moved := part
 		for tries := 0; err == nil && len(moved) > 0 && tries < 10; tries++ { // what was moved meanwhile is pending again
-			moved, err = s.cancelSome(ctx, p, moved, func(key string, r store.CancelTimerResult) { results[first[key]] = r })
+			var later []string
+			moved, later, err = s.cancelSome(ctx, p, moved, answer)
+			if moved = append(moved, later...); len(later) > 0 { // at least one of them has an answer
+				tries--
+			}
 		}
 		if err != nil {
 			moved = nil
@@ -53,7 +63,9 @@ func (s *Timers) CancelTimers(ctx context.Context, p store.CancelTimersParams) [
 	if p.FreeEnded {
 		s.freeEnded(ctx, p, results)
 	}
-	s.nameAnswers(ctx, domain.Collect(results, func(r *store.CancelTimerResult) *store.TimerView { return &r.View }))
+	if !p.Brief {
+		s.nameAnswers(ctx, domain.Collect(results, func(r *store.CancelTimerResult) *store.TimerView { return &r.View }))
+	}
 	for i, key := range p.Keys {
 		results[i] = results[first[key]]
 		results[i].Key = key
@@ -89,28 +101,34 @@ func (s *Timers) freeEnded(ctx context.Context, p store.CancelTimersParams, resu
 }
 
 // cancelSome answers each of the keys, but those that were moved to another time
-// while it looked, or returns why it could not answer all.
-func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, keys []string, answer func(string, store.CancelTimerResult)) (moved []string, err error) {
+// while it looked, or returns why it could not answer all. later are the keys behind
+// store.MaxListedInput bytes of inputs.
+func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, keys []string, answer func(string, store.CancelTimerResult)) (moved, later []string, err error) {
 	message := "cancelled by " + p.By
 	made := map[int64]bool{} // by all tries
 	type cancelled struct {
 		ended []*record.ExecutionRow
 		left  []record.TimerName // keys without a pending timer
+		later []string
 	}
-	did, err := db.Value(ctx, s.RunRepeatable, "cancel timers", func(t *db.Tx) (out cancelled, err error) {
+	did, err := db.Value(ctx, s.RunBulk, "cancel timers", func(t *db.Tx) (out cancelled, err error) {
 		names := make([]record.TimerName, len(keys))
 		for i, key := range keys {
 			names[i] = record.TimerName{Job: int64(p.Job), Key: key}
 		}
 		slices.SortFunc(names, func(a, b record.TimerName) int { return cmp.Compare(a.Key, b.Key) })
-		pending, err := readTimers(t.Ctx, t.Conn, t.Dialect.ForUpdate(), p.Tenant, names)
+		pending, err := readTimers(t.Ctx, t.Conn, timerHeads, t.Dialect.ForUpdate(), p.Tenant, names)
 		if err != nil {
 			return out, err
 		}
 		var timers []*record.TimerRow
+		bytes := int64(0)
 		for _, name := range names {
-			if r := pending[name]; r != nil {
+			if r := pending[name]; r != nil && bytes >= store.MaxListedInput {
+				out.later = append(out.later, name.Key)
+			} else if r != nil {
 				timers = append(timers, r)
+				bytes += r.Bytes()
 			} else {
 				out.left = append(out.left, name)
 			}
@@ -122,16 +140,16 @@ func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, key
 		return out, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, r := range did.ended {
-		view := viewOfRun(r)
+		view := partialRun(r)
 		answer(view.Key, store.CancelTimerResult{View: view})
 	}
 	left := did.left
 	runs, err := s.newestRuns(ctx, p.Tenant, left)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	over := func(key string, view store.TimerView) {
 		if view.Run.Reason == domain.ReasonRescheduled || !view.Run.State.Terminal() {
@@ -147,7 +165,7 @@ func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, key
 			answer(name.Key, store.CancelTimerResult{Err: domain.Errorf(domain.CodeNotFound, "there is no timer %q", name.Key)})
 			continue
 		}
-		view := viewOfRun(r)
+		view := partialRun(r)
 		switch {
 		case made[r.ID]: // an earlier try was stored
 			answer(name.Key, store.CancelTimerResult{View: view})
@@ -159,7 +177,8 @@ func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, key
 		e, err := s.engine.RequestCancel(ctx, p.Tenant, view.Run.ID, domain.ReasonKilled, message)
 		switch {
 		case err == nil:
-			view.Run = &e
+			run := withoutTexts(&e)
+			view.Run = &run
 		case domain.Is(err, domain.CodeAlreadyFinished):
 			late = append(late, name)
 			continue
@@ -168,16 +187,16 @@ func (s *Timers) cancelSome(ctx context.Context, p store.CancelTimersParams, key
 	}
 	again, err := s.newestRuns(ctx, p.Tenant, late)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, name := range late {
 		r := again[name]
 		if r == nil { // it ended, and has grown old
 			r = runs[name]
 		}
-		over(name.Key, viewOfRun(r))
+		over(name.Key, partialRun(r))
 	}
-	return moved, nil
+	return moved, did.later, nil
 }
 
 // newestRuns reads the newest runs of keys outside of a transaction.

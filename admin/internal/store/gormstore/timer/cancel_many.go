@@ -146,7 +146,7 @@ func (s *Timers) driveCancellation(ctx context.Context, id int64) (cancel []doma
 		cancel []domain.Execution
 		more   bool
 	}
-	did, err := db.Value(ctx, s.RunRepeatable, "cancel many timers", func(t *db.Tx) (out step, err error) {
+	did, err := db.Value(ctx, s.RunBulk, "cancel many timers", func(t *db.Tx) (out step, err error) {
 		r, now, err := lockTimerCancellation(t, id)
 		if err != nil || r == nil {
 			return out, err // another node is at it, or it is done
@@ -188,37 +188,58 @@ func lockTimerCancellation(t *db.Tx, id int64) (*timerCancellationRow, time.Time
 // may be more.
 func (s *Timers) cancelNextPending(t *db.Tx, r *timerCancellationRow, message string) (full bool, err error) {
 	var timers []*record.TimerRow
+	atOnce := s.atOnce()
 	read := func(statement string, args ...any) error {
 		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			r := &record.TimerRow{}
-			err := rows.Scan(record.TimerTable.Targets(r)...)
+			err := rows.Scan(r.HeadTargets()...)
 			timers = append(timers, r)
 			return err
-		}, "SELECT "+record.TimerColumns+" FROM timers"+statement+t.Dialect.ForUpdate(), args...)
+		}, "SELECT "+record.TimerHeads+" FROM timers"+statement+t.Dialect.ForUpdate(), args...)
 	}
 	if r.Label != nil {
 		var ids []int64
 		ids, err = db.SelectColumn[int64](t.Ctx, t.Conn,
 			"SELECT timer_id FROM timer_labels WHERE tenant_id = ? AND job_id = ? AND label = ? AND timer_id > ? AND timer_id < ? ORDER BY timer_id LIMIT ?",
-			r.TenantID, r.JobID, *r.Label, r.AfterID, r.ID, timersAtOnce)
+			r.TenantID, r.JobID, *r.Label, r.AfterID, r.ID, atOnce)
 		if err == nil && len(ids) > 0 {
-			full, r.AfterID = len(ids) == timersAtOnce, ids[len(ids)-1]
-			err = read(t.Dialect.ByPrimary() + " WHERE id IN (" + db.IDList(ids) + ")")
+			full, r.AfterID = len(ids) == atOnce, ids[len(ids)-1]
+			err = read(t.Dialect.ByPrimary() + " WHERE id IN (" + db.IDList(ids) + ") ORDER BY id")
 		}
 	} else {
 		between, args := keysFrom(*r.KeyPrefix, "timer_key", r.AfterKey)
-		err = read(t.Dialect.ByIndex("uq_timers_key")+" WHERE job_id = ?"+between+fmt.Sprintf(" ORDER BY timer_key LIMIT %d", timersAtOnce), append([]any{r.JobID}, args...)...)
+		err = read(t.Dialect.ByIndex("uq_timers_key")+" WHERE job_id = ?"+between+fmt.Sprintf(" ORDER BY timer_key LIMIT %d", atOnce), append([]any{r.JobID}, args...)...)
 		if err == nil && len(timers) > 0 {
-			full, r.AfterKey = len(timers) == timersAtOnce, timers[len(timers)-1].Key
+			full, r.AfterKey = len(timers) == atOnce, timers[len(timers)-1].Key
 		}
 	}
 	if err != nil {
 		return false, fmt.Errorf("find pending timers: %w", err)
 	}
+	if n := within(timers, (*record.TimerRow).Bytes); n < len(timers) {
+		timers, full = timers[:n], true
+		if r.Label != nil {
+			r.AfterID = timers[n-1].ID
+		} else {
+			r.AfterKey = timers[n-1].Key
+		}
+	}
 	timers = slices.DeleteFunc(timers, func(timer *record.TimerRow) bool { return timer.ID > r.ID || timer.TenantID != r.TenantID })
 	ended, err := s.endPending(t, timers, message)
 	r.Found, r.Cancelled = r.Found+int64(len(timers)), r.Cancelled+int64(len(ended))
 	return full, err
+}
+
+// within is how many of the first ones a transaction takes: the last of them reaches
+// store.MaxListedInput bytes.
+func within[T any](list []T, size func(T) int64) int {
+	total := int64(0)
+	for i, one := range list {
+		if total += size(one); total >= store.MaxListedInput {
+			return i + 1
+		}
+	}
+	return len(list)
 }
 
 // keysFrom is the condition for keys that begin with prefix and come after another
@@ -235,29 +256,38 @@ func keysFrom(prefix, column, after string) (condition string, args []any) {
 // ended; full: there may be more.
 func (s *Timers) cancelNextRuns(t *db.Tx, r *timerCancellationRow, message string) (cancel []domain.Execution, full bool, err error) {
 	var ids []domain.ExecutionID
+	var keys []string // of ids
+	atOnce := s.atOnce()
 	read := func(statement string, args ...any) error {
 		return db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 			var id domain.ExecutionID
-			err := rows.Scan(&id, &r.AfterKey)
-			ids = append(ids, id)
+			var key string
+			err := rows.Scan(&id, &key)
+			ids, keys = append(ids, id), append(keys, key)
 			return err
 		}, statement, args...)
 	}
 	if r.Label != nil {
 		err = read("SELECT timer_id, '' FROM timer_labels WHERE tenant_id = ? AND job_id = ? AND label = ? AND timer_id > ? ORDER BY timer_id LIMIT ?",
-			r.TenantID, r.JobID, *r.Label, r.AfterID, timersAtOnce)
+			r.TenantID, r.JobID, *r.Label, r.AfterID, atOnce)
 	} else {
 		between, args := keysFrom(domain.TimerRequestKey(*r.KeyPrefix), "request_key", r.AfterKey)
-		err = read("SELECT execution_id, request_key FROM request_keys WHERE tenant_id = ? AND job_id = ?"+between+fmt.Sprintf(" ORDER BY request_key LIMIT %d", timersAtOnce),
+		err = read("SELECT execution_id, request_key FROM request_keys WHERE tenant_id = ? AND job_id = ?"+between+fmt.Sprintf(" ORDER BY request_key LIMIT %d", atOnce),
 			append([]any{r.TenantID, r.JobID}, args...)...)
 	}
 	if err != nil || len(ids) == 0 {
 		return nil, false, err
 	}
-	full, r.AfterID = len(ids) == timersAtOnce, int64(ids[len(ids)-1])
-	living, err := s.livingBefore(t, r, ids)
-	if err != nil || len(living) == 0 {
-		return nil, full, err
+	sizes, err := s.livingBefore(t, r, ids)
+	if err != nil {
+		return nil, false, err
+	}
+	n := within(ids, func(id domain.ExecutionID) int64 { return sizes[id] })
+	full = len(ids) == atOnce || n < len(ids)
+	r.AfterID, r.AfterKey = int64(ids[n-1]), keys[n-1]
+	living := slices.DeleteFunc(ids[:n], func(id domain.ExecutionID) bool { return sizes[id] == 0 })
+	if len(living) == 0 {
+		return nil, full, nil
 	}
 	cancelled, err := s.engine.CancelTimerRuns(t, domain.TenantID(r.TenantID), living, message)
 	r.Found, r.Cancelled = r.Found+int64(len(living)), r.Cancelled+int64(len(cancelled))
@@ -265,17 +295,19 @@ func (s *Timers) cancelNextRuns(t *db.Tx, r *timerCancellationRow, message strin
 	return cancel, full, err
 }
 
-// livingBefore returns those runs that have not ended, and whose timers were set
-// before the cancellation.
-func (s *Timers) livingBefore(t *db.Tx, r *timerCancellationRow, ids []domain.ExecutionID) (living []domain.ExecutionID, err error) {
+// livingBefore returns those runs that have not ended, and whose timers were set before the
+// cancellation. The values are about the bytes of their rows.
+func (s *Timers) livingBefore(t *db.Tx, r *timerCancellationRow, ids []domain.ExecutionID) (living map[domain.ExecutionID]int64, err error) {
+	living = map[domain.ExecutionID]int64{}
 	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
 		var id domain.ExecutionID
 		var occurrence string
-		err := rows.Scan(&id, &occurrence)
+		var size int64
+		err := rows.Scan(&id, &occurrence, &size)
 		if timer, _, ok := domain.SplitTimerOccurrence(occurrence); ok && int64(timer) < r.ID {
-			living = append(living, id)
+			living[id] = size
 		}
 		return err
-	}, "SELECT id, occurrence_key FROM executions"+t.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+fmt.Sprintf(") AND state < %d AND tenant_id = %d", domain.Succeeded, r.TenantID))
+	}, "SELECT id, occurrence_key, 1024 + COALESCE(OCTET_LENGTH(input), 0) + COALESCE(OCTET_LENGTH(output), 0) + COALESCE(OCTET_LENGTH(error), 0) + COALESCE(OCTET_LENGTH(stack), 0) FROM executions"+t.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+fmt.Sprintf(") AND state < %d AND tenant_id = %d", domain.Succeeded, r.TenantID))
 	return living, err
 }

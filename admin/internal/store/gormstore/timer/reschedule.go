@@ -27,7 +27,7 @@ func (s *Timers) RescheduleTimer(ctx context.Context, p store.RescheduleTimerPar
 			return view, db.NotFound("job", p.Job)
 		}
 		name := record.TimerName{Job: int64(p.Job), Key: p.Key}
-		pending, err := readTimers(t.Ctx, t.Conn, t.Dialect.ForUpdate(), p.Tenant, []record.TimerName{name})
+		pending, err := readTimers(t.Ctx, t.Conn, wholeTimers, t.Dialect.ForUpdate(), p.Tenant, []record.TimerName{name})
 		if err != nil {
 			return view, err
 		}
@@ -42,7 +42,7 @@ func (s *Timers) RescheduleTimer(ctx context.Context, p store.RescheduleTimerPar
 		if err != nil {
 			return view, err
 		}
-		r := runs[name]
+		r := runs[name] // EndTimerRun reads all of it
 		if r == nil {
 			return view, domain.Errorf(domain.CodeNotFound, "there is no timer %q", p.Key)
 		}

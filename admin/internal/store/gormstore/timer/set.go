@@ -18,21 +18,23 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// SetTimers takes up to timersAtOnce in a transaction, and no key twice in one.
+// SetTimers ends a transaction at atOnce timers, at store.MaxListedInput bytes of inputs, and
+// before a key that comes again.
 func (s *Timers) SetTimers(ctx context.Context, p store.SetTimersParams) []store.SetTimerResult {
 	results := make([]store.SetTimerResult, len(p.Timers))
 	for from := 0; from < len(p.Timers); {
 		seen := map[record.TimerName]bool{}
-		to := from
-		for ; to < len(p.Timers) && to-from < timersAtOnce; to++ {
+		to, bytes := from, 0
+		for ; to < len(p.Timers) && to-from < s.atOnce() && bytes < store.MaxListedInput; to++ {
 			name := record.TimerName{Job: int64(p.Timers[to].JobID), Key: p.Timers[to].Key}
 			if seen[name] {
 				break
 			}
 			seen[name] = true
+			bytes += len(p.Timers[to].Input)
 		}
 		set := &timerSet{s: s, held: p.Held, asked: p.Timers[from:to]}
-		did, err := db.Value(ctx, s.RunRepeatable, "set timers", set.run)
+		did, err := db.Value(ctx, s.RunBulk, "set timers", set.run)
 		copy(results[from:to], did)
 		if err != nil {
 			if domain.Is(err, domain.CodeUnavailable) && !errors.Is(err, domain.ErrContended) {
@@ -42,10 +44,34 @@ func (s *Timers) SetTimers(ctx context.Context, p store.SetTimersParams) []store
 				results[from+i] = store.SetTimerResult{Err: err}
 			}
 		}
+		if p.Brief {
+			for i := range results[from:to] {
+				shorten(&results[from+i].View)
+			}
+		}
 		from = to
 	}
-	s.nameAnswers(ctx, domain.Collect(results, func(r *store.SetTimerResult) *store.TimerView { return &r.View }))
+	if !p.Brief {
+		s.nameAnswers(ctx, domain.Collect(results, func(r *store.SetTimerResult) *store.TimerView { return &r.View }))
+	}
 	return results
+}
+
+// shorten takes the texts out of a view, so that ten thousand of them stay small.
+func shorten(v *store.TimerView) {
+	v.Input, v.Note, v.RequestedBy, v.Trace = nil, "", "", ""
+	if v.Run != nil {
+		run := withoutTexts(v.Run)
+		run.Note, run.Message, run.RequestedBy, run.Delays, run.Picks = "", "", "", nil, nil
+		v.Run = &run
+	}
+}
+
+// withoutTexts is a run without what may be large.
+func withoutTexts(e *domain.Execution) domain.Execution {
+	run := *e
+	run.Input, run.Output, run.Error, run.Stack = nil, nil, "", ""
+	return run
 }
 
 // nameAnswers adds labels and names to the views of what was done; those without an
@@ -183,7 +209,7 @@ func (w *timerSet) insert(fresh []int) ([]int, error) {
 			names[n] = w.rows[i].Name()
 		}
 		slices.SortFunc(names, func(a, b record.TimerName) int { return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Key, b.Key)) })
-		there, err := readTimers(w.t.Ctx, w.t.Conn, w.t.Dialect.ForUpdate(), 0, names)
+		there, err := readTimers(w.t.Ctx, w.t.Conn, timerHeads, w.t.Dialect.ForUpdate(), 0, names)
 		if err != nil {
 			return nil, err
 		}
@@ -195,11 +221,11 @@ func (w *timerSet) insert(fresh []int) ([]int, error) {
 			case old == nil:
 				kept = append(kept, i)
 			case old.ID == w.rows[i].ID: // of an earlier try
-				w.mine(i, store.TimerView{Timer: old.Timer()})
+				w.mine(i, pendingView(old))
 			case w.again(i, old.RequestID):
-				w.results[i] = store.SetTimerResult{Outcome: domain.TimerKept, View: store.TimerView{Timer: old.Timer()}}
+				w.results[i] = store.SetTimerResult{Outcome: domain.TimerKept, View: pendingView(old)}
 			case w.asked[i].Policy == domain.TimerReplace:
-				fits, err := w.fits(i, 0, w.rows[i].Bytes()-old.Bytes(), store.TimerView{Timer: old.Timer()})
+				fits, err := w.fits(i, 0, w.rows[i].Bytes()-old.Bytes(), pendingView(old))
 				if err != nil {
 					return nil, err
 				}
@@ -209,7 +235,7 @@ func (w *timerSet) insert(fresh []int) ([]int, error) {
 					w.counts.Remove(old)
 				}
 			default:
-				w.stays(i, store.TimerView{Timer: old.Timer()})
+				w.stays(i, pendingView(old))
 			}
 		}
 		if err := deleteTimers(w.t, gone); err != nil {
@@ -274,7 +300,7 @@ func (w *timerSet) withoutRuns(fresh []int) ([]int, error) {
 		free := run == nil
 		if !free {
 			var err error
-			if free, err = w.pass(i, viewOfRun(run), requests[run.ID]); err != nil {
+			if free, err = w.pass(i, partialRun(run), requests[run.ID]); err != nil {
 				return nil, err
 			}
 		}

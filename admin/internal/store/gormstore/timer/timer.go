@@ -30,13 +30,16 @@ func New(db *db.DB, engine *engine.Engine) Timers { return Timers{db, engine} }
 // timersAtOnce bounds the timers of one transaction.
 const timersAtOnce = 500
 
+// atOnce is timersAtOnce, or what the database takes in a transaction of many.
+func (s *Timers) atOnce() int { return min(timersAtOnce, s.Dialect.BulkAtOnce()) }
+
 // FindTimer looks for a pending timer first: a claim takes it away when its run is
 // there. One that was moved while this looked is pending again.
 func (s *Timers) FindTimer(ctx context.Context, tenant domain.TenantID, job domain.JobID, key string) (view store.TimerView, err error) {
 	name := record.TimerName{Job: int64(job), Key: key}
 	err = s.Look(ctx, "find timer", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		for range 3 {
-			pending, err := readTimers(ctx, q, "", tenant, []record.TimerName{name})
+			pending, err := readTimers(ctx, q, wholeTimers, "", tenant, []record.TimerName{name})
 			if err != nil {
 				return err
 			}
@@ -44,11 +47,10 @@ func (s *Timers) FindTimer(ctx context.Context, tenant domain.TenantID, job doma
 				view = store.TimerView{Timer: r.Timer()}
 				return s.nameTimers(ctx, q, []*store.TimerView{&view})
 			}
-			runs, err := s.runsOfTimers(ctx, q, tenant, []record.TimerName{name})
+			run, err := s.runOfTimer(ctx, q, tenant, name)
 			if err != nil {
 				return err
 			}
-			run := runs[name]
 			if run == nil {
 				return domain.Errorf(domain.CodeNotFound, "there is no timer %q", key)
 			}
@@ -89,9 +91,74 @@ func viewOfRun(r *record.ExecutionRow) store.TimerView {
 	return store.TimerView{Timer: timer, Run: &e}
 }
 
+// partialRun is viewOfRun for a row without its large columns.
+func partialRun(r *record.ExecutionRow) store.TimerView {
+	v := viewOfRun(r)
+	v.Partial = true
+	return v
+}
+
+// pendingView is a pending timer whose row may have been read without its input.
+func pendingView(r *record.TimerRow) store.TimerView {
+	return store.TimerView{Timer: r.Timer(), Partial: r.InputLeft() > 0}
+}
+
+// FillTimer looks for the pending timer of a view, and for its run if there is none.
+func (s *Timers) FillTimer(ctx context.Context, v *store.TimerView) error {
+	if !v.Partial {
+		return nil
+	}
+	if v.Run == nil {
+		inputs, err := db.LookColumn[[]byte](ctx, s.DB, "read input of timer", "SELECT input FROM timers WHERE id = ? AND tenant_id = ?", int64(v.ID), int64(v.TenantID))
+		if err != nil {
+			return err
+		}
+		if len(inputs) > 0 {
+			v.Input, v.Partial = inputs[0], false
+			return nil
+		}
+	}
+	err := s.Look(ctx, "read run of timer", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		var r *record.ExecutionRow
+		var err error
+		if v.Run != nil {
+			r, err = record.ExecutionByID(ctx, q, v.TenantID, v.Run.ID)
+		} else { // it was claimed since it was read
+			r, err = s.runOfTimer(ctx, q, v.TenantID, record.TimerName{Job: int64(v.JobID), Key: v.Key})
+		}
+		if err != nil || r == nil {
+			return err
+		}
+		e := r.Execution()
+		if timer, ok := domain.TimerOf(&e); ok && timer.ID == v.ID {
+			v.Input = e.Input
+			if v.Run != nil {
+				run := *v.Run
+				run.Input, run.Output, run.Error, run.Stack = e.Input, e.Output, e.Error, e.Stack
+				v.Run = &run
+			}
+		}
+		return nil
+	})
+	v.Partial = err != nil
+	return err
+}
+
+// timerColumns says which columns of timers are read.
+type timerColumns struct {
+	list    string
+	targets func(*record.TimerRow) []any
+}
+
+// wholeTimers are for one timer, and timerHeads for many.
+var (
+	wholeTimers = timerColumns{record.TimerColumns, func(r *record.TimerRow) []any { return record.TimerTable.Targets(r) }}
+	timerHeads  = timerColumns{record.TimerHeads, (*record.TimerRow).HeadTargets}
+)
+
 // readTimers reads pending timers of a tenant by their names; lock is what follows
 // the SELECT.
-func readTimers(ctx context.Context, q db.Querier, lock string, tenant domain.TenantID, names []record.TimerName) (map[record.TimerName]*record.TimerRow, error) {
+func readTimers(ctx context.Context, q db.Querier, columns timerColumns, lock string, tenant domain.TenantID, names []record.TimerName) (map[record.TimerName]*record.TimerRow, error) {
 	out := make(map[record.TimerName]*record.TimerRow, len(names))
 	for part := range slices.Chunk(names, 200) {
 		terms := make([]string, len(part))
@@ -105,10 +172,10 @@ func readTimers(ctx context.Context, q db.Querier, lock string, tenant domain.Te
 		}
 		err := db.Query(ctx, q, func(rows *sql.Rows) error {
 			r := &record.TimerRow{}
-			err := rows.Scan(record.TimerTable.Targets(r)...)
+			err := rows.Scan(columns.targets(r)...)
 			out[r.Name()] = r
 			return err
-		}, "SELECT "+record.TimerColumns+" FROM timers WHERE ("+strings.Join(terms, " OR ")+")"+but+lock, args...)
+		}, "SELECT "+columns.list+" FROM timers WHERE ("+strings.Join(terms, " OR ")+")"+but+lock, args...)
 		if err != nil {
 			return nil, fmt.Errorf("read timers: %w", err)
 		}
@@ -116,7 +183,16 @@ func readTimers(ctx context.Context, q db.Querier, lock string, tenant domain.Te
 	return out, nil
 }
 
-// runsOfTimers reads the newest runs of keys.
+// runOfTimer reads all of the newest run of a key; nil: there is none.
+func (s *Timers) runOfTimer(ctx context.Context, q db.Querier, tenant domain.TenantID, name record.TimerName) (*record.ExecutionRow, error) {
+	runs, err := s.runsOfTimers(ctx, q, tenant, []record.TimerName{name})
+	if err != nil || runs[name] == nil {
+		return nil, err
+	}
+	return record.ExecutionByID(ctx, q, tenant, domain.ExecutionID(runs[name].ID))
+}
+
+// runsOfTimers reads the newest runs of keys without their inputs and other large columns.
 func (s *Timers) runsOfTimers(ctx context.Context, q db.Querier, tenant domain.TenantID, names []record.TimerName) (map[record.TimerName]*record.ExecutionRow, error) {
 	requests, err := requestsOf(ctx, q, tenant, names)
 	if err != nil {
@@ -149,7 +225,7 @@ func requestsOf(ctx context.Context, q db.Querier, tenant domain.TenantID, names
 	return requests, nil
 }
 
-// timerRuns reads runs of timers by their ids.
+// timerRuns reads runs of timers by their ids, without their inputs and other large columns.
 func (s *Timers) timerRuns(ctx context.Context, q db.Querier, tenant domain.TenantID, ids []int64) (map[record.TimerName]*record.ExecutionRow, error) {
 	out := make(map[record.TimerName]*record.ExecutionRow, len(ids))
 	if len(ids) == 0 {
@@ -162,7 +238,7 @@ func (s *Timers) timerRuns(ctx context.Context, q db.Querier, tenant domain.Tena
 			out[record.TimerName{Job: r.JobID, Key: key}] = r
 		}
 		return err
-	}, "SELECT "+record.ExecutionColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+")")
+	}, "SELECT "+record.ExecutionListColumns+" FROM executions"+s.Dialect.ByPrimary()+" WHERE id IN ("+db.IDList(ids)+")")
 	if err != nil {
 		return nil, fmt.Errorf("read runs of timers: %w", err)
 	}
