@@ -286,7 +286,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
 		Store: watched, Timers: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: a.schedules.Plan, Maintenance: a.store, Now: a.clock.Now,
-		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Waiting: a.runs.Pending,
+		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Load: a.runs.Load,
 		Disabled: a.disabled.tenants,
 	})
 	flushLimit := batch.NewFlushLimit(max(1, runtime.GOMAXPROCS(0)/2))

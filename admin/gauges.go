@@ -20,7 +20,7 @@ func (a *Admin) exportGauges() {
 	m.seconds("carillon_clock_skew_seconds", "This node's wall clock less the database's.", func() time.Duration { return time.Since(a.clock.Now().Round(0)) })
 	m.state("carillon_clock_held", "1 while firing is held because the database's clock leapt.", a.clockHeld)
 	m.state("carillon_history_held", "1 while firing is held because the database has lost commits.", func() bool { return a.rolledBack() != 0 })
-	m.state("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory.", a.planner.HeldBack)
+	m.state("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory, or for their offer.", a.planner.HeldBack)
 	m.state("carillon_draining", "1 while this node stops: it begins nothing new and finishes what is under way.", a.draining.Load)
 	m.number("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", a.runs.Waits)
 	m.seconds("carillon_oldest_startable_run_seconds", "For how long a run has waited although an instance of this node has room for it; 0 while none has for 5 s.", a.dispatcher.Stalled)

@@ -228,7 +228,7 @@ func TestABatchEndsOnlyItsOwnOffers(t *testing.T) {
 	require.Equal(t, 1, table.Len())
 	second.end()
 	require.Zero(t, table.Len())
-	require.Empty(t, table.Pending())
+	require.Empty(t, table.Load().Pending)
 	require.Empty(t, q.jobs)
 }
 

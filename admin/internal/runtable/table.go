@@ -52,7 +52,9 @@ const Most = 200
 type Table struct {
 	sync.Mutex
 	runs    map[domain.ExecutionID]entry // guarded by the Mutex
-	pending map[domain.TenantID]int      // guarded by the Mutex; see Pending
+	pending map[domain.TenantID]int      // guarded by the Mutex; see Load
+	queued  map[domain.TenantID]int      // guarded by the Mutex; see Load
+	offered int                          // guarded by the Mutex; see Load
 	waits   int                          // guarded by the Mutex; see Waits
 }
 
@@ -98,9 +100,15 @@ func (t *Table) Pass(id domain.ExecutionID, from, to Place) bool {
 
 func (t *Table) enter(id domain.ExecutionID, e entry) {
 	if t.runs == nil {
-		t.runs, t.pending = map[domain.ExecutionID]entry{}, map[domain.TenantID]int{}
+		t.runs, t.pending, t.queued = map[domain.ExecutionID]entry{}, map[domain.TenantID]int{}, map[domain.TenantID]int{}
 	}
 	t.runs[id] = e
+	switch e.place.Stage() {
+	case Queued:
+		t.queued[e.tenant]++
+	case Offering:
+		t.offered++
+	}
 	if e.place.Stage() <= Queued {
 		t.pending[e.tenant] += e.size
 		t.waits++
@@ -116,6 +124,11 @@ func (t *Table) leave(id domain.ExecutionID) {
 		return
 	}
 	t.waits--
+	if e.place.Stage() == Queued {
+		if t.queued[e.tenant]--; t.queued[e.tenant] == 0 {
+			delete(t.queued, e.tenant)
+		}
+	}
 	if t.pending[e.tenant] -= e.size; t.pending[e.tenant] == 0 {
 		delete(t.pending, e.tenant)
 	}
@@ -128,12 +141,21 @@ func (t *Table) Waits() int {
 	return t.waits
 }
 
-// Pending is how much the runs of each tenant count that wait for their time or for a batch
-// (SizeOf).
-func (t *Table) Pending() map[domain.TenantID]int {
+// Load is how many runs wait before their offer, by tenant.
+type Load struct {
+	// Pending are those that wait for their time or for their offer, as SizeOf counts them.
+	Pending map[domain.TenantID]int
+	// Queued are those of them that are due.
+	Queued map[domain.TenantID]int
+	// Offered counts the runs whose offers were begun, since the table was made.
+	Offered int
+}
+
+// Load returns the present load.
+func (t *Table) Load() Load {
 	t.Lock()
 	defer t.Unlock()
-	return maps.Clone(t.pending)
+	return Load{maps.Clone(t.pending), maps.Clone(t.queued), t.offered}
 }
 
 // Unattended leaves out the runs that are looked after here, and returns the rest

@@ -76,7 +76,7 @@ func TestARunHasOnePlace(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, len(at), table.Len())
-				inside, pending, here := 0, map[domain.TenantID]int{}, 0
+				inside, pending, queued, here := 0, map[domain.TenantID]int{}, map[domain.TenantID]int{}, 0
 				for _, s := range shelves {
 					if s.inside {
 						inside++
@@ -87,14 +87,22 @@ func TestARunHasOnePlace(t *testing.T) {
 					if s.stage <= Queued {
 						pending[tenantOf(id)]++
 					}
+					if s.stage == Queued {
+						queued[tenantOf(id)]++
+					}
 					if s.stage != Early {
 						here++
 					}
 				}
 				require.Equal(t, len(at), inside)
-				require.Len(t, table.Pending(), len(pending))
-				for tenant, n := range table.Pending() {
+				load := table.Load()
+				require.Len(t, load.Pending, len(pending))
+				for tenant, n := range load.Pending {
 					require.Equal(t, pending[tenant], n)
+				}
+				require.Len(t, load.Queued, len(queued))
+				for tenant, n := range load.Queued {
+					require.Equal(t, queued[tenant], n)
 				}
 				require.Len(t, table.Unattended([]domain.ExecutionID{1, 2, 3, 4, 5}, time.Time{}), 5-here)
 			},

@@ -46,19 +46,54 @@ func TestWhoIsHeldBack(t *testing.T) {
 			p := newBackpressure(30, 75, slog.New(slog.DiscardHandler))
 			letGo := false
 			for _, w := range tt.looks {
-				letGo = p.update(w, time.UnixMilli(1))
+				letGo = p.update(runtable.Load{Pending: w}, time.UnixMilli(1))
 			}
 			require.Equal(t, tt.held, p.heldTenants())
 			require.Equal(t, tt.all, p.all)
 			require.Equal(t, tt.letGo, letGo)
 			for _, tenant := range tt.episode {
-				require.True(t, p.heldBack(tenant), "tenant %d", tenant)
+				was, memory := p.heldBack(tenant)
+				require.True(t, was && memory, "tenant %d", tenant)
 			}
 			if !tt.all && len(tt.episode) == 0 {
-				require.False(t, p.heldBack(1))
+				was, _ := p.heldBack(1)
+				require.False(t, was)
 			}
 		})
 	}
+}
+
+// TestOffersThatAreBehindHoldPlanningBack: a tenant is held back while more of its runs are due
+// than the node offers in a second, by the rate of the last looks at many. A few runs hold
+// nothing back at any rate.
+func TestOffersThatAreBehindHoldPlanningBack(t *testing.T) {
+	b := newBackpressure(0, 0, slog.New(slog.DiscardHandler))
+	now, offered := time.UnixMilli(1), 0
+	look := func(rate int, queued map[domain.TenantID]int) (letGo bool) {
+		now, offered = now.Add(time.Second), offered+rate
+		return b.update(runtable.Load{Queued: queued, Offered: offered}, now)
+	}
+	const loud, quiet = domain.TenantID(1), domain.TenantID(2)
+	look(10_000, map[domain.TenantID]int{loud: 12_000, quiet: 400})
+	require.Empty(t, b.heldTenants(), "the rate is not known yet")
+	for range 10 {
+		look(10_000, map[domain.TenantID]int{loud: 9_000, quiet: 400})
+	}
+	require.Empty(t, b.heldTenants(), "less than a second of work")
+	for range 10 {
+		look(1_000, map[domain.TenantID]int{loud: 9_000, quiet: 400})
+	}
+	require.Equal(t, []domain.TenantID{loud}, b.heldTenants())
+	was, memory := b.heldBack(loud)
+	require.True(t, was && !memory)
+	require.False(t, look(1_000, map[domain.TenantID]int{loud: 600, quiet: 400}))
+	require.True(t, look(1_000, map[domain.TenantID]int{loud: 499, quiet: 400}))
+	require.Empty(t, b.heldTenants())
+	for range 10 {
+		look(1, map[domain.TenantID]int{loud: 50, quiet: 400}) // few are due, so few are offered
+	}
+	require.Empty(t, b.heldTenants())
+	require.InDelta(t, 1_000, b.rate, 10)
 }
 
 // sender is what comes after the timer: it sends out one run at a time, and
@@ -73,8 +108,9 @@ type sender struct {
 	late  map[domain.TenantID]time.Duration
 }
 
-func (s *sender) waiting(timer *Timer) map[domain.TenantID]int {
-	n := timer.table.Pending()
+func (s *sender) load(timer *Timer) runtable.Load {
+	l := timer.table.Load()
+	n := l.Pending
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n == nil {
@@ -86,7 +122,8 @@ func (s *sender) waiting(timer *Timer) map[domain.TenantID]int {
 	for tenant, of := range n {
 		s.peaks[tenant] = max(s.peaks[tenant], of)
 	}
-	return n
+	l.Pending = n
+	return l
 }
 
 func (s *sender) take(due []*domain.Execution) {
@@ -161,7 +198,7 @@ func TestOverloadWaitsInTheDatabase(t *testing.T) {
 		planner := NewPlanner(PlannerOptions{
 			Store: held, Held: func() []domain.PartitionTerm { return held.hold(t, partitions) }, NewID: storetest.NewID,
 			Plan: schedules.Plan, Out: func(e []domain.Execution) { timer.Add(e...) }, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			Waiting: func() map[domain.TenantID]int { return out.waiting(timer) }, MaxWaiting: limit,
+			Load: func() runtable.Load { return out.load(timer) }, MaxWaiting: limit,
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
+	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -27,6 +28,9 @@ const (
 	// firesPerClaim bounds the executions of one trigger in one claim; a
 	// trigger that needs more stays due and is claimed again.
 	firesPerClaim = 32
+	// claimBehind is the limit while planning is held back and behind. What such a claim plans
+	// is late already, and is to be offered before it is too late to start.
+	claimBehind = 100
 )
 
 // Planner claims due triggers and timers and plans executions.
@@ -44,7 +48,7 @@ type Planner struct {
 	log      *slog.Logger
 	observe  func(claimed, planned int, took time.Duration)
 	nudge    chan struct{}
-	waiting  func() map[domain.TenantID]int
+	load     func() runtable.Load
 	// maintenance and now: see PlannerOptions.
 	maintenance store.MaintenanceView
 	now         func() time.Time
@@ -75,15 +79,15 @@ type PlannerOptions struct {
 	// Out takes planned executions that are to run.
 	Out    func([]domain.Execution)
 	Logger *slog.Logger
-	// Waiting counts the runs in this node's memory that wait for their time or
+	// Load counts the runs in this node's memory that wait for their time or
 	// for their offer; nil: planning is never held back.
-	Waiting func() map[domain.TenantID]int
+	Load func() runtable.Load
 	// Maintenance says which schedules and timers are not planned, because what is
 	// due waits for its end; nil: none.
 	Maintenance store.MaintenanceView
 	// Now is the database's clock; it is asked where there is Maintenance.
 	Now func() time.Time
-	// MaxWaiting and MaxWaitingAll bound them; 0 = the constants of that name.
+	// MaxWaiting and MaxWaitingAll bound the pending ones; 0 = the constants of that name.
 	MaxWaiting, MaxWaitingAll int
 	// Observe is called after each claim that found something; may be nil.
 	Observe func(claimed, planned int, took time.Duration)
@@ -103,11 +107,11 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Disabled == nil {
 		o.Disabled = func() []domain.TenantID { return nil }
 	}
-	if o.Waiting == nil {
-		o.Waiting = func() map[domain.TenantID]int { return nil }
+	if o.Load == nil {
+		o.Load = func() (l runtable.Load) { return l }
 	}
 	p := &Planner{
-		waiting: o.Waiting, backpressure: newBackpressure(o.MaxWaiting, o.MaxWaitingAll, o.Logger.With("component", "scheduler")),
+		load: o.Load, backpressure: newBackpressure(o.MaxWaiting, o.MaxWaitingAll, o.Logger.With("component", "scheduler")),
 		store: o.Store, timers: o.Timers, held: o.Held, refused: o.Refused, latest: o.Latest, newID: o.NewID, disabled: o.Disabled, plan: o.Plan, out: o.Out,
 		maintenance: o.Maintenance, now: o.Now,
 		log: o.Logger.With("component", "scheduler"), observe: o.Observe, nudge: make(chan struct{}, 1),
@@ -164,7 +168,7 @@ func (p *Planner) pause(ctx context.Context, tick <-chan time.Time) bool {
 		case <-p.nudge:
 			return true
 		case <-resume:
-			if p.backpressure.update(p.waiting(), time.Now()) {
+			if p.backpressure.update(p.load(), time.Now()) {
 				return true
 			}
 		}
@@ -191,7 +195,7 @@ func (p *Planner) Claim(ctx context.Context) error {
 		if len(held) == 0 {
 			return nil
 		}
-		p.backpressure.update(p.waiting(), time.Now())
+		p.backpressure.update(p.load(), time.Now())
 		if p.backpressure.all {
 			return nil
 		}
@@ -225,9 +229,12 @@ func (p *Planner) Claim(ctx context.Context) error {
 }
 
 func (p *Planner) claimTriggers(ctx context.Context, held []domain.PartitionTerm, except []domain.TenantID, executors []domain.ExecutorID) (more bool, err error) {
-	began := time.Now()
+	began, limit := time.Now(), claimLimit
+	if p.backpressure.episode.Load() != nil && p.Lag() > 0 {
+		limit = claimBehind
+	}
 	claimed, err := p.store.ClaimDueTriggers(ctx, store.ClaimDueTriggersParams{
-		Partitions: held, Except: except, ExceptExecutors: executors, Horizon: LookAhead, Limit: claimLimit, Plan: p.PlanTrigger, Latest: p.latest,
+		Partitions: held, Except: except, ExceptExecutors: executors, Horizon: LookAhead, Limit: limit, Plan: p.PlanTrigger, Latest: p.latest,
 	})
 	if err != nil {
 		return false, err
@@ -238,7 +245,7 @@ func (p *Planner) claimTriggers(ctx context.Context, held []domain.PartitionTerm
 	p.out(runnable(claimed.Executions))
 	// A full batch means that there may be more; so does a trigger whose
 	// next fire time still lies inside the horizon.
-	return claimed.Triggers >= claimLimit || !claimed.NextFireAt.After(claimed.Now.Add(LookAhead)), nil
+	return claimed.Triggers >= limit || !claimed.NextFireAt.After(claimed.Now.Add(LookAhead)), nil
 }
 
 func (p *Planner) claimTimers(ctx context.Context, held []domain.PartitionTerm, except []domain.TenantID) (more bool, err error) {
@@ -277,8 +284,9 @@ func runnable(all []domain.Execution) []domain.Execution {
 // PlanTrigger plans one locked trigger. It is pure, and runs inside the
 // transaction that claims or changes the trigger.
 func (p *Planner) PlanTrigger(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
-	fires, heldBack := firesPerClaim, p.backpressure.heldBack(t.TenantID)
-	if heldBack {
+	fires := firesPerClaim
+	heldBack, memory := p.backpressure.heldBack(t.TenantID)
+	if memory {
 		fires = 1 // what is late has many fire times, and memory little room
 	}
 	paused := p.pausedOf(t, now)

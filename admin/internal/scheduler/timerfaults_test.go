@@ -273,10 +273,10 @@ func TestOverdueTimersAreLaunchedAtABoundedRate(t *testing.T) {
 			out := o.Out
 			o.Out = func(e []domain.Execution) { claimed += len(e); out(e) }
 			o.MaxWaiting = limit
-			o.Waiting = func() map[domain.TenantID]int {
+			o.Load = func() runtable.Load {
 				waiting := max(0, claimed-int(time.Since(began)/each)) // one goes out after the other
 				most = max(most, waiting)
-				return map[domain.TenantID]int{c.w.Tenant: waiting}
+				return runtable.Load{Pending: map[domain.TenantID]int{c.w.Tenant: waiting}}
 			}
 		})
 		time.Sleep(3000*each + time.Second)
