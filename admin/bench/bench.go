@@ -176,7 +176,7 @@ func (b *bench) prepare(ctx context.Context) (chosen []scenario, err error) {
 	return b.o.chosenScenarios()
 }
 
-// chosenScenarios are those that were named, or those of a whole or a quick run.
+// chosenScenarios are the named scenarios, or those of a whole or a quick run.
 func (o *Options) chosenScenarios() (chosen []scenario, err error) {
 	all := scenarios()
 	if len(o.Scenarios) == 0 {

@@ -45,7 +45,7 @@ type flow struct {
 	past   int
 	place  place
 	timers bool
-	// few: these runs must not wait for those of the other flows.
+	// few: these runs must not wait for the runs of other flows.
 	few    bool
 	change func(*domain.JobSpec)
 }

@@ -11,17 +11,17 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/carillon-sched/carillon/tools/checkout"
 )
 
 const baseline = "tools/prose/baseline.txt"
@@ -49,11 +49,7 @@ func main() {
 }
 
 func run(o options, out io.Writer) error {
-	root, err := git("rev-parse", "--show-toplevel")
-	if err != nil {
-		return err
-	}
-	if err := os.Chdir(strings.TrimSpace(root)); err != nil {
+	if err := checkout.Enter(); err != nil {
 		return err
 	}
 	rows, worst, err := measure(o.paths, o.change, o.files)
@@ -82,7 +78,7 @@ func check(rows map[string]figures, most int, out io.Writer) error {
 	if err != nil || len(worse) == 0 {
 		return err
 	}
-	written, err := git("log", "-1", "--format=%H", "--", baseline)
+	written, err := checkout.Git("log", "-1", "--format=%H", "--", baseline)
 	if err != nil {
 		return err
 	}
@@ -97,7 +93,7 @@ func check(rows map[string]figures, most int, out io.Writer) error {
 	return errors.New("texts read worse than " + baseline + " says: make the sentences above plainer")
 }
 
-// compare lists the figures of now that are worse than those of before. Both are tables.
+// compare lists the figures that are worse in the table now than in the table before.
 func compare(before, now string) (worse []string, err error) {
 	was := map[string][]string{}
 	for line := range strings.Lines(before) {
@@ -221,20 +217,12 @@ func measure(paths []string, change string, files bool) (rows map[string]figures
 	return rows, worst, nil
 }
 
-func git(args ...string) (string, error) {
-	out, err := exec.CommandContext(context.Background(), "git", args...).Output()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		err = fmt.Errorf("git %s: %w: %s", args[0], err, exit.Stderr)
-	}
-	return string(out), err
-}
-
 // tracked are the files with texts that git knows, without generated and translated ones.
 func tracked(paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	out, err := git(append([]string{"ls-files", "--"}, paths...)...)
+	out, err := checkout.Git(append([]string{"ls-files", "--"}, paths...)...)
 	return slices.DeleteFunc(strings.Split(strings.TrimSpace(out), "\n"), func(name string) bool {
 		has := func(parts ...string) bool {
 			return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(name, p) })
@@ -258,7 +246,7 @@ func kindOf(name string) string {
 
 // addedSince are the lines of each file that were added since a revision.
 func addedSince(revision string) (map[string]map[int]bool, error) {
-	out, err := git("diff", "-U0", "--no-color", revision)
+	out, err := checkout.Git("diff", "-U0", "--no-color", revision)
 	if err != nil {
 		return nil, err
 	}

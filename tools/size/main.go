@@ -12,18 +12,17 @@ package main
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/carillon-sched/carillon/tools/checkout"
 )
 
 const budgets = "tools/size/budget.txt"
@@ -40,11 +39,7 @@ func main() {
 }
 
 func run(since string, check, update bool, out io.Writer) error {
-	root, err := git("rev-parse", "--show-toplevel")
-	if err != nil {
-		return err
-	}
-	if err := os.Chdir(strings.TrimSpace(string(root))); err != nil {
+	if err := checkout.Enter(); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(budgets)
@@ -151,11 +146,11 @@ func show(out io.Writer, rooms []room, grown bool) {
 
 // measure counts the lines of the working tree, and of a revision if one is given.
 func measure(rooms []room, since string) error {
-	names, err := git("ls-files", "--cached", "--others", "--exclude-standard")
+	names, err := checkout.Git("ls-files", "--cached", "--others", "--exclude-standard")
 	if err != nil {
 		return err
 	}
-	err = count(rooms, string(names), func(r *room, n int) { r.lines += n }, func(name string) ([]byte, error) {
+	err = count(rooms, names, func(r *room, n int) { r.lines += n }, func(name string) ([]byte, error) {
 		text, err := os.ReadFile(name)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, nil // deleted, and not committed yet
@@ -165,11 +160,12 @@ func measure(rooms []room, since string) error {
 	if err != nil || since == "" {
 		return err
 	}
-	if names, err = git("ls-tree", "-r", "--name-only", since); err != nil {
+	if names, err = checkout.Git("ls-tree", "-r", "--name-only", since); err != nil {
 		return err
 	}
-	return count(rooms, string(names), func(r *room, n int) { r.before += n }, func(name string) ([]byte, error) {
-		return git("cat-file", "blob", since+":"+name)
+	return count(rooms, names, func(r *room, n int) { r.before += n }, func(name string) ([]byte, error) {
+		text, err := checkout.Git("cat-file", "blob", since+":"+name)
+		return []byte(text), err
 	})
 }
 
@@ -245,12 +241,4 @@ func generated(text []byte) bool {
 		}
 	}
 	return false
-}
-
-func git(args ...string) ([]byte, error) {
-	out, err := exec.CommandContext(context.Background(), "git", args...).Output()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		err = cmp.Or(fmt.Errorf("git %s: %w: %s", args[0], err, exit.Stderr))
-	}
-	return out, err
 }

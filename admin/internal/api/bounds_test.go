@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bounded are the operations that compute for more than some milliseconds, wait for another host,
+// bounded has the bounds of the operations that compute for more than some milliseconds, wait for another host,
 // or read and build more than some hundred KiB, and what bounds them.
 var bounded = map[string]string{
 	"backfill-job": "computes", "create-alert-channel": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",

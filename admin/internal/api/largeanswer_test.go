@@ -144,7 +144,7 @@ func (w *world) fattenInstances(own objects) {
 	}
 }
 
-// smallLists are the lists that fatten leaves as they are, and what bounds the bytes of a page.
+// smallLists are the lists that fatten leaves as they are, with the bound of their bytes.
 var smallLists = map[string]string{
 	"/alert-channels": "a tenant has 64, of a template and a secret each", "/alert-rules": "a tenant has 100, of 210 ids and 5 KiB of text each",
 	"/connections": "a tenant has 64, of two certificates and a key each", "/alert-silences": "a tenant has 200 that are not over, of 200 ids and 2 KiB of text each",

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 )
 
-// keyedWrites are the operations that change timers by their keys, and how many bytes the
+// keyedWrites are the operations that change timers by their keys, with the bytes that the
 // database hands out for one of them at most, whatever is stored.
 var keyedWrites = map[string]int64{
 	"set-timer": 1 << 20, "set-timers": 1 << 20, "cancel-timer": 1 << 20, "cancel-timers": 1 << 20, "reschedule-timer": 1 << 20,

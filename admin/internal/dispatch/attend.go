@@ -167,7 +167,8 @@ func (d *Dispatcher) holding() func(int) bool {
 func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 	now := d.opt.Now()
 	for len(list) > 0 {
-		part := firstWithin(list, offerBatch, store.MaxListedInput)
+		part := list[:min(len(list), offerBatch)]
+		part = part[:domain.FirstWithin(part, store.MaxListedInput, func(w **waiting) int64 { return int64(len((*w).execution.Input)) })]
 		list = list[len(part):]
 		waits := d.waiting.waits(part, now)
 		covered, err := d.opt.Store.RecordWaits(ctx, waits)
@@ -182,16 +183,6 @@ func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
 		d.ended(ended)
 	}
 	return nil
-}
-
-// firstWithin returns the first runs of a list: at most most, and as many as have bytes of
-// input together, and one more.
-func firstWithin(list []*waiting, most, bytes int) []*waiting {
-	n, total := 0, 0
-	for ; n < min(len(list), most) && total < bytes; n++ {
-		total += len(list[n].execution.Input)
-	}
-	return list[:n]
 }
 
 // waits are what the rows of runs are to say.

@@ -14,8 +14,8 @@ import (
 // Tenants share every queue here in equal parts; among one tenant's due runs
 // precedence decides (docs/adr/0009).
 
-// Where a backlog is late, fresh runs take turns with it, but for those of jobs with
-// a limit on their runs, which start in order. A run that was loaded late is not fresh.
+// While a backlog is late, fresh runs take turns with it. Runs of a job with a limit on its
+// runs start in order. A run that was loaded late is not fresh.
 func (d *Dispatcher) dueInTurn(e **domain.Execution) batch.Place {
 	spec, at := d.opt.Store.KnownSpec((*e).JobID, (*e).Revision), freshness(*e)
 	return batch.Place{

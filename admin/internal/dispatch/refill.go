@@ -26,8 +26,8 @@ const (
 	othersLeast = 16
 )
 
-// refill is the question of one look. A line that cannot be read keeps no other one from being
-// loaded; the first error is returned.
+// refill is the question of one look. If a line cannot be read, it loads the others, and
+// returns the first error.
 func (d *Dispatcher) refill(ctx context.Context, now time.Time) error {
 	if _, err := d.opt.Store.Maintenances(ctx); err != nil {
 		return err // no line of an executor under maintenance is loaded

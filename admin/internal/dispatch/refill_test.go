@@ -22,8 +22,8 @@ func (r *rig) waitElsewhere(job domain.Job, n int) {
 	require.NoError(r.World.T, err)
 }
 
-// TestAGainedPartitionsWaitersAreLoaded: their rows say that nobody has to look
-// at them before their wait is over, because the node that died looked after them.
+// TestAGainedPartitionsWaitersAreLoaded: the dead node
+// looked after them, so their rows ask for no look before the end of the wait.
 func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var held []domain.PartitionTerm
@@ -173,7 +173,7 @@ func TestALineIsLoadedByTurns(t *testing.T) {
 	})
 }
 
-// TestALineThatCannotBeReadIsNotInTheWay: the lines behind it are loaded in the same look.
+// TestALineThatCannotBeReadIsNotInTheWay. The lines behind it are loaded in the same look.
 func TestALineThatCannotBeReadIsNotInTheWay(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		to := r.join(10, nil)

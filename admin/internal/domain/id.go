@@ -131,6 +131,15 @@ func Collect[T, V any](list []T, of func(*T) V) []V {
 	return out
 }
 
+// FirstWithin returns how many of the first elements stay together if the element with which
+// their sizes reach so many bytes is the last one.
+func FirstWithin[T any](list []T, bytes int64, size func(*T) int64) (n int) {
+	for total := int64(0); n < len(list) && total < bytes; n++ {
+		total += size(&list[n])
+	}
+	return n
+}
+
 // TryCollect is Collect where of can fail; the first error ends it.
 func TryCollect[T, V any](list []T, of func(*T) (V, error)) ([]V, error) {
 	out := make([]V, len(list))

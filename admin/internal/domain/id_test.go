@@ -108,3 +108,13 @@ func TestParseID(t *testing.T) {
 		require.Equal(t, CodeNotFound, CodeOf(err), "%q", bad)
 	}
 }
+
+func TestFirstWithin(t *testing.T) {
+	size := func(n *int) int64 { return int64(*n) }
+	for _, c := range []struct {
+		list []int
+		want int
+	}{{nil, 0}, {[]int{3, 3}, 2}, {[]int{5, 5, 1}, 2}, {[]int{10, 1}, 1}, {[]int{99}, 1}, {[]int{9, 9, 9}, 2}} {
+		require.Equal(t, c.want, FirstWithin(c.list, 10, size), "%v", c.list)
+	}
+}

@@ -29,7 +29,7 @@ type Batch struct {
 	// it back here. Limits are those that bound them; empty where none may.
 	Slots  map[domain.JobID]*Slot
 	Limits map[domain.LimitKey]*Limit
-	// Parents are the runs whose parts may have moved. A sweep also moves those on that
+	// Parents are the runs with parts that may have moved. A sweep also moves those on that
 	// are in Moves for another reason.
 	Parents map[domain.ExecutionID]bool
 	// FenceFloor is below every fence that is given here (domain.History.FenceFloor).
@@ -292,8 +292,8 @@ func (b *Batch) Conclude() error {
 	return nil
 }
 
-// Freed are the jobs with a free place in the slot whose successors Conclude has not
-// looked at.
+// Freed are the jobs with a free place in the slot, if Conclude has not looked at the
+// successors.
 func (b *Batch) Freed() (jobs []domain.JobID) {
 	for job, s := range b.Slots {
 		if s.freed && !b.Kind.Wakes() {

@@ -31,7 +31,7 @@ func (b *Batch) enter(m *Move, since time.Time, r *store.OfferResult) (in bool, 
 		b.apply(m, fx)
 		return false, err
 	}
-	if ended, err := b.outlast(m); err != nil || ended {
+	if ended, err := b.endUnattended(m); err != nil || ended {
 		return false, err
 	}
 	if m.E.Expired(b.Now) {

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// The runs of job 1, which is serial: one has the slot, one waits for it.
+// Job 1 is serial. One of its runs has the slot, and one waits for it.
 const (
 	holder domain.ExecutionID = 1
 	waiter domain.ExecutionID = 2

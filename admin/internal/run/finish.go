@@ -23,8 +23,8 @@ func (b *Batch) Finish(reports []store.AttemptReport) ([]store.FinishResult, err
 	return results, nil
 }
 
-// finishResults completes results: the executions, the runs that they woke, once for
-// each job, and the parents that ended.
+// finishResults adds to results the executions, the woken runs, once for each job, and
+// the parents that ended.
 func (b *Batch) finishResults(reports []store.AttemptReport, results []store.FinishResult) {
 	told := map[domain.JobID]bool{}
 	for i, r := range reports {

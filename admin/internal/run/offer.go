@@ -192,10 +192,10 @@ func (b *Batch) lapse(m *Move, since time.Time) (ended bool, err error) {
 	return ended, nil
 }
 
-// outlast is for a due execution whose wait for an instance is over although no node has
-// looked for one: the nodes were behind. One of a schedule does what the misfire policy says,
-// and has a new wait if it is to run. All others are missed.
-func (b *Batch) outlast(m *Move) (ended bool, err error) {
+// endUnattended looks at a due execution after the end of its wait for an instance. If no
+// node has looked for one, the nodes were behind. Then the misfire policy decides about an
+// execution of a schedule. It has a new wait if it is to run. All others are missed.
+func (b *Batch) endUnattended(m *Move) (ended bool, err error) {
 	if !m.E.Expired(b.Now) || !m.E.Unattended() {
 		return false, nil
 	}

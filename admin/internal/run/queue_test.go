@@ -77,7 +77,7 @@ func TestQueueFull(t *testing.T) {
 			require.Equal(t, row.discarded > 0, w.alerts[domain.PileKey(1, w.now)])
 			require.LessOrEqual(t, len(b.Alerts), 1)
 
-			// What waits is offered again, and nothing of it is discarded.
+			// The waiting runs are offered again, and none is discarded.
 			b = w.batch()
 			_, err := b.Offer(offers)
 			require.NoError(t, err)

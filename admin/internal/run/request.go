@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Kind is what a transaction does with executions. It says which rows are locked
+// Kind is the purpose of a transaction. It says which rows are locked
 // besides them, and how the transaction ends (Conclude).
 type Kind int
 
@@ -48,7 +48,7 @@ type Request struct {
 	// Lingering are those of IDs that may occupy an instance again after they gave up
 	// their places under limits.
 	Lingering []domain.ExecutionID
-	// Parents are those of IDs whose parts move.
+	// Parents are those of IDs with parts that move.
 	Parents []domain.ExecutionID
 }
 
@@ -80,7 +80,7 @@ type Needs struct {
 	// Triggers are those of fixed delays.
 	Triggers []domain.JobID
 	Slots    map[domain.JobID]*SlotNeed
-	// ReadSlots: an execution may enter a queue, so no slot is taken from a cache.
+	// ReadSlots forbids slots of the cache, because an execution may enter a queue.
 	ReadSlots bool
 	// Limits are those of the executions, with their places.
 	Limits map[domain.LimitKey][]Place
@@ -105,7 +105,7 @@ func (n *SlotNeed) Depth() int {
 	return n.Limit + 1
 }
 
-// ParentsOf lists the runs whose parts may move. They are loaded too.
+// ParentsOf lists the runs with parts that may move. They are loaded too.
 func (q *Request) ParentsOf(facts []Fact) []domain.ExecutionID {
 	parents := slices.Clone(q.Parents)
 	if q.Kind.Wakes() {

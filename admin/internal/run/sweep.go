@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// swept are the moves of one sweep by what the caller has to do.
+// swept are the moves of one sweep, by the task of the caller.
 type swept struct{ dispatch, cancel, resend, ended []*Move }
 
 // Sweep looks at executions whose time to be looked at has come. hold is how long
@@ -61,7 +61,7 @@ func (b *Batch) sweep(ids []domain.ExecutionID, hold time.Duration) (out swept, 
 			continue
 		}
 		was := m.E.State
-		if ended, err := b.outlast(m); err != nil {
+		if ended, err := b.endUnattended(m); err != nil {
 			return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
 		} else if ended {
 			out.ended = append(out.ended, m)

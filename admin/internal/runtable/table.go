@@ -147,7 +147,7 @@ type Load struct {
 	Pending map[domain.TenantID]int
 	// Queued are those of them that are due.
 	Queued map[domain.TenantID]int
-	// Offered counts the runs whose offers were begun, since the table was made.
+	// Offered counts the begun offers since the table was made.
 	Offered int
 }
 

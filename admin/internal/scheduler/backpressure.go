@@ -26,7 +26,7 @@ const (
 	// which the node makes offers. Waiting triggers cost nothing, and runs that wait too long
 	// are written for nothing.
 	offersFor = time.Second
-	// fewQueued due runs hold nothing back, whatever the rate.
+	// fewQueued due runs hold nothing back at any rate.
 	fewQueued = 500
 	// fullRate is the rate until one was measured.
 	fullRate = 15_000
@@ -42,9 +42,9 @@ const (
 	episodeEndsAfter = 10 * time.Second
 )
 
-// backpressure decides whose triggers are not claimed: those of a tenant with too many runs in
-// memory, or with more due runs than the node offers in offersFor. A tenant is let go at two
-// thirds of the bound of memory, and at half of the other.
+// backpressure holds back the triggers of a tenant that has too many runs in memory, or more
+// due runs than the node offers in offersFor. It lets a tenant go at two thirds of the bound of
+// memory, and at half of the other.
 type backpressure struct {
 	// fixed after construction
 	max, maxAll int
@@ -54,7 +54,7 @@ type backpressure struct {
 	held   map[domain.TenantID]bool // by memory
 	behind map[domain.TenantID]bool // by offers
 	all    bool
-	last   time.Time // when somebody was held back
+	last   time.Time // when a tenant was held back last
 	rate   float64   // offers a second while more runs are due
 	// offered is the count of the last look at it, and busy whether many were queued then.
 	offered   int
@@ -83,7 +83,7 @@ func newBackpressure(limit, limitAll int, log *slog.Logger) *backpressure {
 	return &backpressure{max: limit, maxAll: limitAll, log: log, held: map[domain.TenantID]bool{}, behind: map[domain.TenantID]bool{}, rate: fullRate}
 }
 
-// update takes what waits now; it reports whether somebody was let go.
+// update takes the present load. It reports whether a tenant was let go.
 func (b *backpressure) update(l runtable.Load, now time.Time) (resumed bool) {
 	total := 0
 	for tenant, n := range l.Pending {
@@ -117,8 +117,8 @@ func (b *backpressure) update(l runtable.Load, now time.Time) (resumed bool) {
 	return resumed || was && !b.all
 }
 
-// measure follows the rate of offers while many runs are queued: only then it shows what the
-// node can do.
+// measure follows the rate of offers while many runs are queued. A rate with few runs does not
+// show the speed of the node.
 func (b *backpressure) measure(l runtable.Load, now time.Time) {
 	took := now.Sub(b.offeredAt)
 	if took < measureFor {

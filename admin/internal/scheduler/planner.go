@@ -28,8 +28,8 @@ const (
 	// firesPerClaim bounds the executions of one trigger in one claim; a
 	// trigger that needs more stays due and is claimed again.
 	firesPerClaim = 32
-	// claimBehind is the limit while planning is held back and behind. What such a claim plans
-	// is late already, and is to be offered before it is too late to start.
+	// claimBehind is the limit while planning is held back and behind. Runs of such a claim are
+	// late already. A small claim lets them start before they are too late.
 	claimBehind = 100
 )
 

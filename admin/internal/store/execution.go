@@ -213,7 +213,7 @@ const MaxListedInput = 8 << 20
 
 type ListWaitingParams struct {
 	Line int64
-	// Partitions are the partitions whose runs are read. Empty: all runs that each node may
+	// Partitions are those of the runs that are read. Empty: all runs that each node may
 	// take.
 	Partitions []int
 	// Newest: the run with the last place comes first.

@@ -132,7 +132,8 @@ func newTimers(deps Deps) *timers {
 	return t
 }
 
-// set sets timers, and tells of those that are due soon. brief: SetTimersParams.Brief.
+// set sets timers, and tells the planner of timers that are due soon. For brief see
+// store.SetTimersParams.
 func (t *timers) set(ctx context.Context, list []store.SetTimer, brief bool) []store.SetTimerResult {
 	results := t.deps.Store.SetTimers(ctx, store.SetTimersParams{Timers: list, Held: t.held(), Brief: brief})
 	var first time.Time

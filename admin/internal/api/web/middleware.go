@@ -106,9 +106,8 @@ func (s *Server) Compute(ctx context.Context, part func()) error {
 	return nil
 }
 
-// HoldAnswer is for an operation some of whose answers are large, and are not held back until
-// they are whole. It takes a share of the answers that nobody has read. The request holds the
-// share until its end.
+// HoldAnswer takes a share of the unread answers for an answer that may be large. It is for
+// operations that send most answers at once. The request holds the share until its end.
 func (s *Server) HoldAnswer(ctx context.Context) (err error) {
 	r := RequestOf(ctx)
 	if r.answered == nil {

@@ -110,8 +110,8 @@ func ListPage[R, T any](rows []R, err error, of func(*R) T, in ShortPage, list s
 	return SlicePage(domain.Collect(rows, of), in, list)
 }
 
-// SliceWithin is SlicePage of rows that lack what is large. fill reads that of a page, and
-// returns how many of the first ones it has filled: the page ends there.
+// SliceWithin is SlicePage of rows without their large columns. fill reads the columns of a
+// page, and returns the number of rows that it has filled. The page ends there.
 func SliceWithin[R, T any](all []R, in ShortPage, list string, fill func([]R) (int, error), of func(*R) T) (*PageOutput[T], error) {
 	page, err := SlicePage(all, in, list)
 	if err != nil {

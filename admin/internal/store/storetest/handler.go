@@ -105,8 +105,8 @@ func testHandlersAreBounded(t *testing.T, f *fixture) {
 	bound()
 	f.leaves(large)
 
-	// All handlers are in use. A registration that adds some is refused, and one that adds none
-	// is accepted.
+	// All handlers are in use. A registration with new handlers is refused, and a registration
+	// without them is accepted.
 	_, err = f.registers("full", "full", 2, namesOf("full", 1000)...)
 	f.ok(err)
 	bound()

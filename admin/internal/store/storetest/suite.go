@@ -49,7 +49,7 @@ type Store interface {
 	// ForgetHolders makes a limit forget who counts, as if a node had offered
 	// runs without knowing of it.
 	ForgetHolders(ctx context.Context, k domain.LimitKey) error
-	// Unlist takes a run from those that wait, and leaves its row as it is.
+	// Unlist takes a run out of the waiting runs, and leaves its row as it is.
 	Unlist(ctx context.Context, id domain.ExecutionID) error
 }
 

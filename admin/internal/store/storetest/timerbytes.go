@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// largeTimers sets timers whose inputs together have more than store.MaxListedInput, and
+// largeTimers sets timers with inputs of more than store.MaxListedInput together, and
 // returns their keys and inputs.
 func (f *fixture) largeTimers(j store.JobView, at time.Time, prefix string) (keys []string, inputs map[string]string) {
 	f.t.Helper()
@@ -27,7 +27,7 @@ func (f *fixture) largeTimers(j store.JobView, at time.Time, prefix string) (key
 	return keys, inputs
 }
 
-// requireInputs finds each timer with its input, whatever has become of it.
+// requireInputs finds each timer with its input, in any state.
 func (f *fixture) requireInputs(j store.JobView, state domain.State, inputs map[string]string) {
 	f.t.Helper()
 	for key, input := range inputs {
@@ -65,7 +65,7 @@ func testLargeTimersCancelled(t *testing.T, f *fixture) {
 	require.Zero(t, f.pending(j))
 }
 
-// The same for those that begin with a prefix, or have a label.
+// The same for keys with a prefix, and for a label.
 func testLargeTimersCancelledInSteps(t *testing.T, f *fixture) {
 	for _, label := range []string{"", "large"} {
 		j := f.timerJob(nil)

@@ -50,12 +50,11 @@ func (s *Alerts) ListIncidents(ctx context.Context, p store.ListIncidentsParams)
 			}
 		}
 		slices.SortFunc(out, func(a, b domain.Incident) int { return int(min(max(b.ID-a.ID, -1), 1)) })
-		total := 0
-		n := 0
-		for n < min(len(out), limit) && total < domain.MaxPageBytes && out[n].ID >= end {
-			total += size[out[n].ID]
-			n++
+		read := slices.IndexFunc(out, func(i domain.Incident) bool { return i.ID < end })
+		if read < 0 {
+			read = len(out)
 		}
+		n := domain.FirstWithin(out[:min(read, limit)], domain.MaxPageBytes, func(i *domain.Incident) int64 { return int64(size[i.ID]) })
 		page = store.Page[domain.Incident]{Items: out[:n], More: end > 0 || n < len(out)}
 		return countTold(g, page.Items)
 	})

@@ -218,10 +218,7 @@ func (s *Executors) FillInstances(ctx context.Context, tenant domain.TenantID, l
 		if err != nil {
 			return err
 		}
-		n = 0
-		for total := int64(0); n < len(ids) && total < domain.MaxPageBytes; n++ {
-			total += sizes[ids[n]]
-		}
+		n = domain.FirstWithin(ids, domain.MaxPageBytes, func(id *int64) int64 { return sizes[*id] })
 		rows, err := db.ByID(g, "id IN ? AND tenant_id = "+strconv.FormatInt(int64(tenant), 10), ids[:n], func(r record.InstanceRow) int64 { return r.ID })
 		for i := range n {
 			if r, is := rows[ids[i]]; is { // else it was removed meanwhile

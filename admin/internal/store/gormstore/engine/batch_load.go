@@ -16,7 +16,7 @@ import (
 // load locks and reads the rows of the request in the order of package gormstore:
 // triggers, slots, limits, executions. Package run says which rows these are. A
 // head of a queue is only known when its slot is locked; its execution comes later in the
-// order. Executions that do not exist, and those that cannot be read, are missing in Moves.
+// order. Moves lacks executions without a row, and unreadable ones.
 func (b *Batch) load() error {
 	if err := b.know(b.request.IDs); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (b *Batch) load() error {
 	return b.loadExecutions()
 }
 
-// know finds out what never changes in executions, and their jobs' revisions.
+// know reads the facts of executions, and their jobs' revisions.
 func (b *Batch) know(ids []domain.ExecutionID) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id domain.ExecutionID) bool {
 		_, known := b.known[id]
@@ -99,7 +99,7 @@ func (b *Batch) facts() []run.Fact {
 	return facts
 }
 
-// findNeeds asks package run, with what this node knows of limits and maintenance.
+// findNeeds asks package run. This node knows of limits and maintenance.
 func (b *Batch) findNeeds() (needs run.Needs, err error) {
 	var known run.Known
 	if b.Kind == run.Offers || b.Kind == run.Waits || len(b.request.Lingering) > 0 {
@@ -264,8 +264,8 @@ func (b *Batch) loadExecutions() error {
 	return nil
 }
 
-// leaveStuck takes jobs out of the batch whose next waiter is locked by another
-// transaction. If this one freed the slot, it could not wake that waiter. The next sweep
+// leaveStuck takes a job out of the batch if another transaction has locked its next
+// waiter. If this one freed the slot, it could not wake that waiter. The next sweep
 // looks at all runs of the job.
 func (b *Batch) leaveStuck() {
 	maps.DeleteFunc(b.Moves, func(_ domain.ExecutionID, m *run.Move) bool {

@@ -216,7 +216,7 @@ func (s *Timers) cancelNextPending(t *db.Tx, r *timerCancellationRow, message st
 	if err != nil {
 		return false, fmt.Errorf("find pending timers: %w", err)
 	}
-	if n := within(timers, (*record.TimerRow).Bytes); n < len(timers) {
+	if n := domain.FirstWithin(timers, store.MaxListedInput, func(r **record.TimerRow) int64 { return (*r).Bytes() }); n < len(timers) {
 		timers, full = timers[:n], true
 		if r.Label != nil {
 			r.AfterID = timers[n-1].ID
@@ -228,18 +228,6 @@ func (s *Timers) cancelNextPending(t *db.Tx, r *timerCancellationRow, message st
 	ended, err := s.endPending(t, timers, message)
 	r.Found, r.Cancelled = r.Found+int64(len(timers)), r.Cancelled+int64(len(ended))
 	return full, err
-}
-
-// within is how many of the first ones a transaction takes: the last of them reaches
-// store.MaxListedInput bytes.
-func within[T any](list []T, size func(T) int64) int {
-	total := int64(0)
-	for i, one := range list {
-		if total += size(one); total >= store.MaxListedInput {
-			return i + 1
-		}
-	}
-	return len(list)
 }
 
 // keysFrom is the condition for keys that begin with prefix and come after another
@@ -282,7 +270,7 @@ func (s *Timers) cancelNextRuns(t *db.Tx, r *timerCancellationRow, message strin
 	if err != nil {
 		return nil, false, err
 	}
-	n := within(ids, func(id domain.ExecutionID) int64 { return sizes[id] })
+	n := domain.FirstWithin(ids, store.MaxListedInput, func(id *domain.ExecutionID) int64 { return sizes[*id] })
 	full = len(ids) == atOnce || n < len(ids)
 	r.AfterID, r.AfterKey = int64(ids[n-1]), keys[n-1]
 	living := slices.DeleteFunc(ids[:n], func(id domain.ExecutionID) bool { return sizes[id] == 0 })
@@ -295,8 +283,8 @@ func (s *Timers) cancelNextRuns(t *db.Tx, r *timerCancellationRow, message strin
 	return cancel, full, err
 }
 
-// livingBefore returns those runs that have not ended, and whose timers were set before the
-// cancellation. The values are about the bytes of their rows.
+// livingBefore returns the living runs of timers that were set before the cancellation. The
+// values are about the bytes of their rows.
 func (s *Timers) livingBefore(t *db.Tx, r *timerCancellationRow, ids []domain.ExecutionID) (living map[domain.ExecutionID]int64, err error) {
 	living = map[domain.ExecutionID]int64{}
 	err = db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {

@@ -30,7 +30,7 @@ func New(db *db.DB, engine *engine.Engine) Timers { return Timers{db, engine} }
 // timersAtOnce bounds the timers of one transaction.
 const timersAtOnce = 500
 
-// atOnce is timersAtOnce, or what the database takes in a transaction of many.
+// atOnce is timersAtOnce, or less if the database takes fewer in a bulk transaction.
 func (s *Timers) atOnce() int { return min(timersAtOnce, s.Dialect.BulkAtOnce()) }
 
 // FindTimer looks for a pending timer first: a claim takes it away when its run is
@@ -98,7 +98,7 @@ func partialRun(r *record.ExecutionRow) store.TimerView {
 	return v
 }
 
-// pendingView is a pending timer whose row may have been read without its input.
+// pendingView is a pending timer. Its row may have been read without its input.
 func pendingView(r *record.TimerRow) store.TimerView {
 	return store.TimerView{Timer: r.Timer(), Partial: r.InputLeft() > 0}
 }
