@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bounded has the bounds of the operations that compute for more than some milliseconds, wait for another host,
-// or read and build more than some hundred KiB, and what bounds them.
+// bounded has the bounds of the operations that compute for more than some milliseconds, wait
+// for another host, or read and build more than some hundred KiB.
 var bounded = map[string]string{
 	"backfill-job": "computes", "create-alert-channel": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
 	"diff-script": "computes, large", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",

@@ -13,8 +13,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 )
 
-// keyedWrites are the operations that change timers by their keys, with the bytes that the
-// database hands out for one of them at most, whatever is stored.
+// keyedWrites are the operations that change timers by their keys. The database hands out at
+// most so many bytes for one of them, with any stored timers.
 var keyedWrites = map[string]int64{
 	"set-timer": 1 << 20, "set-timers": 1 << 20, "cancel-timer": 1 << 20, "cancel-timers": 1 << 20, "reschedule-timer": 1 << 20,
 }

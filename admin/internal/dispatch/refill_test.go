@@ -63,9 +63,9 @@ func TestARunBeginsToWaitAtAnyTime(t *testing.T) {
 	})
 }
 
-// TestFreeSlotsServeOtherPartitions: a node with free slots takes runs of a partition that
-// another node holds, once these were left to that node for a while: a few first, and more
-// if they go. It takes none of a line with runs of its own.
+// TestFreeSlotsServeOtherPartitions: a node with free slots takes runs of another node's
+// partition after that node had time for them. It takes a few first, and more if they start.
+// It takes none of a line with runs of its own.
 func TestFreeSlotsServeOtherPartitions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.d.opt.Held = func() []domain.PartitionTerm { return nil }

@@ -22,8 +22,8 @@ func (w *world) fires(job domain.JobID, cause domain.Cause, n int) (offers []sto
 	return offers
 }
 
-// TestQueueFull: of the fires of a schedule as many wait as may, and an alert tells of the
-// others, once.
+// TestQueueFull: no more fires of a schedule wait than the bound, and one alert tells of the
+// others.
 func TestQueueFull(t *testing.T) {
 	for name, row := range map[string]struct {
 		spec                domain.JobSpec
@@ -86,7 +86,7 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// TestPilesUp: a run ends that has taken so long while others wait.
+// TestPilesUp: a run takes so long while others wait.
 func TestPilesUp(t *testing.T) {
 	for name, row := range map[string]struct {
 		spec  domain.JobSpec

@@ -64,7 +64,7 @@ func TestWhoIsHeldBack(t *testing.T) {
 }
 
 // TestOffersThatAreBehindHoldPlanningBack: a tenant is held back while more of its runs are due
-// than the node offers in a second, by the rate of the last looks at many. A few runs hold
+// than the node offers in a second. The last looks at many runs give this rate. A few runs hold
 // nothing back at any rate.
 func TestOffersThatAreBehindHoldPlanningBack(t *testing.T) {
 	b := newBackpressure(0, 0, slog.New(slog.DiscardHandler))

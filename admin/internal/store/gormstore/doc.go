@@ -15,8 +15,8 @@
 //
 // Every method is one short transaction (db.Tx). The moves of executions go
 // through engine.Batch: it locks rows in one pass, lets package run decide and
-// conclude, and writes the result in a few multi-row statements. What differs between the
-// databases stands behind the small interface db.Dialect: on MySQL rows are
+// conclude, and writes the result in a few multi-row statements. The small
+// interface db.Dialect hides the differences between the databases. On MySQL rows are
 // locked with FOR UPDATE and changed with one UPDATE joined to a JSON_TABLE;
 // on SQLite a transaction is the only writer there is, and a loop of one
 // prepared statement is the fastest way to change rows.
