@@ -279,6 +279,14 @@ func TestAssistantDoor(t *testing.T) {
 	for _, size := range []int{17, 8000} {
 		require.Equal(t, 422, status(key, batchOf(size), nil))
 	}
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":[` + strings.Repeat("0,", 95_000) + `0]}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":[` + strings.Repeat("[],", 5_000) + `[]]}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"` + strings.Repeat(`a":0,"`, 95_000) + `a":0}}`,
+	} {
+		require.Equal(t, 422, status(key, message, nil), "its values would take many times its bytes")
+	}
+	require.Equal(t, 200, status(key, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"x":"`+strings.Repeat(",[", 400_000)+`"}}}`, nil), "text is no value")
 	served, limited := n.batch(key, 16)
 	require.Equal(t, []int{16, 0}, []int{served, limited})
 

@@ -166,6 +166,10 @@ type Assistant interface {
 // 2025-06-18 send one.
 const maxBatch = 16
 
+// maxMessageValues bounds the members and elements of a message to /mcp. The protocol's
+// library decodes a message three times, at about 200 bytes a value each.
+const maxMessageValues = 10_000
+
 // API is the HTTP side of a node. It is an http.Handler and starts nothing.
 type API struct {
 	*web.Server // fixed after construction
@@ -291,7 +295,7 @@ func (a *API) routes() {
 	if a.deps.Assistant != nil {
 		door := a.deps.Assistant(a)
 		a.Mount(web.May(domain.PermRead), web.Door{
-			Path: "/mcp", Requests: door.Requests, MaxRequests: maxBatch,
+			Path: "/mcp", Requests: door.Requests, MaxRequests: maxBatch, MaxValues: maxMessageValues,
 			Serve: func(w http.ResponseWriter, r *http.Request, id auth.Identity) {
 				door.Serve(w, r, id.May(domain.PermOperate))
 			},

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,7 +88,16 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		return nil, err
 	}
 	instances, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
-		Tenant: v.TenantID, Executor: v.Executor, IncludeGone: true, Limit: maxInstances,
+		Tenant: v.TenantID, Executor: v.Executor, IncludeGone: true, Limit: maxInstances, Brief: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = a.visitInstances(ctx, v.TenantID, instances, func(i *domain.Instance) {
+		has := slices.Contains(i.Handlers, spec.Handler)
+		if i.Handlers = nil; has {
+			i.Handlers = []string{spec.Handler}
+		}
 	})
 	if err != nil {
 		return nil, err

@@ -96,9 +96,25 @@ func (a *API) allHandlers(ctx context.Context, e domain.Executor, instances []do
 	return a.handlers(ctx, e, instances, rows)
 }
 
-// living lists an executor's instances that have not gone.
+// living lists an executor's instances that have not gone, without their handlers.
 func (a *API) living(ctx context.Context, e domain.Executor) ([]domain.Instance, error) {
-	return a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID, Limit: maxInstances})
+	return a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID, Limit: maxInstances, Brief: true})
+}
+
+// visitInstances calls visit for instances that were listed with Brief, with their labels and
+// handlers. The handlers of about domain.MaxPageBytes are in memory at once.
+func (a *API) visitInstances(ctx context.Context, tenant domain.TenantID, list []domain.Instance, visit func(*domain.Instance)) error {
+	for len(list) > 0 {
+		n, err := a.deps.Store.FillInstances(ctx, tenant, list)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			visit(&list[i])
+		}
+		list = list[n:]
+	}
+	return nil
 }
 
 // shownVersions is how many builds are shown of a handler: with store.MaxHandlers times
@@ -127,7 +143,10 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 	if err != nil {
 		return nil, err
 	}
-	count, seen := onlineHandlers(instances, a.deps.Now())
+	count, seen, err := a.onlineHandlers(ctx, e, instances)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]Handler, 0, len(rows))
 	for _, h := range rows {
 		last := h.LastSeenAt
@@ -181,11 +200,12 @@ func (a *API) weights(ctx context.Context, e domain.Executor, of map[string][]*d
 
 // onlineHandlers counts, by handler, the instances that are heard, and says when
 // the last one was.
-func onlineHandlers(instances []domain.Instance, now time.Time) (count map[string]int, seen map[string]time.Time) {
+func (a *API) onlineHandlers(ctx context.Context, e domain.Executor, instances []domain.Instance) (count map[string]int, seen map[string]time.Time, err error) {
 	count, seen = map[string]int{}, map[string]time.Time{}
-	for _, i := range instances {
+	now := a.deps.Now()
+	err = a.visitInstances(ctx, e.TenantID, instances, func(i *domain.Instance) {
 		if i.Silent(now) {
-			continue
+			return
 		}
 		for _, name := range i.Handlers {
 			count[name]++
@@ -193,6 +213,7 @@ func onlineHandlers(instances []domain.Instance, now time.Time) (count map[strin
 				seen[name] = i.LastSeenAt
 			}
 		}
-	}
-	return count, seen
+		i.Handlers = nil
+	})
+	return count, seen, err
 }

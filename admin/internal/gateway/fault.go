@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"errors"
+	"io"
+	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
@@ -44,20 +46,28 @@ func faultOf(err error) *proto.Error {
 	return out
 }
 
+// lingerFor is how long a session goes on after its peer was told what was wrong. A socket
+// that is closed with unread bytes in it resets the connection, and the peer then loses what
+// it has not read.
+const lingerFor = time.Second
+
 // closeForFault ends the session for what its peer has sent, and tells it why, for as
-// long as a write may take. It returns when the session has ended.
-func (s *Session) closeForFault(err error) {
-	if told := faultOf(err); told != nil && s.control.open() {
-		s.mu.Lock()
-		s.retiring = true // no more offers
-		s.mu.Unlock()
-		s.closeWith(told, err)
-		patience := time.NewTimer(proto.WriteTimeout)
-		defer patience.Stop()
-		select {
-		case <-s.closed:
-		case <-patience.C:
-		}
+// long as a write may take. Then it reads from and discards what comes, until the peer
+// leaves or lingerFor is over. It returns when the session has ended.
+func (s *Session) closeForFault(from io.Reader, err error) {
+	defer s.close(err)
+	told := faultOf(err)
+	if told == nil || !s.control.open() {
+		return
 	}
-	s.close(err)
+	s.mu.Lock()
+	s.retiring = true // no more offers
+	s.mu.Unlock()
+	patience := time.AfterFunc(proto.WriteTimeout, func() { s.close(err) })
+	defer patience.Stop()
+	written := sync.OnceFunc(func() { patience.Reset(lingerFor) })
+	if s.control.last(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Error{Error: told}}, written) != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, from)
 }

@@ -195,7 +195,7 @@ func (g *Gateway) writeRefusals(ctx context.Context) error {
 // flooded ends a session whose peer sends what no executor does.
 func (g *Gateway) flooded(conn net.Conn, p *peer, s *Session, err error) {
 	g.admission.noteRefusal(addressOf(conn.RemoteAddr()), codeFlood, err.Error(), p.name, p.hello.InstanceName, time.Now())
-	s.closeForFault(err)
+	s.closeForFault(conn, err)
 }
 
 // clipText keeps the first n bytes of a text, as valid UTF-8.

@@ -237,9 +237,9 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 
 	var commands sync.WaitGroup
 	commands.Go(func() {
-		s.closeForFault(fmt.Errorf("read commands: %w", panics.Catch(func() error { return g.readCommands(s, io.command) })))
+		s.closeForFault(io.command, fmt.Errorf("read commands: %w", panics.Catch(func() error { return g.readCommands(s, io.command) })))
 	})
-	s.closeForFault(fmt.Errorf("read control: %w", panics.Catch(func() error { return g.readControl(ctx, s, io) })))
+	s.closeForFault(io.control, fmt.Errorf("read control: %w", panics.Catch(func() error { return g.readControl(ctx, s, io) })))
 
 	_ = s.mux.Close()
 	s.watch.stop()

@@ -119,6 +119,10 @@ const BuildLastSeen = 10 * time.Minute
 // of them run, its instances are refused with CodeQuotaExceeded.
 const MaxBuilds = 200
 
+// MaxBuildNames bounds the names of the handlers of all builds of an executor, in bytes. The
+// rules of MaxBuilds hold for it. Each build has proto.MaxHandlers at most.
+const MaxBuildNames = 8 << 20
+
 // MaxHandlers and MaxHandlerBytes bound the catalogue of an executor: its handlers, and
 // their descriptions and schemas. New handlers take the place of handlers without a present
 // instance, enabled job or pending timer, the one that was seen longest ago first. If all are

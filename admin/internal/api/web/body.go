@@ -150,6 +150,12 @@ func (e *bodyError) Error() string { return e.location + " " + e.message }
 const maxNesting = 200
 
 func findDeep(data []byte) *bodyError {
+	deep, _ := outline(data)
+	return deep
+}
+
+// outline also counts the members and elements in all objects and lists. It builds nothing.
+func outline(data []byte) (deep *bodyError, values int) {
 	depth, text := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -160,13 +166,16 @@ func findDeep(data []byte) *bodyError {
 		case text:
 		case c == '{' || c == '[':
 			if depth++; depth > maxNesting {
-				return &bodyError{"body", fmt.Sprintf("is nested deeper than %d levels", maxNesting), "send a flatter value", i}
+				return &bodyError{"body", fmt.Sprintf("is nested deeper than %d levels", maxNesting), "send a flatter value", i}, 0
 			}
+			values++
+		case c == ',':
+			values++
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return nil
+	return nil, values
 }
 
 // walker goes along the tokens of one well-formed value and holds them against a schema.

@@ -20,7 +20,10 @@ type Door struct {
 	Requests func(message []byte) int
 	// MaxRequests bounds them.
 	MaxRequests int
-	Serve       func(w http.ResponseWriter, r *http.Request, id auth.Identity)
+	// MaxValues bounds the members and elements in all objects and lists of a message, which
+	// take far more memory than their text.
+	MaxValues int
+	Serve     func(w http.ResponseWriter, r *http.Request, id auth.Identity)
 }
 
 // Mount adds a door outside the OpenAPI document. Its messages are authenticated, counted
@@ -77,8 +80,12 @@ func (s *Server) admit(c *gin.Context, door Door) (done func(), err error) {
 	if err != nil {
 		return done, err
 	}
-	if deep := findDeep(raw); deep != nil {
+	deep, values := outline(raw)
+	if deep != nil {
 		return done, malformed(ctx, raw, deep)
+	}
+	if values > door.MaxValues {
+		return done, domain.Invalid("body", "has %d values in its objects and lists, and may have at most %d: send a smaller message, and give a large input to the API", values, door.MaxValues)
 	}
 	requests := door.Requests(raw)
 	if requests > door.MaxRequests {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/proto"
 )
 
 // joins registers an instance of a build.
@@ -211,6 +212,42 @@ func testBuildsAreBounded(t *testing.T, f *fixture) {
 	for _, i := range instances {
 		require.NotEqual(t, "one too many", i.BootID, "what was refused is no instance")
 	}
+}
+
+// The names of the handlers of all builds have a bound, too.
+func testBuildNamesAreBounded(t *testing.T, f *fixture) {
+	names := make([]string, proto.MaxHandlers)
+	for i := range names {
+		names[i] = fmt.Sprintf("%04d-%s", i, strings.Repeat("h", 180))
+	}
+	boot := func(i int) string { return fmt.Sprintf("p%03d", i) }
+	register := func(boot, digest string) error {
+		list, err := f.s.RegisterInstances(f.ctx, []store.RegisterInstanceParams{{
+			Instance: domain.Instance{ID: domain.InstanceID(ids.Next()), TenantID: f.tenant, Executor: f.executor, BootID: boot, Name: boot, Build: digest},
+			Build:    domain.Build{Digest: digest, Handlers: names}, TTL: time.Minute,
+		}})
+		f.ok(err)
+		return list[0].Err
+	}
+	const most = store.MaxBuildNames / (188 * proto.MaxHandlers) // of them have room, 187 bytes a name at least
+	for i := range most + 5 {
+		f.ok(register("changes", boot(i)))
+		f.tick()
+	}
+	builds := f.builds()
+	require.Less(t, len(builds), most+1)
+	require.Greater(t, len(builds), most-3)
+	require.Contains(t, builds, boot(most+4), "the newest")
+	require.NotContains(t, builds, boot(0), "the oldest")
+	refused := 0
+	for i := range most + 5 {
+		if err := register(boot(i), boot(i)); err != nil {
+			f.code(domain.CodeQuotaExceeded, err)
+			refused++
+		}
+	}
+	require.Greater(t, refused, 3, "everything is used")
+	require.Less(t, refused, 10)
 }
 
 func testDeclared(t *testing.T, f *fixture) {

@@ -44,19 +44,16 @@ func noteBuild(t *db.Tx, k buildKey, p store.RegisterInstanceParams, now time.Ti
 	if err != nil {
 		return 0, err
 	}
-	if len(known) == 0 {
-		freed, err := evictBuilds(t, k, now, coming)
-		if err != nil {
-			return 0, err
-		}
-		bytes = -freed
-	}
 	handlers, err := json.Marshal(p.Build.Handlers)
 	if err != nil {
 		return 0, fmt.Errorf("encode handlers: %w", err)
 	}
 	if len(known) == 0 {
-		bytes += int64(len(handlers)) + int64(len(p.Build.Catalogue)) + domain.StoredRow
+		freed, err := evictBuilds(t, k, len(handlers), now, coming)
+		if err != nil {
+			return 0, err
+		}
+		bytes = int64(len(handlers)) + int64(len(p.Build.Catalogue)) + domain.StoredRow - freed
 		if err := record.AllowBytes(t, domain.TenantID(k.tenant), bytes); err != nil {
 			return 0, err
 		}
@@ -90,39 +87,50 @@ const (
 	keptFor = 24 * time.Hour
 )
 
-// evictBuilds removes builds that are not in force and that nobody uses: those
-// beyond keptBuilds that were not seen for keptFor, and then those that were seen
-// longest ago, until one more fits into store.MaxBuilds. coming are used in a
+// evictBuilds removes builds that are not in force and not in use. The first ones are beyond
+// keptBuilds and were not seen for keptFor. The next ones were seen longest ago. It ends when
+// one more build with so many bytes of names fits into store.MaxBuilds and
+// store.MaxBuildNames. coming are used in a
 // moment. It returns the bytes that they counted. CodeQuotaExceeded means that all builds
 // left are in use. Nodes that register at the same time may each add one beyond the limit.
-func evictBuilds(t *db.Tx, k buildKey, now time.Time, coming []string) (freed int64, err error) {
-	var rows []record.BuildRow
-	err = t.Gorm.Select("digest", "last_seen_at", "applied").Where("tenant_id = ? AND executor_id = ?", k.tenant, k.executor).
-		Order("first_seen_at DESC").Limit(record.MaxPage).Find(&rows).Error
-	if err != nil || len(rows) <= keptBuilds {
+func evictBuilds(t *db.Tx, k buildKey, names int, now time.Time, coming []string) (freed int64, err error) {
+	type build struct {
+		digest string
+		seenAt int64
+		inUse  bool // it is in force
+		names  int
+	}
+	rows, err := db.Select(t.Ctx, t.Conn, func(r *build) []any { return []any{&r.digest, &r.seenAt, &r.inUse, &r.names} },
+		"SELECT digest, last_seen_at, applied, OCTET_LENGTH(handlers) FROM executor_builds WHERE tenant_id = ? AND executor_id = ? ORDER BY first_seen_at DESC LIMIT ?", k.tenant, k.executor, record.MaxPage)
+	if err != nil {
 		return 0, err
 	}
 	var gone []string
-	var rest []record.BuildRow
+	var rest []build
+	count := 1
 	for i, r := range rows {
-		switch {
-		case r.Applied || slices.Contains(coming, r.Digest):
-		case i >= keptBuilds && r.LastSeenAt < db.Millis(now.Add(-keptFor)):
-			gone = append(gone, r.Digest)
-		default:
-			rest = append(rest, r)
+		if old := i >= keptBuilds && r.seenAt < db.Millis(now.Add(-keptFor)); old && !r.inUse && !slices.Contains(coming, r.digest) {
+			gone = append(gone, r.digest)
+			continue
 		}
+		rest, count, names = append(rest, r), count+1, names+r.names
 	}
-	if over := len(rows) - len(gone) + 1 - store.MaxBuilds; over > 0 {
-		unused, err := unusedBuilds(t, k, now, rest)
+	full := func() bool { return count > store.MaxBuilds || names > store.MaxBuildNames }
+	if full() {
+		used, err := usedBuilds(t, k, now)
 		if err != nil {
 			return 0, err
 		}
-		if len(unused) < over {
-			return 0, domain.Errorf(domain.CodeQuotaExceeded,
-				"instances of %d different builds of this executor run, which is the maximum: instances of one build register the same handlers and jobs; stop some of the others", store.MaxBuilds)
+		slices.SortStableFunc(rest, func(a, b build) int { return cmp.Compare(a.seenAt, b.seenAt) })
+		for _, r := range rest {
+			if full() && !r.inUse && !used[r.digest] && !slices.Contains(coming, r.digest) {
+				gone, count, names = append(gone, r.digest), count-1, names-r.names
+			}
 		}
-		gone = append(gone, unused[:over]...)
+	}
+	if full() {
+		return 0, domain.Errorf(domain.CodeQuotaExceeded,
+			"instances of %d different builds of this executor run, and the maximum is %d, with %d bytes of handlers' names: instances of one build register the same handlers and jobs; stop some of the others", count, store.MaxBuilds, store.MaxBuildNames)
 	}
 	if len(gone) == 0 {
 		return 0, nil
@@ -134,21 +142,9 @@ func evictBuilds(t *db.Tx, k buildKey, now time.Time, coming []string) (freed in
 	return freed, of.Delete(&record.BuildRow{}).Error
 }
 
-// unusedBuilds are those of the list that no instance has, nor one had less than
-// domain.BuildGrace ago; those that were seen longest ago come first.
-func unusedBuilds(t *db.Tx, k buildKey, now time.Time, list []record.BuildRow) ([]string, error) {
-	used, err := db.Set[string](t.Ctx, t.Conn,
+// usedBuilds are those that an instance has, or had less than domain.BuildGrace ago.
+func usedBuilds(t *db.Tx, k buildKey, now time.Time) (map[string]bool, error) {
+	return db.Set[string](t.Ctx, t.Conn,
 		"SELECT DISTINCT build FROM instances WHERE tenant_id = ? AND executor_id = ? AND (gone_at = 0 OR gone_at > ?)",
 		k.tenant, k.executor, db.Millis(now.Add(-domain.BuildGrace)))
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list, func(a, b record.BuildRow) int { return cmp.Compare(a.LastSeenAt, b.LastSeenAt) })
-	var out []string
-	for _, r := range list {
-		if !used[r.Digest] {
-			out = append(out, r.Digest)
-		}
-	}
-	return out, nil
 }
