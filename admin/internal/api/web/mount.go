@@ -68,15 +68,20 @@ func (s *Server) admit(c *gin.Context, door Door) (done func(), err error) {
 		return done, err
 	}
 	held = append(held, end)
-	if c.Request.ContentLength > MaxBody {
+	size := c.Request.ContentLength
+	if size > MaxBody {
 		return done, errBodyTooLarge(MaxBody)
 	}
-	free, err := s.budgets.of(MaxBody).take(ctx, ownerOf(id, ""), MaxBody)
+	if size < 0 {
+		size = MaxBody
+	}
+	// The protocol's library holds a message about four times.
+	free, err := s.budgets.of(4*size).take(ctx, ownerOf(id, ""), 4*size)
 	if err != nil {
 		return done, err
 	}
 	held = append(held, free)
-	raw, err := readAll(c, c.Request.ContentLength, MaxBody)
+	raw, err := readAll(c, size, MaxBody)
 	if err != nil {
 		return done, err
 	}
