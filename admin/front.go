@@ -17,6 +17,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/declare"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
@@ -53,7 +54,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		},
 		DisabledChanged: a.disabledChanged, BeforeDisable: a.beforeDisable, DrainsChanged: a.gateway.DrainsChanged,
 		Channels: channels{a.alerting, mails}, TenantMade: a.tenantMade,
-		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
+		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Ready:     a.ready,
 		NoFire:    a.config.NoFire,

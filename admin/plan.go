@@ -9,29 +9,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
-	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
 // scheduleCache is how many compiled schedules a node keeps: some kilobytes each.
 const scheduleCache = 32_768
-
-// checkSchedule refuses what cannot be compiled; it is for jobs declared in
-// code. The locations are those of the API.
-func checkSchedule(s domain.ScheduleSpec) error {
-	_, err := timing.Compile(&s, "")
-	var wrong *schedule.SpecError
-	if !errors.As(err, &wrong) {
-		if err != nil {
-			return domain.Errorf(domain.CodeInvalid, "%w", err)
-		}
-		return nil
-	}
-	out := domain.Errorf(domain.CodeInvalid, "%w", err)
-	for _, f := range wrong.Fields {
-		out.Fields = append(out.Fields, domain.FieldError{Location: "body.schedule." + timing.FieldName(f.Field), Message: f.Msg, Position: -1})
-	}
-	return out
-}
 
 // nextFire is the first fire of a schedule that was saved now.
 func nextFire(domain.JobID) store.NextFireFunc {

@@ -80,6 +80,7 @@ const (
 	agent          = "cmd/carillon/internal/agent"
 	httpCall       = "internal/httpcall"
 	callbacks      = "admin/internal/callback"
+	declareRoom    = "admin/internal/declare"
 )
 
 const (
@@ -162,6 +163,8 @@ func rooms() []Room {
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/sweeper", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
+		// Declarations are frames of the wire, and their schedules are compiled before they are taken.
+		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
 		{callbacks, []string{domain, budget, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
@@ -197,7 +200,7 @@ func rooms() []Room {
 		{"admin", []string{
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks,
+			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, declareRoom,
 			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
