@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/callback"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/declare"
@@ -59,7 +60,7 @@ type Admin struct {
 	callbacks  *callback.Service
 	completer  *completer.Completer
 	sweeper    *sweeper.Sweeper
-	follower   *follower
+	calendars  *calendar.Follower
 	declarer   *declare.Declarer
 	alerting   *alerting.Service
 	publisher  *publish.Publisher
@@ -317,14 +318,14 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Disabled: a.disabled.has,
 	})
 	k.dispatch = a.dispatcher
-	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
+	a.calendars = &calendar.Follower{Store: a.store, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Log: a.log.With("component", "calendars")}
 	a.sweeper = sweeper.New(sweeper.Options{
 		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []sweeper.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
 			{Name: "tell of endings", Every: endingsEvery, Do: a.endings.tell},
-			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
+			{Name: "follow calendars", Every: calendar.SweepEvery, Do: a.calendars.Sweep},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 			{Name: "drive cancellations of timers", Every: timerCancelEvery, Do: a.driveTimerCancellations},
 			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},

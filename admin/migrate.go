@@ -12,6 +12,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
+// scheduleCache is how many compiled schedules a node keeps: some kilobytes each.
+const scheduleCache = 32_768
+
 // PendingSQL returns the statements that Migrate would run, and "" when there
 // are none. It changes nothing.
 func PendingSQL(ctx context.Context, config Config) (string, error) {

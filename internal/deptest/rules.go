@@ -80,6 +80,7 @@ const (
 	agent          = "cmd/carillon/internal/agent"
 	httpCall       = "internal/httpcall"
 	callbacks      = "admin/internal/callback"
+	calendarRoom   = "admin/internal/calendar"
 	declareRoom    = "admin/internal/declare"
 )
 
@@ -163,6 +164,7 @@ func rooms() []Room {
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/sweeper", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
+		{calendarRoom, []string{domain, store, timing}, whySide},
 		// Declarations are frames of the wire, and their schedules are compiled before they are taken.
 		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
@@ -200,7 +202,7 @@ func rooms() []Room {
 		{"admin", []string{
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, declareRoom,
+			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom,
 			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
