@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"time"
+
+	"github.com/carillon-sched/carillon/internal/egress"
 )
 
 // ServeProfiles serves net/http/pprof of this process at address until ctx
@@ -18,7 +20,7 @@ func ServeProfiles(ctx context.Context, address string) error {
 	if err != nil {
 		return fmt.Errorf("address for profiles: %w", err)
 	}
-	if !isLoopback(host) {
+	if !egress.Loopback(host) {
 		return fmt.Errorf("address for profiles: %s can be reached from outside; use 127.0.0.1", address)
 	}
 	listener, err := net.Listen("tcp", address)
