@@ -80,6 +80,8 @@ const (
 	agent          = "cmd/carillon/internal/agent"
 	httpCall       = "internal/httpcall"
 	callbacks      = "admin/internal/callback"
+	backupRoom     = "admin/internal/backup"
+	profileRoom    = "admin/internal/profile"
 	checkRoom      = doctorRoom + "/check"
 	calendarRoom   = "admin/internal/calendar"
 	declareRoom    = "admin/internal/declare"
@@ -166,6 +168,8 @@ func rooms() []Room {
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/sweeper", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
+		{backupRoom, []string{domain, secret, gormstore}, "it copies files of databases and keys: a node that serves them knows nothing of it"},
+		{profileRoom, []string{egress}, "it looks at this process, and knows nothing of what the process is for"},
 		{calendarRoom, []string{domain, store, timing}, whySide},
 		// Declarations are frames of the wire, and their schedules are compiled before they are taken.
 		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
@@ -204,7 +208,7 @@ func rooms() []Room {
 		{"admin", []string{
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom,
+			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
 			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
