@@ -277,14 +277,5 @@ func sumOf(path string) (sum string, size int64, err error) {
 
 // putFile writes a small file that only its owner reads, durable and at once.
 func putFile(path string, content []byte) error {
-	part, err := os.CreateTemp(filepath.Dir(path), ".part-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(part.Name()) }()
-	_, err = part.Write(content)
-	if err := errors.Join(err, part.Sync(), part.Close()); err != nil {
-		return err
-	}
-	return errors.Join(os.Rename(part.Name(), path), gormstore.SyncPath(filepath.Dir(path)))
+	return errors.Join(secret.WriteFile(path, content, true), gormstore.SyncPath(filepath.Dir(path)))
 }
