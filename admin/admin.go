@@ -18,8 +18,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/callback"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
+	"github.com/carillon-sched/carillon/admin/internal/declare"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
@@ -58,8 +60,8 @@ type Admin struct {
 	callbacks  *callback.Service
 	completer  *completer.Completer
 	sweeper    *sweeper.Sweeper
-	follower   *follower
-	declarer   *declarer
+	calendars  *calendar.Follower
+	declarer   *declare.Declarer
 	alerting   *alerting.Service
 	publisher  *publish.Publisher
 	auth       *auth.Service
@@ -296,10 +298,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
-	a.declarer = &declarer{
-		catalogue: a.store, applied: applied{keep: reconcileEvery, turn: make(chan struct{}, reconcileAtOnce)}, jobs: a.store, handlers: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
-		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
-	}
+	a.declarer = declare.New(declare.Options{
+		Store: a.store, NewID: a.ids.Next, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Now: a.clock.Now, Logger: a.log,
+	})
 	port := gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: watched, NewID: a.ids.Next, Logger: a.log,
@@ -317,18 +318,18 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Disabled: a.disabled.has,
 	})
 	k.dispatch = a.dispatcher
-	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
+	a.calendars = &calendar.Follower{Store: a.store, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Log: a.log.With("component", "calendars")}
 	a.sweeper = sweeper.New(sweeper.Options{
 		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []sweeper.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
 			{Name: "tell of endings", Every: endingsEvery, Do: a.endings.tell},
-			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
+			{Name: "follow calendars", Every: calendar.SweepEvery, Do: a.calendars.Sweep},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 			{Name: "drive cancellations of timers", Every: timerCancelEvery, Do: a.driveTimerCancellations},
 			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},
-			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
+			{Name: "reconcile declarations", Every: declare.SweepEvery, Do: a.declarer.Sweep},
 			{Name: "hold jobs of what is disabled", Every: holdEvery, Do: a.holdJobs},
 			{Name: "tell of lost instances", Every: lostEvery, Do: a.tellLostInstances},
 			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},

@@ -20,6 +20,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
+	"github.com/carillon-sched/carillon/internal/egress"
 )
 
 // Config is everything a node has to know. The zero value with a DataDir is a
@@ -431,19 +432,11 @@ func (c Config) checkBind(what, address string, secure bool) error {
 	if err != nil {
 		return fmt.Errorf("address for %s: %w", what, err)
 	}
-	if secure || c.InsecureBind || isLoopback(host) {
+	if secure || c.InsecureBind || egress.Loopback(host) {
 		return nil
 	}
 	return fmt.Errorf("address for %s: %s can be reached from outside without TLS; give a certificate and key, "+
 		"bind to loopback, or allow it with --insecure-bind (for example behind a proxy that ends TLS)", what, address)
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // database splits Database into driver and data source.

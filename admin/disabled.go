@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // What is disabled, an executor or a tenant with all that it has, starts nothing and
@@ -201,7 +202,7 @@ func (a *Admin) holdJobs(ctx context.Context) error {
 }
 
 func (a *Admin) setHeld(ctx context.Context, p store.SetJobStateParams) error {
-	p.By, p.Next, p.Plan = "carillon", nextFire(p.ID), a.planner.PlanTrigger
+	p.By, p.Next, p.Plan = "carillon", timing.Next, a.planner.PlanTrigger
 	_, err := a.store.SetJobState(ctx, p)
 	if domain.Is(err, domain.CodeNotFound) { // it was deleted meanwhile
 		return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/declare"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
@@ -46,14 +47,14 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	front, err := api.New(api.Deps{
 		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
 		CallJob: a.callJobs().For, Held: a.leases.Held, TimersSet: a.timersSet,
-		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
+		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.members.nodes, Self: a.members.self.BootID,
 		Publish: func(ctx context.Context, m domain.Message) (bool, error) {
 			err := a.publisher.Try(ctx, m)
 			return publish.IsPermanent(err), err
 		},
 		DisabledChanged: a.disabledChanged, BeforeDisable: a.beforeDisable, DrainsChanged: a.gateway.DrainsChanged,
 		Channels: channels{a.alerting, mails}, TenantMade: a.tenantMade,
-		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
+		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
 		Ready:     a.ready,
 		NoFire:    a.config.NoFire,

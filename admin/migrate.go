@@ -12,30 +12,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
-// PendingSQL returns the statements that Migrate would run, and "" when there
-// are none. It changes nothing.
-func PendingSQL(ctx context.Context, config Config) (string, error) {
-	options, err := config.storeOptions()
-	if err == nil {
-		err = config.makeDataDir()
-	}
-	if err != nil {
-		return "", err
-	}
-	return gormstore.PendingSQL(ctx, options)
-}
-
-// Migrate brings the tables up to date, as New does.
-func Migrate(ctx context.Context, config Config) error {
-	options, err := config.storeOptions()
-	if err == nil {
-		err = config.makeDataDir()
-	}
-	if err != nil {
-		return err
-	}
-	return gormstore.Migrate(ctx, options)
-}
+// scheduleCache is how many compiled schedules a node keeps: some kilobytes each.
+const scheduleCache = 32_768
 
 func (c Config) storeOptions() (gormstore.Options, error) {
 	c, err := c.withDefaults()

@@ -80,6 +80,11 @@ const (
 	agent          = "cmd/carillon/internal/agent"
 	httpCall       = "internal/httpcall"
 	callbacks      = "admin/internal/callback"
+	backupRoom     = "admin/internal/backup"
+	profileRoom    = "admin/internal/profile"
+	checkRoom      = doctorRoom + "/check"
+	calendarRoom   = "admin/internal/calendar"
+	declareRoom    = "admin/internal/declare"
 )
 
 const (
@@ -128,7 +133,8 @@ func rooms() []Room {
 		{panics, nil, whyPure},
 		{ical, []string{schedule}, "it reads a file format and knows nothing of what is made of it; names of time zones are the schedule's"},
 		{httpconn, nil, "it counts connections and knows nothing of what they ask for"},
-		{doctorRoom, nil, "it asks questions and knows nothing of what they are about: package admin brings those of the server"},
+		{doctorRoom, nil, "it asks questions and knows nothing of what they are about: package check brings those of the server"},
+		{checkRoom, []string{doctorRoom, domain, secret, schedule, gormstore, "admin/internal/scheduler", alertPost, publish, hotTimers, egress}, "it looks at what a node would use, in the way a node uses it: package admin says which settings, and what only a node knows"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"packaging", nil, "files that bring the binary onto a machine, and tests that run it from outside"},
@@ -162,6 +168,11 @@ func rooms() []Room {
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/sweeper", []string{domain, store, panics}, whySide},
 		{"admin/internal/calljob", []string{domain, store}, whySide},
+		{backupRoom, []string{domain, secret, gormstore}, "it copies files of databases and keys: a node that serves them knows nothing of it"},
+		{profileRoom, []string{egress}, "it looks at this process, and knows nothing of what the process is for"},
+		{calendarRoom, []string{domain, store, timing}, whySide},
+		// Declarations are frames of the wire, and their schedules are compiled before they are taken.
+		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
 		{callbacks, []string{domain, budget, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
@@ -197,8 +208,8 @@ func rooms() []Room {
 		{"admin", []string{
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
-			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks,
-			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, provisioning, assistant, egress,
+			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

@@ -11,6 +11,7 @@ package egress
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"syscall"
 
 	"code.dny.dev/ssrf"
@@ -38,4 +39,13 @@ func Control(allowed []netip.Prefix) func(network, address string, c syscall.Raw
 // Refused reports whether a dial failed because Control refused the address.
 func Refused(err error) bool {
 	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork)
+}
+
+// Loopback reports whether a host, which is a name or an address, is this machine.
+func Loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
 }

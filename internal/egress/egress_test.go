@@ -156,3 +156,12 @@ func TestPublic(t *testing.T) {
 		require.Equal(t, plain, egress.Public(plain))
 	}
 }
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.9.9.9": true, "::1": true,
+		"": false, "0.0.0.0": false, "::": false, "192.0.2.1": false, "localhost.example.com": false,
+	} {
+		require.Equal(t, want, egress.Loopback(host), host)
+	}
+}

@@ -67,8 +67,6 @@ type Deps struct {
 	NewID func() int64
 	// Now is the database's clock as this node knows it.
 	Now func() time.Time
-	// NextFire computes the first fire of a job's schedule, as the engine will.
-	NextFire func(id domain.JobID) store.NextFireFunc
 	// Plan gives fire times that were overdue at a change their rows.
 	Plan store.PlanFunc
 	// FollowCalendar plans the jobs of a calendar that has changed anew; what

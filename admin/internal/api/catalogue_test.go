@@ -151,9 +151,9 @@ func TestInputHasToFit(t *testing.T) {
 func (w *world) declare(e domain.Executor, name string, own domain.Ownership) Job {
 	w.t.Helper()
 	j := w.job("acme", name, e)
-	require.NoError(w.t, w.store.MarkDeclared(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, j.ID), store.DeclaredMark{
+	require.NoError(w.t, w.store.WriteDeclared(w.t.Context(), e.TenantID, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: mustID[domain.JobID](w.t, j.ID),
 		Declared: domain.Declared{By: e.ID, Ownership: own, Version: "1.4.2", Build: "d"}, Hash: "h1",
-	}))
+	}}}))
 	return into[Job](w.call("acme/viewer", "GET", "/jobs/"+j.ID, nil).is(200))
 }
 
@@ -223,9 +223,9 @@ func TestJobsThatTheCodeOwns(t *testing.T) {
 	}
 
 	// No version declares it any more: it is the console's.
-	require.NoError(t, w.store.MarkDeclared(t.Context(), e.TenantID, mustID[domain.JobID](t, j.ID), store.DeclaredMark{
+	require.NoError(t, w.store.WriteDeclared(t.Context(), e.TenantID, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: mustID[domain.JobID](t, j.ID),
 		Declared: domain.Declared{By: e.ID, Ownership: domain.OwnedByCode, Gone: true},
-	}))
+	}}}))
 	put(j, with("priority", 3)).is(200)
 	w.call("acme/editor", "DELETE", "/jobs/"+j.ID, nil).is(204)
 
@@ -289,7 +289,7 @@ func TestGivingAJobBackToTheCode(t *testing.T) {
 	edit := func(name string, noted domain.Declared) string {
 		id := w.declare(e, name, domain.OwnedUntilEdited).ID
 		w.call("acme/editor", "PUT", "/jobs/"+id, jobBody(name, e, with("priority", 3)), header{"If-Match": "*"}).is(200)
-		require.NoError(t, w.store.MarkDeclared(t.Context(), e.TenantID, mustID[domain.JobID](t, id), store.DeclaredMark{Declared: noted}))
+		require.NoError(t, w.store.WriteDeclared(t.Context(), e.TenantID, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: mustID[domain.JobID](t, id), Declared: noted}}}))
 		return "/jobs/" + id
 	}
 	const consoles = "the code says that the console decides"

@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // executorOutput has no version as ETag: what else is in it changes with the instances.
@@ -183,7 +184,7 @@ func (a *API) deleteJobsOf(ctx context.Context, id auth.Identity, e domain.Execu
 		}
 		for _, j := range jobs {
 			_, err := a.deps.Store.SetJobState(ctx, store.SetJobStateParams{
-				Tenant: id.Tenant, ID: j.ID, State: domain.JobDeleted, By: id.Actor(), Next: a.deps.NextFire(j.ID), Plan: a.deps.Plan,
+				Tenant: id.Tenant, ID: j.ID, State: domain.JobDeleted, By: id.Actor(), Next: timing.Next, Plan: a.deps.Plan,
 			})
 			if err != nil && !domain.Is(err, domain.CodeNotFound) { // somebody else has deleted it
 				return err

@@ -124,8 +124,8 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 		SignScript: func(s domain.Script, revision int64, sum []byte) []byte {
 			return ed25519.Sign(w.box.ScriptKey(), fmt.Appendf(nil, "%s/%d/%x", s.ID, revision, sum))
 		}, NewID: w.ids.Next, Now: time.Now, Logger: logger, Channels: &fakeChannels{},
-		CallJob:  calljob.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For,
-		NextFire: testNextFire, JobsChanged: func() { w.changed++ }, Version: "test", Self: "boot-1",
+		CallJob:     calljob.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For,
+		JobsChanged: func() { w.changed++ }, Version: "test", Self: "boot-1",
 		Nodes: func() []domain.Node {
 			return []domain.Node{{ID: 1, Name: "here", BootID: "boot-1"}, {ID: 2, Name: "there", BootID: "boot-2"}}
 		},
@@ -424,16 +424,6 @@ func (w *world) started(tenant, runID string) domain.Execution {
 	require.NoError(w.t, err)
 	require.Equal(w.t, store.OfferMade, res[0].Status)
 	return res[0].Execution
-}
-
-// testNextFire is not the engine's: these tests need some instant only.
-func testNextFire(domain.JobID) store.NextFireFunc {
-	return func(now time.Time, spec *domain.JobSpec) time.Time {
-		if spec.Schedule.Kind == domain.ScheduleNone {
-			return domain.Never
-		}
-		return now.Add(time.Hour)
-	}
 }
 
 // incident makes one of a job.

@@ -11,8 +11,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/store"
-	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // fullJob uses every setting.
@@ -349,11 +347,7 @@ func TestPreview(t *testing.T) {
 }
 
 func TestListOfJobsThatNeverFire(t *testing.T) {
-	w := newWorld(t, func(d *Deps) {
-		d.NextFire = func(domain.JobID) store.NextFireFunc {
-			return func(now time.Time, spec *domain.JobSpec) time.Time { return timing.Next(now, spec) }
-		}
-	})
+	w := newWorld(t)
 	e := w.executor("acme", "shop")
 	over := w.job("acme", "thirtieth of February", e, with("schedule", map[string]any{"kind": "cron", "expr": "0 0 30 2 *"}))
 	require.True(t, over.NeverFires)

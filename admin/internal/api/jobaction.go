@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 type pauseInput struct {
@@ -99,7 +100,7 @@ func (a *API) setJobState(ctx context.Context, id auth.Identity, text string, p 
 	if err != nil {
 		return nil, err
 	}
-	p.Tenant, p.ID, p.By, p.Next, p.Plan = id.Tenant, jid, id.Actor(), a.deps.NextFire(jid), a.deps.Plan
+	p.Tenant, p.ID, p.By, p.Next, p.Plan = id.Tenant, jid, id.Actor(), timing.Next, a.deps.Plan
 	v, err := a.deps.Store.SetJobState(ctx, p)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 type jobOutput struct {
@@ -237,7 +238,7 @@ func (a *API) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow c
 		ID: jid, TenantID: id.Tenant, Executor: executor.ID, Partition: domain.PartitionOf(jid), State: state,
 		Source: domain.SourceConsole, Revision: 1, Spec: spec, CreatedAt: now, UpdatedAt: now,
 		CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
-	}, Next: a.deps.NextFire(jid)}, nil
+	}, Next: timing.Next}, nil
 }
 
 func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInput) (*jobOutput, error) {
@@ -272,7 +273,7 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 	}
 	v, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: id.Tenant, ID: v.ID, IfRevision: revision, Executor: executor.ID, Spec: spec,
-		Source: source, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: a.deps.NextFire(v.ID),
+		Source: source, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: timing.Next,
 		Plan: a.deps.Plan,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) {

@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // errOwnedByCode says where a job is declared, and what to do instead.
@@ -182,7 +183,7 @@ func (a *API) giveBack(ctx context.Context, id auth.Identity, in *giveBackInput)
 	}
 	v, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: id.Tenant, ID: v.ID, IfRevision: v.Revision, Spec: d.Spec, Source: domain.SourceCode, DeclarationHash: d.Hash,
-		Declared: &d.Declared, By: id.Actor(), Next: a.deps.NextFire(v.ID), Plan: a.deps.Plan,
+		Declared: &d.Declared, By: id.Actor(), Next: timing.Next, Plan: a.deps.Plan,
 	})
 	if err != nil {
 		return nil, err

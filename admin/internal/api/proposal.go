@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // Proposal is what the code of an application wants a job to become.
@@ -139,7 +140,7 @@ func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decidePr
 			ID: jid, TenantID: id.Tenant, Executor: v.Executor, Partition: domain.PartitionOf(jid), State: domain.JobEnabled,
 			Source: domain.SourceCode, DeclarationHash: v.Hash, Declared: terms, Revision: 1, Spec: v.Spec,
 			CreatedAt: now, UpdatedAt: now, CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
-		}, a.deps.NextFire(jid))
+		}, timing.Next)
 	} else if v.Job.Executor != v.Executor {
 		err = domain.JobNameTaken(v.Name, v.Job.ExecutorName)
 	} else if spec, wrong := mergedProposal(v); wrong != nil {
@@ -147,7 +148,7 @@ func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decidePr
 	} else {
 		job, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
 			Tenant: id.Tenant, ID: v.Job.ID, IfRevision: v.Job.Revision, Spec: spec, Source: domain.SourceCode,
-			DeclarationHash: v.Hash, Declared: &terms, By: id.Actor(), Next: a.deps.NextFire(v.Job.ID), Plan: a.deps.Plan,
+			DeclarationHash: v.Hash, Declared: &terms, By: id.Actor(), Next: timing.Next, Plan: a.deps.Plan,
 		})
 	}
 	if err != nil {

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -22,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
 )
 
 const (
@@ -111,34 +111,13 @@ func readSigningKey(path string) (signingKey, error) {
 	return key, nil
 }
 
-// writeSigningKey replaces the file as a whole, so that a crash leaves the old
-// key or the new one.
 func writeSigningKey(path string, key signingKey) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key.private)
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
 	block := &pem.Block{Type: pemType, Bytes: der, Headers: map[string]string{pemCreated: key.createdAt.Format(time.RFC3339)}}
-	if err := pem.Encode(&text, block); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".signing-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(text.Bytes())
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return secret.WriteFile(path, pem.EncodeToMemory(block), true)
 }
 
 // keyStore is the part of store.Cluster that keys need.

@@ -5,6 +5,6 @@
 // is skipped with that reason when there is none. One that does not come back
 // is given up: the report is there within Limit, whatever hangs.
 //
-// The checks of files, ports and certificates are here; those of the database
-// and of what a node is configured with, package admin brings along.
+// The parts of files, ports and certificates are here. Package check puts all checks of a node
+// together.
 package doctor

@@ -93,28 +93,30 @@ func NewKey() (string, error) {
 	return hex.EncodeToString(raw), err
 }
 
-// createKeyFile writes a random key. The file appears under its name only when
-// it is complete and on disk: a crash in between leaves no half key, and of
-// two processes that start at once one wins.
+// createKeyFile writes a random key. Of two processes that start at once one wins.
 func createKeyFile(path string) error {
 	key, err := NewKey()
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".sealing-*") // mode 0600
+	return WriteFile(path, []byte(key+"\n"), false)
+}
+
+// WriteFile writes a small file that only its owner reads. It appears under its name when it is
+// whole and on disk, so that a crash leaves the old content or the new one. Without replace a
+// file of that name is left alone, and the error is fs.ErrExist.
+func WriteFile(path string, content []byte, replace bool) error {
+	part, err := os.CreateTemp(filepath.Dir(path), ".part-*") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(key + "\n")
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	defer os.Remove(part.Name())
+	_, err = part.Write(content)
+	if err := errors.Join(err, part.Sync(), part.Close()); err != nil {
 		return err
 	}
-	return os.Link(tmp.Name(), path) // unlike a rename it never replaces
+	if !replace {
+		return os.Link(part.Name(), path) // unlike a rename it never replaces
+	}
+	return os.Rename(part.Name(), path)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -104,6 +105,28 @@ func TestLoadMakesTheFileOnceWithMode0600(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	require.Len(t, left, 1, "no temporary file is left")
+}
+
+func TestFilesAppearWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "key")
+	read := func() string {
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return string(raw)
+	}
+	require.NoError(t, secret.WriteFile(path, []byte("first"), false))
+	require.ErrorIs(t, secret.WriteFile(path, []byte("second"), false), fs.ErrExist)
+	require.Equal(t, "first", read())
+	require.NoError(t, secret.WriteFile(path, []byte("third"), true))
+	require.Equal(t, "third", read())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
 }
 
 func TestLoadRefusesFilesThatOthersMayRead(t *testing.T) {

@@ -37,8 +37,6 @@ type Catalogue interface {
 	// WasDeclared reports whether somebody deleted a job that code of the executor
 	// declared by this name. It does not end with the retention of deleted jobs.
 	WasDeclared(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (bool, error)
-	// MarkDeclared changes what code has to do with a job, and nothing else of it.
-	MarkDeclared(ctx context.Context, tenant domain.TenantID, job domain.JobID, m DeclaredMark) error
 
 	// WriteDeclared does all writes in one transaction, or none of them. Their growth counts
 	// together against the tenant's quotas. The error with CodeQuotaExceeded names each
@@ -78,7 +76,7 @@ const MaxRefusedDeclarations = 200
 
 // DeclaredMark replaces what a job notes about its declaration.
 type DeclaredMark struct {
-	Job      domain.JobID // of a DeclaredWrite; MarkDeclared has it beside
+	Job      domain.JobID
 	Declared domain.Declared
 	// Hash of the declaration; empty = keep.
 	Hash string

@@ -10,11 +10,9 @@ import (
 	"log/slog"
 	"net"
 	netmail "net/mail"
-	"net/netip"
 	"net/textproto"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -73,7 +71,7 @@ func New(config Config) (*Sender, error) {
 		config.TLS = TLSStart
 	case TLSStart, TLSFirst:
 	case TLSNone:
-		if config.Username != "" && !isLoopback(config.Host) {
+		if config.Username != "" && !egress.Loopback(config.Host) {
 			return nil, fmt.Errorf("mail: the password would cross the network to %s in the clear; use TLS mode %s or %s", config.Host, TLSStart, TLSFirst)
 		}
 	default:
@@ -108,14 +106,6 @@ func New(config Config) (*Sender, error) {
 	s := &Sender{config: config, from: from, dialer: egress.NewOperatorDialer(config.Timeout, config.Logger)}
 	_, err = s.client(context.Background())
 	return s, err
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // Channel implements alerting.Sender.

@@ -257,7 +257,7 @@ func testDeclared(t *testing.T, f *fixture) {
 	list, err := f.s.ListDeclaredJobs(f.ctx, f.tenant, f.executor)
 	f.ok(err)
 	require.Empty(t, list)
-	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{Declared: declared, Hash: "h1"}))
+	f.ok(f.s.WriteDeclared(f.ctx, f.tenant, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: j.ID, Declared: declared, Hash: "h1"}}}))
 	found, err := f.s.FindJob(f.ctx, f.tenant, j.ID)
 	f.ok(err)
 	want := j
@@ -309,7 +309,7 @@ func testDeclared(t *testing.T, f *fixture) {
 	list, err = f.s.ListDeclaredJobs(f.ctx, f.tenant, f.executor)
 	f.ok(err)
 	require.Empty(t, list)
-	f.code(domain.CodeNotFound, f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{}))
+	f.code(domain.CodeNotFound, f.s.WriteDeclared(f.ctx, f.tenant, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: j.ID}}}))
 
 	made, err := f.s.CreateJob(f.ctx, domain.Job{
 		ID: domain.JobID(ids.Next()), TenantID: f.tenant, Executor: f.executor, Source: domain.SourceCode, Declared: declared, Spec: j.Spec,
@@ -389,7 +389,7 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	b := newFixture(t, f.s)
 	f.joins("b1", "d1", "1.2", "a")
 	j := f.job(nil)
-	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, j.ID, store.DeclaredMark{Declared: domain.Declared{By: f.executor, Name: "as declared"}}))
+	f.ok(f.s.WriteDeclared(f.ctx, f.tenant, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: j.ID, Declared: domain.Declared{By: f.executor, Name: "as declared"}}}}))
 	f.ok(f.s.Propose(f.ctx, domain.Proposal{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Name: j.Spec.Name, Hash: "h", Spec: j.Spec}))
 	mine, err := f.s.ListProposals(f.ctx, store.ListProposalsParams{Tenant: f.tenant})
 	f.ok(err)
@@ -410,7 +410,7 @@ func testCatalogueWall(t *testing.T, f *fixture) {
 	jobs, err := b.s.ListDeclaredJobs(b.ctx, b.tenant, f.executor)
 	f.ok(err)
 	require.Empty(t, jobs)
-	f.code(domain.CodeNotFound, b.s.MarkDeclared(b.ctx, b.tenant, j.ID, store.DeclaredMark{Hash: "x"}))
+	f.code(domain.CodeNotFound, b.s.WriteDeclared(b.ctx, b.tenant, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: j.ID, Hash: "x"}}}))
 	_, err = b.s.FindDeclaredJob(b.ctx, b.tenant, f.executor, "as declared")
 	f.code(domain.CodeNotFound, err)
 	was, err := b.s.WasDeclared(b.ctx, b.tenant, f.executor, "as declared")

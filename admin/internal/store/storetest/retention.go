@@ -240,7 +240,7 @@ func testJobRetention(t *testing.T, f *fixture) {
 	kept := []int{rows(hasRun), rows(young), rows(lives)}
 
 	declared := f.job(nil) // that somebody deleted it lasts as long as the executor
-	f.ok(f.s.MarkDeclared(f.ctx, f.tenant, declared.ID, store.DeclaredMark{Declared: domain.Declared{By: f.executor, Name: "as declared"}}))
+	f.ok(f.s.WriteDeclared(f.ctx, f.tenant, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: declared.ID, Declared: domain.Declared{By: f.executor, Name: "as declared"}}}}))
 	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: declared.ID, State: domain.JobDeleted})
 	f.ok(err)
 	f.ok(f.s.AgeDeleted(f.ctx, 5*year, int64(declared.ID)))

@@ -300,13 +300,7 @@ func (s *Catalogue) WasDeclared(ctx context.Context, tenant domain.TenantID, exe
 	return was, err
 }
 
-// MarkDeclared is no edit: neither the revision nor the time of the last
-// change moves.
-func (s *Catalogue) MarkDeclared(ctx context.Context, tenant domain.TenantID, id domain.JobID, m store.DeclaredMark) error {
-	m.Job = id
-	return s.RunRepeatable(ctx, "mark declared job", func(t *db.Tx) error { return markDeclared(t, tenant, m) })
-}
-
+// markDeclared keeps the revision and the time of the last change, since a mark is no edit.
 func markDeclared(t *db.Tx, tenant domain.TenantID, m store.DeclaredMark) error {
 	_, job, _, err := lockJob(t, tenant, m.Job)
 	if err != nil {

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func TestDefinitionsThatDoNotFit(t *testing.T) {
 			require.Contains(t, notices[0].Message, "at most 2000 handlers, and 8388608 bytes")
 			require.NotContains(t, notices[0].Message, "tries again")
 		}
-		require.NoError(t, s.d.sweep(t.Context()), "it is no fault of the chore")
+		require.NoError(t, s.d.Sweep(t.Context()), "it is no fault of the chore")
 		s.gone("job 8")
 		s.leave("8", last)
 		require.NotNil(t, s.job("job 7"))

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// reconcileEvery bounds how late it is noticed that a build has left for good
-// (after domain.BuildGrace), whose jobs and handlers then become what the
-// builds that are left say.
-const reconcileEvery = 15 * time.Second
+// SweepEvery is the time between two calls of Sweep. A build that has left for good (after
+// domain.BuildGrace) is noticed that late. Its jobs and handlers then become what the other
+// builds say.
+const SweepEvery = 15 * time.Second
 
 // reconcileBatch is how many executors one round looks after.
 const reconcileBatch = 100
@@ -34,11 +34,9 @@ var errNewerBuild = errors.New("a build that is newer than the list has declared
 // applied remembers what came of builds that have registered a moment ago, so
 // that a fleet which connects at once asks the database once per node.
 type applied struct {
-	// keep is how long; 0 = nothing is remembered. Fixed after construction.
-	keep time.Duration
-	// turn has one token per build that is looked at; nil: as many as come. Fixed
-	// after construction.
-	turn chan struct{}
+	// fixed after construction
+	keep time.Duration // 0 = nothing is remembered
+	turn chan struct{} // one token per build that is looked at
 
 	mu     sync.Mutex
 	builds map[buildKey]appliedBuild // guarded by mu
@@ -84,9 +82,6 @@ func (a *applied) find(k buildKey, now time.Time) ([]*proto.Notice, bool) {
 
 // enter waits until it is this one's turn to look.
 func (a *applied) enter(ctx context.Context) (leave func(), err error) {
-	if a.turn == nil {
-		return func() {}, nil
-	}
 	select {
 	case a.turn <- struct{}{}:
 		return func() { <-a.turn }, nil
@@ -105,7 +100,7 @@ func (a *applied) note(k buildKey, b appliedBuild) {
 }
 
 // Declare implements gateway.Declarer: an instance of the build has registered.
-func (d *declarer) Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, build string) []*proto.Notice {
+func (d *Declarer) Declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, build string) []*proto.Notice {
 	k := buildKey{store.ExecutorKey{Tenant: tenant, Executor: executor}, build}
 	if notices, ok := d.applied.find(k, time.Now()); ok {
 		return notices
@@ -135,9 +130,9 @@ func (d *declarer) Declare(ctx context.Context, tenant domain.TenantID, executor
 	return notices
 }
 
-// sweep lets the catalogues of builds that have left go out of force.
-func (d *declarer) sweep(ctx context.Context) error {
-	keys, err := d.catalogue.ListUnsettled(ctx, reconcileBatch)
+// Sweep lets the catalogues of builds that have left go out of force.
+func (d *Declarer) Sweep(ctx context.Context) error {
+	keys, err := d.opt.Store.ListUnsettled(ctx, reconcileBatch)
 	if err != nil {
 		return fmt.Errorf("list unsettled builds: %w", err)
 	}
@@ -157,9 +152,9 @@ func (d *declarer) sweep(ctx context.Context) error {
 
 // reconcile puts the catalogues of the builds that are present into force. It
 // writes nothing when they are, and may be called by many nodes at once.
-func (d *declarer) reconcile(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]refusal, error) {
+func (d *Declarer) reconcile(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) ([]refusal, error) {
 	for again := false; ; again = true {
-		builds, err := d.catalogue.ListBuilds(ctx, tenant, executor)
+		builds, err := d.opt.Store.ListBuilds(ctx, tenant, executor)
 		if err != nil {
 			return nil, fmt.Errorf("list builds: %w", err)
 		}
@@ -184,7 +179,7 @@ func (d *declarer) reconcile(ctx context.Context, tenant domain.TenantID, execut
 // apply makes what the present builds say together come true, and tells what of
 // it could not be taken. A job that was declared by a build that is not
 // known, unless known is nil, ends it with errNewerBuild.
-func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []domain.Build, known map[string]bool) ([]refusal, error) {
+func (d *Declarer) apply(ctx context.Context, k store.ExecutorKey, builds []domain.Build, known map[string]bool) ([]refusal, error) {
 	present := domain.PresentBuilds(builds)
 	if len(present) == 0 {
 		return nil, nil
@@ -202,7 +197,7 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 		if m, err = d.merge(ctx, k, present, held); err != nil {
 			return nil, err
 		}
-		if err := d.catalogue.DefineHandlers(ctx, k.Tenant, k.Executor, m.handlers); err != nil {
+		if err := d.opt.Store.DefineHandlers(ctx, k.Tenant, k.Executor, m.handlers); err != nil {
 			return nil, fmt.Errorf("define handlers: %w", err)
 		}
 		if plans, err = d.planAll(ctx, k, m.jobs, known); err != nil {
@@ -259,13 +254,13 @@ func (d *declarer) apply(ctx context.Context, k store.ExecutorKey, builds []doma
 			digests = append(digests, b.Digest)
 		}
 	}
-	err := d.catalogue.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Refused: refused})
+	err := d.opt.Store.SettleBuilds(ctx, store.SettleBuildsParams{ExecutorKey: k, Digests: digests, Refused: refused})
 	return refusals, err
 }
 
 // planAll looks at all declarations, in the order of their names. It fails where they
 // cannot be looked at now.
-func (d *declarer) planAll(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared, known map[string]bool) ([]planned, error) {
+func (d *Declarer) planAll(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared, known map[string]bool) ([]planned, error) {
 	var plans []planned
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		p := planned{declared: jobs[name], err: errMayNotDeclare}
@@ -335,7 +330,7 @@ const strictTries = 5
 
 // declareStrict writes what strict builds declare, all of it in one transaction. It
 // returns the plans with those marked that are written.
-func (d *declarer) declareStrict(ctx context.Context, k store.ExecutorKey, present []domain.Build, m merged, held map[string]bool, plans []planned) ([]planned, error) {
+func (d *Declarer) declareStrict(ctx context.Context, k store.ExecutorKey, present []domain.Build, m merged, held map[string]bool, plans []planned) ([]planned, error) {
 	var all []store.DeclaredWrite
 	var logs []func()
 	out := slices.Clone(plans)
@@ -353,14 +348,14 @@ func (d *declarer) declareStrict(ctx context.Context, k store.ExecutorKey, prese
 			logs = append(logs, log)
 		}
 	}
-	if err := d.catalogue.WriteDeclared(ctx, k.Tenant, all); err != nil {
+	if err := d.opt.Store.WriteDeclared(ctx, k.Tenant, all); err != nil {
 		return nil, err
 	}
 	for _, log := range logs {
 		log()
 	}
 	if len(logs) > 0 {
-		d.changed()
+		d.opt.Changed()
 	}
 	return out, nil
 }
@@ -399,9 +394,9 @@ func holdBackWhole(held map[string]bool, present []domain.Build, m merged, plans
 	tell(refusal{first.refusal(whole).notice, []string{newest}}, first.terms.Version)
 }
 
-// weightsIn reads how many slots a run of each handler takes from a build's
+// Weights reads how many slots a run of each handler takes from a build's
 // catalogue; a handler that does not say it takes 1 and is left out.
-func weightsIn(catalogue []byte) (map[string]int, error) {
+func Weights(catalogue []byte) (map[string]int, error) {
 	var frame proto.Register
 	if err := gproto.Unmarshal(catalogue, &frame); err != nil {
 		return nil, err
@@ -432,13 +427,13 @@ type merged struct {
 // could not be taken. One catalogue at a time is in memory: each may have 1 MiB,
 // and there may be store.MaxBuilds. A job of a build that is held back is that of an
 // older build.
-func (d *declarer) merge(ctx context.Context, k store.ExecutorKey, present []domain.Build, held map[string]bool) (m merged, err error) {
+func (d *Declarer) merge(ctx context.Context, k store.ExecutorKey, present []domain.Build, held map[string]bool) (m merged, err error) {
 	handlers, jobs := map[string]*proto.Handler{}, map[string]*declared{}
 	m.jobs, m.strict = jobs, map[string]bool{}
 	from := map[string]string{} // handler → digest of the build
 	for i := range present {
 		b := &present[i]
-		catalogues, err := d.catalogue.ReadCatalogues(ctx, k.Tenant, k.Executor, []string{b.Digest})
+		catalogues, err := d.opt.Store.ReadCatalogues(ctx, k.Tenant, k.Executor, []string{b.Digest})
 		if err != nil {
 			return m, fmt.Errorf("read catalogue: %w", err)
 		}

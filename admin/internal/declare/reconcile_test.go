@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // shop is an executor whose builds come and go.
 type shop struct {
 	t *testing.T
-	d *declarer
+	d *Declarer
 	store.Store
 	key  store.ExecutorKey
 	ids  *domain.IDSource
@@ -81,11 +81,10 @@ func newShop(t *testing.T, driver, dsn string) *shop {
 	return s
 }
 
-func (s *shop) declarer() *declarer {
-	return &declarer{
-		catalogue: s, jobs: s, handlers: s, calendars: s, newID: s.ids.Next, check: checkSchedule, next: nextFire,
-		changed: func() {}, now: time.Now, log: slog.New(slog.DiscardHandler),
-	}
+func (s *shop) declarer() *Declarer {
+	d := New(Options{Store: s, NewID: s.ids.Next, Changed: func() {}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	d.applied.keep = 0
+	return d
 }
 
 // register registers an instance of a version whose handler declares jobs.
@@ -142,7 +141,7 @@ func (s *shop) edit(name string, change func(*domain.JobSpec)) {
 	v := s.job(name)
 	change(&v.Spec)
 	_, err := s.UpdateJob(s.t.Context(), store.UpdateJobParams{
-		Tenant: s.key.Tenant, ID: v.ID, Spec: v.Spec, Source: domain.SourceConsole, DeclarationHash: v.DeclarationHash, By: "anna", Next: nextFire(v.ID),
+		Tenant: s.key.Tenant, ID: v.ID, Spec: v.Spec, Source: domain.SourceConsole, DeclarationHash: v.DeclarationHash, By: "anna", Next: timing.Next,
 	})
 	require.NoError(s.t, err)
 }
@@ -239,7 +238,7 @@ func TestAForgottenBuild(t *testing.T) {
 		s.register("1.2", daily("close", "1", "code"))
 		j := s.job("close")
 		j.Declared.Build = "long forgotten"
-		require.NoError(t, s.MarkDeclared(t.Context(), s.key.Tenant, j.ID, store.DeclaredMark{Declared: j.Declared}))
+		require.NoError(t, s.WriteDeclared(t.Context(), s.key.Tenant, []store.DeclaredWrite{{Mark: &store.DeclaredMark{Job: j.ID, Declared: j.Declared}}}))
 		s.register("1.3", daily("close", "2", "code"))
 		require.Equal(t, "0 0 2 * * *", s.job("close").Spec.Schedule.Expr)
 	})
@@ -336,7 +335,7 @@ func TestCodeProposes(t *testing.T) {
 		_, err := s.CreateJob(t.Context(), domain.Job{
 			ID: id, TenantID: s.key.Tenant, Executor: s.key.Executor, State: domain.JobEnabled, Source: domain.SourceCode, DeclarationHash: p.Hash, Spec: p.Spec,
 			Declared: domain.Declared{By: s.key.Executor, Ownership: domain.OwnedPropose, Build: p.Build, Version: p.Version},
-		}, nextFire(id))
+		}, timing.Next)
 		require.NoError(t, err)
 		s.register("2", daily("close", "1", "propose"), daily("owned so far", "1", "propose"))
 		require.Empty(t, s.proposals(), "the job is what is proposed; and handing a job over changes nothing of it")
@@ -365,11 +364,11 @@ func TestAppliedBuildsAreRemembered(t *testing.T) {
 	s.d.applied.keep = time.Hour
 	_, notices := s.register("1", daily("a word", "1", "mine"))
 	require.Len(t, notices, 1)
-	s.d.catalogue = nil // asking it would panic
+	s.d.opt.Store = nil // asking it would panic
 	for range 3 {
 		require.Equal(t, notices, s.d.Declare(t.Context(), s.key.Tenant, s.key.Executor, "build 1"))
 	}
-	s.d.catalogue = s
+	s.d.opt.Store = s
 	_, notices = s.register("2", daily("close", "1", "code"))
 	require.Empty(t, notices, "another build is looked at; what version 1 declares is not its fault")
 	require.Len(t, s.refused(), 1, "version 1 still runs")
@@ -380,9 +379,9 @@ func TestWeightsInACatalogue(t *testing.T) {
 	t.Parallel()
 	catalogue, err := gproto.Marshal(&proto.Register{Handlers: []*proto.Handler{{Name: "heavy", Weight: 3}, {Name: "plain"}, {Name: "one", Weight: 1}}})
 	require.NoError(t, err)
-	weights, err := weightsIn(catalogue)
+	weights, err := Weights(catalogue)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"heavy": 3}, weights)
-	_, err = weightsIn([]byte{0xff})
+	_, err = Weights([]byte{0xff})
 	require.Error(t, err)
 }

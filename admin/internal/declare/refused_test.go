@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"path/filepath"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -260,7 +261,7 @@ func TestDeclaredContradictionsOfBeforeStay(t *testing.T) {
 	j := s.job("close")
 	j.Spec.Misfire.MaxRuns = 3
 	_, err = s.UpdateJob(t.Context(), store.UpdateJobParams{
-		Tenant: s.key.Tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceCode, DeclarationHash: hash, Declared: &j.Declared, By: declaredBy, Next: nextFire(j.ID),
+		Tenant: s.key.Tenant, ID: j.ID, Spec: j.Spec, Source: domain.SourceCode, DeclarationHash: hash, Declared: &j.Declared, By: declaredBy, Next: timing.Next,
 	})
 	require.NoError(t, err)
 	_, notices := s.register("2", d)

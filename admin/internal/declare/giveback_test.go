@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"path/filepath"
@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // giveBack does what the API does.
@@ -21,7 +22,7 @@ func (s *shop) giveBack(name string) {
 	require.NoError(s.t, v.MayGiveBack(d.Declared))
 	_, err = s.UpdateJob(s.t.Context(), store.UpdateJobParams{
 		Tenant: s.key.Tenant, ID: v.ID, IfRevision: v.Revision, Spec: d.Spec, Source: domain.SourceCode, DeclarationHash: d.Hash,
-		Declared: &d.Declared, By: "anna", Next: nextFire(v.ID),
+		Declared: &d.Declared, By: "anna", Next: timing.Next,
 	})
 	require.NoError(s.t, err)
 	s.d.GivenBack(s.t.Context(), s.key.Tenant, s.key.Executor)

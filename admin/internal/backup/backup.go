@@ -1,4 +1,15 @@
-package admin
+// Package backup answers: how does a copy of a SQLite database leave a node, and how does it
+// come back?
+//
+// Promises:
+//   - A backup appears under its name when it is whole, checked and on disk.
+//   - The database that a restored one replaces is kept beside it.
+//   - A restored database fires nothing until an operator accepts its history, since runs after
+//     the backup are not known to it.
+//
+// A database on a server is copied by its own tools; Doubt tells its nodes afterwards
+// (docs/guide/backup.md).
+package backup
 
 import (
 	"context"
@@ -21,16 +32,22 @@ import (
 // What stands beside a backup: its SHA-256, as sha256sum writes and checks it,
 // and, if that was asked for, the key that opens the sealed secrets in it.
 const (
-	backupSum = ".sha256"
-	backupKey = ".sealing.key"
+	sumSuffix = ".sha256"
+	keySuffix = ".sealing.key"
 )
 
-// ErrNotSQLite: a database server is copied by its own tools.
-var ErrNotSQLite = errors.New("the database is on a server: copy it and put it back with its own tools, " +
-	"and then say so with: carillon restore --loaded (docs/guide/backup.md)")
+// Place is where a node has what a backup is of.
+type Place struct {
+	Database                string // path of the SQLite file
+	DataDir, SealingKeyFile string
+	// Version is written into a backup.
+	Version string
+	// Known is what the node has written down of the database of a cluster; zero = nothing.
+	Known func(cluster string) (domain.History, error)
+}
 
-// Backup is a copy of a SQLite database in one file.
-type Backup struct {
+// Copy is a copy of a SQLite database in one file.
+type Copy struct {
 	File    string    `json:"file"`
 	Bytes   int64     `json:"bytes"`
 	SHA256  string    `json:"sha256"`
@@ -41,8 +58,8 @@ type Backup struct {
 	SealingKey string `json:"sealingKey"`
 }
 
-// BackupOptions say where a backup goes.
-type BackupOptions struct {
+// Options say where a backup goes.
+type Options struct {
 	File string
 	// Replace writes over a file of that name.
 	Replace bool
@@ -50,22 +67,17 @@ type BackupOptions struct {
 	SealingKey bool
 }
 
-// MakeBackup copies the SQLite database while a node serves it, or while none does.
-// The file appears under its name when it is whole, checked and on disk.
-func MakeBackup(ctx context.Context, config Config, o BackupOptions) (b Backup, err error) {
-	config, path, err := config.sqliteFile()
-	if err != nil {
-		return b, err
-	}
-	if _, err := os.Stat(path); err != nil {
+// Make copies the SQLite database while a node serves it, or while none does.
+func Make(ctx context.Context, p Place, o Options) (b Copy, err error) {
+	if _, err := os.Stat(p.Database); err != nil {
 		return b, fmt.Errorf("no database: %w", err)
 	}
-	if err := apart(o.File, path); err != nil {
+	if err := apart(o.File, p.Database); err != nil {
 		return b, err
 	}
-	names := []string{o.File, o.File + backupSum}
+	names := []string{o.File, o.File + sumSuffix}
 	if o.SealingKey {
-		names = append(names, o.File+backupKey)
+		names = append(names, o.File+keySuffix)
 	}
 	for _, name := range names {
 		if _, err := os.Lstat(name); err == nil && !o.Replace {
@@ -81,20 +93,20 @@ func MakeBackup(ctx context.Context, config Config, o BackupOptions) (b Backup, 
 	if err := part.Close(); err != nil {
 		return b, err
 	}
-	copied, err := gormstore.CopySQLite(ctx, path, part.Name(), config.Version)
+	copied, err := gormstore.CopySQLite(ctx, p.Database, part.Name(), p.Version)
 	if err != nil {
 		return b, err
 	}
-	b = Backup{File: o.File, At: copied.At, Version: copied.Version, Schema: copied.Schema}
+	b = Copy{File: o.File, At: copied.At, Version: copied.Version, Schema: copied.Schema}
 	if b.SHA256, b.Bytes, err = sumOf(part.Name()); err != nil {
 		return b, err
 	}
 	if o.SealingKey {
-		if b.SealingKey, err = o.putKey(config, copied.SealingKey); err != nil {
+		if b.SealingKey, err = o.putKey(p.SealingKeyFile, copied.SealingKey); err != nil {
 			return b, err
 		}
 	}
-	if err := putFile(o.File+backupSum, []byte(b.SHA256+"  "+filepath.Base(o.File)+"\n")); err != nil {
+	if err := putFile(o.File+sumSuffix, []byte(b.SHA256+"  "+filepath.Base(o.File)+"\n")); err != nil {
 		return b, err
 	}
 	if err := gormstore.SyncPath(part.Name()); err != nil {
@@ -109,8 +121,8 @@ func MakeBackup(ctx context.Context, config Config, o BackupOptions) (b Backup, 
 }
 
 // putKey copies the key that the database's secrets are sealed with.
-func (o BackupOptions) putKey(config Config, fingerprint string) (string, error) {
-	raw, err := secret.ReadKey(os.Getenv(secret.EnvKey), config.SealingKeyFile)
+func (o Options) putKey(keyFile, fingerprint string) (string, error) {
+	raw, err := secret.ReadKey(os.Getenv(secret.EnvKey), keyFile)
 	if err != nil {
 		return "", err
 	}
@@ -121,7 +133,7 @@ func (o BackupOptions) putKey(config Config, fingerprint string) (string, error)
 	if fingerprint != "" && box.Fingerprint() != fingerprint {
 		return "", fmt.Errorf("the sealing key here (fingerprint %s) is not the one of this database (%s)", box.Fingerprint(), fingerprint)
 	}
-	return o.File + backupKey, putFile(o.File+backupKey, []byte(hex.EncodeToString(raw)+"\n"))
+	return o.File + keySuffix, putFile(o.File+keySuffix, []byte(hex.EncodeToString(raw)+"\n"))
 }
 
 // RestoreOptions say what is put back, and how.
@@ -150,39 +162,34 @@ type Restoration struct {
 
 // Restore puts a backup in the place of the SQLite database, which no process may
 // have open, and keeps that one beside it.
-func Restore(ctx context.Context, config Config, o RestoreOptions) (out Restoration, err error) {
+func Restore(ctx context.Context, p Place, o RestoreOptions) (out Restoration, err error) {
 	if _, err := os.Stat(o.File); err != nil {
 		return out, err
 	}
-	config, path, err := config.sqliteFile()
-	if err != nil {
+	if err := apart(o.File, p.Database); err != nil {
 		return out, err
 	}
-	if err := apart(o.File, path); err != nil {
-		return out, err
-	}
-	sum, err := os.ReadFile(o.File + backupSum)
+	sum, err := os.ReadFile(o.File + sumSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, err
 	}
-	out = Restoration{Database: path, Held: !o.AcceptHistory, Checked: err == nil, Notes: []string{}}
+	out = Restoration{Database: p.Database, Held: !o.AcceptHistory, Checked: err == nil, Notes: []string{}}
 	digits, _, _ := strings.Cut(strings.TrimSpace(string(sum)), " ")
 	if out.Checked && len(digits) != 2*sha256.Size {
-		return out, fmt.Errorf("%s holds no checksum", o.File+backupSum)
+		return out, fmt.Errorf("%s holds no checksum", o.File+sumSuffix)
 	}
-	if err := os.MkdirAll(config.DataDir, 0o700); err != nil { // a machine that had no server yet
+	if err := os.MkdirAll(p.DataDir, 0o700); err != nil { // a machine that had no server yet
 		return out, fmt.Errorf("data directory: %w", err)
 	}
 	restored, err := gormstore.RestoreSQLite(ctx, gormstore.Restoration{
-		From: o.File, Path: path, Sum: digits, Accept: o.AcceptHistory,
-		Known: func(cluster string) (domain.History, error) { return knownHistory(config.DataDir, cluster) },
+		From: o.File, Path: p.Database, Sum: digits, Accept: o.AcceptHistory, Known: p.Known,
 	})
 	if err != nil {
 		return out, err
 	}
 	out.Aside, out.At, out.Version = restored.Aside, restored.At, restored.Version
 	if !out.Checked {
-		out.note("there is no %s: only the file itself was checked", o.File+backupSum)
+		out.note("there is no %s: only the file itself was checked", o.File+sumSuffix)
 	}
 	if restored.Unreadable != nil {
 		out.note("the database that was there cannot be read (%v), so that nobody could see whether a server still uses it", restored.Unreadable)
@@ -190,7 +197,7 @@ func Restore(ctx context.Context, config Config, o RestoreOptions) (out Restorat
 	if restored.Schema < restored.Known {
 		out.note("its tables are of an earlier version: the server brings them up to date at its start")
 	}
-	return out, out.bringKey(config, o.File+backupKey, restored.SealingKey)
+	return out, out.bringKey(p, o.File+keySuffix, restored.SealingKey)
 }
 
 func (r *Restoration) note(format string, args ...any) {
@@ -199,7 +206,7 @@ func (r *Restoration) note(format string, args ...any) {
 
 // bringKey makes sure that the key of the backup is where the server looks for it,
 // or says that it is not.
-func (r *Restoration) bringKey(config Config, beside, fingerprint string) error {
+func (r *Restoration) bringKey(p Place, beside, fingerprint string) error {
 	if fingerprint == "" {
 		return nil
 	}
@@ -210,16 +217,16 @@ func (r *Restoration) bringKey(config Config, beside, fingerprint string) error 
 		box, err := secret.New(raw)
 		return raw, err == nil && box.Fingerprint() == fingerprint, err
 	}
-	_, ok, err := fits(os.Getenv(secret.EnvKey), config.SealingKeyFile)
+	_, ok, err := fits(os.Getenv(secret.EnvKey), p.SealingKeyFile)
 	if ok {
 		return nil
 	}
 	if raw, ok, besideErr := fits("", beside); ok && errors.Is(err, fs.ErrNotExist) {
-		if err := putFile(config.SealingKeyFile, []byte(hex.EncodeToString(raw)+"\n")); err != nil {
+		if err := putFile(p.SealingKeyFile, []byte(hex.EncodeToString(raw)+"\n")); err != nil {
 			return err
 		}
-		r.SealingKey = config.SealingKeyFile
-		return gormstore.SameOwner(config.SealingKeyFile, config.DataDir)
+		r.SealingKey = p.SealingKeyFile
+		return gormstore.SameOwner(p.SealingKeyFile, p.DataDir)
 	} else if besideErr != nil && !errors.Is(besideErr, fs.ErrNotExist) {
 		return besideErr
 	}
@@ -227,19 +234,15 @@ func (r *Restoration) bringKey(config Config, beside, fingerprint string) error 
 	if err != nil {
 		what = "is not there"
 	}
-	r.note("the key of its secrets (fingerprint %s) %s: put the right one at %s, or the server will not start", fingerprint, what, config.SealingKeyFile)
+	r.note("the key of its secrets (fingerprint %s) %s: put the right one at %s, or the server will not start", fingerprint, what, p.SealingKeyFile)
 	return nil
 }
 
-// DoubtRestored tells the nodes of a database into which its own tools have loaded
-// a backup that it is one: nothing fires until an operator accepts it. It returns
-// of when the backup is.
-func DoubtRestored(ctx context.Context, config Config, accept bool) (at time.Time, err error) {
-	options, err := config.storeOptions()
-	if err != nil {
-		return at, err
-	}
-	s, err := gormstore.Open(ctx, options)
+// Doubt tells the nodes of a database into which its own tools have loaded a backup that it is
+// one: nothing fires until an operator accepts it, or at once if accept is set. It returns the
+// time of the backup.
+func Doubt(ctx context.Context, o gormstore.Options, accept bool) (at time.Time, err error) {
+	s, err := gormstore.Open(ctx, o)
 	if err != nil {
 		return at, fmt.Errorf("open database: %w", err)
 	}
@@ -248,23 +251,6 @@ func DoubtRestored(ctx context.Context, config Config, accept bool) (at time.Tim
 		_, err = s.AcceptHistory(ctx)
 	}
 	return at, err
-}
-
-// sqliteFile is the path of the database, of a configuration with all defaults.
-func (c Config) sqliteFile() (Config, string, error) {
-	if c.Database != "" { // before a data directory is made
-		if driver, _, err := c.database(); err != nil {
-			return c, "", err
-		} else if driver != "sqlite" {
-			return c, "", ErrNotSQLite
-		}
-	}
-	c, err := c.withDefaults()
-	if err != nil {
-		return c, "", err
-	}
-	_, path, err := c.database()
-	return c, path, err
 }
 
 // apart refuses a backup that is the database itself.
@@ -291,14 +277,5 @@ func sumOf(path string) (sum string, size int64, err error) {
 
 // putFile writes a small file that only its owner reads, durable and at once.
 func putFile(path string, content []byte) error {
-	part, err := os.CreateTemp(filepath.Dir(path), ".part-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(part.Name()) }()
-	_, err = part.Write(content)
-	if err := errors.Join(err, part.Sync(), part.Close()); err != nil {
-		return err
-	}
-	return errors.Join(os.Rename(part.Name(), path), gormstore.SyncPath(filepath.Dir(path)))
+	return errors.Join(secret.WriteFile(path, content, true), gormstore.SyncPath(filepath.Dir(path)))
 }

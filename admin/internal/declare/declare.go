@@ -1,6 +1,7 @@
-package admin
+package declare
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,31 +15,37 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// declarer makes jobs from what applications declare in code, as docs/adr/0023
-// says: of the builds of an executor that are present, the newest one that
-// declares a job decides about it.
-type declarer struct {
-	catalogue store.Catalogue
-	applied   applied
-	jobs      store.Jobs
-	handlers  handlerList
-	// calendars finds what declarations name; nil where none does.
-	calendars store.Calendars
-	newID     func() int64
-	check     func(domain.ScheduleSpec) error
-	next      func(id domain.JobID) store.NextFireFunc
-	plan      store.PlanFunc
-	changed   func()
-	now       func() time.Time
-	log       *slog.Logger
+// Options are what a Declarer needs.
+type Options struct {
+	Store Store
+	NewID func() int64
+	// Plan takes back and plans fires of a job whose trigger changes.
+	Plan store.PlanFunc
+	// Changed is called after a commit that changed triggers. It must not block.
+	Changed func()
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
-// handlerList is what the declarer asks about handlers.
-type handlerList interface {
-	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
+// Declarer makes jobs from declarations in code (docs/adr/0023). Of the present builds of an
+// executor, the newest one that declares a job decides about it. It is safe for concurrent
+// use.
+type Declarer struct {
+	opt     Options
+	log     *slog.Logger
+	applied applied
+}
+
+// New returns a Declarer. It starts nothing.
+func New(o Options) *Declarer {
+	return &Declarer{
+		opt: o, log: o.Logger.With("component", "declarations"),
+		applied: applied{keep: SweepEvery, turn: make(chan struct{}, reconcileAtOnce)},
+	}
 }
 
 const declaredBy = "application"
@@ -69,7 +76,7 @@ type planned struct {
 
 // look says what one declaration is to do; it writes nothing. all are the jobs that the present
 // builds declare, by name.
-func (d *declarer) look(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, all map[string]*declared, known map[string]bool) (p planned) {
+func (d *Declarer) look(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared, all map[string]*declared, known map[string]bool) (p planned) {
 	p.declared = w
 	if p.err = domain.CheckDeclaration(w.terms); p.err != nil {
 		return p
@@ -80,7 +87,7 @@ func (d *declarer) look(ctx context.Context, tenant domain.TenantID, executor do
 	found, err := d.find(ctx, tenant, executor, w.job.Name, all)
 	deleted := false
 	if domain.Is(err, domain.CodeNotFound) {
-		deleted, err = d.catalogue.WasDeclared(ctx, tenant, executor, w.job.Name)
+		deleted, err = d.opt.Store.WasDeclared(ctx, tenant, executor, w.job.Name)
 	} else {
 		p.job = &found.Job
 	}
@@ -114,7 +121,7 @@ func (d *declarer) look(ctx context.Context, tenant domain.TenantID, executor do
 
 // writesOf returns what makes a job what its declaration says, and what is logged when it
 // is written. An error is a reason why it is not taken. There may be writes beside it.
-func (d *declarer) writesOf(tenant domain.TenantID, executor domain.ExecutorID, p planned) (writes []store.DeclaredWrite, log func(), err error) {
+func (d *Declarer) writesOf(tenant domain.TenantID, executor domain.ExecutorID, p planned) (writes []store.DeclaredWrite, log func(), err error) {
 	w, step, job, spec := p.declared, p.step, p.job, p.spec
 	none := func() {}
 	switch {
@@ -142,9 +149,9 @@ func (d *declarer) writesOf(tenant domain.TenantID, executor domain.ExecutorID, 
 
 // declare makes one job what its declaration says. An error is a reason why it is not
 // taken.
-func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, p planned) error {
+func (d *Declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, p planned) error {
 	writes, log, refused := d.writesOf(tenant, executor, p)
-	switch err := d.catalogue.WriteDeclared(ctx, tenant, writes); {
+	switch err := d.opt.Store.WriteDeclared(ctx, tenant, writes); {
 	case domain.Is(err, domain.CodeRevisionMismatch):
 		return nil // another instance, or somebody in the console, was quicker
 	case domain.Is(err, domain.CodeConflict) && p.step == domain.DeclareCreate:
@@ -154,15 +161,15 @@ func (d *declarer) declare(ctx context.Context, tenant domain.TenantID, executor
 	}
 	if len(writes) > 0 {
 		log()
-		d.changed()
+		d.opt.Changed()
 	}
 	return refused
 }
 
 // taken is called if the name is taken at this moment. Another instance of the application or
 // the console may have made the job. If another executor has, the declaration is refused.
-func (d *declarer) taken(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared) error {
-	switch found, err := d.jobs.FindJobByName(ctx, tenant, w.job.Name); {
+func (d *Declarer) taken(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, w *declared) error {
+	switch found, err := d.opt.Store.FindJobByName(ctx, tenant, w.job.Name); {
 	case domain.Is(err, domain.CodeNotFound):
 		return domain.Errorf(domain.CodeUnavailable, "the job %q was made and deleted at this moment; the next registration tries again", w.job.Name)
 	case err != nil:
@@ -186,12 +193,12 @@ func checkNames(w *declared) error {
 
 // find looks for the job of a declaration: the one that was declared by this name,
 // whatever a person has renamed it to, or else the one that has the name.
-func (d *declarer) find(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string, all map[string]*declared) (store.JobView, error) {
-	found, err := d.catalogue.FindDeclaredJob(ctx, tenant, executor, name)
+func (d *Declarer) find(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string, all map[string]*declared) (store.JobView, error) {
+	found, err := d.opt.Store.FindDeclaredJob(ctx, tenant, executor, name)
 	if !domain.Is(err, domain.CodeNotFound) {
 		return found, err
 	}
-	found, err = d.jobs.FindJobByName(ctx, tenant, name)
+	found, err = d.opt.Store.FindJobByName(ctx, tenant, name)
 	if err != nil {
 		return found, err
 	}
@@ -204,9 +211,9 @@ func (d *declarer) find(ctx context.Context, tenant domain.TenantID, executor do
 
 // propose asks; a job that belonged to the code until now belongs to the
 // console from here on.
-func (d *declarer) propose(tenant domain.TenantID, executor domain.ExecutorID, job *domain.Job, w *declared, spec domain.JobSpec) []store.DeclaredWrite {
+func (d *Declarer) propose(tenant domain.TenantID, executor domain.ExecutorID, job *domain.Job, w *declared, spec domain.JobSpec) []store.DeclaredWrite {
 	writes := []store.DeclaredWrite{{Propose: &domain.Proposal{
-		ID: d.newID(), TenantID: tenant, Executor: executor, Name: w.job.Name, Hash: w.hash,
+		ID: d.opt.NewID(), TenantID: tenant, Executor: executor, Name: w.job.Name, Hash: w.hash,
 		Build: w.terms.Build, Version: w.terms.Version, Removal: w.terms.Removal, Spec: spec,
 	}}}
 	if job == nil || job.Declared.Ownership == w.terms.Ownership && job.Declared.By == executor && !job.Declared.Gone {
@@ -244,23 +251,23 @@ func sameSpec(a, b *domain.JobSpec) bool {
 
 // mark notes who declares the job, and wakes it when it was paused for being
 // declared by nobody. An empty hash: the declaration is not taken.
-func (d *declarer) mark(tenant domain.TenantID, job *domain.Job, terms domain.Declared, hash string) []store.DeclaredWrite {
+func (d *Declarer) mark(tenant domain.TenantID, job *domain.Job, terms domain.Declared, hash string) []store.DeclaredWrite {
 	return append(d.wake(tenant, job), store.DeclaredWrite{Mark: &store.DeclaredMark{Job: job.ID, Declared: terms, Hash: hash}})
 }
 
-func (d *declarer) wake(tenant domain.TenantID, job *domain.Job) []store.DeclaredWrite {
+func (d *Declarer) wake(tenant domain.TenantID, job *domain.Job) []store.DeclaredWrite {
 	if !job.Declared.PausedGone || job.State != domain.JobPaused {
 		return nil
 	}
 	return []store.DeclaredWrite{{State: &store.SetJobStateParams{
-		Tenant: tenant, ID: job.ID, State: domain.JobEnabled, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
+		Tenant: tenant, ID: job.ID, State: domain.JobEnabled, By: declaredBy, Next: timing.Next, Plan: d.opt.Plan,
 	}}}
 }
 
-func (d *declarer) update(tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func()) {
+func (d *Declarer) update(tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func()) {
 	return append(d.wake(tenant, job), store.DeclaredWrite{Update: &store.UpdateJobParams{
 			Tenant: tenant, ID: job.ID, IfRevision: job.Revision, Spec: spec, Source: domain.SourceCode, DeclarationHash: w.hash,
-			Declared: &w.terms, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
+			Declared: &w.terms, By: declaredBy, Next: timing.Next, Plan: d.opt.Plan,
 		}}), func() {
 			if w.terms.Replaced != 0 && w.terms.Replaced == job.Revision {
 				d.log.Warn("code that owns a job has replaced an edit of a person's", "tenant_id", tenant, "job_id", job.ID, "job", w.job.Name, "edited_by", job.UpdatedBy, "revision", job.Revision, "version", w.terms.Version)
@@ -270,8 +277,8 @@ func (d *declarer) update(tenant domain.TenantID, job *domain.Job, w *declared, 
 }
 
 // replaced reads what a person had made of a job before code replaced it.
-func (d *declarer) replaced(ctx context.Context, tenant domain.TenantID, job *domain.Job) (spec domain.JobSpec, err error) {
-	found, err := d.jobs.ListRevisions(ctx, store.ListRevisionsParams{Tenant: tenant, Job: job.ID, Before: job.Declared.Replaced + 1, Limit: 1})
+func (d *Declarer) replaced(ctx context.Context, tenant domain.TenantID, job *domain.Job) (spec domain.JobSpec, err error) {
+	found, err := d.opt.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: tenant, Job: job.ID, Before: job.Declared.Replaced + 1, Limit: 1})
 	if err == nil && len(found.Items) == 0 {
 		err = domain.Errorf(domain.CodeNotFound, "the job %q has no revision %d any more", job.Spec.Name, job.Declared.Replaced)
 	}
@@ -283,10 +290,10 @@ func (d *declarer) replaced(ctx context.Context, tenant domain.TenantID, job *do
 
 // restore gives a job back to the console, as a person had made it. No declaration is
 // applied to it.
-func (d *declarer) restore(tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func(), err error) {
+func (d *Declarer) restore(tenant domain.TenantID, job *domain.Job, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func(), err error) {
 	writes = append(d.wake(tenant, job), store.DeclaredWrite{Update: &store.UpdateJobParams{
 		Tenant: tenant, ID: job.ID, IfRevision: job.Revision, Spec: spec, Source: domain.SourceConsole,
-		Declared: &w.terms, By: declaredBy, Next: d.next(job.ID), Plan: d.plan,
+		Declared: &w.terms, By: declaredBy, Next: timing.Next, Plan: d.opt.Plan,
 	}})
 	if w.terms.Ownership == domain.OwnedUntilEdited {
 		err = domain.ErrEdited(job)
@@ -296,14 +303,14 @@ func (d *declarer) restore(tenant domain.TenantID, job *domain.Job, w *declared,
 	}, err
 }
 
-func (d *declarer) create(tenant domain.TenantID, executor domain.ExecutorID, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func()) {
-	id := domain.JobID(d.newID())
-	now := d.now()
+func (d *Declarer) create(tenant domain.TenantID, executor domain.ExecutorID, w *declared, spec domain.JobSpec) (writes []store.DeclaredWrite, log func()) {
+	id := domain.JobID(d.opt.NewID())
+	now := d.opt.Now()
 	return []store.DeclaredWrite{{Create: &store.NewJob{Job: domain.Job{
 			ID: id, TenantID: tenant, Executor: executor, Partition: domain.PartitionOf(id),
 			State: domain.JobEnabled, Source: domain.SourceCode, DeclarationHash: w.hash, Declared: w.terms, Revision: 1,
 			Spec: spec, CreatedAt: now, UpdatedAt: now, CreatedBy: declaredBy, UpdatedBy: declaredBy,
-		}, Next: d.next(id)}}}, func() {
+		}, Next: timing.Next}}}, func() {
 			d.log.Info("job declared by the application", "tenant_id", tenant, "job_id", id, "job", w.job.Name)
 		}
 }
@@ -317,16 +324,16 @@ func declarationHash(handler string, decl *proto.JobDeclaration) (string, error)
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler, decl *proto.JobDeclaration) (domain.JobSpec, error) {
+func (d *Declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler, decl *proto.JobDeclaration) (domain.JobSpec, error) {
 	spec := domain.JobSpec{
-		Name: decl.Name, Description: first(decl.Description, h.Description), Handler: h.Name, Input: decl.Input,
-		Schedule:    domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: first(decl.Zone, "UTC"), Dialect: first(decl.Dialect, "auto")},
-		Misfire:     domain.Misfire{Policy: domain.MisfirePolicy(first(decl.Misfire, string(domain.MisfireSkip)))},
-		Routing:     domain.Routing(first(decl.Routing, string(domain.RouteRoundRobin))),
+		Name: decl.Name, Description: cmp.Or(decl.Description, h.Description), Handler: h.Name, Input: decl.Input,
+		Schedule:    domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: cmp.Or(decl.Zone, "UTC"), Dialect: cmp.Or(decl.Dialect, "auto")},
+		Misfire:     domain.Misfire{Policy: domain.MisfirePolicy(cmp.Or(decl.Misfire, string(domain.MisfireSkip)))},
+		Routing:     domain.Routing(cmp.Or(decl.Routing, string(domain.RouteRoundRobin))),
 		Parallelism: int(decl.Parallelism), MaxWaiting: int(decl.MaxWaiting), Priority: int(decl.Priority),
 		Retry:   declaredRetry(decl),
 		Timeout: time.Duration(decl.TimeoutMs) * time.Millisecond,
-		OnLost:  domain.OnLost(first(decl.OnLost, string(domain.OnLostAuto))),
+		OnLost:  domain.OnLost(cmp.Or(decl.OnLost, string(domain.OnLostAuto))),
 		Owner:   domain.Owner{Email: decl.OwnerEmail},
 		Labels:  decl.Labels, Alert: declaredAlert(decl.Alert), CodeSays: codeSays(decl),
 
@@ -345,11 +352,11 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	spec.Misfire.Window = time.Duration(decl.MisfireWindowMs) * time.Millisecond
 	spec.Misfire.MaxRuns = int(decl.MisfireMaxRuns)
 	spec.Sharding = declaredSharding(decl.Sharding)
-	err := declaredSchedule(&spec.Schedule, decl, d.now())
+	err := declaredSchedule(&spec.Schedule, decl, d.opt.Now())
 	if err != nil {
 		return spec, err
 	}
-	spec.Blocking = domain.Blocking(first(decl.Blocking, string(domain.DefaultBlocking(spec.Schedule.Kind))))
+	spec.Blocking = domain.Blocking(cmp.Or(decl.Blocking, string(domain.DefaultBlocking(spec.Schedule.Kind))))
 	if spec.Schedule.Calendars, err = d.declaredCalendars(ctx, tenant, decl.Calendars); err != nil {
 		return spec, err
 	}
@@ -359,12 +366,12 @@ func (d *declarer) specOf(ctx context.Context, tenant domain.TenantID, h *proto.
 	if err := domain.CheckSpec(&spec); err != nil {
 		return spec, declarationFault(err)
 	}
-	return spec, declarationFault(d.check(spec.Schedule))
+	return spec, declarationFault(checkSchedule(spec.Schedule))
 }
 
 // checkCallbacks refuses callbacks and hooks that no handler of the executor is,
 // as the API does. What its builds register is known before.
-func (d *declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, spec *domain.JobSpec) error {
+func (d *Declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, spec *domain.JobSpec) error {
 	uses := [][2]string{
 		{"job.onSuccess", spec.OnSuccess}, {"job.onFailure", spec.OnFailure},
 		{"job.sharding.before", spec.Sharding.Before}, {"job.sharding.after", spec.Sharding.After},
@@ -374,7 +381,7 @@ func (d *declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, e
 		return nil
 	}
 	for _, use := range uses {
-		_, err := d.handlers.FindHandler(ctx, tenant, executor, use[1])
+		_, err := d.opt.Store.FindHandler(ctx, tenant, executor, use[1])
 		if err != nil && !domain.Is(err, domain.CodeNotFound) {
 			return err
 		}
@@ -392,7 +399,7 @@ func (d *declarer) checkCallbacks(ctx context.Context, tenant domain.TenantID, e
 // callsOf reads what the declaration of a handler says of its calls
 // (domain.Handler.Calls). What is not valid is a reason why it is not taken: a
 // job that is declared beside the handler is not taken either then.
-func (d *declarer) callsOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler) (*domain.JobSpec, error) {
+func (d *Declarer) callsOf(ctx context.Context, tenant domain.TenantID, h *proto.Handler) (*domain.JobSpec, error) {
 	if h.Calls == nil {
 		return nil, nil
 	}
@@ -442,13 +449,4 @@ func declaredRouting(spec *domain.JobSpec, decl *proto.JobDeclaration) (err erro
 		return domain.Invalid("job.preferLabels", "%s", err.Error())
 	}
 	return nil
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

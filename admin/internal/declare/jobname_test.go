@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func TestDeclaredNames(t *testing.T) {
 
 // lateJobs does not find a job the first time: it is made at the same moment.
 type lateJobs struct {
-	store.Jobs
+	Store
 	looked bool
 }
 
@@ -68,7 +68,7 @@ func (j *lateJobs) FindJobByName(ctx context.Context, tenant domain.TenantID, na
 		j.looked = true
 		return store.JobView{}, domain.Errorf(domain.CodeNotFound, "no such job")
 	}
-	return j.Jobs.FindJobByName(ctx, tenant, name)
+	return j.Store.FindJobByName(ctx, tenant, name)
 }
 
 // Names of jobs are unique in the tenant: the second executor hears whose the name
@@ -96,11 +96,11 @@ func TestAJobNameIsTakenOncePerTenant(t *testing.T) {
 
 		// Both at the same moment: who is later hears the same.
 		storage := s.as(s.key.Tenant, "storage")
-		storage.d.jobs = &lateJobs{Jobs: storage.d.jobs}
+		storage.d.opt.Store = &lateJobs{Store: storage.d.opt.Store}
 		taken(storage, "3")
 
 		// Another instance of the same application that is quicker is no refusal.
-		s.d.jobs = &lateJobs{Jobs: s.d.jobs}
+		s.d.opt.Store = &lateJobs{Store: s.d.opt.Store}
 		_, notices = s.register("2", daily("close", "1", "code"))
 		require.Empty(t, notices)
 
@@ -121,13 +121,13 @@ func TestANameThatIsFreeAgain(t *testing.T) {
 		billing, storage := s.as(s.key.Tenant, "billing"), s.as(s.key.Tenant, "storage")
 		billing.register("1", daily("close", "2", "code"))
 		storage.register("1", daily("open", "2", "code"))
-		require.NoError(t, billing.d.sweep(t.Context()))
+		require.NoError(t, billing.d.Sweep(t.Context()))
 		require.Equal(t, s.key.Executor, s.job("close").Executor)
 		_, err := s.SetJobState(t.Context(), store.SetJobStateParams{Tenant: s.key.Tenant, ID: s.job("close").ID, State: domain.JobDeleted})
 		require.NoError(t, err)
 		s.edit("open", func(j *domain.JobSpec) { j.Name = "opening" })
-		require.NoError(t, billing.d.sweep(t.Context()))
-		require.NoError(t, storage.d.sweep(t.Context()))
+		require.NoError(t, billing.d.Sweep(t.Context()))
+		require.NoError(t, storage.d.Sweep(t.Context()))
 		require.Equal(t, billing.key.Executor, s.job("close").Executor)
 		require.Equal(t, storage.key.Executor, s.job("open").Executor)
 		require.Empty(t, billing.refused())

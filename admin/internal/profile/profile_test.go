@@ -1,4 +1,4 @@
-package admin_test
+package profile_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin"
+	"github.com/carillon-sched/carillon/admin/internal/profile"
 )
 
 func TestProfilesAreServedOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:6060", "localhost"} {
-		require.Error(t, admin.ServeProfiles(t.Context(), address), address)
+		require.Error(t, profile.Serve(t.Context(), address), address)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestProfilesUntilTheContextEnds(t *testing.T) {
 	require.NoError(t, free.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- admin.ServeProfiles(ctx, address) }()
+	go func() { ended <- profile.Serve(ctx, address) }()
 	require.Eventually(t, func() bool {
 		res, err := http.Get("http://" + address + "/debug/pprof/goroutine?debug=1")
 		if err != nil {

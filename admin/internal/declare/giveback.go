@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 // Declaration returns what the newest build that is known declares of a job: of
 // the present builds; or else, while nothing of the application runs, of those
 // in force.
-func (d *declarer) Declaration(ctx context.Context, job store.JobView) (out domain.DeclaredJob, err error) {
+func (d *Declarer) Declaration(ctx context.Context, job store.JobView) (out domain.DeclaredJob, err error) {
 	k := store.ExecutorKey{Tenant: job.TenantID, Executor: job.Declared.By}
-	builds, err := d.catalogue.ListBuilds(ctx, k.Tenant, k.Executor)
+	builds, err := d.opt.Store.ListBuilds(ctx, k.Tenant, k.Executor)
 	if err != nil {
 		return out, fmt.Errorf("list builds: %w", err)
 	}
@@ -53,7 +53,7 @@ func (d *declarer) Declaration(ctx context.Context, job store.JobView) (out doma
 
 // GivenBack takes the job from the list of those that were not taken, and lets
 // the next registrations hear so. What does not come to that, they do themselves.
-func (d *declarer) GivenBack(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) {
+func (d *Declarer) GivenBack(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) {
 	d.applied.forget(store.ExecutorKey{Tenant: tenant, Executor: executor})
 	if _, err := d.reconcile(ctx, tenant, executor); err != nil {
 		d.log.Warn("declarations were not looked at again; the next registration does it", "tenant_id", tenant, "executor_id", executor, "err", err)

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -111,7 +112,7 @@ func TestDeletedJobsStayDeleted(t *testing.T) {
 		id := domain.JobID(s.ids.Next())
 		_, err := s.CreateJob(t.Context(), domain.Job{
 			ID: id, TenantID: s.key.Tenant, Executor: s.key.Executor, State: domain.JobEnabled, Source: domain.SourceConsole, Spec: spec, CreatedBy: "anna",
-		}, nextFire(id))
+		}, timing.Next)
 		require.NoError(t, err)
 		s.register("4", all("2")...)
 		s.giveBack("untouched")

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -74,7 +75,7 @@ func (s *shop) label(name string, change func(*domain.JobSpec)) {
 	v := s.job(name)
 	change(&v.Spec)
 	_, err := s.UpdateJob(s.t.Context(), store.UpdateJobParams{
-		Tenant: s.key.Tenant, ID: v.ID, Spec: v.Spec, Source: v.Source, DeclarationHash: v.DeclarationHash, By: "anna", Next: nextFire(v.ID),
+		Tenant: s.key.Tenant, ID: v.ID, Spec: v.Spec, Source: v.Source, DeclarationHash: v.DeclarationHash, By: "anna", Next: timing.Next,
 	})
 	require.NoError(s.t, err)
 }

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -36,7 +37,7 @@ func (s *shop) create(name string) {
 	_, err := s.CreateJob(s.t.Context(), domain.Job{
 		ID: id, TenantID: s.key.Tenant, Executor: s.key.Executor, State: domain.JobEnabled, Source: domain.SourceConsole, Revision: 1,
 		Spec: domain.JobSpec{Name: name, Handler: "close-day", Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: "UTC", Dialect: "auto"}},
-	}, nextFire(id))
+	}, timing.Next)
 	require.NoError(s.t, err)
 }
 

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // release does with jobs that no present build declares any more what was
 // declared for that case.
-func (d *declarer) release(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared, newest *domain.Build) error {
-	all, err := d.catalogue.ListDeclaredJobs(ctx, k.Tenant, k.Executor)
+func (d *Declarer) release(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared, newest *domain.Build) error {
+	all, err := d.opt.Store.ListDeclaredJobs(ctx, k.Tenant, k.Executor)
 	if err != nil {
 		return fmt.Errorf("list declared jobs: %w", err)
 	}
@@ -27,15 +28,16 @@ func (d *declarer) release(ctx context.Context, k store.ExecutorKey, jobs map[st
 	return d.dropProposals(ctx, k, jobs)
 }
 
-func (d *declarer) releaseOne(ctx context.Context, k store.ExecutorKey, j *domain.Job, newest *domain.Build) error {
+func (d *Declarer) releaseOne(ctx context.Context, k store.ExecutorKey, j *domain.Job, newest *domain.Build) error {
 	gone := j.Declared
 	gone.Gone = true
 	removal := domain.DecideRemoval(j)
 	d.log.Info("job is not declared any more", "tenant_id", k.Tenant, "job_id", j.ID, "job", j.Spec.Name, "removal", string(removal))
-	p := store.SetJobStateParams{
-		Tenant: k.Tenant, ID: j.ID, By: declaredBy, Declared: &gone, Next: d.next(j.ID), Plan: d.plan,
+	p := &store.SetJobStateParams{
+		Tenant: k.Tenant, ID: j.ID, By: declaredBy, Declared: &gone, Next: timing.Next, Plan: d.opt.Plan,
 		Note: "no longer declared by the application",
 	}
+	write := store.DeclaredWrite{State: p}
 	if newest.Version != "" {
 		p.Note += ", version " + newest.Version
 	}
@@ -45,20 +47,20 @@ func (d *declarer) releaseOne(ctx context.Context, k store.ExecutorKey, j *domai
 	case removal == domain.RemovalPause && j.State == domain.JobEnabled:
 		p.State, gone.PausedGone = domain.JobPaused, true
 	default:
-		return d.catalogue.MarkDeclared(ctx, k.Tenant, j.ID, store.DeclaredMark{Declared: gone})
+		write = store.DeclaredWrite{Mark: &store.DeclaredMark{Job: j.ID, Declared: gone}}
 	}
-	_, err := d.jobs.SetJobState(ctx, p)
+	err := d.opt.Store.WriteDeclared(ctx, k.Tenant, []store.DeclaredWrite{write})
 	if err == nil {
-		d.changed()
+		d.opt.Changed()
 	}
 	return err
 }
 
 // dropProposals takes back what is not proposed any more.
-func (d *declarer) dropProposals(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared) error {
+func (d *Declarer) dropProposals(ctx context.Context, k store.ExecutorKey, jobs map[string]*declared) error {
 	var pending []store.ProposalView
 	for more, after := true, int64(0); more; {
-		page, err := d.catalogue.ListProposals(ctx, store.ListProposalsParams{Tenant: k.Tenant, Executor: k.Executor, After: after, Limit: 1000})
+		page, err := d.opt.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: k.Tenant, Executor: k.Executor, After: after, Limit: 1000})
 		if err != nil {
 			return fmt.Errorf("list proposals: %w", err)
 		}
@@ -74,5 +76,5 @@ func (d *declarer) dropProposals(ctx context.Context, k store.ExecutorKey, jobs 
 			names = append(names, p.Name)
 		}
 	}
-	return d.catalogue.DropProposals(ctx, k.Tenant, k.Executor, names)
+	return d.opt.Store.DropProposals(ctx, k.Tenant, k.Executor, names)
 }

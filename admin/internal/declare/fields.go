@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/proto"
 	"github.com/carillon-sched/carillon/proto/schedule"
 	"github.com/carillon-sched/carillon/proto/schedule/declaration"
@@ -28,6 +29,24 @@ func declaredSchedule(s *domain.ScheduleSpec, decl *proto.JobDeclaration, now ti
 	s.Gap, s.Overlap, s.Days, s.JitterMax = string(of.DST.Gap), string(of.DST.Overlap), string(of.Days), of.JitterMax
 	unsaidPolicies(s)
 	return nil
+}
+
+// checkSchedule refuses a schedule that cannot be compiled. The locations are those of the
+// API.
+func checkSchedule(s domain.ScheduleSpec) error {
+	_, err := timing.Compile(&s, "")
+	var wrong *schedule.SpecError
+	if !errors.As(err, &wrong) {
+		if err != nil {
+			return domain.Errorf(domain.CodeInvalid, "%w", err)
+		}
+		return nil
+	}
+	out := domain.Errorf(domain.CodeInvalid, "%w", err)
+	for _, f := range wrong.Fields {
+		out.Fields = append(out.Fields, domain.FieldError{Location: "body.schedule." + timing.FieldName(f.Field), Message: f.Msg, Position: -1})
+	}
+	return out
 }
 
 // unsaidPolicies takes defaults for not said where a policy for clock changes
@@ -56,10 +75,10 @@ func declarationFault(err error) error {
 }
 
 // declaredCalendars finds calendars by name, at their current versions.
-func (d *declarer) declaredCalendars(ctx context.Context, tenant domain.TenantID, names []string) ([]domain.CalendarUse, error) {
+func (d *Declarer) declaredCalendars(ctx context.Context, tenant domain.TenantID, names []string) ([]domain.CalendarUse, error) {
 	var out []domain.CalendarUse
 	for _, name := range names {
-		c, err := d.calendars.FindCalendarByName(ctx, tenant, name)
+		c, err := d.opt.Store.FindCalendarByName(ctx, tenant, name)
 		if domain.Is(err, domain.CodeNotFound) {
 			return nil, domain.Invalid("job.calendars", "there is no calendar %q", name)
 		} else if err != nil {

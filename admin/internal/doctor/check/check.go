@@ -1,0 +1,156 @@
+// Package check answers: does a node with these settings work on this machine?
+//
+// It has the checks that package doctor runs: settings, files, ports, certificates, the
+// database and its rows, clocks, secrets, and the servers that a node sends to. It starts no
+// node and writes nothing. What each check means stands in docs/guide/doctor.md.
+package check
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"os"
+
+	"github.com/carillon-sched/carillon/admin/internal/doctor"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/internal/egress"
+)
+
+// Settings are those of the node that is looked at, with all defaults.
+type Settings struct {
+	// Refused is why no node takes the settings; then nothing else is looked at.
+	Refused error
+	// Ask asks the node that has this machine's HTTP port already whether it serves. It may
+	// be nil.
+	Ask func(context.Context) error
+
+	DataDir, SigningKeyFile, SealingKeyFile                        string
+	HTTPAddress, ExecutorAddress, AdvertiseAddress, MetricsAddress string // the last two may be empty
+	BaseURL                                                        string
+	TLSCertFile, TLSKeyFile                                        string // empty: without TLS
+	ExecutorTLSCertFile, ExecutorTLSKeyFile                        string
+	// Files is how many files a node opens.
+	Files uint64
+	// Provision judges the provision file, and says what it declares; nil: there is none.
+	Provision func() (summary string, err error)
+	Database  gormstore.Options
+	// Refuses reports whether a node does not start because of a finding.
+	Refuses func(domain.Finding) bool
+	// Mail is the server for mails, and MailUser the user's name there; nil: there is none.
+	Mail     Mail
+	MailUser string
+	// OperatorMails reports whether operators want mails.
+	OperatorMails   bool
+	OperatorWebhook string // empty: none
+	// WebhookNetworks and BrokerNetworks are private networks that may be reached.
+	WebhookNetworks, BrokerNetworks []netip.Prefix
+	HotStore                        string // empty: none
+	// Receivers reports whether a start gives tenants a default receiver.
+	Receivers bool
+}
+
+// Mail is what this room asks of the channel for mails.
+type Mail interface {
+	// LogIn connects to the server, and sends nothing.
+	LogIn(ctx context.Context) error
+	// Server is its host and port.
+	Server() string
+}
+
+// Run makes all checks. It returns within doctor.Limit.
+func Run(ctx context.Context, s Settings) *doctor.Report {
+	e := &examination{Settings: s}
+	report := doctor.Run(ctx, e.checks())
+	if e.store != nil {
+		_ = e.store.Close() // it has only read
+	}
+	return report
+}
+
+// examination is one run of the doctor. A check that sets a field is needed by the checks that
+// read it.
+type examination struct {
+	Settings
+
+	store  *gormstore.Store // set by "database"; nil: there is no database yet
+	schema gormstore.Schema // set by "database.migrations"
+}
+
+// checks are all of them, in the order of the report.
+func (e *examination) checks() []doctor.Check {
+	list := []doctor.Check{
+		{ID: "config", Look: one(e.lookAtConfig)},
+		{ID: "provision", Look: one(e.lookAtProvision)},
+		{ID: "data", Look: func(context.Context) []doctor.Result { return doctor.Folder(e.DataDir, e.SigningKeyFile) }},
+		{ID: "disk", Look: one(func(context.Context) doctor.Result { return doctor.Space(e.DataDir) })},
+		{ID: "files", Look: one(func(context.Context) doctor.Result { return doctor.OpenFiles(e.Files) })},
+		{ID: "port.http", Look: one(func(ctx context.Context) doctor.Result {
+			return doctor.Port(ctx, e.HTTPAddress, e.whoHasHTTP)
+		})},
+		{ID: "port.executors", Look: one(func(ctx context.Context) doctor.Result {
+			return doctor.Port(ctx, e.ExecutorAddress, e.whoHas(e.ExecutorAddress))
+		})},
+		{ID: "port.metrics", Look: one(e.lookAtMetricsPort)},
+		{ID: "advertise", Look: one(e.lookAtAdvertised)},
+		{ID: "certificate.http", Look: e.lookAtHTTPCertificate},
+		{ID: "certificate.executors", Look: e.lookAtExecutorCertificate},
+	}
+	list = append(list, e.databaseChecks()...)
+	list = append(list,
+		doctor.Check{ID: "mail", Look: one(e.lookAtMail)},
+		doctor.Check{ID: "webhook", Look: one(e.lookAtWebhook)},
+		doctor.Check{ID: "hot-store", Look: one(e.lookAtHotStore)},
+	)
+	for i := range list[1:] {
+		list[1+i].Needs = append([]string{"config"}, list[1+i].Needs...)
+	}
+	return list
+}
+
+// one is for checks that find one thing.
+func one(look func(context.Context) doctor.Result) func(context.Context) []doctor.Result {
+	return func(ctx context.Context) []doctor.Result { return []doctor.Result{look(ctx)} }
+}
+
+func (e *examination) lookAtConfig(context.Context) doctor.Result {
+	if e.Refused != nil {
+		return doctor.Fail("config_refused", "See where each setting comes from: carillon config explain", "%v", e.Refused)
+	}
+	return doctor.Passed("a node takes it")
+}
+
+func (e *examination) lookAtProvision(context.Context) doctor.Result {
+	if e.Provision == nil {
+		return doctor.Skip("there is no file (--provision)")
+	}
+	summary, err := e.Provision()
+	if err != nil {
+		return doctor.Fail("provision_refused", "Correct the file, or what it names; carillon provision check tells what is wrong with it.", "%v", err)
+	}
+	return doctor.Passed("it declares %s", summary)
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// plainly puts errors of libraries into plain words.
+func plainly(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return errors.New("no answer in time")
+	case errors.Is(err, io.EOF):
+		return errors.New("the connection was closed")
+	case errors.Is(err, fs.ErrPermission):
+		return fs.ErrPermission
+	}
+	return egress.Detailed(err)
+}

@@ -1,0 +1,212 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/backup"
+	"github.com/carillon-sched/carillon/admin/internal/doctor"
+	"github.com/carillon-sched/carillon/admin/internal/doctor/check"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/gateway"
+	"github.com/carillon-sched/carillon/admin/internal/httpconn"
+	"github.com/carillon-sched/carillon/admin/internal/profile"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/verify"
+	"github.com/carillon-sched/carillon/admin/verify/ledger"
+)
+
+// Diagnosis is what Diagnose found.
+type (
+	Diagnosis     = doctor.Report
+	DiagnosisLine = doctor.Result
+)
+
+// Verdicts of the lines of a Diagnosis.
+const (
+	DiagnosisOK      = doctor.OK
+	DiagnosisWarning = doctor.Warning
+	DiagnosisFailed  = doctor.Failed
+	DiagnosisSkipped = doctor.Skipped
+)
+
+// Diagnosing says what to look at.
+type Diagnosing struct {
+	Config Config
+	// ConfigErr is why there is no Config; then little else can be looked at.
+	ConfigErr error
+	// Ask asks the node that has this machine's HTTP port already whether it serves.
+	Ask func(context.Context) error
+}
+
+// Diagnose looks whether a node with this configuration works on this machine,
+// without starting one. It writes nothing, and returns within 5 s.
+func Diagnose(ctx context.Context, o Diagnosing) *Diagnosis {
+	s := check.Settings{Refused: o.ConfigErr}
+	if o.ConfigErr == nil {
+		s = o.Config.toCheck()
+	}
+	s.Ask = o.Ask
+	return check.Run(ctx, s)
+}
+
+// otherFiles are open besides connections: the database, logs and so on.
+const otherFiles = 200
+
+// toCheck returns the settings that the doctor looks at.
+func (c Config) toCheck() check.Settings {
+	c, err := c.withDefaults()
+	s := check.Settings{
+		DataDir: c.DataDir, SigningKeyFile: auth.SigningKeyFile, SealingKeyFile: c.SealingKeyFile,
+		HTTPAddress: c.HTTPAddress, ExecutorAddress: c.ExecutorAddress, AdvertiseAddress: c.AdvertiseAddress, MetricsAddress: c.MetricsAddress,
+		BaseURL: c.BaseURL, TLSCertFile: c.TLSCertFile, TLSKeyFile: c.TLSKeyFile, ExecutorTLSCertFile: c.ExecutorTLSCertFile, ExecutorTLSKeyFile: c.ExecutorTLSKeyFile,
+		Files:   uint64(cmp.Or(c.HTTPLimits.Connections, httpconn.DefaultMax) + cmp.Or(c.ExecutorLimits.Sessions, gateway.DefaultSessions) + otherFiles),
+		Refuses: c.refuses, MailUser: c.Mail.Username, OperatorMails: len(c.Operators.Emails) > 0, OperatorWebhook: c.Operators.WebhookURL,
+		WebhookNetworks: c.Webhook.AllowPrefixes, BrokerNetworks: c.Connections.AllowPrefixes, HotStore: c.HotStore, Receivers: len(c.receivers()) > 0,
+	}
+	if c.ProvisionFile != "" {
+		s.Provision = func() (string, error) { return CheckProvision(c.ProvisionFile) }
+	}
+	if err == nil {
+		s.Database, err = c.storeOptions()
+	}
+	if err == nil {
+		_, err = alerting.ParseLanguage(c.Mail.Language)
+	}
+	if err == nil && c.Mail.Host != "" {
+		s.Mail, err = c.Mail.sender(alerting.English, c.Operators, nil)
+	}
+	s.Refused = err
+	return s
+}
+
+// PendingSQL returns the statements that Migrate would run, and "" when there
+// are none. It changes nothing.
+func PendingSQL(ctx context.Context, config Config) (string, error) {
+	options, err := config.storeOptions()
+	if err == nil {
+		err = config.makeDataDir()
+	}
+	if err != nil {
+		return "", err
+	}
+	return gormstore.PendingSQL(ctx, options)
+}
+
+// Migrate brings the tables up to date, as New does.
+func Migrate(ctx context.Context, config Config) error {
+	options, err := config.storeOptions()
+	if err == nil {
+		err = config.makeDataDir()
+	}
+	if err != nil {
+		return err
+	}
+	return gormstore.Migrate(ctx, options)
+}
+
+// Account judges what the database says of the fire times since then
+// (docs/guide/verify.md). It only reads, and needs no running node; the tables have
+// to be those of this version.
+func Account(ctx context.Context, config Config, since time.Duration) (report *verify.Report, err error) {
+	options, err := config.storeOptions()
+	if err != nil {
+		return nil, err
+	}
+	if options.Driver == "sqlite" {
+		if _, err := os.Stat(options.DSN); err != nil {
+			return nil, fmt.Errorf("no database: %w", err)
+		}
+	}
+	if config, err = config.withDefaults(); err != nil {
+		return nil, err
+	}
+	if since > config.RunRetention {
+		return nil, fmt.Errorf("since: rows are kept for %s only", config.RunRetention)
+	}
+	options.Logger, options.ReadOnly = slog.New(slog.DiscardHandler), true // nothing is repeated
+	pending, err := gormstore.PendingSQL(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if pending != "" {
+		return nil, errors.New("the tables are not those of this version: start a node of it, or run carillon migrate")
+	}
+	s, err := gormstore.OpenReader(options)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return ledger.Check(ctx, s, ledger.Options{Since: since})
+}
+
+// What MakeBackup and Restore take and say.
+type (
+	Backup         = backup.Copy
+	BackupOptions  = backup.Options
+	RestoreOptions = backup.RestoreOptions
+	Restoration    = backup.Restoration
+)
+
+// ErrNotSQLite: a database server is copied by its own tools.
+var ErrNotSQLite = errors.New("the database is on a server: copy it and put it back with its own tools, " +
+	"and then say so with: carillon restore --loaded (docs/guide/backup.md)")
+
+// MakeBackup copies the SQLite database while a node serves it, or while none does.
+func MakeBackup(ctx context.Context, config Config, o BackupOptions) (b Backup, err error) {
+	place, err := config.place()
+	if err != nil {
+		return b, err
+	}
+	return backup.Make(ctx, place, o)
+}
+
+// Restore puts a backup in the place of the SQLite database, which no process may
+// have open, and keeps that one beside it.
+func Restore(ctx context.Context, config Config, o RestoreOptions) (out Restoration, err error) {
+	place, err := config.place()
+	if err != nil {
+		return out, err
+	}
+	return backup.Restore(ctx, place, o)
+}
+
+// DoubtRestored tells the nodes of a database into which its own tools have loaded
+// a backup that it is one: nothing fires until an operator accepts it. It returns
+// of when the backup is.
+func DoubtRestored(ctx context.Context, config Config, accept bool) (at time.Time, err error) {
+	options, err := config.storeOptions()
+	if err != nil {
+		return at, err
+	}
+	return backup.Doubt(ctx, options, accept)
+}
+
+// place is where the SQLite database is, and what belongs to it.
+func (c Config) place() (p backup.Place, err error) {
+	if c.Database != "" { // before a data directory is made
+		if driver, _, err := c.database(); err != nil {
+			return p, err
+		} else if driver != "sqlite" {
+			return p, ErrNotSQLite
+		}
+	}
+	if c, err = c.withDefaults(); err != nil {
+		return p, err
+	}
+	_, path, err := c.database()
+	return backup.Place{
+		Database: path, DataDir: c.DataDir, SealingKeyFile: c.SealingKeyFile, Version: c.Version,
+		Known: func(cluster string) (domain.History, error) { return knownHistory(c.DataDir, cluster) },
+	}, err
+}
+
+// ServeProfiles serves net/http/pprof of this process at a loopback address until ctx ends.
+func ServeProfiles(ctx context.Context, address string) error { return profile.Serve(ctx, address) }
