@@ -33,6 +33,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/sweeper"
+	"github.com/carillon-sched/carillon/admin/internal/telemetry"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
 	"github.com/carillon-sched/carillon/proto/schedule"
@@ -68,7 +69,9 @@ type Admin struct {
 	denials    *auth.Denials
 	disabled   *disabled
 	members    *membership
-	metrics    *metrics
+	metrics    *telemetry.Metrics
+	gauges     *telemetry.Gauges
+	steps      observed
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *endings
 	front      *port // serves from New on
@@ -82,11 +85,15 @@ type Admin struct {
 	firstLogin                     *Login
 	clusterID, historyPath         string // fixed by openHistory
 
-	draining  atomic.Bool  // Run's context has ended: the node is not ready
-	closing   atomic.Bool  // and begins nothing new
-	outboxLag atomic.Int64 // in nanoseconds, as last looked at
+	draining atomic.Bool // Run's context has ended: the node is not ready
+	closing  atomic.Bool // and begins nothing new
+}
 
-	endsWaiting, endsAge atomic.Int64 // rows of the journal of ends, and nanoseconds; as last looked at
+// observed is the store as the rooms on a run's way get it. The methods of Steps hide those
+// of the store, which lie deeper.
+type observed struct {
+	*gormstore.Store
+	*telemetry.Steps
 }
 
 // Login is a user name with a password that is shown once.
@@ -144,7 +151,7 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 // open opens what needs the database. It is repeated after an outage: what it
 // has opened before is closed by discard.
 func (a *Admin) open(ctx context.Context) (err error) {
-	a.metrics = newMetrics(a.config.Version)
+	a.metrics = telemetry.New(a.config.Version)
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}
@@ -171,7 +178,7 @@ func (a *Admin) discard() error {
 	if a.hot != nil {
 		err = errors.Join(err, a.hot.Close())
 	}
-	a.closeTraces()
+	a.tracer.Stop()
 	a.store, a.tracer, a.hot = nil, nil, nil
 	return err
 }
@@ -274,25 +281,27 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			return err
 		}
 	}
-	watched := a.observed()
+	a.steps = observed{a.store, telemetry.NewSteps(telemetry.StepsOptions{
+		Store: a.store, Metrics: a.metrics, Tracer: a.tracer, Hot: a.hot, Now: a.clock.Now, Missed: func() { a.alerting.Nudge() },
+	})}
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
-		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: watched.GiveBackOffers,
+		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.steps.GiveBackOffers,
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.clockHeld, Logger: a.log,
 	})
 	a.runs = new(runtable.Table)
 	a.timer = scheduler.NewTimer(a.runs, a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: watched, Timers: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
+		Store: a.steps, Timers: a.steps, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: a.schedules.Plan, Maintenance: a.store, Now: a.clock.Now,
-		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Load: a.runs.Load,
+		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.ObserveClaim, Load: a.runs.Load,
 		Disabled: a.disabled.tenants,
 	})
 	flushLimit := batch.NewFlushLimit(max(1, runtime.GOMAXPROCS(0)/2))
 	backpressure := batch.NewBackpressure(maxResults)
 	a.completer = completer.New(completer.Options{
-		Store: watched, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
+		Store: a.steps, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
 	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
@@ -302,7 +311,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	}
 	port := gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: clusterID,
-		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: watched, NewID: a.ids.Next, Logger: a.log,
+		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.steps, NewID: a.ids.Next, Logger: a.log,
 		Declarer: a.declarer, Flapping: a.flapping, Refusals: a.store,
 	}
 	if err := a.executorPort(&port); err != nil {
@@ -312,11 +321,16 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway.SetNodes([]domain.Node{a.members.self})
 	a.openCallbacks()
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
+		Node: a.members.self.ID, Store: a.steps, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
 		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
 		Disabled: a.disabled.has,
 	})
 	k.dispatch = a.dispatcher
+	a.gauges = a.metrics.Export(telemetry.Sources{
+		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
+		Held: a.leases.Held, Nodes: a.members.nodes, Now: a.clock.Now, ClockHeld: a.clockHeld, HistoryHeld: a.rolledBack, Draining: a.draining.Load,
+		Waits: a.runs.Waits, Pending: a.timer.Len,
+	})
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = sweeper.New(sweeper.Options{
 		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
@@ -333,15 +347,14 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "tell of lost instances", Every: lostEvery, Do: a.tellLostInstances},
 			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},
 			{Name: "tell of runs that stand still", Every: overloadLookEvery, Do: a.tellStalled},
-			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
+			{Name: "look at the outbox", Every: telemetry.OutboxLookEvery, Do: a.gauges.LookAtOutbox},
 			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
 			{Name: "count ends of runs", Every: countEndsEvery, Do: a.countEnds},
-			{Name: "look at the journal of ends", Every: journalLookEvery, Do: a.lookAtJournal},
+			{Name: "look at the journal of ends", Every: telemetry.JournalLookEvery, Do: a.gauges.LookAtJournal},
 			{Name: "widen statistics", Every: widenEvery, Do: a.widenStatistics},
 			{Name: "compare time zones", Every: zoneWatchEvery, Do: (&zoneWatch{read: a.store.ReadPartitions, log: a.log.With("component", "cluster")}).look},
 		},
 	})
-	a.exportGauges()
 	return nil
 }
 
@@ -352,7 +365,7 @@ const maxResults = 16 * completer.ResultBatch
 
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
-	a.metrics.observeEnded(list)
+	a.metrics.ObserveEnded(list)
 	a.endings.add(list)
 	for i := range list {
 		a.tracer.Attempt(&list[i])

@@ -53,7 +53,7 @@ func (a *Admin) clockConfirmed(now time.Time, h scheduler.Hold) bool {
 func (a *Admin) clockChanged(h scheduler.Hold, held bool) {
 	log := a.log.With("component", "clock")
 	if held {
-		a.metrics.clockJumps.Inc()
+		a.metrics.ClockJumped()
 		log.Error("clock_jump: the database's clock leapt forward and firing is held until most nodes' clocks agree with it, "+
 			"it is set back, or an operator confirms it (carillon cluster confirm-clock)", "jump", h.Jump, "at", h.At)
 	} else {

@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/telemetry"
 )
 
 // leaping is a database whose clock can be set.
@@ -30,7 +31,7 @@ func (l *leaping) Now(context.Context) (time.Time, error) {
 func clockNode(t *testing.T, name string, db *gormstore.Store, clock *leaping) *Admin {
 	t.Helper()
 	a := &Admin{
-		log: slog.New(slog.DiscardHandler), store: db, metrics: newMetrics("test"), historyPath: filepath.Join(t.TempDir(), historyFile),
+		log: slog.New(slog.DiscardHandler), store: db, metrics: telemetry.New("test"), historyPath: filepath.Join(t.TempDir(), historyFile),
 		members: &membership{self: domain.Node{Name: name}}, alerting: alerting.New(alerting.Options{}),
 	}
 	require.NoError(t, a.openClock(t.Context(), clock))

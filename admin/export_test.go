@@ -43,7 +43,7 @@ func (a *Admin) SetTimers(ctx context.Context, executor, handler string, at map[
 		}})
 	}
 	var failed error
-	for _, r := range a.observed().SetTimers(ctx, p) {
+	for _, r := range a.steps.SetTimers(ctx, p) {
 		failed = errors.Join(failed, r.Err)
 	}
 	a.planner.Nudge()

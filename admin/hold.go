@@ -96,7 +96,7 @@ func (a *Admin) lookAtHolds(ctx context.Context, h *holds) {
 	}
 	r, held := a.store.RolledBack()
 	if held && !h.logged {
-		a.metrics.rollbacks.Inc()
+		a.metrics.RolledBack()
 		a.log.Error("db_rollback: the database has lost what it had committed, and nothing is started until an operator has decided "+
 			"(carillon cluster accept-history)", "component", "history", "reason", r.Reason(), "seen", r.Seen.String(), "found", r.Found.String())
 	}
@@ -176,18 +176,16 @@ func (a *Admin) saveHistory(h *holds) {
 	h.saved, h.unsaved = known, false
 }
 
-// rolledBack is a gauge.
-func (a *Admin) rolledBack() int {
-	if _, held := a.store.RolledBack(); held {
-		return 1
-	}
-	return 0
+// rolledBack reports whether the database has lost commits, and no operator has accepted it.
+func (a *Admin) rolledBack() bool {
+	_, held := a.store.RolledBack()
+	return held
 }
 
 // partitionsHeld is what the node may plan: nothing while it does not believe
 // the database's clock, or the database.
 func (a *Admin) partitionsHeld() []domain.PartitionTerm {
-	if a.clockHeld() || a.rolledBack() != 0 {
+	if a.clockHeld() || a.rolledBack() {
 		return nil
 	}
 	return a.leases.Held()

@@ -20,7 +20,7 @@ const (
 
 // driveBackfills writes the next runs of backfills and sends them on their way.
 func (a *Admin) driveBackfills(ctx context.Context) error {
-	driven, err := a.observed().DriveBackfills(ctx, store.DriveBackfillsParams{
+	driven, err := a.steps.DriveBackfills(ctx, store.DriveBackfillsParams{
 		Limit: backfillLimit, Pause: backfillEvery, Fires: timing.FiresBetween, NewID: a.ids.Next,
 	})
 	a.timer.Add(driven.Runs...)

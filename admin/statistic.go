@@ -55,22 +55,6 @@ const (
 	widenTurns = 30
 )
 
-const (
-	// journalLookEvery is how often a node looks how long the journal of ends is, and
-	// journalLookMost how many of its rows it counts.
-	journalLookEvery = 10 * time.Second
-	journalLookMost  = 10_000
-)
-
-func (a *Admin) lookAtJournal(ctx context.Context) error {
-	rows, age, err := a.store.EndsWaiting(ctx, journalLookMost)
-	if err == nil {
-		a.endsWaiting.Store(int64(rows))
-		a.endsAge.Store(int64(age))
-	}
-	return err
-}
-
 // countEnds is done by any node, each time by one.
 func (a *Admin) countEnds(ctx context.Context) error {
 	every := countEndsEvery * 9 / 10
