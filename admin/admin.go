@@ -19,6 +19,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/callback"
+	"github.com/carillon-sched/carillon/admin/internal/clockguard"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -48,6 +49,7 @@ type Admin struct {
 	store      *gormstore.Store
 	ids        *domain.IDSource
 	clock      *scheduler.Clock
+	guard      *clockguard.Guard
 	runs       *runtable.Table
 	timer      *scheduler.Timer
 	schedules  *timing.Cache
@@ -83,7 +85,7 @@ type Admin struct {
 	metricsListener                net.Listener           // nil: none of its own
 	provision                      *provision.Declaration // nil: there is none, or it was applied
 	firstLogin                     *Login
-	clusterID, historyPath         string // fixed by openHistory
+	clusterID                      string
 
 	draining atomic.Bool // Run's context has ended: the node is not ready
 	closing  atomic.Bool // and begins nothing new
@@ -251,19 +253,25 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
 		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, beatNow: make(chan struct{}, 1),
 	}
-	return a.openClock(ctx, a.store)
+	if a.clusterID, err = a.store.ClusterValue(ctx, "cluster_id", hexID()); err != nil {
+		return fmt.Errorf("read cluster id: %w", err)
+	}
+	a.guard, err = clockguard.Open(ctx, clockguard.Options{
+		Store: a.store, Source: a.store, Node: self.Name, DataDir: a.config.DataDir, Cluster: a.clusterID, Logger: a.log,
+		Held: func() []domain.PartitionTerm { return a.leases.Held() }, Table: func() domain.PartitionTable { return a.leases.Table() },
+		RenewSessions: func() { a.gateway.RenewSessions() }, Told: func() { a.alerting.Nudge() },
+		Jumped: a.metrics.ClockJumped, RolledBack: a.metrics.RolledBack,
+	})
+	if err == nil {
+		a.clock = a.guard.Clock()
+	}
+	return err
 }
 
 // buildEngine constructs the way of a trigger, out and back.
 func (a *Admin) buildEngine(ctx context.Context) error {
-	clusterID, err := a.store.ClusterValue(ctx, "cluster_id", hexID())
-	if err != nil {
-		return fmt.Errorf("read cluster id: %w", err)
-	}
-	if err := a.openHistory(ctx, clusterID); err != nil {
-		return err
-	}
 	a.disabled = newDisabled()
+	var err error
 	if a.auth, err = auth.New(ctx, auth.Options{
 		Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log,
 		Disabled: func(t domain.TenantID) bool { return a.disabled.has(t, 0) }, NotHere: a.disabled.notHere,
@@ -276,7 +284,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.endings = &endings{log: a.log.With("component", "runs"), spec: a.store.JobSpec}
 	if a.config.HotStore != "" {
 		if a.hot, err = hotset.Open(hotset.Options{
-			URL: a.config.HotStore, Prefix: "carillon:" + clusterID + ":timers:", Timers: a.store, Held: a.partitionsHeld, Now: a.clock.Now, Logger: a.log,
+			URL: a.config.HotStore, Prefix: "carillon:" + a.clusterID + ":timers:", Timers: a.store, Held: a.guard.Held, Now: a.clock.Now, Logger: a.log,
 		}); err != nil {
 			return err
 		}
@@ -288,12 +296,12 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
 		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.steps.GiveBackOffers,
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
-		ClockHeld: a.clockHeld, Logger: a.log,
+		ClockHeld: a.guard.ClockHeld, Logger: a.log,
 	})
 	a.runs = new(runtable.Table)
 	a.timer = scheduler.NewTimer(a.runs, a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: a.steps, Timers: a.steps, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
+		Store: a.steps, Timers: a.steps, Held: a.guard.Held, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: a.schedules.Plan, Maintenance: a.store, Now: a.clock.Now,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.ObserveClaim, Load: a.runs.Load,
 		Disabled: a.disabled.tenants,
@@ -310,7 +318,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 	}
 	port := gateway.Options{
-		NodeID: a.members.self.Name, ClusterID: clusterID,
+		NodeID: a.members.self.Name, ClusterID: a.clusterID,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.steps, NewID: a.ids.Next, Logger: a.log,
 		Declarer: a.declarer, Flapping: a.flapping, Refusals: a.store,
 	}
@@ -322,18 +330,18 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.openCallbacks()
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: a.steps, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
-		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
+		Held: a.guard.Held, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
 		Disabled: a.disabled.has,
 	})
 	k.dispatch = a.dispatcher
 	a.gauges = a.metrics.Export(telemetry.Sources{
 		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
-		Held: a.leases.Held, Nodes: a.members.nodes, Now: a.clock.Now, ClockHeld: a.clockHeld, HistoryHeld: a.rolledBack, Draining: a.draining.Load,
+		Held: a.leases.Held, Nodes: a.members.nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
 		Waits: a.runs.Waits, Pending: a.timer.Len,
 	})
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = sweeper.New(sweeper.Options{
-		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Store: a.store, Retention: a.store, Held: a.guard.Held, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []sweeper.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},

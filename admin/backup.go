@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/clockguard"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -175,7 +176,7 @@ func Restore(ctx context.Context, config Config, o RestoreOptions) (out Restorat
 	}
 	restored, err := gormstore.RestoreSQLite(ctx, gormstore.Restoration{
 		From: o.File, Path: path, Sum: digits, Accept: o.AcceptHistory,
-		Known: func(cluster string) (domain.History, error) { return knownHistory(config.DataDir, cluster) },
+		Known: func(cluster string) (domain.History, error) { return clockguard.KnownHistory(config.DataDir, cluster) },
 	})
 	if err != nil {
 		return out, err

@@ -34,7 +34,7 @@ func (a *Admin) SetTimers(ctx context.Context, executor, handler string, at map[
 		return err
 	}
 	p := store.SetTimersParams{}
-	for _, held := range a.partitionsHeld() {
+	for _, held := range a.guard.Held() {
 		p.Held = append(p.Held, held.Partition)
 	}
 	for key, fireAt := range at {

@@ -55,7 +55,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		DisabledChanged: a.disabledChanged, BeforeDisable: a.beforeDisable, DrainsChanged: a.gateway.DrainsChanged,
 		Channels: channels{a.alerting, mails}, TenantMade: a.tenantMade,
 		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
-		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
+		ClockHeld: a.guard.Hold,
 		Ready:     a.ready,
 		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,

@@ -37,7 +37,7 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	front := a.front
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
-	service.Go(func() error { a.watchHolds(serviceCtx); return nil })
+	service.Go(func() error { a.guard.Run(serviceCtx); return nil })
 	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Reached) })
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
 	service.Go(func() error { a.denials.Run(serviceCtx); return nil })

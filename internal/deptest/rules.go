@@ -69,6 +69,7 @@ const (
 	timerheap      = "admin/internal/timerheap"
 	runtable       = "admin/internal/runtable"
 	tracing        = "admin/internal/tracing"
+	clockguard     = "admin/internal/clockguard"
 	telemetry      = "admin/internal/telemetry"
 	sdkTracing     = "executor-sdk/tracing"
 	executortest   = "executor-sdk/executortest"
@@ -176,6 +177,7 @@ func rooms() []Room {
 		// A declared secret is judged by who makes them, hence auth.
 		{provisioning, []string{domain, store, auth, spelling, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
+		{clockguard, []string{domain, store, "admin/internal/lease", "admin/internal/scheduler"}, "it judges the clock that the scheduler goes by, from what the leases have seen of other nodes"},
 		{telemetry, []string{domain, store, database, batch, tracing, alerting, gateway, hotTimers, httpconn}, "it stands above the rooms, counts what passes between them and reads the numbers that they keep: none of them knows it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
@@ -200,7 +202,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks,
-			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, hotTimers, doctorRoom, provisioning, assistant, egress,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, clockguard, hotTimers, doctorRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
