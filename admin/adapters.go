@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/completer"
+	"github.com/carillon-sched/carillon/admin/internal/disabled"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
@@ -146,14 +147,14 @@ func (t target) SendStepAcks(acks []completer.StepAck) {
 // fleet is dispatch's view of the gateway.
 type fleet struct {
 	g        *gateway.Gateway
-	disabled *disabled
+	disabled *disabled.List
 	noFire   bool
 	traced   bool
 	scripts  *deliverer
 }
 
 func (f fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handler string) []dispatch.Target {
-	if f.noFire || f.disabled.has(tenant, executor) {
+	if f.noFire || f.disabled.Has(tenant, executor) {
 		return nil
 	}
 	sessions := f.g.Sessions(tenant, executor, handler)

@@ -21,6 +21,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/callback"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
+	"github.com/carillon-sched/carillon/admin/internal/disabled"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
@@ -69,7 +70,8 @@ type Admin struct {
 	box        *secret.Box
 	authority  *auth.Authority // nil: executors get no certificates
 	denials    *auth.Denials
-	disabled   *disabled
+	disabled   *disabled.List
+	follow     *disabled.Follower // of what is disabled
 	members    *membership
 	metrics    *telemetry.Metrics
 	gauges     *telemetry.Gauges
@@ -270,11 +272,11 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 
 // buildEngine constructs the way of a trigger, out and back.
 func (a *Admin) buildEngine(ctx context.Context) error {
-	a.disabled = newDisabled()
+	a.disabled = disabled.NewList(a.store)
 	var err error
 	if a.auth, err = auth.New(ctx, auth.Options{
 		Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log,
-		Disabled: func(t domain.TenantID) bool { return a.disabled.has(t, 0) }, NotHere: a.disabled.notHere,
+		Disabled: func(t domain.TenantID) bool { return a.disabled.Has(t, 0) }, NotHere: a.disabled.NotHere,
 	}); err != nil {
 		return err
 	}
@@ -304,7 +306,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Store: a.steps, Timers: a.steps, Held: a.guard.Held, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: a.schedules.Plan, Maintenance: a.store, Now: a.clock.Now,
 		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.ObserveClaim, Load: a.runs.Load,
-		Disabled: a.disabled.tenants,
+		Disabled: a.disabled.Tenants,
 	})
 	flushLimit := batch.NewFlushLimit(max(1, runtime.GOMAXPROCS(0)/2))
 	backpressure := batch.NewBackpressure(maxResults)
@@ -331,13 +333,16 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.dispatcher = dispatch.New(dispatch.Options{
 		Node: a.members.self.ID, Store: a.steps, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
 		Held: a.guard.Held, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
-		Disabled: a.disabled.has,
+		Disabled: a.disabled.Has,
 	})
 	k.dispatch = a.dispatcher
 	a.gauges = a.metrics.Export(telemetry.Sources{
 		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
 		Held: a.leases.Held, Nodes: a.members.nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
 		Waits: a.runs.Waits, Pending: a.timer.Len,
+	})
+	a.follow = disabled.NewFollower(disabled.Options{
+		List: a.disabled, Store: a.store, EndIdle: a.gateway.EndIdle, Next: nextFire, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Logger: a.log,
 	})
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
 	a.sweeper = sweeper.New(sweeper.Options{
@@ -351,7 +356,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "drive cancellations of timers", Every: timerCancelEvery, Do: a.driveTimerCancellations},
 			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
-			{Name: "hold jobs of what is disabled", Every: holdEvery, Do: a.holdJobs},
+			{Name: "hold jobs of what is disabled", Every: disabled.HoldEvery, Do: a.follow.HoldJobs},
 			{Name: "tell of lost instances", Every: lostEvery, Do: a.tellLostInstances},
 			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},
 			{Name: "tell of runs that stand still", Every: overloadLookEvery, Do: a.tellStalled},

@@ -52,7 +52,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 			err := a.publisher.Try(ctx, m)
 			return publish.IsPermanent(err), err
 		},
-		DisabledChanged: a.disabledChanged, BeforeDisable: a.beforeDisable, DrainsChanged: a.gateway.DrainsChanged,
+		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
 		Channels: channels{a.alerting, mails}, TenantMade: a.tenantMade,
 		Weights: weightsIn, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: a.guard.Hold,
