@@ -38,6 +38,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/telemetry"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
+	"github.com/carillon-sched/carillon/admin/internal/watchdog"
 	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
@@ -77,7 +78,8 @@ type Admin struct {
 	gauges     *telemetry.Gauges
 	steps      observed
 	tracer     *tracing.Tracer // nil: no traces
-	endings    *endings
+	endings    *watchdog.Endings
+	watchdog   *watchdog.Watchdog
 	front      *port // serves from New on
 	arrivals   arrivals
 	httpConns  *httpconn.Limiter
@@ -283,7 +285,11 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err := a.openTrust(ctx); err != nil {
 		return err
 	}
-	a.endings = &endings{log: a.log.With("component", "runs"), spec: a.store.JobSpec}
+	a.endings = watchdog.NewEndings(a.log, a.store.JobSpec)
+	a.watchdog = watchdog.New(watchdog.Options{
+		Store: a.store, Node: a.members.self.Name, Now: a.clock.Now, Told: func() { a.alerting.Nudge() }, Logger: a.log,
+		Planning: func() (bool, time.Duration) { return a.planner.HeldBack(), a.planner.Lag() }, Stalled: func() time.Duration { return a.dispatcher.Stalled() },
+	})
 	if a.config.HotStore != "" {
 		if a.hot, err = hotset.Open(hotset.Options{
 			URL: a.config.HotStore, Prefix: "carillon:" + a.clusterID + ":timers:", Timers: a.store, Held: a.guard.Held, Now: a.clock.Now, Logger: a.log,
@@ -322,7 +328,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	port := gateway.Options{
 		NodeID: a.members.self.Name, ClusterID: a.clusterID,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.steps, NewID: a.ids.Next, Logger: a.log,
-		Declarer: a.declarer, Flapping: a.flapping, Refusals: a.store,
+		Declarer: a.declarer, Flapping: a.watchdog.Flapping, Refusals: a.store,
 	}
 	if err := a.executorPort(&port); err != nil {
 		return err
@@ -350,16 +356,16 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
 		Chores: []sweeper.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
-			{Name: "tell of endings", Every: endingsEvery, Do: a.endings.tell},
+			{Name: "tell of endings", Every: watchdog.EndingsEvery, Do: a.endings.Tell},
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
 			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
 			{Name: "drive cancellations of timers", Every: timerCancelEvery, Do: a.driveTimerCancellations},
 			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
 			{Name: "hold jobs of what is disabled", Every: disabled.HoldEvery, Do: a.follow.HoldJobs},
-			{Name: "tell of lost instances", Every: lostEvery, Do: a.tellLostInstances},
-			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},
-			{Name: "tell of runs that stand still", Every: overloadLookEvery, Do: a.tellStalled},
+			{Name: "tell of lost instances", Every: watchdog.LostEvery, Do: a.watchdog.LookForLost},
+			{Name: "tell of overload", Every: watchdog.LoadEvery, Do: a.watchdog.LookForOverload},
+			{Name: "tell of runs that stand still", Every: watchdog.LoadEvery, Do: a.watchdog.LookForStalled},
 			{Name: "look at the outbox", Every: telemetry.OutboxLookEvery, Do: a.gauges.LookAtOutbox},
 			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
 			{Name: "count ends of runs", Every: countEndsEvery, Do: a.countEnds},
@@ -379,7 +385,7 @@ const maxResults = 16 * completer.ResultBatch
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
 	a.metrics.ObserveEnded(list)
-	a.endings.add(list)
+	a.endings.Add(list)
 	for i := range list {
 		a.tracer.Attempt(&list[i])
 	}
