@@ -28,6 +28,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
+	"github.com/carillon-sched/carillon/admin/internal/membership"
 	"github.com/carillon-sched/carillon/admin/internal/provision"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
@@ -73,7 +74,7 @@ type Admin struct {
 	denials    *auth.Denials
 	disabled   *disabled.List
 	follow     *disabled.Follower // of what is disabled
-	members    *membership
+	self       *membership.Member
 	metrics    *telemetry.Metrics
 	gauges     *telemetry.Gauges
 	steps      observed
@@ -165,7 +166,7 @@ func (a *Admin) open(ctx context.Context) (err error) {
 		return err
 	}
 	if a.tracer, err = tracing.New(ctx, tracing.Options{
-		Node: a.members.self.Name, Version: a.config.Version, Logger: a.log, Getenv: os.Getenv,
+		Node: a.self.Name, Version: a.config.Version, Logger: a.log, Getenv: os.Getenv,
 	}); err != nil {
 		return err
 	}
@@ -247,16 +248,13 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	self, err := a.store.RegisterNode(ctx, domain.Node{
 		BootID: hex.EncodeToString(boot), Name: name, ExecutorAddress: a.ExecutorAddress(),
 		Version: a.config.Version, StartedAt: time.Now().UTC(), Zones: domain.ZoneRules(schedule.CurrentZoneRules()), Numbers: numbers,
-	}, nodeTTL)
+	}, membership.TTL)
 	if err != nil {
 		return fmt.Errorf("enter the cluster: %w", err)
 	}
 	a.ids = domain.NewIDSource(self.ID, time.Now)
 	a.store.UseIDs(a.ids)
-	a.members = &membership{
-		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
-		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, beatNow: make(chan struct{}, 1),
-	}
+	a.self = membership.New(a.store, self, func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, a.log)
 	if a.clusterID, err = a.store.ClusterValue(ctx, "cluster_id", hexID()); err != nil {
 		return fmt.Errorf("read cluster id: %w", err)
 	}
@@ -287,7 +285,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	}
 	a.endings = watchdog.NewEndings(a.log, a.store.JobSpec)
 	a.watchdog = watchdog.New(watchdog.Options{
-		Store: a.store, Node: a.members.self.Name, Now: a.clock.Now, Told: func() { a.alerting.Nudge() }, Logger: a.log,
+		Store: a.store, Node: a.self.Name, Now: a.clock.Now, Told: func() { a.alerting.Nudge() }, Logger: a.log,
 		Planning: func() (bool, time.Duration) { return a.planner.HeldBack(), a.planner.Lag() }, Stalled: func() time.Duration { return a.dispatcher.Stalled() },
 	})
 	if a.config.HotStore != "" {
@@ -301,7 +299,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Store: a.store, Metrics: a.metrics, Tracer: a.tracer, Hot: a.hot, Now: a.clock.Now, Missed: func() { a.alerting.Nudge() },
 	})}
 	a.leases = lease.NewKeeper(lease.Options{
-		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
+		Store: a.store, Node: a.self.ID, BootID: a.self.BootID, Horizon: scheduler.LookAhead,
 		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.steps.GiveBackOffers,
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
 		ClockHeld: a.guard.ClockHeld, Logger: a.log,
@@ -320,13 +318,13 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Store: a.steps, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
-	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
+	k := &sink{store: a.store, completer: a.completer, reached: a.self.Nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
 	a.declarer = &declarer{
 		catalogue: a.store, applied: applied{keep: reconcileEvery, turn: make(chan struct{}, reconcileAtOnce)}, jobs: a.store, handlers: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
 	}
 	port := gateway.Options{
-		NodeID: a.members.self.Name, ClusterID: a.clusterID,
+		NodeID: a.self.Name, ClusterID: a.clusterID,
 		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.steps, NewID: a.ids.Next, Logger: a.log,
 		Declarer: a.declarer, Flapping: a.watchdog.Flapping, Refusals: a.store,
 	}
@@ -334,17 +332,17 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		return err
 	}
 	a.gateway = gateway.New(port)
-	a.gateway.SetNodes([]domain.Node{a.members.self})
+	a.gateway.SetNodes([]domain.Node{a.self.Node})
 	a.openCallbacks()
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: a.steps, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
+		Node: a.self.ID, Store: a.steps, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
 		Held: a.guard.Held, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
 		Disabled: a.disabled.Has,
 	})
 	k.dispatch = a.dispatcher
 	a.gauges = a.metrics.Export(telemetry.Sources{
 		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
-		Held: a.leases.Held, Nodes: a.members.nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
+		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
 		Waits: a.runs.Waits, Pending: a.timer.Len,
 	})
 	a.follow = disabled.NewFollower(disabled.Options{

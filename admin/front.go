@@ -35,7 +35,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Operators: alerting.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
 		Store: a.store, Senders: telemetry.Senders(senders, a.tracer), Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.Registry(),
 		MailsPerHour: a.config.Mail.PerHour,
-		Boot:         a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
+		Boot:         a.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	a.publisher = publish.New(publish.Options{
 		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
@@ -47,7 +47,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	front, err := api.New(api.Deps{
 		Store: a.steps, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
 		CallJob: a.callJobs().For, Held: a.leases.Held, TimersSet: a.timersSet,
-		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.members.nodes, Self: a.members.self.BootID,
+		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.self.Nodes, Self: a.self.BootID,
 		Publish: func(ctx context.Context, m domain.Message) (bool, error) {
 			err := a.publisher.Try(ctx, m)
 			return publish.IsPermanent(err), err

@@ -38,7 +38,7 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
 	service.Go(func() error { a.guard.Run(serviceCtx); return nil })
-	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Reached) })
+	service.Go(func() error { return a.self.Run(serviceCtx, a.gateway.Reached) })
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
 	service.Go(func() error { a.denials.Run(serviceCtx); return nil })
 	service.Go(func() error { a.follow.Run(serviceCtx); return nil })
