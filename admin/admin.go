@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/bridge"
 	"github.com/carillon-sched/carillon/admin/internal/callback"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
@@ -318,7 +319,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Store: a.steps, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
-	k := &sink{store: a.store, completer: a.completer, reached: a.self.Nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
+	k := &bridge.Sink{Store: a.store, Completer: a.completer, Reached: a.self.Nudge, Later: a.timer.Add, Logger: a.log, Traced: a.tracer != nil}
 	a.declarer = &declarer{
 		catalogue: a.store, applied: applied{keep: reconcileEvery, turn: make(chan struct{}, reconcileAtOnce)}, jobs: a.store, handlers: a.store, calendars: a.store, newID: a.ids.Next, check: checkSchedule, next: nextFire,
 		plan: a.planner.PlanTrigger, changed: a.planner.Nudge, now: a.clock.Now, log: a.log.With("component", "declarations"),
@@ -334,12 +335,16 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.self.Node})
 	a.openCallbacks()
+	fleet := bridge.Fleet{
+		Gateway: a.gateway, Disabled: a.disabled.Has, NoFire: a.config.NoFire, Traced: a.tracer != nil,
+		Scripts: &bridge.Scripts{Store: a.store, Logger: a.log.With("component", "scripts")},
+	}
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.self.ID, Store: a.steps, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
+		Node: a.self.ID, Store: a.steps, Fleet: fleet, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
 		Held: a.guard.Held, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
 		Disabled: a.disabled.Has,
 	})
-	k.dispatch = a.dispatcher
+	k.Dispatch = a.dispatcher
 	a.gauges = a.metrics.Export(telemetry.Sources{
 		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
 		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
