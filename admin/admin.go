@@ -20,11 +20,13 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/bridge"
 	"github.com/carillon-sched/carillon/admin/internal/callback"
+	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/disabled"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/followup"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
@@ -63,6 +65,7 @@ type Admin struct {
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
 	callbacks  *callback.Service
+	calls      calljob.Jobs
 	completer  *completer.Completer
 	sweeper    *sweeper.Sweeper
 	follower   *follower
@@ -335,6 +338,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.self.Node})
 	a.openCallbacks()
+	a.calls = calljob.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now}
 	fleet := bridge.Fleet{
 		Gateway: a.gateway, Disabled: a.disabled.Has, NoFire: a.config.NoFire, Traced: a.tracer != nil,
 		Scripts: &bridge.Scripts{Store: a.store, Logger: a.log.With("component", "scripts")},
@@ -350,6 +354,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
 		Waits: a.runs.Waits, Pending: a.timer.Len,
 	})
+	followups := &followup.Starter{Store: a.store, Job: a.calls.For, NewID: a.ids.Next, Now: a.clock.Now, Later: a.timer.Add, Logger: a.log}
 	a.follow = disabled.NewFollower(disabled.Options{
 		List: a.disabled, Store: a.store, EndIdle: a.gateway.EndIdle, Next: nextFire, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Logger: a.log,
 	})
@@ -370,7 +375,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "tell of overload", Every: watchdog.LoadEvery, Do: a.watchdog.LookForOverload},
 			{Name: "tell of runs that stand still", Every: watchdog.LoadEvery, Do: a.watchdog.LookForStalled},
 			{Name: "look at the outbox", Every: telemetry.OutboxLookEvery, Do: a.gauges.LookAtOutbox},
-			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
+			{Name: "start callbacks", Every: followup.Every, Do: followups.Start},
 			{Name: "count ends of runs", Every: countEndsEvery, Do: a.countEnds},
 			{Name: "look at the journal of ends", Every: telemetry.JournalLookEvery, Do: a.gauges.LookAtJournal},
 			{Name: "widen statistics", Every: widenEvery, Do: a.widenStatistics},

@@ -29,7 +29,7 @@ func (a *Admin) SetTimers(ctx context.Context, executor, handler string, at map[
 	if err != nil {
 		return err
 	}
-	job, err := a.callJobs().For(ctx, e, domain.Handler{Name: handler}, calljob.Timer)
+	job, err := a.calls.For(ctx, e, domain.Handler{Name: handler}, calljob.Timer)
 	if err != nil {
 		return err
 	}

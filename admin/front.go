@@ -47,7 +47,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	}
 	front, err := api.New(api.Deps{
 		Store: a.steps, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: bridge.SignScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
-		CallJob: a.callJobs().For, Held: a.leases.Held, TimersSet: a.timersSet,
+		CallJob: a.calls.For, Held: a.leases.Held, TimersSet: a.timersSet,
 		NextFire: nextFire, Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.follower.one, Nodes: a.self.Nodes, Self: a.self.BootID,
 		Publish: func(ctx context.Context, m domain.Message) (bool, error) {
 			err := a.publisher.Try(ctx, m)

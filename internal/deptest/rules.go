@@ -69,6 +69,7 @@ const (
 	timerheap      = "admin/internal/timerheap"
 	runtable       = "admin/internal/runtable"
 	tracing        = "admin/internal/tracing"
+	followup       = "admin/internal/followup"
 	bridge         = "admin/internal/bridge"
 	membership     = "admin/internal/membership"
 	watchdog       = "admin/internal/watchdog"
@@ -181,6 +182,8 @@ func rooms() []Room {
 		// A declared secret is judged by who makes them, hence auth.
 		{provisioning, []string{domain, store, auth, spelling, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
+		// The input of a callback has the bounds of the wire, hence proto.
+		{followup, []string{domain, store, "proto"}, whySide},
 		{bridge, []string{domain, store, "proto", gateway, "admin/internal/dispatch", "admin/internal/completer"}, "it translates between three rooms that do not know each other, so it knows them"},
 		{membership, []string{domain}, whySide},
 		{watchdog, []string{domain, store}, whySide},
@@ -210,7 +213,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks,
-			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, provisioning, assistant, egress,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
