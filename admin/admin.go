@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -359,16 +360,15 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		List: a.disabled, Store: a.store, EndIdle: a.gateway.EndIdle, Next: nextFire, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Logger: a.log,
 	})
 	a.follower = &follower{store: a.store, plan: a.planner.PlanTrigger, changed: a.planner.Nudge, log: a.log.With("component", "calendars")}
+	bulk := &sweeper.Bulk{Store: a.steps, Fires: timing.FiresBetween, NewID: a.ids.Next, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel}
+	statistics := &sweeper.Statistics{Store: a.store, Kept: a.config.Statistics.kept()}
 	a.sweeper = sweeper.New(sweeper.Options{
 		Store: a.store, Retention: a.store, Held: a.guard.Held, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
-		Chores: []sweeper.Chore{
+		Chores: slices.Concat(bulk.Chores(), statistics.Chores(), []sweeper.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
 			{Name: "tell of endings", Every: watchdog.EndingsEvery, Do: a.endings.Tell},
 			{Name: "follow calendars", Every: 2 * time.Second, Do: a.follower.every},
-			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
-			{Name: "drive cancellations of timers", Every: timerCancelEvery, Do: a.driveTimerCancellations},
-			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},
 			{Name: "reconcile declarations", Every: reconcileEvery, Do: a.declarer.sweep},
 			{Name: "hold jobs of what is disabled", Every: disabled.HoldEvery, Do: a.follow.HoldJobs},
 			{Name: "tell of lost instances", Every: watchdog.LostEvery, Do: a.watchdog.LookForLost},
@@ -376,11 +376,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "tell of runs that stand still", Every: watchdog.LoadEvery, Do: a.watchdog.LookForStalled},
 			{Name: "look at the outbox", Every: telemetry.OutboxLookEvery, Do: a.gauges.LookAtOutbox},
 			{Name: "start callbacks", Every: followup.Every, Do: followups.Start},
-			{Name: "count ends of runs", Every: countEndsEvery, Do: a.countEnds},
 			{Name: "look at the journal of ends", Every: telemetry.JournalLookEvery, Do: a.gauges.LookAtJournal},
-			{Name: "widen statistics", Every: widenEvery, Do: a.widenStatistics},
 			{Name: "compare time zones", Every: zoneWatchEvery, Do: (&zoneWatch{read: a.store.ReadPartitions, log: a.log.With("component", "cluster")}).look},
-		},
+		}),
 	})
 	return nil
 }
