@@ -12,22 +12,29 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/bridge"
 	"github.com/carillon-sched/carillon/admin/internal/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/callback"
+	"github.com/carillon-sched/carillon/admin/internal/calljob"
+	"github.com/carillon-sched/carillon/admin/internal/clockguard"
 	"github.com/carillon-sched/carillon/admin/internal/completer"
 	"github.com/carillon-sched/carillon/admin/internal/declare"
+	"github.com/carillon-sched/carillon/admin/internal/disabled"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/followup"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
+	"github.com/carillon-sched/carillon/admin/internal/membership"
 	"github.com/carillon-sched/carillon/admin/internal/provision"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
@@ -35,8 +42,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/sweeper"
+	"github.com/carillon-sched/carillon/admin/internal/telemetry"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
+	"github.com/carillon-sched/carillon/admin/internal/watchdog"
 	"github.com/carillon-sched/carillon/proto/schedule"
 )
 
@@ -49,6 +58,7 @@ type Admin struct {
 	store      *gormstore.Store
 	ids        *domain.IDSource
 	clock      *scheduler.Clock
+	guard      *clockguard.Guard
 	runs       *runtable.Table
 	timer      *scheduler.Timer
 	schedules  *timing.Cache
@@ -58,6 +68,7 @@ type Admin struct {
 	dispatcher *dispatch.Dispatcher
 	gateway    *gateway.Gateway
 	callbacks  *callback.Service
+	calls      calljob.Jobs
 	completer  *completer.Completer
 	sweeper    *sweeper.Sweeper
 	calendars  *calendar.Follower
@@ -68,11 +79,15 @@ type Admin struct {
 	box        *secret.Box
 	authority  *auth.Authority // nil: executors get no certificates
 	denials    *auth.Denials
-	disabled   *disabled
-	members    *membership
-	metrics    *metrics
+	disabled   *disabled.List
+	follow     *disabled.Follower // of what is disabled
+	self       *membership.Member
+	metrics    *telemetry.Metrics
+	gauges     *telemetry.Gauges
+	steps      observed
 	tracer     *tracing.Tracer // nil: no traces
-	endings    *endings
+	endings    *watchdog.Endings
+	watchdog   *watchdog.Watchdog
 	front      *port // serves from New on
 	arrivals   arrivals
 	httpConns  *httpconn.Limiter
@@ -82,13 +97,17 @@ type Admin struct {
 	metricsListener                net.Listener           // nil: none of its own
 	provision                      *provision.Declaration // nil: there is none, or it was applied
 	firstLogin                     *Login
-	clusterID, historyPath         string // fixed by openHistory
+	clusterID                      string
 
-	draining  atomic.Bool  // Run's context has ended: the node is not ready
-	closing   atomic.Bool  // and begins nothing new
-	outboxLag atomic.Int64 // in nanoseconds, as last looked at
+	draining atomic.Bool // Run's context has ended: the node is not ready
+	closing  atomic.Bool // and begins nothing new
+}
 
-	endsWaiting, endsAge atomic.Int64 // rows of the journal of ends, and nanoseconds; as last looked at
+// observed is the store as the rooms on a run's way get it. The methods of Steps hide those
+// of the store, which lie deeper.
+type observed struct {
+	*gormstore.Store
+	*telemetry.Steps
 }
 
 // Login is a user name with a password that is shown once.
@@ -146,7 +165,7 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 // open opens what needs the database. It is repeated after an outage: what it
 // has opened before is closed by discard.
 func (a *Admin) open(ctx context.Context) (err error) {
-	a.metrics = newMetrics(a.config.Version)
+	a.metrics = telemetry.New(a.config.Version)
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}
@@ -154,7 +173,7 @@ func (a *Admin) open(ctx context.Context) (err error) {
 		return err
 	}
 	if a.tracer, err = tracing.New(ctx, tracing.Options{
-		Node: a.members.self.Name, Version: a.config.Version, Logger: a.log, Getenv: os.Getenv,
+		Node: a.self.Name, Version: a.config.Version, Logger: a.log, Getenv: os.Getenv,
 	}); err != nil {
 		return err
 	}
@@ -173,7 +192,7 @@ func (a *Admin) discard() error {
 	if a.hot != nil {
 		err = errors.Join(err, a.hot.Close())
 	}
-	a.closeTraces()
+	a.tracer.Stop()
 	a.store, a.tracer, a.hot = nil, nil, nil
 	return err
 }
@@ -236,113 +255,132 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	self, err := a.store.RegisterNode(ctx, domain.Node{
 		BootID: hex.EncodeToString(boot), Name: name, ExecutorAddress: a.ExecutorAddress(),
 		Version: a.config.Version, StartedAt: time.Now().UTC(), Zones: domain.ZoneRules(schedule.CurrentZoneRules()), Numbers: numbers,
-	}, nodeTTL)
+	}, membership.TTL)
 	if err != nil {
 		return fmt.Errorf("enter the cluster: %w", err)
 	}
 	a.ids = domain.NewIDSource(self.ID, time.Now)
 	a.store.UseIDs(a.ids)
-	a.members = &membership{
-		cluster: a.store, self: self, log: a.log.With("component", "cluster"),
-		changed: func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, beatNow: make(chan struct{}, 1),
+	a.self = membership.New(a.store, self, func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, a.log)
+	if a.clusterID, err = a.store.ClusterValue(ctx, "cluster_id", hexID()); err != nil {
+		return fmt.Errorf("read cluster id: %w", err)
 	}
-	return a.openClock(ctx, a.store)
+	a.guard, err = clockguard.Open(ctx, clockguard.Options{
+		Store: a.store, Source: a.store, Node: self.Name, DataDir: a.config.DataDir, Cluster: a.clusterID, Logger: a.log,
+		Held: func() []domain.PartitionTerm { return a.leases.Held() }, Table: func() domain.PartitionTable { return a.leases.Table() },
+		RenewSessions: func() { a.gateway.RenewSessions() }, Told: func() { a.alerting.Nudge() },
+		Jumped: a.metrics.ClockJumped, RolledBack: a.metrics.RolledBack,
+	})
+	if err == nil {
+		a.clock = a.guard.Clock()
+	}
+	return err
 }
 
 // buildEngine constructs the way of a trigger, out and back.
 func (a *Admin) buildEngine(ctx context.Context) error {
-	clusterID, err := a.store.ClusterValue(ctx, "cluster_id", hexID())
-	if err != nil {
-		return fmt.Errorf("read cluster id: %w", err)
-	}
-	if err := a.openHistory(ctx, clusterID); err != nil {
-		return err
-	}
-	a.disabled = newDisabled()
+	a.disabled = disabled.NewList(a.store)
+	var err error
 	if a.auth, err = auth.New(ctx, auth.Options{
 		Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log,
-		Disabled: func(t domain.TenantID) bool { return a.disabled.has(t, 0) }, NotHere: a.disabled.notHere,
+		Disabled: func(t domain.TenantID) bool { return a.disabled.Has(t, 0) }, NotHere: a.disabled.NotHere,
 	}); err != nil {
 		return err
 	}
 	if err := a.openTrust(ctx); err != nil {
 		return err
 	}
-	a.endings = &endings{log: a.log.With("component", "runs"), spec: a.store.JobSpec}
+	a.endings = watchdog.NewEndings(a.log, a.store.JobSpec)
+	a.watchdog = watchdog.New(watchdog.Options{
+		Store: a.store, Node: a.self.Name, Now: a.clock.Now, Told: func() { a.alerting.Nudge() }, Logger: a.log,
+		Planning: func() (bool, time.Duration) { return a.planner.HeldBack(), a.planner.Lag() }, Stalled: func() time.Duration { return a.dispatcher.Stalled() },
+	})
 	if a.config.HotStore != "" {
 		if a.hot, err = hotset.Open(hotset.Options{
-			URL: a.config.HotStore, Prefix: "carillon:" + clusterID + ":timers:", Timers: a.store, Held: a.partitionsHeld, Now: a.clock.Now, Logger: a.log,
+			URL: a.config.HotStore, Prefix: "carillon:" + a.clusterID + ":timers:", Timers: a.store, Held: a.guard.Held, Now: a.clock.Now, Logger: a.log,
 		}); err != nil {
 			return err
 		}
 	}
-	watched := a.observed()
+	a.steps = observed{a.store, telemetry.NewSteps(telemetry.StepsOptions{
+		Store: a.store, Metrics: a.metrics, Tracer: a.tracer, Hot: a.hot, Now: a.clock.Now, Missed: func() { a.alerting.Nudge() },
+	})}
 	a.leases = lease.NewKeeper(lease.Options{
-		Store: a.store, Node: a.members.self.ID, BootID: a.members.self.BootID, Horizon: scheduler.LookAhead,
-		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: watched.GiveBackOffers,
+		Store: a.store, Node: a.self.ID, BootID: a.self.BootID, Horizon: scheduler.LookAhead,
+		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.steps.GiveBackOffers,
 		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
-		ClockHeld: a.clockHeld, Logger: a.log,
+		ClockHeld: a.guard.ClockHeld, Logger: a.log,
 	})
 	a.runs = new(runtable.Table)
 	a.timer = scheduler.NewTimer(a.runs, a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
 	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: watched, Timers: watched, Held: a.partitionsHeld, Refused: a.leases.Refused, Latest: a.clock.Latest,
+		Store: a.steps, Timers: a.steps, Held: a.guard.Held, Refused: a.leases.Refused, Latest: a.clock.Latest,
 		NewID: a.ids.Next, Plan: a.schedules.Plan, Maintenance: a.store, Now: a.clock.Now,
-		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.observeClaim, Load: a.runs.Load,
-		Disabled: a.disabled.tenants,
+		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.ObserveClaim, Load: a.runs.Load,
+		Disabled: a.disabled.Tenants,
 	})
 	flushLimit := batch.NewFlushLimit(max(1, runtime.GOMAXPROCS(0)/2))
 	backpressure := batch.NewBackpressure(maxResults)
 	a.completer = completer.New(completer.Options{
-		Store: watched, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
+		Store: a.steps, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
 		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
 	})
-	k := &sink{store: a.store, completer: a.completer, reached: a.members.nudge, later: a.timer.Add, log: a.log, traced: a.tracer != nil}
+	k := &bridge.Sink{Store: a.store, Completer: a.completer, Reached: a.self.Nudge, Later: a.timer.Add, Logger: a.log, Traced: a.tracer != nil}
 	a.declarer = declare.New(declare.Options{
 		Store: a.store, NewID: a.ids.Next, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Now: a.clock.Now, Logger: a.log,
 	})
 	port := gateway.Options{
-		NodeID: a.members.self.Name, ClusterID: clusterID,
-		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: watched, NewID: a.ids.Next, Logger: a.log,
-		Declarer: a.declarer, Flapping: a.flapping, Refusals: a.store,
+		NodeID: a.self.Name, ClusterID: a.clusterID,
+		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.steps, NewID: a.ids.Next, Logger: a.log,
+		Declarer: a.declarer, Flapping: a.watchdog.Flapping, Refusals: a.store,
 	}
 	if err := a.executorPort(&port); err != nil {
 		return err
 	}
 	a.gateway = gateway.New(port)
-	a.gateway.SetNodes([]domain.Node{a.members.self})
+	a.gateway.SetNodes([]domain.Node{a.self.Node})
 	a.openCallbacks()
+	a.calls = calljob.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now}
+	fleet := bridge.Fleet{
+		Gateway: a.gateway, Disabled: a.disabled.Has, NoFire: a.config.NoFire, Traced: a.tracer != nil,
+		Scripts: &bridge.Scripts{Store: a.store, Logger: a.log.With("component", "scripts")},
+	}
 	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.members.self.ID, Store: watched, Fleet: fleet{a.gateway, a.disabled, a.config.NoFire, a.tracer != nil, &deliverer{a.store, a.log.With("component", "scripts")}}, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
-		Held: a.partitionsHeld, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
-		Disabled: a.disabled.has,
+		Node: a.self.ID, Store: a.steps, Fleet: fleet, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
+		Held: a.guard.Held, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
+		Disabled: a.disabled.Has,
 	})
-	k.dispatch = a.dispatcher
+	k.Dispatch = a.dispatcher
+	a.gauges = a.metrics.Export(telemetry.Sources{
+		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
+		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
+		Waits: a.runs.Waits, Pending: a.timer.Len,
+	})
+	followups := &followup.Starter{Store: a.store, Job: a.calls.For, NewID: a.ids.Next, Now: a.clock.Now, Later: a.timer.Add, Logger: a.log}
+	a.follow = disabled.NewFollower(disabled.Options{
+		List: a.disabled, Store: a.store, EndIdle: a.gateway.EndIdle, Next: timing.Next, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Logger: a.log,
+	})
 	a.calendars = &calendar.Follower{Store: a.store, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Log: a.log.With("component", "calendars")}
+	bulk := &sweeper.Bulk{Store: a.steps, Fires: timing.FiresBetween, NewID: a.ids.Next, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel}
+	statistics := &sweeper.Statistics{Store: a.store, Kept: a.config.Statistics.kept()}
 	a.sweeper = sweeper.New(sweeper.Options{
-		Store: a.store, Retention: a.store, Held: a.partitionsHeld, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
+		Store: a.store, Retention: a.store, Held: a.guard.Held, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
 		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
-		Chores: []sweeper.Chore{
+		Chores: slices.Concat(bulk.Chores(), statistics.Chores(), []sweeper.Chore{
 			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
-			{Name: "tell of endings", Every: endingsEvery, Do: a.endings.tell},
+			{Name: "tell of endings", Every: watchdog.EndingsEvery, Do: a.endings.Tell},
 			{Name: "follow calendars", Every: calendar.SweepEvery, Do: a.calendars.Sweep},
-			{Name: "drive backfills", Every: backfillEvery, Do: a.driveBackfills},
-			{Name: "drive cancellations of timers", Every: timerCancelEvery, Do: a.driveTimerCancellations},
-			{Name: "drive clean-ups of runs", Every: purgeEvery, Do: func(ctx context.Context) error { return a.store.DriveRunPurges(ctx, purgeLimit) }},
 			{Name: "reconcile declarations", Every: declare.SweepEvery, Do: a.declarer.Sweep},
-			{Name: "hold jobs of what is disabled", Every: holdEvery, Do: a.holdJobs},
-			{Name: "tell of lost instances", Every: lostEvery, Do: a.tellLostInstances},
-			{Name: "tell of overload", Every: overloadLookEvery, Do: a.tellOverload},
-			{Name: "tell of runs that stand still", Every: overloadLookEvery, Do: a.tellStalled},
-			{Name: "look at the outbox", Every: outboxLookEvery, Do: a.lookAtOutbox},
-			{Name: "start callbacks", Every: callbackEvery, Do: a.startCallbacks},
-			{Name: "count ends of runs", Every: countEndsEvery, Do: a.countEnds},
-			{Name: "look at the journal of ends", Every: journalLookEvery, Do: a.lookAtJournal},
-			{Name: "widen statistics", Every: widenEvery, Do: a.widenStatistics},
+			{Name: "hold jobs of what is disabled", Every: disabled.HoldEvery, Do: a.follow.HoldJobs},
+			{Name: "tell of lost instances", Every: watchdog.LostEvery, Do: a.watchdog.LookForLost},
+			{Name: "tell of overload", Every: watchdog.LoadEvery, Do: a.watchdog.LookForOverload},
+			{Name: "tell of runs that stand still", Every: watchdog.LoadEvery, Do: a.watchdog.LookForStalled},
+			{Name: "look at the outbox", Every: telemetry.OutboxLookEvery, Do: a.gauges.LookAtOutbox},
+			{Name: "start callbacks", Every: followup.Every, Do: followups.Start},
+			{Name: "look at the journal of ends", Every: telemetry.JournalLookEvery, Do: a.gauges.LookAtJournal},
 			{Name: "compare time zones", Every: zoneWatchEvery, Do: (&zoneWatch{read: a.store.ReadPartitions, log: a.log.With("component", "cluster")}).look},
-		},
+		}),
 	})
-	a.exportGauges()
 	return nil
 }
 
@@ -353,8 +391,8 @@ const maxResults = 16 * completer.ResultBatch
 
 // ended hears of every execution that left an attempt on this node.
 func (a *Admin) ended(list []domain.Execution) {
-	a.metrics.observeEnded(list)
-	a.endings.add(list)
+	a.metrics.ObserveEnded(list)
+	a.endings.Add(list)
 	for i := range list {
 		a.tracer.Attempt(&list[i])
 	}

@@ -19,7 +19,7 @@ func (a *Admin) openCallbacks() {
 		Dial: func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (net.Conn, error) {
 			return a.gateway.DialLocal(ctx, tenant, executor)
 		},
-		Dir: filepath.Join(a.config.DataDir, "callbacks"), Node: a.members.self.Name, Version: a.config.Version,
+		Dir: filepath.Join(a.config.DataDir, "callbacks"), Node: a.self.Name, Version: a.config.Version,
 		Publish: func(ctx context.Context, m domain.Message) (permanent, silent bool, err error) {
 			err = a.publisher.Publish(ctx, m)
 			return publish.IsPermanent(err), publish.IsSilent(err), err

@@ -29,12 +29,12 @@ func (a *Admin) SetTimers(ctx context.Context, executor, handler string, at map[
 	if err != nil {
 		return err
 	}
-	job, err := a.callJobs().For(ctx, e, domain.Handler{Name: handler}, calljob.Timer)
+	job, err := a.calls.For(ctx, e, domain.Handler{Name: handler}, calljob.Timer)
 	if err != nil {
 		return err
 	}
 	p := store.SetTimersParams{}
-	for _, held := range a.partitionsHeld() {
+	for _, held := range a.guard.Held() {
 		p.Held = append(p.Held, held.Partition)
 	}
 	for key, fireAt := range at {
@@ -43,7 +43,7 @@ func (a *Admin) SetTimers(ctx context.Context, executor, handler string, at map[
 		}})
 	}
 	var failed error
-	for _, r := range a.observed().SetTimers(ctx, p) {
+	for _, r := range a.steps.SetTimers(ctx, p) {
 		failed = errors.Join(failed, r.Err)
 	}
 	a.planner.Nudge()

@@ -17,11 +17,13 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/bridge"
 	"github.com/carillon-sched/carillon/admin/internal/declare"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/telemetry"
 	"github.com/carillon-sched/carillon/internal/assistant"
 )
 
@@ -33,9 +35,9 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	}
 	a.alerting = alerting.New(alerting.Options{
 		Operators: alerting.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
-		Store: a.store, Senders: a.traced(senders), Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.registry,
+		Store: a.store, Senders: telemetry.Senders(senders, a.tracer), Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.Registry(),
 		MailsPerHour: a.config.Mail.PerHour,
-		Boot:         a.members.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
+		Boot:         a.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
 	a.publisher = publish.New(publish.Options{
 		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
@@ -45,22 +47,22 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		pages = a.config.UI(a.config.path())
 	}
 	front, err := api.New(api.Deps{
-		Store: a.observed(), Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: signScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
-		CallJob: a.callJobs().For, Held: a.leases.Held, TimersSet: a.timersSet,
-		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.members.nodes, Self: a.members.self.BootID,
+		Store: a.steps, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: bridge.SignScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
+		CallJob: a.calls.For, Held: a.leases.Held, TimersSet: a.timersSet,
+		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.self.Nodes, Self: a.self.BootID,
 		Publish: func(ctx context.Context, m domain.Message) (bool, error) {
 			err := a.publisher.Try(ctx, m)
 			return publish.IsPermanent(err), err
 		},
-		DisabledChanged: a.disabledChanged, BeforeDisable: a.beforeDisable, DrainsChanged: a.gateway.DrainsChanged,
+		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
 		Channels: channels{a.alerting, mails}, TenantMade: a.tenantMade,
 		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
-		ClockHeld: func() (time.Time, time.Duration, bool) { h, held := a.clock.Held(); return h.At, h.Jump, held },
+		ClockHeld: a.guard.Hold,
 		Ready:     a.ready,
 		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
 		Assistant: a.assistant(),
-		Path:      a.config.path(), UI: pages, Metrics: a.metrics.registry, MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
+		Path:      a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		LogRetention:  a.config.LogRetention,
 		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
@@ -80,7 +82,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		return err
 	}
 	if a.scrapes != nil {
-		a.scrapes.open(api.MetricsOnly(a.metrics.registry))
+		a.scrapes.open(api.MetricsOnly(a.metrics.Registry()))
 	}
 	a.arrivals.until = time.Now().Add(arrivalsLimit)
 	a.front.open(front)

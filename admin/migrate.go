@@ -49,7 +49,7 @@ func (a *Admin) openStore(ctx context.Context) error {
 		return err
 	}
 	options.Misfire = scheduler.Misfire(a.schedules.Plan)
-	options.Observe = a.metrics.observeTransaction
+	options.Observe = a.metrics.ObserveTransaction
 	options.Rearmed = func() {
 		if a.planner != nil { // runs end only after the engine was built
 			a.planner.Nudge()

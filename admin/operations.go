@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/backup"
+	"github.com/carillon-sched/carillon/admin/internal/clockguard"
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
 	"github.com/carillon-sched/carillon/admin/internal/doctor/check"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -204,7 +205,7 @@ func (c Config) place() (p backup.Place, err error) {
 	_, path, err := c.database()
 	return backup.Place{
 		Database: path, DataDir: c.DataDir, SealingKeyFile: c.SealingKeyFile, Version: c.Version,
-		Known: func(cluster string) (domain.History, error) { return knownHistory(c.DataDir, cluster) },
+		Known: func(cluster string) (domain.History, error) { return clockguard.KnownHistory(c.DataDir, cluster) },
 	}, err
 }
 

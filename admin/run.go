@@ -37,11 +37,11 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	front := a.front
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
-	service.Go(func() error { a.watchHolds(serviceCtx); return nil })
-	service.Go(func() error { return a.members.run(serviceCtx, a.gateway.Reached) })
+	service.Go(func() error { a.guard.Run(serviceCtx); return nil })
+	service.Go(func() error { return a.self.Run(serviceCtx, a.gateway.Reached) })
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
 	service.Go(func() error { a.denials.Run(serviceCtx); return nil })
-	service.Go(func() error { a.watchDisabled(serviceCtx); return nil })
+	service.Go(func() error { a.follow.Run(serviceCtx); return nil })
 	service.Go(func() error { return a.publisher.Run(serviceCtx) })
 	if a.authority != nil {
 		service.Go(func() error { a.authority.Run(serviceCtx); return nil })

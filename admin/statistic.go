@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -43,52 +42,4 @@ func (c *StatisticsConfig) fill() error {
 
 func (c *StatisticsConfig) kept() store.StatisticsKept {
 	return store.StatisticsKept{Minutes: c.Minutes, Hours: c.Hours, Days: c.Days}
-}
-
-const (
-	// countEndsEvery is how long ends gather before they are counted: the more of a job
-	// come together, the fewer rows are written. Whoever reads sees them at once.
-	countEndsEvery = 10 * time.Second
-	// widenEvery and widenLimit bound how much is widened at once: 30,000 rows a minute.
-	widenEvery = time.Minute
-	widenLimit = 1000
-	widenTurns = 30
-)
-
-const (
-	// journalLookEvery is how often a node looks how long the journal of ends is, and
-	// journalLookMost how many of its rows it counts.
-	journalLookEvery = 10 * time.Second
-	journalLookMost  = 10_000
-)
-
-func (a *Admin) lookAtJournal(ctx context.Context) error {
-	rows, age, err := a.store.EndsWaiting(ctx, journalLookMost)
-	if err == nil {
-		a.endsWaiting.Store(int64(rows))
-		a.endsAge.Store(int64(age))
-	}
-	return err
-}
-
-// countEnds is done by any node, each time by one.
-func (a *Admin) countEnds(ctx context.Context) error {
-	every := countEndsEvery * 9 / 10
-	for {
-		more, err := a.store.CountEnds(ctx, every)
-		if err != nil || !more {
-			return err
-		}
-		every = 0
-	}
-}
-
-func (a *Admin) widenStatistics(ctx context.Context) error {
-	for range widenTurns {
-		n, err := a.store.WidenStatistics(ctx, a.config.Statistics.kept(), widenLimit)
-		if err != nil || n < widenLimit {
-			return err
-		}
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/disabled"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -20,7 +21,7 @@ func (a *Admin) openTrust(ctx context.Context) (err error) {
 	if err := a.box.Claim(ctx, a.store); err != nil {
 		return err
 	}
-	if err := a.readDisabled(ctx); err != nil {
+	if err := a.disabled.Read(ctx); err != nil {
 		return err
 	}
 	a.denials = auth.NewDenials(a.store, func(d domain.Denial) []domain.InstanceID { return a.gateway.EndDenied(d) }, a.log)
@@ -36,7 +37,7 @@ func (a *Admin) openTrust(ctx context.Context) (err error) {
 
 // executorPort is what the gateway checks connections with.
 func (a *Admin) executorPort(o *gateway.Options) (err error) {
-	o.Denials, o.RecycleAfter, o.IdleBeats = door{a.denials, a.disabled, a.store, a.config.NoFire}, a.config.ExecutorRecycle, float64(a.config.ExecutorIdleBeats)
+	o.Denials, o.RecycleAfter, o.IdleBeats = disabled.Door{Denials: a.denials, List: a.disabled, Store: a.store, NoFire: a.config.NoFire}, a.config.ExecutorRecycle, float64(a.config.ExecutorIdleBeats)
 	o.Limits = gateway.Limits{
 		Sessions: a.config.ExecutorLimits.Sessions, SessionsPerTenant: a.config.ExecutorLimits.SessionsPerTenant,
 		PerAddress: a.config.ExecutorLimits.PerAddress,

@@ -69,6 +69,13 @@ const (
 	timerheap      = "admin/internal/timerheap"
 	runtable       = "admin/internal/runtable"
 	tracing        = "admin/internal/tracing"
+	followup       = "admin/internal/followup"
+	bridge         = "admin/internal/bridge"
+	membership     = "admin/internal/membership"
+	watchdog       = "admin/internal/watchdog"
+	disabledRoom   = "admin/internal/disabled"
+	clockguard     = "admin/internal/clockguard"
+	telemetry      = "admin/internal/telemetry"
 	sdkTracing     = "executor-sdk/tracing"
 	executortest   = "executor-sdk/executortest"
 	simulate       = "executor-sdk/simulate"
@@ -186,6 +193,14 @@ func rooms() []Room {
 		// A declared secret is judged by who makes them, hence auth.
 		{provisioning, []string{domain, store, auth, spelling, documents}, whySide},
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
+		// The input of a callback has the bounds of the wire, hence proto.
+		{followup, []string{domain, store, "proto"}, whySide},
+		{bridge, []string{domain, store, "proto", gateway, "admin/internal/dispatch", "admin/internal/completer"}, "it translates between three rooms that do not know each other, so it knows them"},
+		{membership, []string{domain}, whySide},
+		{watchdog, []string{domain, store}, whySide},
+		{disabledRoom, []string{domain, store}, whySide},
+		{clockguard, []string{domain, store, "admin/internal/lease", "admin/internal/scheduler"}, "it judges the clock that the scheduler goes by, from what the leases have seen of other nodes"},
+		{telemetry, []string{domain, store, database, batch, tracing, alerting, gateway, hotTimers, httpconn}, "it stands above the rooms, counts what passes between them and reads the numbers that they keep: none of them knows it"},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
@@ -209,7 +224,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

@@ -80,6 +80,16 @@ func (e *Execution) MissedUntold() bool {
 	return e.State == Missed && !e.IsPart() && toldAsMissed(e.Reason)
 }
 
+// Flapping is an instance name whose processes come and go.
+type Flapping struct {
+	Tenant   TenantID
+	Executor ExecutorID
+	Name     string // of the executor
+	Instance string
+	Strikes  int           // so many short lives
+	Within   time.Duration // in so much time
+}
+
 // Platform reports whether an event is one for the operators.
 func (k AlertKind) Platform() bool {
 	return k == AlertClockJump || k == AlertRollback || k == AlertFlapping || k == AlertInstanceGone || k == AlertSetAside || k == AlertOverload || k == AlertStalled

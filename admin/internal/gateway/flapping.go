@@ -208,16 +208,6 @@ func (a *admission) lived(tenant domain.TenantID, hello *proto.ClientHello, inst
 	return true
 }
 
-// Flapping is an instance name whose processes come and go.
-type Flapping struct {
-	Tenant   domain.TenantID
-	Executor domain.ExecutorID
-	Name     string // of the executor
-	Instance string
-	Strikes  int           // so many short lives
-	Within   time.Duration // in so much time
-}
-
 // lived notes the end of a session, registered or not: the database was asked
 // about it either way.
 func (g *Gateway) lived(s *Session, p *peer) {
@@ -228,7 +218,7 @@ func (g *Gateway) lived(s *Session, p *peer) {
 	g.log.Warn("executor comes and goes; it is let in less often", "executor_id", s.Executor, "executor", p.name, "instance", s.Name,
 		"short_lives", flapStrikes, "within", flapWindow)
 	if g.opt.Flapping != nil {
-		g.opt.Flapping(Flapping{
+		g.opt.Flapping(domain.Flapping{
 			Tenant: s.Tenant, Executor: s.Executor, Name: p.name, Instance: s.Name, Strikes: flapStrikes, Within: flapWindow,
 		})
 	}

@@ -77,7 +77,7 @@ type Options struct {
 	// Flapping is told of an instance name whose processes come and go; nil:
 	// nobody is. It is called by the session's goroutine, at most once per name
 	// and flapSilence.
-	Flapping func(Flapping)
+	Flapping func(domain.Flapping)
 	// Certificates is nil when only join tokens count; it needs TLS.
 	Certificates Certificates
 	Denials      Denials     // nil: nobody is denied

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 )
 
-// What package admin does about the database's clock (admin/clock.go, hold.go).
+// What package admin does about the database's clock (admin/internal/clockguard).
 
 const holdLook = 250 * time.Millisecond
 

@@ -35,6 +35,7 @@ type Options struct {
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
+	log      *slog.Logger
 }
 
 // New returns nil when the environment asks for no traces: that is, unless an
@@ -59,11 +60,12 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	// The sampler, the limits and the batches are configured by the environment
 	// as well; the default of the sampler is parentbased_always_on.
+	log := o.Logger.With("component", "tracing")
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(about), sdktrace.WithIDGenerator(ids{}),
-		sdktrace.WithBatcher(&toldExporter{SpanExporter: o.Exporter, log: o.Logger.With("component", "tracing")}),
+		sdktrace.WithBatcher(&toldExporter{SpanExporter: o.Exporter, log: log}),
 	)
-	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/carillon-sched/carillon")}, nil
+	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/carillon-sched/carillon"), log: log}, nil
 }
 
 // wanted reads who is to get traces. Exporters that are not built in are an
@@ -89,12 +91,20 @@ func wanted(getenv func(string) string) (bool, error) {
 	}
 }
 
-// Close sends what waits, within ctx, and ends the exporter.
-func (t *Tracer) Close(ctx context.Context) error {
+// stopTime is how long the last spans may take to be sent.
+const stopTime = 3 * time.Second
+
+// Stop sends the last spans and ends the exporter. Spans that cannot be sent are lost, and
+// the log says so.
+func (t *Tracer) Stop() {
 	if t == nil {
-		return nil
+		return
 	}
-	return t.provider.Shutdown(ctx)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		t.log.Warn("the last traces were not sent", "err", err)
+	}
 }
 
 // Flush sends what waits.

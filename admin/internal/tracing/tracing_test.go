@@ -25,7 +25,7 @@ func newTracer(t testing.TB) (*tracing.Tracer, *tracetest.InMemoryExporter) {
 		Node: "n1", Version: "test", Logger: slog.New(slog.DiscardHandler), Exporter: out, Getenv: func(string) string { return "" },
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = tr.Close(context.Background()) })
+	t.Cleanup(func() { tr.Stop() })
 	return tr, out
 }
 
@@ -173,7 +173,7 @@ func TestOffUnlessAskedFor(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, test.on, tr != nil)
-			require.NoError(t, tr.Close(t.Context()))
+			tr.Stop()
 		})
 	}
 }

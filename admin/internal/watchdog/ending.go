@@ -1,4 +1,4 @@
-package admin
+package watchdog
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// endingsEvery is the interval that one line about endings sums up.
-const endingsEvery = 10 * time.Second
+// EndingsEvery is the interval that one line about endings sums up.
+const EndingsEvery = 10 * time.Second
 
 const (
 	// maxEndings bounds the kinds of endings that are counted apart in an interval,
@@ -22,16 +22,21 @@ const (
 	maxEndingLines = 20
 )
 
-// endings counts the runs that did not end as they should, by job, state and
+// Endings counts the runs that did not end as they should, by job, state and
 // reason, and writes the sums to the log: under overload thousands a second end.
 // It is safe for concurrent use.
-type endings struct {
+type Endings struct {
 	log  *slog.Logger
 	spec func(ctx context.Context, tenant domain.TenantID, job domain.JobID, revision int64) (*domain.JobSpec, error)
 
 	mu     sync.Mutex
 	counts map[ending]*endingSum // guarded by mu; at most maxEndings
 	beyond int                   // guarded by mu: what had no place there
+}
+
+// NewEndings returns Endings; spec reads a job's name for the log.
+func NewEndings(log *slog.Logger, spec func(context.Context, domain.TenantID, domain.JobID, int64) (*domain.JobSpec, error)) *Endings {
+	return &Endings{log: log.With("component", "runs"), spec: spec}
 }
 
 type ending struct {
@@ -47,8 +52,8 @@ type endingSum struct {
 	revision int64
 }
 
-// add counts what has ended badly.
-func (s *endings) add(list []domain.Execution) {
+// Add counts what has ended badly.
+func (s *Endings) Add(list []domain.Execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range list {
@@ -75,8 +80,8 @@ func (s *endings) add(list []domain.Execution) {
 	}
 }
 
-// tell writes the sums since the last call.
-func (s *endings) tell(ctx context.Context) error {
+// Tell writes the sums since the last call.
+func (s *Endings) Tell(ctx context.Context) error {
 	s.mu.Lock()
 	counts, beyond := s.counts, s.beyond
 	s.counts, s.beyond = nil, 0

@@ -1,4 +1,4 @@
-package admin
+package bridge
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func TestVoidAnswersMoveNothing(t *testing.T) {
 	d := dispatch.New(dispatch.Options{
 		Store: heard, Later: func(...domain.Execution) {}, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
-	k := &sink{dispatch: d}
+	k := &Sink{Dispatch: d}
 	k.Answered(&gateway.Session{Tenant: 3, Instance: 4}, []*proto.Answer{
 		{ExecutionId: 1, Fence: 5, RejectCode: "void"},
 		{ExecutionId: 2, Fence: 6, RejectCode: "busy", Message: "8 of 8"},

@@ -1,4 +1,4 @@
-package admin
+package telemetry
 
 import (
 	"strings"
@@ -9,14 +9,14 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// metrics are the engine's own; the API and alerting add theirs to the same
+// Metrics are the engine's own; the API and alerting add theirs to the same
 // registry. Names and labels are a contract: dashboards and alert rules hang on
 // them (docs/guide/metrics.md). Labels have few values, all known beforehand, so
 // that every series is there from the start: no tenants, jobs, runs or instances.
-type metrics struct {
+type Metrics struct {
 	registry *prometheus.Registry
 
 	claimed, planned prometheus.Counter
@@ -69,8 +69,9 @@ var (
 	sizeBuckets = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}
 )
 
-func newMetrics(version string) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry()}
+// New returns metrics with all series at zero.
+func New(version string) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.info(version)
 	m.addWay()
@@ -83,8 +84,17 @@ func newMetrics(version string) *metrics {
 	return m
 }
 
+// Registry is where other rooms register theirs, and what a scrape gets.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// ClockJumped counts a leap of the database's clock.
+func (m *Metrics) ClockJumped() { m.clockJumps.Inc() }
+
+// RolledBack counts a finding that the database has lost commits.
+func (m *Metrics) RolledBack() { m.rollbacks.Inc() }
+
 // addWay makes what counts the steps of a run, in their order.
-func (m *metrics) addWay() {
+func (m *Metrics) addWay() {
 	m.claimed = m.counter("carillon_triggers_claimed_total", "Trigger rows claimed by this node.")
 	m.planned = m.counter("carillon_executions_planned_total", "Executions written by this node's claims.")
 	m.claim = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -107,7 +117,7 @@ func (m *metrics) addWay() {
 }
 
 // addEnds makes what counts how attempts end.
-func (m *metrics) addEnds() {
+func (m *Metrics) addEnds() {
 	results := m.counterVec("carillon_results_total", "Results from executors, by outcome and by what became of them; a result that is sent again counts again.", "outcome", "code")
 	m.results = map[resultKey]prometheus.Counter{}
 	for outcome, name := range outcomeNames {
@@ -132,7 +142,7 @@ func (m *metrics) addEnds() {
 }
 
 // addDatabase makes what watches transactions.
-func (m *metrics) addDatabase() {
+func (m *Metrics) addDatabase() {
 	m.transaction = m.histogramVec("carillon_transaction_seconds", "Duration of transactions with all their repetitions, by step.", workBuckets, "step")
 	m.repeats = m.counterVec("carillon_transaction_repeats_total", "Transactions tried once more: a deadlock, a lock that took too long, or a row that was not as believed.", "step")
 	m.failures = m.counterVec("carillon_transaction_failures_total", "Transactions that the database refused or did not answer. Lost races and bad requests are not counted.", "step")
@@ -160,7 +170,8 @@ var stepLabel = func() map[string]string {
 	return out
 }()
 
-func (m *metrics) observeTransaction(t gormstore.Transaction) {
+// ObserveTransaction counts a transaction after its end.
+func (m *Metrics) ObserveTransaction(t db.Transaction) {
 	step, known := stepLabel[t.Step]
 	if !known {
 		step = "other"
@@ -175,13 +186,15 @@ func (m *metrics) observeTransaction(t gormstore.Transaction) {
 	}
 }
 
-func (m *metrics) observeClaim(claimed, planned int, took time.Duration) {
+// ObserveClaim counts a claim that found something.
+func (m *Metrics) ObserveClaim(claimed, planned int, took time.Duration) {
 	m.claimed.Add(float64(claimed))
 	m.planned.Add(float64(planned))
 	m.claim.Observe(took.Seconds())
 }
 
-func (m *metrics) observeEnded(list []domain.Execution) {
+// ObserveEnded counts executions that left an attempt on this node.
+func (m *Metrics) ObserveEnded(list []domain.Execution) {
 	for i := range list {
 		e := &list[i]
 		if c := m.ended[e.State]; c != nil {
@@ -196,7 +209,7 @@ func (m *metrics) observeEnded(list []domain.Execution) {
 
 // observeStages reads the stamps of an attempt. Those of the executor's clock
 // may be a little before the database's.
-func (m *metrics) observeStages(e *domain.Execution) {
+func (m *Metrics) observeStages(e *domain.Execution) {
 	if e.OfferedAt.IsZero() || e.GrantedAt.IsZero() {
 		return
 	}

@@ -1,27 +1,50 @@
-package admin
+// Package followup answers: which run follows a run that has ended?
+//
+// A job may name handlers for the success and for the failure of its runs (its callbacks).
+// The transaction that ends such a run leaves a row. A chore of any node makes the run that
+// follows, and deletes the row.
+package followup
 
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// callbackEvery is the pace at which ended runs are looked at that a callback
-// follows, by whichever node comes first; callbackLimit bounds one go.
+// Every is the pace of Start, and limit bounds how many rows it takes.
 const (
-	callbackEvery = 500 * time.Millisecond
-	callbackLimit = 200
+	Every = 500 * time.Millisecond
+	limit = 200
 )
 
-func (a *Admin) callJobs() calljob.Jobs {
-	return calljob.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now}
+// Store is what a Starter asks of the database.
+type Store interface {
+	ListCallbacks(ctx context.Context, limit int) ([]store.Callback, error)
+	DeleteCallback(ctx context.Context, c store.Callback) error
+	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.ExecutionView, error)
+	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
+	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
+	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
+	CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error)
+}
+
+// Starter makes runs that follow others.
+type Starter struct {
+	Store Store
+	// Job returns the job that the calls of a handler belong to.
+	Job   func(context.Context, domain.Executor, domain.Handler, domain.JobKind) (store.JobView, error)
+	NewID func() int64
+	Now   func() time.Time // the database's clock
+	// Later takes runs that were made.
+	Later  func(...domain.Execution)
+	Logger *slog.Logger
 }
 
 // endedInput is the input of a callback: executor-sdk's Ended, field by field.
@@ -59,38 +82,38 @@ func (in *endedInput) truncate() {
 	}
 }
 
-// startCallbacks makes the runs of callbacks. The outbox row goes when its run
+// Start makes the runs of callbacks. The outbox row goes when its run
 // exists, and a run exists once per key, whoever makes it: no callback is lost
 // and none is started twice.
-func (a *Admin) startCallbacks(ctx context.Context) error {
-	list, err := a.store.ListCallbacks(ctx, callbackLimit)
+func (s *Starter) Start(ctx context.Context) error {
+	list, err := s.Store.ListCallbacks(ctx, limit)
 	if err != nil {
 		return err
 	}
 	for _, c := range list {
-		err := a.startCallback(ctx, c)
+		err := s.start(ctx, c)
 		switch domain.CodeOf(err) {
 		case "":
 		case domain.CodeNotFound, domain.CodeConflict:
 			// The run or its executor is gone, or somebody took the job's name:
 			// no later try would end otherwise.
-			a.log.Error("callback not started", "component", "callbacks", "tenant_id", c.Tenant, "execution_id", c.ID, "err", err)
+			s.Logger.Error("callback not started", "component", "callbacks", "tenant_id", c.Tenant, "execution_id", c.ID, "err", err)
 		default:
 			return err
 		}
-		if err := a.store.DeleteCallback(ctx, c); err != nil {
+		if err := s.Store.DeleteCallback(ctx, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Admin) startCallback(ctx context.Context, c store.Callback) error {
-	v, err := a.store.FindExecution(ctx, c.Tenant, c.ID)
+func (s *Starter) start(ctx context.Context, c store.Callback) error {
+	v, err := s.Store.FindExecution(ctx, c.Tenant, c.ID)
 	if err != nil {
 		return err
 	}
-	spec, err := a.store.JobSpec(ctx, c.Tenant, v.JobID, v.Revision)
+	spec, err := s.Store.JobSpec(ctx, c.Tenant, v.JobID, v.Revision)
 	if err != nil {
 		return err
 	}
@@ -98,29 +121,29 @@ func (a *Admin) startCallback(ctx context.Context, c store.Callback) error {
 	if c.Success {
 		handler = spec.OnSuccess
 	}
-	executor, err := a.store.FindExecutor(ctx, c.Tenant, v.Executor)
+	executor, err := s.Store.FindExecutor(ctx, c.Tenant, v.Executor)
 	if err != nil {
 		return err
 	}
-	h, err := a.store.FindHandler(ctx, c.Tenant, executor.ID, handler)
+	h, err := s.Store.FindHandler(ctx, c.Tenant, executor.ID, handler)
 	if domain.Is(err, domain.CodeNotFound) { // it may come later
 		h, err = domain.Handler{Name: handler}, nil
 	}
 	if err != nil {
 		return err
 	}
-	job, err := a.callJobs().For(ctx, executor, h, calljob.Callback)
+	job, err := s.Job(ctx, executor, h, domain.JobCallback)
 	if err != nil {
 		return err
 	}
-	e, err := callbackRun(c, v, spec, job, a.clock.Now())
+	e, err := callbackRun(c, v, spec, job, s.Now())
 	if err != nil {
 		return err
 	}
-	e.ID = domain.ExecutionID(a.ids.Next())
-	run, created, err := a.store.CreateExecution(ctx, e)
+	e.ID = domain.ExecutionID(s.NewID())
+	run, created, err := s.Store.CreateExecution(ctx, e)
 	if err == nil && created {
-		a.timer.Add(run)
+		s.Later(run)
 	}
 	return err
 }

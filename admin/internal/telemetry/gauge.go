@@ -1,58 +1,120 @@
-package admin
+package telemetry
 
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
+	"github.com/carillon-sched/carillon/admin/internal/httpconn"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// exportGauges registers what is read from the rooms when a scrape asks.
-func (a *Admin) exportGauges() {
-	m := a.metrics
-	m.number("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(a.leases.Held()) })
-	m.number("carillon_nodes", "Admin nodes that are on the list, as this one knows.", func() int { return len(a.members.nodes()) })
-	m.seconds("carillon_planning_lag_seconds", "How long ago a fire time may have passed that this node did not plan; 0 while it keeps up.", a.planner.Lag)
-	m.seconds("carillon_clock_skew_seconds", "This node's wall clock less the database's.", func() time.Duration { return time.Since(a.clock.Now().Round(0)) })
-	m.state("carillon_clock_held", "1 while firing is held because the database's clock leapt.", a.clockHeld)
-	m.state("carillon_history_held", "1 while firing is held because the database has lost commits.", func() bool { return a.rolledBack() != 0 })
-	m.state("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory, or for their offer.", a.planner.HeldBack)
-	m.state("carillon_draining", "1 while this node stops: it begins nothing new and finishes what is under way.", a.draining.Load)
-	m.number("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", a.runs.Waits)
-	m.seconds("carillon_oldest_startable_run_seconds", "For how long a run has waited although an instance of this node has room for it; 0 while none has for 5 s.", a.dispatcher.Stalled)
-	m.number("carillon_maintenance", "Scopes (cluster, tenants, executors) of which nothing starts because of maintenance, as this node knows.", func() int {
-		return len(a.store.KnownMaintenances().Stopping(a.clock.Now()))
-	})
-	m.number("carillon_timer_pending", "Executions that wait in this node's timer.", a.timer.Len)
-	m.seconds("carillon_outbox_lag_seconds", "How long the oldest alert that could be told has waited in the outbox; looked at every few seconds.", func() time.Duration {
-		return time.Duration(a.outboxLag.Load())
-	})
-	m.number("carillon_statistics_journal_rows", fmt.Sprintf("Rows of the journal of ends of runs that wait to be added to statistics, %d at most; looked at every 10 s.", journalLookMost), func() int {
-		return int(a.endsWaiting.Load())
-	})
-	m.seconds("carillon_statistics_journal_age_seconds", "How long the oldest ends of runs have waited to be added to statistics; looked at every 10 s.", func() time.Duration {
-		return time.Duration(a.endsAge.Load())
-	})
-	m.registry.MustRegister(a.queueReading(), a.gatewayReading(), a.poolReading(), a.inletReading(), a.hotReading())
+// Sources are the rooms that gauges read when a scrape asks. All are needed but Hot.
+type Sources struct {
+	Store   Counted
+	Gateway *gateway.Gateway
+	HTTP    *httpconn.Limiter // to UI and API
+	Hot     *hotset.Set       // nil: there is none
+	Planner interface {
+		Lag() time.Duration
+		HeldBack() bool
+	}
+	Dispatcher interface {
+		Stalled() time.Duration
+		Queues() []batch.Worker
+	}
+	Results batch.Worker
+	Held    func() []domain.PartitionTerm
+	Nodes   func() []domain.Node
+	Now     func() time.Time // the database's clock
+	// ClockHeld and HistoryHeld: firing is held because of the clock, or of lost commits.
+	ClockHeld, HistoryHeld, Draining func() bool
+	// Waits and Pending count runs in memory, and those of them in the timer.
+	Waits, Pending func() int
 }
 
-// outboxLookEvery is how often the outbox's lag is read.
-const outboxLookEvery = 5 * time.Second
+// Counted is the part of the store that gauges read.
+type Counted interface {
+	OutboxLag(ctx context.Context) (time.Duration, error)
+	EndsWaiting(ctx context.Context, most int) (rows int, age time.Duration, err error)
+	KnownMaintenances() domain.Maintenances
+	Pools() []db.Pool
+}
 
-func (a *Admin) lookAtOutbox(ctx context.Context) error {
-	lag, err := a.store.OutboxLag(ctx)
+// Gauges are read from the rooms. A chore looks at the numbers that the database has.
+type Gauges struct {
+	from Sources
+
+	outboxLag            atomic.Int64 // in nanoseconds
+	endsWaiting, endsAge atomic.Int64 // rows of the journal of ends, and nanoseconds
+}
+
+// Export registers the gauges.
+func (m *Metrics) Export(from Sources) *Gauges {
+	g := &Gauges{from: from}
+	m.number("carillon_partitions_held", "Partitions that this node may plan now.", func() int { return len(from.Held()) })
+	m.number("carillon_nodes", "Admin nodes that are on the list, as this one knows.", func() int { return len(from.Nodes()) })
+	m.seconds("carillon_planning_lag_seconds", "How long ago a fire time may have passed that this node did not plan; 0 while it keeps up.", from.Planner.Lag)
+	m.seconds("carillon_clock_skew_seconds", "This node's wall clock less the database's.", func() time.Duration { return time.Since(from.Now().Round(0)) })
+	m.state("carillon_clock_held", "1 while firing is held because the database's clock leapt.", from.ClockHeld)
+	m.state("carillon_history_held", "1 while firing is held because the database has lost commits.", from.HistoryHeld)
+	m.state("carillon_planning_held_back", "1 while triggers are left where they are because too many runs wait in this node's memory, or for their offer.", from.Planner.HeldBack)
+	m.state("carillon_draining", "1 while this node stops: it begins nothing new and finishes what is under way.", from.Draining)
+	m.number("carillon_runs_waiting", "Runs in this node's memory that wait for their time or for their offer.", from.Waits)
+	m.seconds("carillon_oldest_startable_run_seconds", "For how long a run has waited although an instance of this node has room for it; 0 while none has for 5 s.", from.Dispatcher.Stalled)
+	m.number("carillon_maintenance", "Scopes (cluster, tenants, executors) of which nothing starts because of maintenance, as this node knows.", func() int {
+		return len(from.Store.KnownMaintenances().Stopping(from.Now()))
+	})
+	m.number("carillon_timer_pending", "Executions that wait in this node's timer.", from.Pending)
+	m.seconds("carillon_outbox_lag_seconds", "How long the oldest alert that could be told has waited in the outbox; looked at every few seconds.", func() time.Duration {
+		return time.Duration(g.outboxLag.Load())
+	})
+	m.number("carillon_statistics_journal_rows", fmt.Sprintf("Rows of the journal of ends of runs that wait to be added to statistics, %d at most; looked at every 10 s.", journalLookMost), func() int {
+		return int(g.endsWaiting.Load())
+	})
+	m.seconds("carillon_statistics_journal_age_seconds", "How long the oldest ends of runs have waited to be added to statistics; looked at every 10 s.", func() time.Duration {
+		return time.Duration(g.endsAge.Load())
+	})
+	m.registry.MustRegister(g.queueReading(), g.gatewayReading(), g.poolReading(), g.inletReading(), g.hotReading())
+	return g
+}
+
+const (
+	// OutboxLookEvery and JournalLookEvery are the paces of LookAtOutbox and LookAtJournal.
+	OutboxLookEvery  = 5 * time.Second
+	JournalLookEvery = 10 * time.Second
+	// journalLookMost is the most rows of the journal of ends that a look counts.
+	journalLookMost = 10_000
+)
+
+// LookAtOutbox reads the lag of the outbox.
+func (g *Gauges) LookAtOutbox(ctx context.Context) error {
+	lag, err := g.from.Store.OutboxLag(ctx)
 	if err == nil {
-		a.outboxLag.Store(int64(lag))
+		g.outboxLag.Store(int64(lag))
+	}
+	return err
+}
+
+// LookAtJournal reads the length of the journal of ends.
+func (g *Gauges) LookAtJournal(ctx context.Context) error {
+	rows, age, err := g.from.Store.EndsWaiting(ctx, journalLookMost)
+	if err == nil {
+		g.endsWaiting.Store(int64(rows))
+		g.endsAge.Store(int64(age))
 	}
 	return err
 }
 
 // hotReading is what became of timers in the hot store; all of it is 0 without one.
-func (a *Admin) hotReading() *reading {
+func (g *Gauges) hotReading() *reading {
 	r := &reading{}
 	timers := r.desc("carillon_hot_store_timers_total", "Timers in the hot store: copied ahead of their time, added when they were set, dropped (set, and left to the database), named as due.", "result")
 	looks := r.desc("carillon_hot_store_looks_total", "Looks for the due timers of a partition that the hot store answered (redis) or left to the database, while it is configured.", "result")
@@ -60,8 +122,8 @@ func (a *Admin) hotReading() *reading {
 	available := r.desc("carillon_hot_store_available", "1 while a hot store is configured and works.")
 	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
 		var s hotset.Stats
-		if a.hot != nil {
-			s = a.hot.Stats()
+		if g.from.Hot != nil {
+			s = g.from.Hot.Stats()
 		}
 		count := func(desc int, n int64, labels ...string) { emit(desc, prometheus.CounterValue, float64(n), labels...) }
 		count(timers, s.Copied, "copied")
@@ -81,12 +143,12 @@ func (a *Admin) hotReading() *reading {
 }
 
 // queueReading is the length of the queues between the steps.
-func (a *Admin) queueReading() *reading {
+func (g *Gauges) queueReading() *reading {
 	r := &reading{}
 	length := r.desc("carillon_queue_length", "Items that wait for their transaction, by queue.", "queue")
 	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
-		named := map[string][]batch.Worker{"results": {a.completer.Results()}}
-		queues := a.dispatcher.Queues() // offers, one per worker; then answers, give-backs, admissions
+		named := map[string][]batch.Worker{"results": {g.from.Results}}
+		queues := g.from.Dispatcher.Queues() // offers, one per worker; then answers, give-backs, admissions
 		rest := len(queues) - 3
 		named["offers"] = queues[:rest]
 		for i, name := range [...]string{"answers", "give_backs", "admissions"} {
@@ -104,7 +166,7 @@ func (a *Admin) queueReading() *reading {
 }
 
 // gatewayReading is one look at all sessions.
-func (a *Admin) gatewayReading() *reading {
+func (g *Gauges) gatewayReading() *reading {
 	r := &reading{}
 	sessions := r.desc("carillon_sessions", "Executor sessions on this node; an instance has one on each node.")
 	doubted := r.desc("carillon_sessions_doubted", "Sessions whose instance does not answer now: it gets no offers.")
@@ -117,7 +179,7 @@ func (a *Admin) gatewayReading() *reading {
 	away := r.desc("carillon_connections_turned_away_total", "Connections to the executors' port that were closed at once: too many, in all or from one address.")
 	bytes := r.desc("carillon_wire_bytes_total", "Bytes from and to executors, inside of TLS.", "connection", "direction")
 	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
-		s := a.gateway.Stats()
+		s := g.from.Gateway.Stats()
 		for desc, n := range map[int]int{sessions: s.Sessions, doubted: s.Doubted, draining: s.Draining, slots: s.Slots, used: s.Used} {
 			emit(desc, prometheus.GaugeValue, float64(n))
 		}
@@ -126,7 +188,7 @@ func (a *Admin) gatewayReading() *reading {
 		count(ended, s.Ended)
 		count(refused, s.Refused, "refused")
 		count(refused, s.Dropped, "dropped")
-		count(away, uint64(a.gateway.TurnedAway()))
+		count(away, uint64(g.from.Gateway.TurnedAway()))
 		count(bytes, s.Control.In, "control", "in")
 		count(bytes, s.Control.Out, "control", "out")
 		count(bytes, s.Logs.In, "logs", "in")
@@ -136,12 +198,12 @@ func (a *Admin) gatewayReading() *reading {
 }
 
 // inletReading is what becomes of connections to UI and API.
-func (a *Admin) inletReading() *reading {
+func (g *Gauges) inletReading() *reading {
 	r := &reading{}
 	open := r.desc("carillon_http_connections", "Connections to UI and API.")
 	ended := r.desc("carillon_http_connections_limited_total", "Connections to UI and API that found no room: evicted (one that waited left for them), refused (their address has enough), crowded (let in for probes only).", "result")
 	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
-		c := a.httpConns.Counts()
+		c := g.from.HTTP.Counts()
 		emit(open, prometheus.GaugeValue, float64(c.Open))
 		emit(ended, prometheus.CounterValue, float64(c.Evicted), "evicted")
 		emit(ended, prometheus.CounterValue, float64(c.Refused), "refused")
@@ -151,14 +213,14 @@ func (a *Admin) inletReading() *reading {
 }
 
 // poolReading is the use of the database connections.
-func (a *Admin) poolReading() *reading {
+func (g *Gauges) poolReading() *reading {
 	r := &reading{}
 	open := r.desc("carillon_database_connections", "Open connections, by pool and by whether they are in use.", "pool", "state")
 	limit := r.desc("carillon_database_connections_max", "Connections that the pool may open.", "pool")
 	waits := r.desc("carillon_database_waits_total", "Times that somebody had to wait for a connection.", "pool")
 	waited := r.desc("carillon_database_wait_seconds_total", "Time spent waiting for connections.", "pool")
 	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
-		for _, p := range a.store.Pools() {
+		for _, p := range g.from.Store.Pools() {
 			emit(open, prometheus.GaugeValue, float64(p.InUse), p.Name, "in_use")
 			emit(open, prometheus.GaugeValue, float64(p.Idle), p.Name, "idle")
 			emit(limit, prometheus.GaugeValue, float64(p.MaxOpenConnections), p.Name)

@@ -1,4 +1,4 @@
-package admin
+package disabled
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 func TestNoProcessIsAdmittedToACopy(t *testing.T) {
 	list := []domain.ExecutorIdentity{{Tenant: 7, Executor: 8}, {Tenant: 7, Executor: 9}}
-	out, err := door{noFire: true}.Denied(t.Context(), list)
+	out, err := Door{NoFire: true}.Denied(t.Context(), list)
 	require.NoError(t, err)
 	require.Len(t, out, 2)
 	require.Equal(t, domain.CodeExecutorDisabled, domain.CodeOf(out[1]))

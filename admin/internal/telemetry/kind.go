@@ -1,4 +1,4 @@
-package admin
+package telemetry
 
 import (
 	"runtime/debug"
@@ -9,19 +9,19 @@ import (
 
 // How metrics are made and registered, each kind in one line.
 
-func (m *metrics) counter(name, help string) prometheus.Counter {
+func (m *Metrics) counter(name, help string) prometheus.Counter {
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	m.registry.MustRegister(c)
 	return c
 }
 
-func (m *metrics) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+func (m *Metrics) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(c)
 	return c
 }
 
-func (m *metrics) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func (m *Metrics) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	m.registry.MustRegister(h)
 	return h
@@ -36,17 +36,17 @@ func series[T any](vec interface{ WithLabelValues(...string) T }, values ...stri
 }
 
 // gauge exports a value that is read when asked for.
-func (m *metrics) gauge(name, help string, read func() float64) {
+func (m *Metrics) gauge(name, help string, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
 // number is gauge for whole numbers, state for what is so or not, and seconds
 // for durations.
-func (m *metrics) number(name, help string, read func() int) {
+func (m *Metrics) number(name, help string, read func() int) {
 	m.gauge(name, help, func() float64 { return float64(read()) })
 }
 
-func (m *metrics) state(name, help string, read func() bool) {
+func (m *Metrics) state(name, help string, read func() bool) {
 	m.gauge(name, help, func() float64 {
 		if read() {
 			return 1
@@ -55,11 +55,11 @@ func (m *metrics) state(name, help string, read func() bool) {
 	})
 }
 
-func (m *metrics) seconds(name, help string, read func() time.Duration) {
+func (m *Metrics) seconds(name, help string, read func() time.Duration) {
 	m.gauge(name, help, func() float64 { return read().Seconds() })
 }
 
-func (m *metrics) info(version string) {
+func (m *Metrics) info(version string) {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "carillon_build_info", Help: "Always 1; the labels name the version of Carillon and of Go.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": goVersion()}})

@@ -1,4 +1,4 @@
-package admin
+package bridge
 
 import (
 	"context"
@@ -43,22 +43,17 @@ func offers(specs ...*domain.JobSpec) (frames []*proto.Offer, made []store.Offer
 	return frames, made
 }
 
-// An input that an earlier version stored in another charset goes out as UTF-8, and so
-// do the input and the output that a callback gets.
+// An input that an earlier version stored in another charset goes out as UTF-8.
 func TestStoredInputsGoOutAsUTF8(t *testing.T) {
 	t.Parallel()
-	const stored, clean = "{\"city\":\"\xb0\xd9\"}", "{\"city\":\"\uFFFD\"}"
-	frames, _ := offers(&domain.JobSpec{Handler: "h", Input: []byte(stored)})
-	require.Equal(t, clean, string(frames[0].Input))
-	ended := endedInput{Input: []byte(stored), Output: []byte(stored)}
-	ended.truncate()
-	require.Equal(t, []string{clean, clean}, []string{string(ended.Input), string(ended.Output)})
+	frames, _ := offers(&domain.JobSpec{Handler: "h", Input: []byte("{\"city\":\"\xb0\xd9\"}")})
+	require.Equal(t, "{\"city\":\"\uFFFD\"}", string(frames[0].Input))
 }
 
 func TestWhatGoesWithAnOffer(t *testing.T) {
 	t.Parallel()
 	s := &shelf{policy: domain.ScriptPolicy{Languages: []string{"shell"}}}
-	d := &deliverer{store: s, log: slog.New(slog.DiscardHandler)}
+	d := &Scripts{Store: s, Logger: slog.New(slog.DiscardHandler)}
 	plain := &domain.JobSpec{Handler: "close-day"}
 	script := &domain.JobSpec{Handler: "script.shell", Script: &domain.ScriptUse{ID: 7, Args: []string{"-v"}}}
 	frames, made := offers(plain, script, &domain.JobSpec{Handler: "script.shell", Script: &domain.ScriptUse{ID: 8}},
@@ -84,7 +79,7 @@ func TestWhatGoesWithAnOffer(t *testing.T) {
 // Without the database agents' offers wait; the others do not.
 func TestOffersOfScriptsWaitForTheDatabase(t *testing.T) {
 	t.Parallel()
-	d := &deliverer{store: &shelf{down: errors.New("no database")}, log: slog.New(slog.DiscardHandler)}
+	d := &Scripts{Store: &shelf{down: errors.New("no database")}, Logger: slog.New(slog.DiscardHandler)}
 	frames, made := offers(&domain.JobSpec{Handler: "close-day"}, &domain.JobSpec{Handler: "script.shell", Script: &domain.ScriptUse{ID: 7}})
 	ready, left := d.add(frames, made)
 	require.Equal(t, frames[:1], ready)
@@ -96,6 +91,6 @@ func TestScriptsAreSignedAsTheSpecificationSays(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
 	sum := sha256.Sum256([]byte("true"))
-	signature := signScripts(private)(domain.Script{TenantID: 3, ID: 7, Language: "shell"}, 2, sum[:])
+	signature := SignScripts(private)(domain.Script{TenantID: 3, ID: 7, Language: "shell"}, 2, sum[:])
 	require.True(t, ed25519.Verify(public, proto.ScriptMessage(3, 7, 2, "shell", sum[:]), signature))
 }

@@ -1,4 +1,4 @@
-package admin
+package bridge
 
 import (
 	"context"
@@ -15,18 +15,20 @@ import (
 // deliverTimeout bounds how long offers wait for the scripts that go with them.
 const deliverTimeout = 2 * time.Second
 
-// deliverer finds what agents get with an offer. Policy and newest revision
-// are asked for each time: what was forbidden or replaced counts for the next
-// offer, on every node.
-type deliverer struct {
-	store store.Scripts
-	log   *slog.Logger
+// Scripts finds what agents get with an offer. Policy and newest revision are asked for
+// each time: what was forbidden or replaced counts for the next offer, on every node.
+type Scripts struct {
+	Store interface {
+		FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (domain.ScriptPolicy, error)
+		DeliverScript(ctx context.Context, tenant domain.TenantID, use domain.ScriptUse) (domain.Script, domain.ScriptRevision, error)
+	}
+	Logger *slog.Logger
 }
 
 // add completes the offers of agents' handlers, and returns those that are
-// ready. The others cannot be completed now; nobody answers them, and so they
+// ready. The others cannot be completed now. They get no answer, and so they
 // are made again.
-func (d *deliverer) add(offers []*proto.Offer, made []store.OfferResult) (ready, left []*proto.Offer) {
+func (d *Scripts) add(offers []*proto.Offer, made []store.OfferResult) (ready, left []*proto.Offer) {
 	if !slices.ContainsFunc(offers, func(o *proto.Offer) bool { return domain.IsAgentHandler(o.Handler) }) {
 		return offers, nil // as nearly always
 	}
@@ -36,7 +38,7 @@ func (d *deliverer) add(offers []*proto.Offer, made []store.OfferResult) (ready,
 		if domain.IsAgentHandler(o.Handler) {
 			script, err := d.deliver(ctx, made[i].Execution.TenantID, made[i].Spec)
 			if err != nil {
-				d.log.Warn("an offer is put off: its script cannot be read", "execution_id", o.ExecutionId, "err", err)
+				d.Logger.Warn("an offer is put off: its script cannot be read", "execution_id", o.ExecutionId, "err", err)
 				left = append(left, o)
 				continue
 			}
@@ -48,8 +50,8 @@ func (d *deliverer) add(offers []*proto.Offer, made []store.OfferResult) (ready,
 }
 
 // deliver returns what goes with one offer: a script, or why there is none.
-func (d *deliverer) deliver(ctx context.Context, tenant domain.TenantID, spec *domain.JobSpec) (*proto.Script, error) {
-	policy, err := d.store.FindScriptPolicy(ctx, tenant)
+func (d *Scripts) deliver(ctx context.Context, tenant domain.TenantID, spec *domain.JobSpec) (*proto.Script, error) {
+	policy, err := d.Store.FindScriptPolicy(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +64,7 @@ func (d *deliverer) deliver(ctx context.Context, tenant domain.TenantID, spec *d
 	case spec.Script == nil:
 		return &proto.Script{Refusal: "the job names no script"}, nil
 	}
-	s, r, err := d.store.DeliverScript(ctx, tenant, *spec.Script)
+	s, r, err := d.Store.DeliverScript(ctx, tenant, *spec.Script)
 	if domain.Is(err, domain.CodeNotFound) {
 		return &proto.Script{Refusal: "the job's script was deleted"}, nil
 	} else if err != nil {
@@ -74,8 +76,8 @@ func (d *deliverer) deliver(ctx context.Context, tenant domain.TenantID, spec *d
 	}, nil
 }
 
-// signScripts signs revisions as SPEC.md section 11 says.
-func signScripts(key ed25519.PrivateKey) store.SignFunc {
+// SignScripts signs revisions as SPEC.md section 11 says.
+func SignScripts(key ed25519.PrivateKey) store.SignFunc {
 	return func(s domain.Script, revision int64, sum []byte) []byte {
 		return ed25519.Sign(key, proto.ScriptMessage(int64(s.TenantID), int64(s.ID), revision, s.Language, sum))
 	}
