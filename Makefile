@@ -13,8 +13,8 @@ SHELL := /bin/bash
 export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack -trimpath)
 export CGO_ENABLED := 0
 
-# One repository, five modules (docs/adr/0001, 0027, 0061).
-MODULES := . proto executor-sdk executor-sdk/tracing executor-sdk/simulate tools
+# One repository, several modules (docs/adr/0001, 0096), which go.work lists.
+MODULES := $(shell build/modules.sh)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -153,9 +153,9 @@ lint-go: $(GOLANGCI)
 	@go -C tools run ./prose -check
 	@unformatted=$$(find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -l {} +); \
 	[ -z "$$unformatted" ] || { printf 'gofmt would change (make fmt):\n%s\n' "$$unformatted"; exit 1; }
+	@build/tidy.sh --check
 	@status=0; for module in $(MODULES); do \
 		echo "golangci-lint $$module"; \
-		(cd $$module && go mod tidy -diff) || status=1; \
 		(cd $$module && $(GOLANGCI) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; \
 	done; exit $$status
 	@status=0; $(call tagged,failpoints); for dir in $$dirs; do go -C $$dir vet -tags=nomsgpack,failpoints . || status=1; done; \

@@ -150,12 +150,3 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
-
-// One repository, five modules (docs/adr/0001, 0027, 0061): users of the SDK do not
-// inherit what the server needs.
-replace (
-	github.com/carillon-sched/carillon/executor-sdk => ./executor-sdk
-	github.com/carillon-sched/carillon/executor-sdk/simulate => ./executor-sdk/simulate
-	github.com/carillon-sched/carillon/executor-sdk/tracing => ./executor-sdk/tracing
-	github.com/carillon-sched/carillon/proto => ./proto
-)

@@ -2,6 +2,7 @@ package deptest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -26,6 +27,8 @@ var users = []string{"proto", "executor-sdk", "executor-sdk/tracing"}
 type moduleFile struct {
 	Go        string
 	Toolchain string
+	Require   []struct{ Path string }
+	Replace   []any
 }
 
 func moduleOf(t *testing.T, folder string) (m moduleFile, minor int) {
@@ -40,6 +43,30 @@ func moduleOf(t *testing.T, folder string) (m moduleFile, minor int) {
 	minor, err = strconv.Atoi(parts[1])
 	require.NoError(t, err)
 	return m, minor
+}
+
+// alone writes a workspace with the module and those of this repository that it requires,
+// and returns its path for GOWORK. The versions of libraries are those that a user gets.
+// The other modules of the repository raise no version in it.
+func alone(t *testing.T, folder string) string {
+	t.Helper()
+	m, _ := moduleOf(t, folder)
+	var use, replace strings.Builder
+	add := func(folder string) string {
+		abs, err := filepath.Abs(filepath.Join(root, folder))
+		require.NoError(t, err)
+		fmt.Fprintf(&use, "use %s\n", abs)
+		return abs
+	}
+	add(folder)
+	for _, required := range m.Require {
+		if other, ours := strings.CutPrefix(required.Path, deptest.Module+"/"); ours {
+			fmt.Fprintf(&replace, "replace %s v0.0.0 => %s\n", required.Path, add(other))
+		}
+	}
+	name := filepath.Join(t.TempDir(), "go.work")
+	require.NoError(t, os.WriteFile(name, []byte("go "+m.Go+"\n"+use.String()+replace.String()), 0o600))
+	return name
 }
 
 // TestUsersNeedNoNewerGo: the modules of applications take the release before the
@@ -57,16 +84,25 @@ func TestUsersNeedNoNewerGo(t *testing.T) {
 		// the libraries ask for is refused where it is newer.
 		build := exec.Command("go", "build", "-gcflags=-lang=go1."+strconv.Itoa(minor), "./...")
 		build.Dir = filepath.Join(root, folder)
-		build.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=-tags=nomsgpack -trimpath")
+		build.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=-tags=nomsgpack -trimpath", "GOWORK="+alone(t, folder))
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		list := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.GoVersion}}", "all")
-		list.Dir, list.Env = build.Dir, append(os.Environ(), "GOFLAGS=")
+		list.Dir, list.Env = build.Dir, append(build.Env, "GOFLAGS=")
 		out, err = list.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		for line := range strings.Lines(string(out)) {
 			require.NotContains(t, line, " 1."+strconv.Itoa(newest)+".", folder)
 		}
+	}
+}
+
+// TestNoModuleReplacesAnother: a replacement in a go.mod keeps "go install" of the version
+// from working, and holds in this repository alone. go.work joins the modules here.
+func TestNoModuleReplacesAnother(t *testing.T) {
+	for _, folder := range modules(t) {
+		m, _ := moduleOf(t, folder)
+		require.Empty(t, m.Replace, "%s/go.mod: let go.work replace it", folder)
 	}
 }
 

@@ -103,7 +103,7 @@ func Carillon() Rules {
 // docs/adr/0061 says how each of them reaches what it needs.
 func machines() []string {
 	return []string{
-		benchRoom, simulator, simulate, lab, faults, testenv, "internal/deptest",
+		benchRoom, simulator, simulate, lab, faults, testenv, "internal/deptest", "tools",
 		storetest, gormstore + "/gormtest", benchData, "executor-sdk/internal/fakeadmin",
 	}
 }
@@ -226,6 +226,7 @@ func rooms() []Room {
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
 		{faults + "/hostile", []string{"proto"}, "an attacker knows what the specification says, and a token"},
 		{faults, []string{"executor-sdk", testenv, apiclient, lab, verify, expand, faults + "/proxy", faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
+		{"tools", nil, "they read the checkout, and nothing of the product"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
 		{"internal/outbox", nil, "tests of the SDK's outbox on real databases: their drivers are not for the SDK's module"},
 		{"internal/mutants", nil, "it changes the text of rooms and runs their tests: it may believe none of them"},

@@ -24,10 +24,14 @@ func Build(ctx context.Context, dir, name string, flags ...string) (string, erro
 }
 
 // GoBuild is go build in a directory, empty = this one, without cgo as all is
-// shipped; what the compiler says goes to standard error.
+// shipped. Messages of the compiler go to standard error. A directory without a go.work
+// does not take part in the workspace of a directory above it.
 func GoBuild(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	if _, err := os.Stat(filepath.Join(dir, "go.work")); dir != "" && err != nil {
+		cmd.Env = append(cmd.Env, "GOWORK=off")
+	}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build %s: %w", strings.Join(args, " "), err)
 	}
