@@ -65,13 +65,13 @@ PRODUCT ?= mariadb
 .PHONY: proof
 proof: ## two admins, two executors, 500 jobs a second for 5 min, one admin killed: missed, doubled, late; ARGS="--ci" for 30 s; PRODUCT=mysql
 	@build/need.sh $(PRODUCT)
-	go run ./internal/faults run --product $(PRODUCT) --only PROOF $(ARGS)
+	go run ./tools/faults run --product $(PRODUCT) --only PROOF $(ARGS)
 
 .PHONY: faults
 faults: ## every row of the fault matrix against real processes, 2.5 h; ARGS="--only F01,F19 --rate 400 --rounds 100 --json out.json"; PRODUCT=mysql
 	@build/need.sh $(PRODUCT)
 	@build/need.sh faketime ip redis mysql galera || echo 'rows that need what is missing will say so'
-	go run ./internal/faults run --product $(PRODUCT) $(ARGS)
+	go run ./tools/faults run --product $(PRODUCT) $(ARGS)
 
 .PHONY: faults-ci
 faults-ci: ## a selection of them, smaller, some rows at once, 5 min; PRODUCT=mysql: four of them and the proof
@@ -79,7 +79,7 @@ faults-ci: ## a selection of them, smaller, some rows at once, 5 min; PRODUCT=my
 
 .PHONY: sim
 sim: ## a long swarm of the simulator; ARGS="-for 1h -seed 5000 -keep", ARGS="-seed 309 -seeds 1"
-	go test ./admin/internal/sim -run '^(TestSwarm|TestRegressions)$$' -count=1 -timeout 0 -v -args $(if $(ARGS),$(ARGS),-for 10m)
+	go test ./admin/tools/sim -run '^(TestSwarm|TestRegressions)$$' -count=1 -timeout 0 -v -args $(if $(ARGS),$(ARGS),-for 10m)
 
 # What is measured is the binary as it is shipped, from outside. The server is
 # set up as for production, with durable commits; its data and SQLite's lie where
@@ -89,7 +89,7 @@ BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json
 bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick; PRODUCT=mysql
 	@build/need.sh $(PRODUCT)
 	go build -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon
-	go build -o .cache/bin/ ./admin/bench ./internal/testenv/cmd/withparts
+	go build -o .cache/bin/ ./admin/tools/bench ./tools/withparts
 	@.cache/bin/withparts -product $(PRODUCT) -name CARILLON_MYSQL -dir "$${TMPDIR:-/tmp}" \
 		-server --innodb-buffer-pool-size=2G -server --innodb-log-file-size=1G -- \
 		.cache/bin/bench --carillon .cache/bin/carillon --report $(BENCH_REPORT) $(ARGS)
@@ -129,7 +129,7 @@ proof-ui: ## all steps in a real browser, and clients generated from the OpenAPI
 .PHONY: mutants
 mutants: ## faults in the code, one after the other, each of which a test has to notice; ARGS="-only journal"; 15 min
 	@build/need.sh mariadb redis
-	@go build -o .cache/bin/ ./internal/testenv/cmd/withparts ./internal/mutants
+	@go build -o .cache/bin/ ./tools/withparts ./tools/mutants
 	@.cache/bin/withparts -- .cache/bin/mutants $(ARGS)
 
 .PHONY: crosscheck

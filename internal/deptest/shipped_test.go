@@ -1,7 +1,6 @@
 package deptest_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,8 +56,7 @@ func TestUsersGetNoTestMachinery(t *testing.T) {
 }
 
 // TestUsersInheritNoTestMachinery: the modules that applications require hold no
-// machine either, nor do they require a module of ours that is one. fakeadmin
-// stays with the tests that it serves: it is internal.
+// machine either. fakeadmin stays with the tests that it serves: it is internal.
 func TestUsersInheritNoTestMachinery(t *testing.T) {
 	rules := deptest.Carillon()
 	for _, module := range users {
@@ -67,14 +65,17 @@ func TestUsersInheritNoTestMachinery(t *testing.T) {
 				require.False(t, rules.IsMachine(path), path)
 			}
 		}
-		edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
-		edit.Dir = filepath.Join(root, module)
-		out, err := edit.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		var file struct{ Require []struct{ Path string } }
-		require.NoError(t, json.Unmarshal(out, &file))
-		require.NotEmpty(t, file.Require, module)
-		for _, required := range file.Require {
+	}
+}
+
+// TestNoModuleRequiresAMachine: a module that is fetched for its version is fetched with all
+// that its go.mod requires.
+func TestNoModuleRequiresAMachine(t *testing.T) {
+	rules := deptest.Carillon()
+	for _, module := range append([]string{"."}, users...) {
+		m, _ := moduleOf(t, module)
+		require.NotEmpty(t, m.Require, module)
+		for _, required := range m.Require {
 			require.False(t, rules.IsMachine(required.Path), "%s requires %s", module, required.Path)
 		}
 	}
