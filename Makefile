@@ -40,11 +40,11 @@ compile := GOGC=$(or $(GOGC),400) go build
 .PHONY: build
 build: ## web UI and server in one file, bin/carillon, without cgo; and the sample shop
 	@$(MAKE) --no-print-directory -j2 ui libraries
-	$(compile) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./cmd/sample-shop
+	$(compile) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./examples/sample-shop
 
 .PHONY: libraries
 libraries:
-	@$(compile) ./admin ./cmd/carillon/internal/... ./cmd/sample-shop/internal/...
+	@$(compile) ./admin ./cmd/carillon/internal/... ./examples/sample-shop/internal/...
 
 .PHONY: release
 release: ui $(CYCLONEDX_GOMOD) ## static binaries, archives, deb packages, SBOMs and checksums for linux amd64 and arm64, in dist

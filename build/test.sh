@@ -90,9 +90,9 @@ own_server=(.cache/bin/withparts --)
 sim=./admin/tools/sim
 store=./admin/internal/store/gormstore
 store_on_sqlite='^TestSQLite'
-# The server's module, and those of the machines, whose tests want the same server. "./..."
-# ends at the next go.mod.
-server_and_machines=(./... ./tools/... ./admin/tools/...)
+# The server's module, those of the machines, whose tests want the same server, and the
+# sample shop's. "./..." ends at the next go.mod.
+beside_sdk=(./... ./tools/... ./admin/tools/... ./examples/sample-shop/...)
 
 # In these packages goroutines share memory, and few libraries have to be compiled once
 # more for the race detector. The others are watched by `make proof-race`.
@@ -100,7 +100,7 @@ watched=(batch callback gateway httpconn)
 
 test_root() {
   local parts=("${own_server[@]}") first=(./admin "$store") rest
-  mapfile -t rest < <(go list "${server_and_machines[@]}" | grep -vxF "$(go list "$sim" "${first[@]}" "${watched[@]/#/./admin/internal/}")")
+  mapfile -t rest < <(go list "${beside_sdk[@]}" | grep -vxF "$(go list "$sim" "${first[@]}" "${watched[@]/#/./admin/internal/}")")
   # go starts packages in the order of its arguments. The slowest come first.
   test_packages root . -skip "$store_on_sqlite" -- "${first[@]}" "${rest[@]}"
 }
@@ -174,11 +174,11 @@ test_engine() {
 
 # ---- parts of make proof-all ----
 
-# All tests of the server and the machines with the race detector, on MariaDB. The simulator gets a
-# few seeds: the race detector makes it ten times slower.
+# All tests of the server, the machines and the sample shop with the race detector, on
+# MariaDB. The simulator gets a few seeds: the race detector makes it ten times slower.
 test_race() {
   local proof=1 parts=("${own_server[@]}") rest
-  mapfile -t rest < <(go list "${server_and_machines[@]}" | grep -vxF "$(go list "$sim" ./admin "$store")")
+  mapfile -t rest < <(go list "${beside_sdk[@]}" | grep -vxF "$(go list "$sim" ./admin "$store")")
   test_packages race . "${race[@]}" -- ./admin "$store" "${rest[@]}"
   parts=()
   test_packages race-sim . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 6

@@ -108,7 +108,7 @@ func newReader(t *testing.T) *reader {
 	require.NoError(t, os.Mkdir(bin, 0o750))
 	require.NoError(t, os.Symlink(program, filepath.Join(bin, "carillon")))
 	shop := filepath.Join(t.TempDir(), "sample-shop")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", shop, "../sample-shop")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", shop, "../../examples/sample-shop")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	built, err := build.CombinedOutput()
 	require.NoError(t, err, string(built))

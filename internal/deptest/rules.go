@@ -210,7 +210,7 @@ func rooms() []Room {
 			gateway, verify, lab, apiclient, testenv, brokenPath, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
 		{httpCall, []string{"executor-sdk", egress}, "it makes calls for handlers, and knows no more of the server than they do"},
 		{agent, []string{"executor-sdk", httpCall}, "it is an application of the SDK like any other: it knows no more of the server"},
 

@@ -37,7 +37,8 @@ func TestUsersGetNoTestMachinery(t *testing.T) {
 		name, module, tags, has string
 		programs, hasNot        []string
 	}{
-		{"carillon", ".", releaseTag, deptest.Module + "/admin/internal/gateway", []string{"./cmd/carillon", "./cmd/sample-shop"}, nil},
+		{"carillon", ".", releaseTag, deptest.Module + "/admin/internal/gateway", []string{"./cmd/carillon"}, nil},
+		{"sample shop", "examples/sample-shop", releaseTag, deptest.Module + "/executor-sdk/timers", []string{"."}, []string{failpoints, deptest.Module + "/admin"}},
 		{"application", "executor-sdk", releaseTag, deptest.Module + "/executor-sdk/internal/journal", application, []string{failpoints}},
 		{"application of the fault matrix", "executor-sdk", releaseTag + ",failpoints", failpoints, application, nil},
 		{"application with traces", "executor-sdk/tracing", releaseTag, deptest.Module + "/executor-sdk", []string{"./..."}, []string{failpoints}},

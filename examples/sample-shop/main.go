@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-sched/carillon/cmd/sample-shop/internal/shop"
-	"github.com/carillon-sched/carillon/cmd/sample-shop/shopclient"
+	"example.com/sample-shop/internal/shop"
+	"example.com/sample-shop/shopclient"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/auth"
 	"github.com/carillon-sched/carillon/executor-sdk/metrics"

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/carillon-sched/carillon/cmd/sample-shop/shopclient"
+	"example.com/sample-shop/shopclient"
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
 	"github.com/carillon-sched/carillon/executor-sdk/timers"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/cmd/sample-shop/shopclient"
+	"example.com/sample-shop/shopclient"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/executortest"
 	"github.com/carillon-sched/carillon/executor-sdk/proxy"
