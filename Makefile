@@ -134,7 +134,7 @@ mutants: ## faults in the code, one after the other, each of which a test has to
 
 .PHONY: crosscheck
 crosscheck: ## the cron engine against a second implementation, 60 zones, 20 years, N=3000 expressions; 6 min
-	go -C proto test ./schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
+	go -C schedule test . -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
 
 .PHONY: lint
 lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types, sizes and texts against their bounds; 30 s, 6 min without caches

@@ -10,6 +10,7 @@ require (
 	github.com/carillon-sched/carillon/executor-sdk v0.0.0
 	github.com/carillon-sched/carillon/executor-sdk/tracing v0.0.0
 	github.com/carillon-sched/carillon/proto v0.0.0
+	github.com/carillon-sched/carillon/schedule v0.0.0
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
 	github.com/emersion/go-smtp v0.25.1

@@ -112,10 +112,9 @@ test_others() {
   local at_once=1
   test_packages sqlite . -run "$store_on_sqlite" -- "$store"
   # With the race detector direct has other system calls, and schedule is arithmetic.
-  test_packages proto-plain proto -- ./direct ./schedule
-  local wire
-  mapfile -t wire < <(go -C proto list ./... | grep -v '/schedule$')
-  test_packages proto proto "${race[@]}" -- "${wire[@]}"
+  test_packages direct proto -- ./direct
+  test_packages schedule schedule -- ./...
+  test_packages proto proto "${race[@]}" -- ./...
   test_packages executor-sdk executor-sdk "${race[@]}" -- ./...
   test_packages tracing executor-sdk/tracing "${race[@]}" -- ./...
   test_packages watched . "${race[@]}" -- "${watched[@]/#/./admin/internal/}"
@@ -160,7 +159,7 @@ test_check() {
   # The alert of a run in a server's database needs the server.
   test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql "${rooms[@]/#/./admin/internal/}"
   test_packages check-store . -run "$store_on_sqlite" -- "$store"
-  test_packages check-proto proto -- ./schedule
+  test_packages check-schedule schedule -- ./...
   test_packages check-sdk executor-sdk -- ./...
 }
 

@@ -36,7 +36,7 @@ func TestModulesOfATag(t *testing.T) {
 	proxy := t.TempDir()
 	// What others made is in this machine's cache, if it is of these modules.
 	cache := strings.TrimSpace(run(t, ".", nil, "go", "env", "GOMODCACHE"))
-	for _, m := range []string{"proto", "executor-sdk", "executor-sdk/tracing"} {
+	for _, m := range []string{"proto", "schedule", "executor-sdk", "executor-sdk/tracing"} {
 		offer(t, proxy, clone, m)
 		run(t, filepath.Join("..", m), nil, "go", "mod", "download")
 	}

@@ -101,7 +101,7 @@ func newReader(t *testing.T) *reader {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	r := &reader{t: t, checkout: t.TempDir()}
-	for _, folder := range []string{"executor-sdk", "proto"} {
+	for _, folder := range []string{"executor-sdk", "proto", "schedule"} {
 		require.NoError(t, os.Symlink(filepath.Join(root, folder), filepath.Join(r.checkout, folder)))
 	}
 	bin := filepath.Join(r.checkout, "bin")

@@ -7,6 +7,7 @@ require (
 	github.com/carillon-sched/carillon/executor-sdk v0.0.0
 	github.com/carillon-sched/carillon/executor-sdk/tracing v0.0.0
 	github.com/carillon-sched/carillon/proto v0.0.0 // indirect
+	github.com/carillon-sched/carillon/schedule v0.0.0 // indirect
 )
 
 require (

@@ -100,8 +100,8 @@ func TestCarillonForbids(t *testing.T) {
 	for from, to := range map[string]string{
 		"executor-sdk":                      m + "admin",
 		"executor-sdk/internal/session":     m + "admin/internal/domain",
-		"proto/schedule":                    m + "admin/internal/domain",
-		"admin/internal/domain":             m + "proto/schedule",
+		"schedule":                          m + "admin/internal/domain",
+		"admin/internal/domain":             m + "schedule",
 		"admin/internal/dispatch":           m + "admin/internal/gateway",
 		"admin/internal/gateway":            m + "admin/internal/completer",
 		"admin/internal/store":              m + "admin/internal/store/gormstore",

@@ -21,8 +21,8 @@ const (
 
 	failpoint   = "proto/failpoint"
 	direct      = "proto/direct"
-	schedule    = "proto/schedule"
-	declaration = "proto/schedule/declaration"
+	schedule    = "schedule"
+	declaration = "executor-sdk/declaration"
 )
 
 // Rooms that rules name more than once.
@@ -114,7 +114,7 @@ func rooms() []Room {
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
 		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
 		{direct, nil, "it moves bytes, and knows nothing of what they mean: it lies in proto because server and SDK share that module"},
-		{schedule, nil, "it computes when schedules fire, and knows nothing of jobs: it lies in proto because server and executortest share that module"},
+		{schedule, nil, "it computes when schedules fire, and knows nothing of jobs"},
 		{declaration, []string{"proto", schedule}, "the one place where a declared job meets the engine of schedules, for server and executortest"},
 		{"executor-sdk", []string{"proto", failpoint, direct}, whySDK},
 		{executortest, []string{"executor-sdk", "proto", schedule, declaration}, "applications are tested with it: it sees of the server what they see, and the engine of schedules"},
@@ -282,7 +282,7 @@ func closed() []Closed {
 		}, inherited...), "whoever asks for traces inherits OpenTelemetry's API, and no exporter"},
 		{"proto", inherited[1:], why},
 		{schedule, cron, "the engine of schedules, for the server and for tests of applications: no application is linked with it"},
-		{declaration, append(cron, inherited[1:]...), "as the engine of schedules, and the wire"},
+		{declaration, append(cron, inherited[1:]...), "the server and executortest ask it: no application is linked with it"},
 		{executortest, append(cron, inherited...), "tests of applications are linked with it"},
 	}
 }

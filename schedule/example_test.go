@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 func ExampleParse() {

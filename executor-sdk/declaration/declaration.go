@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // Schedule is all that the declaration says; of that, the first that is set makes
