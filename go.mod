@@ -8,6 +8,7 @@ ignore ./web-ui/node_modules
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/carillon-sched/carillon/executor-sdk v0.0.0
+	github.com/carillon-sched/carillon/executor-sdk/generate v0.0.0
 	github.com/carillon-sched/carillon/executor-sdk/tracing v0.0.0
 	github.com/carillon-sched/carillon/proto v0.0.0
 	github.com/carillon-sched/carillon/schedule v0.0.0

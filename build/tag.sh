@@ -4,9 +4,8 @@
 #   build/tag.sh v1.2.3
 #
 # The modules that applications require are tagged one by one, as Go wants it:
-# proto/v1.2.3, schedule/v1.2.3, executor-sdk/v1.2.3, executor-sdk/tracing/v1.2.3. They
-# require one another in that version. go.work, which is for work in this repository, replaces that
-# version by their folders.
+# proto/v1.2.3, executor-sdk/v1.2.3 and so on. They require one another in that version.
+# go.work, which is for work in this repository, replaces that version by their folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +15,7 @@ version=${1:-}
 
 root=$(sed -n 's/^module //p' go.mod)
 tags=("$version")
-for module in proto schedule executor-sdk executor-sdk/tracing; do
+for module in proto schedule executor-sdk executor-sdk/generate executor-sdk/tracing; do
   tags+=("$module/$version")
 done
 for tag in "${tags[@]}"; do

@@ -36,7 +36,7 @@ func TestModulesOfATag(t *testing.T) {
 	proxy := t.TempDir()
 	// What others made is in this machine's cache, if it is of these modules.
 	cache := strings.TrimSpace(run(t, ".", nil, "go", "env", "GOMODCACHE"))
-	for _, m := range []string{"proto", "schedule", "executor-sdk", "executor-sdk/tracing"} {
+	for _, m := range []string{"proto", "schedule", "executor-sdk", "executor-sdk/generate", "executor-sdk/tracing"} {
 		offer(t, proxy, clone, m)
 		run(t, filepath.Join("..", m), nil, "go", "mod", "download")
 	}
@@ -57,7 +57,7 @@ func TestModulesOfATag(t *testing.T) {
 	run(t, app, env, "go", "mod", "init", "example.com/shop")
 	run(t, app, env, "go", "get", repository+"/executor-sdk@"+testVersion, repository+"/executor-sdk/tracing@"+testVersion)
 	run(t, app, env, "go", "mod", "tidy")
-	run(t, app, env, "go", "build", "./...", repository+"/executor-sdk/cmd/carillon-generate")
+	run(t, app, env, "go", "build", "./...", repository+"/executor-sdk/generate/cmd/carillon-generate")
 
 	var mod struct {
 		Require []struct{ Path, Version string }

@@ -5,6 +5,7 @@ go 1.26.0
 
 require (
 	github.com/carillon-sched/carillon/executor-sdk v0.0.0
+	github.com/carillon-sched/carillon/executor-sdk/generate v0.0.0 // indirect
 	github.com/carillon-sched/carillon/executor-sdk/tracing v0.0.0
 	github.com/carillon-sched/carillon/proto v0.0.0 // indirect
 	github.com/carillon-sched/carillon/schedule v0.0.0 // indirect
@@ -38,3 +39,5 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+tool github.com/carillon-sched/carillon/executor-sdk/generate/cmd/carillon-generate

@@ -22,7 +22,7 @@ import (
 )
 
 // users are the modules that applications are built with.
-var users = []string{"proto", "schedule", "executor-sdk", "executor-sdk/tracing"}
+var users = []string{"proto", "schedule", "executor-sdk", "executor-sdk/generate", "executor-sdk/tracing"}
 
 // moduleFile is what matters of a go.mod.
 type moduleFile struct {

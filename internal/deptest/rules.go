@@ -73,6 +73,7 @@ const (
 	sdkTracing     = "executor-sdk/tracing"
 	executortest   = "executor-sdk/executortest"
 	simulate       = "executor-sdk/simulate"
+	generate       = "executor-sdk/generate"
 	simulator      = "admin/tools/sim"
 	hotTimers      = "admin/internal/hotset"
 	expand         = verify + "/expand"
@@ -118,6 +119,7 @@ func rooms() []Room {
 		{declaration, []string{"proto", schedule}, "the one place where a declared job meets the engine of schedules, for server and executortest"},
 		{"executor-sdk", []string{"proto", failpoint, direct}, whySDK},
 		{executortest, []string{"executor-sdk", "proto", schedule, declaration}, "applications are tested with it: it sees of the server what they see, and the engine of schedules"},
+		{generate, []string{"executor-sdk", "proto"}, "a module of its own: it writes code that uses the SDK, and needs of it the limits of the wire"},
 		{sdkTracing, []string{"executor-sdk"}, "a module of its own for those who want its library: it sees of the SDK what users see"},
 
 		{simulate, []string{"executor-sdk"}, "a module of its own, so that nobody inherits it: it hands out the SDK's machine, and nothing but that"},
@@ -210,7 +212,7 @@ func rooms() []Room {
 			gateway, verify, lab, apiclient, testenv, brokenPath, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", generate, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
 		{httpCall, []string{"executor-sdk", egress}, "it makes calls for handlers, and knows no more of the server than they do"},
 		{agent, []string{"executor-sdk", httpCall}, "it is an application of the SDK like any other: it knows no more of the server"},
 
@@ -280,6 +282,7 @@ func closed() []Closed {
 		{sdkTracing, append([]string{
 			"go.opentelemetry.io", "github.com/go-logr", "github.com/cespare/xxhash",
 		}, inherited...), "whoever asks for traces inherits OpenTelemetry's API, and no exporter"},
+		{generate, inherited, "it is built on the machines of users"},
 		{"proto", inherited[1:], why},
 		{schedule, cron, "the engine of schedules, for the server and for tests of applications: no application is linked with it"},
 		{declaration, append(cron, inherited[1:]...), "the server and executortest ask it: no application is linked with it"},

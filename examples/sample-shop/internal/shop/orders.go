@@ -15,7 +15,7 @@ import (
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
 
-//go:generate go run github.com/carillon-sched/carillon/executor-sdk/cmd/carillon-generate
+//go:generate go tool carillon-generate
 
 // Orders keeps the shop's books.
 //

@@ -1,7 +1,8 @@
 // Command carillon-generate writes registration code from marker comments, for
 // builds that do not have the carillon binary:
 //
-//	//go:generate go run github.com/carillon-sched/carillon/executor-sdk/cmd/carillon-generate
+//	go get -tool github.com/carillon-sched/carillon/executor-sdk/generate/cmd/carillon-generate
+//	//go:generate go tool carillon-generate
 //
 // See package generate for the markers. It differs from `carillon generate`
 // only in judging cron expressions by their number of fields.
