@@ -13,8 +13,8 @@ SHELL := /bin/bash
 export GOFLAGS := $(strip $(GOFLAGS) -tags=nomsgpack -trimpath)
 export CGO_ENABLED := 0
 
-# One repository, five modules (docs/adr/0001, 0027, 0061).
-MODULES := . proto executor-sdk executor-sdk/tracing executor-sdk/simulate tools
+# One repository, several modules (docs/adr/0001, 0096), which go.work lists.
+MODULES := $(shell build/modules.sh)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -40,11 +40,11 @@ compile := GOGC=$(or $(GOGC),400) go build
 .PHONY: build
 build: ## web UI and server in one file, bin/carillon, without cgo; and the sample shop
 	@$(MAKE) --no-print-directory -j2 ui libraries
-	$(compile) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./cmd/sample-shop
+	$(compile) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/carillon ./examples/sample-shop
 
 .PHONY: libraries
 libraries:
-	@$(compile) ./admin ./cmd/carillon/internal/... ./cmd/sample-shop/internal/...
+	@$(compile) ./admin ./cmd/carillon/internal/... ./examples/sample-shop/internal/...
 
 .PHONY: release
 release: ui $(CYCLONEDX_GOMOD) ## static binaries, archives, deb packages, SBOMs and checksums for linux amd64 and arm64, in dist
@@ -65,13 +65,13 @@ PRODUCT ?= mariadb
 .PHONY: proof
 proof: ## two admins, two executors, 500 jobs a second for 5 min, one admin killed: missed, doubled, late; ARGS="--ci" for 30 s; PRODUCT=mysql
 	@build/need.sh $(PRODUCT)
-	go run ./internal/faults run --product $(PRODUCT) --only PROOF $(ARGS)
+	go run ./tools/faults run --product $(PRODUCT) --only PROOF $(ARGS)
 
 .PHONY: faults
 faults: ## every row of the fault matrix against real processes, 2.5 h; ARGS="--only F01,F19 --rate 400 --rounds 100 --json out.json"; PRODUCT=mysql
 	@build/need.sh $(PRODUCT)
 	@build/need.sh faketime ip redis mysql galera || echo 'rows that need what is missing will say so'
-	go run ./internal/faults run --product $(PRODUCT) $(ARGS)
+	go run ./tools/faults run --product $(PRODUCT) $(ARGS)
 
 .PHONY: faults-ci
 faults-ci: ## a selection of them, smaller, some rows at once, 5 min; PRODUCT=mysql: four of them and the proof
@@ -79,7 +79,7 @@ faults-ci: ## a selection of them, smaller, some rows at once, 5 min; PRODUCT=my
 
 .PHONY: sim
 sim: ## a long swarm of the simulator; ARGS="-for 1h -seed 5000 -keep", ARGS="-seed 309 -seeds 1"
-	go test ./admin/internal/sim -run '^(TestSwarm|TestRegressions)$$' -count=1 -timeout 0 -v -args $(if $(ARGS),$(ARGS),-for 10m)
+	go test ./admin/tools/sim -run '^(TestSwarm|TestRegressions)$$' -count=1 -timeout 0 -v -args $(if $(ARGS),$(ARGS),-for 10m)
 
 # What is measured is the binary as it is shipped, from outside. The server is
 # set up as for production, with durable commits; its data and SQLite's lie where
@@ -89,7 +89,7 @@ BENCH_REPORT ?= .cache/bench/$(shell date -u +%Y%m%dT%H%M%SZ).json
 bench: ## rate, lateness and price beside their floors, on a private MariaDB and on SQLite; ARGS=--quick; PRODUCT=mysql
 	@build/need.sh $(PRODUCT)
 	go build -ldflags '-s -w -X main.version=$(VERSION)' -o .cache/bin/ ./cmd/carillon
-	go build -o .cache/bin/ ./admin/bench ./internal/testenv/cmd/withparts
+	go build -o .cache/bin/ ./admin/tools/bench ./tools/withparts
 	@.cache/bin/withparts -product $(PRODUCT) -name CARILLON_MYSQL -dir "$${TMPDIR:-/tmp}" \
 		-server --innodb-buffer-pool-size=2G -server --innodb-log-file-size=1G -- \
 		.cache/bin/bench --carillon .cache/bin/carillon --report $(BENCH_REPORT) $(ARGS)
@@ -129,12 +129,12 @@ proof-ui: ## all steps in a real browser, and clients generated from the OpenAPI
 .PHONY: mutants
 mutants: ## faults in the code, one after the other, each of which a test has to notice; ARGS="-only journal"; 15 min
 	@build/need.sh mariadb redis
-	@go build -o .cache/bin/ ./internal/testenv/cmd/withparts ./internal/mutants
+	@go build -o .cache/bin/ ./tools/withparts ./tools/mutants
 	@.cache/bin/withparts -- .cache/bin/mutants $(ARGS)
 
 .PHONY: crosscheck
 crosscheck: ## the cron engine against a second implementation, 60 zones, 20 years, N=3000 expressions; 6 min
-	go -C proto test ./schedule -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
+	go -C schedule test . -run TestCrossCheck -v -timeout 60m -crosscheck $(or $(N),3000)
 
 .PHONY: lint
 lint: lint-go lint-ui ## gofmt, golangci-lint on all modules, oxlint, the UI's types, sizes and texts against their bounds; 30 s, 6 min without caches
@@ -153,9 +153,9 @@ lint-go: $(GOLANGCI)
 	@go -C tools run ./prose -check
 	@unformatted=$$(find . -name '*.go' -not -path './web-ui/node_modules/*' -not -path './.cache/*' -exec gofmt -l {} +); \
 	[ -z "$$unformatted" ] || { printf 'gofmt would change (make fmt):\n%s\n' "$$unformatted"; exit 1; }
+	@build/tidy.sh --check
 	@status=0; for module in $(MODULES); do \
 		echo "golangci-lint $$module"; \
-		(cd $$module && go mod tidy -diff) || status=1; \
 		(cd $$module && $(GOLANGCI) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; \
 	done; exit $$status
 	@status=0; $(call tagged,failpoints); for dir in $$dirs; do go -C $$dir vet -tags=nomsgpack,failpoints . || status=1; done; \

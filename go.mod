@@ -8,9 +8,10 @@ ignore ./web-ui/node_modules
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/carillon-sched/carillon/executor-sdk v0.0.0
-	github.com/carillon-sched/carillon/executor-sdk/simulate v0.0.0
+	github.com/carillon-sched/carillon/executor-sdk/generate v0.0.0
 	github.com/carillon-sched/carillon/executor-sdk/tracing v0.0.0
 	github.com/carillon-sched/carillon/proto v0.0.0
+	github.com/carillon-sched/carillon/schedule v0.0.0
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
 	github.com/emersion/go-smtp v0.25.1
@@ -22,11 +23,9 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/hashicorp/yamux v0.1.2
-	github.com/hibiken/asynq v0.26.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/knadh/koanf/providers/posflag v1.0.2
 	github.com/knadh/koanf/v2 v2.4.1
-	github.com/lib/pq v1.12.3
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
@@ -52,7 +51,6 @@ require (
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/crypto v0.58.0
-	golang.org/x/mod v0.41.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
@@ -128,7 +126,6 @@ require (
 	github.com/segmentio/asm v1.2.1 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
-	github.com/spf13/cast v1.10.0 // indirect
 	github.com/test-go/testify v1.1.4 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
@@ -149,13 +146,4 @@ require (
 	modernc.org/libc v1.78.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-)
-
-// One repository, five modules (docs/adr/0001, 0027, 0061): users of the SDK do not
-// inherit what the server needs.
-replace (
-	github.com/carillon-sched/carillon/executor-sdk => ./executor-sdk
-	github.com/carillon-sched/carillon/executor-sdk/simulate => ./executor-sdk/simulate
-	github.com/carillon-sched/carillon/executor-sdk/tracing => ./executor-sdk/tracing
-	github.com/carillon-sched/carillon/proto => ./proto
 )

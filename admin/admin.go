@@ -46,7 +46,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
 	"github.com/carillon-sched/carillon/admin/internal/watchdog"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // Admin is one node. New opens everything, Run serves, and Run's end closes

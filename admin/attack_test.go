@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-sched/carillon/admin"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/internal/apiclient"
-	"github.com/carillon-sched/carillon/internal/lab"
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
 )
 
 var attackFor = flag.Duration("attack", 500*time.Millisecond, "how long each attack of TestAttacks lasts (the figures of docs/acceptance.md: 60s)")

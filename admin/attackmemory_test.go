@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/internal/lab"
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
 )
 
 // TestAttacks lets each attack go on for a while (-attack) against a node in a

@@ -141,7 +141,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 	require.NoError(t, err)
 	changes, err := out.Changes()
 	require.NoError(t, err)
-	require.Empty(t, changes, "go run ./executor-sdk/cmd/carillon-generate ./admin/%s", folder)
+	require.Empty(t, changes, "go run ./executor-sdk/generate/cmd/carillon-generate ./admin/%s", folder)
 
 	var fields []string
 	fieldsOf(t, reflect.ValueOf(domain.JobSpec{}), "", func(path string, _ any) { fields = append(fields, path) })

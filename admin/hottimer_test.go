@@ -16,8 +16,8 @@ import (
 
 	"github.com/carillon-sched/carillon/admin"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
-	faultpath "github.com/carillon-sched/carillon/internal/faults/proxy"
 	"github.com/carillon-sched/carillon/internal/testenv"
+	faultpath "github.com/carillon-sched/carillon/internal/testenv/proxy"
 )
 
 // metric reads one series of the node.

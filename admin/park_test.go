@@ -11,8 +11,8 @@ import (
 
 	"github.com/carillon-sched/carillon/admin"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
-	"github.com/carillon-sched/carillon/internal/lab"
 	"github.com/carillon-sched/carillon/internal/testenv"
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
 )
 
 // sessions is how many the node has.

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin"
-	faults "github.com/carillon-sched/carillon/internal/faults/proxy"
 	"github.com/carillon-sched/carillon/internal/testenv"
+	faults "github.com/carillon-sched/carillon/internal/testenv/proxy"
 )
 
 // broker is a real one that runs publish to, by way of a proxy.

@@ -35,7 +35,7 @@ cp -r build/clients/go build/clients/python build/clients/typescript "$work"
 
 mkdir "$work/go/carillon"
 "$go_tool" -generate types,client -package carillon -o "$work/go/carillon/client.go" "$spec"
-go -C "$work/go" build -mod=readonly -o roundtrip .
+GOWORK=off go -C "$work/go" build -mod=readonly -o roundtrip .
 
 PATH="$venv/bin:$PATH" "$venv/bin/openapi-python-client" generate --path "$spec" --output-path "$work/python/carillon" --meta none >&2
 

@@ -23,7 +23,7 @@ fingerprint() {
 before=$(fingerprint)
 
 build/need.sh protoc node
-for module in . proto executor-sdk executor-sdk/tracing; do
+for module in $(build/modules.sh); do
   go -C "$module" generate ./...
 done
 npm --prefix web-ui run --silent gen:api

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-go build -o .cache/bin/ ./internal/testenv/cmd/tally
+go build -o .cache/bin/ ./tools/tally
 tally() { .cache/bin/tally "$1" -dir .cache/tally-proof "${@:2}"; }
 
 tally clear

@@ -26,7 +26,7 @@ rm -rf dist
 for arch in amd64 arm64; do
   out=dist/linux-$arch
   mkdir -p "$out"
-  GOOS=linux GOARCH=$arch CGO_ENABLED=0 go build -ldflags "-s -w -X main.version=$version" -o "$out/" ./cmd/carillon ./cmd/sample-shop
+  GOOS=linux GOARCH=$arch CGO_ENABLED=0 go build -ldflags "-s -w -X main.version=$version" -o "$out/" ./cmd/carillon ./examples/sample-shop
   "$sbom" bin -json -std -noserial -notimestamp -output "dist/carillon_${plain}_linux_$arch.sbom.json" -version "$plain" "$out/carillon" 2>/dev/null
   pack=$(mktemp -d)
   mkdir "$pack/carillon-$plain"

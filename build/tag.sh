@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Makes a release's commit and tags, on a clean tree, and pushes nothing:
 #
-#   build/tag.sh v1.2.3
+#   make ui && build/tag.sh v1.2.3
+#
+# The commit has the built pages, which go install embeds. It is a child of HEAD, and no
+# branch has it: only the tags lead to it.
 #
 # The modules that applications require are tagged one by one, as Go wants it:
-# proto/v1.2.3, executor-sdk/v1.2.3, executor-sdk/tracing/v1.2.3. They require one
-# another in that version. The replacements by folders, which are for work in this
-# repository, stay: Go ignores those of a module that is required.
+# proto/v1.2.3, executor-sdk/v1.2.3 and so on. They require one another in that version.
+# go.work, which is for work in this repository, replaces that version by their folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,27 +16,30 @@ version=${1:-}
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || { echo "tag.sh: a version like v1.2.3, not '$version'" >&2; exit 2; }
 [ -z "$(git status --porcelain)" ] || { echo "tag.sh: there are changes that are not committed" >&2; exit 1; }
 
-root=$(go mod edit -json | sed -n 's/^\t\t"Path": "\(.*\)",\{0,1\}$/\1/p' | head -n 1)
+make -q ui || { echo "tag.sh: the pages are not built, or older than their sources: run make ui" >&2; exit 1; }
+
+root=$(sed -n 's/^module //p' go.mod)
 tags=("$version")
-for module in proto executor-sdk executor-sdk/tracing; do
+for module in proto schedule executor-sdk executor-sdk/generate executor-sdk/tracing; do
   tags+=("$module/$version")
 done
 for tag in "${tags[@]}"; do
   ! git rev-parse -q --verify "refs/tags/$tag" >/dev/null || { echo "tag.sh: there is a tag $tag" >&2; exit 1; }
 done
 
-# What a go.mod requires of this repository's modules.
+trap 'git reset -q && git checkout -q -- .' EXIT
+
+# A go.mod requires this repository's modules in that version.
 while IFS= read -r file; do
-  own=()
-  for module in proto executor-sdk executor-sdk/tracing executor-sdk/simulate; do
-    ! grep -q "$root/$module v" "$file" || own+=("-require=$root/$module@$version")
-  done
-  [ ${#own[@]} -eq 0 ] || go mod edit "${own[@]}" "$file"
+  sed -i -E "s#^(require |\t)($root[^ ]*) v[^ ]+#\1\2 $version#" "$file"
 done < <(git ls-files -- go.mod '*/go.mod')
+sed -i "s/ v[^ ]* => / $version => /" go.work
 sed -i "s/^\(version\|appVersion\): .*/\1: ${version#v}/" packaging/chart/Chart.yaml
 
-git diff --quiet || git commit -q -am "release: $version"
+git add -u
+git add -f web-ui/dist
+commit=$(git commit-tree -p HEAD -m "release: $version" "$(git write-tree)")
 for tag in "${tags[@]}"; do
-  git tag -a -m "Carillon $version" "$tag"
+  git tag -a -m "Carillon $version" "$tag" "$commit"
 done
-printf 'tagged; publish by\n  git push --atomic origin HEAD %s\n' "${tags[*]}"
+printf 'tagged; publish by\n  git push --atomic origin %s\n' "${tags[*]}"

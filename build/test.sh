@@ -27,7 +27,7 @@ for part in "$@"; do
 done
 [ "$status" -eq 0 ] || exit 1
 
-go build -o .cache/bin/ ./internal/testenv/cmd/...
+go build -o .cache/bin/ ./tools/tally ./tools/withparts
 
 # run -as KIND -name NAME [-alone WORDS] [-repeat COMMAND] -- COMMAND...
 run() {
@@ -87,9 +87,12 @@ test_packages() {
 
 parts=() # words before the go command: a server for its tests
 own_server=(.cache/bin/withparts --)
-sim=./admin/internal/sim
+sim=./admin/tools/sim
 store=./admin/internal/store/gormstore
 store_on_sqlite='^TestSQLite'
+# The server's module, those of the machines, whose tests want the same server, and the
+# sample shop's. "./..." ends at the next go.mod.
+beside_sdk=(./... ./tools/... ./admin/tools/... ./examples/sample-shop/...)
 
 # In these packages goroutines share memory, and few libraries have to be compiled once
 # more for the race detector. The others are watched by `make proof-race`.
@@ -97,7 +100,7 @@ watched=(batch callback gateway httpconn)
 
 test_root() {
   local parts=("${own_server[@]}") first=(./admin "$store") rest
-  mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" "${first[@]}" "${watched[@]/#/./admin/internal/}")")
+  mapfile -t rest < <(go list "${beside_sdk[@]}" | grep -vxF "$(go list "$sim" "${first[@]}" "${watched[@]/#/./admin/internal/}")")
   # go starts packages in the order of its arguments. The slowest come first.
   test_packages root . -skip "$store_on_sqlite" -- "${first[@]}" "${rest[@]}"
 }
@@ -109,13 +112,11 @@ test_others() {
   local at_once=1
   test_packages sqlite . -run "$store_on_sqlite" -- "$store"
   # With the race detector direct has other system calls, and schedule is arithmetic.
-  test_packages proto-plain proto -- ./direct ./schedule
-  local wire
-  mapfile -t wire < <(go -C proto list ./... | grep -v '/schedule$')
-  test_packages proto proto "${race[@]}" -- "${wire[@]}"
-  test_packages executor-sdk executor-sdk "${race[@]}" -- ./...
+  test_packages direct proto -- ./direct
+  test_packages schedule schedule -- ./...
+  test_packages proto proto "${race[@]}" -- ./...
+  test_packages executor-sdk executor-sdk "${race[@]}" -- ./... ./generate/...
   test_packages tracing executor-sdk/tracing "${race[@]}" -- ./...
-  test_packages tools tools -- ./...
   test_packages watched . "${race[@]}" -- "${watched[@]/#/./admin/internal/}"
 }
 
@@ -123,7 +124,7 @@ test_pages() {
   run -as lines -name ui-unit -- npm --prefix web-ui run --silent test
   CARILLON_BIN=$PWD/bin/carillon run -as lines -name ui-tour -- npm --prefix web-ui run --silent e2e -- e2e/tour.mjs
   # One short row of the fault matrix on real processes, without the parts that other rows need.
-  run -as lines -name fault-row -- go run ./internal/faults run --product mariadb --ci --only F01
+  run -as lines -name fault-row -- go run ./tools/faults run --product mariadb --ci --only F01
 }
 
 # They have no deadlines to meet, and take the time that tests wait.
@@ -158,8 +159,8 @@ test_check() {
   # The alert of a run in a server's database needs the server.
   test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql "${rooms[@]/#/./admin/internal/}"
   test_packages check-store . -run "$store_on_sqlite" -- "$store"
-  test_packages check-proto proto -- ./schedule
-  test_packages check-sdk executor-sdk -- ./...
+  test_packages check-schedule schedule -- ./...
+  test_packages check-sdk executor-sdk -- ./... ./generate/...
 }
 
 # The rooms in which a trigger becomes a run, and a run an alert.
@@ -172,11 +173,11 @@ test_engine() {
 
 # ---- parts of make proof-all ----
 
-# All tests of the root module with the race detector, on MariaDB. The simulator gets a
-# few seeds: the race detector makes it ten times slower.
+# All tests of the server, the machines and the sample shop with the race detector, on
+# MariaDB. The simulator gets a few seeds: the race detector makes it ten times slower.
 test_race() {
   local proof=1 parts=("${own_server[@]}") rest
-  mapfile -t rest < <(go list ./... | grep -vxF "$(go list "$sim" ./admin "$store")")
+  mapfile -t rest < <(go list "${beside_sdk[@]}" | grep -vxF "$(go list "$sim" ./admin "$store")")
   test_packages race . "${race[@]}" -- ./admin "$store" "${rest[@]}"
   parts=()
   test_packages race-sim . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 6
@@ -186,7 +187,7 @@ test_race() {
 mysql_server=(env -u CARILLON_TEST_MYSQL_DSN .cache/bin/withparts -product mysql --)
 test_mysql() {
   local proof=1 parts=("${mysql_server[@]}")
-  test_packages mysql . -skip "$store_on_sqlite"'|/^sqlite$' -- "$store/..." ./internal/testenv ./internal/testenv/cmd/withparts
+  test_packages mysql . -skip "$store_on_sqlite"'|/^sqlite$' -- "$store/..." ./internal/testenv ./tools/withparts
 }
 
 # Paths from end to end, one of them with several nodes and one with a server that is killed.

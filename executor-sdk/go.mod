@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/carillon-sched/carillon/proto v0.0.0
+	github.com/carillon-sched/carillon/schedule v0.0.0
 	github.com/hashicorp/yamux v0.1.2
 	google.golang.org/protobuf v1.36.12
 )
@@ -18,5 +19,3 @@ require (
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 )
-
-replace github.com/carillon-sched/carillon/proto => ../proto

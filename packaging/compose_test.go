@@ -23,8 +23,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/carillon-sched/carillon/internal/apiclient"
-	"github.com/carillon-sched/carillon/internal/lab"
 	"github.com/carillon-sched/carillon/internal/testenv"
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
 )
 
 // composition is compose.yaml; fields that are not here are not used there.

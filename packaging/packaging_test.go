@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program, sampleShop = filepath.Join(dir, "carillon"), filepath.Join(dir, "sample-shop")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", dir, "../cmd/carillon", "../cmd/sample-shop")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", dir, "../cmd/carillon", "../examples/sample-shop")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped; the race detector's tests have it on
 	out, err := build.CombinedOutput()
 	if err != nil {

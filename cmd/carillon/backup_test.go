@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-sched/carillon/admin"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/internal/apiclient"
-	"github.com/carillon-sched/carillon/internal/lab"
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
 )
 
 // house is one server as a process, with an executor whose jobs fire

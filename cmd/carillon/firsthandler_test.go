@@ -101,14 +101,14 @@ func newReader(t *testing.T) *reader {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	r := &reader{t: t, checkout: t.TempDir()}
-	for _, folder := range []string{"executor-sdk", "proto"} {
+	for _, folder := range []string{"executor-sdk", "proto", "schedule"} {
 		require.NoError(t, os.Symlink(filepath.Join(root, folder), filepath.Join(r.checkout, folder)))
 	}
 	bin := filepath.Join(r.checkout, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o750))
 	require.NoError(t, os.Symlink(program, filepath.Join(bin, "carillon")))
 	shop := filepath.Join(t.TempDir(), "sample-shop")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", shop, "../sample-shop")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", shop, "../../examples/sample-shop")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	built, err := build.CombinedOutput()
 	require.NoError(t, err, string(built))

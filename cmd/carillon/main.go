@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,14 +18,27 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
 
-// version is set by the build.
+// version is set by the build, and by main if go install has built the program. In a
+// checkout it is "dev".
 var version = "dev"
 
 func main() {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = versionOf(version, info)
+	}
 	if code, is := agent.Child(os.Args); is {
 		os.Exit(code)
 	}
 	os.Exit(run())
+}
+
+// versionOf is the version that the build has set. If it has set none, it is that of the
+// fetched module: only a module that was fetched has a checksum.
+func versionOf(set string, info *debug.BuildInfo) string {
+	if set == "dev" && info.Main.Sum != "" {
+		return info.Main.Version
+	}
+	return set
 }
 
 func run() int {

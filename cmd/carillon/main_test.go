@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -225,4 +226,20 @@ func TestWrongKey(t *testing.T) {
 	require.Equal(t, 4, r.code)
 	require.Contains(t, r.stderr, "check CARILLON_API_KEY")
 	require.NotContains(t, term.run("job", "list", "-v").stderr, "ck_bad")
+}
+
+func TestVersionOfTheProgram(t *testing.T) {
+	fetched := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3", Sum: "h1:abc="}}
+	checkout := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.4-0.20261129090000-0123456789ab+dirty"}}
+	for name, c := range map[string]struct {
+		set  string
+		info *debug.BuildInfo
+		want string
+	}{
+		"go install":  {"dev", fetched, "v1.2.3"},
+		"a release":   {"v1.2.2", fetched, "v1.2.2"},
+		"in checkout": {"dev", checkout, "dev"},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, versionOf(c.set, c.info)) })
+	}
 }

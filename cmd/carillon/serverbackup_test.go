@@ -17,9 +17,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/internal/faults/proxy"
-	"github.com/carillon-sched/carillon/internal/lab"
 	"github.com/carillon-sched/carillon/internal/testenv"
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
+	"github.com/carillon-sched/carillon/internal/testenv/proxy"
 )
 
 // office is an operator's shell beside a database server and another one to

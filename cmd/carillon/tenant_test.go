@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/internal/lab"
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
 )
 
 // TestTenantAndUserCommands on a real server: what is made can be renamed, shut and

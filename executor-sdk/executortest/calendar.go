@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // Calendar is what people keep under a name in the admin, for jobs that name it

@@ -32,7 +32,7 @@
 // It keeps its state in memory. Runs of jobs wait for an instance as long as the test does:
 // DispatchTimeout is not looked at.
 //
-// Schedules fire as with the admin, by the same engine (proto/schedule), and what the admin
+// Schedules fire as with the admin, by the same engine (schedule), and what the admin
 // would refuse fails the test. Calendars are those that the test makes (Admin.Calendar): a job
 // that comes to fire by another one fails it too, instead of firing at another time than in
 // production. Jitter has another length. Fires tells when a job would fire.

@@ -9,7 +9,7 @@ import (
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/executortest"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // All that a job can declare about its schedule reaches the engine.

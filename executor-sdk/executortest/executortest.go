@@ -13,7 +13,7 @@ import (
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/bridge"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // Admin is the admin of one test. Its methods are for the test's goroutine and

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
+	"github.com/carillon-sched/carillon/executor-sdk/declaration"
 	"github.com/carillon-sched/carillon/proto"
-	"github.com/carillon-sched/carillon/proto/schedule"
-	"github.com/carillon-sched/carillon/proto/schedule/declaration"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // job is a declared job, or a handler that is called without one.

@@ -8,10 +8,3 @@ require (
 	github.com/carillon-sched/carillon/proto v0.0.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
-
-// Nobody but this repository's simulator needs it: users of the SDK do not
-// inherit it.
-replace (
-	github.com/carillon-sched/carillon/executor-sdk => ../
-	github.com/carillon-sched/carillon/proto => ../../proto
-)

@@ -27,8 +27,3 @@ require (
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel/sdk v1.46.0
 )
-
-replace (
-	github.com/carillon-sched/carillon/executor-sdk => ../
-	github.com/carillon-sched/carillon/proto => ../../proto
-)

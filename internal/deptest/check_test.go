@@ -100,8 +100,8 @@ func TestCarillonForbids(t *testing.T) {
 	for from, to := range map[string]string{
 		"executor-sdk":                      m + "admin",
 		"executor-sdk/internal/session":     m + "admin/internal/domain",
-		"proto/schedule":                    m + "admin/internal/domain",
-		"admin/internal/domain":             m + "proto/schedule",
+		"schedule":                          m + "admin/internal/domain",
+		"admin/internal/domain":             m + "schedule",
 		"admin/internal/dispatch":           m + "admin/internal/gateway",
 		"admin/internal/gateway":            m + "admin/internal/completer",
 		"admin/internal/store":              m + "admin/internal/store/gormstore",
@@ -112,9 +112,9 @@ func TestCarillonForbids(t *testing.T) {
 		"admin/internal/scheduler":          "github.com/go-co-op/gocron/v2",
 		"admin":                             "github.com/gin-gonic/gin",
 		"cmd/carillon":                      m + "admin/internal/store/gormstore",
-		"cmd/carillon/internal/command/job": m + "admin/bench",
-		"admin/internal/completer":          m + "admin/internal/sim",
-		"admin/verify":                      m + "internal/lab",
+		"cmd/carillon/internal/command/job": m + "admin/tools/bench",
+		"admin/internal/completer":          m + "admin/tools/sim",
+		"admin/verify":                      m + "internal/testenv/lab",
 		"executor-sdk/proxy":                m + "executor-sdk/simulate",
 		"web-ui":                            "github.com/danielgtaylor/huma/v2",
 	} {

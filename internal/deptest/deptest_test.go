@@ -19,14 +19,23 @@ import (
 
 const root = "../.."
 
-// modules of this repository, by folder.
-var modules = []string{".", "proto", "executor-sdk", "executor-sdk/tracing", "executor-sdk/simulate"}
+// modules are the folders of go.work.
+func modules(t *testing.T) (folders []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "go.work"))
+	require.NoError(t, err)
+	for _, found := range regexp.MustCompile(`(?m)^\t(\.\S*)$`).FindAllSubmatch(text, -1) {
+		folders = append(folders, string(found[1]))
+	}
+	require.Contains(t, folders, "./executor-sdk")
+	return folders
+}
 
 func TestImportsFollowTheRooms(t *testing.T) {
 	_, err := deptest.Sources(root)
 	require.NoError(t, err)
 	var packages []deptest.Package
-	for _, module := range modules {
+	for _, module := range modules(t) {
 		listed, err := deptest.List(t.Context(), filepath.Join(root, module))
 		require.NoError(t, err)
 		packages = append(packages, listed...)

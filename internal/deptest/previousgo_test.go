@@ -2,6 +2,7 @@ package deptest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,12 +22,14 @@ import (
 )
 
 // users are the modules that applications are built with.
-var users = []string{"proto", "executor-sdk", "executor-sdk/tracing"}
+var users = []string{"proto", "schedule", "executor-sdk", "executor-sdk/generate", "executor-sdk/tracing"}
 
 // moduleFile is what matters of a go.mod.
 type moduleFile struct {
 	Go        string
 	Toolchain string
+	Require   []struct{ Path string }
+	Replace   []any
 }
 
 func moduleOf(t *testing.T, folder string) (m moduleFile, minor int) {
@@ -40,6 +44,26 @@ func moduleOf(t *testing.T, folder string) (m moduleFile, minor int) {
 	minor, err = strconv.Atoi(parts[1])
 	require.NoError(t, err)
 	return m, minor
+}
+
+// alone writes a workspace with the module alone and returns its path for GOWORK. In it the
+// versions of libraries are those that a user gets: the workspace of this repository has the
+// highest ones of all modules.
+func alone(t *testing.T, folder string) string {
+	t.Helper()
+	below := func(folder string) string {
+		abs, err := filepath.Abs(filepath.Join(root, folder))
+		require.NoError(t, err)
+		return abs
+	}
+	m, _ := moduleOf(t, folder)
+	text := fmt.Sprintf("go %s\n\nuse %s\n", m.Go, below(folder))
+	for _, user := range users {
+		text += fmt.Sprintf("replace %s/%s v0.0.0 => %s\n", deptest.Module, user, below(user))
+	}
+	name := filepath.Join(t.TempDir(), "go.work")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
 }
 
 // TestUsersNeedNoNewerGo: the modules of applications take the release before the
@@ -57,16 +81,25 @@ func TestUsersNeedNoNewerGo(t *testing.T) {
 		// the libraries ask for is refused where it is newer.
 		build := exec.Command("go", "build", "-gcflags=-lang=go1."+strconv.Itoa(minor), "./...")
 		build.Dir = filepath.Join(root, folder)
-		build.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=-tags=nomsgpack -trimpath")
+		build.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=-tags=nomsgpack -trimpath", "GOWORK="+alone(t, folder))
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		list := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.GoVersion}}", "all")
-		list.Dir, list.Env = build.Dir, append(os.Environ(), "GOFLAGS=")
+		list.Dir, list.Env = build.Dir, append(build.Env, "GOFLAGS=")
 		out, err = list.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		for line := range strings.Lines(string(out)) {
 			require.NotContains(t, line, " 1."+strconv.Itoa(newest)+".", folder)
 		}
+	}
+}
+
+// TestNoModuleReplacesAnother: a replacement in a go.mod keeps "go install" of the version
+// from working, and holds in this repository alone. go.work joins the modules here.
+func TestNoModuleReplacesAnother(t *testing.T) {
+	for _, folder := range modules(t) {
+		m, _ := moduleOf(t, folder)
+		require.Empty(t, m.Replace, "%s/go.mod: let go.work replace it", folder)
 	}
 }
 
@@ -91,7 +124,7 @@ func TestUsersCallNothingNewer(t *testing.T) {
 	for _, source := range sources {
 		name, err := filepath.Rel(root, source)
 		require.NoError(t, err)
-		if name = filepath.ToSlash(name); !strings.HasPrefix(name, "proto/") && !strings.HasPrefix(name, "executor-sdk/") {
+		if top, _, _ := strings.Cut(filepath.ToSlash(name), "/"); !slices.Contains(users, top) {
 			continue
 		}
 		looked++

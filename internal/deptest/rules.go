@@ -21,8 +21,8 @@ const (
 
 	failpoint   = "proto/failpoint"
 	direct      = "proto/direct"
-	schedule    = "proto/schedule"
-	declaration = "proto/schedule/declaration"
+	schedule    = "schedule"
+	declaration = "executor-sdk/declaration"
 )
 
 // Rooms that rules name more than once.
@@ -60,12 +60,13 @@ const (
 	storetest      = store + "/storetest"
 	logchunk       = store + "/logchunk"
 	testenv        = "internal/testenv"
-	lab            = "internal/lab"
+	lab            = testenv + "/lab"
+	brokenPath     = testenv + "/proxy"
 	apiclient      = "internal/apiclient"
 	assistant      = "internal/assistant"
-	faults         = "internal/faults"
+	faults         = "tools/faults"
 	verify         = "admin/verify"
-	benchRoom      = "admin/bench"
+	benchRoom      = "admin/tools/bench"
 	timerheap      = "admin/internal/timerheap"
 	runtable       = "admin/internal/runtable"
 	tracing        = "admin/internal/tracing"
@@ -79,7 +80,8 @@ const (
 	sdkTracing     = "executor-sdk/tracing"
 	executortest   = "executor-sdk/executortest"
 	simulate       = "executor-sdk/simulate"
-	simulator      = "admin/internal/sim"
+	generate       = "executor-sdk/generate"
+	simulator      = "admin/tools/sim"
 	hotTimers      = "admin/internal/hotset"
 	expand         = verify + "/expand"
 	accounts       = verify + "/ledger"
@@ -115,7 +117,7 @@ func Carillon() Rules {
 // docs/adr/0061 says how each of them reaches what it needs.
 func machines() []string {
 	return []string{
-		benchRoom, simulator, simulate, lab, faults, testenv, "internal/deptest",
+		"tools", "admin/tools", simulate, testenv, "internal/deptest",
 		storetest, gormstore + "/gormtest", benchData, "executor-sdk/internal/fakeadmin",
 	}
 }
@@ -125,10 +127,11 @@ func rooms() []Room {
 		{"proto", nil, "the wire is where server and SDK meet: it belongs to neither"},
 		{failpoint, nil, "tests break processes there; a release holds nothing of it"},
 		{direct, nil, "it moves bytes, and knows nothing of what they mean: it lies in proto because server and SDK share that module"},
-		{schedule, nil, "it computes when schedules fire, and knows nothing of jobs: it lies in proto because server and executortest share that module"},
+		{schedule, nil, "it computes when schedules fire, and knows nothing of jobs"},
 		{declaration, []string{"proto", schedule}, "the one place where a declared job meets the engine of schedules, for server and executortest"},
 		{"executor-sdk", []string{"proto", failpoint, direct}, whySDK},
 		{executortest, []string{"executor-sdk", "proto", schedule, declaration}, "applications are tested with it: it sees of the server what they see, and the engine of schedules"},
+		{generate, []string{"executor-sdk", "proto"}, "a module of its own: it writes code that uses the SDK, and needs of it the limits of the wire"},
 		{sdkTracing, []string{"executor-sdk"}, "a module of its own for those who want its library: it sees of the SDK what users see"},
 
 		{simulate, []string{"executor-sdk"}, "a module of its own, so that nobody inherits it: it hands out the SDK's machine, and nothing but that"},
@@ -232,10 +235,10 @@ func rooms() []Room {
 		}, "it runs the rooms and plays all that is between them; nobody runs it but tests"},
 		{benchRoom, []string{
 			domain, store, gormstore, benchData, "admin/internal/scheduler", "admin/internal/dispatch", "admin/internal/completer", auth,
-			gateway, verify, lab, apiclient, testenv, faults + "/proxy", "admin", "executor-sdk", "proto",
+			gateway, verify, lab, apiclient, testenv, brokenPath, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", sdkTracing, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", generate, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
 		{httpCall, []string{"executor-sdk", egress}, "it makes calls for handlers, and knows no more of the server than they do"},
 		{agent, []string{"executor-sdk", httpCall}, "it is an application of the SDK like any other: it knows no more of the server"},
 
@@ -248,13 +251,15 @@ func rooms() []Room {
 		{apiclient, nil, "it knows the API's document and nothing of the server"},
 		{testenv, nil, "real parts for tests, which may be tests of any room"},
 		{lab, []string{verify, apiclient}, "it drives real processes from outside: it may know no more than a user"},
-		{faults + "/proxy", nil, "a broken path knows bytes and nothing else"},
+		{brokenPath, nil, "a broken path knows bytes and nothing else"},
 		{faults + "/netns", nil, "a pulled cable knows nothing of who talks over it"},
 		{faults + "/hostile", []string{"proto"}, "an attacker knows what the specification says, and a token"},
-		{faults, []string{"executor-sdk", testenv, apiclient, lab, verify, expand, faults + "/proxy", faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
+		{faults, []string{"executor-sdk", testenv, apiclient, lab, verify, expand, brokenPath, faults + "/netns", faults + "/hostile"}, "it breaks real processes from outside: it may know no more than a user"},
+		{"tools", nil, "they read the checkout, and nothing of the product"},
+		{"tools/withparts", []string{testenv}, "it starts servers for tests, and knows none of them"},
 		{"internal/deptest", nil, "it looks at the rooms from outside"},
-		{"internal/outbox", nil, "tests of the SDK's outbox on real databases: their drivers are not for the SDK's module"},
-		{"internal/mutants", nil, "it changes the text of rooms and runs their tests: it may believe none of them"},
+		{"tools/outbox", []string{testenv}, "tests of the SDK's outbox on real databases: their drivers are not for the SDK's module"},
+		{"tools/mutants", nil, "it changes the text of rooms and runs their tests: it may believe none of them"},
 	}
 }
 
@@ -267,7 +272,7 @@ func libraries() []Library {
 		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
-		{"github.com/lib/pq", []string{testenv}, "applications have their outbox in PostgreSQL: only tests of that need it"},
+		{"github.com/lib/pq", nil, "applications have their outbox in PostgreSQL: only tests of that need it"},
 		{"modernc.org/sqlite", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/hashicorp/yamux", []string{gateway, "executor-sdk", benchRoom, faults + "/hostile"}, "the wire belongs to the gateway and the SDK; bench measures it alone, and faults floods it"},
 		{"github.com/golang-jwt/jwt", []string{auth}, "tokens belong to auth"},
@@ -303,9 +308,10 @@ func closed() []Closed {
 		{sdkTracing, append([]string{
 			"go.opentelemetry.io", "github.com/go-logr", "github.com/cespare/xxhash",
 		}, inherited...), "whoever asks for traces inherits OpenTelemetry's API, and no exporter"},
+		{generate, inherited, "it is built on the machines of users"},
 		{"proto", inherited[1:], why},
 		{schedule, cron, "the engine of schedules, for the server and for tests of applications: no application is linked with it"},
-		{declaration, append(cron, inherited[1:]...), "as the engine of schedules, and the wire"},
+		{declaration, append(cron, inherited[1:]...), "the server and executortest ask it: no application is linked with it"},
 		{executortest, append(cron, inherited...), "tests of applications are linked with it"},
 	}
 }

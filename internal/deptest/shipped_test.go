@@ -1,7 +1,6 @@
 package deptest_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,7 +37,8 @@ func TestUsersGetNoTestMachinery(t *testing.T) {
 		name, module, tags, has string
 		programs, hasNot        []string
 	}{
-		{"carillon", ".", releaseTag, deptest.Module + "/admin/internal/gateway", []string{"./cmd/carillon", "./cmd/sample-shop"}, nil},
+		{"carillon", ".", releaseTag, deptest.Module + "/admin/internal/gateway", []string{"./cmd/carillon"}, nil},
+		{"sample shop", "examples/sample-shop", releaseTag, deptest.Module + "/executor-sdk/timers", []string{"."}, []string{failpoints, deptest.Module + "/admin"}},
 		{"application", "executor-sdk", releaseTag, deptest.Module + "/executor-sdk/internal/journal", application, []string{failpoints}},
 		{"application of the fault matrix", "executor-sdk", releaseTag + ",failpoints", failpoints, application, nil},
 		{"application with traces", "executor-sdk/tracing", releaseTag, deptest.Module + "/executor-sdk", []string{"./..."}, []string{failpoints}},
@@ -57,8 +57,7 @@ func TestUsersGetNoTestMachinery(t *testing.T) {
 }
 
 // TestUsersInheritNoTestMachinery: the modules that applications require hold no
-// machine either, nor do they require a module of ours that is one. fakeadmin
-// stays with the tests that it serves: it is internal.
+// machine either. fakeadmin stays with the tests that it serves: it is internal.
 func TestUsersInheritNoTestMachinery(t *testing.T) {
 	rules := deptest.Carillon()
 	for _, module := range users {
@@ -67,14 +66,17 @@ func TestUsersInheritNoTestMachinery(t *testing.T) {
 				require.False(t, rules.IsMachine(path), path)
 			}
 		}
-		edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
-		edit.Dir = filepath.Join(root, module)
-		out, err := edit.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		var file struct{ Require []struct{ Path string } }
-		require.NoError(t, json.Unmarshal(out, &file))
-		require.NotEmpty(t, file.Require, module)
-		for _, required := range file.Require {
+	}
+}
+
+// TestNoModuleRequiresAMachine: a module that is fetched for its version is fetched with all
+// that its go.mod requires.
+func TestNoModuleRequiresAMachine(t *testing.T) {
+	rules := deptest.Carillon()
+	for _, module := range append([]string{"."}, users...) {
+		m, _ := moduleOf(t, module)
+		require.NotEmpty(t, m.Require, module)
+		for _, required := range m.Require {
 			require.False(t, rules.IsMachine(required.Path), "%s requires %s", module, required.Path)
 		}
 	}

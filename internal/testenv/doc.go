@@ -19,7 +19,7 @@
 // build/need.sh fetches either, and Galera. The shared server is the one that the
 // environment variable CARILLON_TEST_MYSQL_DSN names; without it one is started
 // per test process, at the first call. `make test` starts a single one for all
-// packages with cmd/withparts. Brokers are started per test process.
+// packages with tools/withparts. Brokers are started per test process.
 //
 // Nothing here skips a test: what is missing fails it, with the command that
 // installs it. No goroutine of a server's outlives a call, so leak checks in
@@ -27,5 +27,5 @@
 // end in the test's cleanup.
 //
 // It runs on Linux, as root too: it needs signals that report back, and /proc.
-// Only tests import this package, the commands below it, internal/lab and internal/faults.
+// Only tests import this package, and programs of the modules tools and admin/tools.
 package testenv

@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	_ "github.com/lib/pq" // PostgreSQL's driver
 )
 
 var errNoPostgreSQL = errors.New("PostgreSQL's server is not installed: run `build/need.sh postgresql`")
@@ -26,8 +24,9 @@ var errNoPostgreSQL = errors.New("PostgreSQL's server is not installed: run `bui
 var sharedPostgreSQL = sync.OnceValues(startPostgreSQL)
 
 // PostgreSQL creates an empty database that no other test knows and returns its
-// data source name for the driver "postgres". The server is started at the first call:
-// only tests of what users do with PostgreSQL need it.
+// data source name for the driver "postgres", which the test imports
+// (github.com/lib/pq): only tests of what users do with PostgreSQL need it. The server is
+// started at the first call.
 func PostgreSQL(tb testing.TB) string {
 	tb.Helper()
 	server, err := sharedPostgreSQL()

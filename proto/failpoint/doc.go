@@ -4,7 +4,7 @@
 // Server and SDK call Hit at the points that decide about promises: before and
 // after each commit, fsync and send. Without the build tag "failpoints" Hit is
 // empty and the calls compile to nothing; a release holds neither the names nor
-// this package's code (internal/deptest and internal/faults/crashpoint check it).
+// this package's code (internal/deptest and tools/faults/crashpoint check it).
 //
 // With the tag, the environment says what happens at which point:
 //

@@ -2,7 +2,7 @@
 // worst. With -check it fails if a figure is worse than the baseline.
 //
 //	go run ./tools/prose                      all texts, a row for each kind
-//	go run ./tools/prose -files admin/bench   a row for each file of a folder, worst first
+//	go run ./tools/prose -files admin/tools/bench   a row for each file of a folder, worst first
 //	go run ./tools/prose -change REV          only lines that were added since a revision
 //	go run ./tools/prose -check               compares with tools/prose/baseline.txt; -update writes it
 //

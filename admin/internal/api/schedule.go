@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // Fire is one fire time.

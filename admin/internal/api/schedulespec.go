@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // ScheduleWrite is a schedule as it is given.

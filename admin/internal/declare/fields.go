@@ -9,9 +9,9 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
+	"github.com/carillon-sched/carillon/executor-sdk/declaration"
 	"github.com/carillon-sched/carillon/proto"
-	"github.com/carillon-sched/carillon/proto/schedule"
-	"github.com/carillon-sched/carillon/proto/schedule/declaration"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // declaredSchedule fills in when a declared job fires. What does not belong to its

@@ -16,8 +16,8 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
-	"github.com/carillon-sched/carillon/internal/faults/proxy"
 	"github.com/carillon-sched/carillon/internal/testenv"
+	"github.com/carillon-sched/carillon/internal/testenv/proxy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // maxZones bounds how many VTIMEZONEs are kept; each takes a TZID of one property.

@@ -21,8 +21,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/internal/faults/proxy"
 	"github.com/carillon-sched/carillon/internal/testenv"
+	"github.com/carillon-sched/carillon/internal/testenv/proxy"
 )
 
 const user, password = "carillon", "hemmelig"

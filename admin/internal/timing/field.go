@@ -1,6 +1,6 @@
 package timing
 
-import "github.com/carillon-sched/carillon/proto/schedule"
+import "github.com/carillon-sched/carillon/schedule"
 
 // FieldName is what the API calls a field of the engine.
 func FieldName(f schedule.SpecField) string { return fieldNames[f] }

@@ -1,6 +1,6 @@
 // Package everyfield declares jobs with markers that have a value for every setting
 // that code can declare; TestEveryFieldOfAJob compares them with what the options say.
-// Refresh with go run ./executor-sdk/cmd/carillon-generate in this folder.
+// Refresh with go run ./executor-sdk/generate/cmd/carillon-generate in this folder.
 package everyfield
 
 import "context"

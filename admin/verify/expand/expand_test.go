@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 func instant(t *testing.T, text string) time.Time {
@@ -28,7 +28,7 @@ func instant(t *testing.T, text string) time.Time {
 func TestVectors(t *testing.T) {
 	checked := 0
 	for _, name := range []string{"quartz-cron.tsv", "quartz-more.tsv"} {
-		f, err := os.Open("../../../proto/schedule/testdata/" + name)
+		f, err := os.Open("../../../schedule/testdata/" + name)
 		require.NoError(t, err)
 		defer f.Close()
 		for lines := bufio.NewScanner(f); lines.Scan(); {

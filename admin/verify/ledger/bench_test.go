@@ -21,7 +21,7 @@ import (
 
 // benchRows is the size of the table; a million:
 //
-//	go run ./internal/testenv/cmd/withparts -- go test ./admin/verify/ledger -run - -bench . -benchtime 1x -rows 1000000
+//	go run ./tools/withparts -- go test ./admin/verify/ledger -run - -bench . -benchtime 1x -rows 1000000
 var benchRows = flag.Int("rows", 20_000, "executions to judge")
 
 // BenchmarkCheck judges executions of jobs that fire once a second, each.

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/ical"
 	"github.com/carillon-sched/carillon/admin/internal/store"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 type writeCalendarInput = web.Edited[CalendarSpec]

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // clockWarn is how far a clock may be off before somebody should hear of it.

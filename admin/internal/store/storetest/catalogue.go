@@ -10,7 +10,6 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
-	"github.com/carillon-sched/carillon/proto"
 )
 
 // joins registers an instance of a build.
@@ -216,7 +215,7 @@ func testBuildsAreBounded(t *testing.T, f *fixture) {
 
 // The names of the handlers of all builds have a bound, too.
 func testBuildNamesAreBounded(t *testing.T, f *fixture) {
-	names := make([]string, proto.MaxHandlers)
+	names := make([]string, store.MaxHandlers/2)
 	for i := range names {
 		names[i] = fmt.Sprintf("%04d-%s", i, strings.Repeat("h", 180))
 	}
@@ -229,7 +228,7 @@ func testBuildNamesAreBounded(t *testing.T, f *fixture) {
 		f.ok(err)
 		return list[0].Err
 	}
-	const most = store.MaxBuildNames / (188 * proto.MaxHandlers) // of them have room, 187 bytes a name at least
+	const most = store.MaxBuildNames / (188 * store.MaxHandlers / 2) // of them have room, 187 bytes a name at least
 	for i := range most + 5 {
 		f.ok(register("changes", boot(i)))
 		f.tick()

@@ -3,7 +3,7 @@
 // Refresh with go generate.
 package golden
 
-//go:generate go run ../../../cmd/carillon-generate
+//go:generate go run ../../cmd/carillon-generate
 
 import (
 	"context"

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 var dialects = []string{"auto", "standard", "seconds", "quartz"}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 // vector is one line of a file of expected fire times.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/executor-sdk/generate"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 func generateCommand(a *cli.App) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
-	"github.com/carillon-sched/carillon/proto/schedule"
+	"github.com/carillon-sched/carillon/schedule"
 )
 
 func runExplain(a *cli.App) *cobra.Command {

@@ -32,7 +32,7 @@ func main() {
 }
 
 func run() error {
-	root, err := output(nil, "go", "list", "-m", "-f", "{{.Dir}}")
+	root, err := output(nil, "go", "list", "-m", "-f", "{{.Dir}}", own)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func classify(text string) string {
 
 // goModules adds Go itself and the modules that the command is built of.
 func (g *generator) goModules() error {
-	version, err := output(nil, "go", "list", "-m", "-f", "{{.GoVersion}}")
+	version, err := output(nil, "go", "list", "-m", "-f", "{{.GoVersion}}", own)
 	if err != nil {
 		return err
 	}
