@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/bridge"
@@ -30,6 +31,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/followup"
+	"github.com/carillon-sched/carillon/admin/internal/front"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
@@ -88,10 +90,9 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *watchdog.Endings
 	watchdog   *watchdog.Watchdog
-	front      *port // serves from New on
-	arrivals   arrivals
+	front      *front.Port // serves from New on
 	httpConns  *httpconn.Limiter
-	scrapes    *port // nil: /metrics is on the front
+	scrapes    *front.Port // nil: /metrics is on the front
 
 	httpListener, executorListener net.Listener
 	metricsListener                net.Listener           // nil: none of its own
@@ -133,6 +134,12 @@ func (a *Admin) ExecutorAddress() string {
 	}
 	return a.executorListener.Addr().String()
 }
+
+// Handler serves what the node's own HTTP port serves, for an application that has the
+// node in its process and mounts it on its own server. It takes requests with the path of
+// Config.BaseURL, and without it. The limits and timeouts of connections are those of that
+// server. It answers 503 until the node serves.
+func (a *Admin) Handler() http.Handler { return web.Below(a.config.path(), a.front) }
 
 // New opens the listeners, answers probes, waits for the database, migrates it
 // and enters the node. Close it by running it, or with Close if Run is never called.
@@ -224,11 +231,10 @@ func (a *Admin) listen() error {
 	if a.config.BaseURL == "" {
 		a.config.BaseURL = a.URL()
 	}
-	a.front = a.startFront()
+	a.front = front.Serve(front.Options{Listener: a.httpListener, Limiter: a.httpConns, What: "UI and API", Path: a.config.path()})
 	if a.metricsListener != nil {
-		a.scrapes = &port{}
 		scrapers := httpconn.New(httpconn.Options{Max: 256, PerAddress: 64})
-		a.scrapes.serve(scrapers.Listen(a.metricsListener), scrapers, "metrics", "", http.HandlerFunc(notYet))
+		a.scrapes = front.Serve(front.Options{Listener: scrapers.Listen(a.metricsListener), Limiter: scrapers, What: "metrics"})
 	}
 	return nil
 }
@@ -414,12 +420,7 @@ func hexID() string {
 
 // Close releases what New opened. Run does it by itself.
 func (a *Admin) Close() error {
-	var errs []error
-	for _, p := range []*port{a.front, a.scrapes} {
-		if p != nil {
-			errs = append(errs, p.stop())
-		}
-	}
+	errs := []error{a.front.Stop(), a.scrapes.Stop()}
 	for _, l := range []net.Listener{a.httpListener, a.executorListener, a.metricsListener} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

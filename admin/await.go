@@ -41,7 +41,7 @@ func (a *Admin) awaitDatabase(ctx context.Context) error {
 		}
 		if reason != told {
 			told = reason
-			a.front.starts("it waits for its database: " + reason)
+			a.front.Starts("it waits for its database: " + reason)
 			log.Warn("the node waits for its database", "reason", reason, "err", err)
 		}
 		select {

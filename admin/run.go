@@ -34,7 +34,6 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	serviceCtx, stopService := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopService()
 	service, serviceCtx := errgroup.WithContext(serviceCtx)
-	front := a.front
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
 	service.Go(func() error { a.guard.Run(serviceCtx); return nil })
@@ -70,10 +69,10 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 		select {
 		case <-serviceCtx.Done():
 			return errors.New("a part of the service ended")
-		case <-front.ended:
-			return front.err
-		case <-a.scrapesEnded():
-			return a.scrapes.err
+		case <-a.front.Ended():
+			return a.front.Err()
+		case <-a.scrapes.Ended():
+			return a.scrapes.Err()
 		case <-intakeCtx.Done():
 			return nil
 		}
@@ -83,10 +82,8 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	<-intakeCtx.Done()
 	a.draining.Store(true) // also when a part of the node failed
 	a.closing.Store(true)
-	front.refuse()
-	if a.scrapes != nil {
-		a.scrapes.refuse()
-	}
+	a.front.Refuse()
+	a.scrapes.Refuse()
 	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
 	stopCallbacks()
@@ -103,22 +100,11 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	case <-time.After(stopFlush):
 		err = errors.Join(err, errors.New("queued results were not stored in time; executors send them again"))
 	}
-	err = errors.Join(err, front.stop())
-	if a.scrapes != nil {
-		err = errors.Join(err, a.scrapes.stop())
-	}
+	err = errors.Join(err, a.front.Stop(), a.scrapes.Stop())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
-}
-
-// scrapesEnded is closed when a port for metrics serves no more; nil without one.
-func (a *Admin) scrapesEnded() <-chan struct{} {
-	if a.scrapes == nil {
-		return nil
-	}
-	return a.scrapes.ended
 }
 
 // awaitStop turns the end of ctx into the end of work: at once, or after
