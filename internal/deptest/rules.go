@@ -185,7 +185,7 @@ func rooms() []Room {
 		// Declarations are frames of the wire, and their schedules are compiled before they are taken.
 		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
-		{callbacks, []string{domain, budget, "executor-sdk", httpCall, egress}, whySide},
+		{callbacks, []string{domain, store, secret, budget, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret, egress}, whySide},
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
