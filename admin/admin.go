@@ -1,3 +1,11 @@
+// Package admin wires the rooms below admin/internal into one node: it
+// constructs them, owns the long-lived goroutines, and stops them in the order
+// of a trigger's way (docs/dev/architecture.md).
+//
+// A node is a value: New opens the database, brings its schema up to date,
+// enters the node into the cluster and opens the listeners (port 0 works);
+// Run serves until its context ends. Tests and the demo start nodes just as
+// the server command does.
 package admin
 
 import (
@@ -11,15 +19,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
-	"github.com/carillon-sched/carillon/admin/internal/batch"
-	"github.com/carillon-sched/carillon/admin/internal/bridge"
 	"github.com/carillon-sched/carillon/admin/internal/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/callback"
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
@@ -29,7 +34,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/disabled"
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/followup"
+	"github.com/carillon-sched/carillon/admin/internal/front"
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
@@ -88,10 +93,9 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *watchdog.Endings
 	watchdog   *watchdog.Watchdog
-	front      *port // serves from New on
-	arrivals   arrivals
+	front      *front.Port // serves from New on
 	httpConns  *httpconn.Limiter
-	scrapes    *port // nil: /metrics is on the front
+	scrapes    *front.Port // nil: /metrics is on the front
 
 	httpListener, executorListener net.Listener
 	metricsListener                net.Listener           // nil: none of its own
@@ -133,6 +137,12 @@ func (a *Admin) ExecutorAddress() string {
 	}
 	return a.executorListener.Addr().String()
 }
+
+// Handler serves what the node's own HTTP port serves, for an application that has the
+// node in its process and mounts it on its own server. It takes requests with the path of
+// Config.BaseURL, and without it. The limits and timeouts of connections are those of that
+// server. It answers 503 until the node serves.
+func (a *Admin) Handler() http.Handler { return web.Below(a.config.path(), a.front) }
 
 // New opens the listeners, answers probes, waits for the database, migrates it
 // and enters the node. Close it by running it, or with Close if Run is never called.
@@ -224,11 +234,10 @@ func (a *Admin) listen() error {
 	if a.config.BaseURL == "" {
 		a.config.BaseURL = a.URL()
 	}
-	a.front = a.startFront()
+	a.front = front.Serve(front.Options{Listener: a.httpListener, Limiter: a.httpConns, What: "UI and API", Path: a.config.path()})
 	if a.metricsListener != nil {
-		a.scrapes = &port{}
 		scrapers := httpconn.New(httpconn.Options{Max: 256, PerAddress: 64})
-		a.scrapes.serve(scrapers.Listen(a.metricsListener), scrapers, "metrics", "", http.HandlerFunc(notYet))
+		a.scrapes = front.Serve(front.Options{Listener: scrapers.Listen(a.metricsListener), Limiter: scrapers, What: "metrics"})
 	}
 	return nil
 }
@@ -277,135 +286,6 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	return err
 }
 
-// buildEngine constructs the way of a trigger, out and back.
-func (a *Admin) buildEngine(ctx context.Context) error {
-	a.disabled = disabled.NewList(a.store)
-	var err error
-	if a.auth, err = auth.New(ctx, auth.Options{
-		Store: a.store, DataDir: a.config.DataDir, NewID: a.ids.Next, Logger: a.log,
-		Disabled: func(t domain.TenantID) bool { return a.disabled.Has(t, 0) }, NotHere: a.disabled.NotHere,
-	}); err != nil {
-		return err
-	}
-	if err := a.openTrust(ctx); err != nil {
-		return err
-	}
-	a.endings = watchdog.NewEndings(a.log, a.store.JobSpec)
-	a.watchdog = watchdog.New(watchdog.Options{
-		Store: a.store, Node: a.self.Name, Now: a.clock.Now, Told: func() { a.alerting.Nudge() }, Logger: a.log,
-		Planning: func() (bool, time.Duration) { return a.planner.HeldBack(), a.planner.Lag() }, Stalled: func() time.Duration { return a.dispatcher.Stalled() },
-	})
-	if a.config.HotStore != "" {
-		if a.hot, err = hotset.Open(hotset.Options{
-			URL: a.config.HotStore, Prefix: "carillon:" + a.clusterID + ":timers:", Timers: a.store, Held: a.guard.Held, Now: a.clock.Now, Logger: a.log,
-		}); err != nil {
-			return err
-		}
-	}
-	a.steps = observed{a.store, telemetry.NewSteps(telemetry.StepsOptions{
-		Store: a.store, Metrics: a.metrics, Tracer: a.tracer, Hot: a.hot, Now: a.clock.Now, Missed: func() { a.alerting.Nudge() },
-	})}
-	a.leases = lease.NewKeeper(lease.Options{
-		Store: a.store, Node: a.self.ID, BootID: a.self.BootID, Horizon: scheduler.LookAhead,
-		Adopt: func(e ...domain.Execution) { a.timer.Add(e...) }, Gained: func() { a.planner.Nudge() }, GiveBack: a.steps.GiveBackOffers,
-		Resend:    func(ctx context.Context, e []domain.Execution) { a.dispatcher.Repeat(ctx, e) },
-		ClockHeld: a.guard.ClockHeld, Logger: a.log,
-	})
-	a.runs = new(runtable.Table)
-	a.timer = scheduler.NewTimer(a.runs, a.clock.Now, scheduler.Lead, func(due []*domain.Execution) { a.dispatcher.Fire(due) })
-	a.planner = scheduler.NewPlanner(scheduler.PlannerOptions{
-		Store: a.steps, Timers: a.steps, Held: a.guard.Held, Refused: a.leases.Refused, Latest: a.clock.Latest,
-		NewID: a.ids.Next, Plan: a.schedules.Plan, Maintenance: a.store, Now: a.clock.Now,
-		Out: func(e []domain.Execution) { a.timer.Add(e...) }, Logger: a.log, Observe: a.metrics.ObserveClaim, Load: a.runs.Load,
-		Disabled: a.disabled.Tenants,
-	})
-	flushLimit := batch.NewFlushLimit(max(1, runtime.GOMAXPROCS(0)/2))
-	backpressure := batch.NewBackpressure(maxResults)
-	a.completer = completer.New(completer.Options{
-		Store: a.steps, Runs: a.store, Progress: a.store, Later: a.timer.Add, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.ended,
-		Returned: func(list []domain.Execution) { a.dispatcher.Freed(list) },
-	})
-	k := &bridge.Sink{Store: a.store, Completer: a.completer, Reached: a.self.Nudge, Later: a.timer.Add, Logger: a.log, Traced: a.tracer != nil}
-	a.declarer = declare.New(declare.Options{
-		Store: a.store, NewID: a.ids.Next, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Now: a.clock.Now, Logger: a.log,
-	})
-	port := gateway.Options{
-		NodeID: a.self.Name, ClusterID: a.clusterID,
-		Auth: a.auth, Fleet: a.store, Sink: k, Inventory: k, Logs: a.steps, NewID: a.ids.Next, Logger: a.log,
-		Declarer: a.declarer, Flapping: a.watchdog.Flapping, Refusals: a.store,
-	}
-	if err := a.executorPort(&port); err != nil {
-		return err
-	}
-	a.gateway = gateway.New(port)
-	a.gateway.SetNodes([]domain.Node{a.self.Node})
-	a.openCallbacks()
-	a.calls = calljob.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now}
-	fleet := bridge.Fleet{
-		Gateway: a.gateway, Disabled: a.disabled.Has, NoFire: a.config.NoFire, Traced: a.tracer != nil,
-		Scripts: &bridge.Scripts{Store: a.store, Logger: a.log.With("component", "scripts")},
-	}
-	a.dispatcher = dispatch.New(dispatch.Options{
-		Node: a.self.ID, Store: a.steps, Fleet: fleet, Table: a.runs, Later: a.timer.Add, OnTime: a.timer.AddOnTime,
-		Held: a.guard.Held, Now: a.clock.Now, NewID: a.ids.Next, Logger: a.log, FlushLimit: flushLimit, Backpressure: backpressure, Ended: a.completer.Ended,
-		Disabled: a.disabled.Has,
-	})
-	k.Dispatch = a.dispatcher
-	a.gauges = a.metrics.Export(telemetry.Sources{
-		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
-		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
-		Waits: a.runs.Waits, Pending: a.timer.Len,
-	})
-	followups := &followup.Starter{Store: a.store, Job: a.calls.For, NewID: a.ids.Next, Now: a.clock.Now, Later: a.timer.Add, Logger: a.log}
-	a.follow = disabled.NewFollower(disabled.Options{
-		List: a.disabled, Store: a.store, EndIdle: a.gateway.EndIdle, Next: timing.Next, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Logger: a.log,
-	})
-	a.calendars = &calendar.Follower{Store: a.store, Plan: a.planner.PlanTrigger, Changed: a.planner.Nudge, Log: a.log.With("component", "calendars")}
-	bulk := &sweeper.Bulk{Store: a.steps, Fires: timing.FiresBetween, NewID: a.ids.Next, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel}
-	statistics := &sweeper.Statistics{Store: a.store, Kept: a.config.Statistics.kept()}
-	a.sweeper = sweeper.New(sweeper.Options{
-		Store: a.store, Retention: a.store, Held: a.guard.Held, Latest: a.clock.Latest, Ownerless: a.leases.Ownerless, Unattended: a.dispatcher.Unattended, Reported: a.completer.Reported, Later: a.timer.Add, Cancel: a.dispatcher.SendCancel, Resend: a.dispatcher.Resend,
-		Ended: a.completer.Ended, RunRetention: a.config.RunRetention, TimerRetention: a.config.TimerRetention, LogRetention: a.config.LogRetention, LogBytes: a.config.Logs.TenantBytes, Logger: a.log,
-		Chores: slices.Concat(bulk.Chores(), statistics.Chores(), []sweeper.Chore{
-			{Name: "look after waiting runs", Every: dispatch.LookEvery, Do: a.dispatcher.LookAfterWaiting},
-			{Name: "tell of endings", Every: watchdog.EndingsEvery, Do: a.endings.Tell},
-			{Name: "follow calendars", Every: calendar.SweepEvery, Do: a.calendars.Sweep},
-			{Name: "reconcile declarations", Every: declare.SweepEvery, Do: a.declarer.Sweep},
-			{Name: "hold jobs of what is disabled", Every: disabled.HoldEvery, Do: a.follow.HoldJobs},
-			{Name: "tell of lost instances", Every: watchdog.LostEvery, Do: a.watchdog.LookForLost},
-			{Name: "tell of overload", Every: watchdog.LoadEvery, Do: a.watchdog.LookForOverload},
-			{Name: "tell of runs that stand still", Every: watchdog.LoadEvery, Do: a.watchdog.LookForStalled},
-			{Name: "look at the outbox", Every: telemetry.OutboxLookEvery, Do: a.gauges.LookAtOutbox},
-			{Name: "start callbacks", Every: followup.Every, Do: followups.Start},
-			{Name: "look at the journal of ends", Every: telemetry.JournalLookEvery, Do: a.gauges.LookAtJournal},
-			{Name: "compare time zones", Every: zoneWatchEvery, Do: (&zoneWatch{read: a.store.ReadPartitions, log: a.log.With("component", "cluster")}).look},
-		}),
-	})
-	return nil
-}
-
-// maxResults is how many results of a tenant may wait before no more of his runs
-// are offered: about half a second of them, so that a job which fires every
-// second finds its slot free.
-const maxResults = 16 * completer.ResultBatch
-
-// ended hears of every execution that left an attempt on this node.
-func (a *Admin) ended(list []domain.Execution) {
-	a.metrics.ObserveEnded(list)
-	a.endings.Add(list)
-	for i := range list {
-		a.tracer.Attempt(&list[i])
-	}
-	a.dispatcher.Freed(list)
-	for i := range list {
-		switch list[i].State {
-		case domain.Failed, domain.TimedOut, domain.Lost, domain.Missed:
-			a.alerting.Nudge() // its event is in the outbox
-			return
-		}
-	}
-}
-
 func hexID() string {
 	raw := make([]byte, 8)
 	_, _ = rand.Read(raw) // never fails (crypto/rand)
@@ -414,12 +294,7 @@ func hexID() string {
 
 // Close releases what New opened. Run does it by itself.
 func (a *Admin) Close() error {
-	var errs []error
-	for _, p := range []*port{a.front, a.scrapes} {
-		if p != nil {
-			errs = append(errs, p.stop())
-		}
-	}
+	errs := []error{a.front.Stop(), a.scrapes.Stop()}
 	for _, l := range []net.Listener{a.httpListener, a.executorListener, a.metricsListener} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

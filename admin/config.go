@@ -13,13 +13,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	mailchannel "github.com/carillon-sched/carillon/admin/internal/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
 
@@ -310,6 +310,43 @@ type WebhookConfig struct {
 	AllowPrefixes []netip.Prefix
 }
 
+// StatisticsConfig bounds how long it is known how runs have ended, whether they are
+// kept or not; each run counts once in a minute, then in an hour, and then in a day.
+type StatisticsConfig struct {
+	// Minutes is how long it is known by minute; default 48 hours, at least 1 hour.
+	Minutes time.Duration
+	// Hours is how long it is known by hour; default 60 days, at least 1 day.
+	Hours time.Duration
+	// Days is how long it is known by day; default 3 years, at least 2 days.
+	Days time.Duration
+	// Off: ends are not counted. All nodes of a cluster should have the same.
+	Off bool
+}
+
+func (c *StatisticsConfig) fill() error {
+	const day = 24 * time.Hour
+	for _, kept := range []struct {
+		name           string
+		keep           *time.Duration
+		otherwise, min time.Duration
+	}{{"minutes", &c.Minutes, 48 * time.Hour, time.Hour}, {"hours", &c.Hours, 60 * day, day}, {"days", &c.Days, 3 * 365 * day, 2 * day}} {
+		if *kept.keep == 0 {
+			*kept.keep = kept.otherwise
+		}
+		if *kept.keep < kept.min {
+			return fmt.Errorf("statistics by %s: %s is less than %s", kept.name, *kept.keep, kept.min)
+		}
+	}
+	if c.Minutes > c.Hours || c.Hours > c.Days {
+		return fmt.Errorf("statistics: kept by minute for %s, by hour for %s and by day for %s: each must be no longer than the next", c.Minutes, c.Hours, c.Days)
+	}
+	return nil
+}
+
+func (c *StatisticsConfig) kept() store.StatisticsKept {
+	return store.StatisticsKept{Minutes: c.Minutes, Hours: c.Hours, Days: c.Days}
+}
+
 // withDefaults fills what is empty and checks the rest.
 func (c Config) withDefaults() (Config, error) {
 	if c.DataDir == "" {
@@ -437,40 +474,6 @@ func (c Config) checkBind(what, address string, secure bool) error {
 	}
 	return fmt.Errorf("address for %s: %s can be reached from outside without TLS; give a certificate and key, "+
 		"bind to loopback, or allow it with --insecure-bind (for example behind a proxy that ends TLS)", what, address)
-}
-
-// database splits Database into driver and data source.
-func (c Config) database() (driver, dsn string, err error) {
-	if c.DatabasePassword != "" && !strings.HasPrefix(c.Database, "mysql://") {
-		return "", "", errors.New("database password: it is for a database of the form mysql://user@host:port/name; leave it out")
-	}
-	switch {
-	case strings.HasPrefix(c.Database, "sqlite:"):
-		return "sqlite", strings.TrimPrefix(c.Database, "sqlite:"), nil
-	case strings.HasPrefix(c.Database, "mysql://"):
-		// mysql://user:password@host:port/name?options → user:password@tcp(host:port)/name?options
-		rest := strings.TrimPrefix(c.Database, "mysql://")
-		at := strings.LastIndex(rest, "@")
-		slash := strings.Index(rest[at+1:], "/")
-		if slash < 0 {
-			return "", "", errors.New("database: expected mysql://user:password@host:port/name")
-		}
-		user, host, name := rest[:at+1], rest[at+1:at+1+slash], rest[at+1+slash:]
-		if c.DatabasePassword != "" {
-			if at < 1 || strings.Contains(user, ":") {
-				return "", "", errors.New("database password: the database has to name a user and no password, as in mysql://user@host:port/name")
-			}
-			user = user[:at] + ":" + c.DatabasePassword + "@"
-		}
-		if _, _, err := net.SplitHostPort(host); err != nil {
-			host = net.JoinHostPort(host, "3306")
-		}
-		return "mysql", user + "tcp(" + host + ")" + name, nil
-	case strings.HasPrefix(c.Database, "mysql:"):
-		return "mysql", strings.TrimPrefix(c.Database, "mysql:"), nil
-	default:
-		return "", "", errors.New("database: must begin with sqlite: or mysql:// (see carillon server --help)")
-	}
 }
 
 // loadTLS reads a certificate, or returns nil when none is configured.

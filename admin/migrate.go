@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
@@ -29,6 +31,40 @@ func (c Config) storeOptions() (gormstore.Options, error) {
 		NoStatistics: c.Statistics.Off,
 		LogLimits:    store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
 	}, nil
+}
+
+// database splits Database into driver and data source.
+func (c Config) database() (driver, dsn string, err error) {
+	if c.DatabasePassword != "" && !strings.HasPrefix(c.Database, "mysql://") {
+		return "", "", errors.New("database password: it is for a database of the form mysql://user@host:port/name; leave it out")
+	}
+	switch {
+	case strings.HasPrefix(c.Database, "sqlite:"):
+		return "sqlite", strings.TrimPrefix(c.Database, "sqlite:"), nil
+	case strings.HasPrefix(c.Database, "mysql://"):
+		// mysql://user:password@host:port/name?options → user:password@tcp(host:port)/name?options
+		rest := strings.TrimPrefix(c.Database, "mysql://")
+		at := strings.LastIndex(rest, "@")
+		slash := strings.Index(rest[at+1:], "/")
+		if slash < 0 {
+			return "", "", errors.New("database: expected mysql://user:password@host:port/name")
+		}
+		user, host, name := rest[:at+1], rest[at+1:at+1+slash], rest[at+1+slash:]
+		if c.DatabasePassword != "" {
+			if at < 1 || strings.Contains(user, ":") {
+				return "", "", errors.New("database password: the database has to name a user and no password, as in mysql://user@host:port/name")
+			}
+			user = user[:at] + ":" + c.DatabasePassword + "@"
+		}
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(host, "3306")
+		}
+		return "mysql", user + "tcp(" + host + ")" + name, nil
+	case strings.HasPrefix(c.Database, "mysql:"):
+		return "mysql", strings.TrimPrefix(c.Database, "mysql:"), nil
+	default:
+		return "", "", errors.New("database: must begin with sqlite: or mysql:// (see carillon server --help)")
+	}
 }
 
 func (a *Admin) openStore(ctx context.Context) error {

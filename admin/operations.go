@@ -20,6 +20,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/profile"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/tenantmove"
 	"github.com/carillon-sched/carillon/admin/verify"
 	"github.com/carillon-sched/carillon/admin/verify/ledger"
 )
@@ -211,3 +212,23 @@ func (c Config) place() (p backup.Place, err error) {
 
 // ServeProfiles serves net/http/pprof of this process at a loopback address until ctx ends.
 func ServeProfiles(ctx context.Context, address string) error { return profile.Serve(ctx, address) }
+
+// What a move of a tenant to another cell takes and says.
+type (
+	TenantMove        = tenantmove.Report
+	MoveTenantOptions = tenantmove.Order
+)
+
+// MoveTenant moves a tenant from the database of one cell to that of another one, while
+// both serve (docs/adr/0088). The same call goes on with a move that has ended anywhere.
+func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (TenantMove, error) {
+	source, err := from.storeOptions()
+	if err != nil {
+		return TenantMove{}, fmt.Errorf("the source: %w", err)
+	}
+	target, err := to.storeOptions()
+	if err != nil {
+		return TenantMove{}, fmt.Errorf("the target: %w", err)
+	}
+	return tenantmove.Between(ctx, source, target, o)
+}

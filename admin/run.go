@@ -3,10 +3,14 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
 
 // How long each step of stopping may take.
@@ -34,7 +38,6 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	serviceCtx, stopService := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopService()
 	service, serviceCtx := errgroup.WithContext(serviceCtx)
-	front := a.front
 
 	service.Go(func() error { a.clock.Run(serviceCtx); return nil })
 	service.Go(func() error { a.guard.Run(serviceCtx); return nil })
@@ -70,10 +73,10 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 		select {
 		case <-serviceCtx.Done():
 			return errors.New("a part of the service ended")
-		case <-front.ended:
-			return front.err
-		case <-a.scrapesEnded():
-			return a.scrapes.err
+		case <-a.front.Ended():
+			return a.front.Err()
+		case <-a.scrapes.Ended():
+			return a.scrapes.Err()
 		case <-intakeCtx.Done():
 			return nil
 		}
@@ -83,10 +86,8 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	<-intakeCtx.Done()
 	a.draining.Store(true) // also when a part of the node failed
 	a.closing.Store(true)
-	front.refuse()
-	if a.scrapes != nil {
-		a.scrapes.refuse()
-	}
+	a.front.Refuse()
+	a.scrapes.Refuse()
 	err = intake.Wait()
 	a.log.Info("admin node stops", "component", "admin")
 	stopCallbacks()
@@ -103,22 +104,11 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	case <-time.After(stopFlush):
 		err = errors.Join(err, errors.New("queued results were not stored in time; executors send them again"))
 	}
-	err = errors.Join(err, front.stop())
-	if a.scrapes != nil {
-		err = errors.Join(err, a.scrapes.stop())
-	}
+	err = errors.Join(err, a.front.Stop(), a.scrapes.Stop())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
-}
-
-// scrapesEnded is closed when a port for metrics serves no more; nil without one.
-func (a *Admin) scrapesEnded() <-chan struct{} {
-	if a.scrapes == nil {
-		return nil
-	}
-	return a.scrapes.ended
 }
 
 // awaitStop turns the end of ctx into the end of work: at once, or after
@@ -149,4 +139,69 @@ func (a *Admin) runQueues(ctx context.Context) <-chan struct{} {
 	wg.Go(func() { a.completer.Run(ctx) })
 	go func() { wg.Wait(); close(done) }()
 	return done
+}
+
+// databaseLook is how long a node that starts waits between two looks for its
+// database.
+const databaseLook = time.Second
+
+// awaitDatabase opens what needs the database, as soon as there is one that
+// answers. An outage that begins meanwhile starts it over. What no waiting
+// changes (a wrong password, an unknown database, a database that is refused)
+// is an error at once.
+func (a *Admin) awaitDatabase(ctx context.Context) error {
+	log := a.log.With("component", "database")
+	defer a.refuseExecutors()()
+	began, told := time.Now(), ""
+	for {
+		err := a.open(ctx)
+		if err == nil {
+			if told != "" {
+				log.Info("the database answers, and the node starts", "waited", time.Since(began).Round(time.Millisecond))
+			}
+			return nil
+		}
+		err = errors.Join(err, a.discard())
+		reason := gormstore.Unreachable(err)
+		if reason == "" || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if wait := a.config.DatabaseWait; wait < 0 || wait > 0 && time.Since(began)+databaseLook > wait {
+			return fmt.Errorf("the database could not be used within %s: %s: %w", time.Since(began).Round(time.Millisecond), reason, err)
+		}
+		if reason != told {
+			told = reason
+			a.front.Starts("it waits for its database: " + reason)
+			log.Warn("the node waits for its database", "reason", reason, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(databaseLook):
+		}
+	}
+}
+
+// refuseExecutors ends connections of executors at once, so that they try the
+// next node, until what it returns is called.
+func (a *Admin) refuseExecutors() (stop func()) {
+	listener, ok := a.executorListener.(*net.TCPListener)
+	if !ok {
+		return func() {}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { // ends with stop
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close() // nothing was said on it
+		}
+	})
+	return func() {
+		_ = listener.SetDeadline(time.Now()) // fails on a closed listener only
+		wg.Wait()
+		_ = listener.SetDeadline(time.Time{})
+	}
 }

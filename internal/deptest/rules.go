@@ -70,6 +70,7 @@ const (
 	timerheap      = "admin/internal/timerheap"
 	runtable       = "admin/internal/runtable"
 	tracing        = "admin/internal/tracing"
+	front          = "admin/internal/front"
 	followup       = "admin/internal/followup"
 	bridge         = "admin/internal/bridge"
 	membership     = "admin/internal/membership"
@@ -184,7 +185,7 @@ func rooms() []Room {
 		// Declarations are frames of the wire, and their schedules are compiled before they are taken.
 		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
-		{callbacks, []string{domain, budget, "executor-sdk", httpCall, egress}, whySide},
+		{callbacks, []string{domain, store, secret, budget, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret, egress}, whySide},
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
@@ -198,6 +199,7 @@ func rooms() []Room {
 		{tracing, []string{domain}, "it writes spans about nouns; whoever moves them tells it"},
 		// The input of a callback has the bounds of the wire, hence proto.
 		{followup, []string{domain, store, "proto"}, whySide},
+		{front, []string{domain, apiWeb, httpconn}, "it serves what the API hands it, and answers in the API's words until then"},
 		{bridge, []string{domain, store, "proto", gateway, "admin/internal/dispatch", "admin/internal/completer"}, "it translates between three rooms that do not know each other, so it knows them"},
 		{membership, []string{domain}, whySide},
 		{watchdog, []string{domain, store}, whySide},
@@ -227,7 +229,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

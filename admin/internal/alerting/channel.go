@@ -149,3 +149,19 @@ func (s *Service) PreviewChannel(spec domain.AlertChannelSpec, kind domain.Alert
 	}
 	return sender.Render(n)
 }
+
+// Mails reports whether there is a mail server.
+func (s *Service) Mails() bool { return s.opt.Addresses != nil }
+
+// Check holds a channel against what this server sends.
+func (s *Service) Check(spec *domain.AlertChannelSpec) error {
+	for i, address := range spec.Emails {
+		if s.opt.Addresses == nil {
+			break
+		}
+		if err := s.opt.Addresses.Check(address); err != nil {
+			return domain.Invalid(fmt.Sprintf("body.emails[%d]", i), "%v", err)
+		}
+	}
+	return CheckTemplates(spec)
+}

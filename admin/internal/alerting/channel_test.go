@@ -2,6 +2,7 @@ package alerting_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -235,4 +236,29 @@ func TestPreviewChannel(t *testing.T) {
 	require.Contains(t, got.Body, "没有在线的执行器")
 	_, err = service.PreviewChannel(domain.AlertChannelSpec{Name: "x", Kind: domain.ChannelEmail, Emails: []string{"a@example.com"}}, domain.AlertTest, nil)
 	require.ErrorContains(t, err, "mail is not configured")
+}
+
+// judge is a mail server that sends to one address.
+type judge string
+
+func (j judge) Check(address string) error {
+	if address != string(j) {
+		return errors.New("it may not be mailed to")
+	}
+	return nil
+}
+
+// The addresses of a channel are judged where there is a mail server.
+func TestAddressesOfAChannelAreJudged(t *testing.T) {
+	t.Parallel()
+	spec := domain.AlertChannelSpec{Emails: []string{"a@example.com", "b@example.com"}}
+	s := alerting.New(alerting.Options{})
+	require.False(t, s.Mails())
+	require.NoError(t, s.Check(&spec))
+	s = alerting.New(alerting.Options{Addresses: judge("a@example.com")})
+	require.True(t, s.Mails())
+	err := s.Check(&spec)
+	require.Equal(t, domain.CodeInvalid, domain.CodeOf(err))
+	spec.Emails = spec.Emails[:1]
+	require.NoError(t, s.Check(&spec))
 }

@@ -68,6 +68,8 @@ type Options struct {
 	// Shown returns since when no other node can have freed the claims of this
 	// one; false: one may. nil: nobody does.
 	Shown func() (since time.Time, ok bool)
+	// Addresses judges addresses of mail; nil: there is no mail server.
+	Addresses AddressCheck
 	// MailsPerHour bounds the mails of each tenant; 0 = DefaultMailsPerHour.
 	MailsPerHour int
 	// PollInterval is how often the outbox is looked at without a nudge; 0 = 2 s.
@@ -76,6 +78,9 @@ type Options struct {
 	// Metrics takes the counters; nil = none.
 	Metrics prometheus.Registerer
 }
+
+// AddressCheck judges whether the mail server may send to an address.
+type AddressCheck interface{ Check(address string) error }
 
 // Service delivers what the outbox holds. All nodes of a cluster run one.
 type Service struct {

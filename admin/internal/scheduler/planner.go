@@ -129,6 +129,13 @@ func (p *Planner) Nudge() {
 	}
 }
 
+// TimersSet makes the planner look at once if a timer is due within what it claims ahead.
+func (p *Planner) TimersSet(first time.Time) {
+	if first.Sub(p.now()) < LookAhead {
+		p.Nudge()
+	}
+}
+
 // Run claims until ctx ends.
 func (p *Planner) Run(ctx context.Context) {
 	tick := time.NewTicker(PollEvery)

@@ -66,6 +66,15 @@ func (t *Timer) Add(executions ...domain.Execution) { t.add(t.ahead, executions)
 // AddOnTime is Add for executions to fire at their NotBefore.
 func (t *Timer) AddOnTime(executions ...domain.Execution) { t.add(0, executions) }
 
+// Submit takes an execution that was just created. One for later stays in the
+// database alone, however many there are; a sweep brings it shortly before
+// its time (domain.FirstWake).
+func (t *Timer) Submit(e domain.Execution) {
+	if e.NotBefore.Sub(t.now()) <= domain.ColdAfter {
+		t.Add(e)
+	}
+}
+
 func (t *Timer) add(ahead time.Duration, executions []domain.Execution) {
 	sooner := false
 	for part := range slices.Chunk(executions, runtable.Most) {

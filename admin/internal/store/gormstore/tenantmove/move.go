@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -16,17 +15,11 @@ import (
 
 // Options of New.
 type Options struct {
+	Order
 	From, To *db.DB
-	// Tenant is its name, and Cell the name of the target in the source's registry.
-	Tenant, Cell string
-	// Wait is how long its runs may take to end once it starts nothing.
-	Wait time.Duration
 	// CountEnds adds a part of the source's journal of ends to its statistics
 	// (store.Statistics); every = 0: now.
 	CountEnds func(ctx context.Context, every time.Duration) (more bool, err error)
-	Logger    *slog.Logger
-	// Step is called before each step, and may refuse it; for tests. nil: it goes on.
-	Step func(name string) error
 }
 
 // Report is what a move has done.

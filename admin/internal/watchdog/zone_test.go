@@ -1,4 +1,4 @@
-package admin
+package watchdog
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 func TestNodesWithOtherRulesOfTimeZones(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	var table domain.PartitionTable
-	w := &zoneWatch{log: slog.New(slog.NewTextHandler(&log, nil)), read: func(context.Context) (domain.PartitionTable, error) { return table, nil }}
+	var table partitions
+	w := &Zones{Logger: slog.New(slog.NewTextHandler(&log, nil)), Store: &table}
 	node := func(name, version, digest string) (n domain.NodeStatus) {
 		n.Name, n.Zones = name, domain.ZoneRules{Source: "/usr/share/zoneinfo", Version: version, Digest: digest}
 		return n
@@ -26,7 +26,7 @@ func TestNodesWithOtherRulesOfTimeZones(t *testing.T) {
 	look := func(nodes ...domain.NodeStatus) string {
 		log.Reset()
 		table.Nodes = nodes
-		require.NoError(t, w.look(t.Context()))
+		require.NoError(t, w.Look(t.Context()))
 		return log.String()
 	}
 	a, b := node("a", "2026a", "aa"), node("b", "2026b", "bb")
@@ -36,4 +36,11 @@ func TestNodesWithOtherRulesOfTimeZones(t *testing.T) {
 	require.Empty(t, look(a, b), "told already")
 	require.Equal(t, 1, strings.Count(look(a, b, node("c", "2026a", "aa")), "level=WARN"))
 	require.Contains(t, look(b, node("c", "", "bb")), "level=INFO")
+}
+
+// partitions is the table of a store.
+type partitions domain.PartitionTable
+
+func (p *partitions) ReadPartitions(context.Context) (domain.PartitionTable, error) {
+	return domain.PartitionTable(*p), nil
 }

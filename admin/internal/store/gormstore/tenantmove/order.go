@@ -1,4 +1,4 @@
-package admin
+package tenantmove
 
 import (
 	"context"
@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/tenantmove"
 )
 
-// TenantMove is what a move of a tenant to another cell has done.
-type TenantMove = tenantmove.Report
-
-// MoveTenantOptions say which tenant goes where.
-type MoveTenantOptions struct {
+// Order says which tenant goes where.
+type Order struct {
+	// Tenant is its name, and Cell the name of the target in the source's registry.
 	Tenant, Cell string
-	// Wait is how long its runs may take to end once nothing of it starts any more.
+	// Wait is how long its runs may take to end once it starts nothing.
 	Wait time.Duration
 	// DryRun only says whether it can move; Abort ends a move that was not finished.
 	DryRun, Abort bool
@@ -26,9 +23,9 @@ type MoveTenantOptions struct {
 	Step func(name string) error
 }
 
-// MoveTenant moves a tenant from the database of one cell to that of another one, while
+// Between moves a tenant from the database of one cell to that of another one, while
 // both serve (docs/adr/0088). The same call goes on with a move that has ended anywhere.
-func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (report TenantMove, err error) {
+func Between(ctx context.Context, from, to gormstore.Options, o Order) (report Report, err error) {
 	source, err := openCell(ctx, from)
 	if err != nil {
 		return report, fmt.Errorf("the source: %w", err)
@@ -39,16 +36,14 @@ func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (repo
 		return report, fmt.Errorf("the target: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	m, err := tenantmove.New(ctx, tenantmove.Options{
-		From: source.DB, To: target.DB, Tenant: o.Tenant, Cell: o.Cell, Wait: o.Wait, CountEnds: source.CountEnds, Logger: o.Logger, Step: o.Step,
-	})
+	m, err := New(ctx, Options{Order: o, From: source.DB, To: target.DB, CountEnds: source.CountEnds})
 	if err != nil {
 		return report, err
 	}
 	if o.Abort {
 		return report, m.Abort(ctx, target.PurgeMoved)
 	}
-	nothing := TenantMove{Tenant: o.Tenant, Cell: o.Cell, Rows: map[string]int64{}}
+	nothing := Report{Tenant: o.Tenant, Cell: o.Cell, Rows: map[string]int64{}}
 	if o.DryRun {
 		return nothing, m.CanMove(ctx)
 	}
@@ -59,12 +54,8 @@ func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (repo
 }
 
 // openCell opens the database of a cell, which has to be of this version.
-func openCell(ctx context.Context, c Config) (*gormstore.Store, error) {
-	options, err := c.storeOptions()
-	if err != nil {
-		return nil, err
-	}
-	s, err := gormstore.Open(ctx, options)
+func openCell(ctx context.Context, o gormstore.Options) (*gormstore.Store, error) {
+	s, err := gormstore.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
