@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
-	mailchannel "github.com/carillon-sched/carillon/admin/internal/alerting/mail"
+	mailchannel "github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/backup"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"

@@ -30,7 +30,7 @@ const (
 	api            = "admin/internal/api"
 	apiWeb         = api + "/web"
 	apiAccess      = api + "/access"
-	apiAlert       = api + "/alert"
+	alertRoute     = alerting + "/route"
 	apiBuiltIn     = api + "/builtin"
 	apiCalendar    = api + "/calendar"
 	apiCatalogue   = api + "/catalogue"
@@ -38,7 +38,7 @@ const (
 	apiTenant      = api + "/tenant"
 	apiTimer       = api + "/timer"
 	auth           = "admin/internal/auth"
-	alerting       = "admin/internal/alerting"
+	alerting       = "admin/internal/addon/alerting"
 	mailChannel    = alerting + "/mail"
 	publish        = "admin/internal/publish"
 	brokerWire     = publish + "/wire"
@@ -51,7 +51,7 @@ const (
 	record         = gormstore + "/record"
 	storeEngine    = gormstore + "/engine"
 	storeAccess    = gormstore + "/access"
-	storeAlert     = gormstore + "/alert"
+	alertSQL       = alerting + "/alertsql"
 	storeRetention = gormstore + "/retention"
 	storeTimer     = gormstore + "/timer"
 	storeConsole   = gormstore + "/console"
@@ -157,11 +157,11 @@ func rooms() []Room {
 		{database, []string{store, domain, panics, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
 		{record, []string{store, domain, database}, "it knows rows and what they mean, and not what becomes of them"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
-		{storeAlert, []string{store, domain, panics, database, record, storeEngine}, whyNoun},
+		{alertSQL, []string{store, domain, panics, database, record, storeEngine}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
-		{storeConsole, []string{store, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer}, whyNoun},
+		{storeConsole, []string{store, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
 		{storetest, []string{store, domain}, "one suite for all databases must not know any of them"},
 		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},
@@ -213,7 +213,7 @@ func rooms() []Room {
 		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
 		{apiWeb, []string{domain, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
-		{apiAlert, []string{apiWeb, domain, store, auth, secret}, whyAPINoun},
+		{alertRoute, []string{apiWeb, domain, store, auth, secret}, whyAPINoun},
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall}, whyAPINoun},
 		{apiCalendar, []string{apiWeb, domain, store, auth, schedule, timing, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
@@ -221,7 +221,7 @@ func rooms() []Room {
 		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth}, whyAPINoun},
 		{api, []string{
-			apiWeb, apiAccess, apiAlert, apiBuiltIn, apiCalendar, apiCatalogue, apiScript, apiTenant, apiTimer,
+			apiWeb, apiAccess, alertRoute, apiBuiltIn, apiCalendar, apiCatalogue, apiScript, apiTenant, apiTimer,
 			domain, store, schedule, timing, secret, auth, explain,
 		}, whySide},
 
@@ -271,7 +271,7 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{api, apiWeb}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, storeAlert, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore"},
+		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/lib/pq", nil, "applications have their outbox in PostgreSQL: only tests of that need it"},

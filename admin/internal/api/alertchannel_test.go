@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/api/alert"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -65,7 +65,7 @@ func TestAlertChannelLifecycle(t *testing.T) {
 	w.call("acme/operator", "POST", "/alert-channels", dingTalk()).problem(403, "permission_denied")
 	created := w.call("acme/editor", "POST", "/alert-channels", dingTalk()).is(201)
 	require.NotContains(t, string(created.body), "s3cret")
-	c := into[alert.AlertChannel](created)
+	c := into[route.AlertChannel](created)
 	require.Equal(t, []any{int64(1), true, "https://oapi.dingtalk.example", true, false}, []any{c.Version, c.Enabled, c.Host, c.HasSecret, c.HasToken})
 	w.call("acme/editor", "POST", "/alert-channels", dingTalk()).problem(409, "conflict")
 
@@ -78,12 +78,12 @@ func TestAlertChannelLifecycle(t *testing.T) {
 	change := map[string]any{"name": "nights", "kind": "dingtalk", "enabled": false, "language": "zh", "mentions": []string{"13800000000"}}
 	w.call("acme/editor", "PUT", path, change).problem(428, "validation_failed")
 	w.call("acme/editor", "PUT", path, change, header{"If-Match": `"7"`}).problem(412, "revision_mismatch")
-	c = into[alert.AlertChannel](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
+	c = into[route.AlertChannel](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
 	require.Equal(t, []any{int64(2), "nights", false, "zh", true}, []any{c.Version, c.Name, c.Enabled, c.Language, c.HasSecret})
 	require.Equal(t, domain.AlertChannelSecrets{URL: "https://oapi.dingtalk.example/robot/send?access_token=s3cret-1", Secret: "SECs3cret"}, w.channelSecrets(c.ID))
 
 	list := w.call("acme/viewer", "GET", "/alert-channels", nil).is(200)
-	require.Equal(t, []alert.AlertChannel{c}, into[web.Page[alert.AlertChannel]](list).Items)
+	require.Equal(t, []route.AlertChannel{c}, into[web.Page[route.AlertChannel]](list).Items)
 	p := w.call("acme/editor", "PUT", path, map[string]any{"name": "x", "kind": "slack"}, header{"If-Match": "*"}).problem(422, "validation_failed")
 	require.Equal(t, "body.kind", p.Errors[0].Location)
 
@@ -100,7 +100,7 @@ func TestAlertChannelTokenIsNotRedirected(t *testing.T) {
 		{map[string]any{"name": "a", "kind": "opsgenie", "token": "s3cret-1"}, map[string]any{"name": "a", "kind": "opsgenie", "baseUrl": "https://thief.example"}},
 		{map[string]any{"name": "b", "kind": "webhook", "url": "https://hook.example/", "token": "s3cret-1"}, map[string]any{"name": "b", "kind": "webhook", "url": "https://thief.example"}},
 	} {
-		c := into[alert.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", row.before).is(201))
+		c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", row.before).is(201))
 		path := "/alert-channels/" + c.ID
 		p := w.call("acme/editor", "PUT", path, row.elsewhere, anyVersion).problem(422, "validation_failed")
 		require.Equal(t, "body.token", p.Errors[0].Location)
@@ -161,17 +161,17 @@ func TestAlertChannelTemplatesAreChecked(t *testing.T) {
 func TestAlertChannelTest(t *testing.T) {
 	fake := &fakeChannels{trial: domain.ChannelTrial{Delivered: true, Rendered: domain.RenderedAlert{Body: "hi"}}}
 	w := newWorld(t, func(d *Deps) { d.Channels = fake })
-	c := into[alert.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("enabled", false)).is(201))
+	c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("enabled", false)).is(201))
 	path := "/alert-channels/" + c.ID + "/test"
 	w.call("acme/operator", "POST", path, nil).problem(403, "permission_denied")
-	got := into[alert.ChannelTestResult](w.call("acme/editor", "POST", path, nil).is(200))
+	got := into[route.ChannelTestResult](w.call("acme/editor", "POST", path, nil).is(200))
 	require.True(t, got.Delivered)
 	require.Equal(t, "hi", got.Rendered.Body)
 	require.Len(t, fake.tried, 1)
 	require.Equal(t, []any{c.ID, w.tenants["acme"]}, []any{fake.tried[0].ID.String(), fake.tenants[0].ID})
 
 	fake.trial = domain.ChannelTrial{Permanent: true, Message: "token is not exist"}
-	got = into[alert.ChannelTestResult](w.call("acme/editor", "POST", path, nil).is(200))
+	got = into[route.ChannelTestResult](w.call("acme/editor", "POST", path, nil).is(200))
 	require.Equal(t, []any{false, true, "token is not exist"}, []any{got.Delivered, got.Permanent, got.Message})
 }
 
@@ -180,12 +180,12 @@ func TestAlertChannelPreview(t *testing.T) {
 	w := newWorld(t, func(d *Deps) { d.Channels = fake })
 	const path = "/alert-channels/preview"
 	w.call("acme/editor", "POST", path, map[string]any{}).problem(422, "validation_failed")
-	got := into[alert.RenderedAlert](w.call("acme/editor", "POST", path, map[string]any{"kind": "slack", "language": "zh", "alert": "no_executor"}).is(200))
+	got := into[route.RenderedAlert](w.call("acme/editor", "POST", path, map[string]any{"kind": "slack", "language": "zh", "alert": "no_executor"}).is(200))
 	require.Equal(t, "b", got.Body)
 	require.Equal(t, []any{domain.ChannelSlack, "zh", domain.AlertNoExecutor}, []any{fake.spec.Kind, fake.spec.Language, fake.kind})
 	require.Nil(t, fake.of)
 
-	c := into[alert.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("templates", map[string]any{"title": "mine"})).is(201))
+	c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("templates", map[string]any{"title": "mine"})).is(201))
 	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID}).is(200)
 	require.Equal(t, []any{"on call", "mine"}, []any{fake.spec.Name, fake.spec.Templates.Title})
 	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID, "templates": map[string]any{"text": "now"}}).is(200)

@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
-	"github.com/carillon-sched/carillon/admin/internal/api/alert"
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
@@ -40,7 +40,7 @@ func (w *world) objectsOf(tenant string) objects {
 	require.NoError(w.t, err)
 	script := into[script.Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
 	connection := into[builtin.Connection](w.call(admin, "POST", "/connections", map[string]any{"name": "events", "broker": "nats", "addresses": []string{"nats.example:4222"}}).is(201))
-	channel := into[alert.AlertChannel](w.call(admin, "POST", "/alert-channels", map[string]any{"name": "mail", "kind": "email", "emails": []string{"ops@example.com"}}).is(201))
+	channel := into[route.AlertChannel](w.call(admin, "POST", "/alert-channels", map[string]any{"name": "mail", "kind": "email", "emails": []string{"ops@example.com"}}).is(201))
 	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
 	require.NoError(w.t, err)
 	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed", Hash: "h", Spec: stored.Spec}
@@ -51,9 +51,9 @@ func (w *world) objectsOf(tenant string) objects {
 	name := func(acme, other string) string { return map[bool]string{true: acme, false: other}[tenant == "acme"] }
 	w.call(admin, "POST", "/timers", map[string]any{"executor": "shop", "handler": "reconcile", "key": "order-1", "after": "1h"}).is(201)
 	cancellation := into[timer.TimerCancellation](w.call(admin, "POST", "/timers/cancel", map[string]any{"executor": "shop", "handler": "reconcile", "keyPrefix": "none-"}).is(202))
-	rule := into[alert.AlertRule](w.call(admin, "POST", "/alert-rules", map[string]any{"name": "r", "condition": map[string]any{"kind": "events"}}).is(201))
+	rule := into[route.AlertRule](w.call(admin, "POST", "/alert-rules", map[string]any{"name": "r", "condition": map[string]any{"kind": "events"}}).is(201))
 	purge := into[RunPurge](w.call(admin, "POST", "/run-purges", map[string]any{"before": "2026-01-01T00:00:00Z"}).is(202))
-	silence := into[alert.AlertSilence](w.call(admin, "POST", "/alert-silences", map[string]any{"reason": "r", "duration": "1h"}).is(201))
+	silence := into[route.AlertSilence](w.call(admin, "POST", "/alert-silences", map[string]any{"reason": "r", "duration": "1h"}).is(201))
 	return objects{
 		"/alert-rules/{id}": rule.ID, "/alert-silences/{id}": silence.ID,
 		"/alert-incidents/{id}":     w.incident(e.TenantID, stored.ID).String(),

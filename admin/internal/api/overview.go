@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/api/alert"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -152,7 +152,7 @@ func (a *API) receiverAttention(ctx context.Context, id auth.Identity, out *Over
 	if err != nil {
 		return err
 	}
-	nobody, err := alert.ReachesNobody(ctx, a.deps.Store, a.deps.Channels, &settings)
+	nobody, err := route.ReachesNobody(ctx, a.deps.Store, a.deps.Channels, &settings)
 	if nobody {
 		out.Attention = append(out.Attention, AttentionItem{Kind: "alerts_reach_nobody", Text: Bilingual{
 			En: "This tenant has no default alert channel that works. Failures of timers and calls, and of jobs that name no receiver, reach nobody.",

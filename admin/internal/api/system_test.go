@@ -13,8 +13,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
-	"github.com/carillon-sched/carillon/admin/internal/api/alert"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -155,17 +155,17 @@ func TestDeliveries(t *testing.T) {
 	run := w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
 	w.expandAlerts(domain.Delivery{Channel: "email", Target: "a@example.com"}, domain.Delivery{Channel: "email", Target: "b@example.com"},
 		domain.Delivery{Channel: "email", Target: "c@example.com"})
-	page := into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
+	page := into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
 	require.Len(t, page.Items, 2)
 	require.Equal(t, "run_failed", page.Items[0].Kind)
 	require.Equal(t, job.ID, *page.Items[0].JobID)
 	require.Equal(t, run.ID.String(), *page.Items[0].RunID)
 	require.Equal(t, "pending", page.Items[0].State)
-	rest := into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
+	rest := into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
 	require.Len(t, rest.Items, 1)
 	require.Nil(t, rest.NextCursor)
-	require.Empty(t, into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
-	require.Len(t, into[web.Page[alert.Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
+	require.Empty(t, into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
+	require.Len(t, into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
 }
 
 // Mail or a channel that does not work is told on the tenant's page, until an alert arrives.

@@ -3,7 +3,7 @@ package telemetry
 import (
 	"context"
 
-	"github.com/carillon-sched/carillon/admin/internal/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/tracing"
 )
 

@@ -1,0 +1,93 @@
+package alertsql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+// CreateDefaultReceiver implements store.AlertChannels.
+func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c domain.AlertChannel) (made bool, err error) {
+	c.Version, c.UpdatedBy = 1, c.CreatedBy
+	row, err := toChannelRow(&c)
+	if err != nil {
+		return false, err
+	}
+	text, err := encodeSettings(&domain.AlertSettings{DefaultChannels: []domain.ChannelID{c.ID}})
+	if err != nil {
+		return false, err
+	}
+	return db.Value(ctx, s.Run, "create default receiver", func(t *db.Tx) (bool, error) {
+		same, err := record.CountOfTenant(t, c.TenantID, &channelRow{}, "name = ?", c.Spec.Name)
+		if err != nil || same > 0 {
+			return false, err
+		}
+		var said int64
+		if err := t.Gorm.Model(&alertSettingsRow{}).Where("tenant_id = ?", int64(c.TenantID)).Count(&said).Error; err != nil || said > 0 {
+			return false, err
+		}
+		now, err := t.Clock()
+		if err != nil {
+			return false, err
+		}
+		channel := row
+		channel.CreatedAt, channel.UpdatedAt = db.Millis(now), db.Millis(now)
+		if err := t.Gorm.Create(&channel).Error; err != nil {
+			return false, err
+		}
+		return true, saveSettings(t, c.TenantID, 1, text, now, c.CreatedBy)
+	})
+}
+
+// saveSettings writes a version of a tenant. The row of the tenant is locked.
+func saveSettings(t *db.Tx, tenant domain.TenantID, version int64, text string, now time.Time, by string) error {
+	row := alertSettingsRow{TenantID: int64(tenant), Version: version, Settings: text, UpdatedAt: db.Millis(now), UpdatedBy: by}
+	return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
+}
+
+// ListUnheardTenants implements store.AlertChannels.
+func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]store.UnheardTenant, error) {
+	tenants, err := db.FindAll[record.TenantRow](ctx, s.DB, "list unheard tenants", "name", "state IN ?", []int64{int64(domain.TenantEnabled), int64(domain.TenantDisabled)})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.FindAll[alertSettingsRow](ctx, s.DB, "list unheard tenants", "tenant_id", "1 = 1")
+	if err != nil {
+		return nil, err
+	}
+	open, err := db.FindAll[channelRow](ctx, s.DB, "list unheard tenants", "id", "enabled = ? AND (kind <> ? OR ?)", true, string(domain.ChannelEmail), mails)
+	if err != nil {
+		return nil, err
+	}
+	channels := make(map[domain.ChannelID]domain.AlertChannel, len(open))
+	for n := range open {
+		if channels[domain.ChannelID(open[n].ID)], err = open[n].channel(); err != nil {
+			return nil, fmt.Errorf("list unheard tenants: %w", err)
+		}
+	}
+	said := make(map[int64]*alertSettingsRow, len(rows))
+	for n := range rows {
+		said[rows[n].TenantID] = &rows[n]
+	}
+	var out []store.UnheardTenant
+	for n := range tenants {
+		var settings domain.AlertSettings
+		row, found := said[tenants[n].ID]
+		if found {
+			if settings, err = row.settings(domain.TenantID(tenants[n].ID)); err != nil {
+				return nil, err
+			}
+		}
+		if len(settings.Receivers(channels)) == 0 {
+			out = append(out, store.UnheardTenant{Tenant: tenants[n].Tenant(), Fresh: !found})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,91 @@
+package alertsql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+)
+
+type silenceRow struct {
+	ID        int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	TenantID  int64  `gorm:"column:tenant_id"`
+	Matcher   string `gorm:"column:matcher"`
+	Reason    string `gorm:"column:reason"`
+	StartsAt  int64  `gorm:"column:starts_at"`
+	EndsAt    int64  `gorm:"column:ends_at"`
+	CreatedAt int64  `gorm:"column:created_at;autoCreateTime:false"`
+	CreatedBy string `gorm:"column:created_by"`
+	EndedBy   string `gorm:"column:ended_by"`
+}
+
+func (silenceRow) TableName() string { return "alert_silences" }
+
+func (r *silenceRow) silence() (domain.AlertSilence, error) {
+	match, err := record.DecodeMatcher(r.Matcher)
+	if err != nil {
+		return domain.AlertSilence{}, fmt.Errorf("decode silence %d: %w", r.ID, err)
+	}
+	return domain.AlertSilence{
+		ID: domain.SilenceID(r.ID), TenantID: domain.TenantID(r.TenantID), Match: match, Reason: r.Reason, StartsAt: db.Instant(r.StartsAt),
+		EndsAt: db.Instant(r.EndsAt), CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, EndedBy: r.EndedBy,
+	}, nil
+}
+
+func (s *Alerts) CreateSilence(ctx context.Context, silence domain.AlertSilence) (domain.AlertSilence, error) {
+	matcher, err := record.EncodeMatcher(&silence.Match)
+	if err != nil {
+		return domain.AlertSilence{}, fmt.Errorf("encode silence: %w", err)
+	}
+	silence.CreatedAt, err = db.Value(ctx, s.Run, "create silence", func(t *db.Tx) (now time.Time, err error) {
+		if now, err = t.Clock(); err != nil {
+			return now, err
+		}
+		count, err := record.CountOfTenant(t, silence.TenantID, &silenceRow{}, "ends_at > ?", db.Millis(now))
+		if err != nil {
+			return now, err
+		}
+		if count >= domain.MaxAlertSilences {
+			return now, domain.Errorf(domain.CodeConflict, "there are %d silences that are not over, which is the most; end one first", count)
+		}
+		return now, t.Gorm.Create(&silenceRow{
+			ID: int64(silence.ID), TenantID: int64(silence.TenantID), Matcher: matcher, Reason: record.Clip(silence.Reason, record.MessageSize),
+			StartsAt: db.Millis(silence.StartsAt), EndsAt: db.Millis(silence.EndsAt), CreatedAt: db.Millis(now), CreatedBy: silence.CreatedBy,
+		}).Error
+	})
+	if err != nil {
+		return domain.AlertSilence{}, err
+	}
+	return silence, nil
+}
+
+func (s *Alerts) EndSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID, by string) (domain.AlertSilence, error) {
+	err := s.RunAt(ctx, "end silence", func(t *db.Tx, now time.Time) error {
+		_, err := t.Exec(t.Ctx, "UPDATE alert_silences SET ends_at = ?, ended_by = ? WHERE id = ? AND tenant_id = ? AND ends_at > ?",
+			db.Millis(now), by, int64(id), int64(tenant), db.Millis(now))
+		return err
+	})
+	if err != nil {
+		return domain.AlertSilence{}, err
+	}
+	return s.FindSilence(ctx, tenant, id)
+}
+
+func (s *Alerts) FindSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID) (domain.AlertSilence, error) {
+	row, err := db.FindOne[silenceRow](ctx, s.DB, "find silence", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	if err != nil {
+		return domain.AlertSilence{}, err
+	}
+	return row.silence()
+}
+
+func (s *Alerts) ListSilences(ctx context.Context, tenant domain.TenantID, endAfter time.Time) ([]domain.AlertSilence, error) {
+	rows, err := db.FindPage[silenceRow](ctx, s.DB, "list silences", "ends_at", record.MaxPage*5, "tenant_id = ? AND ends_at > ?", int64(tenant), db.Millis(endAfter))
+	if err != nil {
+		return nil, err
+	}
+	return domain.TryCollect(rows, (*silenceRow).silence)
+}

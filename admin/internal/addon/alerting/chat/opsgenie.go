@@ -1,0 +1,56 @@
+package chat
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// opsgenie is an integration of the alert API, of Opsgenie or of Jira Service
+// Management. A message has at most 130 characters, a description 15,000, details
+// 8,000 in all.
+var opsgenie = product{
+	kind: domain.ChannelOpsgenie, base: "https://api.opsgenie.com",
+	message: func(n *alerting.Notice, c *alerting.Content) object {
+		if n.Phase != alerting.PhaseTrigger && n.Phase != "" {
+			return object{"source": "Carillon", "note": alerting.Shorten(c.Title, 1000)}
+		}
+		return object{
+			"message": alerting.Shorten(c.Title, 130), "alias": n.Group, "description": alerting.Shorten(c.Plain(), 15000), "source": "Carillon",
+			"entity": alerting.Shorten(component(n), 512), "priority": opsgeniePriority(n), "tags": []string{"carillon", string(n.Kind())},
+			"details": details(n, c, 6000),
+		}
+	},
+	address: func(n *alerting.Notice, base string, header http.Header, _ object, _ time.Time) string {
+		header.Set("Authorization", "GenieKey "+n.Channel.Secrets.Token)
+		switch n.Phase {
+		case alerting.PhaseResolve:
+			return base + "/v2/alerts/" + url.PathEscape(n.Group) + "/close?identifierType=alias"
+		case alerting.PhaseAcknowledge:
+			return base + "/v2/alerts/" + url.PathEscape(n.Group) + "/acknowledge?identifierType=alias"
+		}
+		return base + "/v2/alerts"
+	},
+	verdict: func(a post.Answer) error {
+		if a.Status == http.StatusTooManyRequests {
+			return later(refused(a.Status, string(a.Body)), max(throttled, a.RetryAfter()))
+		}
+		return nil
+	},
+}
+
+func opsgeniePriority(n *alerting.Notice) string {
+	switch n.Severity() {
+	case alerting.SeverityCritical:
+		return "P1"
+	case alerting.SeverityError:
+		return "P2"
+	case alerting.SeverityWarning:
+		return "P3"
+	}
+	return "P5"
+}
