@@ -79,6 +79,7 @@ type Admin struct {
 	calendars  *calendar.Follower
 	declarer   *declare.Declarer
 	alerting   *alerting.Service
+	alerts     alerting.Tables
 	publisher  *publish.Publisher
 	auth       *auth.Service
 	box        *secret.Box

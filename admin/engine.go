@@ -48,9 +48,12 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err := a.openTrust(ctx); err != nil {
 		return err
 	}
+	if err := a.buildAlerting(); err != nil {
+		return err
+	}
 	a.endings = watchdog.NewEndings(a.log, a.store.JobSpec)
 	a.watchdog = watchdog.New(watchdog.Options{
-		Store: a.store, Node: a.self.Name, Now: a.clock.Now, Told: func() { a.alerting.Nudge() }, Logger: a.log,
+		Store: a.store, Alerts: a.alerting, Node: a.self.Name, Now: a.clock.Now, Logger: a.log,
 		Planning: func() (bool, time.Duration) { return a.planner.HeldBack(), a.planner.Lag() }, Stalled: func() time.Duration { return a.dispatcher.Stalled() },
 	})
 	if a.config.HotStore != "" {
@@ -112,7 +115,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gauges = a.metrics.Export(telemetry.Sources{
 		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
 		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
-		Waits: a.runs.Waits, Pending: a.timer.Len,
+		Waits: a.runs.Waits, Pending: a.timer.Len, OutboxLag: a.alerts.OutboxLag,
 	})
 	followups := &followup.Starter{Store: a.store, Job: a.calls.For, NewID: a.ids.Next, Now: a.clock.Now, Later: a.timer.Add, Logger: a.log}
 	a.follow = disabled.NewFollower(disabled.Options{

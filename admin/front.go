@@ -4,14 +4,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
-	"log/slog"
 	"net/http"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/chat"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/bridge"
@@ -22,23 +16,11 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/front"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
-	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/telemetry"
 	"github.com/carillon-sched/carillon/internal/assistant"
 )
 
-// buildFront constructs what people see: API, UI and alerts.
+// buildFront constructs what people see: API and UI.
 func (a *Admin) buildFront(ctx context.Context) error {
-	senders, addresses, err := a.config.senders(a.box)
-	if err != nil {
-		return err
-	}
-	a.alerting = alerting.New(alerting.Options{
-		Operators: alerting.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
-		Store: a.store, Senders: telemetry.Senders(senders, a.tracer), Addresses: addresses, Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.Registry(),
-		MailsPerHour: a.config.Mail.PerHour,
-		Boot:         a.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
-	})
 	a.publisher = publish.New(publish.Options{
 		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
 	})
@@ -58,7 +40,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 			return publish.IsPermanent(err), err
 		},
 		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
-		Channels: a.alerting, TenantMade: a.tenantMade,
+		AddOns: a.alertRoutes, Attention: []web.Attention{a.alertAttention()}, TenantMade: a.tenantMade,
 		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: a.guard.Hold,
 		Ready:     ready.Ready,
@@ -107,30 +89,4 @@ func (a *Admin) assistant() func(http.Handler) api.Assistant {
 			API: served, Page: a.config.BaseURL, Writes: a.config.Assistant == AssistantWrites, Version: a.config.Version, Logger: a.log.With("component", "mcp"),
 		})
 	}
-}
-
-// senders are the channels that are configured. Without a mail server, mails
-// fail with that reason in the delivery log.
-func (c Config) senders(box *secret.Box) ([]alerting.Sender, alerting.AddressCheck, error) {
-	language, err := alerting.ParseLanguage(c.Mail.Language)
-	if err != nil {
-		return nil, nil, err
-	}
-	client := post.New(post.Options{AllowPrefixes: c.Webhook.AllowPrefixes, UserAgent: "carillon/" + c.Version, Logger: c.Logger.With("component", "alerting")})
-	out := append(chat.New(chat.Options{Client: client, Language: language}), webhook.New(webhook.Options{Client: client, Opener: box, Language: language}))
-	if c.Mail.Host == "" {
-		return out, nil, nil
-	}
-	sender, err := c.Mail.sender(language, c.Operators, c.Logger.With("component", "alerting"))
-	if err != nil {
-		return nil, nil, err
-	}
-	return append(out, sender), sender, nil
-}
-
-func (m MailConfig) sender(language alerting.Language, operators OperatorsConfig, log *slog.Logger) (*mail.Sender, error) {
-	return mail.New(mail.Config{
-		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language, Logger: log,
-		Recipients: mail.Recipients{Domains: m.Domains, Operators: operators.Emails},
-	})
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/backup"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"
@@ -71,7 +70,7 @@ func (c Config) toCheck() check.Settings {
 		BaseURL: c.BaseURL, TLSCertFile: c.TLSCertFile, TLSKeyFile: c.TLSKeyFile, ExecutorTLSCertFile: c.ExecutorTLSCertFile, ExecutorTLSKeyFile: c.ExecutorTLSKeyFile,
 		Files:   uint64(cmp.Or(c.HTTPLimits.Connections, httpconn.DefaultMax) + cmp.Or(c.ExecutorLimits.Sessions, gateway.DefaultSessions) + otherFiles),
 		Refuses: c.refuses, MailUser: c.Mail.Username, OperatorMails: len(c.Operators.Emails) > 0, OperatorWebhook: c.Operators.WebhookURL,
-		WebhookNetworks: c.Webhook.AllowPrefixes, BrokerNetworks: c.Connections.AllowPrefixes, HotStore: c.HotStore, Receivers: len(c.receivers()) > 0,
+		ReachWebhook: c.reachWebhook, BrokerNetworks: c.Connections.AllowPrefixes, HotStore: c.HotStore, Unheard: c.unheard,
 	}
 	if c.ProvisionFile != "" {
 		s.Provision = func() (string, error) { return CheckProvision(c.ProvisionFile) }
@@ -80,10 +79,7 @@ func (c Config) toCheck() check.Settings {
 		s.Database, err = c.storeOptions()
 	}
 	if err == nil {
-		_, err = alerting.ParseLanguage(c.Mail.Language)
-	}
-	if err == nil && c.Mail.Host != "" {
-		s.Mail, err = c.Mail.sender(alerting.English, c.Operators, nil)
+		s.Mail, err = c.mailServer()
 	}
 	s.Refused = err
 	return s

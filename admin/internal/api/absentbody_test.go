@@ -41,7 +41,7 @@ func (c *silentClient) Close() error { return nil }
 func TestAbsentBodiesHaveADeadline(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
+	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
 	require.NoError(t, err)
 	ask := func(who, method, address string, size int64) *silentClient {
 		client := &silentClient{ResponseRecorder: httptest.NewRecorder()}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // fakeChannels notes what it is asked.
@@ -23,7 +23,7 @@ type fakeChannels struct {
 	tenants []domain.Tenant
 	spec    domain.AlertChannelSpec
 	kind    domain.AlertKind
-	of      *store.AlertContext
+	of      *alerting.AlertContext
 	noMails bool
 }
 
@@ -36,7 +36,7 @@ func (f *fakeChannels) TryChannel(_ context.Context, t domain.Tenant, c domain.A
 	return f.trial
 }
 
-func (f *fakeChannels) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *store.AlertContext) (domain.RenderedAlert, error) {
+func (f *fakeChannels) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *alerting.AlertContext) (domain.RenderedAlert, error) {
 	f.spec, f.kind, f.of = spec, kind, of
 	return domain.RenderedAlert{Title: "t", ContentType: "text/plain", Body: "b"}, nil
 }
@@ -151,7 +151,7 @@ func TestAlertChannelMistakes(t *testing.T) {
 
 func TestAlertChannelTemplatesAreChecked(t *testing.T) {
 	fake := &fakeChannels{check: domain.Invalid("body.templates.title", "fails")}
-	w := newWorld(t, func(d *Deps) { d.Channels = fake })
+	w := newAlertWorld(t, fake)
 	p := w.call("acme/editor", "POST", "/alert-channels", dingTalk("templates", map[string]any{"title": "{{"})).problem(422, "validation_failed")
 	require.Equal(t, "body.templates.title", p.Errors[0].Location)
 	p = w.call("acme/editor", "POST", "/alert-channels/preview", map[string]any{"kind": "slack", "templates": map[string]any{"title": "{{"}}).problem(422, "validation_failed")
@@ -160,7 +160,7 @@ func TestAlertChannelTemplatesAreChecked(t *testing.T) {
 
 func TestAlertChannelTest(t *testing.T) {
 	fake := &fakeChannels{trial: domain.ChannelTrial{Delivered: true, Rendered: domain.RenderedAlert{Body: "hi"}}}
-	w := newWorld(t, func(d *Deps) { d.Channels = fake })
+	w := newAlertWorld(t, fake)
 	c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("enabled", false)).is(201))
 	path := "/alert-channels/" + c.ID + "/test"
 	w.call("acme/operator", "POST", path, nil).problem(403, "permission_denied")
@@ -177,7 +177,7 @@ func TestAlertChannelTest(t *testing.T) {
 
 func TestAlertChannelPreview(t *testing.T) {
 	fake := &fakeChannels{}
-	w := newWorld(t, func(d *Deps) { d.Channels = fake })
+	w := newAlertWorld(t, fake)
 	const path = "/alert-channels/preview"
 	w.call("acme/editor", "POST", path, map[string]any{}).problem(422, "validation_failed")
 	got := into[route.RenderedAlert](w.call("acme/editor", "POST", path, map[string]any{"kind": "slack", "language": "zh", "alert": "no_executor"}).is(200))

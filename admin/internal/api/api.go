@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
@@ -84,8 +83,10 @@ type Deps struct {
 	TimersSet func(first time.Time)
 	// Publish sends a message to a broker, by its connection as it is now; permanent: trying again is no use.
 	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
-	// Channels renders and tries alert channels.
-	Channels route.Channels
+	// AddOns adds the operations of add-ons. It may be nil.
+	AddOns func(s *web.Server)
+	// Attention adds to the overview.
+	Attention []web.Attention
 	// TenantMade gives a new tenant its default receiver. It may be nil.
 	TenantMade func(ctx context.Context, t domain.Tenant)
 	// Declaration returns what code declares of a job, CodeNotFound if that is not
@@ -314,10 +315,12 @@ func (a *API) registerNouns() {
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: a.log,
 	})
 	builtin.Register(a.Server, builtin.Deps{Store: d.Store, Secrets: d.Secrets, NewID: d.NewID, Publish: d.Publish, Changed: changed, Log: a.log})
-	route.Register(a.Server, route.Deps{Store: d.Store, Secrets: d.Secrets, Channels: d.Channels, NewID: d.NewID, Now: d.Now, Log: a.log})
 	timer.Register(a.Server, timer.Deps{
 		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Log: a.log,
 	})
+	if d.AddOns != nil {
+		d.AddOns(a.Server)
+	}
 }
 
 // APIVersion is the version of the document, apart from the server's.

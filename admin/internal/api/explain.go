@@ -18,7 +18,7 @@ import (
 // Explanation says in words why a run started when it did, or not at all.
 type Explanation struct {
 	Run       *Run               `json:"run" doc:"null: there is no run for this instant"`
-	Summary   Bilingual          `json:"summary" doc:"What happened, in one or two sentences"`
+	Summary   web.Bilingual      `json:"summary" doc:"What happened, in one or two sentences"`
 	Party     string             `json:"party" enum:",handler,executor,admin,database,person,job" doc:"Whose doing it is that the run waits, or ended otherwise than well. job: what its owners have set, such as schedule, calendar, blocking strategy, limits. Empty: nobody's"`
 	Steps     []ExplanationStep  `json:"steps" doc:"What happened, by time"`
 	Instances []InstanceVerdict  `json:"instances" doc:"Those of the executor: at the last offer, or now for a run that waits"`
@@ -41,16 +41,16 @@ type ExplanationStamps struct {
 
 // ExplanationStep is one thing that happened to a run.
 type ExplanationStep struct {
-	At   string    `json:"at" format:"date-time" doc:"When it happened"`
-	Code string    `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended"`
-	Text Bilingual `json:"text" doc:"The same for people"`
+	At   string        `json:"at" format:"date-time" doc:"When it happened"`
+	Code string        `json:"code" doc:"planned, claimed, offered, granted, started, finished, returned, delayed:REASON, stop_asked:REASON, or of a run with shards: part, before, spread, after, part_ended"`
+	Text web.Bilingual `json:"text" doc:"The same for people"`
 }
 
 // InstanceVerdict is an instance with why it was chosen or not.
 type InstanceVerdict struct {
-	Instance web.Ref   `json:"instance" doc:"The process"`
-	Verdict  string    `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room" doc:"Why it got the run, or did not"`
-	Text     Bilingual `json:"text" doc:"The same for people, with figures"`
+	Instance web.Ref       `json:"instance" doc:"The process"`
+	Verdict  string        `json:"verdict" enum:"chosen,refused,not_chosen,no_handler,label_mismatch,not_connected,silent,draining,refusing,full,has_room" doc:"Why it got the run, or did not"`
+	Text     web.Bilingual `json:"text" doc:"The same for people, with figures"`
 }
 
 type explainJobInput struct {
@@ -177,13 +177,13 @@ func (a *API) explainChoice(ctx context.Context, r *explain.Run) (err error) {
 }
 
 func explanationOf(e explain.Explanation) Explanation {
-	out := Explanation{Summary: Bilingual(e.Summary), Party: string(e.Party), Steps: []ExplanationStep{}, Instances: []InstanceVerdict{}}
+	out := Explanation{Summary: web.Bilingual(e.Summary), Party: string(e.Party), Steps: []ExplanationStep{}, Instances: []InstanceVerdict{}}
 	for _, s := range e.Steps {
-		out.Steps = append(out.Steps, ExplanationStep{At: web.Instant(s.At), Code: s.Code, Text: Bilingual(s.Text)})
+		out.Steps = append(out.Steps, ExplanationStep{At: web.Instant(s.At), Code: s.Code, Text: web.Bilingual(s.Text)})
 	}
 	for _, c := range e.Candidates {
 		out.Instances = append(out.Instances, InstanceVerdict{
-			Instance: web.Ref{ID: strconv.FormatInt(c.ID, 10), Name: c.Name}, Verdict: string(c.Verdict), Text: Bilingual(c.Text),
+			Instance: web.Ref{ID: strconv.FormatInt(c.ID, 10), Name: c.Name}, Verdict: string(c.Verdict), Text: web.Bilingual(c.Text),
 		})
 	}
 	return out
@@ -239,7 +239,7 @@ func (e *Explanation) join(b Explanation) {
 	e.Summary.En += " A backfill has run this fire time, as run " + b.Run.ID + ": " + b.Summary.En
 	e.Summary.Zh += "补数已运行该触发时间（运行 " + b.Run.ID + "）：" + b.Summary.Zh
 	for _, s := range b.Steps {
-		s.Text = Bilingual{En: "Backfill: " + s.Text.En, Zh: "补数：" + s.Text.Zh}
+		s.Text = web.Bilingual{En: "Backfill: " + s.Text.En, Zh: "补数：" + s.Text.Zh}
 		e.Steps = append(e.Steps, s)
 	}
 	if len(e.Instances) == 0 {

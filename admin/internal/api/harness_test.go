@@ -25,6 +25,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
@@ -70,7 +72,7 @@ type world struct {
 	t       *testing.T
 	api     *API
 	handler http.Handler // the API, each of its answers checked
-	store   store.Store
+	store   worldStore
 	auth    *auth.Service
 	box     *secret.Box
 	runner  *runner
@@ -111,7 +113,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	st, err := gormstore.Open(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
-	w.store = st
+	w.store = worldStore{st, alertsql.New(st.Engine)}
 	w.box, err = secret.Load("", filepath.Join(dir, "sealing.key"))
 	require.NoError(t, err)
 	w.auth, err = auth.New(ctx, auth.Options{
@@ -123,13 +125,14 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 		Store: st, Auth: w.auth, Secrets: w.box, ScriptKey: w.box.ScriptKey().Public().(ed25519.PublicKey), Runner: w.runner,
 		SignScript: func(s domain.Script, revision int64, sum []byte) []byte {
 			return ed25519.Sign(w.box.ScriptKey(), fmt.Appendf(nil, "%s/%d/%x", s.ID, revision, sum))
-		}, NewID: w.ids.Next, Now: time.Now, Logger: logger, Channels: &fakeChannels{},
+		}, NewID: w.ids.Next, Now: time.Now, Logger: logger,
 		CallJob:     calljob.Jobs{Store: st, NewID: w.ids.Next, Now: time.Now}.For,
 		JobsChanged: func() { w.changed++ }, Version: "test", Self: "boot-1",
 		Nodes: func() []domain.Node {
 			return []domain.Node{{ID: 1, Name: "here", BootID: "boot-1"}, {ID: 2, Name: "there", BootID: "boot-2"}}
 		},
 	}
+	w.addOns(&fakeChannels{})
 	for _, c := range change {
 		c(&w.deps)
 	}
@@ -432,7 +435,7 @@ func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.In
 	event := domain.AlertEvent{TenantID: tenant, Kind: domain.AlertRunFailed, JobID: job, Revision: 1, Reason: domain.ReasonHandlerFailed, DedupeKey: fmt.Sprint(w.ids.Next())}
 	require.NoError(w.t, w.store.RecordAlerts(w.t.Context(), []domain.AlertEvent{event}))
 	w.expandAlerts()
-	list, err := w.store.ListIncidents(w.t.Context(), store.ListIncidentsParams{Tenant: tenant})
+	list, err := w.store.ListIncidents(w.t.Context(), alerting.ListIncidentsParams{Tenant: tenant})
 	require.NoError(w.t, err)
 	return list.Items[0].ID
 }
@@ -440,8 +443,8 @@ func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.In
 // expandAlerts makes these deliveries of each event that is in the outbox.
 func (w *world) expandAlerts(deliveries ...domain.Delivery) {
 	w.t.Helper()
-	_, err := w.store.ExpandAlertEvents(w.t.Context(), 10, func(b *store.AlertBatch) {
-		storetest.EachAlone(b, func(store.AlertContext) bool { return true }, func(store.AlertContext) []domain.Delivery { return deliveries })
+	_, err := w.store.ExpandAlertEvents(w.t.Context(), 10, func(b *alerting.AlertBatch) {
+		storetest.EachAlone(b, func(alerting.AlertContext) bool { return true }, func(alerting.AlertContext) []domain.Delivery { return deliveries })
 	})
 	require.NoError(w.t, err)
 }

@@ -14,12 +14,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
-// Bilingual is a text in both languages of the UI.
-type Bilingual struct {
-	En string `json:"en" doc:"In English"`
-	Zh string `json:"zh" doc:"In Chinese"`
-}
-
 // JobSpec is what a revision of a job holds.
 type JobSpec struct {
 	Name            string            `json:"name" doc:"Its name, unique in the tenant"`
@@ -70,7 +64,7 @@ type Schedule struct {
 	Jitter       string                 `json:"jitter,omitempty" doc:"Runs start up to this long after their fire time"`
 	Calendars    []calendar.CalendarRef `json:"calendars,omitempty" doc:"They keep it from firing"`
 	CalendarDays string                 `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days its calendars leave"`
-	Text         *Bilingual             `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
+	Text         *web.Bilingual         `json:"text,omitempty" readOnly:"true" doc:"The schedule in words"`
 }
 
 // Misfire says what happens to fire times that passed unnoticed.

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -175,7 +176,8 @@ func (w *world) forget() {
 	st, err := gormstore.Open(w.t.Context(), o)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, st.Close()) })
-	w.store, w.deps.Store = st, st
+	w.store, w.deps.Store = worldStore{st, alertsql.New(st.Engine)}, st
+	w.addOns(&fakeChannels{})
 	w.start()
 }
 
@@ -186,7 +188,7 @@ func TestLargeAnswersAreBounded(t *testing.T) {
 	own := w.objectsOf("acme")
 	items := w.fatten(own)
 	w.forget()
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
+	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
 	require.NoError(t, err)
 	read := 0
 	var lists []string

@@ -26,7 +26,7 @@ var documentFile = filepath.Join("..", "..", "..", "docs", "openapi.json")
 // describedAPI returns the OpenAPI document without a server: it depends on
 // nothing but this package.
 func describedAPI() ([]byte, error) {
-	a, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
+	a, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
 	if err != nil {
 		return nil, err
 	}

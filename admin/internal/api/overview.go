@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -16,11 +15,11 @@ import (
 // Overview is the first page: is anything wrong, is anything late, what comes
 // next.
 type Overview struct {
-	Runs24h   RunCounts       `json:"runs24h" doc:"Planned in the last 24 hours, by state"`
-	Jobs      JobCounts       `json:"jobs" doc:"How many jobs there are"`
-	Executors ExecutorCounts  `json:"executors" doc:"How many executors there are, by whether somebody is there"`
-	NextFires []NextFire      `json:"nextFires" doc:"The next 20"`
-	Attention []AttentionItem `json:"attention" doc:"What a person should look at, most urgent first"`
+	Runs24h   RunCounts           `json:"runs24h" doc:"Planned in the last 24 hours, by state"`
+	Jobs      JobCounts           `json:"jobs" doc:"How many jobs there are"`
+	Executors ExecutorCounts      `json:"executors" doc:"How many executors there are, by whether somebody is there"`
+	NextFires []NextFire          `json:"nextFires" doc:"The next 20"`
+	Attention []web.AttentionItem `json:"attention" doc:"What a person should look at, most urgent first"`
 }
 
 // RunCounts counts runs.
@@ -54,20 +53,11 @@ type NextFire struct {
 	At      string `json:"at" format:"date-time" doc:"Its next fire time"`
 }
 
-// AttentionItem is something that a person should look at.
-type AttentionItem struct {
-	Kind       string    `json:"kind" enum:"maintenance,alerts_undelivered,alerts_reach_nobody,executor_offline,job_failing" doc:"What is wrong: maintenance (nothing is to start), alerts_reach_nobody (no default channel works), alerts_undelivered (the newest alert by mail or through a channel was given up), executor_offline (enabled jobs need an executor without instances), job_failing (the newest run ended badly)"`
-	JobID      string    `json:"jobId,omitempty" doc:"The job; absent when it is about none"`
-	ExecutorID string    `json:"executorId,omitempty" doc:"The executor; absent when it is about none"`
-	Text       Bilingual `json:"text" doc:"The same for people"`
-}
-
 // Bounds of what the overview looks at.
 const (
 	overviewFires     = 20
 	overviewFailures  = 200
-	overviewAlerts    = 200
-	overviewAttention = 10 // of each kind
+	overviewAttention = web.MaxAttention
 )
 
 func (a *API) registerOverview() {
@@ -83,7 +73,7 @@ func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 	if err != nil {
 		return nil, err
 	}
-	out := Overview{Runs24h: countsOf(counts), NextFires: []NextFire{}, Attention: []AttentionItem{}}
+	out := Overview{Runs24h: countsOf(counts), NextFires: []NextFire{}, Attention: []web.AttentionItem{}}
 	if out.Jobs.Enabled, out.Jobs.Paused, err = a.deps.Store.CountJobs(ctx, id.Tenant); err != nil {
 		return nil, err
 	}
@@ -97,11 +87,12 @@ func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 	if err := a.maintenanceAttention(ctx, id, &out); err != nil {
 		return nil, err
 	}
-	if err := a.deliveryAttention(ctx, id, since, &out); err != nil {
-		return nil, err
-	}
-	if err := a.receiverAttention(ctx, id, &out); err != nil {
-		return nil, err
+	for _, look := range a.deps.Attention {
+		items, err := look(ctx, id, since)
+		if err != nil {
+			return nil, err
+		}
+		out.Attention = append(out.Attention, items...)
 	}
 	if err := a.executorAttention(ctx, id, &out); err != nil {
 		return nil, err
@@ -124,11 +115,11 @@ func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *O
 		return err
 	}
 	for _, m := range list[:min(len(list), overviewAttention)] {
-		kinds := map[string]Bilingual{"cluster": {"the cluster", "集群"}, "tenant": {"the tenant", "租户"}, "executor": {"the executor", "执行器"}}
-		modes := map[string]Bilingual{
-			"wait": {"what is due waits", "到期的运行将等待"}, "skip": {"fire times are skipped", "触发将被跳过"}, "continue": {"everything goes on", "一切照常运行"},
+		kinds := map[string]web.Bilingual{"cluster": {En: "the cluster", Zh: "集群"}, "tenant": {En: "the tenant", Zh: "租户"}, "executor": {En: "the executor", Zh: "执行器"}}
+		modes := map[string]web.Bilingual{
+			"wait": {En: "what is due waits", Zh: "到期的运行将等待"}, "skip": {En: "fire times are skipped", Zh: "触发将被跳过"}, "continue": {En: "everything goes on", Zh: "一切照常运行"},
 		}
-		item := AttentionItem{Kind: "maintenance", Text: Bilingual{En: "Maintenance of " + kinds[m.Kind].En, Zh: kinds[m.Kind].Zh + "维护中"}}
+		item := web.AttentionItem{Kind: "maintenance", Text: web.Bilingual{En: "Maintenance of " + kinds[m.Kind].En, Zh: kinds[m.Kind].Zh + "维护中"}}
 		if m.Kind == "executor" {
 			item.ExecutorID = m.Subject.ID
 			item.Text.En += fmt.Sprintf(" %q", m.Subject.Name)
@@ -142,61 +133,6 @@ func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *O
 		}
 		item.Text.En, item.Text.Zh = item.Text.En+".", item.Text.Zh+"。"
 		out.Attention = append(out.Attention, item)
-	}
-	return nil
-}
-
-// receiverAttention says that no default channel works.
-func (a *API) receiverAttention(ctx context.Context, id auth.Identity, out *Overview) error {
-	settings, err := a.deps.Store.FindAlertSettings(ctx, id.Tenant)
-	if err != nil {
-		return err
-	}
-	nobody, err := route.ReachesNobody(ctx, a.deps.Store, a.deps.Channels, &settings)
-	if nobody {
-		out.Attention = append(out.Attention, AttentionItem{Kind: "alerts_reach_nobody", Text: Bilingual{
-			En: "This tenant has no default alert channel that works. Failures of timers and calls, and of jobs that name no receiver, reach nobody.",
-			Zh: "此租户没有可用的默认告警渠道。定时器和调用的失败，以及没有指定任何人的任务的失败，不会通知任何人。",
-		}})
-	}
-	return err
-}
-
-// deliveryAttention names mail and channels whose newest alert of the last day was given
-// up. The next alert would not arrive either.
-func (a *API) deliveryAttention(ctx context.Context, id auth.Identity, since time.Time, out *Overview) error {
-	rows, err := a.deps.Store.ListDeliveries(ctx, store.ListDeliveriesParams{Tenant: id.Tenant, Limit: overviewAlerts})
-	if err != nil {
-		return err
-	}
-	type means struct {
-		channel string
-		id      domain.ChannelID
-	}
-	seen := map[means]bool{}
-	items := 0
-	for n := range rows {
-		d := &rows[n]
-		by := means{d.Channel, d.ChannelID}
-		if d.State == domain.DeliveryPending || d.CreatedAt.Before(since) || seen[by] || items >= overviewAttention {
-			continue
-		}
-		if seen[by] = true; d.State != domain.DeliveryFailed {
-			continue
-		}
-		items++
-		en, zh := "by "+d.Channel, "通过 "+d.Channel+" 发送的"
-		switch {
-		case d.ChannelID != 0:
-			en, zh = fmt.Sprintf("through the channel %q", d.Target), fmt.Sprintf("通过告警渠道“%s”发送的", d.Target)
-		case d.Channel == string(domain.ChannelEmail):
-			en, zh = "by mail", "通过邮件发送的"
-		}
-		en, zh = "The last alert "+en+" did not arrive", zh+"最近一条告警未能送达"
-		if line := domain.ErrorLine(d.LastError); line != "" && id.May(domain.PermEdit) { // it may say something of servers inside
-			en, zh = en+": "+line, zh+"："+line
-		}
-		out.Attention = append(out.Attention, AttentionItem{Kind: "alerts_undelivered", Text: Bilingual{En: en + ".", Zh: zh + "。"}})
 	}
 	return nil
 }
@@ -227,8 +163,8 @@ func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Over
 			}
 			if len(jobs) > 0 {
 				named++
-				out.Attention = append(out.Attention, AttentionItem{
-					Kind: "executor_offline", ExecutorID: e.ID.String(), Text: Bilingual{
+				out.Attention = append(out.Attention, web.AttentionItem{
+					Kind: "executor_offline", ExecutorID: e.ID.String(), Text: web.Bilingual{
 						En: fmt.Sprintf("No instance of the executor %q is online, and enabled jobs need it.", e.Name),
 						Zh: fmt.Sprintf("执行器“%s”没有在线实例，但仍有已启用的任务依赖它。", e.Name),
 					},
@@ -269,12 +205,12 @@ func (a *API) failureAttention(ctx context.Context, id auth.Identity, since time
 			continue // a later run went well, or is under way
 		}
 		items++
-		var told Bilingual
+		var told web.Bilingual
 		if line := domain.ErrorLine(v.Error); line != "" {
-			told = Bilingual{En: ": " + line, Zh: "：" + line}
+			told = web.Bilingual{En: ": " + line, Zh: "：" + line}
 		}
-		out.Attention = append(out.Attention, AttentionItem{
-			Kind: "job_failing", JobID: v.JobID.String(), Text: Bilingual{
+		out.Attention = append(out.Attention, web.AttentionItem{
+			Kind: "job_failing", JobID: v.JobID.String(), Text: web.Bilingual{
 				En: fmt.Sprintf("The last run of %q ended as %s", v.JobName, v.State) + told.En + ".",
 				Zh: fmt.Sprintf("任务“%s”最近一次运行的结果为%s", v.JobName, stateZh[v.State]) + told.Zh + "。",
 			},

@@ -42,16 +42,16 @@ type NextFires struct {
 
 // Preview also says the schedule in words.
 type Preview struct {
-	Fires      []Fire    `json:"fires" doc:"The next fire times"`
-	NeverFires bool      `json:"neverFires" doc:"It has no fire time from now on"`
-	Text       Bilingual `json:"text" doc:"The schedule in words"`
-	Warnings   []Warning `json:"warnings" doc:"What its author probably does not mean"`
+	Fires      []Fire        `json:"fires" doc:"The next fire times"`
+	NeverFires bool          `json:"neverFires" doc:"It has no fire time from now on"`
+	Text       web.Bilingual `json:"text" doc:"The schedule in words"`
+	Warnings   []Warning     `json:"warnings" doc:"What its author probably does not mean"`
 }
 
 // Warning is something odd in a valid cron expression.
 type Warning struct {
-	Code string    `json:"code" enum:"never_fires,either_day,day_numbers,ignored_step,ignored_days,uneven_step,short_months" doc:"Stable name of the warning"`
-	Text Bilingual `json:"text" doc:"The same for people"`
+	Code string        `json:"code" enum:"never_fires,either_day,day_numbers,ignored_step,ignored_days,uneven_step,short_months" doc:"Stable name of the warning"`
+	Text web.Bilingual `json:"text" doc:"The same for people"`
 }
 
 type nextFiresInput struct {
@@ -157,9 +157,9 @@ func (r *reader) scheduleFault(location string, f *schedule.FieldError) {
 }
 
 // textOf says the schedule in words, in both languages of the UI.
-func textOf(s *schedule.Schedule) Bilingual {
+func textOf(s *schedule.Schedule) web.Bilingual {
 	en, zh := s.Texts()
-	return Bilingual{En: en, Zh: zh}
+	return web.Bilingual{En: en, Zh: zh}
 }
 
 // warningsOf lists what is odd about a cron expression.
@@ -169,7 +169,7 @@ func warningsOf(s *schedule.Schedule) []Warning {
 		return out
 	}
 	for _, w := range s.Cron().Warnings() {
-		out = append(out, Warning{Code: string(w), Text: Bilingual{En: w.Text("en"), Zh: w.Text("zh")}})
+		out = append(out, Warning{Code: string(w), Text: web.Bilingual{En: w.Text("en"), Zh: w.Text("zh")}})
 	}
 	return out
 }

@@ -31,7 +31,7 @@ type ScheduleWrite struct {
 	Jitter       string                    `json:"jitter,omitempty" doc:"Start each run up to this long after its fire time, the same on every node; default 0s"`
 	Calendars    []calendar.CalendarChoice `json:"calendars,omitempty" maxItems:"8" doc:"Calendars whose days and windows keep it from firing; a fire time that they exclude gets a row with its reason"`
 	CalendarDays string                    `json:"calendarDays,omitempty" enum:"not_holidays,workdays,all" doc:"Which days the calendars leave: not_holidays (default), workdays (neither holiday nor weekend, but make-up days), all (only blackouts count)"`
-	Text         *Bilingual                `json:"text,omitempty" readOnly:"true" doc:"Written by the server; taken back so that what was read can be written"`
+	Text         *web.Bilingual            `json:"text,omitempty" readOnly:"true" doc:"Written by the server; taken back so that what was read can be written"`
 }
 
 // MisfireWrite has defaults: skip, 5s; for all 1h and 100 runs.

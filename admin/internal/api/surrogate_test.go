@@ -53,7 +53,7 @@ func membersOf(doc *huma.OpenAPI, schema *huma.Schema, at string, body func(stri
 func TestHalvesOfSurrogatePairsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler)})
+	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
 	require.NoError(t, err)
 	doc := described.Document()
 	texts, raws := 0, 0

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
 
@@ -48,13 +47,9 @@ func follow(t *testing.T, g *Guard) *Guard {
 }
 
 // outbox is what the operators would be told.
-func outbox(t *testing.T, db *gormstore.Store) (out []domain.AlertEvent) {
+func outbox(t *testing.T, db *gormstore.Store) []domain.AlertEvent {
 	t.Helper()
-	_, err := db.ExpandAlertEvents(t.Context(), 100, func(b *store.AlertBatch) {
-		for i := range b.Events {
-			out = append(out, b.Events[i].Event)
-		}
-	})
+	out, err := db.TakeEvents(t.Context(), 100)
 	require.NoError(t, err)
 	return out
 }

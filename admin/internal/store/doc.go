@@ -58,7 +58,6 @@ type Console interface {
 	Scripts
 	Cells
 	Connections
-	AlertRules
 	Backfills
 	Timers
 	TimerEdits
@@ -70,8 +69,7 @@ type Console interface {
 	Maintenance
 	Quotas
 	Logs
-	Alerts
-	AlertChannels
+	Feed
 	Ledger
 	Retention
 	RetentionRules

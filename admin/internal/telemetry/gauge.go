@@ -38,11 +38,12 @@ type Sources struct {
 	ClockHeld, HistoryHeld, Draining func() bool
 	// Waits and Pending count runs in memory, and those of them in the timer.
 	Waits, Pending func() int
+	// OutboxLag is for how long the oldest alert that could be told has waited.
+	OutboxLag func(ctx context.Context) (time.Duration, error)
 }
 
 // Counted is the part of the store that gauges read.
 type Counted interface {
-	OutboxLag(ctx context.Context) (time.Duration, error)
 	EndsWaiting(ctx context.Context, most int) (rows int, age time.Duration, err error)
 	KnownMaintenances() domain.Maintenances
 	Pools() []db.Pool
@@ -96,7 +97,7 @@ const (
 
 // LookAtOutbox reads the lag of the outbox.
 func (g *Gauges) LookAtOutbox(ctx context.Context) error {
-	lag, err := g.from.Store.OutboxLag(ctx)
+	lag, err := g.from.OutboxLag(ctx)
 	if err == nil {
 		g.outboxLag.Store(int64(lag))
 	}

@@ -26,20 +26,16 @@ func TestOverloadIsTold(t *testing.T) {
 	heldBack, lag, told := false, time.Hour, 0
 	node := func(name string) *Watchdog {
 		return New(Options{
-			Store: db, Node: name, Now: time.Now, Planning: func() (bool, time.Duration) { return heldBack, lag },
-			Told: func() { told++ }, Logger: slog.New(slog.DiscardHandler),
+			Store: db, Alerts: &recorder{db, &told}, Node: name, Now: time.Now, Planning: func() (bool, time.Duration) { return heldBack, lag },
+			Logger: slog.New(slog.DiscardHandler),
 		})
 	}
 	one, two := node("one"), node("two")
 	require.NoError(t, one.LookForOverload(t.Context()), "the database was away: that is told otherwise")
 	heldBack, lag = true, time.Second
 	require.NoError(t, one.LookForOverload(t.Context()), "a second is no overload")
-	read := func() (out []domain.AlertEvent) {
-		_, err := db.ExpandAlertEvents(t.Context(), 100, func(b *store.AlertBatch) {
-			for i := range b.Events {
-				out = append(out, b.Events[i].Event)
-			}
-		})
+	read := func() []domain.AlertEvent {
+		out, err := db.TakeEvents(t.Context(), 100)
 		require.NoError(t, err)
 		return out
 	}
@@ -64,8 +60,8 @@ func TestFlappingAndStalledRunsAreTold(t *testing.T) {
 	var box outbox
 	stands := time.Duration(0)
 	w := New(Options{
-		Store: &box, Node: "one", Now: func() time.Time { return time.Unix(7200, 0) }, Stalled: func() time.Duration { return stands },
-		Told: func() {}, Logger: slog.New(slog.DiscardHandler),
+		Store: &box, Alerts: &box, Node: "one", Now: func() time.Time { return time.Unix(7200, 0) }, Stalled: func() time.Duration { return stands },
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	w.Flapping(domain.Flapping{Tenant: 7, Executor: 8, Name: "shop", Instance: "shop-1", Strikes: 20, Within: time.Minute})
 	require.Equal(t, []domain.AlertEvent{{
@@ -79,12 +75,59 @@ func TestFlappingAndStalledRunsAreTold(t *testing.T) {
 	require.Equal(t, `node "one" has room for a run that has not started for 9s`, box.events[1].Detail)
 }
 
-// outbox keeps alerts in memory.
-type outbox struct{ events []domain.AlertEvent }
+// recorder writes alerts into the outbox of a database, and counts the calls.
+type recorder struct {
+	store.Outbox
+	told *int
+}
 
-func (o *outbox) RecordAlerts(_ context.Context, events []domain.AlertEvent) error {
+func (r *recorder) Tell(ctx context.Context, events ...domain.AlertEvent) error {
+	*r.told++
+	return r.RecordAlerts(ctx, events)
+}
+
+func (r *recorder) Unexplained(_ context.Context, list []store.LostInstances) ([]store.LostInstances, error) {
+	return list, nil
+}
+
+// outbox keeps alerts in memory.
+type outbox struct {
+	events []domain.AlertEvent
+	lost   []store.LostInstances
+	// explained are the executors whose lost instances another alert explains.
+	explained map[domain.ExecutorID]bool
+}
+
+func (o *outbox) Tell(_ context.Context, events ...domain.AlertEvent) error {
 	o.events = append(o.events, events...)
 	return nil
 }
 
-func (o *outbox) ListLostInstances(context.Context) ([]store.LostInstances, error) { return nil, nil }
+func (o *outbox) Unexplained(_ context.Context, list []store.LostInstances) (out []store.LostInstances, err error) {
+	for _, x := range list {
+		if !o.explained[x.Executor] {
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+func (o *outbox) ListLostInstances(context.Context) ([]store.LostInstances, error) {
+	return o.lost, nil
+}
+
+// A lost instance is told of, if no other alert explains it.
+func TestLostInstancesAreToldUnlessExplained(t *testing.T) {
+	t.Parallel()
+	since := time.Unix(3600, 0)
+	box := outbox{explained: map[domain.ExecutorID]bool{8: true}, lost: []store.LostInstances{
+		{Tenant: 7, Executor: 8, Name: "shop", Lost: []string{"a"}, LostSlots: 2, Newest: 21, Since: since},
+		{Tenant: 7, Executor: 9, Name: "web", Lost: []string{"b"}, LostSlots: 2, Newest: 22, Since: since, Living: 1, LivingSlots: 2},
+	}}
+	w := New(Options{Store: &box, Alerts: &box, Node: "one", Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, w.LookForLost(t.Context()))
+	require.Equal(t, []domain.AlertEvent{{
+		TenantID: 7, Kind: domain.AlertInstanceGone, Executor: 9, DedupeKey: string(domain.AlertInstanceGone) + ":9:22",
+		Detail: `executor "web": 1 of 2 instances gone since 1970-01-01T01:00:00Z, capacity 50 %: b`,
+	}}, box.events)
+}

@@ -16,21 +16,27 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
+// Alerts tells operators and owners.
+type Alerts interface {
+	// Tell writes events, and lets them be told at once. An event whose key exists is ignored.
+	Tell(ctx context.Context, events ...domain.AlertEvent) error
+	// Unexplained leaves out lost instances that another alert explains.
+	Unexplained(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
+}
+
 // Options configures a Watchdog.
 type Options struct {
 	Store interface {
-		store.Outbox
 		ListLostInstances(ctx context.Context) ([]store.LostInstances, error)
 	}
-	Node string           // its name
-	Now  func() time.Time // the database's clock
+	Alerts Alerts
+	Node   string           // its name
+	Now    func() time.Time // the database's clock
 	// Planning says whether this node holds its tenants back, and how late it plans.
 	Planning func() (heldBack bool, lag time.Duration)
 	// Stalled is for how long a run has stood still beside a free slot; 0: none has.
 	Stalled func() time.Duration
-	// Told is called when an alert is in the outbox.
-	Told   func()
-	Logger *slog.Logger
+	Logger  *slog.Logger
 }
 
 // Watchdog looks at one node. Its methods are chores, but for Flapping.
@@ -58,10 +64,9 @@ const (
 
 // record writes alerts and lets them be told at once.
 func (w *Watchdog) record(ctx context.Context, events ...domain.AlertEvent) error {
-	if err := w.opt.Store.RecordAlerts(ctx, events); err != nil {
+	if err := w.opt.Alerts.Tell(ctx, events...); err != nil {
 		return fmt.Errorf("write the alert: %w", err)
 	}
-	w.opt.Told()
 	return nil
 }
 
@@ -90,6 +95,9 @@ func (w *Watchdog) Flapping(f domain.Flapping) {
 // when it loses another one. All nodes look, and write the same key.
 func (w *Watchdog) LookForLost(ctx context.Context) error {
 	list, err := w.opt.Store.ListLostInstances(ctx)
+	if err == nil && len(list) > 0 {
+		list, err = w.opt.Alerts.Unexplained(ctx, list)
+	}
 	if err != nil || len(list) == 0 {
 		return err
 	}

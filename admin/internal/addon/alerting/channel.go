@@ -11,7 +11,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 var (
@@ -134,14 +133,14 @@ func (s *Service) test(tenant domain.Tenant, c *Channel, d domain.Delivery) *Not
 
 // PreviewChannel shows what a channel would send of an event; nil: of a sample of
 // the kind. Its secrets are not needed.
-func (s *Service) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *store.AlertContext) (domain.RenderedAlert, error) {
+func (s *Service) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *AlertContext) (domain.RenderedAlert, error) {
 	sender := s.senders[string(spec.Kind)]
 	if sender == nil {
 		return domain.RenderedAlert{}, errNotConfigured(string(spec.Kind))
 	}
 	n := Sample(kind)
 	if of != nil {
-		n = newNotice(store.DueDelivery{Context: *of, Delivery: domain.Delivery{Channel: string(spec.Kind), Target: spec.Name, Attempts: 1}}, &s.opt)
+		n = newNotice(DueDelivery{Context: *of, Delivery: domain.Delivery{Channel: string(spec.Kind), Target: spec.Name, Attempts: 1}}, &s.opt)
 	}
 	n.Channel = &Channel{AlertChannelSpec: spec}
 	if spec.Kind == domain.ChannelEmail && len(spec.Emails) > 0 {

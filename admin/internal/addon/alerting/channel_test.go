@@ -12,7 +12,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
@@ -36,8 +35,8 @@ func (w world) channel(t *testing.T, spec domain.AlertChannelSpec, secrets domai
 func (w world) tell(t *testing.T, channels ...domain.AlertChannel) {
 	t.Helper()
 	w.fail(t)
-	_, err := w.store.ExpandAlertEvents(t.Context(), 100, func(b *store.AlertBatch) {
-		storetest.EachAlone(b, func(store.AlertContext) bool { return true }, func(c store.AlertContext) (out []domain.Delivery) {
+	_, err := w.store.ExpandAlertEvents(t.Context(), 100, func(b *alerting.AlertBatch) {
+		storetest.EachAlone(b, func(alerting.AlertContext) bool { return true }, func(c alerting.AlertContext) (out []domain.Delivery) {
 			for i := range channels {
 				out = append(out, channels[i].Deliveries(c.Event.ID)...)
 			}
@@ -65,7 +64,7 @@ func TestAlertChannels(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.store.DeleteAlertChannel(t.Context(), w.tenant, gone.ID))
 
-	q := quick{Store: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
 	sink.Script(testenv.HTTPAnswer{Body: `{"errcode":0,"errmsg":"ok"}`}, testenv.HTTPAnswer{Body: `{"errcode":0,"errmsg":"ok"}`})
 	run(t, q, mails.Port())
 	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryDelivered: 4, domain.DeliveryFailed: 2}, q.settle(t, 6))
@@ -87,7 +86,7 @@ func TestAlertChannels(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"ann@example.com", "bob@example.com"}, to)
 
-	log, err := w.store.ListDeliveries(t.Context(), store.ListDeliveriesParams{Tenant: w.tenant})
+	log, err := w.store.ListDeliveries(t.Context(), alerting.ListDeliveriesParams{Tenant: w.tenant})
 	require.NoError(t, err)
 	why := map[domain.ChannelID]string{}
 	for _, d := range log {
@@ -103,7 +102,7 @@ func TestARobotThatLimits(t *testing.T) {
 	sink := testenv.HTTPSink(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
 	ding := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelDingTalk}, domain.AlertChannelSecrets{URL: sink.URL + "/robot/send?access_token=t0ken"})
-	q := quick{Store: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
 	w.tell(t, ding)
 	sink.Script(testenv.HTTPAnswer{Body: `{"errcode":410100,"errmsg":"too fast"}`})
 	service := run(t, q, 0)
@@ -112,7 +111,7 @@ func TestARobotThatLimits(t *testing.T) {
 	service.Nudge()
 	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryPending: 3}, q.settle(t, 3))
 	require.Len(t, sink.Requests(), 1, "not tried while the robot is silent")
-	log, err := w.store.ListDeliveries(t.Context(), store.ListDeliveriesParams{Tenant: w.tenant})
+	log, err := w.store.ListDeliveries(t.Context(), alerting.ListDeliveriesParams{Tenant: w.tenant})
 	require.NoError(t, err)
 	require.Contains(t, log[3].LastError, "410100")
 	require.Contains(t, log[0].LastError, "not tried yet")
@@ -126,11 +125,11 @@ func TestATenantsMailsAreBounded(t *testing.T) {
 	one := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"a@example.com", "b@example.com", "c@example.com"}}, domain.AlertChannelSecrets{})
 	two := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"d@example.com", "e@example.com", "f@example.com"}}, domain.AlertChannelSecrets{})
 	w.tell(t, one, two)
-	q := quick{Store: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
 	service := run(t, q, mails.Port(), func(o *alerting.Options) { o.MailsPerHour = 8 }) // four at once
 	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryDelivered: 4, domain.DeliveryPending: 2}, q.settle(t, 6))
 	require.Len(t, mails.WaitMails(t, 4), 4)
-	log, err := w.store.ListDeliveries(t.Context(), store.ListDeliveriesParams{Tenant: w.tenant})
+	log, err := w.store.ListDeliveries(t.Context(), alerting.ListDeliveriesParams{Tenant: w.tenant})
 	require.NoError(t, err)
 	waiting := 0
 	for _, d := range log {
@@ -152,7 +151,7 @@ func TestATenantsMailsAreBounded(t *testing.T) {
 func TestRefusedTestsCountForNothing(t *testing.T) {
 	mails := testenv.SMTP(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
-	service, err := newService(quick{Store: w.store}, mails.Port(), func(o *alerting.Options) { o.MailsPerHour = 80 }) // forty at once
+	service, err := newService(quick{realStore: w.store}, mails.Port(), func(o *alerting.Options) { o.MailsPerHour = 80 }) // forty at once
 	require.NoError(t, err)
 	mail := func() domain.AlertChannel {
 		return w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"a@example.com"}}, domain.AlertChannelSecrets{})
@@ -179,7 +178,7 @@ func TestRefusedTestsCountForNothing(t *testing.T) {
 func TestTryChannel(t *testing.T) {
 	sink, mails := testenv.HTTPSink(t), testenv.SMTP(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
-	service, err := newService(quick{Store: w.store}, mails.Port())
+	service, err := newService(quick{realStore: w.store}, mails.Port())
 	require.NoError(t, err)
 	tenant := domain.Tenant{ID: w.tenant, Name: "shop"}
 	slack := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelSlack}, domain.AlertChannelSecrets{URL: sink.URL})
@@ -223,11 +222,11 @@ func TestTryChannel(t *testing.T) {
 
 func TestPreviewChannel(t *testing.T) {
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
-	service, err := newService(quick{Store: w.store}, 0)
+	service, err := newService(quick{realStore: w.store}, 0)
 	require.NoError(t, err)
 	e := w.fail(t)
 	e.FireAt = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	of := &store.AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: w.tenant, Kind: domain.AlertRunFailed, JobID: w.job.ID, ExecutionID: e.ID}, Job: w.job.Job, Execution: &e}
+	of := &alerting.AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: w.tenant, Kind: domain.AlertRunFailed, JobID: w.job.ID, ExecutionID: e.ID}, Job: w.job.Job, Execution: &e}
 	got, err := service.PreviewChannel(domain.AlertChannelSpec{Name: "x", Kind: domain.ChannelWebhook, Templates: domain.ChannelTemplates{Body: "{{.Links.Run}}", ContentType: "text/plain"}}, "", of)
 	require.NoError(t, err)
 	require.Equal(t, alerting.Rendered{ContentType: "text/plain", Body: "https://c.example.com/runs/" + e.ID.String()}, got)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 func TestReceivers(t *testing.T) {
@@ -39,10 +38,10 @@ func TestReceivers(t *testing.T) {
 			[]string{"email ann@example.com", "email bob@example.com", "webhook https://hook.example.com/a"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c := store.AlertContext{Event: domain.AlertEvent{ID: 8, TenantID: 3, Kind: row.kind},
+			c := AlertContext{Event: domain.AlertEvent{ID: 8, TenantID: 3, Kind: row.kind},
 				Job: domain.Job{Spec: domain.JobSpec{Owner: domain.Owner{Email: row.owner}, Alert: row.alert}}}
 			var got []string
-			receivers, _ := (Operators{Emails: []string{"ops@example.com"}, WebhookURL: "https://hook.example.com/ops"}).receivers(&store.GroupedEvent{AlertContext: c}, store.TenantAlerts{})
+			receivers, _ := (Operators{Emails: []string{"ops@example.com"}, WebhookURL: "https://hook.example.com/ops"}).receivers(&GroupedEvent{AlertContext: c}, TenantAlerts{})
 			for _, r := range receivers {
 				require.False(t, r.Told)
 				got = append(got, r.Channel+" "+r.Target)
@@ -199,9 +198,9 @@ func TestErrorText(t *testing.T) {
 }
 
 func TestNoticeOfAJobThatIsGone(t *testing.T) {
-	n := newNotice(store.DueDelivery{
+	n := newNotice(DueDelivery{
 		Delivery: domain.Delivery{Channel: ChannelEmail, Target: "ann@example.com", Attempts: 2},
-		Context:  store.AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: 1, JobID: 5, ExecutionID: 1001, Kind: domain.AlertRunLost}},
+		Context:  AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: 1, JobID: 5, ExecutionID: 1001, Kind: domain.AlertRunLost}},
 	}, &Options{BaseURL: "https://c.example.com", RunbookURL: "https://w.example.com/runbooks"})
 	require.Equal(t, "https://w.example.com/runbooks#run_lost", n.RunbookURL)
 	require.Equal(t, n.RunbookURL, NewPayload(n, English).Links.Runbook)
@@ -234,7 +233,7 @@ func TestPilesOfRuns(t *testing.T) {
 	require.Contains(t, n.Summary(English), "1000 runs wait for earlier ones, as many as may (maxWaiting). Further fires are discarded.")
 	require.Contains(t, n.Summary(Chinese), "有 1000 次执行在等待之前的执行")
 
-	d := &store.DueIncident{Incident: &domain.Incident{Kind: domain.AlertRunsPileUp, Job: 1}, Succeeded: time.Unix(1e9, 0), Waiting: 1}
+	d := &DueIncident{Incident: &domain.Incident{Kind: domain.AlertRunsPileUp, Job: 1}, Succeeded: time.Unix(1e9, 0), Waiting: 1}
 	require.False(t, recovered(d, time.Unix(2e9, 0)), "runs of the job succeed meanwhile")
 	d.Waiting = 0
 	require.True(t, recovered(d, time.Unix(2e9, 0)))

@@ -33,15 +33,16 @@ func TestMain(m *testing.M) {
 }
 
 // outbox is an Alerts store in memory, with faults by switch. It keeps the
-// contract of store.Alerts; its clock is the test's.
+// contract of Alerts; its clock is the test's.
 type outbox struct {
-	store.Alerts // nil: what is not overridden must not be called
+	Alerts // nil: what is not overridden must not be called
 
 	log []string // fixed: of every run
 
 	mu         sync.Mutex
-	events     []store.AlertContext                         // guarded by mu: not expanded yet
-	contexts   map[int64]store.AlertContext                 // guarded by mu
+	events     []AlertContext                               // guarded by mu: not expanded yet
+	recorded   []domain.AlertEvent                          // guarded by mu: by RecordAlerts
+	contexts   map[int64]AlertContext                       // guarded by mu
 	deliveries map[int64]*domain.Delivery                   // guarded by mu
 	down       error                                        // guarded by mu: every call fails with it
 	finishFunc func(id int64, s domain.DeliveryState) error // guarded by mu: may refuse a FinishDelivery
@@ -50,7 +51,7 @@ type outbox struct {
 }
 
 func newOutbox() *outbox {
-	return &outbox{contexts: map[int64]store.AlertContext{}, deliveries: map[int64]*domain.Delivery{}, claimedBy: map[int64]string{}}
+	return &outbox{contexts: map[int64]AlertContext{}, deliveries: map[int64]*domain.Delivery{}, claimedBy: map[int64]string{}}
 }
 
 // write adds an event about a failed run of a job with this owner and URL.
@@ -60,8 +61,8 @@ func (o *outbox) write(id int64, owner, url string) {
 	o.events = append(o.events, failedRun(id, owner, url))
 }
 
-func failedRun(id int64, owner, url string) store.AlertContext {
-	return store.AlertContext{
+func failedRun(id int64, owner, url string) AlertContext {
+	return AlertContext{
 		Event: domain.AlertEvent{ID: id, TenantID: 1, Kind: domain.AlertRunFailed, JobID: 5, Revision: 2, ExecutionID: domain.ExecutionID(1000 + id),
 			DedupeKey: fmt.Sprintf("run_failed:%d:1", 1000+id), CreatedAt: time.Now()},
 		Tenant:    domain.Tenant{ID: 1, Name: "shop"},
@@ -76,7 +77,7 @@ func failedRun(id int64, owner, url string) store.AlertContext {
 
 // ExpandAlertEvents makes deliveries of each event at once: how events are grouped is
 // not what the tests are about that use this store.
-func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, _ func(*store.AlertBatch)) (int, error) {
+func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, _ func(*AlertBatch)) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down != nil {
@@ -84,7 +85,7 @@ func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, _ func(*store.A
 	}
 	n := min(limit, len(o.events))
 	for _, c := range o.events[:n] {
-		receivers, _ := Operators{}.receivers(&store.GroupedEvent{AlertContext: c}, store.TenantAlerts{})
+		receivers, _ := Operators{}.receivers(&GroupedEvent{AlertContext: c}, TenantAlerts{})
 		for _, r := range receivers {
 			id := int64(len(o.deliveries) + 1)
 			o.deliveries[id] = &domain.Delivery{
@@ -98,13 +99,24 @@ func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, _ func(*store.A
 	return n, nil
 }
 
+func (o *outbox) RecordAlerts(_ context.Context, events []domain.AlertEvent) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.recorded = append(o.recorded, events...)
+	return nil
+}
+
+func (o *outbox) WithoutOutage(_ context.Context, list []store.LostInstances) ([]store.LostInstances, error) {
+	return list, nil
+}
+
 func (o *outbox) EvaluateAlertRules(context.Context) (bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return false, o.down
 }
 
-func (o *outbox) TellIncidents(context.Context, int, func(time.Time, []*store.DueIncident)) (int, time.Duration, error) {
+func (o *outbox) TellIncidents(context.Context, int, func(time.Time, []*DueIncident)) (int, time.Duration, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return 0, 0, o.down
@@ -124,7 +136,7 @@ func (o *outbox) ReleaseDeliveries(_ context.Context, boot string, ids []int64) 
 	return nil
 }
 
-func (o *outbox) ClaimDueDeliveries(_ context.Context, p store.ClaimDeliveriesParams) ([]store.DueDelivery, error) {
+func (o *outbox) ClaimDueDeliveries(_ context.Context, p ClaimDeliveriesParams) ([]DueDelivery, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down != nil {
@@ -147,11 +159,11 @@ func (o *outbox) ClaimDueDeliveries(_ context.Context, p store.ClaimDeliveriesPa
 		return due[i].ID < due[j].ID
 	})
 	due = due[:min(p.Limit, len(due))]
-	out := make([]store.DueDelivery, len(due))
+	out := make([]DueDelivery, len(due))
 	for i, d := range due {
 		d.Attempts++
 		d.NextAt, o.claimedBy[d.ID] = now.Add(p.Hold), p.Boot
-		out[i] = store.DueDelivery{Delivery: *d, Context: o.contexts[d.EventID]}
+		out[i] = DueDelivery{Delivery: *d, Context: o.contexts[d.EventID]}
 	}
 	o.claims++
 	return out, nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 const (
@@ -21,9 +20,9 @@ const (
 // job's incident, unless it happens to many jobs of its executor, or all of the
 // executor is known to be in trouble: then it is the executor's. It is pure; the
 // store calls it inside a transaction, perhaps twice.
-func (s *Service) group(b *store.AlertBatch) {
+func (s *Service) group(b *AlertBatch) {
 	g := grouper{b: b, policy: &s.opt.Policy, operators: s.opt.Operators}
-	byCause := map[cause][]*store.GroupedEvent{}
+	byCause := map[cause][]*GroupedEvent{}
 	for i := range b.Events {
 		e := &b.Events[i]
 		receivers, wanted := g.operators.receivers(e, b.Tenants[e.Event.TenantID])
@@ -81,13 +80,13 @@ func (c cause) compare(o cause) int {
 
 // grouper is one call of group.
 type grouper struct {
-	b         *store.AlertBatch
+	b         *AlertBatch
 	policy    *domain.TellPolicy
 	operators Operators
 	changed   []*domain.Incident
 }
 
-func (g *grouper) groupCause(c cause, events []*store.GroupedEvent) {
+func (g *grouper) groupCause(c cause, events []*GroupedEvent) {
 	if events = slices.DeleteFunc(events, g.isPart); len(events) == 0 {
 		return
 	}
@@ -114,13 +113,13 @@ func (g *grouper) groupCause(c cause, events []*store.GroupedEvent) {
 }
 
 // down reports whether the event shows that no instance of its executor is online.
-func (g *grouper) down(e *store.GroupedEvent) bool {
+func (g *grouper) down(e *GroupedEvent) bool {
 	return e.Event.Shows() && g.b.Offline[e.Executor.ID]
 }
 
 // isPart counts an event in the incident of its cause. The receivers of the event become
 // receivers of that incident. An event that a rule calls critical stays by itself.
-func (g *grouper) isPart(e *store.GroupedEvent) bool {
+func (g *grouper) isPart(e *GroupedEvent) bool {
 	if e.Rule != nil && e.Rule.Spec.Severity == domain.SeverityCritical {
 		return false
 	}
@@ -145,7 +144,7 @@ func (g *grouper) isPart(e *store.GroupedEvent) bool {
 }
 
 // parent finds or opens the incident of a cause, and says what it is now.
-func (g *grouper) parent(e *store.GroupedEvent, key string, like domain.Incident, rule *domain.AlertRule) *domain.Incident {
+func (g *grouper) parent(e *GroupedEvent, key string, like domain.Incident, rule *domain.AlertRule) *domain.Incident {
 	at := domain.IncidentKey{Tenant: e.Event.TenantID, Key: key}
 	i := g.b.Live[at]
 	if i == nil {
@@ -174,7 +173,7 @@ func (g *grouper) absorb(outage *domain.Incident) {
 
 // storm reports whether the events are more than single jobs' trouble, and returns
 // the incidents of single jobs that nobody was told of yet.
-func (g *grouper) storm(c cause, events []*store.GroupedEvent) (untold []*domain.Incident, storm bool) {
+func (g *grouper) storm(c cause, events []*GroupedEvent) (untold []*domain.Incident, storm bool) {
 	jobs := map[domain.JobID]bool{}
 	for _, e := range events {
 		storm = storm || e.Event.Kind == domain.AlertNoExecutor // nobody has an instance
@@ -195,7 +194,7 @@ func (g *grouper) storm(c cause, events []*store.GroupedEvent) (untold []*domain
 
 // join counts an event in the incident of a key, which it opens if there is none.
 // job is 0 for one of several jobs.
-func (g *grouper) join(e *store.GroupedEvent, key string, job domain.JobID) *domain.Incident {
+func (g *grouper) join(e *GroupedEvent, key string, job domain.JobID) *domain.Incident {
 	at := domain.IncidentKey{Tenant: e.Event.TenantID, Key: key}
 	i := g.b.Live[at]
 	if i == nil {
@@ -213,7 +212,7 @@ func (g *grouper) join(e *store.GroupedEvent, key string, job domain.JobID) *dom
 }
 
 // count adds an event to an incident.
-func (g *grouper) count(e *store.GroupedEvent, i *domain.Incident) {
+func (g *grouper) count(e *GroupedEvent, i *domain.Incident) {
 	i.Add(&e.Event, e.Job.Spec.Name, g.b.Now)
 	e.Incident = i
 	if !slices.Contains(g.changed, i) {

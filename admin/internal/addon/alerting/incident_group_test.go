@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // board is the incidents of a played database.
@@ -19,9 +18,9 @@ type board struct {
 	ids  int64
 	live map[domain.IncidentKey]*domain.Incident
 	told []string // kind, and job or executor, of each message
-	due  map[domain.IncidentID]*store.DueIncident
+	due  map[domain.IncidentID]*DueIncident
 
-	tenant   store.TenantAlerts
+	tenant   TenantAlerts
 	silences []domain.AlertSilence
 	facts    domain.AlertFacts // of every event
 	offline  map[domain.ExecutorID]bool
@@ -31,34 +30,34 @@ func newBoard(t *testing.T) *board {
 	t.Helper()
 	return &board{
 		t: t, s: New(Options{Operators: Operators{Emails: []string{"ops@example.com"}}}), now: time.Unix(1e9, 0).UTC(),
-		live: map[domain.IncidentKey]*domain.Incident{}, due: map[domain.IncidentID]*store.DueIncident{},
-		tenant: store.TenantAlerts{Channels: map[domain.ChannelID]domain.AlertChannel{50: {ID: 50, Spec: domain.AlertChannelSpec{Kind: domain.ChannelSlack, Name: "on-call"}}}},
+		live: map[domain.IncidentKey]*domain.Incident{}, due: map[domain.IncidentID]*DueIncident{},
+		tenant: TenantAlerts{Channels: map[domain.ChannelID]domain.AlertChannel{50: {ID: 50, Spec: domain.AlertChannelSpec{Kind: domain.ChannelSlack, Name: "on-call"}}}},
 	}
 }
 
 // event is one of a job of executor 9, whose owner has an address of its own.
-func (b *board) event(kind domain.AlertKind, job int, reason domain.Reason) store.AlertContext {
+func (b *board) event(kind domain.AlertKind, job int, reason domain.Reason) AlertContext {
 	b.ids++
 	spec := domain.JobSpec{Name: fmt.Sprintf("job-%d", job), Alert: domain.DefaultAlert, Owner: domain.Owner{Email: fmt.Sprintf("owner-%d@example.com", job%3)}}
-	return store.AlertContext{
+	return AlertContext{
 		Event: domain.AlertEvent{ID: b.ids, TenantID: 3, Kind: kind, JobID: domain.JobID(job), ExecutionID: domain.ExecutionID(b.ids), Reason: reason},
 		Job:   domain.Job{ID: domain.JobID(job), Spec: spec}, Executor: domain.Executor{ID: 9, Name: "billing"},
 	}
 }
 
 // happen groups events as the store does.
-func (b *board) happen(contexts ...store.AlertContext) *store.AlertBatch {
-	batch := &store.AlertBatch{Now: b.now, Live: b.live, Offline: b.offline, Recent: map[domain.ExecutorID][]*domain.Incident{}, NewID: func() domain.IncidentID {
+func (b *board) happen(contexts ...AlertContext) *AlertBatch {
+	batch := &AlertBatch{Now: b.now, Live: b.live, Offline: b.offline, Recent: map[domain.ExecutorID][]*domain.Incident{}, NewID: func() domain.IncidentID {
 		b.ids++
 		return domain.IncidentID(b.ids)
-	}, Tenants: map[domain.TenantID]store.TenantAlerts{3: b.tenant}}
+	}, Tenants: map[domain.TenantID]TenantAlerts{3: b.tenant}}
 	for _, i := range b.live {
 		if i.Job != 0 && i.Live {
 			batch.Recent[i.Executor] = append(batch.Recent[i.Executor], i)
 		}
 	}
 	for _, c := range contexts {
-		e := store.GroupedEvent{AlertContext: c, Facts: b.facts}
+		e := GroupedEvent{AlertContext: c, Facts: b.facts}
 		e.Decide(b.tenant.Rules)
 		batch.Events = append(batch.Events, e)
 	}
@@ -70,7 +69,7 @@ func (b *board) happen(contexts ...store.AlertContext) *store.AlertBatch {
 		}
 		d := b.due[e.Incident.ID]
 		if d == nil {
-			d = &store.DueIncident{Incident: e.Incident}
+			d = &DueIncident{Incident: e.Incident}
 			b.due[e.Incident.ID] = d
 		}
 	receivers:
@@ -99,7 +98,7 @@ func (b *board) pass(d time.Duration) {
 	b.t.Helper()
 	defer b.forgetClosed()
 	for end := b.now.Add(d); ; {
-		var next *store.DueIncident
+		var next *DueIncident
 		for _, d := range b.due {
 			if d.Live && !d.WakeAt.After(end) && (next == nil || d.WakeAt.Before(next.WakeAt)) {
 				next = d
@@ -120,7 +119,7 @@ func (b *board) pass(d time.Duration) {
 				next.Silences = append(next.Silences, s)
 			}
 		}
-		b.s.tell(b.now, []*store.DueIncident{next})
+		b.s.tell(b.now, []*DueIncident{next})
 		for _, n := range next.Told {
 			next.Receivers[n].Told = true
 			what := fmt.Sprintf("job %s", next.Job)
@@ -144,7 +143,7 @@ func TestOneMessagePerIncident(t *testing.T) {
 func TestOneMessageOfAThousandJobs(t *testing.T) {
 	b := newBoard(t)
 	for round := range 100 {
-		var events []store.AlertContext
+		var events []AlertContext
 		for n := range 10 {
 			kind, reason := domain.AlertRunLost, domain.ReasonProcessDied
 			switch n % 3 {
@@ -235,7 +234,7 @@ func TestUnwantedEventsAreNotCounted(t *testing.T) {
 	batch := b.happen(test)
 	require.Empty(t, b.live)
 	require.Len(t, batch.Direct, 1, "a test is told at once")
-	clock := store.AlertContext{Event: domain.AlertEvent{ID: 1, Kind: domain.AlertClockJump}}
+	clock := AlertContext{Event: domain.AlertEvent{ID: 1, Kind: domain.AlertClockJump}}
 	b.happen(clock)
 	require.Len(t, b.live, 1)
 	b.pass(time.Minute)
@@ -361,7 +360,7 @@ func TestSuccessesAreClosed(t *testing.T) {
 		require.Equal(t, []string{toSlack, toOpsgenie, toPagerDuty}, b.told, c.severity)
 		require.True(t, i.Live, "a message is on its way, which the end must not overtake")
 		phase := func() Phase {
-			return newNotice(store.DueDelivery{Incident: i, Context: store.AlertContext{Event: domain.AlertEvent{TenantID: 3, Kind: domain.AlertRunSucceeded}}}, &b.s.opt).Phase
+			return newNotice(DueDelivery{Incident: i, Context: AlertContext{Event: domain.AlertEvent{TenantID: 3, Kind: domain.AlertRunSucceeded}}}, &b.s.opt).Phase
 		}
 		require.Equal(t, PhaseTrigger, phase())
 		b.told, b.due[i.ID].Unsent = nil, false

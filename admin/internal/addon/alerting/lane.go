@@ -2,8 +2,6 @@ package alerting
 
 import (
 	"time"
-
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 const (
@@ -30,7 +28,7 @@ const (
 
 // job is one claimed delivery on its way.
 type job struct {
-	due       store.DueDelivery
+	due       DueDelivery
 	notice    *Notice
 	sender    Sender
 	lane      *lane

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Names of the channels that jobs have without an alert channel of the tenant.
@@ -85,7 +84,7 @@ type Notice struct {
 }
 
 // newNotice makes a notice of a claimed delivery. The BaseURL has no slash at its end.
-func newNotice(due store.DueDelivery, opt *Options) *Notice {
+func newNotice(due DueDelivery, opt *Options) *Notice {
 	c := due.Context
 	n := &Notice{
 		DedupeKey: dedupeKey(c.Event, due.Delivery), Incident: due.Incident, Try: due.Delivery.Attempts, Target: due.Delivery.Target,

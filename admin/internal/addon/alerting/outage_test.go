@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // A lost instance is told once, and its incident closes by itself.
@@ -28,7 +27,7 @@ func TestAnOutageExplains(t *testing.T) {
 	b := newBoard(t)
 	b.tenant.Rules = []domain.AlertRule{{ID: 7, Spec: domain.AlertRuleSpec{
 		Name: "dead man", Enabled: true, Severity: domain.SeverityInfo, Channels: []domain.ChannelID{50}, Condition: domain.AlertCondition{Kind: domain.ConditionAbsent, After: time.Hour}}}}
-	absent := func(job int) store.AlertContext {
+	absent := func(job int) AlertContext {
 		c := b.event(domain.AlertJobAbsent, job, "")
 		c.Event.Rule, c.Event.ExecutionID = 7, 0
 		return c
@@ -67,7 +66,7 @@ func TestAnOutageExplains(t *testing.T) {
 func TestOneIncidentPerCause(t *testing.T) {
 	b := newBoard(t)
 	b.offline = map[domain.ExecutorID]bool{}
-	on := func(executor domain.ExecutorID, kind domain.AlertKind, job int, reason domain.Reason) store.AlertContext {
+	on := func(executor domain.ExecutorID, kind domain.AlertKind, job int, reason domain.Reason) AlertContext {
 		c := b.event(kind, job, reason)
 		c.Executor = domain.Executor{ID: executor, Name: fmt.Sprintf("executor-%d", executor)}
 		c.Job.Spec.Owner.Email = "ann@example.com"

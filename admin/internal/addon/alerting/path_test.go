@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/chat"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
@@ -33,23 +34,29 @@ import (
 
 func init() { alerting.Child = child }
 
+// realStore is a real database with the tables of alerting.
+type realStore struct {
+	*gormstore.Store
+	alerting.Tables
+}
+
 // quick is the real store with waits that a test can bear.
 type quick struct {
-	*gormstore.Store
+	realStore
 	settled chan domain.DeliveryState // gets what FinishDelivery wrote; nil = nobody listens
 	stuck   bool                      // a delivery is never written down as done
 }
 
-func (q quick) ClaimDueDeliveries(ctx context.Context, p store.ClaimDeliveriesParams) ([]store.DueDelivery, error) {
+func (q quick) ClaimDueDeliveries(ctx context.Context, p alerting.ClaimDeliveriesParams) ([]alerting.DueDelivery, error) {
 	p.Hold = 2 * time.Second
-	return q.Store.ClaimDueDeliveries(ctx, p)
+	return q.Tables.ClaimDueDeliveries(ctx, p)
 }
 
 func (q quick) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
 	if q.stuck && state == domain.DeliveryDelivered {
 		select {}
 	}
-	err := q.Store.FinishDelivery(ctx, id, state, retryIn/100, lastError)
+	err := q.Tables.FinishDelivery(ctx, id, state, retryIn/100, lastError)
 	if err == nil && q.settled != nil {
 		q.settled <- state
 	}
@@ -79,7 +86,7 @@ func box() *secret.Box {
 
 // world is a tenant with a job, and an instance that its runs fail on.
 type world struct {
-	store    *gormstore.Store
+	store    realStore
 	tenant   domain.TenantID
 	job      store.JobView
 	instance domain.InstanceID
@@ -88,7 +95,7 @@ type world struct {
 func newWorld(t *testing.T, s *gormstore.Store, webhookURL string) world {
 	t.Helper()
 	ctx := t.Context()
-	w := world{store: s, tenant: domain.TenantID(ids.Next())}
+	w := world{store: realStore{s, alertsql.New(s.Engine)}, tenant: domain.TenantID(ids.Next())}
 	executor := domain.ExecutorID(ids.Next())
 	require.NoError(t, s.CreateTenant(ctx, domain.Tenant{ID: w.tenant, Name: "shop " + w.tenant.String(), CreatedAt: time.Now()}))
 	require.NoError(t, s.CreateExecutor(ctx, domain.Executor{ID: executor, TenantID: w.tenant, Name: "billing"}))
@@ -186,7 +193,7 @@ func TestAFailedRunIsTold(t *testing.T) {
 			smtp.Script(testenv.SMTPReply{Command: "RCPT", Code: 451, Text: "greylisted"}) // one of the two mails, once
 			sink.Script(testenv.HTTPAnswer{Status: 500})
 			w := newWorld(t, open(t, row.driver, row.dsn), sink.URL+"/hook")
-			q := quick{Store: w.store, settled: make(chan domain.DeliveryState, 100)}
+			q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
 			service := run(t, q, smtp.Port())
 			e := w.fail(t)
 			service.Nudge()
@@ -208,7 +215,7 @@ func TestAFailedRunIsTold(t *testing.T) {
 			require.Equal(t, "no route to host", body.Run.Error)
 			require.Equal(t, "web-1", body.Run.Instance.Name)
 
-			log, err := w.store.ListDeliveries(t.Context(), store.ListDeliveriesParams{Tenant: w.tenant, Limit: 10})
+			log, err := w.store.ListDeliveries(t.Context(), alerting.ListDeliveriesParams{Tenant: w.tenant, Limit: 10})
 			require.NoError(t, err)
 			require.Len(t, log, 3)
 			for _, d := range log {
@@ -223,14 +230,14 @@ func TestRefusalsEndInTheDeliveryLog(t *testing.T) {
 	smtp, sink := testenv.SMTP(t), testenv.HTTPSink(t)
 	smtp.Script(testenv.SMTPReply{Command: "RCPT", Code: 550, Text: "no such user"}, testenv.SMTPReply{Command: "RCPT", Code: 550, Text: "no such user"})
 	w := newWorld(t, open(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db")), "http://10.0.0.1/"+strings.TrimPrefix(sink.URL, "http://"))
-	q := quick{Store: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
 	service := run(t, q, smtp.Port())
 	// The way of dispatch: nothing runs, and nobody is there to run it.
 	event := domain.AlertEvent{TenantID: w.tenant, Kind: domain.AlertNoExecutor, JobID: w.job.ID, Revision: 1, DedupeKey: "no_executor/1"}
 	require.NoError(t, w.store.RecordAlerts(t.Context(), []domain.AlertEvent{event, event}))
 	service.Nudge()
 	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryFailed: 3}, q.settle(t, 3))
-	log, err := w.store.ListDeliveries(t.Context(), store.ListDeliveriesParams{Tenant: w.tenant, Limit: 10})
+	log, err := w.store.ListDeliveries(t.Context(), alerting.ListDeliveriesParams{Tenant: w.tenant, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, log, 3, "the second event had the same key")
 	for _, d := range log {
@@ -251,7 +258,7 @@ func child() {
 	if err != nil {
 		panic(err)
 	}
-	service, err := newService(quick{Store: s, stuck: true}, 0)
+	service, err := newService(quick{realStore: realStore{s, alertsql.New(s.Engine)}, stuck: true}, 0)
 	if err != nil {
 		panic(err)
 	}
@@ -274,7 +281,7 @@ func TestKilledBetweenSendAndRecord(t *testing.T) {
 	require.NoError(t, victim.Process.Kill())
 	require.Error(t, victim.Wait(), "it was killed")
 
-	q := quick{Store: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
 	run(t, q, 0) // the node that is left
 	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryDelivered: 1}, q.settle(t, 1))
 	posts := sink.Requests()

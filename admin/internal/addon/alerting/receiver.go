@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Operators are who is told of what concerns the platform; its webhooks are
@@ -18,7 +17,7 @@ type Operators struct {
 // nobody is; else the job's settings do: its owner and its further addresses by mail,
 // its URL by webhook. Who has named nobody has the tenant's default. The operators
 // are told of what is not about a job. unwanted: it is not counted.
-func (o Operators) receivers(e *store.GroupedEvent, tenant store.TenantAlerts) (out []domain.Receiver, isWanted bool) {
+func (o Operators) receivers(e *GroupedEvent, tenant TenantAlerts) (out []domain.Receiver, isWanted bool) {
 	if e.Event.Kind.Platform() {
 		out = addresses(domain.Alert{Emails: o.Emails, WebhookURL: o.WebhookURL}, "", 0)
 		if e.Event.Kind == domain.AlertFlapping || e.Event.Kind == domain.AlertInstanceGone {
@@ -48,7 +47,7 @@ func (o Operators) receivers(e *store.GroupedEvent, tenant store.TenantAlerts) (
 
 // channels are those of these ids. One that is gone stays one, so that the delivery
 // log says that somebody was not told.
-func channels(tenant store.TenantAlerts, ids []domain.ChannelID) []domain.Receiver {
+func channels(tenant TenantAlerts, ids []domain.ChannelID) []domain.Receiver {
 	out := make([]domain.Receiver, len(ids))
 	for n, id := range ids {
 		out[n] = domain.Receiver{ChannelID: id, Channel: ChannelWebhook, Target: "#" + id.String()}

@@ -36,7 +36,9 @@ const (
 
 // Store is what alerting asks of the database.
 type Store interface {
-	store.Alerts
+	Alerts
+	store.Outbox
+	WithoutOutage(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	// LogEnd and ReadLog are those of store.Logs.
 	LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error)
@@ -152,6 +154,21 @@ func (s *Service) Nudge() {
 	}
 }
 
+// Tell writes events of the platform or of executors, and delivers them at once. An event
+// whose key exists is ignored.
+func (s *Service) Tell(ctx context.Context, events ...domain.AlertEvent) error {
+	if err := s.opt.Store.RecordAlerts(ctx, events); err != nil {
+		return err
+	}
+	s.Nudge()
+	return nil
+}
+
+// Unexplained leaves out lost instances that the alert of an outage explains.
+func (s *Service) Unexplained(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error) {
+	return s.opt.Store.WithoutOutage(ctx, list)
+}
+
 // Run delivers until ctx ends. Tellings under way then get stopGrace to end;
 // what was not told is left to the other nodes, or to the next start. Run
 // returns nil after all its goroutines ended. It must be called once.
@@ -206,9 +223,9 @@ func (s *Service) pump(ctx context.Context) {
 	}
 	room := maxHeld - s.held()
 	now := time.Now() // before the claim: it cannot be younger
-	var due []store.DueDelivery
+	var due []DueDelivery
 	if room > 0 {
-		p := store.ClaimDeliveriesParams{Limit: room, Hold: claimHold, Boot: s.opt.Boot, Living: s.opt.Living()}
+		p := ClaimDeliveriesParams{Limit: room, Hold: claimHold, Boot: s.opt.Boot, Living: s.opt.Living()}
 		if due, err = s.opt.Store.ClaimDueDeliveries(ctx, p); err != nil {
 			s.storeFailed(ctx, "claim due deliveries", err)
 			return
@@ -243,7 +260,7 @@ func (s *Service) storeFailed(ctx context.Context, step string, err error) {
 
 // admit puts a claimed delivery into its lane, or puts it off. Its error is
 // the database's.
-func (s *Service) admit(ctx context.Context, due store.DueDelivery, now time.Time) error {
+func (s *Service) admit(ctx context.Context, due DueDelivery, now time.Time) error {
 	j := job{due: due, notice: newNotice(due, &s.opt), claimedAt: now}
 	var known bool
 	if j.sender, known = s.senders[due.Delivery.Channel]; !known {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // settled is how long an executor's incident has to be without a further event
@@ -16,7 +15,7 @@ var settled = map[domain.AlertClass]time.Duration{
 
 // tell decides what becomes of incidents whose time has come, and who is told.
 // It is pure; the store calls it inside a transaction, perhaps twice.
-func (s *Service) tell(now time.Time, due []*store.DueIncident) {
+func (s *Service) tell(now time.Time, due []*DueIncident) {
 	for _, d := range due {
 		if d.State != domain.IncidentResolved && recovered(d, now) {
 			d.Resolve(now, "")
@@ -65,7 +64,7 @@ func (s *Service) tell(now time.Time, due []*store.DueIncident) {
 
 // tellKeepers tells those products that a momentary incident has closed which would
 // keep it open for ever.
-func tellKeepers(d *store.DueIncident) {
+func tellKeepers(d *DueIncident) {
 	for n := range d.Receivers {
 		r := &d.Receivers[n]
 		if _, exists := d.Channels[r.ChannelID]; !exists || !r.Told {
@@ -89,7 +88,7 @@ func asChange(i *domain.Incident) bool {
 	return i.Kind == domain.AlertRunSucceeded && i.Severity != domain.SeverityCritical
 }
 
-func tellAll(d *store.DueIncident, now time.Time) {
+func tellAll(d *DueIncident, now time.Time) {
 	d.Told = d.Told[:0]
 	for n := range d.Receivers {
 		d.Told = append(d.Told, n)
@@ -99,7 +98,7 @@ func tellAll(d *store.DueIncident, now time.Time) {
 
 // escalateAt is when others are to be told; zero: never, or they were. Nobody has to
 // do anything about what is over at once.
-func escalateAt(d *store.DueIncident) time.Time {
+func escalateAt(d *DueIncident) time.Time {
 	if d.Rule == nil || d.Rule.Spec.EscalateAfter == 0 || !d.EscalatedAt.IsZero() || d.State != domain.IncidentOpen || d.Momentary() {
 		return time.Time{}
 	}
@@ -107,7 +106,7 @@ func escalateAt(d *store.DueIncident) time.Time {
 }
 
 // escalate tells those whom the rule names for when nobody has acknowledged it.
-func escalate(d *store.DueIncident, now time.Time) {
+func escalate(d *DueIncident, now time.Time) {
 	d.EscalatedAt = now
 	for _, r := range channels(d.TenantAlerts, d.Rule.Spec.EscalateTo) {
 		at := slices.IndexFunc(d.Receivers, func(o domain.Receiver) bool { return o.Key() == r.Key() })
@@ -121,7 +120,7 @@ func escalate(d *store.DueIncident, now time.Time) {
 }
 
 // silentUntil is the end of the silences that an incident is in now; zero: in none.
-func silentUntil(d *store.DueIncident) (until time.Time) {
+func silentUntil(d *DueIncident) (until time.Time) {
 	for n := range d.Silences {
 		if s := &d.Silences[n]; s.EndsAt.After(until) && s.Match.MatchesIncident(d.Incident, d.Labels) {
 			until = s.EndsAt
@@ -131,7 +130,7 @@ func silentUntil(d *store.DueIncident) (until time.Time) {
 }
 
 // quietUntil is the end of the quiet hours that keep an incident back; zero: none do.
-func quietUntil(d *store.DueIncident, now time.Time) time.Time {
+func quietUntil(d *DueIncident, now time.Time) time.Time {
 	quiet := d.Settings.Quiet
 	if d.Rule != nil && !d.Rule.Spec.Quiet.IsZero() {
 		quiet = d.Rule.Spec.Quiet
@@ -146,7 +145,7 @@ func quietUntil(d *store.DueIncident, now time.Time) time.Time {
 // succeeded since. An executor is when one of its runs has, and nothing more has
 // happened for a while; it has an instance then. An outage that no run was lost in
 // is over when there is an instance. A pile of runs is over when none waits.
-func recovered(d *store.DueIncident, now time.Time) bool {
+func recovered(d *DueIncident, now time.Time) bool {
 	if d.Kind.Platform() || d.Momentary() {
 		return false
 	}

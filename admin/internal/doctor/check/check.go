@@ -46,11 +46,14 @@ type Settings struct {
 	// OperatorMails reports whether operators want mails.
 	OperatorMails   bool
 	OperatorWebhook string // empty: none
-	// WebhookNetworks and BrokerNetworks are private networks that may be reached.
-	WebhookNetworks, BrokerNetworks []netip.Prefix
-	HotStore                        string // empty: none
-	// Receivers reports whether a start gives tenants a default receiver.
-	Receivers bool
+	// ReachWebhook connects to the server of an address, and posts nothing.
+	ReachWebhook func(ctx context.Context, address string) error
+	// BrokerNetworks are private networks that may be reached.
+	BrokerNetworks []netip.Prefix
+	HotStore       string // empty: none
+	// Unheard names the tenants without a receiver of their failures. nil: the server has no
+	// alerts.
+	Unheard func(ctx context.Context, s *gormstore.Store) (names []string, err error)
 }
 
 // Mail is what this room asks of the channel for mails.

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
@@ -40,8 +39,7 @@ func (e *examination) lookAtWebhook(ctx context.Context) doctor.Result {
 	if address == "" {
 		return doctor.Skip("the operators have no webhook (--operator-webhook)")
 	}
-	client := post.New(post.Options{AllowPrefixes: e.WebhookNetworks})
-	if err := client.Reach(ctx, address); err != nil {
+	if err := e.ReachWebhook(ctx, address); err != nil {
 		return doctor.Warn("webhook_unreachable", "Look at --operator-webhook, at what lies between, and for private networks at --webhook-allow.",
 			"the operators' webhook at %s: %v", hostOf(address), plainly(ctx, err))
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 )
@@ -98,7 +98,7 @@ func fillAlerts(t *testing.T, w *world) {
 // alertLife takes alerts through all that happens to them, and lists them in all ways.
 func alertLife(t *testing.T, w *world) {
 	t.Helper()
-	ctx, s := t.Context(), w.s
+	ctx, s := t.Context(), newAging(w.s)
 	channel := domain.Receiver{Channel: "email", Target: "ann@example.com", Job: w.jobs[0]}
 	for _, condition := range []domain.AlertCondition{
 		{Kind: domain.ConditionFailures, Failures: 1, Of: 5}, {Kind: domain.ConditionKeyword, Keyword: "x"}, {Kind: domain.ConditionLate, After: time.Second},
@@ -120,7 +120,7 @@ func alertLife(t *testing.T, w *world) {
 	require.NoError(t, s.RecordAlerts(ctx, events))
 	var of *domain.Incident
 	for _, half := range []int{10, 1000} {
-		_, err := s.ExpandAlertEvents(ctx, half, func(b *store.AlertBatch) {
+		_, err := s.ExpandAlertEvents(ctx, half, func(b *alerting.AlertBatch) {
 			at := domain.IncidentKey{Tenant: w.tenant, Key: domain.JobIncidentKey(w.jobs[0], domain.AlertRunFailed)}
 			if of = b.Live[at]; of == nil {
 				of = &domain.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunFailed, Executor: w.executor, Job: w.jobs[0]}
@@ -140,7 +140,7 @@ func alertLife(t *testing.T, w *world) {
 			return nil
 		})
 		require.NoError(t, err)
-		_, _, err = s.TellIncidents(ctx, 100, func(now time.Time, due []*store.DueIncident) {
+		_, _, err = s.TellIncidents(ctx, 100, func(now time.Time, due []*alerting.DueIncident) {
 			for _, d := range due {
 				d.Told, d.WakeAt = []int{0}, now.Add(time.Hour)
 				d.Tell(now)
@@ -148,23 +148,23 @@ func alertLife(t *testing.T, w *world) {
 		})
 		require.NoError(t, err)
 	}
-	due, err := s.ClaimDueDeliveries(ctx, store.ClaimDeliveriesParams{Limit: 10, Hold: time.Minute, Boot: "b", Living: []string{"b"}})
+	due, err := s.ClaimDueDeliveries(ctx, alerting.ClaimDeliveriesParams{Limit: 10, Hold: time.Minute, Boot: "b", Living: []string{"b"}})
 	require.NoError(t, err)
 	require.NotEmpty(t, due)
 	require.NoError(t, s.ReleaseDeliveries(ctx, "b", []int64{due[0].Delivery.ID}))
 	require.NoError(t, s.FinishDelivery(ctx, due[0].Delivery.ID, domain.DeliveryDelivered, 0, ""))
 	_, err = s.OutboxLag(ctx)
 	require.NoError(t, err)
-	for _, p := range []store.ListIncidentsParams{{}, {State: domain.IncidentOpen}, {Executor: w.executor}, {Executor: w.executor, State: domain.IncidentResolved}, {Before: of.ID}} {
+	for _, p := range []alerting.ListIncidentsParams{{}, {State: domain.IncidentOpen}, {Executor: w.executor}, {Executor: w.executor, State: domain.IncidentResolved}, {Before: of.ID}} {
 		p.Tenant, p.Limit = w.tenant, 10
 		_, err := s.ListIncidents(ctx, p)
 		require.NoError(t, err)
 	}
 	for _, before := range []int64{0, of.LastEvent} {
-		_, err := s.ListIncidentEvents(ctx, store.ListIncidentEventsParams{Tenant: w.tenant, Incident: of.ID, Before: before, Limit: 10})
+		_, err := s.ListIncidentEvents(ctx, alerting.ListIncidentEventsParams{Tenant: w.tenant, Incident: of.ID, Before: before, Limit: 10})
 		require.NoError(t, err)
 	}
-	for _, p := range []store.ListDeliveriesParams{
+	for _, p := range []alerting.ListDeliveriesParams{
 		{}, {Job: w.jobs[0]}, {State: domain.DeliveryPending}, {State: domain.DeliveryFailed}, {Incident: of.ID}, {Incident: of.ID, State: domain.DeliveryPending}, {Before: due[0].Delivery.ID},
 	} {
 		p.Tenant, p.Limit = w.tenant, 10
@@ -182,8 +182,8 @@ func alertLife(t *testing.T, w *world) {
 func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
-			s := openStore(t, options(t))
-			w := newWorld(t, s, 100, domain.BlockParallel)
+			s := newAging(openStore(t, options(t)))
+			w := newWorld(t, s.Store, 100, domain.BlockParallel)
 			all := w.plan(13)
 			do := func(statement string, args ...any) {
 				t.Helper()
@@ -203,7 +203,7 @@ func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 				_, err := s.EvaluateAlertRules(t.Context())
 				require.NoError(t, err)
 				for n := 1; n > 0; {
-					n, err = s.ExpandAlertEvents(t.Context(), 500, func(b *store.AlertBatch) {
+					n, err = s.ExpandAlertEvents(t.Context(), 500, func(b *alerting.AlertBatch) {
 						at := domain.IncidentKey{Tenant: w.tenant, Key: b.Events[0].Rule.Key(domain.ExecutorIncidentKey(w.executor, domain.AlertClass(domain.AlertRunLate)))}
 						if of = b.Live[at]; of == nil {
 							of = &domain.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunLate, Executor: w.executor}

@@ -7,7 +7,7 @@
 //	db                       how is one database spoken to?
 //	record                   which rows do several packages know?
 //	engine                   store.Engine: what moves runs
-//	alert, retention, timer  nouns of store.Console: alerting, what is deleted, timers
+//	retention, timer         nouns of store.Console: what is deleted, timers
 //	access                   nouns of store.Console: who gets in
 //	console                  store.Console: what people and applications see and edit
 //

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestOutboxLag(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
-			s := openStore(t, options(t))
+			s := newAging(openStore(t, options(t)))
 			ctx := t.Context()
 			tenant := domain.TenantID(7)
 			require.NoError(t, s.CreateTenant(ctx, domain.Tenant{ID: tenant, Name: "acme"}))
@@ -34,7 +34,7 @@ func TestOutboxLag(t *testing.T) {
 				ID: 1, TenantID: tenant, Kind: domain.AlertNoExecutor, DedupeKey: "k", CreatedAt: now.Add(-time.Hour),
 			}}))
 			require.GreaterOrEqual(t, lag(), time.Hour)
-			_, err = s.ExpandAlertEvents(ctx, 10, func(b *store.AlertBatch) {
+			_, err = s.ExpandAlertEvents(ctx, 10, func(b *alerting.AlertBatch) {
 				b.Direct = []domain.Delivery{{ID: 2, TenantID: tenant, EventID: 1, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
 			})
 			require.NoError(t, err)

@@ -101,7 +101,7 @@ func TestSweepMovesAllButABadRow(t *testing.T) {
 func age(t *testing.T, s *Store, list []domain.Execution) {
 	t.Helper()
 	for _, e := range list {
-		require.NoError(t, aging{s}.Age(t.Context(), e.ID, time.Hour))
+		require.NoError(t, newAging(s).Age(t.Context(), e.ID, time.Hour))
 	}
 	_, err := s.Write.ExecContext(t.Context(), "UPDATE executions SET expire_at = 0")
 	require.NoError(t, err)

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
@@ -22,7 +24,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // aging is a store whose executions can be made older.
-type aging struct{ *Store }
+type aging struct {
+	*Store
+	alerting.Tables
+}
+
+func newAging(s *Store) aging { return aging{s, alertsql.New(s.Engine)} }
 
 func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
 	return a.Run(ctx, "age execution", func(t *db.Tx) error {
@@ -156,11 +163,11 @@ func openStore(tb testing.TB, o Options) *Store {
 }
 
 func TestSQLite(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Store { return aging{openStore(t, sqliteOptions(t))} })
+	storetest.Run(t, func(t *testing.T) storetest.Store { return newAging(openStore(t, sqliteOptions(t))) })
 }
 
 func TestMySQL(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Store { return aging{openStore(t, mysqlOptions(t))} })
+	storetest.Run(t, func(t *testing.T) storetest.Store { return newAging(openStore(t, mysqlOptions(t))) })
 }
 
 // What SQLite keeps beside the database has its file's mode.

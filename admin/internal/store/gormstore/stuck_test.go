@@ -29,7 +29,7 @@ func TestASweepLeavesAJobWhoseNextWaiterIsLocked(t *testing.T) {
 
 	_, err = s.Write.ExecContext(ctx, "UPDATE instances SET lease_until = 1 WHERE id = ?", int64(w.instance))
 	require.NoError(t, err)
-	require.NoError(t, aging{s}.Age(ctx, first.ID, time.Hour))
+	require.NoError(t, newAging(s).Age(ctx, first.ID, time.Hour))
 	other, err := s.Write.BeginTx(ctx, nil)
 	require.NoError(t, err)
 	_, err = other.ExecContext(ctx, fmt.Sprintf("SELECT id FROM executions WHERE id = %d FOR UPDATE", second.ID))

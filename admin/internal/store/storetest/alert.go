@@ -8,16 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // expand expands all events and returns the contexts of this tenant's.
-func (f *fixture) expand(deliveries func(store.AlertContext) []domain.Delivery) []store.AlertContext {
+func (f *fixture) expand(deliveries func(alerting.AlertContext) []domain.Delivery) []alerting.AlertContext {
 	f.t.Helper()
-	var seen []store.AlertContext
+	var seen []alerting.AlertContext
 	for {
-		n, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *store.AlertBatch) {
+		n, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *alerting.AlertBatch) {
 			seen = append(seen, eachAlone(b, f.tenant, deliveries)...)
 		})
 		f.ok(err)
@@ -27,13 +28,13 @@ func (f *fixture) expand(deliveries func(store.AlertContext) []domain.Delivery) 
 	}
 }
 
-func eachAlone(b *store.AlertBatch, tenant domain.TenantID, deliveries func(store.AlertContext) []domain.Delivery) []store.AlertContext {
-	return EachAlone(b, func(c store.AlertContext) bool { return c.Event.TenantID == tenant }, deliveries)
+func eachAlone(b *alerting.AlertBatch, tenant domain.TenantID, deliveries func(alerting.AlertContext) []domain.Delivery) []alerting.AlertContext {
+	return EachAlone(b, func(c alerting.AlertContext) bool { return c.Event.TenantID == tenant }, deliveries)
 }
 
 // EachAlone makes an incident of each wanted event, with these deliveries, for
 // ExpandAlertEvents. It returns the events.
-func EachAlone(b *store.AlertBatch, wanted func(store.AlertContext) bool, deliveries func(store.AlertContext) []domain.Delivery) (seen []store.AlertContext) {
+func EachAlone(b *alerting.AlertBatch, wanted func(alerting.AlertContext) bool, deliveries func(alerting.AlertContext) []domain.Delivery) (seen []alerting.AlertContext) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		if !wanted(e.AlertContext) {
@@ -55,17 +56,6 @@ func EachAlone(b *store.AlertBatch, wanted func(store.AlertContext) bool, delive
 		}
 	}
 	return seen
-}
-
-// alertKinds expands the events that are new and returns the kinds of one run's.
-func (f *fixture) alertKinds(e domain.Execution) (kinds []domain.AlertKind) {
-	f.t.Helper()
-	for _, c := range f.expand(nil) {
-		if c.Event.ExecutionID == e.ID {
-			kinds = append(kinds, c.Event.Kind)
-		}
-	}
-	return kinds
 }
 
 func testAlerts(t *testing.T, f *fixture) {
@@ -109,9 +99,9 @@ func testAlerts(t *testing.T, f *fixture) {
 	require.Equal(t, f.executor, contexts[0].Executor.ID)
 }
 
-func (f *fixture) claimDeliveries(hold time.Duration) (out []store.DueDelivery) {
+func (f *fixture) claimDeliveries(hold time.Duration) (out []alerting.DueDelivery) {
 	f.t.Helper()
-	got, err := f.s.ClaimDueDeliveries(f.ctx, store.ClaimDeliveriesParams{Limit: 1000, Hold: hold, Boot: "one"})
+	got, err := f.s.ClaimDueDeliveries(f.ctx, alerting.ClaimDeliveriesParams{Limit: 1000, Hold: hold, Boot: "one"})
 	f.ok(err)
 	for _, d := range got {
 		if d.Delivery.TenantID == f.tenant {
@@ -124,7 +114,7 @@ func (f *fixture) claimDeliveries(hold time.Duration) (out []store.DueDelivery) 
 func testDeliveries(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
-	f.expand(func(c store.AlertContext) []domain.Delivery {
+	f.expand(func(c alerting.AlertContext) []domain.Delivery {
 		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "webhook", Target: "https://example.com"}}
 	})
 	due := f.claimDeliveries(time.Minute)
@@ -144,24 +134,24 @@ func testDeliveries(t *testing.T, f *fixture) {
 	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryFailed, 0, "gave up"))
 	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryDelivered, 0, ""))
 
-	list := func(p store.ListDeliveriesParams) []domain.Delivery {
+	list := func(p alerting.ListDeliveriesParams) []domain.Delivery {
 		t.Helper()
 		p.Tenant = f.tenant
 		got, err := f.s.ListDeliveries(f.ctx, p)
 		f.ok(err)
 		return got
 	}
-	all := list(store.ListDeliveriesParams{})
+	all := list(alerting.ListDeliveriesParams{})
 	require.Len(t, all, 2)
 	require.Equal(t, domain.DeliveryFailed, all[0].State, "newest first; settled once")
 	require.Equal(t, "gave up", all[0].LastError)
 	require.Equal(t, domain.DeliveryDelivered, all[1].State)
 	require.False(t, all[1].DeliveredAt.IsZero())
 	require.Equal(t, j.ID, all[1].Event.JobID)
-	require.Len(t, list(store.ListDeliveriesParams{State: domain.DeliveryFailed}), 1)
-	require.Len(t, list(store.ListDeliveriesParams{Job: j.ID, Limit: 1}), 1)
-	require.Equal(t, all[1:], list(store.ListDeliveriesParams{Before: all[0].ID}))
-	require.Empty(t, list(store.ListDeliveriesParams{Job: j.ID + 1}))
+	require.Len(t, list(alerting.ListDeliveriesParams{State: domain.DeliveryFailed}), 1)
+	require.Len(t, list(alerting.ListDeliveriesParams{Job: j.ID, Limit: 1}), 1)
+	require.Equal(t, all[1:], list(alerting.ListDeliveriesParams{Before: all[0].ID}))
+	require.Empty(t, list(alerting.ListDeliveriesParams{Job: j.ID + 1}))
 }
 
 func testDeliveryRace(t *testing.T, f *fixture) {
@@ -170,19 +160,23 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 		f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	}
 	race(4, func(int) {
-		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(b *store.AlertBatch) {
-			eachAlone(b, f.tenant, func(store.AlertContext) []domain.Delivery { return []domain.Delivery{{Channel: "email", Target: "x"}} })
+		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(b *alerting.AlertBatch) {
+			eachAlone(b, f.tenant, func(alerting.AlertContext) []domain.Delivery {
+				return []domain.Delivery{{Channel: "email", Target: "x"}}
+			})
 		})
 		if err != nil {
 			t.Errorf("expand: %v", err)
 		}
 	})
-	f.expand(func(store.AlertContext) []domain.Delivery { return []domain.Delivery{{Channel: "email", Target: "x"}} })
+	f.expand(func(alerting.AlertContext) []domain.Delivery {
+		return []domain.Delivery{{Channel: "email", Target: "x"}}
+	})
 	var mu sync.Mutex
 	seen := map[int64]int{}
 	race(4, func(int) {
 		for range 4 {
-			got, err := f.s.ClaimDueDeliveries(f.ctx, store.ClaimDeliveriesParams{Limit: 4, Hold: time.Minute, Boot: "one"})
+			got, err := f.s.ClaimDueDeliveries(f.ctx, alerting.ClaimDeliveriesParams{Limit: 4, Hold: time.Minute, Boot: "one"})
 			if err != nil {
 				t.Errorf("claim: %v", err)
 			}
@@ -209,13 +203,13 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 func testDeadClaims(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
-	f.expand(func(store.AlertContext) []domain.Delivery {
+	f.expand(func(alerting.AlertContext) []domain.Delivery {
 		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "email", Target: "ben@example.com"}}
 	})
 	boot := f.tenant.String() // the databases of other tests hold claims, too
 	claim := func(limit int, by string, living ...string) (ids []int64) {
 		t.Helper()
-		got, err := f.s.ClaimDueDeliveries(f.ctx, store.ClaimDeliveriesParams{Limit: limit, Hold: time.Hour, Boot: boot + by, Living: living})
+		got, err := f.s.ClaimDueDeliveries(f.ctx, alerting.ClaimDeliveriesParams{Limit: limit, Hold: time.Hour, Boot: boot + by, Living: living})
 		f.ok(err)
 		for _, d := range got {
 			if d.Delivery.TenantID == f.tenant {

@@ -6,14 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // missedTold are the AlertRunMissed that are told now.
-func (f *fixture) missedTold() (out []store.AlertContext) {
+func (f *fixture) missedTold() (out []alerting.AlertContext) {
 	f.t.Helper()
-	for _, c := range f.expand(func(store.AlertContext) []domain.Delivery { return []domain.Delivery{{Channel: "email", Target: "x"}} }) {
+	for _, c := range f.expand(func(alerting.AlertContext) []domain.Delivery {
+		return []domain.Delivery{{Channel: "email", Target: "x"}}
+	}) {
 		require.Equal(f.t, domain.AlertRunMissed, c.Event.Kind)
 		out = append(out, c)
 	}
@@ -47,7 +50,7 @@ func testMissedAlerts(t *testing.T, f *fixture) {
 	lag, err := f.s.OutboxLag(f.ctx)
 	f.ok(err)
 	require.Zero(t, lag, "what gathers is not late")
-	_, wait, err := f.s.TellIncidents(f.ctx, 100, func(time.Time, []*store.DueIncident) {})
+	_, wait, err := f.s.TellIncidents(f.ctx, 100, func(time.Time, []*alerting.DueIncident) {})
 	f.ok(err)
 	require.Positive(t, wait, "and is not forgotten")
 	require.LessOrEqual(t, wait, time.Hour+domain.MissedGather)
@@ -113,7 +116,7 @@ func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
 		require.Len(t, f.sweep().Ended, 1)
 		f.ok(f.s.AgeAlerts(f.ctx, f.tenant, 2*domain.MissedRepeat))
 		seen := 0
-		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *store.AlertBatch) {
+		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *alerting.AlertBatch) {
 			for i := range b.Events {
 				if b.Events[i].Event.JobID != j.ID {
 					continue

@@ -5,15 +5,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // testDefaultReceiver gives a tenant one while its alert settings were never saved, and
 // only once.
 func testDefaultReceiver(t *testing.T, f *fixture) {
 	mails := true
-	unheard := func() *store.UnheardTenant {
+	unheard := func() *alerting.UnheardTenant {
 		list, err := f.s.ListUnheardTenants(f.ctx, mails)
 		f.ok(err)
 		for n := range list {

@@ -188,20 +188,6 @@ func testShardsFail(t *testing.T, f *fixture) {
 	require.Equal(t, "2 of 2 shards succeeded", f.find(again).Message)
 }
 
-// alerted are the runs of this tenant's alert events.
-func (f *fixture) alerted() (runs []domain.ExecutionID) {
-	f.t.Helper()
-	_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *store.AlertBatch) {
-		for i := range b.Events {
-			if b.Events[i].Tenant.ID == f.tenant {
-				runs = append(runs, b.Events[i].Event.ExecutionID)
-			}
-		}
-	})
-	f.ok(err)
-	return runs
-}
-
 func testShardHooks(t *testing.T, f *fixture) {
 	j := f.job(func(s *domain.JobSpec) {
 		fixedShards(2)(s)

@@ -129,18 +129,8 @@ func (w *World) Find(id domain.ExecutionID) domain.Execution {
 	return view.Execution
 }
 
-// Alerts returns the events of this tenant that have no deliveries yet, and
-// expands them, so that each is returned once.
+// Alerts takes the events that are new, and returns this tenant's.
 func (w *World) Alerts() []domain.AlertEvent {
 	w.T.Helper()
-	var out []domain.AlertEvent
-	_, err := w.S.ExpandAlertEvents(w.T.Context(), 1000, func(b *store.AlertBatch) {
-		for i := range b.Events {
-			if b.Events[i].Tenant.ID == w.Tenant {
-				out = append(out, b.Events[i].Event)
-			}
-		}
-	})
-	require.NoError(w.T, err)
-	return out
+	return takeEvents(w.T, w.S, w.Tenant)
 }

@@ -1,12 +1,13 @@
 package alertsql
 
 import (
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// Alerts is store.AlertRules, store.Alerts and store.AlertChannels.
+// Alerts is alerting.Tables.
 type Alerts struct {
 	*db.DB
 	specs *record.SpecCache
@@ -14,7 +15,7 @@ type Alerts struct {
 	engine *engine.Engine
 }
 
+var _ alerting.Tables = (*Alerts)(nil)
+
 // New works on the engine's database.
-func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine) Alerts {
-	return Alerts{db, specs, engine}
-}
+func New(e *engine.Engine) *Alerts { return &Alerts{e.DB, e.Specs, e} }

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Mails says whether alerts can go by mail.
@@ -29,7 +29,7 @@ type Channels interface {
 	// TryChannel sends a test message, once.
 	TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial
 	// PreviewChannel shows what would be sent of an event; nil: of a sample of the kind.
-	PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *store.AlertContext) (domain.RenderedAlert, error)
+	PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *alerting.AlertContext) (domain.RenderedAlert, error)
 }
 
 // AlertChannel is a means by which the tenant is told.
@@ -317,7 +317,7 @@ func (a *api) previewAlertChannel(ctx context.Context, id auth.Identity, in *str
 		return nil, err
 	}
 	kind := domain.AlertKind(cmp.Or(in.Body.Alert, string(domain.AlertRunFailed)))
-	var of *store.AlertContext
+	var of *alerting.AlertContext
 	if in.Body.RunID != "" {
 		var err error
 		if of, err = a.alertOfRun(ctx, id.Tenant, in.Body.RunID, domain.AlertKind(in.Body.Alert)); err != nil {
@@ -332,7 +332,7 @@ func (a *api) previewAlertChannel(ctx context.Context, id auth.Identity, in *str
 }
 
 // alertOfRun is what would be told of a run; kind: empty = as it has ended.
-func (a *api) alertOfRun(ctx context.Context, tenant domain.TenantID, text string, kind domain.AlertKind) (*store.AlertContext, error) {
+func (a *api) alertOfRun(ctx context.Context, tenant domain.TenantID, text string, kind domain.AlertKind) (*alerting.AlertContext, error) {
 	run, err := web.ByID(ctx, tenant, text, a.deps.Store.FindExecution)
 	if err != nil {
 		return nil, err
@@ -341,7 +341,7 @@ func (a *api) alertOfRun(ctx context.Context, tenant domain.TenantID, text strin
 	if err != nil {
 		return nil, err
 	}
-	out := &store.AlertContext{Job: job.Job, Execution: &run.Execution}
+	out := &alerting.AlertContext{Job: job.Job, Execution: &run.Execution}
 	if out.Executor, err = a.deps.Store.FindExecutor(ctx, tenant, run.Executor); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -12,23 +13,24 @@ import (
 
 // Store is what is asked of the database.
 type Store interface {
-	store.Alerts
-	store.AlertChannels
-	store.AlertRules
+	alerting.Alerts
+	alerting.AlertChannels
+	alerting.AlertRules
 	FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error)
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.ExecutionView, error)
 }
 
-// Deps is what the operations need; package api says of each what it is.
+// Deps is what the operations need. Secrets, NewID and Now are those of the API.
 type Deps struct {
-	Store    Store
-	Secrets  web.Sealer
+	Store   Store
+	Secrets web.Sealer
+	// Channels renders and tries alert channels.
 	Channels Channels
 	NewID    func() int64
 	Now      func() time.Time
-	Log      *slog.Logger
+	Log      *slog.Logger // of the API
 }
 
 // api are the operations of this package.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // AlertSilence is a time in which nothing is told of what it matches.
@@ -59,7 +59,7 @@ func silenceOf(s *domain.AlertSilence) AlertSilence {
 }
 
 func (a *api) alertSettingsAnswer(ctx context.Context, s domain.AlertSettings) (*alertSettingsOutput, error) {
-	nobody, err := ReachesNobody(ctx, a.deps.Store, a.deps.Channels, &s)
+	nobody, err := reachesNobody(ctx, a.deps.Store, a.deps.Channels, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (a *api) alertSettingsAnswer(ctx context.Context, s domain.AlertSettings) (
 	}}, nil
 }
 
-// ReachesNobody reports whether no default channel of the tenant works.
-func ReachesNobody(ctx context.Context, s store.AlertChannels, mails Mails, settings *domain.AlertSettings) (bool, error) {
+// reachesNobody reports whether no default channel of the tenant works.
+func reachesNobody(ctx context.Context, s alerting.AlertChannels, mails Mails, settings *domain.AlertSettings) (bool, error) {
 	list, err := s.ListAlertChannels(ctx, settings.TenantID)
 	if err != nil {
 		return false, err

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/access"
@@ -34,7 +33,7 @@ type Console struct {
 	Maintenance
 	Quotas
 	Logs
-	alertsql.Alerts
+	Feed
 	Ledger
 	retention.Retention
 	retention.Rules
@@ -102,6 +101,6 @@ func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine, firesPerMinu
 	old, rules, purges := retention.New(db)
 	return &Console{
 		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c}, Scripts{c}, Cells{c}, Connections{c},
-		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, alertsql.New(db, specs, engine), Ledger{c}, old, rules, purges, Cluster{c},
+		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Feed{c}, Ledger{c}, old, rules, purges, Cluster{c},
 	}
 }

@@ -55,32 +55,6 @@ func (s *Executors) ListConnected(ctx context.Context) ([]domain.InstanceID, err
 			" WHERE i.gone_at = 0 AND i.lease_until > %s AND i.parked = 0 AND i.draining = 0 AND i.drained_at = 0 LIMIT %d", s.Dialect.ByIndex("ix_instances_lease"), s.Dialect.Clock(), maxConnected))
 }
 
-// maxOutages bounds how many incidents of a tenant that are over are looked at for an
-// outage.
-const maxOutages = 500
-
-// withoutOutage leaves out executors with an outage since their first instance was lost.
-// The alert of the outage tells enough.
-func withoutOutage(ctx context.Context, q db.Querier, list []store.LostInstances) (out []store.LostInstances, err error) {
-	for i := range list {
-		x := &list[i]
-		outages := 0
-		err := db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&outages) },
-			fmt.Sprintf("SELECT (SELECT COUNT(*) FROM alert_incidents WHERE tenant_id = ? AND state IN (%d, %d) AND kind = '%[3]s' AND executor_id = ?) +"+
-				" (SELECT COUNT(*) FROM (SELECT kind, executor_id, resolved_at FROM alert_incidents WHERE tenant_id = ? AND state = %[4]d ORDER BY id DESC LIMIT %[5]d) AS ended"+
-				" WHERE kind = '%[3]s' AND executor_id = ? AND resolved_at >= ?)",
-				domain.IncidentOpen, domain.IncidentAcknowledged, domain.AlertNoExecutor, domain.IncidentResolved, maxOutages),
-			int64(x.Tenant), int64(x.Executor), int64(x.Tenant), int64(x.Executor), db.Millis(x.Since))
-		if err != nil {
-			return nil, err
-		}
-		if outages == 0 {
-			out = append(out, *x)
-		}
-	}
-	return out, nil
-}
-
 // maxLost bounds how many lost instances are looked at.
 const maxLost = 1000
 
@@ -115,9 +89,6 @@ func (s *Executors) ListLostInstances(ctx context.Context) (out []store.LostInst
 			" AND NOT EXISTS (SELECT 1 FROM instances AS s%[6]s WHERE s.executor_id = i.executor_id AND s.name = i.name AND s.id > i.id)"+
 			" ORDER BY i.gone_at LIMIT %[7]d", s.Dialect.ByIndex("ix_instances_lease"), domain.ExecutorEnabled, s.Dialect.ClockNow(),
 			(domain.LostFor+domain.LostWindow).Milliseconds(), domain.LostFor.Milliseconds(), s.Dialect.ByIndex("ix_instances_name"), maxLost), domain.LeaseRanOut)
-		if err == nil {
-			out, err = withoutOutage(ctx, q, out)
-		}
 		for i := range out {
 			x := &out[i]
 			if err == nil {

@@ -110,9 +110,25 @@ func (m missedRuns) insert(t *db.Tx, now time.Time) error {
 	return nil
 }
 
-// CloseMissed closes the open events among those that are about to be expanded
+// TakeEvents locks up to limit events that no subscriber has taken and whose time has come.
+// It returns their number, and those that are to be told. The transaction of the subscriber
+// sets expanded_at of each one, or deletes it.
+func TakeEvents(t *db.Tx, now time.Time, limit int) (n int, told []record.AlertEventRow, err error) {
+	var rows []record.AlertEventRow
+	err = t.Gorm.Clauses(t.SkipLocked()...).Where("expanded_at = 0 AND tell_at <= ?", db.Millis(now)).
+		Order("tell_at").Order("id").Limit(limit).Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return 0, nil, err
+	}
+	if told, err = closeMissed(t, rows, now); err != nil {
+		return 0, nil, err
+	}
+	return len(rows), told, nil
+}
+
+// closeMissed closes the open events among those that a subscriber takes
 // and opens the next ones. It returns all that are to be told.
-func CloseMissed(t *db.Tx, rows []record.AlertEventRow, now time.Time) (told []record.AlertEventRow, err error) {
+func closeMissed(t *db.Tx, rows []record.AlertEventRow, now time.Time) (told []record.AlertEventRow, err error) {
 	var empty []record.AlertEventRow
 	var next []record.AlertEventRow
 	for _, r := range rows {

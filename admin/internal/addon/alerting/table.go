@@ -1,17 +1,22 @@
-package store
+package alerting
 
 import (
 	"context"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Outbox takes alert events.
-type Outbox interface {
-	// RecordAlerts writes events; one whose dedupe key exists is ignored.
-	// Events of ended runs are written by the moves themselves.
-	RecordAlerts(ctx context.Context, events []domain.AlertEvent) error
+// Tables are the tables of alerting, as package alertsql keeps them. Every method takes
+// the tenant where the data has one. Errors are as in package store.
+type Tables interface {
+	Alerts
+	AlertChannels
+	AlertRules
+	// WithoutOutage leaves out the executors with an outage since their first instance was
+	// lost. The alert of the outage tells enough.
+	WithoutOutage(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
 }
 
 // Alerts counts events in incidents, makes deliveries of these, and is the log of
@@ -34,7 +39,7 @@ type Alerts interface {
 	// at, or an event that gathers to be counted (0: there is neither).
 	TellIncidents(ctx context.Context, limit int, tell func(now time.Time, due []*DueIncident)) (int, time.Duration, error)
 	// ListIncidents lists a tenant's, newest first.
-	ListIncidents(ctx context.Context, p ListIncidentsParams) (Page[domain.Incident], error)
+	ListIncidents(ctx context.Context, p ListIncidentsParams) (store.Page[domain.Incident], error)
 	FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (domain.Incident, error)
 	// ChangeIncident lets change move one on, and writes it. What change returns
 	// is returned.

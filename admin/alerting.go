@@ -1,0 +1,220 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	netmail "net/mail"
+	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/chat"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/webhook"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/doctor/check"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/provision"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+)
+
+// alertStore is the database as alerting knows it.
+type alertStore struct {
+	*gormstore.Store
+	alerting.Tables
+}
+
+// buildAlerting constructs the service that tells. Leases and gateway come later.
+func (a *Admin) buildAlerting() error {
+	senders, addresses, err := a.config.senders(a.box)
+	if err != nil {
+		return err
+	}
+	a.alerts = alertsql.New(a.store.Engine)
+	a.alerting = alerting.New(alerting.Options{
+		Operators: alerting.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
+		Store: alertStore{a.store, a.alerts}, Senders: alerting.Traced(senders, a.tracer), Addresses: addresses, Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.Registry(),
+		MailsPerHour: a.config.Mail.PerHour,
+		Boot:         a.self.BootID, Living: func() []string { return a.leases.Living() }, Shown: func() (time.Time, bool) { return a.leases.Shown() },
+	})
+	return nil
+}
+
+// alertDeps is what the operations of alerts need.
+func (a *Admin) alertDeps() route.Deps {
+	return route.Deps{
+		Store: alertStore{a.store, a.alerts}, Secrets: a.box, Channels: a.alerting, NewID: a.ids.Next, Now: a.clock.Now, Log: a.log.With("component", "api"),
+	}
+}
+
+func (a *Admin) alertRoutes(s *web.Server)     { route.Register(s, a.alertDeps()) }
+func (a *Admin) alertAttention() web.Attention { return route.Attention(a.alertDeps()) }
+
+// defaultChannel is the name of the channel that a tenant gets.
+const defaultChannel = "default"
+
+// receivers returns the addresses of the default channel that a tenant gets. They come from
+// --alert-to, or else from the operators. Without a mail server there are none.
+func (c Config) receivers() (out []string) {
+	list := c.Alerts.To
+	if len(list) == 0 {
+		list = c.Operators.Emails
+	}
+	if c.Mail.Host == "" {
+		return nil
+	}
+	for _, text := range list[:min(len(list), domain.MaxChannelEmails)] {
+		if address, err := netmail.ParseAddress(text); err == nil {
+			out = append(out, address.Address)
+		}
+	}
+	return out
+}
+
+// checkReceivers holds addresses against what this server sends.
+func (c Config) checkReceivers(addresses []string) error {
+	switch {
+	case len(addresses) == 0:
+		return nil
+	case len(addresses) > domain.MaxChannelEmails:
+		return fmt.Errorf("%d addresses are too many: use at most %d, such as that of a list", len(addresses), domain.MaxChannelEmails)
+	case c.Mail.Host == "":
+		return errors.New("alerts to addresses need a mail server: name one with --mail-host")
+	}
+	sender, err := c.Mail.sender(alerting.English, c.Operators, nil)
+	if err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		if err := sender.Check(address); err != nil {
+			return fmt.Errorf("%q: %w", address, err)
+		}
+	}
+	return nil
+}
+
+// checkDeclaredReceivers refuses addresses in the provision file that this server
+// sends no mails to.
+func (a *Admin) checkDeclaredReceivers() error {
+	for _, t := range a.provision.Receivers {
+		if err := a.config.checkReceivers(t.Emails); err != nil {
+			return &ProvisionError{File: a.config.ProvisionFile, Problems: []provision.Problem{{Line: t.Line, Where: t.Where, Text: err.Error()}}}
+		}
+	}
+	return nil
+}
+
+// giveReceivers gives each tenant without saved alert settings a default channel, to
+// the addresses that the provision file declares for it or else to Config.receivers.
+func (a *Admin) giveReceivers(ctx context.Context, declared []provision.Receiver) error {
+	of := map[string][]string{}
+	for _, t := range declared {
+		of[t.Tenant] = t.Emails
+	}
+	if a.config.NoFire || len(of) == 0 && len(a.config.receivers()) == 0 {
+		return nil
+	}
+	unheard, err := a.alerts.ListUnheardTenants(ctx, true)
+	if err != nil {
+		return fmt.Errorf("default receivers: %w", err)
+	}
+	for n := range unheard {
+		if !unheard[n].Fresh {
+			continue
+		}
+		emails, ok := of[unheard[n].Name]
+		if !ok {
+			emails = a.config.receivers()
+		}
+		if err := a.giveReceiver(ctx, &unheard[n].Tenant, emails); err != nil {
+			return fmt.Errorf("default receivers: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *Admin) giveReceiver(ctx context.Context, t *domain.Tenant, emails []string) error {
+	if len(emails) == 0 {
+		return nil
+	}
+	made, err := a.alerts.CreateDefaultReceiver(ctx, domain.AlertChannel{
+		ID: domain.ChannelID(a.ids.Next()), TenantID: t.ID, CreatedBy: "carillon",
+		Spec: domain.AlertChannelSpec{Name: defaultChannel, Kind: domain.ChannelEmail, Enabled: true, Emails: emails,
+			Description: "Receives failures of timers and calls, and of jobs that name no receiver."},
+	})
+	if err == nil && made {
+		a.log.Info("default alert channel made", "component", "alerting", "tenant", t.Name, "tenant_id", t.ID, "addresses", len(emails))
+	}
+	return err
+}
+
+// tenantMade gives a new tenant its default channel. If that fails, the next start of a
+// node does it.
+func (a *Admin) tenantMade(ctx context.Context, t domain.Tenant) {
+	if err := a.giveReceiver(ctx, &t, a.config.receivers()); err != nil {
+		a.log.Warn("the tenant has no default alert channel yet", "component", "alerting", "tenant", t.Name, "err", err)
+	}
+}
+
+// unheard names for the doctor the tenants without a receiver of their failures. Tenants that
+// get one at the next start are left out.
+func (c Config) unheard(ctx context.Context, s *gormstore.Store) (names []string, err error) {
+	list, err := alertsql.New(s.Engine).ListUnheardTenants(ctx, c.Mail.Host != "")
+	if err != nil {
+		return nil, err
+	}
+	for n := range list {
+		if !list[n].Fresh || len(c.receivers()) == 0 {
+			names = append(names, list[n].Name)
+		}
+	}
+	return names, nil
+}
+
+// mailServer returns the server for mails that the doctor looks at. nil: there is none.
+func (c Config) mailServer() (check.Mail, error) {
+	if _, err := alerting.ParseLanguage(c.Mail.Language); err != nil || c.Mail.Host == "" {
+		return nil, err
+	}
+	sender, err := c.Mail.sender(alerting.English, c.Operators, nil)
+	if err != nil {
+		return nil, err
+	}
+	return sender, nil
+}
+
+// reachWebhook connects to the server of an address, and posts nothing.
+func (c Config) reachWebhook(ctx context.Context, address string) error {
+	return post.New(post.Options{AllowPrefixes: c.Webhook.AllowPrefixes}).Reach(ctx, address)
+}
+
+// senders are the channels that are configured. Without a mail server, mails
+// fail with that reason in the delivery log.
+func (c Config) senders(box *secret.Box) ([]alerting.Sender, alerting.AddressCheck, error) {
+	language, err := alerting.ParseLanguage(c.Mail.Language)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := post.New(post.Options{AllowPrefixes: c.Webhook.AllowPrefixes, UserAgent: "carillon/" + c.Version, Logger: c.Logger.With("component", "alerting")})
+	out := append(chat.New(chat.Options{Client: client, Language: language}), webhook.New(webhook.Options{Client: client, Opener: box, Language: language}))
+	if c.Mail.Host == "" {
+		return out, nil, nil
+	}
+	sender, err := c.Mail.sender(language, c.Operators, c.Logger.With("component", "alerting"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return append(out, sender), sender, nil
+}
+
+func (m MailConfig) sender(language alerting.Language, operators OperatorsConfig, log *slog.Logger) (*mail.Sender, error) {
+	return mail.New(mail.Config{
+		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language, Logger: log,
+		Recipients: mail.Recipients{Domains: m.Domains, Operators: operators.Emails},
+	})
+}
