@@ -29,6 +29,9 @@ type alertStore struct {
 	alerting.Tables
 }
 
+// alertOptions lets runs that have succeeded write the events that alert rules want.
+func alertOptions(o *gormstore.Options) { o.Successes = alertsql.ReadSuccesses }
+
 // buildAlerting constructs the service that tells. Leases and gateway come later.
 func (a *Admin) buildAlerting() error {
 	senders, addresses, err := a.config.senders(a.box)

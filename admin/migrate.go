@@ -84,6 +84,7 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if a.schedules, err = timing.NewCache(scheduleCache); err != nil {
 		return err
 	}
+	alertOptions(&options)
 	options.Misfire = scheduler.Misfire(a.schedules.Plan)
 	options.Observe = a.metrics.ObserveTransaction
 	options.Rearmed = func() {

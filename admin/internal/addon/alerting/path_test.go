@@ -67,7 +67,7 @@ var ids = domain.NewIDSource(1, time.Now)
 
 func open(tb testing.TB, driver, dsn string) *gormstore.Store {
 	tb.Helper()
-	options := gormstore.Options{Driver: driver, DSN: dsn, NewID: domain.NewIDSource(2, time.Now).Next, Logger: slog.New(slog.DiscardHandler)}
+	options := gormstore.Options{Driver: driver, DSN: dsn, NewID: domain.NewIDSource(2, time.Now).Next, Successes: alertsql.ReadSuccesses, Logger: slog.New(slog.DiscardHandler)}
 	require.NoError(tb, gormstore.Migrate(tb.Context(), options))
 	s, err := gormstore.Open(tb.Context(), options)
 	require.NoError(tb, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 )
 
 var alertStatement = regexp.MustCompile("(?s)(FROM|UPDATE) `?(alert_events|alert_incidents|alert_receivers|alert_rules|alert_silences|deliveries|executions|attempts|executors)\\b")
@@ -49,7 +49,7 @@ func TestAlertsUseTheirIndexes(t *testing.T) {
 			}
 			require.Greater(t, len(seen), 40, "the statements were looked at")
 			e.tables = map[string]bool{"alert_rules": true}
-			e.explain(t.Context(), engine.SuccessRules(s.Dialect))
+			e.explain(t.Context(), alertsql.SelectSuccesses(s.Dialect))
 		})
 	}
 }

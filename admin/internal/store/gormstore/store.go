@@ -45,6 +45,9 @@ type Options struct {
 	// Misfire is asked about runs that start later than their misfire threshold;
 	// nil: they start.
 	Misfire store.MisfireFunc
+	// Successes reads what a subscriber of the outbox wants to hear of runs that have
+	// succeeded; nil: no run that has succeeded is an event.
+	Successes engine.ReadSuccesses
 	// Rearmed is called after a commit that set the next fire time of a fixed
 	// delay, which may be near; it must not block. It may be nil.
 	Rearmed func()
@@ -112,7 +115,7 @@ func OpenReader(o Options) (*Store, error) {
 		return nil, err
 	}
 	specs := record.NewSpecCache(db.OrDefault(o.MaxSpecs, 32768))
-	e := engine.New(database, specs, engine.Rules{NextFire: o.NextFire, Misfire: o.Misfire, LogLimits: o.LogLimits})
+	e := engine.New(database, specs, engine.Rules{NextFire: o.NextFire, Misfire: o.Misfire, LogLimits: o.LogLimits, Successes: o.Successes})
 	return &Store{database, e, console.New(database, specs, e, o.FiresPerMinute)}, nil
 }
 

@@ -145,11 +145,11 @@ func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 }
 
 func sqliteOptions(tb testing.TB) Options {
-	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute}
+	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute, Successes: alertsql.ReadSuccesses}
 }
 
 func mysqlOptions(tb testing.TB) Options {
-	return Options{Driver: "mysql", DSN: testenv.Database(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute}
+	return Options{Driver: "mysql", DSN: testenv.Database(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute, Successes: alertsql.ReadSuccesses}
 }
 
 func openStore(tb testing.TB, o Options) *Store {

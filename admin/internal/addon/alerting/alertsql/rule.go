@@ -28,14 +28,14 @@ type alertRuleRow struct {
 func (alertRuleRow) TableName() string { return "alert_rules" }
 
 func toAlertRuleRow(r *domain.AlertRule) (alertRuleRow, error) {
-	text, err := record.EncodeAlertRule(&r.Spec)
+	text, err := encodeAlertRule(&r.Spec)
 	return alertRuleRow{
 		ID: int64(r.ID), TenantID: int64(r.TenantID), Name: r.Spec.Name, Version: r.Version, Spec: text, OnSuccess: r.Spec.WantsSuccess(), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}, err
 }
 
 func (r *alertRuleRow) rule() (domain.AlertRule, error) {
-	spec, err := record.DecodeAlertRule(r.Spec)
+	spec, err := decodeAlertRule(r.Spec)
 	if err != nil {
 		return domain.AlertRule{}, fmt.Errorf("decode alert rule %d: %w", r.ID, err)
 	}
@@ -57,7 +57,7 @@ func (s *Alerts) rules() record.Definition[domain.AlertRuleID] {
 }
 
 func (s *Alerts) CreateAlertRule(ctx context.Context, r domain.AlertRule) (domain.AlertRule, error) {
-	defer s.engine.ForgetSuccessRules()
+	defer s.engine.ForgetSuccesses()
 	r.Version, r.UpdatedBy = 1, r.CreatedBy
 	row, err := toAlertRuleRow(&r)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Alerts) CreateAlertRule(ctx context.Context, r domain.AlertRule) (domai
 }
 
 func (s *Alerts) UpdateAlertRule(ctx context.Context, r domain.AlertRule) (domain.AlertRule, error) {
-	defer s.engine.ForgetSuccessRules()
+	defer s.engine.ForgetSuccesses()
 	row, err := toAlertRuleRow(&r)
 	if err != nil {
 		return domain.AlertRule{}, err
@@ -91,7 +91,7 @@ func (s *Alerts) UpdateAlertRule(ctx context.Context, r domain.AlertRule) (domai
 }
 
 func (s *Alerts) DeleteAlertRule(ctx context.Context, tenant domain.TenantID, id domain.AlertRuleID) error {
-	defer s.engine.ForgetSuccessRules()
+	defer s.engine.ForgetSuccesses()
 	return s.rules().Delete(ctx, tenant, id)
 }
 

@@ -25,7 +25,7 @@ type silenceRow struct {
 func (silenceRow) TableName() string { return "alert_silences" }
 
 func (r *silenceRow) silence() (domain.AlertSilence, error) {
-	match, err := record.DecodeMatcher(r.Matcher)
+	match, err := decodeMatcher(r.Matcher)
 	if err != nil {
 		return domain.AlertSilence{}, fmt.Errorf("decode silence %d: %w", r.ID, err)
 	}
@@ -36,7 +36,7 @@ func (r *silenceRow) silence() (domain.AlertSilence, error) {
 }
 
 func (s *Alerts) CreateSilence(ctx context.Context, silence domain.AlertSilence) (domain.AlertSilence, error) {
-	matcher, err := record.EncodeMatcher(&silence.Match)
+	matcher, err := encodeMatcher(&silence.Match)
 	if err != nil {
 		return domain.AlertSilence{}, fmt.Errorf("encode silence: %w", err)
 	}

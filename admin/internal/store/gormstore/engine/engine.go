@@ -24,6 +24,9 @@ type Rules struct {
 	Misfire store.MisfireFunc
 	// LogLimits bound what handlers' logs may fill.
 	LogLimits store.LogLimits
+	// Successes reads what a subscriber of the outbox wants to hear of runs that have
+	// succeeded; nil: no run that has succeeded is an event.
+	Successes ReadSuccesses
 }
 
 // Engine is store.Engine: the transitions of runs.
@@ -52,7 +55,7 @@ type core struct {
 	limits limitCache
 	// maintenance is shared by all that starts runs.
 	maintenance maintenanceCache
-	success     successRules
+	success     successes
 	Rows        *rowCache
 	panics      *rate.Limiter // of executions that are set aside because of one
 	nextFireOf  store.NextFireFunc
@@ -103,7 +106,7 @@ type (
 
 // New works on db, and reads revisions through specs.
 func New(db *db.DB, specs *record.SpecCache, r Rules) *Engine {
-	c := &core{DB: db, Specs: specs, Rows: newRowCache(), panics: newPanicLimiter(), nextFireOf: r.NextFire, misfire: r.Misfire,
+	c := &core{DB: db, Specs: specs, Rows: newRowCache(), panics: newPanicLimiter(), success: successes{read: r.Successes}, nextFireOf: r.NextFire, misfire: r.Misfire,
 		QuarantinedUntil: record.NewCache[domain.JobID, time.Time](maxQuarantined)}
 	return &Engine{
 		core: c, Nodes: Nodes{c}, Partitions: Partitions{c},

@@ -2,59 +2,42 @@ package engine
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-const (
-	// successRulesFor is for how long a node goes by the rules that it has read: so much
-	// later a new one is heard of.
-	successRulesFor = 2 * time.Second
-	// maxSuccessRules bounds those that a node remembers, of all tenants.
-	maxSuccessRules = 10_000
-)
+// successesFor is the age at which a node reads the wishes again. A new wish takes effect so
+// much later.
+const successesFor = 2 * time.Second
 
-// successRules are the alert rules that want to hear of runs that have succeeded, as
-// this node knows them. Who has none pays for one read in successRulesFor.
-type successRules struct {
-	snapshot[map[domain.TenantID][]domain.AlertRuleSpec]
+// SuccessRules say which runs of a tenant are told when they have succeeded.
+type SuccessRules interface {
+	SuccessWish(executor domain.ExecutorID, job domain.JobID, labels map[string]string) domain.SuccessWish
 }
 
-func (c *successRules) load(ctx context.Context, q db.Querier, d db.Dialect) (map[domain.TenantID][]domain.AlertRuleSpec, error) {
-	return c.snapshot.load(successRulesFor, func() (map[domain.TenantID][]domain.AlertRuleSpec, error) {
-		of := map[domain.TenantID][]domain.AlertRuleSpec{}
-		err := db.Query(ctx, q, func(rows *sql.Rows) error {
-			var tenant domain.TenantID
-			var text string
-			if err := rows.Scan(&tenant, &text); err != nil {
-				return err
-			}
-			spec, err := record.DecodeAlertRule(text)
-			if err == nil { // else whoever groups alerts says so: no run has to fail for it
-				of[tenant] = append(of[tenant], spec)
-			}
-			return nil
-		}, SuccessRules(d))
-		if err != nil {
-			return nil, fmt.Errorf("read alert rules: %w", err)
-		}
-		return of, nil
-	})
+// ReadSuccesses reads what a subscriber of the outbox wants to hear of runs that have
+// succeeded, by tenant.
+type ReadSuccesses func(ctx context.Context, q db.Querier, d db.Dialect) (map[domain.TenantID]SuccessRules, error)
+
+// successes is the snapshot of these wishes that a node has. Without any, a node pays for
+// one read in successesFor.
+type successes struct {
+	read ReadSuccesses // fixed after construction; nil: there is no subscriber
+	snapshot[map[domain.TenantID]SuccessRules]
 }
 
-// ForgetSuccessRules makes the next run that succeeds read them again: one has changed.
-func (s *Admission) ForgetSuccessRules() { s.success.forget() }
-
-// SuccessRules is the statement that reads them.
-func SuccessRules(d db.Dialect) string {
-	return fmt.Sprintf("SELECT tenant_id, spec FROM alert_rules%s WHERE on_success = 1 LIMIT %d", d.ByIndex("ix_alert_rules_success"), maxSuccessRules)
+func (c *successes) load(ctx context.Context, q db.Querier, d db.Dialect) (map[domain.TenantID]SuccessRules, error) {
+	if c.read == nil {
+		return nil, nil
+	}
+	return c.snapshot.load(successesFor, func() (map[domain.TenantID]SuccessRules, error) { return c.read(ctx, q, d) })
 }
+
+// ForgetSuccesses makes the next run that succeeds read the wishes again: one has changed.
+func (s *Admission) ForgetSuccesses() { s.success.forget() }
 
 // SuccessWish implements run.Source.
 func (b *Batch) SuccessWish(m *run.Move) domain.SuccessWish {
@@ -64,8 +47,8 @@ func (b *Batch) SuccessWish(m *run.Move) domain.SuccessWish {
 		return domain.SuccessUnwanted
 	}
 	rules := of[m.E.TenantID]
-	if len(rules) == 0 || m.Spec == nil {
+	if rules == nil || m.Spec == nil {
 		return domain.SuccessUnwanted
 	}
-	return domain.SuccessWishOf(rules, m.E.Executor, m.E.JobID, m.Spec.Labels)
+	return rules.SuccessWish(m.E.Executor, m.E.JobID, m.Spec.Labels)
 }

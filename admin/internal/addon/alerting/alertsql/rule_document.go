@@ -1,4 +1,4 @@
-package record
+package alertsql
 
 import (
 	"encoding/json"
@@ -25,14 +25,14 @@ func (d *matcherDocument) matcher() (domain.AlertMatcher, error) {
 	return domain.AlertMatcher{Kinds: d.Kinds, Executors: d.Executors, Jobs: d.Jobs, Labels: labels}, err
 }
 
-// EncodeMatcher writes what a silence matches.
-func EncodeMatcher(m *domain.AlertMatcher) (string, error) {
+// encodeMatcher writes what a silence matches.
+func encodeMatcher(m *domain.AlertMatcher) (string, error) {
 	text, err := json.Marshal(toMatcherDocument(m))
 	return string(text), err
 }
 
-// DecodeMatcher reads what EncodeMatcher wrote.
-func DecodeMatcher(text string) (domain.AlertMatcher, error) {
+// decodeMatcher reads what encodeMatcher wrote.
+func decodeMatcher(text string) (domain.AlertMatcher, error) {
 	var d matcherDocument
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return domain.AlertMatcher{}, err
@@ -61,8 +61,8 @@ type alertRuleDocument struct {
 	Factor      float64                   `json:"factor,omitempty"`
 }
 
-// EncodeAlertRule writes a rule without its name.
-func EncodeAlertRule(s *domain.AlertRuleSpec) (string, error) {
+// encodeAlertRule writes a rule without its name.
+func encodeAlertRule(s *domain.AlertRuleSpec) (string, error) {
 	d := alertRuleDocument{
 		Description: s.Description, Enabled: s.Enabled, Position: s.Position, Match: toMatcherDocument(&s.Match), Condition: s.Condition.Kind,
 		Failures: s.Condition.Failures, Of: s.Condition.Of, Keyword: s.Condition.Keyword, Severity: s.Severity, Channels: s.Channels, Mute: s.Mute,
@@ -76,8 +76,8 @@ func EncodeAlertRule(s *domain.AlertRuleSpec) (string, error) {
 	return string(text), err
 }
 
-// DecodeAlertRule reads what EncodeAlertRule wrote.
-func DecodeAlertRule(text string) (s domain.AlertRuleSpec, err error) {
+// decodeAlertRule reads what encodeAlertRule wrote.
+func decodeAlertRule(text string) (s domain.AlertRuleSpec, err error) {
 	var d alertRuleDocument
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return s, err
