@@ -80,6 +80,7 @@ type Admin struct {
 	declarer   *declare.Declarer
 	alerting   *alerting.Service
 	publisher  *publish.Publisher
+	receivers  *provision.Receivers
 	auth       *auth.Service
 	box        *secret.Box
 	authority  *auth.Authority // nil: executors get no certificates
@@ -166,15 +167,37 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	if err := a.listen(); err != nil {
 		return nil, err
 	}
-	if err := a.awaitDatabase(ctx); err != nil {
+	if tcp, ok := a.executorListener.(*net.TCPListener); ok {
+		defer gateway.RefuseAll(tcp)()
+	}
+	if err := gormstore.Await(ctx, gormstore.Awaiting{
+		Open: a.open, Limit: a.config.DatabaseWait, Log: a.log.With("component", "database"),
+		Waits: func(reason string) { a.front.Starts("it waits for its database: " + reason) },
+	}); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// open opens what needs the database. It is repeated after an outage: what it
-// has opened before is closed by discard.
+// readProvision reads the provision file, if there is one, before anything is opened.
+func (a *Admin) readProvision() (err error) {
+	if a.config.ProvisionFile == "" {
+		return nil
+	}
+	if a.provision, err = provision.Read(a.config.ProvisionFile, os.Getenv); err != nil {
+		return err
+	}
+	a.config.AdminPassword, err = a.provision.Fits(a.config.AdminPassword, a.config.checkReceivers)
+	return err
+}
+
+// open opens what needs the database. It is repeated after an outage.
 func (a *Admin) open(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.discard())
+		}
+	}()
 	a.metrics = telemetry.New(a.config.Version)
 	if err := a.openStore(ctx); err != nil {
 		return err
@@ -257,12 +280,8 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	boot := make([]byte, 16)
-	if _, err := rand.Read(boot); err != nil {
-		return err
-	}
 	self, err := a.store.RegisterNode(ctx, domain.Node{
-		BootID: hex.EncodeToString(boot), Name: name, ExecutorAddress: a.ExecutorAddress(),
+		BootID: hexID(16), Name: name, ExecutorAddress: a.ExecutorAddress(),
 		Version: a.config.Version, StartedAt: time.Now().UTC(), Zones: domain.ZoneRules(schedule.CurrentZoneRules()), Numbers: numbers,
 	}, membership.TTL)
 	if err != nil {
@@ -271,7 +290,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	a.ids = domain.NewIDSource(self.ID, time.Now)
 	a.store.UseIDs(a.ids)
 	a.self = membership.New(a.store, self, func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, a.log)
-	if a.clusterID, err = a.store.ClusterValue(ctx, "cluster_id", hexID()); err != nil {
+	if a.clusterID, err = a.store.ClusterValue(ctx, "cluster_id", hexID(8)); err != nil {
 		return fmt.Errorf("read cluster id: %w", err)
 	}
 	a.guard, err = clockguard.Open(ctx, clockguard.Options{
@@ -286,8 +305,8 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	return err
 }
 
-func hexID() string {
-	raw := make([]byte, 8)
+func hexID(bytes int) string {
+	raw := make([]byte, bytes)
 	_, _ = rand.Read(raw) // never fails (crypto/rand)
 	return hex.EncodeToString(raw)
 }

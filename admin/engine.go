@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"crypto/tls"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -167,10 +166,7 @@ func (a *Admin) ended(list []domain.Execution) {
 // openCallbacks makes this node an instance of the built-in executors.
 func (a *Admin) openCallbacks() {
 	a.callbacks = callback.New(callback.Options{
-		List: callback.Tenants{Store: a.store, Box: a.box}.List,
-		Dial: func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (net.Conn, error) {
-			return a.gateway.DialLocal(ctx, tenant, executor)
-		},
+		List: callback.Tenants{Store: a.store, Box: a.box}.List, Dial: a.gateway.DialLocal,
 		Dir: filepath.Join(a.config.DataDir, "callbacks"), Node: a.self.Name, Version: a.config.Version,
 		Publish: func(ctx context.Context, m domain.Message) (permanent, silent bool, err error) {
 			err = a.publisher.Publish(ctx, m)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/alerting/chat"
@@ -20,6 +21,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/front"
+	"github.com/carillon-sched/carillon/admin/internal/provision"
 	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -29,6 +31,7 @@ import (
 
 // buildFront constructs what people see: API, UI and alerts.
 func (a *Admin) buildFront(ctx context.Context) error {
+	a.receivers = &provision.Receivers{Store: a.store, NewID: a.ids.Next, Default: a.config.receivers(), Log: a.log.With("component", "alerting")}
 	senders, addresses, err := a.config.senders(a.box)
 	if err != nil {
 		return err
@@ -58,7 +61,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 			return publish.IsPermanent(err), err
 		},
 		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
-		Channels: a.alerting, TenantMade: a.tenantMade,
+		Channels: a.alerting, TenantMade: a.receivers.TenantMade,
 		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: a.guard.Hold,
 		Ready:     ready.Ready,
@@ -95,6 +98,30 @@ type runner struct {
 	*scheduler.Timer
 	*dispatch.Dispatcher
 	*completer.Completer
+}
+
+// provisionLimit bounds what a start takes to make what is declared.
+const provisionLimit = time.Minute
+
+// applyProvision makes what the provision file declares, and default receivers.
+func (a *Admin) applyProvision(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, provisionLimit)
+	defer cancel()
+	var declared []provision.Receiver
+	if a.provision != nil {
+		hash := func(ctx context.Context, password string) (string, error) {
+			return a.auth.HashPassword(ctx, 0, password)
+		}
+		if err := a.provision.Apply(ctx, a.store, hash, a.log.With("component", "provisioning")); err != nil {
+			return fmt.Errorf("provision: %w", err)
+		}
+		declared = a.provision.Receivers
+		a.provision = nil // and its passwords
+	}
+	if a.config.NoFire {
+		return nil
+	}
+	return a.receivers.Give(ctx, declared)
 }
 
 // assistant makes what answers assistants, if there is to be anything.

@@ -15,7 +15,6 @@ import (
 	"os"
 
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
@@ -38,8 +37,6 @@ type Settings struct {
 	// Provision judges the provision file, and says what it declares; nil: there is none.
 	Provision func() (summary string, err error)
 	Database  gormstore.Options
-	// Refuses reports whether a node does not start because of a finding.
-	Refuses func(domain.Finding) bool
 	// Mail is the server for mails, and MailUser the user's name there; nil: there is none.
 	Mail     Mail
 	MailUser string

@@ -157,7 +157,7 @@ func judgeGroup(g *domain.DatabaseGroup) doctor.Result {
 func (e *examination) findings(list []domain.Finding) (out []doctor.Result) {
 	for _, f := range list {
 		what, do := advice(f.Message)
-		if e.Refuses(f) {
+		if e.Database.Refuses(f) {
 			out = append(out, doctor.Fail(f.Code, do, "%s", what))
 		} else {
 			out = append(out, doctor.Warn(f.Code, do, "%s", what))

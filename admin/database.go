@@ -7,15 +7,11 @@ import (
 	"net"
 	"strings"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
-
-// scheduleCache is how many compiled schedules a node keeps: some kilobytes each.
-const scheduleCache = 32_768
 
 func (c Config) storeOptions() (gormstore.Options, error) {
 	c, err := c.withDefaults()
@@ -67,6 +63,9 @@ func (c Config) database() (driver, dsn string, err error) {
 	}
 }
 
+// scheduleCache is how many compiled schedules a node keeps: some kilobytes each.
+const scheduleCache = 32_768
+
 func (a *Admin) openStore(ctx context.Context) error {
 	options, err := a.config.storeOptions()
 	if err != nil {
@@ -75,7 +74,7 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if err := gormstore.Probe(ctx, options); err != nil {
 		return err
 	}
-	if err := a.config.refuseServer(ctx, options); err != nil {
+	if err := gormstore.Admit(ctx, options); err != nil {
 		return err
 	}
 	if err := gormstore.Migrate(ctx, options); err != nil {
@@ -94,55 +93,5 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if a.store, err = gormstore.Open(ctx, options); err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
-	return a.checkDatabase(ctx)
-}
-
-// refuseServer looks at the database server before a table is made in it: a
-// server that does not do would fail there with less to say.
-func (c Config) refuseServer(ctx context.Context, options gormstore.Options) (err error) {
-	s, err := gormstore.OpenReader(options)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	d, err := s.DescribeServer(ctx)
-	if err != nil || d.ReadOnly { // then it is waited for
-		return err
-	}
-	return c.refusal(d.Findings)
-}
-
-// refusal is of those findings with which promises cannot be kept.
-func (c Config) refusal(findings []domain.Finding) error {
-	var fatal []error
-	for _, f := range findings {
-		if c.refuses(f) {
-			fatal = append(fatal, errors.New(f.Message))
-		}
-	}
-	if len(fatal) > 0 {
-		return fmt.Errorf("refuse the database: %w", errors.Join(fatal...))
-	}
-	return nil
-}
-
-func (c Config) refuses(f domain.Finding) bool {
-	return f.Fatal && !(f.Code == "multi_writer" && c.AllowMultiWriter)
-}
-
-// checkDatabase refuses a database with which promises cannot be kept, and
-// names what weakens them.
-func (a *Admin) checkDatabase(ctx context.Context) error {
-	d, err := a.store.DescribeDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	log := a.log.With("component", "database")
-	log.Info("database", "kind", d.Kind, "version", d.Version, "role", d.Role)
-	for _, f := range d.Findings {
-		if !a.config.refuses(f) {
-			log.Warn("the database endangers a promise", "finding", f.Code, "what", f.Message)
-		}
-	}
-	return a.config.refusal(d.Findings)
+	return a.store.AdmitTables(ctx, options, a.log.With("component", "database"))
 }
