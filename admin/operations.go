@@ -27,10 +27,7 @@ import (
 )
 
 // Diagnosis is what Diagnose found.
-type (
-	Diagnosis     = doctor.Report
-	DiagnosisLine = doctor.Result
-)
+type Diagnosis = doctor.Report
 
 // Verdicts of the lines of a Diagnosis.
 const (
@@ -158,10 +155,6 @@ type (
 	Restoration    = backup.Restoration
 )
 
-// ErrNotSQLite: a database server is copied by its own tools.
-var ErrNotSQLite = errors.New("the database is on a server: copy it and put it back with its own tools, " +
-	"and then say so with: carillon restore --loaded (docs/guide/backup.md)")
-
 // MakeBackup copies the SQLite database while a node serves it, or while none does.
 func MakeBackup(ctx context.Context, config Config, o BackupOptions) (b Backup, err error) {
 	place, err := config.place()
@@ -198,7 +191,8 @@ func (c Config) place() (p backup.Place, err error) {
 		if driver, _, err := c.database(); err != nil {
 			return p, err
 		} else if driver != "sqlite" {
-			return p, ErrNotSQLite
+			return p, errors.New("the database is on a server: copy it and put it back with its own tools, " +
+				"and then say so with: carillon restore --loaded (docs/guide/backup.md)")
 		}
 	}
 	if c, err = c.withDefaults(); err != nil {

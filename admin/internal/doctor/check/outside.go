@@ -6,9 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
-	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-sched/carillon/admin/internal/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
@@ -75,21 +74,18 @@ func (e *examination) lookAtBrokers(ctx context.Context) ([]doctor.Result, error
 	}
 	p := publish.New(publish.Options{Secrets: box, AllowPrefixes: e.BrokerNetworks, Logger: slog.New(slog.DiscardHandler)})
 	found := make([]doctor.Result, len(list))
-	turn, all := semaphore.NewWeighted(brokersAtOnce), sync.WaitGroup{}
+	var all errgroup.Group
+	all.SetLimit(brokersAtOnce)
 	for i, c := range list {
-		all.Go(func() {
-			err := turn.Acquire(ctx, 1)
-			if err == nil {
-				err = p.Look(ctx, c)
-				turn.Release(1)
-			}
-			if err != nil {
+		all.Go(func() error {
+			if err := p.Look(ctx, c); err != nil {
 				found[i] = doctor.Warn("broker_unreachable", "Look at the broker, or let the tenant correct the connection; until then its messages wait and are tried again.",
 					"connection %s of tenant %s (%s, %s): %v", c.Spec.Name, c.TenantID, c.Spec.Broker, strings.Join(c.Spec.Addresses, " "), plainly(ctx, err))
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // no look ends the others
 	found = slices.DeleteFunc(found, func(r doctor.Result) bool { return r.Status == "" })
 	if len(found) == 0 {
 		return []doctor.Result{doctor.Passed("all %d connections let us in; nothing was published", len(list))}, nil
