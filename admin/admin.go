@@ -94,7 +94,8 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *watchdog.Endings
 	watchdog   *watchdog.Watchdog
-	front      *front.Port // serves from New on
+	routes     []func(*web.Server) // of the add-ons
+	front      *front.Port         // serves from New on
 	httpConns  *httpconn.Limiter
 	scrapes    *front.Port // nil: /metrics is on the front
 
@@ -211,6 +212,9 @@ func (a *Admin) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := a.buildEngine(ctx); err != nil {
+		return err
+	}
+	if err := a.buildAddOns(); err != nil {
 		return err
 	}
 	return a.buildFront(ctx)

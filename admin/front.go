@@ -26,7 +26,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/telemetry"
-	"github.com/carillon-sched/carillon/internal/assistant"
 )
 
 // buildFront constructs what people see: API, UI and alerts.
@@ -67,8 +66,8 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Ready:     ready.Ready,
 		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
-		Assistant: a.assistant(),
-		Path:      a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
+		AddOns: a.addOnRoutes,
+		Path:   a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		LogRetention:  a.config.LogRetention,
 		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
@@ -122,18 +121,6 @@ func (a *Admin) applyProvision(ctx context.Context) error {
 		return nil
 	}
 	return a.receivers.Give(ctx, declared)
-}
-
-// assistant makes what answers assistants, if there is to be anything.
-func (a *Admin) assistant() func(http.Handler) api.Assistant {
-	if a.config.Assistant == AssistantOff {
-		return nil
-	}
-	return func(served http.Handler) api.Assistant {
-		return assistant.NewHandler(assistant.HandlerOptions{
-			API: served, Page: a.config.BaseURL, Writes: a.config.Assistant == AssistantWrites, Version: a.config.Version, Logger: a.log.With("component", "mcp"),
-		})
-	}
 }
 
 // senders are the channels that are configured. Without a mail server, mails

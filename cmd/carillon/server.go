@@ -110,7 +110,6 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("secure-cookies", "auto", "cookies for TLS only: auto (when the request came over TLS, or a trusted proxy says so), always or never")
 	f.String("executors-tls-cert", "", "certificate of the executors' port")
 	f.String("executors-tls-key", "", "its key")
-	f.String("mcp", "read", "what assistants may do at /mcp (Model Context Protocol), within their role: off, read, or write, which is run, pause, resume, retry and cancel")
 	f.String("executor-certificates", "off", "certificates for executors from the cluster's own authority, over TLS: off, optional or required")
 	f.Int("executors-max", 0, "executor sessions of this node (default 20000)")
 	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
@@ -145,6 +144,26 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Duration("drain-delay", 0, "how long a node that was told to stop serves on while /readyz says no, so that balancers let go of it (default 0)")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
+	for _, s := range admin.AddOnSettings() {
+		if s.List {
+			f.StringSlice(s.Name, nil, s.Usage)
+		} else {
+			f.String(s.Name, s.Default, s.Usage)
+		}
+	}
+}
+
+// addOnSettings reads the settings of the add-ons.
+func addOnSettings(k *koanf.Koanf) admin.Settings {
+	out := admin.Settings{}
+	for _, s := range admin.AddOnSettings() {
+		if s.List {
+			out[s.Name] = k.Strings(s.Name)
+		} else {
+			out[s.Name] = []string{k.String(s.Name)}
+		}
+	}
+	return out
 }
 
 // someServerFlags gives a command those of the server's flags that it uses. It
@@ -222,7 +241,7 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 	if config.Mail, err = mailConfig(k); err != nil {
 		return admin.Config{}, err
 	}
-	config.SecureCookies, config.Assistant = k.String("secure-cookies"), k.String("mcp")
+	config.SecureCookies, config.AddOns = k.String("secure-cookies"), addOnSettings(k)
 	if config.TrustedProxies, err = networks(k, "trusted-proxies"); err != nil {
 		return admin.Config{}, err
 	}

@@ -64,6 +64,8 @@ const (
 	brokenPath     = testenv + "/proxy"
 	apiclient      = "internal/apiclient"
 	assistant      = "internal/assistant"
+	addOn          = "admin/internal/addon"
+	addOnAssistant = addOn + "/assistant"
 	faults         = "tools/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/tools/bench"
@@ -106,6 +108,7 @@ const (
 	whyAPINoun = "a noun of the API stands on web and the store: what it needs of package api, that hands to it"
 	whyBrokers = "messages to brokers leave through publish"
 	whyNoun    = "it shows and edits nouns; what that does to runs is the engine's, and other nouns are the console's"
+	whyAddOn   = "an add-on uses faces of the core: the core does not know it, and add-ons do not know each other"
 	whyCmd     = "cmd only reads flags and exits: what it needs of the server, package admin hands out"
 )
 
@@ -206,6 +209,8 @@ func rooms() []Room {
 		{disabledRoom, []string{domain, store}, whySide},
 		{clockguard, []string{domain, store, "admin/internal/lease", "admin/internal/scheduler"}, "it judges the clock that the scheduler goes by, from what the leases have seen of other nodes"},
 		{telemetry, []string{domain, store, database, batch, tracing, alerting, gateway, hotTimers, httpconn}, "it stands above the rooms, counts what passes between them and reads the numbers that they keep: none of them knows it"},
+		{addOn, []string{apiWeb}, "it says what an add-on is, and knows none"},
+		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
@@ -229,7 +234,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
+			alerting, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAssistant,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

@@ -129,9 +129,8 @@ type Deps struct {
 	Path string
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
 	UI http.Handler
-	// Assistant makes what answers assistants at /mcp, from the API that it asks as
-	// they; nil: 404.
-	Assistant func(api http.Handler) Assistant
+	// AddOns adds the operations and doors of the add-ons; nil: there are none.
+	AddOns func(*web.Server)
 	// Metrics is where request metrics are registered, and what /metrics shows.
 	Metrics *prometheus.Registry
 	// MetricsElsewhere: another port shows them, and /metrics is not here.
@@ -150,23 +149,6 @@ type Deps struct {
 	// X-Forwarded-Proto are believed; empty: none.
 	TrustedProxies []netip.Prefix
 }
-
-// Assistant answers messages of the Model Context Protocol (docs/adr/0086).
-type Assistant interface {
-	// Requests counts the requests of a message. It builds nothing of them.
-	Requests(message []byte) int
-	// Serve answers one of a caller who may read. operates: the caller's role may
-	// operate, too.
-	Serve(w http.ResponseWriter, r *http.Request, operates bool)
-}
-
-// maxBatch bounds the requests in one message to /mcp. Clients of the protocol since
-// 2025-06-18 send one.
-const maxBatch = 16
-
-// maxMessageValues bounds the members and elements of a message to /mcp. The protocol's
-// library decodes a message three times, at about 200 bytes a value each.
-const maxMessageValues = 10_000
 
 // API is the HTTP side of a node. It is an http.Handler and starts nothing.
 type API struct {
@@ -290,14 +272,8 @@ func (a *API) routes() {
 			metrics.ServeHTTP(c.Writer, c.Request)
 		})
 	}
-	if a.deps.Assistant != nil {
-		door := a.deps.Assistant(a)
-		a.Mount(web.May(domain.PermRead), web.Door{
-			Path: "/mcp", Requests: door.Requests, MaxRequests: maxBatch, MaxValues: maxMessageValues,
-			Serve: func(w http.ResponseWriter, r *http.Request, id auth.Identity) {
-				door.Serve(w, r, id.May(domain.PermOperate))
-			},
-		})
+	if a.deps.AddOns != nil {
+		a.deps.AddOns(a.Server)
 	}
 	a.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")
 	a.ServeDocument(a.deps.UI != nil)

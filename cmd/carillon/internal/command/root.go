@@ -7,7 +7,6 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/account"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/alert"
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/assistant"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/calendar"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cluster"
@@ -39,8 +38,8 @@ func Commands(a *cli.App) []*cobra.Command {
 		account.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
 		[]*cobra.Command{
 			job.Command(a), calendar.Command(a), script.Command(a), connection.Command(a), alert.Command(a), timer.Command(a), executor.Command(a),
-			assistant.Command(a),
 		},
+		addOns(a),
 	)
 }
 
