@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
+	"github.com/carillon-sched/carillon/admin/internal/wire"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
 

@@ -1,4 +1,4 @@
-package console
+package broker
 
 import (
 	"context"
@@ -12,6 +12,14 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
+
+// Table is the table of connections. Secrets come and go sealed.
+type Table struct {
+	*db.DB
+	// EnsureBuiltIn makes the tenant's built-in executor, which publishes, in the transaction
+	// of its first connection.
+	EnsureBuiltIn func(t *db.Tx, tenant domain.TenantID, now int64) error
+}
 
 type connectionRow struct {
 	ID        int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
@@ -94,7 +102,7 @@ func (r *connectionRow) connection() (domain.Connection, error) {
 
 // ListAllConnections reads connections whoever they belong to, for an operator who
 // looks whether they lead anywhere. There is no more of them than limit.
-func (s *Connections) ListAllConnections(ctx context.Context, limit int) ([]domain.Connection, error) {
+func (s *Table) ListAllConnections(ctx context.Context, limit int) ([]domain.Connection, error) {
 	rows, err := db.FindBy[connectionRow](ctx, s.DB, "list connections", func(g *gorm.DB) *gorm.DB { return g.Order("id").Limit(limit) })
 	if err != nil {
 		return nil, err
@@ -102,11 +110,13 @@ func (s *Connections) ListAllConnections(ctx context.Context, limit int) ([]doma
 	return domain.TryCollect(rows, (*connectionRow).connection)
 }
 
-func (s *Connections) definition() record.Definition[domain.ConnectionID] {
+func (s *Table) definition() record.Definition[domain.ConnectionID] {
 	return record.Definition[domain.ConnectionID]{DB: s.DB, Noun: "connection", Row: &connectionRow{}, Most: domain.MaxConnections}
 }
 
-func (s *Connections) CreateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
+// CreateConnection writes version 1. The tenant has the built-in executor then. CodeConflict:
+// the name is taken, or there are domain.MaxConnections.
+func (s *Table) CreateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
 	c.Version, c.UpdatedBy = 1, c.CreatedBy
 	row, err := toConnectionRow(&c)
 	if err != nil {
@@ -117,7 +127,7 @@ func (s *Connections) CreateConnection(ctx context.Context, c domain.Connection)
 		if err := t.Gorm.Create(&row).Error; err != nil {
 			return err
 		}
-		return s.ensureBuiltIn(t, c.TenantID, row.CreatedAt)
+		return s.EnsureBuiltIn(t, c.TenantID, row.CreatedAt)
 	})
 	if err != nil {
 		return domain.Connection{}, err
@@ -125,7 +135,10 @@ func (s *Connections) CreateConnection(ctx context.Context, c domain.Connection)
 	return s.FindConnection(ctx, c.TenantID, c.ID)
 }
 
-func (s *Connections) UpdateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
+// UpdateConnection writes the spec and the secrets, and adds one to the version.
+// CodeConflict: the name is taken. CodeRevisionMismatch: it is at another version than
+// c.Version.
+func (s *Table) UpdateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
 	row, err := toConnectionRow(&c)
 	if err != nil {
 		return domain.Connection{}, err
@@ -141,19 +154,22 @@ func (s *Connections) UpdateConnection(ctx context.Context, c domain.Connection)
 	return s.FindConnection(ctx, c.TenantID, c.ID)
 }
 
-func (s *Connections) DeleteConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) error {
+// DeleteConnection forgets it. Runs that name it fail from then on.
+func (s *Table) DeleteConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) error {
 	return s.definition().Delete(ctx, tenant, id)
 }
 
-func (s *Connections) FindConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) (domain.Connection, error) {
+// FindConnection finds one of the tenant. CodeNotFound: it has no such connection.
+func (s *Table) FindConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) (domain.Connection, error) {
 	return s.findConnection(ctx, "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 }
 
-func (s *Connections) FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Connection, error) {
+// FindConnectionByName is FindConnection by its name.
+func (s *Table) FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Connection, error) {
 	return s.findConnection(ctx, "tenant_id = ? AND name = ?", int64(tenant), name)
 }
 
-func (s *Connections) findConnection(ctx context.Context, where string, args ...any) (domain.Connection, error) {
+func (s *Table) findConnection(ctx context.Context, where string, args ...any) (domain.Connection, error) {
 	row, err := db.FindOne[connectionRow](ctx, s.DB, "find connection", where, args...)
 	if err != nil {
 		return domain.Connection{}, err
@@ -161,7 +177,8 @@ func (s *Connections) findConnection(ctx context.Context, where string, args ...
 	return row.connection()
 }
 
-func (s *Connections) ListConnections(ctx context.Context, tenant domain.TenantID) ([]domain.Connection, error) {
+// ListConnections lists all of a tenant by name.
+func (s *Table) ListConnections(ctx context.Context, tenant domain.TenantID) ([]domain.Connection, error) {
 	rows, err := db.FindAll[connectionRow](ctx, s.DB, "list connections", "name", "tenant_id = ?", int64(tenant))
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
+	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
 // kafka publishes to Kafka. Its client opens and mends its connections itself.

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
+	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
 // DedupeWindow is how long Redis knows the id of a message. It is longer than

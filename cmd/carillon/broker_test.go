@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func init() { addOnRoutes = append(addOnRoutes, (*fakeServer).connectionRoutes) }
+
 // connectionRoutes know one connection, orders (3), at version 2.
 func (s *fakeServer) connectionRoutes(mux *http.ServeMux) {
 	connection := func(id, name string, version int) string {

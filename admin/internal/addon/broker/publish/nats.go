@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
+	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
 // jetStream publishes to NATS. Its dedupe id is Nats-Msg-Id.

@@ -3,7 +3,6 @@
 package admin_test
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
@@ -41,7 +40,7 @@ func TestAConnectionIsTried(t *testing.T) {
 		return r
 	}
 	trusting := startNode(t, func(c *admin.Config) {
-		c.Connections.AllowPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.AddOns = admin.Settings{"connection-allow": {"127.0.0.0/8"}}
 	})
 	r := try(trusting, "s3cret", "orders.test")
 	require.True(t, r.Delivered, r.Message)

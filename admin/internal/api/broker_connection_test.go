@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -25,7 +25,7 @@ func rabbit(change ...any) map[string]any {
 
 func (w *world) secretsOf(id string) (s domain.ConnectionSecrets) {
 	w.t.Helper()
-	c, err := w.store.FindConnection(w.t.Context(), w.tenants["acme"], mustID[domain.ConnectionID](w.t, id))
+	c, err := w.connections().FindConnection(w.t.Context(), w.tenants["acme"], mustID[domain.ConnectionID](w.t, id))
 	require.NoError(w.t, err)
 	if len(c.Secrets) == 0 {
 		return s
@@ -42,7 +42,7 @@ func TestConnectionLifecycle(t *testing.T) {
 	w.call("acme/operator", "POST", "/connections", rabbit()).problem(403, "permission_denied")
 	created := w.call("acme/editor", "POST", "/connections", rabbit()).is(201)
 	require.NotContains(t, string(created.body), "s3cret")
-	c := into[builtin.Connection](created)
+	c := into[broker.Connection](created)
 	require.Equal(t, []any{int64(1), "/", "password", true, false}, []any{c.Version, c.VirtualHost, c.Mechanism, c.HasPassword, c.HasClientKey})
 	require.Equal(t, "s3cret-1", w.secretsOf(c.ID).Password)
 	w.call("acme/editor", "POST", "/connections", rabbit()).problem(409, "conflict")
@@ -57,13 +57,13 @@ func TestConnectionLifecycle(t *testing.T) {
 	delete(change, "password")
 	w.call("acme/editor", "PUT", path, change).problem(428, "validation_failed")
 	w.call("acme/editor", "PUT", path, change, header{"If-Match": `"7"`}).problem(412, "revision_mismatch")
-	c = into[builtin.Connection](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
+	c = into[broker.Connection](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
 	require.Equal(t, []any{int64(2), "of the shop", true}, []any{c.Version, c.Description, c.HasPassword})
 	require.Equal(t, "s3cret-1", w.secretsOf(c.ID).Password)
 
 	list := w.call("acme/viewer", "GET", "/connections", nil).is(200)
 	require.NotContains(t, string(list.body), "s3cret")
-	require.Equal(t, []builtin.Connection{c}, into[web.Page[builtin.Connection]](list).Items)
+	require.Equal(t, []broker.Connection{c}, into[web.Page[broker.Connection]](list).Items)
 
 	w.call("acme/operator", "DELETE", path, nil).problem(403, "permission_denied")
 	w.call("acme/editor", "DELETE", path, nil).is(204)
@@ -74,7 +74,7 @@ func TestConnectionLifecycle(t *testing.T) {
 // Who may edit a connection cannot have its password sent to a server of theirs.
 func TestConnectionPasswordIsNotRedirected(t *testing.T) {
 	w := newWorld(t)
-	c := into[builtin.Connection](w.call("acme/editor", "POST", "/connections", rabbit("tls", map[string]any{"enabled": true})).is(201))
+	c := into[broker.Connection](w.call("acme/editor", "POST", "/connections", rabbit("tls", map[string]any{"enabled": true})).is(201))
 	path := "/connections/" + c.ID
 	anyVersion := header{"If-Match": "*"}
 	elsewhere := rabbit("addresses", []string{"thief.example:5671"}, "tls", map[string]any{"enabled": true})
@@ -120,16 +120,21 @@ func TestConnectionTest(t *testing.T) {
 	var permanent bool
 	var says error
 	w := newWorld(t, func(d *Deps) {
-		d.Publish = func(_ context.Context, m domain.Message) (bool, error) {
-			sent = append(sent, m)
-			return permanent, says
+		d.AddOns = func(s *web.Server) {
+			broker.Routes(s, broker.Deps{
+				Table: tableOf(d), Secrets: d.Secrets, NewID: d.NewID, Changed: func(context.Context, domain.TenantID) {}, Log: d.Logger,
+				Publish: func(_ context.Context, m domain.Message) (bool, error) {
+					sent = append(sent, m)
+					return permanent, says
+				},
+			})
 		}
 	})
-	c := into[builtin.Connection](w.call("acme/editor", "POST", "/connections", rabbit()).is(201))
+	c := into[broker.Connection](w.call("acme/editor", "POST", "/connections", rabbit()).is(201))
 	path := "/connections/" + c.ID + "/test"
 	target := map[string]any{"target": map[string]any{"routingKey": "q"}}
 	w.call("acme/operator", "POST", path, target).problem(403, "permission_denied")
-	got := into[builtin.MessageTestResult](w.call("acme/editor", "POST", path, target).is(200))
+	got := into[broker.MessageTestResult](w.call("acme/editor", "POST", path, target).is(200))
 	require.True(t, got.Delivered)
 	require.Len(t, sent, 1)
 	require.Equal(t, domain.Message{
@@ -137,7 +142,7 @@ func TestConnectionTest(t *testing.T) {
 	}, sent[0])
 
 	permanent, says = true, errors.New("no such exchange")
-	got = into[builtin.MessageTestResult](w.call("acme/editor", "POST", path, target).is(200))
+	got = into[broker.MessageTestResult](w.call("acme/editor", "POST", path, target).is(200))
 	require.Equal(t, []any{false, true, "no such exchange"}, []any{got.Delivered, got.Permanent, got.Message})
 	require.NotEqual(t, sent[0].ID, sent[1].ID)
 

@@ -161,7 +161,7 @@ func with(base fields, more ...fields) fields {
 
 func publishingNode(t *testing.T) *node {
 	return startNode(t, func(c *admin.Config) {
-		c.Connections.AllowPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.AddOns = admin.Settings{"connection-allow": {"127.0.0.0/8"}}
 	})
 }
 

@@ -1,9 +1,9 @@
-package builtin
+package broker
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -12,7 +12,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
-	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Connection leads to a broker of the tenant.
@@ -119,12 +118,37 @@ func (w *ConnectionSpec) spec() domain.ConnectionSpec {
 	return s
 }
 
-func (a *api) registerConnections() {
+// Deps of Routes.
+type Deps struct {
+	Table   *Table
+	Secrets web.Sealer
+	NewID   func() int64
+	// Publish sends a message by its connection as it is now. permanent: another try would fail
+	// in the same way.
+	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
+	// Changed waits until this node goes by a tenant's first connection.
+	Changed func(ctx context.Context, tenant domain.TenantID)
+	Log     *slog.Logger
+}
+
+// routes are the operations of connections.
+type routes struct {
+	*web.Server // fixed after construction
+	deps        Deps
+}
+
+// Routes adds the operations of connections.
+func Routes(s *web.Server, deps Deps) {
+	a := &routes{s, deps}
+	a.register()
+}
+
+func (a *routes) register() {
 	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/connections", ID: "list-connections", Large: true, Tag: "connections", Summary: "List connections to brokers",
 		Description: "By name. Secrets cannot be read.",
 	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Connection], error) {
-		rows, err := a.deps.Store.ListConnections(ctx, id.Tenant)
+		rows, err := a.deps.Table.ListConnections(ctx, id.Tenant)
 		return web.ListPage(rows, err, connectionOf, in.ShortPage, "connections")
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
@@ -155,7 +179,7 @@ func (a *api) registerConnections() {
 		if err != nil {
 			return nil, err
 		}
-		if err := a.deps.Store.DeleteConnection(ctx, id.Tenant, c.ID); err != nil {
+		if err := a.deps.Table.DeleteConnection(ctx, id.Tenant, c.ID); err != nil {
 			return nil, err
 		}
 		a.deps.Log.Info("connection deleted", "tenant_id", id.Tenant, "connection", c.Spec.Name, "by", id.Actor())
@@ -168,11 +192,11 @@ func (a *api) registerConnections() {
 }
 
 // connection finds one of the tenant by the id in the path.
-func (a *api) connection(ctx context.Context, tenant domain.TenantID, text string) (domain.Connection, error) {
-	return web.ByID(ctx, tenant, text, a.deps.Store.FindConnection)
+func (a *routes) connection(ctx context.Context, tenant domain.TenantID, text string) (domain.Connection, error) {
+	return web.ByID(ctx, tenant, text, a.deps.Table.FindConnection)
 }
 
-func (a *api) createConnection(ctx context.Context, id auth.Identity, in *struct{ Body ConnectionWrite }) (*connectionOutput, error) {
+func (a *routes) createConnection(ctx context.Context, id auth.Identity, in *struct{ Body ConnectionWrite }) (*connectionOutput, error) {
 	c := domain.Connection{ID: domain.ConnectionID(a.deps.NewID()), TenantID: id.Tenant, Spec: in.Body.spec(), CreatedBy: id.Actor()}
 	var secrets domain.ConnectionSecrets
 	in.Body.give(&secrets)
@@ -182,7 +206,7 @@ func (a *api) createConnection(ctx context.Context, id auth.Identity, in *struct
 	if err := a.sealConnection(&c, secrets); err != nil {
 		return nil, err
 	}
-	c, err := a.deps.Store.CreateConnection(ctx, c)
+	c, err := a.deps.Table.CreateConnection(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +215,7 @@ func (a *api) createConnection(ctx context.Context, id auth.Identity, in *struct
 	return connectionAnswer(c), nil
 }
 
-func (a *api) updateConnection(ctx context.Context, id auth.Identity, in *writeConnectionInput) (*connectionOutput, error) {
+func (a *routes) updateConnection(ctx context.Context, id auth.Identity, in *writeConnectionInput) (*connectionOutput, error) {
 	c, err := a.connection(ctx, id.Tenant, in.ID)
 	if err != nil {
 		return nil, err
@@ -224,7 +248,7 @@ func (a *api) updateConnection(ctx context.Context, id auth.Identity, in *writeC
 	if err := a.sealConnection(&c, secrets); err != nil {
 		return nil, err
 	}
-	if c, err = a.deps.Store.UpdateConnection(ctx, c); err != nil {
+	if c, err = a.deps.Table.UpdateConnection(ctx, c); err != nil {
 		return nil, err
 	}
 	a.deps.Log.Info("connection changed", "tenant_id", id.Tenant, "connection", c.Spec.Name, "version", c.Version, "by", id.Actor())
@@ -241,35 +265,13 @@ func (w *ConnectionWrite) give(s *domain.ConnectionSecrets) {
 	}
 }
 
-func (a *api) sealConnection(c *domain.Connection, s domain.ConnectionSecrets) (err error) {
+func (a *routes) sealConnection(c *domain.Connection, s domain.ConnectionSecrets) (err error) {
 	c.Secrets, c.HasPassword, c.HasClientKey = nil, s.Password != "", s.ClientKey != ""
 	c.Secrets, err = web.Seal(a.deps.Secrets, c.TenantID, secret.PurposeConnection, int64(c.ID), s)
 	return err
 }
 
-// checkPublish holds an input of the handler that publishes against its connection.
-// brokers are those of connections that were looked up before.
-func checkPublish(ctx context.Context, from store.Connections, tenant domain.TenantID, input []byte, brokers map[string]domain.Broker) error {
-	var in domain.PublishInput
-	if err := json.Unmarshal(input, &in); err != nil {
-		return domain.Invalid("body.input", "%v", err)
-	}
-	broker, known := brokers[in.Connection]
-	if !known {
-		c, err := from.FindConnectionByName(ctx, tenant, in.Connection)
-		if domain.Is(err, domain.CodeNotFound) {
-			return web.NotThere("body.input.connection", "connection", in.Connection)
-		}
-		if err != nil {
-			return err
-		}
-		broker = c.Spec.Broker
-		brokers[in.Connection] = broker
-	}
-	return domain.CheckPublishInput(broker, &in)
-}
-
-func (a *api) testConnection(ctx context.Context, id auth.Identity, in *struct {
+func (a *routes) testConnection(ctx context.Context, id auth.Identity, in *struct {
 	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
 	Body MessageTest
 }) (*struct{ Body MessageTestResult }, error) {
