@@ -68,6 +68,7 @@ const (
 	addOn          = "admin/internal/addon"
 	addOnAssistant = addOn + "/assistant"
 	addOnBroker    = addOn + "/broker"
+	brokerNoun     = addOnBroker + "/noun"
 	faults         = "tools/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/tools/bench"
@@ -196,7 +197,8 @@ func rooms() []Room {
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
 		{webhookChannel, []string{alerting, alertPost, domain, secret, httpCall}, whySide},
 		{chatChannel, []string{alerting, alertPost, domain}, whySide},
-		{publish, []string{domain, secret, egress, brokerWire}, whySide},
+		{publish, []string{brokerNoun, domain, secret, egress, brokerWire}, whySide},
+		{brokerNoun, []string{domain}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
 		// A declared secret is judged by who makes them, hence auth.
@@ -213,7 +215,7 @@ func rooms() []Room {
 		{telemetry, []string{domain, store, database, batch, tracing, alerting, gateway, hotTimers, httpconn}, "it stands above the rooms, counts what passes between them and reads the numbers that they keep: none of them knows it"},
 		{nodeHandler, []string{domain, "executor-sdk"}, "a bottom room: it says what a handler of the nodes is, and knows none"},
 		{addOn, []string{apiWeb, domain, doctorRoom, nodeHandler, secret, database}, "it says what an add-on is, and knows none"},
-		{addOnBroker, []string{addOn, publish, apiWeb, apiBuiltIn, auth, domain, doctorRoom, nodeHandler, secret, database, record, "executor-sdk", httpCall, egress}, whyAddOn},
+		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiBuiltIn, auth, domain, doctorRoom, nodeHandler, secret, database, record, "executor-sdk", httpCall, egress}, whyAddOn},
 		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -23,9 +24,9 @@ func rabbit(change ...any) map[string]any {
 	return body
 }
 
-func (w *world) secretsOf(id string) (s domain.ConnectionSecrets) {
+func (w *world) secretsOf(id string) (s noun.ConnectionSecrets) {
 	w.t.Helper()
-	c, err := w.connections().FindConnection(w.t.Context(), w.tenants["acme"], mustID[domain.ConnectionID](w.t, id))
+	c, err := w.connections().FindConnection(w.t.Context(), w.tenants["acme"], mustID[noun.ConnectionID](w.t, id))
 	require.NoError(w.t, err)
 	if len(c.Secrets) == 0 {
 		return s
@@ -116,14 +117,14 @@ func TestConnectionMistakes(t *testing.T) {
 }
 
 func TestConnectionTest(t *testing.T) {
-	var sent []domain.Message
+	var sent []noun.Message
 	var permanent bool
 	var says error
 	w := newWorld(t, func(d *Deps) {
 		d.AddOns = func(s *web.Server) {
 			broker.Routes(s, broker.Deps{
 				Table: tableOf(d), Secrets: d.Secrets, NewID: d.NewID, Changed: func(context.Context, domain.TenantID) {}, Log: d.Logger,
-				Publish: func(_ context.Context, m domain.Message) (bool, error) {
+				Publish: func(_ context.Context, m noun.Message) (bool, error) {
 					sent = append(sent, m)
 					return permanent, says
 				},
@@ -137,8 +138,8 @@ func TestConnectionTest(t *testing.T) {
 	got := into[broker.MessageTestResult](w.call("acme/editor", "POST", path, target).is(200))
 	require.True(t, got.Delivered)
 	require.Len(t, sent, 1)
-	require.Equal(t, domain.Message{
-		Tenant: w.tenants["acme"], Connection: "orders", Target: domain.MessageTarget{RoutingKey: "q"}, Body: []byte(`{"test":true}`), ID: got.MessageID,
+	require.Equal(t, noun.Message{
+		Tenant: w.tenants["acme"], Connection: "orders", Target: noun.MessageTarget{RoutingKey: "q"}, Body: []byte(`{"test":true}`), ID: got.MessageID,
 	}, sent[0])
 
 	permanent, says = true, errors.New("no such exchange")

@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxLength bounds an announced length and the bytes of one answer. The longest
-	// legal answer is a message that RabbitMQ returns (domain.MaxMessageBody).
+	// legal answer is a message of 960 KiB that RabbitMQ returns.
 	maxLength = 1 << 20
 	// maxElements bounds the elements of one answer. The longest legal one of Redis is
 	// CLUSTER SLOTS, with some 20 elements for each shard.

@@ -10,10 +10,10 @@ import (
 	"fmt"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker/publish"
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
@@ -50,14 +50,14 @@ func build(n addon.Node) (addon.Parts, error) {
 	})
 	return addon.Parts{
 		Run: publisher.Run,
-		Handlers: []nodehandler.Handler{handler(table, func(ctx context.Context, m domain.Message) (permanent, silent bool, err error) {
+		Handlers: []nodehandler.Handler{handler(table, func(ctx context.Context, m noun.Message) (permanent, silent bool, err error) {
 			err = publisher.Publish(ctx, m)
 			return publish.IsPermanent(err), publish.IsSilent(err), err
 		})},
 		Routes: func(s *web.Server) {
 			Routes(s, Deps{
 				Table: table, Secrets: n.Secrets, NewID: n.NewID, Changed: builtin.Within(n.BuiltInChanged), Log: n.Logger.With("component", "api"),
-				Publish: func(ctx context.Context, m domain.Message) (bool, error) {
+				Publish: func(ctx context.Context, m noun.Message) (bool, error) {
 					err := publisher.Try(ctx, m)
 					return publish.IsPermanent(err), err
 				},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
@@ -25,34 +26,34 @@ type published struct {
 
 // SendFunc returns once the broker keeps the message. permanent: another try would fail in the
 // same way. silent: the broker has not answered.
-type SendFunc func(ctx context.Context, m domain.Message) (permanent, silent bool, err error)
+type SendFunc func(ctx context.Context, m noun.Message) (permanent, silent bool, err error)
 
 // finder finds connections.
 type finder interface {
-	FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Connection, error)
+	FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (noun.Connection, error)
 }
 
 // handler is the kind of handler that publishes.
 func handler(from finder, send SendFunc) nodehandler.Handler {
 	return nodehandler.Handler{
-		Name: domain.PublishHandler, Repeat: domain.SameMessage,
+		Name: noun.PublishHandler, Repeat: noun.SameMessage,
 		// The message has one id over all attempts, and the broker may be restarting.
 		CallRetry: domain.Retry{MaxAttempts: 10, Delay: 5 * time.Second, Backoff: 2, MaxDelay: 10 * time.Minute},
 		Inputs: func(ctx context.Context, tenant domain.TenantID) func(input []byte) error {
-			brokers := map[string]domain.Broker{} // by connection
+			brokers := map[string]noun.Broker{} // by connection
 			return func(input []byte) error { return checkPublish(ctx, from, tenant, input, brokers) }
 		},
 		Add: func(ex *executor.Executor, tenant domain.TenantID, within nodehandler.Within) {
 			m := member{tenant, send, within}
-			executor.Handle(ex, domain.PublishHandler, m.publish, executor.Idempotent(), executor.Description("Publishes a message to a broker, by one of the tenant's connections, and awaits its confirm. The run's id is the message's"))
+			executor.Handle(ex, noun.PublishHandler, m.publish, executor.Idempotent(), executor.Description("Publishes a message to a broker, by one of the tenant's connections, and awaits its confirm. The run's id is the message's"))
 		},
 	}
 }
 
 // checkPublish holds an input of the handler that publishes against its connection.
 // brokers are those of connections that were looked up before.
-func checkPublish(ctx context.Context, from finder, tenant domain.TenantID, input []byte, brokers map[string]domain.Broker) error {
-	var in domain.PublishInput
+func checkPublish(ctx context.Context, from finder, tenant domain.TenantID, input []byte, brokers map[string]noun.Broker) error {
+	var in noun.PublishInput
 	if err := json.Unmarshal(input, &in); err != nil {
 		return domain.Invalid("body.input", "%v", err)
 	}
@@ -68,7 +69,7 @@ func checkPublish(ctx context.Context, from finder, tenant domain.TenantID, inpu
 		broker = c.Spec.Broker
 		brokers[in.Connection] = broker
 	}
-	return domain.CheckPublishInput(broker, &in)
+	return noun.CheckPublishInput(broker, &in)
 }
 
 // member publishes for one tenant.
@@ -79,7 +80,7 @@ type member struct {
 }
 
 // publish is the handler.
-func (m *member) publish(ctx context.Context, in domain.PublishInput) (out published, err error) {
+func (m *member) publish(ctx context.Context, in noun.PublishInput) (out published, err error) {
 	message, err := messageOf(&in, executor.TaskFrom(ctx))
 	if err != nil {
 		return out, executor.Permanent(err)
@@ -107,7 +108,7 @@ func (m *member) publish(ctx context.Context, in domain.PublishInput) (out publi
 }
 
 // messageOf expands the templates.
-func messageOf(in *domain.PublishInput, task executor.Task) (domain.Message, error) {
+func messageOf(in *noun.PublishInput, task executor.Task) (noun.Message, error) {
 	v := httpcall.Values{Task: task, Input: in.Input}
 	m := in.Message()
 	if err := in.CheckTemplates(); err != nil {

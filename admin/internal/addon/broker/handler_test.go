@@ -9,23 +9,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
 
 func TestMessageOf(t *testing.T) {
 	task := executor.Task{ExecutionID: 77, Attempt: 2, FireTime: time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC), JobName: "close"}
-	read := func(text string) *domain.PublishInput {
-		var in domain.PublishInput
+	read := func(text string) *noun.PublishInput {
+		var in noun.PublishInput
 		require.NoError(t, json.Unmarshal([]byte(text), &in))
 		return &in
 	}
 	m, err := messageOf(read(`{"connection":"c","exchange":"e","key":"order-{{input.order}}","headers":{"Job":"{{run.jobName}}"},
 		"body":{"order":"{{input.order}}"},"input":{"order":7}}`), task)
 	require.NoError(t, err)
-	require.Equal(t, domain.Message{
-		Connection: "c", Target: domain.MessageTarget{Exchange: "e"}, Body: []byte(`{"order":7}`), ContentType: "application/json",
+	require.Equal(t, noun.Message{
+		Connection: "c", Target: noun.MessageTarget{Exchange: "e"}, Body: []byte(`{"order":7}`), ContentType: "application/json",
 		ID: "77", Headers: map[string]string{"Job": "close"}, PlannedAt: task.FireTime, Key: "order-7", RunID: "77", Attempt: 2,
 	}, m)
 
@@ -62,7 +62,7 @@ func TestOutcomesOfAConnection(t *testing.T) {
 		{"the run is cancelled", gone, false, true, failure, nodehandler.Unknown, "cancelled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := member{tenant: 3, send: func(_ context.Context, m domain.Message) (bool, bool, error) {
+			m := member{tenant: 3, send: func(_ context.Context, m noun.Message) (bool, bool, error) {
 				require.EqualValues(t, 3, m.Tenant)
 				return test.permanent, test.silent, test.err
 			}}
@@ -73,7 +73,7 @@ func TestOutcomesOfAConnection(t *testing.T) {
 				got, err = call()
 				return err
 			}
-			_, err := m.publish(test.ctx, domain.PublishInput{Connection: "a"})
+			_, err := m.publish(test.ctx, noun.PublishInput{Connection: "a"})
 			require.Equal(t, test.want, got)
 			if test.says == "" {
 				require.NoError(t, err)

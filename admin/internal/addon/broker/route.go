@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -90,7 +91,7 @@ type connectionOutput = web.Versioned[Connection]
 
 type writeConnectionInput = web.Edited[ConnectionWrite]
 
-func connectionOf(c *domain.Connection) Connection {
+func connectionOf(c *noun.Connection) Connection {
 	s := c.Spec
 	return Connection{
 		ID: c.ID.String(), Version: c.Version, HasPassword: c.HasPassword, HasClientKey: c.HasClientKey,
@@ -102,17 +103,17 @@ func connectionOf(c *domain.Connection) Connection {
 	}
 }
 
-func connectionAnswer(c domain.Connection) *connectionOutput {
+func connectionAnswer(c noun.Connection) *connectionOutput {
 	return &connectionOutput{ETag: web.ETag(c.Version), Body: connectionOf(&c)}
 }
 
-func (w *ConnectionSpec) spec() domain.ConnectionSpec {
-	s := domain.ConnectionSpec{
-		Name: strings.TrimSpace(w.Name), Description: strings.TrimSpace(w.Description), Broker: domain.Broker(w.Broker), Addresses: w.Addresses,
-		Username: w.Username, Mechanism: cmp.Or(w.Mechanism, domain.MechanismPassword), TLS: domain.ConnectionTLS(w.TLS),
+func (w *ConnectionSpec) spec() noun.ConnectionSpec {
+	s := noun.ConnectionSpec{
+		Name: strings.TrimSpace(w.Name), Description: strings.TrimSpace(w.Description), Broker: noun.Broker(w.Broker), Addresses: w.Addresses,
+		Username: w.Username, Mechanism: cmp.Or(w.Mechanism, noun.MechanismPassword), TLS: noun.ConnectionTLS(w.TLS),
 		VirtualHost: w.VirtualHost, Database: w.Database, SentinelMaster: w.SentinelMaster,
 	}
-	if s.Broker == domain.BrokerRabbitMQ {
+	if s.Broker == noun.BrokerRabbitMQ {
 		s.VirtualHost = cmp.Or(s.VirtualHost, "/")
 	}
 	return s
@@ -125,7 +126,7 @@ type Deps struct {
 	NewID   func() int64
 	// Publish sends a message by its connection as it is now. permanent: another try would fail
 	// in the same way.
-	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
+	Publish func(ctx context.Context, m noun.Message) (permanent bool, err error)
 	// Changed waits until this node goes by a tenant's first connection.
 	Changed func(ctx context.Context, tenant domain.TenantID)
 	Log     *slog.Logger
@@ -192,15 +193,15 @@ func (a *routes) register() {
 }
 
 // connection finds one of the tenant by the id in the path.
-func (a *routes) connection(ctx context.Context, tenant domain.TenantID, text string) (domain.Connection, error) {
+func (a *routes) connection(ctx context.Context, tenant domain.TenantID, text string) (noun.Connection, error) {
 	return web.ByID(ctx, tenant, text, a.deps.Table.FindConnection)
 }
 
 func (a *routes) createConnection(ctx context.Context, id auth.Identity, in *struct{ Body ConnectionWrite }) (*connectionOutput, error) {
-	c := domain.Connection{ID: domain.ConnectionID(a.deps.NewID()), TenantID: id.Tenant, Spec: in.Body.spec(), CreatedBy: id.Actor()}
-	var secrets domain.ConnectionSecrets
+	c := noun.Connection{ID: noun.ConnectionID(a.deps.NewID()), TenantID: id.Tenant, Spec: in.Body.spec(), CreatedBy: id.Actor()}
+	var secrets noun.ConnectionSecrets
 	in.Body.give(&secrets)
-	if err := domain.CheckConnection(&c.Spec, &secrets); err != nil {
+	if err := noun.CheckConnection(&c.Spec, &secrets); err != nil {
 		return nil, err
 	}
 	if err := a.sealConnection(&c, secrets); err != nil {
@@ -223,7 +224,7 @@ func (a *routes) updateConnection(ctx context.Context, id auth.Identity, in *wri
 	if err := web.MustMatch(ctx, in.IfMatch, "connection", c.ID, c.Version); err != nil {
 		return nil, err
 	}
-	secrets, err := web.Unseal[domain.ConnectionSecrets](a.deps.Secrets, c.TenantID, secret.PurposeConnection, int64(c.ID), c.Secrets)
+	secrets, err := web.Unseal[noun.ConnectionSecrets](a.deps.Secrets, c.TenantID, secret.PurposeConnection, int64(c.ID), c.Secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +242,7 @@ func (a *routes) updateConnection(ctx context.Context, id auth.Identity, in *wri
 		}
 	}
 	in.Body.give(&secrets)
-	if err := domain.CheckConnection(&spec, &secrets); err != nil {
+	if err := noun.CheckConnection(&spec, &secrets); err != nil {
 		return nil, err
 	}
 	c.Spec, c.UpdatedBy = spec, id.Actor()
@@ -256,7 +257,7 @@ func (a *routes) updateConnection(ctx context.Context, id auth.Identity, in *wri
 }
 
 // give puts the secrets that were given into the place of others.
-func (w *ConnectionWrite) give(s *domain.ConnectionSecrets) {
+func (w *ConnectionWrite) give(s *noun.ConnectionSecrets) {
 	if w.Password != nil {
 		s.Password = *w.Password
 	}
@@ -265,7 +266,7 @@ func (w *ConnectionWrite) give(s *domain.ConnectionSecrets) {
 	}
 }
 
-func (a *routes) sealConnection(c *domain.Connection, s domain.ConnectionSecrets) (err error) {
+func (a *routes) sealConnection(c *noun.Connection, s noun.ConnectionSecrets) (err error) {
 	c.Secrets, c.HasPassword, c.HasClientKey = nil, s.Password != "", s.ClientKey != ""
 	c.Secrets, err = web.Seal(a.deps.Secrets, c.TenantID, secret.PurposeConnection, int64(c.ID), s)
 	return err
@@ -279,11 +280,11 @@ func (a *routes) testConnection(ctx context.Context, id auth.Identity, in *struc
 	if err != nil {
 		return nil, err
 	}
-	m := domain.Message{
-		Tenant: id.Tenant, Connection: c.Spec.Name, Target: domain.MessageTarget(in.Body.Target), Body: []byte(cmp.Or(in.Body.Body, `{"test":true}`)),
-		ID: "test-" + domain.ConnectionID(a.deps.NewID()).String(),
+	m := noun.Message{
+		Tenant: id.Tenant, Connection: c.Spec.Name, Target: noun.MessageTarget(in.Body.Target), Body: []byte(cmp.Or(in.Body.Body, `{"test":true}`)),
+		ID: "test-" + noun.ConnectionID(a.deps.NewID()).String(),
 	}
-	if err := domain.CheckMessage(c.Spec.Broker, &m); err != nil {
+	if err := noun.CheckMessage(c.Spec.Broker, &m); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, messageTestTimeout)

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -57,7 +58,7 @@ type tlsDocument struct {
 	Certificate string `json:"certificate,omitempty"`
 }
 
-func toConnectionRow(c *domain.Connection) (connectionRow, error) {
+func toConnectionRow(c *noun.Connection) (connectionRow, error) {
 	s := &c.Spec
 	document := connectionDocument{
 		Description: s.Description, Broker: string(s.Broker), Addresses: s.Addresses, Username: s.Username, Mechanism: s.Mechanism,
@@ -80,29 +81,29 @@ func toConnectionRow(c *domain.Connection) (connectionRow, error) {
 	}, nil
 }
 
-func (r *connectionRow) connection() (domain.Connection, error) {
+func (r *connectionRow) connection() (noun.Connection, error) {
 	var d connectionDocument
 	if err := json.Unmarshal([]byte(r.Spec), &d); err != nil {
-		return domain.Connection{}, fmt.Errorf("decode connection %d: %w", r.ID, err)
+		return noun.Connection{}, fmt.Errorf("decode connection %d: %w", r.ID, err)
 	}
-	c := domain.Connection{
-		ID: domain.ConnectionID(r.ID), TenantID: domain.TenantID(r.TenantID), Version: r.Version, Secrets: r.Secrets,
+	c := noun.Connection{
+		ID: noun.ConnectionID(r.ID), TenantID: domain.TenantID(r.TenantID), Version: r.Version, Secrets: r.Secrets,
 		HasPassword: d.HasPassword, HasClientKey: d.HasClientKey,
 		CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
-		Spec: domain.ConnectionSpec{
-			Name: r.Name, Description: d.Description, Broker: domain.Broker(d.Broker), Addresses: d.Addresses, Username: d.Username,
+		Spec: noun.ConnectionSpec{
+			Name: r.Name, Description: d.Description, Broker: noun.Broker(d.Broker), Addresses: d.Addresses, Username: d.Username,
 			Mechanism: d.Mechanism, VirtualHost: d.VirtualHost, Database: d.Database, SentinelMaster: d.SentinelMaster,
 		},
 	}
 	if d.TLS != nil {
-		c.Spec.TLS = domain.ConnectionTLS{Enabled: true, Authorities: d.TLS.Authorities, ServerName: d.TLS.ServerName, Certificate: d.TLS.Certificate}
+		c.Spec.TLS = noun.ConnectionTLS{Enabled: true, Authorities: d.TLS.Authorities, ServerName: d.TLS.ServerName, Certificate: d.TLS.Certificate}
 	}
 	return c, nil
 }
 
 // ListAllConnections reads connections whoever they belong to, for an operator who
 // looks whether they lead anywhere. There is no more of them than limit.
-func (s *Table) ListAllConnections(ctx context.Context, limit int) ([]domain.Connection, error) {
+func (s *Table) ListAllConnections(ctx context.Context, limit int) ([]noun.Connection, error) {
 	rows, err := db.FindBy[connectionRow](ctx, s.DB, "list connections", func(g *gorm.DB) *gorm.DB { return g.Order("id").Limit(limit) })
 	if err != nil {
 		return nil, err
@@ -110,17 +111,17 @@ func (s *Table) ListAllConnections(ctx context.Context, limit int) ([]domain.Con
 	return domain.TryCollect(rows, (*connectionRow).connection)
 }
 
-func (s *Table) definition() record.Definition[domain.ConnectionID] {
-	return record.Definition[domain.ConnectionID]{DB: s.DB, Noun: "connection", Row: &connectionRow{}, Most: domain.MaxConnections}
+func (s *Table) definition() record.Definition[noun.ConnectionID] {
+	return record.Definition[noun.ConnectionID]{DB: s.DB, Noun: "connection", Row: &connectionRow{}, Most: noun.MaxConnections}
 }
 
 // CreateConnection writes version 1. The tenant has the built-in executor then. CodeConflict:
-// the name is taken, or there are domain.MaxConnections.
-func (s *Table) CreateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
+// the name is taken, or there are noun.MaxConnections.
+func (s *Table) CreateConnection(ctx context.Context, c noun.Connection) (noun.Connection, error) {
 	c.Version, c.UpdatedBy = 1, c.CreatedBy
 	row, err := toConnectionRow(&c)
 	if err != nil {
-		return domain.Connection{}, err
+		return noun.Connection{}, err
 	}
 	err = s.definition().Create(ctx, c.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
 		row.CreatedAt, row.UpdatedAt = db.Millis(now), db.Millis(now)
@@ -130,7 +131,7 @@ func (s *Table) CreateConnection(ctx context.Context, c domain.Connection) (doma
 		return s.EnsureBuiltIn(t, c.TenantID, row.CreatedAt)
 	})
 	if err != nil {
-		return domain.Connection{}, err
+		return noun.Connection{}, err
 	}
 	return s.FindConnection(ctx, c.TenantID, c.ID)
 }
@@ -138,10 +139,10 @@ func (s *Table) CreateConnection(ctx context.Context, c domain.Connection) (doma
 // UpdateConnection writes the spec and the secrets, and adds one to the version.
 // CodeConflict: the name is taken. CodeRevisionMismatch: it is at another version than
 // c.Version.
-func (s *Table) UpdateConnection(ctx context.Context, c domain.Connection) (domain.Connection, error) {
+func (s *Table) UpdateConnection(ctx context.Context, c noun.Connection) (noun.Connection, error) {
 	row, err := toConnectionRow(&c)
 	if err != nil {
-		return domain.Connection{}, err
+		return noun.Connection{}, err
 	}
 	err = s.definition().Update(ctx, c.TenantID, c.ID, c.Version, row.Name, func(t *db.Tx, now time.Time) error {
 		_, err := t.Exec(t.Ctx, "UPDATE connections SET name = ?, version = ?, spec = ?, secrets = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
@@ -149,36 +150,36 @@ func (s *Table) UpdateConnection(ctx context.Context, c domain.Connection) (doma
 		return err
 	})
 	if err != nil {
-		return domain.Connection{}, err
+		return noun.Connection{}, err
 	}
 	return s.FindConnection(ctx, c.TenantID, c.ID)
 }
 
 // DeleteConnection forgets it. Runs that name it fail from then on.
-func (s *Table) DeleteConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) error {
+func (s *Table) DeleteConnection(ctx context.Context, tenant domain.TenantID, id noun.ConnectionID) error {
 	return s.definition().Delete(ctx, tenant, id)
 }
 
 // FindConnection finds one of the tenant. CodeNotFound: it has no such connection.
-func (s *Table) FindConnection(ctx context.Context, tenant domain.TenantID, id domain.ConnectionID) (domain.Connection, error) {
+func (s *Table) FindConnection(ctx context.Context, tenant domain.TenantID, id noun.ConnectionID) (noun.Connection, error) {
 	return s.findConnection(ctx, "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 }
 
 // FindConnectionByName is FindConnection by its name.
-func (s *Table) FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Connection, error) {
+func (s *Table) FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (noun.Connection, error) {
 	return s.findConnection(ctx, "tenant_id = ? AND name = ?", int64(tenant), name)
 }
 
-func (s *Table) findConnection(ctx context.Context, where string, args ...any) (domain.Connection, error) {
+func (s *Table) findConnection(ctx context.Context, where string, args ...any) (noun.Connection, error) {
 	row, err := db.FindOne[connectionRow](ctx, s.DB, "find connection", where, args...)
 	if err != nil {
-		return domain.Connection{}, err
+		return noun.Connection{}, err
 	}
 	return row.connection()
 }
 
 // ListConnections lists all of a tenant by name.
-func (s *Table) ListConnections(ctx context.Context, tenant domain.TenantID) ([]domain.Connection, error) {
+func (s *Table) ListConnections(ctx context.Context, tenant domain.TenantID) ([]noun.Connection, error) {
 	rows, err := db.FindAll[connectionRow](ctx, s.DB, "list connections", "name", "tenant_id = ?", int64(tenant))
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -60,13 +61,13 @@ func TestConnections(t *testing.T) { onBoth(t, testConnections) }
 func TestConnectionsMost(t *testing.T) { onBoth(t, testConnectionsMost) }
 
 func testConnections(t *testing.T, f *fixture) {
-	spec := domain.ConnectionSpec{
-		Name: "订单", Description: "orders", Broker: domain.BrokerRabbitMQ, Addresses: []string{"mq1.example:5671", "mq2.example:5671"},
-		Username: "shop", Mechanism: domain.MechanismPassword, VirtualHost: "/shop",
-		TLS: domain.ConnectionTLS{Enabled: true, Authorities: "A", ServerName: "mq.example", Certificate: "C"},
+	spec := noun.ConnectionSpec{
+		Name: "订单", Description: "orders", Broker: noun.BrokerRabbitMQ, Addresses: []string{"mq1.example:5671", "mq2.example:5671"},
+		Username: "shop", Mechanism: noun.MechanismPassword, VirtualHost: "/shop",
+		TLS: noun.ConnectionTLS{Enabled: true, Authorities: "A", ServerName: "mq.example", Certificate: "C"},
 	}
-	made, err := f.table.CreateConnection(f.ctx, domain.Connection{
-		ID: domain.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: spec, Secrets: []byte("sealed\x00"), HasPassword: true, HasClientKey: true, CreatedBy: "anna",
+	made, err := f.table.CreateConnection(f.ctx, noun.Connection{
+		ID: noun.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: spec, Secrets: []byte("sealed\x00"), HasPassword: true, HasClientKey: true, CreatedBy: "anna",
 	})
 	f.ok(err)
 	require.Equal(t, spec, made.Spec)
@@ -79,24 +80,24 @@ func testConnections(t *testing.T, f *fixture) {
 	require.Equal(t, []any{int64(1), []byte("sealed\x00"), true, true, "anna", "anna"},
 		[]any{made.Version, made.Secrets, made.HasPassword, made.HasClientKey, made.CreatedBy, made.UpdatedBy})
 	require.False(t, made.CreatedAt.IsZero())
-	_, err = f.table.CreateConnection(f.ctx, domain.Connection{ID: domain.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: spec})
+	_, err = f.table.CreateConnection(f.ctx, noun.Connection{ID: noun.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: spec})
 	f.code(domain.CodeConflict, err)
 
-	plain, err := f.table.CreateConnection(f.ctx, domain.Connection{ID: domain.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: domain.ConnectionSpec{
-		Name: "cache", Broker: domain.BrokerRedis, Addresses: []string{"redis.example:26379"}, Mechanism: domain.MechanismPassword, Database: 3, SentinelMaster: "main",
+	plain, err := f.table.CreateConnection(f.ctx, noun.Connection{ID: noun.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: noun.ConnectionSpec{
+		Name: "cache", Broker: noun.BrokerRedis, Addresses: []string{"redis.example:26379"}, Mechanism: noun.MechanismPassword, Database: 3, SentinelMaster: "main",
 	}})
 	f.ok(err)
 	require.Empty(t, plain.Secrets)
 	list, err := f.table.ListConnections(f.ctx, f.tenant)
 	f.ok(err)
-	require.Equal(t, []domain.Connection{plain, made}, list, "by name")
+	require.Equal(t, []noun.Connection{plain, made}, list, "by name")
 
 	changed := made
-	changed.Spec.TLS, changed.Spec.Name = domain.ConnectionTLS{}, "orders"
+	changed.Spec.TLS, changed.Spec.Name = noun.ConnectionTLS{}, "orders"
 	changed.Secrets, changed.HasPassword, changed.HasClientKey, changed.UpdatedBy, changed.CreatedBy = []byte("other"), true, false, "bob", "bob"
 	changed, err = f.table.UpdateConnection(f.ctx, changed)
 	f.ok(err)
-	require.Equal(t, []any{int64(2), []byte("other"), false, "anna", "bob", domain.ConnectionTLS{}},
+	require.Equal(t, []any{int64(2), []byte("other"), false, "anna", "bob", noun.ConnectionTLS{}},
 		[]any{changed.Version, changed.Secrets, changed.HasClientKey, changed.CreatedBy, changed.UpdatedBy, changed.Spec.TLS})
 	_, err = f.table.UpdateConnection(f.ctx, made)
 	f.code(domain.CodeRevisionMismatch, err)
@@ -131,15 +132,15 @@ func testConnections(t *testing.T, f *fixture) {
 
 func testConnectionsMost(t *testing.T, f *fixture) {
 	create := func(n int) error {
-		_, err := f.table.CreateConnection(f.ctx, domain.Connection{ID: domain.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: domain.ConnectionSpec{
-			Name: fmt.Sprint("c", n), Broker: domain.BrokerNATS, Addresses: []string{"nats.example:4222"},
+		_, err := f.table.CreateConnection(f.ctx, noun.Connection{ID: noun.ConnectionID(storetest.NewID()), TenantID: f.tenant, Spec: noun.ConnectionSpec{
+			Name: fmt.Sprint("c", n), Broker: noun.BrokerNATS, Addresses: []string{"nats.example:4222"},
 		}})
 		return err
 	}
-	for n := range domain.MaxConnections {
+	for n := range noun.MaxConnections {
 		f.ok(create(n))
 	}
-	err := create(domain.MaxConnections)
+	err := create(noun.MaxConnections)
 	f.code(domain.CodeConflict, err)
 	require.ErrorContains(t, err, "delete one first")
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 )
 
 // silentPeer lets clients in and answers nothing.
@@ -29,7 +29,7 @@ func resets(conn net.Conn) {
 // TestErrorsOfBrokersNameNoAddress: the broker's host is a name, and its errors do not say
 // where it leads.
 func TestErrorsOfBrokersNameNoAddress(t *testing.T) {
-	for _, of := range []domain.Broker{domain.BrokerRedis, domain.BrokerNATS, domain.BrokerKafka, domain.BrokerRabbitMQ} {
+	for _, of := range []noun.Broker{noun.BrokerRedis, noun.BrokerNATS, noun.BrokerKafka, noun.BrokerRabbitMQ} {
 		for name, peer := range map[string]stage{
 			"silent": func(conn net.Conn, _ func(net.Conn)) { silentPeer(conn) }, "silent later": stages[of],
 			"reset": func(conn net.Conn, _ func(net.Conn)) { resets(conn) }, "closed": func(net.Conn, func(net.Conn)) {},
@@ -57,13 +57,13 @@ func TestErrorsOfBrokersNameNoAddress(t *testing.T) {
 func TestTheLogOfAConnectionNamesTheAddress(t *testing.T) {
 	var r rows
 	const address = "127.0.0.1:1234"
-	r.put(t, 1, "0", domain.ConnectionSpec{Broker: domain.BrokerRedis, Addresses: []string{"redis.example:6379"}}, domain.ConnectionSecrets{})
+	r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, noun.ConnectionSecrets{})
 	var log lockedBuffer
 	p := publisher(t, &r, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	p.dial = func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address)), Err: syscall.ECONNREFUSED}
 	}
-	err := p.Publish(t.Context(), domain.Message{Tenant: 1, Connection: "0", ID: "1", Target: domain.MessageTarget{Stream: "s"}})
+	err := p.Publish(t.Context(), noun.Message{Tenant: 1, Connection: "0", ID: "1", Target: noun.MessageTarget{Stream: "s"}})
 	require.Error(t, err)
 	require.Contains(t, err.Error(), "dial: connection refused")
 	require.NotContains(t, err.Error(), address)

@@ -25,7 +25,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
 
@@ -45,7 +45,7 @@ func TestAMessageArrivesWithItsHeaders(t *testing.T) {
 		} {
 			require.Equal(t, want, got[0].headers[name], name)
 		}
-		if w.spec.Broker == domain.BrokerKafka {
+		if w.spec.Broker == noun.BrokerKafka {
 			require.Equal(t, "order-77", got[0].headers["key"], "messages of one key stay in order")
 		}
 	})
@@ -158,15 +158,15 @@ func TestOneOfTheAddressesMayNotBeReached(t *testing.T) {
 			_, err := natsClient(t, server).AddStream(&nats.StreamConfig{Name: "FULL", Subjects: []string{"full"}, MaxMsgs: 1, Discard: nats.DiscardNew})
 			require.NoError(t, err)
 			return &world{
-				spec:    domain.ConnectionSpec{Broker: domain.BrokerNATS, Addresses: []string{server.Addr().String()}, Username: user},
-				secrets: domain.ConnectionSecrets{Password: password}, target: domain.MessageTarget{Subject: "full"},
+				spec:    noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{server.Addr().String()}, Username: user},
+				secrets: noun.ConnectionSecrets{Password: password}, target: noun.MessageTarget{Subject: "full"},
 			}
 		},
 		"rabbitmq": func(t *testing.T) *world {
 			w := rabbitWorld(t)
 			full, err := rabbitClient(t).QueueDeclare("", false, true, true, false, amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
 			require.NoError(t, err)
-			w.target = domain.MessageTarget{RoutingKey: full.Name}
+			w.target = noun.MessageTarget{RoutingKey: full.Name}
 			return w
 		},
 	} {
@@ -207,7 +207,7 @@ func TestABrokerThatIsNotThere(t *testing.T) {
 }
 
 // again publishes until it goes; each failure must be one that can be retried.
-func again(t *testing.T, p *Publisher, m domain.Message) {
+func again(t *testing.T, p *Publisher, m noun.Message) {
 	t.Helper()
 	for {
 		err := p.Publish(t.Context(), m)
@@ -316,26 +316,26 @@ func TestTLS(t *testing.T) {
 			_, err := natsClient(t, s, nats.Secure(&tls.Config{InsecureSkipVerify: true})).AddStream(&nats.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.*"}})
 			require.NoError(t, err)
 			return &world{
-				spec:   domain.ConnectionSpec{Broker: domain.BrokerNATS, Addresses: []string{s.Addr().String()}, Username: user},
-				target: domain.MessageTarget{Subject: "orders.cancelled"},
+				spec:   noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{s.Addr().String()}, Username: user},
+				target: noun.MessageTarget{Subject: "orders.cancelled"},
 			}
 		},
 		"kafka": func(t *testing.T) *world { // the others open TLS in the same way
-			return &world{spec: kafkaSpec(startKafka(t, kfake.TLS(server)).ListenAddrs()[0]), target: domain.MessageTarget{Topic: "orders"}}
+			return &world{spec: kafkaSpec(startKafka(t, kfake.TLS(server)).ListenAddrs()[0]), target: noun.MessageTarget{Topic: "orders"}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
 			w.secrets.Password = password
-			w.spec.TLS = domain.ConnectionTLS{Enabled: true, Authorities: authority}
+			w.spec.TLS = noun.ConnectionTLS{Enabled: true, Authorities: authority}
 			require.NoError(t, w.publisher(t).Publish(t.Context(), w.message("1")))
 
 			w.spec.TLS.ServerName = "another.example"
 			require.Error(t, w.publisher(t).Publish(t.Context(), w.message("2")))
-			w.spec.TLS = domain.ConnectionTLS{Enabled: true, Authorities: stranger}
+			w.spec.TLS = noun.ConnectionTLS{Enabled: true, Authorities: stranger}
 			require.Error(t, w.publisher(t).Publish(t.Context(), w.message("3")))
-			w.spec.TLS = domain.ConnectionTLS{}
+			w.spec.TLS = noun.ConnectionTLS{}
 			require.Error(t, w.publisher(t).Publish(t.Context(), w.message("4")))
 		})
 	}
@@ -350,21 +350,21 @@ func TestNATSRefusals(t *testing.T) {
 	require.NoError(t, err)
 	_, err = js.AddStream(&nats.StreamConfig{Name: "SMALL", Subjects: []string{"small"}, MaxMsgSize: 10})
 	require.NoError(t, err)
-	w := &world{spec: domain.ConnectionSpec{Broker: domain.BrokerNATS, Addresses: []string{server.Addr().String()}, Username: user}, secrets: domain.ConnectionSecrets{Password: password}}
+	w := &world{spec: noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{server.Addr().String()}, Username: user}, secrets: noun.ConnectionSecrets{Password: password}}
 	p := w.publisher(t)
-	send := func(p *Publisher, id string, target domain.MessageTarget) error {
+	send := func(p *Publisher, id string, target noun.MessageTarget) error {
 		w.target = target
 		return p.Publish(t.Context(), w.message(id))
 	}
-	require.NoError(t, send(p, "1", domain.MessageTarget{Subject: "full"}))
-	err = send(p, "2", domain.MessageTarget{Subject: "full"})
+	require.NoError(t, send(p, "1", noun.MessageTarget{Subject: "full"}))
+	err = send(p, "2", noun.MessageTarget{Subject: "full"})
 	require.Error(t, err)
 	require.False(t, IsPermanent(err), "consumers make room: %v", err)
-	require.True(t, IsPermanent(send(p, "3", domain.MessageTarget{Subject: "small"})))
-	require.True(t, IsPermanent(send(p, "4", domain.MessageTarget{Subject: "orders.new", Stream: "SMALL"})), "another stream has the subject")
+	require.True(t, IsPermanent(send(p, "3", noun.MessageTarget{Subject: "small"})))
+	require.True(t, IsPermanent(send(p, "4", noun.MessageTarget{Subject: "orders.new", Stream: "SMALL"})), "another stream has the subject")
 
 	w.spec.Username = "guest"
-	err = send(w.publisher(t), "5", domain.MessageTarget{Subject: "orders.new"})
+	err = send(w.publisher(t), "5", noun.MessageTarget{Subject: "orders.new"})
 	require.True(t, IsPermanent(err), "%v", err)
 	require.ErrorContains(t, err, "refuses")
 }
@@ -375,18 +375,18 @@ func TestRabbitMQRefusals(t *testing.T) {
 	full, err := channel.QueueDeclare("", false, true, true, false, amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
 	require.NoError(t, err)
 	p := w.publisher(t)
-	send := func(id string, target domain.MessageTarget) error {
+	send := func(id string, target noun.MessageTarget) error {
 		m := w.message(id)
 		m.Target = target
 		return p.Publish(t.Context(), m)
 	}
-	err = send("1", domain.MessageTarget{Exchange: w.target.Exchange, RoutingKey: "nobody.is.bound"})
+	err = send("1", noun.MessageTarget{Exchange: w.target.Exchange, RoutingKey: "nobody.is.bound"})
 	require.True(t, IsPermanent(err), "%v", err)
 	require.ErrorContains(t, err, "no queue takes the message")
-	require.ErrorContains(t, send("2", domain.MessageTarget{RoutingKey: "no such queue"}), "no queue takes the message")
+	require.ErrorContains(t, send("2", noun.MessageTarget{RoutingKey: "no such queue"}), "no queue takes the message")
 
-	require.NoError(t, send("3", domain.MessageTarget{RoutingKey: full.Name}), "by the default exchange")
-	err = send("4", domain.MessageTarget{RoutingKey: full.Name})
+	require.NoError(t, send("3", noun.MessageTarget{RoutingKey: full.Name}), "by the default exchange")
+	err = send("4", noun.MessageTarget{RoutingKey: full.Name})
 	require.ErrorContains(t, err, "nack")
 	require.False(t, IsPermanent(err), "consumers make room")
 
@@ -420,7 +420,7 @@ func TestOneRefusalCostsNoOtherMessage(t *testing.T) {
 
 func TestKafkaRefusals(t *testing.T) {
 	cluster := startKafka(t)
-	w := &world{spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: domain.ConnectionSecrets{Password: password}, target: domain.MessageTarget{Topic: "orders"}}
+	w := &world{spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: noun.ConnectionSecrets{Password: password}, target: noun.MessageTarget{Topic: "orders"}}
 	p := w.publisher(t)
 	answer := func(code *kerr.Error, times int) {
 		for range times {
@@ -470,13 +470,13 @@ func TestRedisRefusals(t *testing.T) {
 	w := redisWorld(t)
 	client := redisClient(t)
 	p := w.publisher(t)
-	send := func(id string, target domain.MessageTarget) error {
+	send := func(id string, target noun.MessageTarget) error {
 		m := w.message(id)
 		m.Target = target
 		return p.Publish(t.Context(), m)
 	}
 	require.NoError(t, client.Set(t.Context(), "text:"+t.Name(), "x", 0).Err())
-	err := send("1", domain.MessageTarget{Stream: "text:" + t.Name()})
+	err := send("1", noun.MessageTarget{Stream: "text:" + t.Name()})
 	require.True(t, IsPermanent(err), "%v", err)
 
 	require.True(t, IsPermanent(send("2", w.missing)))

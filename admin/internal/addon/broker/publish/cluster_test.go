@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
@@ -27,8 +27,8 @@ func TestRedisCluster(t *testing.T) {
 		return err == nil && strings.Contains(info, "cluster_state:ok")
 	}, time.Minute, 10*time.Millisecond)
 	w := &world{
-		spec:    domain.ConnectionSpec{Broker: domain.BrokerRedis, Addresses: []string{node.Addr, "127.0.0.1:1"}},
-		secrets: domain.ConnectionSecrets{Password: node.Password}, target: domain.MessageTarget{Stream: "orders", Create: true},
+		spec:    noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{node.Addr, "127.0.0.1:1"}},
+		secrets: noun.ConnectionSecrets{Password: node.Password}, target: noun.MessageTarget{Stream: "orders", Create: true},
 	}
 	p := w.publisher(t)
 	for _, id := range []string{"a", "a", "b"} {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/wire"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
@@ -28,8 +28,8 @@ type dialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 // endpoint is where one connection leads, for the code that opens it.
 type endpoint struct {
 	// Fixed after construction.
-	spec    domain.ConnectionSpec
-	secrets domain.ConnectionSecrets
+	spec    noun.ConnectionSpec
+	secrets noun.ConnectionSecrets
 	tls     *tls.Config // nil: without TLS
 	connect dialFunc
 
@@ -44,7 +44,7 @@ type endpoint struct {
 	cause   error                // guarded by mu; why cut was called
 }
 
-func newEndpoint(spec domain.ConnectionSpec, secrets domain.ConnectionSecrets, dial dialFunc) (*endpoint, error) {
+func newEndpoint(spec noun.ConnectionSpec, secrets noun.ConnectionSecrets, dial dialFunc) (*endpoint, error) {
 	e := &endpoint{
 		spec: spec, secrets: secrets, connect: dial,
 		refused: make(chan struct{}), ended: make(chan struct{}), sockets: map[*socket]struct{}{},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 )
 
 // TestARabbitMQThatDoesNotFinishTheHandshake: only a broker that ends the connection has
@@ -35,14 +35,14 @@ func TestARabbitMQThatDoesNotFinishTheHandshake(t *testing.T) {
 		}
 	}
 	peers := []hostilePeer{
-		{broker: domain.BrokerRabbitMQ, play: started(beats)}, {broker: domain.BrokerRabbitMQ, play: beats}, {broker: domain.BrokerRabbitMQ, play: started(silentPeer)},
-		{broker: domain.BrokerRabbitMQ, play: started(func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<16)) })},
+		{broker: noun.BrokerRabbitMQ, play: started(beats)}, {broker: noun.BrokerRabbitMQ, play: beats}, {broker: noun.BrokerRabbitMQ, play: started(silentPeer)},
+		{broker: noun.BrokerRabbitMQ, play: started(func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<16)) })},
 	}
 	w := besideHostile(t, peers...)
 	var work sync.WaitGroup
 	errs := make([]error, len(peers))
 	for i := range peers {
-		work.Go(func() { errs[i] = w.publish(t.Context(), i, domain.BrokerRabbitMQ) })
+		work.Go(func() { errs[i] = w.publish(t.Context(), i, noun.BrokerRabbitMQ) })
 	}
 	work.Wait()
 	for i, err := range errs[:3] {

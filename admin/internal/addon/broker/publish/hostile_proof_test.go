@@ -15,24 +15,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 // words are pieces of each protocol that a fuzzing peer puts together.
-var words = map[domain.Broker][]string{
-	domain.BrokerRedis: {
+var words = map[noun.Broker][]string{
+	noun.BrokerRedis: {
 		"*2\r\n", "*1000000\r\n", "*-1\r\n", "%1\r\n", "~3\r\n", ">2\r\n", "|1\r\n", "$3\r\n", "$2000000000\r\n", "abc\r\n", "+OK\r\n", "-ERR no\r\n",
 		":1\r\n", ",1.5\r\n", "(99\r\n", "_\r\n", "#t\r\n", "=5\r\ntxt:a\r\n", "!3\r\nERR\r\n", "+message\r\n", "-MOVED 1 127.0.0.1:1\r\n",
 	},
-	domain.BrokerNATS: {
+	noun.BrokerNATS: {
 		"INFO {}\r\n", `INFO {"tls_required":true}` + "\r\n", `INFO {"connect_urls":["127.0.0.1:1"]}` + "\r\n", "PING\r\n", "PONG\r\n", "+OK\r\n", "-ERR 'Stale Connection'\r\n",
 		"-ERR 'Permissions Violation for Publish to \"s\"'\r\n", "MSG a 1 3\r\nabc\r\n", "HMSG a 1 12 15\r\nNATS/1.0\r\n\r\nabc\r\n", "MSG a 1 500000\r\n", "HMSG a 1 99 3\r\n",
 	},
-	domain.BrokerKafka: {
+	noun.BrokerKafka: {
 		"\x00\x00\x00\x08\x00\x00\x00\x00", "\x00\x00\x00\x00", "\x00\x00\x00\x01", "\xff\xff\xff\xff", "\x00\x10\x00\x00", "\x05orders", "\xff\xff\x3f", "\x02", "\x01", "\x00", "\x7f\xff",
 	},
-	domain.BrokerRabbitMQ: {
+	noun.BrokerRabbitMQ: {
 		amqpMethod(0, 10, 10, "\x00\x09"+amqpLong("")+amqpLong("PLAIN")+amqpLong("en_US")), amqpMethod(0, 10, 30, "\x00\x40\x00\x02\x00\x00\x00\x05"), amqpMethod(0, 10, 41, "\x00"),
 		amqpMethod(0, 10, 50, "\x01\x40\x02no\x00\x00\x00\x00"), amqpMethod(0, 10, 60, "\x02no"), amqpMethod(1, 20, 11, amqpLong("")), amqpMethod(1, 20, 20, "\x00"), amqpMethod(1, 20, 40, "\x01\x94\x02no\x00\x00\x00\x00"),
 		amqpMethod(1, 85, 11, ""), amqpMethod(1, 60, 50, "\x01\x38\x00\x00\x00"), amqpMethod(1, 60, 80, "\x00\x00\x00\x00\x00\x00\x00\x01\x01"), amqpMethod(1, 60, 120, "\x00\x00\x00\x00\x00\x00\x00\x01\x00"),
@@ -68,7 +68,7 @@ func babble(random *rand.Rand, words []string) string {
 func TestFuzzingPeers(t *testing.T) {
 	for broker, behaves := range stages {
 		rounds := uint64(300)
-		if broker == domain.BrokerKafka { // its library waits for up to 5 s between tries
+		if broker == noun.BrokerKafka { // its library waits for up to 5 s between tries
 			rounds = 30
 		}
 		for name, stage := range map[string]stage{"at once": atOnce, "after a message": behaves} {
@@ -114,7 +114,7 @@ func TestEndlessPings(t *testing.T) {
 		return m.HeapAlloc
 	}
 	grown := make(chan uint64, total/step)
-	w := besideHostile(t, hostilePeer{broker: domain.BrokerNATS, play: func(conn net.Conn) {
+	w := besideHostile(t, hostilePeer{broker: noun.BrokerNATS, play: func(conn net.Conn) {
 		natsStage(conn, func(conn net.Conn) {
 			defer close(grown)
 			before := heap()
@@ -129,7 +129,7 @@ func TestEndlessPings(t *testing.T) {
 		})
 	}})
 	done := make(chan error, 1)
-	go func() { done <- w.publish(t.Context(), 0, domain.BrokerNATS) }()
+	go func() { done <- w.publish(t.Context(), 0, noun.BrokerNATS) }()
 	n := 0
 	for g := range grown {
 		require.Less(t, g, uint64(testenv.MostForAPeer))

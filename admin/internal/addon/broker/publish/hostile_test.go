@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
@@ -203,8 +203,8 @@ func says(text string, times int) func(net.Conn) {
 }
 
 // stages are those in which a message is under way.
-var stages = map[domain.Broker]stage{
-	domain.BrokerRedis: redisStage, domain.BrokerNATS: natsStage, domain.BrokerKafka: kafkaStage, domain.BrokerRabbitMQ: rabbitStage,
+var stages = map[noun.Broker]stage{
+	noun.BrokerRedis: redisStage, noun.BrokerNATS: natsStage, noun.BrokerKafka: kafkaStage, noun.BrokerRabbitMQ: rabbitStage,
 }
 
 // hostileWorld is a publisher with connections to hostile peers.
@@ -216,7 +216,7 @@ type hostileWorld struct {
 
 // hostilePeer is one kind of it.
 type hostilePeer struct {
-	broker  domain.Broker
+	broker  noun.Broker
 	login   bool
 	play    func(net.Conn)
 	cluster bool // there is another address, where nobody listens
@@ -227,21 +227,21 @@ func besideHostile(t *testing.T, peers ...hostilePeer) *hostileWorld {
 	t.Helper()
 	var r rows
 	for i, h := range peers {
-		spec := domain.ConnectionSpec{Broker: h.broker, Addresses: []string{testenv.Peer(t, h.play).String()}}
+		spec := noun.ConnectionSpec{Broker: h.broker, Addresses: []string{testenv.Peer(t, h.play).String()}}
 		if h.cluster {
 			spec.Addresses = append(spec.Addresses, "127.0.0.1:1")
 		}
-		var secrets domain.ConnectionSecrets
-		if h.broker == domain.BrokerRabbitMQ || h.login {
+		var secrets noun.ConnectionSecrets
+		if h.broker == noun.BrokerRabbitMQ || h.login {
 			spec.Username, secrets.Password = "carillon", "hemmelig"
 		}
 		switch {
-		case h.broker == domain.BrokerRabbitMQ:
+		case h.broker == noun.BrokerRabbitMQ:
 			spec.VirtualHost = "/"
 		case h.login:
-			spec.Mechanism = domain.MechanismScram256
+			spec.Mechanism = noun.MechanismScram256
 		}
-		r.put(t, domain.ConnectionID(i+1), strconv.Itoa(i), spec, secrets)
+		r.put(t, noun.ConnectionID(i+1), strconv.Itoa(i), spec, secrets)
 	}
 	w := &hostileWorld{
 		p:     New(Options{Connections: &r, Secrets: box(t), AllowPrefixes: loopback, Logger: slog.New(slog.DiscardHandler)}),
@@ -254,11 +254,11 @@ func besideHostile(t *testing.T, peers ...hostilePeer) *hostileWorld {
 }
 
 // publish sends a message by connection i.
-func (w *hostileWorld) publish(ctx context.Context, i int, to domain.Broker) error {
-	targets := map[domain.Broker]domain.MessageTarget{
-		domain.BrokerRedis: {Stream: "s"}, domain.BrokerNATS: {Subject: "s"}, domain.BrokerKafka: {Topic: "s"}, domain.BrokerRabbitMQ: {RoutingKey: "s"},
+func (w *hostileWorld) publish(ctx context.Context, i int, to noun.Broker) error {
+	targets := map[noun.Broker]noun.MessageTarget{
+		noun.BrokerRedis: {Stream: "s"}, noun.BrokerNATS: {Subject: "s"}, noun.BrokerKafka: {Topic: "s"}, noun.BrokerRabbitMQ: {RoutingKey: "s"},
 	}
-	return w.p.Publish(ctx, domain.Message{Tenant: 1, Connection: strconv.Itoa(i), Target: targets[to], ID: "1", Body: []byte("{}")})
+	return w.p.Publish(ctx, noun.Message{Tenant: 1, Connection: strconv.Itoa(i), Target: targets[to], ID: "1", Body: []byte("{}")})
 }
 
 // Brokers that break a bound cost no memory, and the message's error says which.
@@ -266,45 +266,45 @@ func TestHostileBrokers(t *testing.T) {
 	brokers := strings.Repeat("\x00\x00\x00\x01\x01\x00\x00\x23\x84\x00\x00", 20_000)
 	for _, r := range []struct {
 		name    string
-		broker  domain.Broker
+		broker  noun.Broker
 		stage   stage
 		hostile func(net.Conn)
 		cause   string
 	}{
-		{"a long list", domain.BrokerRedis, atOnce, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
-		{"lists in lists", domain.BrokerRedis, atOnce, says(strings.Repeat("*1000000\r\n", 1000), 1), "a list of 1000000 elements"},
-		{"a long answer to a script", domain.BrokerRedis, redisStage, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
-		{"short lists in lists", domain.BrokerRedis, redisStage, says("*1\r\n", testenv.Endless), "to more than 8 levels"},
-		{"a long text", domain.BrokerRedis, redisStage, says("$2000000000\r\n", 1), "a text of 2000000000 bytes"},
-		{"an endless line", domain.BrokerRedis, redisStage, says("+"+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 4096 bytes"},
-		{"endless pushes", domain.BrokerRedis, atOnce, says(">2\r\n+a\r\n+b\r\n", testenv.Endless), "more than 256 push messages"},
-		{"endless pushes as an answer to a script", domain.BrokerRedis, redisStage, says(">2\r\n+a\r\n+b\r\n", testenv.Endless), "more than 256 push messages"},
-		{"a long map", domain.BrokerRedis, atOnce, says("%900000000\r\n", 1), "a list of 900000000 elements"},
-		{"a long attribute", domain.BrokerRedis, redisStage, says("|900000000\r\n", 1), "a list of 900000000 elements"},
-		{"another protocol", domain.BrokerRedis, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "no type of its protocol"},
+		{"a long list", noun.BrokerRedis, atOnce, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
+		{"lists in lists", noun.BrokerRedis, atOnce, says(strings.Repeat("*1000000\r\n", 1000), 1), "a list of 1000000 elements"},
+		{"a long answer to a script", noun.BrokerRedis, redisStage, says("*2000000000\r\n", 1), "a list of 2000000000 elements"},
+		{"short lists in lists", noun.BrokerRedis, redisStage, says("*1\r\n", testenv.Endless), "to more than 8 levels"},
+		{"a long text", noun.BrokerRedis, redisStage, says("$2000000000\r\n", 1), "a text of 2000000000 bytes"},
+		{"an endless line", noun.BrokerRedis, redisStage, says("+"+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 4096 bytes"},
+		{"endless pushes", noun.BrokerRedis, atOnce, says(">2\r\n+a\r\n+b\r\n", testenv.Endless), "more than 256 push messages"},
+		{"endless pushes as an answer to a script", noun.BrokerRedis, redisStage, says(">2\r\n+a\r\n+b\r\n", testenv.Endless), "more than 256 push messages"},
+		{"a long map", noun.BrokerRedis, atOnce, says("%900000000\r\n", 1), "a list of 900000000 elements"},
+		{"a long attribute", noun.BrokerRedis, redisStage, says("|900000000\r\n", 1), "a list of 900000000 elements"},
+		{"another protocol", noun.BrokerRedis, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "no type of its protocol"},
 
-		{"endless INFO", domain.BrokerNATS, atOnce, says("INFO "+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 65536 bytes"},
-		{"another protocol", domain.BrokerNATS, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "a server begins with INFO"},
-		{"a long payload", domain.BrokerNATS, natsStage, says("MSG a 1 2000000000\r\n", 1), `a payload of "2000000000" bytes`},
-		{"an endless line", domain.BrokerNATS, natsStage, says("-ERR "+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 4096 bytes"},
-		{"endless errors", domain.BrokerNATS, natsStage, says("-ERR 'Permissions Violation for Publish to \""+strings.Repeat("x", 1000)+"\"'\r\n", testenv.Endless), "without a request"},
-		{"endless payloads", domain.BrokerNATS, natsStage, says("MSG a 99 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", testenv.Endless), "without a request"},
-		{"endless INFOs", domain.BrokerNATS, natsStage, says(`INFO {"connect_urls":["`+strings.Repeat(`10.0.0.1:1","`, 4000)+`10.0.0.1:1"]}`+"\r\n", testenv.Endless), "without a request"},
+		{"endless INFO", noun.BrokerNATS, atOnce, says("INFO "+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 65536 bytes"},
+		{"another protocol", noun.BrokerNATS, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "a server begins with INFO"},
+		{"a long payload", noun.BrokerNATS, natsStage, says("MSG a 1 2000000000\r\n", 1), `a payload of "2000000000" bytes`},
+		{"an endless line", noun.BrokerNATS, natsStage, says("-ERR "+strings.Repeat("x", 1000), testenv.Endless), "a line has more than 4096 bytes"},
+		{"endless errors", noun.BrokerNATS, natsStage, says("-ERR 'Permissions Violation for Publish to \""+strings.Repeat("x", 1000)+"\"'\r\n", testenv.Endless), "without a request"},
+		{"endless payloads", noun.BrokerNATS, natsStage, says("MSG a 99 1000\r\n"+strings.Repeat("x", 1000)+"\r\n", testenv.Endless), "without a request"},
+		{"endless INFOs", noun.BrokerNATS, natsStage, says(`INFO {"connect_urls":["`+strings.Repeat(`10.0.0.1:1","`, 4000)+`10.0.0.1:1"]}`+"\r\n", testenv.Endless), "without a request"},
 
-		{"95 MiB", domain.BrokerKafka, atOnce, afterRequest(says("\x05\xf0\x00\x00", 1)), "an answer of 99614720 bytes"},
-		{"another protocol", domain.BrokerKafka, atOnce, afterRequest(says("HTTP/1.1 400 Bad Request\r\n", 1)), "an answer of 1213486160 bytes"},
-		{"topics that are not there", domain.BrokerKafka, kafkaStage, metadata("\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x01\xff\xff\x3f" + strings.Repeat("x", 1<<20-100)), "the metadata list"},
-		{"many brokers", domain.BrokerKafka, kafkaStage, metadata("\x00\x00\x00\x00\x00\xa1\x9c\x01" + brokers + "\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00"), "the metadata list"},
+		{"95 MiB", noun.BrokerKafka, atOnce, afterRequest(says("\x05\xf0\x00\x00", 1)), "an answer of 99614720 bytes"},
+		{"another protocol", noun.BrokerKafka, atOnce, afterRequest(says("HTTP/1.1 400 Bad Request\r\n", 1)), "an answer of 1213486160 bytes"},
+		{"topics that are not there", noun.BrokerKafka, kafkaStage, metadata("\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x01\xff\xff\x3f" + strings.Repeat("x", 1<<20-100)), "the metadata list"},
+		{"many brokers", noun.BrokerKafka, kafkaStage, metadata("\x00\x00\x00\x00\x00\xa1\x9c\x01" + brokers + "\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00"), "the metadata list"},
 
-		{"a long frame", domain.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x7f\xff\xff\xff", 1), "a frame of 2147483647 bytes"},
-		{"an endless text", domain.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x00\x00\x00\x0c\x00\x0a\x00\x14\x7f\xff\xff\xffxxxx\xce", testenv.Endless), "a frame announces more than it holds"},
-		{"many fields", domain.BrokerRabbitMQ, atOnce, says(amqpMethod(0, 10, 10, "\x00\x09"+amqpLong(strings.Repeat("\x00V", 1500))), 1), "a table has more than 1024 fields"},
-		{"a confirm of all", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x7f\xff\xff\xff\xff\xff\xff\xff\x01"), 1), "the broker confirmed message 9223372036854775807, and 1 were published"},
-		{"endless confirms", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x00\x00\x00\x00\x00\x00\x00\x07\x00"), testenv.Endless), "the broker confirmed message 7, and 1 were published"},
-		{"endless returns", domain.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 50, "\x01\x38\x00\x00\x00")+amqpFrame(2, 1, "\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), testenv.Endless), "the broker returned 2 messages, and 1 were published"},
-		{"endless heartbeats in the handshake", domain.BrokerRabbitMQ, atOnce, says(rabbitStart+strings.Repeat(amqpFrame(8, 0, ""), 20_000), 1), "more than 1024 frames without a request"},
-		{"endless heartbeats", domain.BrokerRabbitMQ, rabbitStage, says(amqpFrame(8, 0, ""), testenv.Endless), "more than 1024 frames without a request"},
-		{"another protocol", domain.BrokerRabbitMQ, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "bytes is announced"},
+		{"a long frame", noun.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x7f\xff\xff\xff", 1), "a frame of 2147483647 bytes"},
+		{"an endless text", noun.BrokerRabbitMQ, atOnce, says("\x01\x00\x00\x00\x00\x00\x0c\x00\x0a\x00\x14\x7f\xff\xff\xffxxxx\xce", testenv.Endless), "a frame announces more than it holds"},
+		{"many fields", noun.BrokerRabbitMQ, atOnce, says(amqpMethod(0, 10, 10, "\x00\x09"+amqpLong(strings.Repeat("\x00V", 1500))), 1), "a table has more than 1024 fields"},
+		{"a confirm of all", noun.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x7f\xff\xff\xff\xff\xff\xff\xff\x01"), 1), "the broker confirmed message 9223372036854775807, and 1 were published"},
+		{"endless confirms", noun.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 80, "\x00\x00\x00\x00\x00\x00\x00\x07\x00"), testenv.Endless), "the broker confirmed message 7, and 1 were published"},
+		{"endless returns", noun.BrokerRabbitMQ, rabbitStage, says(amqpMethod(1, 60, 50, "\x01\x38\x00\x00\x00")+amqpFrame(2, 1, "\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), testenv.Endless), "the broker returned 2 messages, and 1 were published"},
+		{"endless heartbeats in the handshake", noun.BrokerRabbitMQ, atOnce, says(rabbitStart+strings.Repeat(amqpFrame(8, 0, ""), 20_000), 1), "more than 1024 frames without a request"},
+		{"endless heartbeats", noun.BrokerRabbitMQ, rabbitStage, says(amqpFrame(8, 0, ""), testenv.Endless), "more than 1024 frames without a request"},
+		{"another protocol", noun.BrokerRabbitMQ, atOnce, says("HTTP/1.1 400 Bad Request\r\n", 1), "bytes is announced"},
 	} {
 		t.Run(string(r.broker)+" "+r.name, func(t *testing.T) {
 			w := besideHostile(t, hostilePeer{broker: r.broker, play: func(conn net.Conn) { r.stage(conn, r.hostile) }})
@@ -331,8 +331,8 @@ func afterRequest(hostile func(net.Conn)) func(net.Conn) {
 
 // A login that computes for half an hour would keep the node from stopping.
 func TestAHostileLogin(t *testing.T) {
-	w := besideHostile(t, hostilePeer{broker: domain.BrokerKafka, login: true, play: func(conn net.Conn) { kafkaStage(conn, iterate(2_000_000_000)) }})
-	require.ErrorContains(t, w.publish(t.Context(), 0, domain.BrokerKafka), `asks for "2000000000" iterations of SCRAM`)
+	w := besideHostile(t, hostilePeer{broker: noun.BrokerKafka, login: true, play: func(conn net.Conn) { kafkaStage(conn, iterate(2_000_000_000)) }})
+	require.ErrorContains(t, w.publish(t.Context(), 0, noun.BrokerKafka), `asks for "2000000000" iterations of SCRAM`)
 	w.stop()
 	require.NoError(t, <-w.ended)
 }
@@ -343,9 +343,9 @@ func TestAHostileCluster(t *testing.T) {
 	for i := range 1200 {
 		list += fmt.Sprintf("*2\r\n$%d\r\n127.0.%d.%d\r\n:1\r\n", len(fmt.Sprintf("127.0.%d.%d", i/250, i%250+1)), i/250, i%250+1)
 	}
-	w := besideHostile(t, hostilePeer{broker: domain.BrokerRedis, cluster: true, play: func(conn net.Conn) { redisStage(conn, says(list, 1)) }})
+	w := besideHostile(t, hostilePeer{broker: noun.BrokerRedis, cluster: true, play: func(conn net.Conn) { redisStage(conn, says(list, 1)) }})
 	n := testenv.Allocated(func() {
-		require.Error(t, w.publish(t.Context(), 0, domain.BrokerRedis))
+		require.Error(t, w.publish(t.Context(), 0, noun.BrokerRedis))
 		w.stop()
 		require.NoError(t, <-w.ended)
 	})
@@ -367,7 +367,7 @@ func TestTheNodeStopsBesideHostileBrokers(t *testing.T) {
 			}})
 		}
 	}
-	peers = append(peers, hostilePeer{broker: domain.BrokerNATS, play: func(conn net.Conn) {
+	peers = append(peers, hostilePeer{broker: noun.BrokerNATS, play: func(conn net.Conn) {
 		natsStage(conn, func(conn net.Conn) {
 			under <- struct{}{}
 			for ping(conn, 1) == nil { // each is answered, so they have no bound

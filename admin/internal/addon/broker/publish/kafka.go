@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
@@ -52,9 +52,9 @@ func kafkaLogin(e *endpoint) []kgo.Opt {
 	options := []kgo.Opt{kgo.SeedBrokers(e.spec.Addresses...), kgo.Dialer(e.read(wire.Kafka)), kgo.BrokerMaxReadBytes(1 << 20), kgo.FetchMaxBytes(1 << 20)}
 	user, password := e.spec.Username, e.secrets.Password
 	switch {
-	case e.spec.Mechanism == domain.MechanismScram256:
+	case e.spec.Mechanism == noun.MechanismScram256:
 		options = append(options, kgo.SASL(boundedScram{scram.Auth{User: user, Pass: password}.AsSha256Mechanism()}))
-	case e.spec.Mechanism == domain.MechanismScram512:
+	case e.spec.Mechanism == noun.MechanismScram512:
 		options = append(options, kgo.SASL(boundedScram{scram.Auth{User: user, Pass: password}.AsSha512Mechanism()}))
 	case user != "":
 		options = append(options, kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism()))
@@ -86,7 +86,7 @@ func (s boundedSession) Challenge(answer []byte) (bool, []byte, error) {
 	return s.Session.Challenge(answer)
 }
 
-func (b *kafka) publish(ctx context.Context, m *domain.Message) error {
+func (b *kafka) publish(ctx context.Context, m *noun.Message) error {
 	record := &kgo.Record{Topic: m.Target.Topic, Value: m.Body, Headers: []kgo.RecordHeader{{Key: "Content-Type", Value: []byte(m.ContentType)}}}
 	for _, h := range m.AllHeaders() {
 		record.Headers = append(record.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
@@ -94,7 +94,7 @@ func openNATS(ctx context.Context, e *endpoint) (broker, error) {
 		options = append(options, nats.Secure(e.tls))
 	}
 	switch {
-	case e.spec.Mechanism == domain.MechanismCredentials:
+	case e.spec.Mechanism == noun.MechanismCredentials:
 		options = append(options, nats.UserCredentialBytes([]byte(e.secrets.Password)))
 	case e.spec.Username != "":
 		options = append(options, nats.UserInfo(e.spec.Username, e.secrets.Password))
@@ -113,7 +113,7 @@ func openNATS(ctx context.Context, e *endpoint) (broker, error) {
 	return b, nil
 }
 
-func (b *jetStream) publish(ctx context.Context, m *domain.Message) error {
+func (b *jetStream) publish(ctx context.Context, m *noun.Message) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	wait := &natsWait{m.Target.Subject, cancel}

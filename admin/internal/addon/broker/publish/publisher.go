@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/internal/egress"
@@ -38,7 +39,7 @@ const (
 
 // Connections is where connections are kept.
 type Connections interface {
-	FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Connection, error)
+	FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (noun.Connection, error)
 }
 
 // Opener opens what was sealed.
@@ -61,7 +62,7 @@ type Options struct {
 type Publisher struct {
 	opt     Options
 	dial    dialFunc
-	openers map[domain.Broker]opener
+	openers map[noun.Broker]opener
 	work    sync.WaitGroup // users, openings and closings of connections
 
 	mu     sync.Mutex
@@ -73,7 +74,7 @@ type Publisher struct {
 
 type connectionKey struct {
 	tenant domain.TenantID
-	id     domain.ConnectionID
+	id     noun.ConnectionID
 }
 
 type rowKey struct {
@@ -83,7 +84,7 @@ type rowKey struct {
 
 // row is a connection's row as it was read.
 type row struct {
-	connection domain.Connection
+	connection noun.Connection
 	readAt     time.Time
 }
 
@@ -107,7 +108,7 @@ type connection struct {
 // broker is an open connection. publish returns an Error, or what typed makes
 // one of; it may be called by many at once.
 type broker interface {
-	publish(ctx context.Context, m *domain.Message) error
+	publish(ctx context.Context, m *noun.Message) error
 	// broken reports that it does not come back by itself.
 	broken() bool
 	close()
@@ -116,8 +117,8 @@ type broker interface {
 // opener returns when the broker has let us in; ctx is only of the opening.
 type opener func(ctx context.Context, e *endpoint) (broker, error)
 
-var openers = map[domain.Broker]opener{
-	domain.BrokerNATS: openNATS, domain.BrokerRabbitMQ: openRabbitMQ, domain.BrokerKafka: openKafka, domain.BrokerRedis: openRedis,
+var openers = map[noun.Broker]opener{
+	noun.BrokerNATS: openNATS, noun.BrokerRabbitMQ: openRabbitMQ, noun.BrokerKafka: openKafka, noun.BrokerRedis: openRedis,
 }
 
 // New returns a publisher without connections. Run looks after those that come.
@@ -134,14 +135,14 @@ func New(opt Options) *Publisher {
 // Publish returns nil once the broker keeps the message. Errors are of type
 // Error, of the store (domain.CodeNotFound: there is no such connection), or
 // say that the message is not valid (domain.CodeInvalid).
-func (p *Publisher) Publish(ctx context.Context, m domain.Message) error {
+func (p *Publisher) Publish(ctx context.Context, m noun.Message) error {
 	return p.publish(ctx, m, rowAge)
 }
 
 // Try is Publish by the connection as it is now, for who has just edited it.
-func (p *Publisher) Try(ctx context.Context, m domain.Message) error { return p.publish(ctx, m, 0) }
+func (p *Publisher) Try(ctx context.Context, m noun.Message) error { return p.publish(ctx, m, 0) }
 
-func (p *Publisher) publish(ctx context.Context, m domain.Message, newerThan time.Duration) error {
+func (p *Publisher) publish(ctx context.Context, m noun.Message, newerThan time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	row, err := p.row(ctx, m.Tenant, m.Connection, newerThan)
@@ -151,7 +152,7 @@ func (p *Publisher) publish(ctx context.Context, m domain.Message, newerThan tim
 	if m.ContentType == "" {
 		m.ContentType = "application/json"
 	}
-	if err := domain.CheckMessage(row.Spec.Broker, &m); err != nil {
+	if err := noun.CheckMessage(row.Spec.Broker, &m); err != nil {
 		return err
 	}
 	c, err := p.take(&row)
@@ -171,7 +172,7 @@ func (p *Publisher) publish(ctx context.Context, m domain.Message, newerThan tim
 }
 
 // row reads a connection's row, or takes one that is younger than newerThan.
-func (p *Publisher) row(ctx context.Context, tenant domain.TenantID, name string, newerThan time.Duration) (domain.Connection, error) {
+func (p *Publisher) row(ctx context.Context, tenant domain.TenantID, name string, newerThan time.Duration) (noun.Connection, error) {
 	key := rowKey{tenant, name}
 	p.mu.Lock()
 	known := p.rows[key]
@@ -196,7 +197,7 @@ func (p *Publisher) row(ctx context.Context, tenant domain.TenantID, name string
 
 // take returns the connection of a row, which it opens when there is none, and
 // keeps it open until release.
-func (p *Publisher) take(row *domain.Connection) (*connection, error) {
+func (p *Publisher) take(row *noun.Connection) (*connection, error) {
 	key := connectionKey{row.TenantID, row.ID}
 	now := time.Now()
 	p.mu.Lock()
@@ -240,7 +241,7 @@ func (c *connection) good(version int64, now time.Time) bool {
 	}
 }
 
-func (p *Publisher) opening(ctx context.Context, key connectionKey, c *connection, row *domain.Connection) {
+func (p *Publisher) opening(ctx context.Context, key connectionKey, c *connection, row *noun.Connection) {
 	defer c.stop(nil)
 	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, errOpening)
 	defer cancel()
@@ -255,8 +256,8 @@ func (p *Publisher) opening(ctx context.Context, key connectionKey, c *connectio
 	p.release(c)
 }
 
-func (p *Publisher) connect(ctx context.Context, c *connection, row *domain.Connection) (broker, error) {
-	var secrets domain.ConnectionSecrets
+func (p *Publisher) connect(ctx context.Context, c *connection, row *noun.Connection) (broker, error) {
+	var secrets noun.ConnectionSecrets
 	if len(row.Secrets) > 0 {
 		plain, err := p.opt.Secrets.Open(row.TenantID, secret.PurposeConnection, int64(row.ID), row.Secrets)
 		if err == nil {
@@ -284,7 +285,7 @@ func (p *Publisher) connect(ctx context.Context, c *connection, row *domain.Conn
 
 // Look opens the connection of a row, as the next message would, and closes it.
 // Nothing is published.
-func (p *Publisher) Look(ctx context.Context, row domain.Connection) error {
+func (p *Publisher) Look(ctx context.Context, row noun.Connection) error {
 	c := new(connection)
 	b, err := p.connect(ctx, c, &row)
 	if err == nil {

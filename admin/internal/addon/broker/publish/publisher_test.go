@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -22,7 +23,7 @@ type fake struct {
 	closed bool
 }
 
-func (f *fake) publish(ctx context.Context, _ *domain.Message) error {
+func (f *fake) publish(ctx context.Context, _ *noun.Message) error {
 	f.sent <- struct{}{}
 	select {
 	case <-f.goOn:
@@ -55,15 +56,15 @@ func (f *fakes) last() *fake { return f.opened[len(f.opened)-1] }
 func pool(t *testing.T, most int) (*Publisher, *fakes, *rows) {
 	f, r := &fakes{}, &rows{}
 	for i := range 10 {
-		r.put(t, domain.ConnectionID(i+1), strconv.Itoa(i), domain.ConnectionSpec{Broker: domain.BrokerRedis, Addresses: []string{"redis.example:6379"}}, domain.ConnectionSecrets{})
+		r.put(t, noun.ConnectionID(i+1), strconv.Itoa(i), noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, noun.ConnectionSecrets{})
 	}
 	p := publisher(t, r, func(o *Options) { o.Max = most })
-	p.openers = map[domain.Broker]opener{domain.BrokerRedis: f.open}
+	p.openers = map[noun.Broker]opener{noun.BrokerRedis: f.open}
 	return p, f, r
 }
 
-func message(connection string) domain.Message {
-	return domain.Message{Tenant: 1, Connection: connection, ID: "1", Target: domain.MessageTarget{Stream: "s"}}
+func message(connection string) noun.Message {
+	return noun.Message{Tenant: 1, Connection: connection, ID: "1", Target: noun.MessageTarget{Stream: "s"}}
 }
 
 // begin sends a message and returns when the broker has it.
@@ -131,7 +132,7 @@ func TestAnEditCounts(t *testing.T) {
 		p, f, r := pool(t, 5)
 		under := begin(t, p, "0")
 		old := f.last()
-		r.put(t, 1, "0", domain.ConnectionSpec{Broker: domain.BrokerRedis, Addresses: []string{"other.example:6379"}}, domain.ConnectionSecrets{})
+		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"other.example:6379"}}, noun.ConnectionSecrets{})
 		time.Sleep(rowAge)
 		send(t, p, f, "0")
 		require.Len(t, f.opened, 2)
@@ -154,7 +155,7 @@ func TestATryReadsTheRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, f, r := pool(t, 5)
 		send(t, p, f, "0")
-		r.put(t, 1, "0", domain.ConnectionSpec{Broker: domain.BrokerRedis, Addresses: []string{"other.example:6379"}}, domain.ConnectionSecrets{})
+		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"other.example:6379"}}, noun.ConnectionSecrets{})
 		done := make(chan error, 1)
 		go func() { done <- p.Try(t.Context(), message("0")) }()
 		synctest.Wait()
@@ -205,9 +206,9 @@ func TestAFailedOpeningIsSharedAndTriedAgain(t *testing.T) {
 func TestNothingIsOpenedAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, r := &fakes{}, &rows{}
-		r.put(t, 1, "0", domain.ConnectionSpec{Broker: domain.BrokerRedis, Addresses: []string{"redis.example:6379"}}, domain.ConnectionSecrets{})
+		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, noun.ConnectionSecrets{})
 		p := New(Options{Connections: r, Secrets: box(t)})
-		p.openers = map[domain.Broker]opener{domain.BrokerRedis: f.open}
+		p.openers = map[noun.Broker]opener{noun.BrokerRedis: f.open}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()

@@ -9,7 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
@@ -45,7 +45,7 @@ func openRabbitMQ(ctx context.Context, e *endpoint) (broker, error) {
 		Vhost: e.spec.VirtualHost, Heartbeat: rabbitHeartbeat, ChannelMax: 2 * rabbitChannels, FrameSize: wire.MaxFrame,
 		Properties: amqp.Table{"connection_name": "carillon", "product": "carillon"},
 	}
-	if e.spec.Mechanism == domain.MechanismExternal {
+	if e.spec.Mechanism == noun.MechanismExternal {
 		config.SASL = []amqp.Authentication{&amqp.ExternalAuth{}}
 	} else {
 		config.SASL = []amqp.Authentication{&amqp.PlainAuth{Username: e.spec.Username, Password: e.secrets.Password}}
@@ -125,7 +125,7 @@ func (c *ending) reason() error {
 // publish leaves the message to a goroutine of its own, for the library knows
 // no context. That one ends with the broker's answer or with the connection,
 // which a broker that hangs loses after three heartbeats.
-func (b *rabbitMQ) publish(ctx context.Context, m *domain.Message) error {
+func (b *rabbitMQ) publish(ctx context.Context, m *noun.Message) error {
 	select {
 	case b.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -144,7 +144,7 @@ func (b *rabbitMQ) publish(ctx context.Context, m *domain.Message) error {
 	}
 }
 
-func (b *rabbitMQ) confirm(m *domain.Message) error {
+func (b *rabbitMQ) confirm(m *noun.Message) error {
 	channel, err := b.channel()
 	if err != nil {
 		return err

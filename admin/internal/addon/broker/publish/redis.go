@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
@@ -91,7 +91,7 @@ func openRedis(ctx context.Context, e *endpoint) (broker, error) {
 
 // publish leaves the message to a goroutine of its own: of a context the library
 // sees the deadline, and not its end before that.
-func (b *redisStreams) publish(ctx context.Context, m *domain.Message) error {
+func (b *redisStreams) publish(ctx context.Context, m *noun.Message) error {
 	done := make(chan error, 1)
 	b.work.Go(func() { done <- b.add(ctx, m) })
 	select {
@@ -102,7 +102,7 @@ func (b *redisStreams) publish(ctx context.Context, m *domain.Message) error {
 	}
 }
 
-func (b *redisStreams) add(ctx context.Context, m *domain.Message) error {
+func (b *redisStreams) add(ctx context.Context, m *noun.Message) error {
 	create := "0"
 	if m.Target.Create {
 		create = "1"

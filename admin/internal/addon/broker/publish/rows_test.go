@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 )
@@ -21,11 +22,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rows is a store of connections, all of tenant 1.
 type rows struct {
 	mu    sync.Mutex
-	byKey map[string]domain.Connection // guarded by mu
-	reads int                          // guarded by mu
+	byKey map[string]noun.Connection // guarded by mu
+	reads int                        // guarded by mu
 }
 
-func (r *rows) FindConnectionByName(_ context.Context, tenant domain.TenantID, name string) (domain.Connection, error) {
+func (r *rows) FindConnectionByName(_ context.Context, tenant domain.TenantID, name string) (noun.Connection, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reads++
@@ -44,13 +45,13 @@ func box(t *testing.T) *secret.Box {
 }
 
 // put writes a connection's row.
-func (r *rows) put(t *testing.T, id domain.ConnectionID, name string, spec domain.ConnectionSpec, secrets domain.ConnectionSecrets) {
+func (r *rows) put(t *testing.T, id noun.ConnectionID, name string, spec noun.ConnectionSpec, secrets noun.ConnectionSecrets) {
 	t.Helper()
 	spec.Name = name
 	if spec.Mechanism == "" {
 		spec.Mechanism = spec.Broker.Mechanisms()[0]
 	}
-	require.NoError(t, domain.CheckConnection(&spec, &secrets))
+	require.NoError(t, noun.CheckConnection(&spec, &secrets))
 	plain, err := json.Marshal(secrets)
 	require.NoError(t, err)
 	sealed, err := box(t).Seal(1, secret.PurposeConnection, int64(id), plain)
@@ -58,9 +59,9 @@ func (r *rows) put(t *testing.T, id domain.ConnectionID, name string, spec domai
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byKey == nil {
-		r.byKey = map[string]domain.Connection{}
+		r.byKey = map[string]noun.Connection{}
 	}
-	r.byKey[name] = domain.Connection{ID: id, TenantID: 1, Version: r.byKey[name].Version + 1, Spec: spec, Secrets: sealed}
+	r.byKey[name] = noun.Connection{ID: id, TenantID: 1, Version: r.byKey[name].Version + 1, Spec: spec, Secrets: sealed}
 }
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

@@ -20,7 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/internal/testenv"
 	"github.com/carillon-sched/carillon/internal/testenv/proxy"
 )
@@ -29,11 +29,11 @@ const user, password = "carillon", "hemmelig"
 
 // world is a broker that tests publish to, by way of a proxy.
 type world struct {
-	spec    domain.ConnectionSpec // leads to the proxy
-	secrets domain.ConnectionSecrets
+	spec    noun.ConnectionSpec // leads to the proxy
+	secrets noun.ConnectionSecrets
 	proxy   *proxy.Proxy
-	target  domain.MessageTarget
-	missing domain.MessageTarget // nothing takes what goes there
+	target  noun.MessageTarget
+	missing noun.MessageTarget // nothing takes what goes there
 	// dedupes: the broker keeps one message of an id.
 	dedupes bool
 	// read returns what target has got, when that are at least n messages.
@@ -53,8 +53,8 @@ type received struct {
 
 // worlds are all brokers. Kafka's is not a real one: kfake speaks its wire
 // protocol, and checks the sequence numbers of idempotent producers.
-var worlds = map[domain.Broker]func(t *testing.T) *world{
-	domain.BrokerNATS: natsWorld, domain.BrokerRabbitMQ: rabbitWorld, domain.BrokerKafka: kafkaWorld, domain.BrokerRedis: redisWorld,
+var worlds = map[noun.Broker]func(t *testing.T) *world{
+	noun.BrokerNATS: natsWorld, noun.BrokerRabbitMQ: rabbitWorld, noun.BrokerKafka: kafkaWorld, noun.BrokerRedis: redisWorld,
 }
 
 // eachBroker runs a test on all of them, beside one another.
@@ -121,10 +121,10 @@ func natsWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	p := through(t, server.Addr().String())
 	return &world{
-		spec:    domain.ConnectionSpec{Broker: domain.BrokerNATS, Addresses: []string{p.Addr()}, Username: user},
-		secrets: domain.ConnectionSecrets{Password: password}, proxy: p, dedupes: true,
-		target:  domain.MessageTarget{Subject: "orders.cancelled", Stream: "ORDERS"},
-		missing: domain.MessageTarget{Subject: "nobody.cares"},
+		spec:    noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{p.Addr()}, Username: user},
+		secrets: noun.ConnectionSecrets{Password: password}, proxy: p, dedupes: true,
+		target:  noun.MessageTarget{Subject: "orders.cancelled", Stream: "ORDERS"},
+		missing: noun.MessageTarget{Subject: "nobody.cares"},
 		read: func(t *testing.T, _ int) (out []received) {
 			info, err := js.StreamInfo("ORDERS")
 			require.NoError(t, err)
@@ -165,10 +165,10 @@ func rabbitWorld(t *testing.T) *world {
 	require.NoError(t, channel.QueueBind(queue.Name, "orders.*", exchange, false, nil))
 	p := through(t, broker.Addr)
 	return &world{
-		spec:    domain.ConnectionSpec{Broker: domain.BrokerRabbitMQ, Addresses: []string{p.Addr()}, Username: broker.User, VirtualHost: "/"},
-		secrets: domain.ConnectionSecrets{Password: broker.Password}, proxy: p,
-		target:  domain.MessageTarget{Exchange: exchange, RoutingKey: "orders.cancelled"},
-		missing: domain.MessageTarget{Exchange: "no such exchange", RoutingKey: "orders.cancelled"},
+		spec:    noun.ConnectionSpec{Broker: noun.BrokerRabbitMQ, Addresses: []string{p.Addr()}, Username: broker.User, VirtualHost: "/"},
+		secrets: noun.ConnectionSecrets{Password: broker.Password}, proxy: p,
+		target:  noun.MessageTarget{Exchange: exchange, RoutingKey: "orders.cancelled"},
+		missing: noun.MessageTarget{Exchange: "no such exchange", RoutingKey: "orders.cancelled"},
 		read: func(t *testing.T, _ int) (out []received) {
 			for {
 				m, ok, err := channel.Get(queue.Name, true)
@@ -206,8 +206,8 @@ func startKafka(t *testing.T, options ...kfake.Opt) *kfake.Cluster {
 	return cluster
 }
 
-func kafkaSpec(address string) domain.ConnectionSpec {
-	return domain.ConnectionSpec{Broker: domain.BrokerKafka, Addresses: []string{address}, Username: user, Mechanism: domain.MechanismScram256}
+func kafkaSpec(address string) noun.ConnectionSpec {
+	return noun.ConnectionSpec{Broker: noun.BrokerKafka, Addresses: []string{address}, Username: user, Mechanism: noun.MechanismScram256}
 }
 
 func kafkaWorld(t *testing.T) *world {
@@ -224,15 +224,15 @@ func kafkaWorld(t *testing.T) *world {
 		return advertised{listener, via}, err
 	}))
 	return &world{
-		kafka: cluster, spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: domain.ConnectionSecrets{Password: password}, proxy: p,
-		target: domain.MessageTarget{Topic: "orders"}, missing: domain.MessageTarget{Topic: "no-such-topic"},
+		kafka: cluster, spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: noun.ConnectionSecrets{Password: password}, proxy: p,
+		target: noun.MessageTarget{Topic: "orders"}, missing: noun.MessageTarget{Topic: "no-such-topic"},
 		read: func(t *testing.T, n int) []received { return readKafka(t, kafkaSpec(p.Addr()), n) },
 	}
 }
 
-func readKafka(t *testing.T, spec domain.ConnectionSpec, n int, more ...kgo.Opt) (out []received) {
+func readKafka(t *testing.T, spec noun.ConnectionSpec, n int, more ...kgo.Opt) (out []received) {
 	t.Helper()
-	e, err := newEndpoint(spec, domain.ConnectionSecrets{Password: password}, (&net.Dialer{}).DialContext)
+	e, err := newEndpoint(spec, noun.ConnectionSecrets{Password: password}, (&net.Dialer{}).DialContext)
 	require.NoError(t, err)
 	options := append([]kgo.Opt{kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}, more...)
 	client, err := kgo.NewClient(append(options, kafkaLogin(e)...)...)
@@ -269,9 +269,9 @@ func redisWorld(t *testing.T) *world {
 	require.NoError(t, client.XGroupCreateMkStream(t.Context(), stream, "readers", "$").Err())
 	p := through(t, broker.Addr)
 	return &world{
-		spec:    domain.ConnectionSpec{Broker: domain.BrokerRedis, Addresses: []string{p.Addr()}},
-		secrets: domain.ConnectionSecrets{Password: broker.Password}, proxy: p, dedupes: true,
-		target: domain.MessageTarget{Stream: stream}, missing: domain.MessageTarget{Stream: stream + " of nobody"},
+		spec:    noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{p.Addr()}},
+		secrets: noun.ConnectionSecrets{Password: broker.Password}, proxy: p, dedupes: true,
+		target: noun.MessageTarget{Stream: stream}, missing: noun.MessageTarget{Stream: stream + " of nobody"},
 		read: func(t *testing.T, _ int) (out []received) {
 			entries, err := client.XRange(t.Context(), stream, "-", "+").Result()
 			require.NoError(t, err)
@@ -296,8 +296,8 @@ func (w *world) publisher(t *testing.T) *Publisher {
 	return publisher(t, &r, nil)
 }
 
-func (w *world) message(id string) domain.Message {
-	return domain.Message{Tenant: 1, Connection: "broker", Target: w.target, ID: id, Body: []byte(`{"id":` + strconv.Quote(id) + `}`)}
+func (w *world) message(id string) noun.Message {
+	return noun.Message{Tenant: 1, Connection: "broker", Target: w.target, ID: id, Body: []byte(`{"id":` + strconv.Quote(id) + `}`)}
 }
 
 func bodies(got []received) []string {

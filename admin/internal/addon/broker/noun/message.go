@@ -1,4 +1,4 @@
-package domain
+package noun
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // Bounds of messages.
@@ -18,9 +20,12 @@ const (
 	maxMessageID      = 256
 )
 
+// PublishHandler is the handler of the built-in executor that publishes a message.
+const PublishHandler = "publish"
+
 // Message is one that a broker is to keep.
 type Message struct {
-	Tenant     TenantID
+	Tenant     domain.TenantID
 	Connection string // name
 	Target     MessageTarget
 	Body       []byte
@@ -90,45 +95,45 @@ func (m *Message) AllHeaders() []Header {
 // CheckMessage validates a message for a broker; locations begin with "body.".
 func CheckMessage(b Broker, m *Message) error {
 	var c checker
-	c.check(m.ID != "" && len(m.ID) <= maxMessageID && !HasControl(m.ID), "body.id", m.ID, "must have 1 to 256 bytes in one line")
-	c.check(len(m.Body) <= MaxMessageBody, "body.body", nil, fmt.Sprintf("must not exceed %d bytes", MaxMessageBody))
-	c.check(len(m.ContentType) <= 255 && !HasControl(m.ContentType), "body.contentType", m.ContentType, "must have at most 255 bytes in one line")
-	c.check(len(m.Key) <= maxMessageHeader && !HasControl(m.Key), "body.key", nil, "must have at most 4096 bytes and no control characters")
-	c.check(len(m.Headers) <= MaxMessageHeaders, "body.headers", nil, "must not be more than 64")
+	c.Check(m.ID != "" && len(m.ID) <= maxMessageID && !domain.HasControl(m.ID), "body.id", m.ID, "must have 1 to 256 bytes in one line")
+	c.Check(len(m.Body) <= MaxMessageBody, "body.body", nil, fmt.Sprintf("must not exceed %d bytes", MaxMessageBody))
+	c.Check(len(m.ContentType) <= 255 && !domain.HasControl(m.ContentType), "body.contentType", m.ContentType, "must have at most 255 bytes in one line")
+	c.Check(len(m.Key) <= maxMessageHeader && !domain.HasControl(m.Key), "body.key", nil, "must have at most 4096 bytes and no control characters")
+	c.Check(len(m.Headers) <= MaxMessageHeaders, "body.headers", nil, "must not be more than 64")
 	for name, value := range m.Headers {
 		lower := strings.ToLower(name)
-		c.check(len(name) <= MaxNameLength && isToken(name), "body.headers", name, "names have 1 to 128 letters, digits, dots, dashes or underscores")
+		c.Check(len(name) <= domain.MaxNameLength && isToken(name), "body.headers", name, "names have 1 to 128 letters, digits, dots, dashes or underscores")
 		// Nats-Rollup, for one, removes what the stream has.
-		c.check(!strings.HasPrefix(lower, "carillon-") && !strings.HasPrefix(lower, "nats-"), "body.headers", name, "names that begin with Carillon- or Nats- are taken")
-		c.check(len(value) <= maxMessageHeader && !HasControl(value), "body.headers."+name, nil, "values have at most 4096 bytes and no control characters")
+		c.Check(!strings.HasPrefix(lower, "carillon-") && !strings.HasPrefix(lower, "nats-"), "body.headers", name, "names that begin with Carillon- or Nats- are taken")
+		c.Check(len(value) <= maxMessageHeader && !domain.HasControl(value), "body.headers."+name, nil, "values have at most 4096 bytes and no control characters")
 	}
 	c.target(b, m.Target)
-	return c.err()
+	return c.Err()
 }
 
 func (c *checker) target(b Broker, t MessageTarget) {
-	line := func(s string, most int) bool { return s != "" && len(s) <= most && !HasControl(s) }
+	line := func(s string, most int) bool { return s != "" && len(s) <= most && !domain.HasControl(s) }
 	used := t
 	switch b {
 	case BrokerNATS:
-		c.check(isSubject(t.Subject), "body.target.subject", t.Subject, "must be a subject of NATS without wildcards, for example orders.cancelled")
-		c.check(t.Stream == "" || line(t.Stream, 255) && !strings.ContainsAny(t.Stream, ". *>/\\"), "body.target.stream", t.Stream, "must be a stream's name")
+		c.Check(isSubject(t.Subject), "body.target.subject", t.Subject, "must be a subject of NATS without wildcards, for example orders.cancelled")
+		c.Check(t.Stream == "" || line(t.Stream, 255) && !strings.ContainsAny(t.Stream, ". *>/\\"), "body.target.stream", t.Stream, "must be a stream's name")
 		used = MessageTarget{Subject: t.Subject, Stream: t.Stream}
 	case BrokerRabbitMQ:
-		c.check(len(t.Exchange) <= 255 && !HasControl(t.Exchange), "body.target.exchange", t.Exchange, "must have at most 255 bytes in one line")
-		c.check(len(t.RoutingKey) <= 255 && !HasControl(t.RoutingKey), "body.target.routingKey", t.RoutingKey, "must have at most 255 bytes in one line")
-		c.check(t.Exchange != "" || t.RoutingKey != "", "body.target.routingKey", t.RoutingKey, "is needed where no exchange is named: it is the queue's name then")
+		c.Check(len(t.Exchange) <= 255 && !domain.HasControl(t.Exchange), "body.target.exchange", t.Exchange, "must have at most 255 bytes in one line")
+		c.Check(len(t.RoutingKey) <= 255 && !domain.HasControl(t.RoutingKey), "body.target.routingKey", t.RoutingKey, "must have at most 255 bytes in one line")
+		c.Check(t.Exchange != "" || t.RoutingKey != "", "body.target.routingKey", t.RoutingKey, "is needed where no exchange is named: it is the queue's name then")
 		used = MessageTarget{Exchange: t.Exchange, RoutingKey: t.RoutingKey}
 	case BrokerKafka:
-		c.check(len(t.Topic) <= 249 && isToken(t.Topic) && t.Topic != "." && t.Topic != "..", "body.target.topic", t.Topic, "must be 1 to 249 letters, digits, dots, dashes or underscores")
-		c.check(len(t.PartitionKey) <= 4096, "body.target.partitionKey", nil, "must not exceed 4096 bytes")
+		c.Check(len(t.Topic) <= 249 && isToken(t.Topic) && t.Topic != "." && t.Topic != "..", "body.target.topic", t.Topic, "must be 1 to 249 letters, digits, dots, dashes or underscores")
+		c.Check(len(t.PartitionKey) <= 4096, "body.target.partitionKey", nil, "must not exceed 4096 bytes")
 		used = MessageTarget{Topic: t.Topic, PartitionKey: t.PartitionKey}
 	case BrokerRedis:
-		c.check(line(t.Stream, 512) && hashTagged(t.Stream), "body.target.stream", t.Stream, "must have 1 to 512 bytes in one line, with braces only around a hash tag")
-		c.check(t.MaxLength >= 0, "body.target.maxLength", t.MaxLength, "must not be negative")
+		c.Check(line(t.Stream, 512) && hashTagged(t.Stream), "body.target.stream", t.Stream, "must have 1 to 512 bytes in one line, with braces only around a hash tag")
+		c.Check(t.MaxLength >= 0, "body.target.maxLength", t.MaxLength, "must not be negative")
 		used = MessageTarget{Stream: t.Stream, MaxLength: t.MaxLength, Create: t.Create}
 	}
-	c.check(used == t, "body.target", nil, "has fields of another broker than "+string(b))
+	c.Check(used == t, "body.target", nil, "has fields of another broker than "+string(b))
 }
 
 // isToken: letters, digits, dots, dashes and underscores, as header names and
@@ -140,7 +145,7 @@ func isToken(s string) bool {
 }
 
 func isSubject(s string) bool {
-	if s == "" || len(s) > 512 || HasControl(s) || strings.HasPrefix(s, "$") || strings.ContainsAny(s, " *>") {
+	if s == "" || len(s) > 512 || domain.HasControl(s) || strings.HasPrefix(s, "$") || strings.ContainsAny(s, " *>") {
 		return false
 	}
 	return !slices.Contains(strings.Split(s, "."), "")
@@ -181,7 +186,7 @@ func (in *PublishInput) Message() Message {
 func (in *PublishInput) CheckTemplates() error {
 	for _, text := range []string{in.Connection, in.Subject, in.Exchange, in.RoutingKey, in.Topic, in.PartitionKey, in.Stream} {
 		if strings.Contains(text, "{{") {
-			return Invalid("body.input", "where a message goes is written out; templates are for key, headers, body and id")
+			return domain.Invalid("body.input", "where a message goes is written out; templates are for key, headers, body and id")
 		}
 	}
 	return nil
@@ -198,7 +203,7 @@ func CheckPublishInput(broker Broker, in *PublishInput) error {
 		return err
 	}
 	err := CheckMessage(broker, &m)
-	var wrong *Error
+	var wrong *domain.Error
 	if errors.As(err, &wrong) {
 		for i := range wrong.Fields { // they lie in the input, and the target's are its own
 			f := &wrong.Fields[i]
@@ -212,7 +217,7 @@ func CheckPublishInput(broker Broker, in *PublishInput) error {
 // SameMessage returns the input of a run that repeats one that has not succeeded: it
 // names the message's id, which is the first run's unless the input says another.
 // What is no such input stays as it is.
-func SameMessage(input []byte, first ExecutionID) []byte {
+func SameMessage(input []byte, first domain.ExecutionID) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(input, &fields) != nil || fields == nil {
 		return input

@@ -1,4 +1,5 @@
-package domain
+// Package noun answers: what is a connection, what is a message, and which are allowed?
+package noun
 
 import (
 	"crypto/x509"
@@ -8,7 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
+
+// ConnectionID is the id of a connection.
+type ConnectionID int64
+
+func (id ConnectionID) String() string { return strconv.FormatInt(int64(id), 10) }
 
 // Broker is a product that messages are published to.
 type Broker string
@@ -66,7 +74,7 @@ const (
 // who asks there.
 type Connection struct {
 	ID       ConnectionID
-	TenantID TenantID
+	TenantID domain.TenantID
 	// Version grows by one with each edit.
 	Version int64
 	Spec    ConnectionSpec
@@ -127,60 +135,63 @@ func (s *ConnectionSpec) SameReceiver(old *ConnectionSpec) bool {
 // shows when they are dialled.
 func CheckConnection(s *ConnectionSpec, secrets *ConnectionSecrets) error {
 	var c checker
-	c.check(s.Name != "" && len(s.Name) <= MaxNameLength && !HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
-	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
-	c.check(slices.Contains(Brokers, s.Broker), "body.broker", s.Broker, "must be nats, rabbitmq, kafka or redis")
-	c.check(len(s.Addresses) > 0 && len(s.Addresses) <= MaxConnectionAddresses, "body.addresses", nil, "must be 1 to 16, each as host:port")
+	c.Check(s.Name != "" && len(s.Name) <= domain.MaxNameLength && !domain.HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
+	c.Check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
+	c.Check(slices.Contains(Brokers, s.Broker), "body.broker", s.Broker, "must be nats, rabbitmq, kafka or redis")
+	c.Check(len(s.Addresses) > 0 && len(s.Addresses) <= MaxConnectionAddresses, "body.addresses", nil, "must be 1 to 16, each as host:port")
 	for i, address := range s.Addresses {
-		c.check(isHostPort(address), "body.addresses["+strconv.Itoa(i)+"]", address, "must be host:port, without a scheme or a user")
+		c.Check(isHostPort(address), "body.addresses["+strconv.Itoa(i)+"]", address, "must be host:port, without a scheme or a user")
 	}
-	c.check(s.Broker != BrokerRabbitMQ || s.VirtualHost != "" && len(s.VirtualHost) <= 127 && !HasControl(s.VirtualHost), "body.virtualHost", s.VirtualHost, "must have 1 to 127 bytes")
-	c.check(s.Broker == BrokerRabbitMQ || s.VirtualHost == "", "body.virtualHost", s.VirtualHost, "is for RabbitMQ")
-	c.check(s.Database >= 0 && s.Database <= 1<<16, "body.database", s.Database, "must be from 0 to 65536")
-	c.check(s.Database == 0 || s.Broker == BrokerRedis, "body.database", s.Database, "is for Redis")
-	c.check(s.Database == 0 || len(s.Addresses) < 2 || s.SentinelMaster != "", "body.database", s.Database, "must be 0 for a cluster: several addresses are one")
-	c.check(s.SentinelMaster == "" || s.Broker == BrokerRedis, "body.sentinelMaster", s.SentinelMaster, "is for Redis")
-	c.check(len(s.SentinelMaster) <= MaxNameLength && !HasControl(s.SentinelMaster), "body.sentinelMaster", s.SentinelMaster, "must have at most 128 bytes in one line")
+	c.Check(s.Broker != BrokerRabbitMQ || s.VirtualHost != "" && len(s.VirtualHost) <= 127 && !domain.HasControl(s.VirtualHost), "body.virtualHost", s.VirtualHost, "must have 1 to 127 bytes")
+	c.Check(s.Broker == BrokerRabbitMQ || s.VirtualHost == "", "body.virtualHost", s.VirtualHost, "is for RabbitMQ")
+	c.Check(s.Database >= 0 && s.Database <= 1<<16, "body.database", s.Database, "must be from 0 to 65536")
+	c.Check(s.Database == 0 || s.Broker == BrokerRedis, "body.database", s.Database, "is for Redis")
+	c.Check(s.Database == 0 || len(s.Addresses) < 2 || s.SentinelMaster != "", "body.database", s.Database, "must be 0 for a cluster: several addresses are one")
+	c.Check(s.SentinelMaster == "" || s.Broker == BrokerRedis, "body.sentinelMaster", s.SentinelMaster, "is for Redis")
+	c.Check(len(s.SentinelMaster) <= domain.MaxNameLength && !domain.HasControl(s.SentinelMaster), "body.sentinelMaster", s.SentinelMaster, "must have at most 128 bytes in one line")
 	c.login(s, secrets)
 	c.tls(&s.TLS, secrets)
-	return c.err()
+	return c.Err()
 }
 
+// checker collects the wrong fields of a connection or a message.
+type checker struct{ domain.Checker }
+
 func (c *checker) login(s *ConnectionSpec, secrets *ConnectionSecrets) {
-	c.check(slices.Contains(s.Broker.Mechanisms(), s.Mechanism), "body.mechanism", s.Mechanism, "must be "+strings.Join(s.Broker.Mechanisms(), " or ")+" for this broker")
-	c.check(len(s.Username) <= 256 && !HasControl(s.Username), "body.username", s.Username, "must have at most 256 bytes in one line")
-	c.check(len(secrets.Password) <= maxPassword, "body.password", nil, "must not exceed 8192 bytes")
+	c.Check(slices.Contains(s.Broker.Mechanisms(), s.Mechanism), "body.mechanism", s.Mechanism, "must be "+strings.Join(s.Broker.Mechanisms(), " or ")+" for this broker")
+	c.Check(len(s.Username) <= 256 && !domain.HasControl(s.Username), "body.username", s.Username, "must have at most 256 bytes in one line")
+	c.Check(len(secrets.Password) <= maxPassword, "body.password", nil, "must not exceed 8192 bytes")
 	switch s.Mechanism {
 	case MechanismPassword:
-		c.check(s.Username == "" || secrets.Password != "", "body.password", nil, "is needed beside a username")
-		c.check(s.Username != "" || secrets.Password == "" || s.Broker != BrokerKafka, "body.username", nil, "is needed beside a password")
-		c.check(s.Username != "" || s.Broker != BrokerRabbitMQ, "body.username", nil, "is needed: RabbitMQ lets nobody in without one")
+		c.Check(s.Username == "" || secrets.Password != "", "body.password", nil, "is needed beside a username")
+		c.Check(s.Username != "" || secrets.Password == "" || s.Broker != BrokerKafka, "body.username", nil, "is needed beside a password")
+		c.Check(s.Username != "" || s.Broker != BrokerRabbitMQ, "body.username", nil, "is needed: RabbitMQ lets nobody in without one")
 	case MechanismScram256, MechanismScram512:
-		c.check(s.Username != "", "body.username", nil, "is needed for "+s.Mechanism)
-		c.check(secrets.Password != "", "body.password", nil, "is needed for "+s.Mechanism)
+		c.Check(s.Username != "", "body.username", nil, "is needed for "+s.Mechanism)
+		c.Check(secrets.Password != "", "body.password", nil, "is needed for "+s.Mechanism)
 	case MechanismCredentials:
-		c.check(s.Username == "", "body.username", s.Username, "must be left out: the credentials name the user")
-		c.check(strings.Contains(secrets.Password, "-----BEGIN NATS USER JWT-----"), "body.password", nil, "must be the text of a credentials file")
+		c.Check(s.Username == "", "body.username", s.Username, "must be left out: the credentials name the user")
+		c.Check(strings.Contains(secrets.Password, "-----BEGIN NATS USER JWT-----"), "body.password", nil, "must be the text of a credentials file")
 	case MechanismExternal:
-		c.check(s.TLS.Certificate != "", "body.tls.certificate", nil, "is needed: it says who the client is")
-		c.check(secrets.Password == "" && s.Username == "", "body.password", nil, "must be left out, as username: the certificate says who the client is")
+		c.Check(s.TLS.Certificate != "", "body.tls.certificate", nil, "is needed: it says who the client is")
+		c.Check(secrets.Password == "" && s.Username == "", "body.password", nil, "must be left out, as username: the certificate says who the client is")
 	}
 }
 
 func (c *checker) tls(t *ConnectionTLS, secrets *ConnectionSecrets) {
-	c.check(len(t.ServerName) <= 253 && !HasControl(t.ServerName), "body.tls.serverName", t.ServerName, "must be a host's name")
-	c.check(t.Authorities == "" || isCertificates(t.Authorities), "body.tls.authorities", nil, "must be certificates in PEM, at most 32 KiB")
-	c.check(t.Certificate == "" || isCertificates(t.Certificate), "body.tls.certificate", nil, "must be certificates in PEM, at most 32 KiB")
-	c.check((t.Certificate == "") == (secrets.ClientKey == ""), "body.clientKey", nil, "and tls.certificate are given together or not at all")
+	c.Check(len(t.ServerName) <= 253 && !domain.HasControl(t.ServerName), "body.tls.serverName", t.ServerName, "must be a host's name")
+	c.Check(t.Authorities == "" || isCertificates(t.Authorities), "body.tls.authorities", nil, "must be certificates in PEM, at most 32 KiB")
+	c.Check(t.Certificate == "" || isCertificates(t.Certificate), "body.tls.certificate", nil, "must be certificates in PEM, at most 32 KiB")
+	c.Check((t.Certificate == "") == (secrets.ClientKey == ""), "body.clientKey", nil, "and tls.certificate are given together or not at all")
 	block, _ := pem.Decode([]byte(secrets.ClientKey))
-	c.check(secrets.ClientKey == "" || len(secrets.ClientKey) <= maxPEM && block != nil && strings.HasSuffix(block.Type, "PRIVATE KEY"), "body.clientKey", nil, "must be a private key in PEM, without a passphrase")
+	c.Check(secrets.ClientKey == "" || len(secrets.ClientKey) <= maxPEM && block != nil && strings.HasSuffix(block.Type, "PRIVATE KEY"), "body.clientKey", nil, "must be a private key in PEM, without a passphrase")
 	alone := *t == ConnectionTLS{}
-	c.check(t.Enabled || alone && secrets.ClientKey == "", "body.tls.enabled", t.Enabled, "must be true where anything else of TLS is set")
+	c.Check(t.Enabled || alone && secrets.ClientKey == "", "body.tls.enabled", t.Enabled, "must be true where anything else of TLS is set")
 }
 
 func isHostPort(address string) bool {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" || len(host) > 253 || HasControl(host) || strings.ContainsAny(host, "/@?# ") {
+	if err != nil || host == "" || len(host) > 253 || domain.HasControl(host) || strings.ContainsAny(host, "/@?# ") {
 		return false
 	}
 	n, err := strconv.ParseUint(port, 10, 16)

@@ -1,4 +1,4 @@
-package domain
+package noun
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package domain
+package noun
 
 import (
 	"crypto/ecdsa"
@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // locations are the fields that an error names.
@@ -20,9 +22,9 @@ func locations(t *testing.T, err error) (out []string) {
 	if err == nil {
 		return nil
 	}
-	var e *Error
+	var e *domain.Error
 	require.True(t, errors.As(err, &e))
-	require.Equal(t, CodeInvalid, e.Code)
+	require.Equal(t, domain.CodeInvalid, e.Code)
 	for _, f := range e.Fields {
 		out = append(out, f.Location)
 	}
