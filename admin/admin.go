@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon"
 	"github.com/carillon-sched/carillon/admin/internal/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -41,7 +42,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/membership"
 	"github.com/carillon-sched/carillon/admin/internal/provision"
-	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -79,7 +79,6 @@ type Admin struct {
 	calendars  *calendar.Follower
 	declarer   *declare.Declarer
 	alerting   *alerting.Service
-	publisher  *publish.Publisher
 	receivers  *provision.Receivers
 	auth       *auth.Service
 	box        *secret.Box
@@ -94,8 +93,8 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *watchdog.Endings
 	watchdog   *watchdog.Watchdog
-	routes     []func(*web.Server) // of the add-ons
-	front      *front.Port         // serves from New on
+	addOns     []addon.Parts
+	front      *front.Port // serves from New on
 	httpConns  *httpconn.Limiter
 	scrapes    *front.Port // nil: /metrics is on the front
 
@@ -212,9 +211,6 @@ func (a *Admin) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := a.buildEngine(ctx); err != nil {
-		return err
-	}
-	if err := a.buildAddOns(); err != nil {
 		return err
 	}
 	return a.buildFront(ctx)

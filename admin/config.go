@@ -122,11 +122,10 @@ type Config struct {
 	// never outlive their run.
 	LogRetention time.Duration
 	// Logs bounds what handlers' logs may fill.
-	Logs        LogsConfig
-	Mail        MailConfig
-	Webhook     WebhookConfig
-	Connections ConnectionsConfig
-	Alerts      AlertsConfig
+	Logs    LogsConfig
+	Mail    MailConfig
+	Webhook WebhookConfig
+	Alerts  AlertsConfig
 	// Operators are told when firing is held on all nodes: the database's clock
 	// leapt, or the database has lost commits.
 	Operators OperatorsConfig
@@ -296,12 +295,6 @@ func (o OperatorsConfig) check() error {
 		return fmt.Errorf("operator webhook: %q is no http or https URL", o.WebhookURL)
 	}
 	return nil
-}
-
-// ConnectionsConfig says where connections to brokers may lead.
-type ConnectionsConfig struct {
-	// AllowPrefixes are private networks that connections may lead to all the same.
-	AllowPrefixes []netip.Prefix
 }
 
 // WebhookConfig says where webhooks may go.

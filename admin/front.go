@@ -22,7 +22,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/front"
 	"github.com/carillon-sched/carillon/admin/internal/provision"
-	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/telemetry"
@@ -41,9 +40,6 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		MailsPerHour: a.config.Mail.PerHour,
 		Boot:         a.self.BootID, Living: a.leases.Living, Shown: a.leases.Shown,
 	})
-	a.publisher = publish.New(publish.Options{
-		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
-	})
 	ready := &front.Readiness{
 		Store: a.store, Silent: a.leases.Silent, NoFire: a.config.NoFire, Here: func(id domain.InstanceID) bool { return a.gateway.SessionOf(id) != nil },
 	}
@@ -55,10 +51,6 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Store: a.steps, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: bridge.SignScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a.timer, a.dispatcher, a.completer}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
 		CallJob: a.calls.For, Held: a.leases.Held, TimersSet: a.planner.TimersSet,
 		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.self.Nodes, Self: a.self.BootID,
-		Publish: func(ctx context.Context, m domain.Message) (bool, error) {
-			err := a.publisher.Try(ctx, m)
-			return publish.IsPermanent(err), err
-		},
 		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
 		Channels: a.alerting, TenantMade: a.receivers.TenantMade,
 		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
@@ -66,8 +58,8 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Ready:     ready.Ready,
 		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
-		AddOns: a.addOnRoutes,
-		Path:   a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
+		AddOns: a.addOnRoutes, Handlers: a.addOnHandlers(),
+		Path: a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		LogRetention:  a.config.LogRetention,
 		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},

@@ -69,7 +69,7 @@ func (c Config) toCheck() check.Settings {
 		BaseURL: c.BaseURL, TLSCertFile: c.TLSCertFile, TLSKeyFile: c.TLSKeyFile, ExecutorTLSCertFile: c.ExecutorTLSCertFile, ExecutorTLSKeyFile: c.ExecutorTLSKeyFile,
 		Files:    uint64(cmp.Or(c.HTTPLimits.Connections, httpconn.DefaultMax) + cmp.Or(c.ExecutorLimits.Sessions, gateway.DefaultSessions) + otherFiles),
 		MailUser: c.Mail.Username, OperatorMails: len(c.Operators.Emails) > 0, OperatorWebhook: c.Operators.WebhookURL,
-		WebhookNetworks: c.Webhook.AllowPrefixes, BrokerNetworks: c.Connections.AllowPrefixes, HotStore: c.HotStore, Receivers: len(c.receivers()) > 0,
+		WebhookNetworks: c.Webhook.AllowPrefixes, More: addOnChecks(c.AddOns), HotStore: c.HotStore, Receivers: len(c.receivers()) > 0,
 	}
 	if c.ProvisionFile != "" {
 		s.Provision = func() (string, error) { return CheckProvision(c.ProvisionFile) }

@@ -41,7 +41,11 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 	service.Go(func() error { return a.gateway.Serve(serviceCtx, a.executorListener) })
 	service.Go(func() error { a.denials.Run(serviceCtx); return nil })
 	service.Go(func() error { a.follow.Run(serviceCtx); return nil })
-	service.Go(func() error { return a.publisher.Run(serviceCtx) })
+	for _, parts := range a.addOns {
+		if parts.Run != nil {
+			service.Go(func() error { return parts.Run(serviceCtx) })
+		}
+	}
 	if a.authority != nil {
 		service.Go(func() error { a.authority.Run(serviceCtx); return nil })
 	}

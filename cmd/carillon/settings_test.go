@@ -97,7 +97,6 @@ var boundSettings = map[string]struct{ value, field, becomes string }{
 	"operator-email":            {"a@example.com,b@example.com", "Operators.Emails", "[a@example.com b@example.com]"},
 	"operator-webhook":          {"https://b", "Operators.WebhookURL", "https://b"},
 	"webhook-allow":             {"10.3.0.0/16", "Webhook.AllowPrefixes", "[10.3.0.0/16]"},
-	"connection-allow":          {"10.4.0.0/16,10.5.0.0/16", "Connections.AllowPrefixes", "[10.4.0.0/16 10.5.0.0/16]"},
 	"drain-delay":               {"3s", "DrainDelay", "3s"},
 	"log-level":                 {"debug", "Logger", "*slog.TextHandler from DEBUG"},
 	"log-format":                {"json", "Logger", "*slog.JSONHandler from INFO"},

@@ -78,7 +78,7 @@ func removal(t *testing.T, name string) (overlay string) {
 			require.NoError(t, err)
 		}
 	}
-	for _, folder := range []string{"admin", "cmd/carillon"} {
+	for _, folder := range []string{"admin", "admin/internal/api", "cmd/carillon"} {
 		tests, err := filepath.Glob(filepath.Join(root, folder, name+"_*test.go"))
 		require.NoError(t, err)
 		for _, file := range tests {

@@ -25,6 +25,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -82,8 +83,9 @@ type Deps struct {
 	// TimersSet tells that timers were set or moved, the first of them for this
 	// instant; may be nil.
 	TimersSet func(first time.Time)
-	// Publish sends a message to a broker, by its connection as it is now; permanent: trying again is no use.
-	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
+	// Handlers are those of the tenants' built-in executors, beside the one that calls an
+	// address.
+	Handlers nodehandler.List
 	// Channels renders and tries alert channels.
 	Channels alert.Channels
 	// TenantMade gives a new tenant its default receiver. It may be nil.
@@ -289,10 +291,10 @@ func (a *API) registerNouns() {
 	script.Register(a.Server, script.Deps{
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: a.log,
 	})
-	builtin.Register(a.Server, builtin.Deps{Store: d.Store, Secrets: d.Secrets, NewID: d.NewID, Publish: d.Publish, Changed: changed, Log: a.log})
+	builtin.Register(a.Server, builtin.Deps{Store: d.Store, Secrets: d.Secrets})
 	alert.Register(a.Server, alert.Deps{Store: d.Store, Secrets: d.Secrets, Channels: d.Channels, NewID: d.NewID, Now: d.Now, Log: a.log})
 	timer.Register(a.Server, timer.Deps{
-		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Log: a.log,
+		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Handlers: d.Handlers, Log: a.log,
 	})
 }
 

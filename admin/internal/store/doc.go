@@ -57,7 +57,6 @@ type Console interface {
 	Calendars
 	Scripts
 	Cells
-	Connections
 	AlertRules
 	Backfills
 	Timers

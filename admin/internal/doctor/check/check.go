@@ -15,6 +15,8 @@ import (
 	"os"
 
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
@@ -43,11 +45,32 @@ type Settings struct {
 	// OperatorMails reports whether operators want mails.
 	OperatorMails   bool
 	OperatorWebhook string // empty: none
-	// WebhookNetworks and BrokerNetworks are private networks that may be reached.
-	WebhookNetworks, BrokerNetworks []netip.Prefix
-	HotStore                        string // empty: none
+	// WebhookNetworks are private networks that may be reached.
+	WebhookNetworks []netip.Prefix
+	HotStore        string // empty: none
+	// More are the checks of add-ons. They need the tables.
+	More []More
 	// Receivers reports whether a start gives tenants a default receiver.
 	Receivers bool
+}
+
+// More is a check of something that is kept in the database.
+type More struct {
+	ID string
+	// Look looks whether the rows lead anywhere. box is nil if the sealing key cannot be read. An
+	// error says that the database did not answer.
+	Look func(ctx context.Context, s *gormstore.Store, box *secret.Box) ([]doctor.Result, error)
+	// Sealed lists what is sealed in the rows.
+	Sealed func(ctx context.Context, s *gormstore.Store) ([]Sealed, error)
+}
+
+// Sealed is something that the sealing key opens.
+type Sealed struct {
+	What    string
+	Tenant  domain.TenantID
+	Purpose string
+	ID      int64
+	Bytes   []byte
 }
 
 // Mail is what this room asks of the channel for mails.
@@ -139,8 +162,8 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// plainly puts errors of libraries into plain words.
-func plainly(ctx context.Context, err error) error {
+// Plainly puts errors of libraries into plain words.
+func Plainly(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return errors.New("no answer in time")

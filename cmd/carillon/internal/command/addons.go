@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/assistant"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/broker"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
 
@@ -12,5 +13,6 @@ import (
 func addOns(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		assistant.Command(a),
+		broker.Command(a),
 	}
 }
