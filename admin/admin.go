@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -41,7 +42,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/lease"
 	"github.com/carillon-sched/carillon/admin/internal/membership"
 	"github.com/carillon-sched/carillon/admin/internal/provision"
-	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -80,7 +80,7 @@ type Admin struct {
 	declarer   *declare.Declarer
 	alerting   *alerting.Service
 	alerts     alerting.Tables
-	publisher  *publish.Publisher
+	receivers  *alerting.Receivers
 	auth       *auth.Service
 	box        *secret.Box
 	authority  *auth.Authority // nil: executors get no certificates
@@ -94,6 +94,7 @@ type Admin struct {
 	tracer     *tracing.Tracer // nil: no traces
 	endings    *watchdog.Endings
 	watchdog   *watchdog.Watchdog
+	addOns     []addon.Parts
 	front      *front.Port // serves from New on
 	httpConns  *httpconn.Limiter
 	scrapes    *front.Port // nil: /metrics is on the front
@@ -167,15 +168,37 @@ func New(ctx context.Context, config Config) (_ *Admin, err error) {
 	if err := a.listen(); err != nil {
 		return nil, err
 	}
-	if err := a.awaitDatabase(ctx); err != nil {
+	if tcp, ok := a.executorListener.(*net.TCPListener); ok {
+		defer gateway.RefuseAll(tcp)()
+	}
+	if err := gormstore.Await(ctx, gormstore.Awaiting{
+		Open: a.open, Limit: a.config.DatabaseWait, Log: a.log.With("component", "database"),
+		Waits: func(reason string) { a.front.Starts("it waits for its database: " + reason) },
+	}); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// open opens what needs the database. It is repeated after an outage: what it
-// has opened before is closed by discard.
+// readProvision reads the provision file, if there is one, before anything is opened.
+func (a *Admin) readProvision() (err error) {
+	if a.config.ProvisionFile == "" {
+		return nil
+	}
+	if a.provision, err = provision.Read(a.config.ProvisionFile, os.Getenv); err != nil {
+		return err
+	}
+	a.config.AdminPassword, err = a.provision.Fits(a.config.AdminPassword, a.config.checkReceivers)
+	return err
+}
+
+// open opens what needs the database. It is repeated after an outage.
 func (a *Admin) open(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.discard())
+		}
+	}()
 	a.metrics = telemetry.New(a.config.Version)
 	if err := a.openStore(ctx); err != nil {
 		return err
@@ -258,12 +281,8 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	boot := make([]byte, 16)
-	if _, err := rand.Read(boot); err != nil {
-		return err
-	}
 	self, err := a.store.RegisterNode(ctx, domain.Node{
-		BootID: hex.EncodeToString(boot), Name: name, ExecutorAddress: a.ExecutorAddress(),
+		BootID: hexID(16), Name: name, ExecutorAddress: a.ExecutorAddress(),
 		Version: a.config.Version, StartedAt: time.Now().UTC(), Zones: domain.ZoneRules(schedule.CurrentZoneRules()), Numbers: numbers,
 	}, membership.TTL)
 	if err != nil {
@@ -272,7 +291,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	a.ids = domain.NewIDSource(self.ID, time.Now)
 	a.store.UseIDs(a.ids)
 	a.self = membership.New(a.store, self, func(nodes []domain.Node) { a.gateway.SetNodes(nodes) }, a.log)
-	if a.clusterID, err = a.store.ClusterValue(ctx, "cluster_id", hexID()); err != nil {
+	if a.clusterID, err = a.store.ClusterValue(ctx, "cluster_id", hexID(8)); err != nil {
 		return fmt.Errorf("read cluster id: %w", err)
 	}
 	a.guard, err = clockguard.Open(ctx, clockguard.Options{
@@ -287,8 +306,8 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	return err
 }
 
-func hexID() string {
-	raw := make([]byte, 8)
+func hexID(bytes int) string {
+	raw := make([]byte, bytes)
 	_, _ = rand.Read(raw) // never fails (crypto/rand)
 	return hex.EncodeToString(raw)
 }

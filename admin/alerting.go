@@ -2,10 +2,7 @@ package admin
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	netmail "net/mail"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
@@ -17,8 +14,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/doctor/check"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/provision"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
@@ -57,112 +52,6 @@ func (a *Admin) alertDeps() route.Deps {
 
 func (a *Admin) alertRoutes(s *web.Server)     { route.Register(s, a.alertDeps()) }
 func (a *Admin) alertAttention() web.Attention { return route.Attention(a.alertDeps()) }
-
-// defaultChannel is the name of the channel that a tenant gets.
-const defaultChannel = "default"
-
-// receivers returns the addresses of the default channel that a tenant gets. They come from
-// --alert-to, or else from the operators. Without a mail server there are none.
-func (c Config) receivers() (out []string) {
-	list := c.Alerts.To
-	if len(list) == 0 {
-		list = c.Operators.Emails
-	}
-	if c.Mail.Host == "" {
-		return nil
-	}
-	for _, text := range list[:min(len(list), domain.MaxChannelEmails)] {
-		if address, err := netmail.ParseAddress(text); err == nil {
-			out = append(out, address.Address)
-		}
-	}
-	return out
-}
-
-// checkReceivers holds addresses against what this server sends.
-func (c Config) checkReceivers(addresses []string) error {
-	switch {
-	case len(addresses) == 0:
-		return nil
-	case len(addresses) > domain.MaxChannelEmails:
-		return fmt.Errorf("%d addresses are too many: use at most %d, such as that of a list", len(addresses), domain.MaxChannelEmails)
-	case c.Mail.Host == "":
-		return errors.New("alerts to addresses need a mail server: name one with --mail-host")
-	}
-	sender, err := c.Mail.sender(alerting.English, c.Operators, nil)
-	if err != nil {
-		return err
-	}
-	for _, address := range addresses {
-		if err := sender.Check(address); err != nil {
-			return fmt.Errorf("%q: %w", address, err)
-		}
-	}
-	return nil
-}
-
-// checkDeclaredReceivers refuses addresses in the provision file that this server
-// sends no mails to.
-func (a *Admin) checkDeclaredReceivers() error {
-	for _, t := range a.provision.Receivers {
-		if err := a.config.checkReceivers(t.Emails); err != nil {
-			return &ProvisionError{File: a.config.ProvisionFile, Problems: []provision.Problem{{Line: t.Line, Where: t.Where, Text: err.Error()}}}
-		}
-	}
-	return nil
-}
-
-// giveReceivers gives each tenant without saved alert settings a default channel, to
-// the addresses that the provision file declares for it or else to Config.receivers.
-func (a *Admin) giveReceivers(ctx context.Context, declared []provision.Receiver) error {
-	of := map[string][]string{}
-	for _, t := range declared {
-		of[t.Tenant] = t.Emails
-	}
-	if a.config.NoFire || len(of) == 0 && len(a.config.receivers()) == 0 {
-		return nil
-	}
-	unheard, err := a.alerts.ListUnheardTenants(ctx, true)
-	if err != nil {
-		return fmt.Errorf("default receivers: %w", err)
-	}
-	for n := range unheard {
-		if !unheard[n].Fresh {
-			continue
-		}
-		emails, ok := of[unheard[n].Name]
-		if !ok {
-			emails = a.config.receivers()
-		}
-		if err := a.giveReceiver(ctx, &unheard[n].Tenant, emails); err != nil {
-			return fmt.Errorf("default receivers: %w", err)
-		}
-	}
-	return nil
-}
-
-func (a *Admin) giveReceiver(ctx context.Context, t *domain.Tenant, emails []string) error {
-	if len(emails) == 0 {
-		return nil
-	}
-	made, err := a.alerts.CreateDefaultReceiver(ctx, domain.AlertChannel{
-		ID: domain.ChannelID(a.ids.Next()), TenantID: t.ID, CreatedBy: "carillon",
-		Spec: domain.AlertChannelSpec{Name: defaultChannel, Kind: domain.ChannelEmail, Enabled: true, Emails: emails,
-			Description: "Receives failures of timers and calls, and of jobs that name no receiver."},
-	})
-	if err == nil && made {
-		a.log.Info("default alert channel made", "component", "alerting", "tenant", t.Name, "tenant_id", t.ID, "addresses", len(emails))
-	}
-	return err
-}
-
-// tenantMade gives a new tenant its default channel. If that fails, the next start of a
-// node does it.
-func (a *Admin) tenantMade(ctx context.Context, t domain.Tenant) {
-	if err := a.giveReceiver(ctx, &t, a.config.receivers()); err != nil {
-		a.log.Warn("the tenant has no default alert channel yet", "component", "alerting", "tenant", t.Name, "err", err)
-	}
-}
 
 // unheard names for the doctor the tenants without a receiver of their failures. Tenants that
 // get one at the next start are left out.

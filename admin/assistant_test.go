@@ -21,7 +21,7 @@ import (
 // outside, and compares what they ask with what they are said to ask.
 func TestAssistantTools(t *testing.T) {
 	t.Parallel()
-	n, release := workshop(t, admin.AssistantWrites)
+	n, release := workshop(t, "write")
 	key := n.key("bot", "operator")
 	report := n.newJob("shop", "report", args{"name": "nightly-report", "schedule": args{"kind": "cron", "expr": "0 2 * * *", "zone": "Asia/Shanghai"}, "owner": args{"name": "anna"}})
 	n.newJob("shop", "wait", args{"name": "long"})
@@ -173,7 +173,7 @@ func requireDeclared(t *testing.T, asked []string) {
 // TestAssistantRights: what a role may not do is neither listed nor done, and said.
 func TestAssistantRights(t *testing.T) {
 	t.Parallel()
-	n, release := workshop(t, admin.AssistantWrites)
+	n, release := workshop(t, "write")
 	defer close(release)
 	job := n.newJob("shop", "report", args{"name": "nightly-report"})
 	run := n.runNow(job, nil)
@@ -220,7 +220,7 @@ func TestAssistantRights(t *testing.T) {
 	require.NotContains(t, stranger.call("cluster_status", nil, nil), "nightly")
 	require.Contains(t, stranger.call("cluster_status", nil, nil), "sessions")
 
-	reader, none := startNode(t, nil), startNode(t, func(c *admin.Config) { c.Assistant = admin.AssistantOff })
+	reader, none := startNode(t, nil), startNode(t, func(c *admin.Config) { c.AddOns = admin.Settings{"mcp": {"off"}} })
 	require.NotContains(t, reader.assistant(reader.token).tools(), "run_job", "by default assistants look")
 	require.Contains(t, reader.assistant(reader.token).refused("run_job", args{"job": "x"}), "carillon server --mcp write")
 	require.Equal(t, http.StatusNotFound, none.message(none.token, "{}", nil).StatusCode)
@@ -351,7 +351,7 @@ func countCalls(t *testing.T, answer *http.Response) (served, limited int) {
 // and no secret comes out at all.
 func TestAssistantReadsHostileText(t *testing.T) {
 	t.Parallel()
-	n, release := workshop(t, admin.AssistantReads)
+	n, release := workshop(t, "read")
 	defer close(release)
 	secret := "https://hooks.example.com/" + strings.Repeat("s3cret", 3)
 	job := n.newJob("shop", "hostile", args{
@@ -484,4 +484,33 @@ func TestAssistantExplains(t *testing.T) {
 
 	n.do(http.MethodPost, "/api/v1/executors/"+reports+"/disable", args{"note": "it moves"}, nil, 200)
 	until("tick", `The executor "reports" is disabled, note "it moves"`)
+}
+
+// TestAssistantsBelowAPath: the door is below the path of the base URL, and through a proxy
+// that removes the path.
+func TestAssistantsBelowAPath(t *testing.T) {
+	t.Parallel()
+	const path = "/ops/carillon"
+	n := startNode(t, func(c *admin.Config) { c.BaseURL = "https://example.com" + path })
+	for name, address := range doors(t, n.admin, path) {
+		t.Run(name, func(t *testing.T) {
+			through := *n
+			through.t, through.url = t, address
+			through.assistant(n.key("assistant "+name, "viewer")).call("list_jobs", nil, nil)
+		})
+	}
+}
+
+// A base URL cannot have the first segment of the door, and other values of the setting are
+// refused.
+func TestAssistantSettings(t *testing.T) {
+	t.Parallel()
+	for want, config := range map[string]admin.Config{
+		`the server has addresses with "mcp" itself`: {BaseURL: "https://example.com/ops/mcp"},
+		`mcp: "all" is none of off, read, write`:     {AddOns: admin.Settings{"mcp": {"all"}}},
+	} {
+		config.DataDir = t.TempDir()
+		_, err := admin.New(t.Context(), config)
+		require.ErrorContains(t, err, want)
+	}
 }

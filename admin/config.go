@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon"
 	mailchannel "github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -67,8 +68,8 @@ type Config struct {
 	// address that the listener has.
 	AdvertiseAddress string
 	// BaseURL is the address that people open, such as https://example.com/carillon. It
-	// begins the links in mails and webhooks. Its path is where pages, API, /mcp and
-	// cookies are. The default is HTTPAddress with its scheme.
+	// begins the links in mails and webhooks. Its path is where pages, API,
+	// cookies and the doors of add-ons are. The default is HTTPAddress with its scheme.
 	BaseURL string
 	// RunbookURL is the page that alerts lead to for what to do, such as a copy of
 	// docs/guide/runbooks.md; the kind of the incident is its anchor. Empty: none.
@@ -82,9 +83,8 @@ type Config struct {
 	// SecureCookies is "auto" (default: when a request came over TLS, or a trusted
 	// proxy says so), "always" or "never".
 	SecureCookies string
-	// Assistant says what assistants may do at /mcp, within their callers' rights:
-	// AssistantReads (default), AssistantWrites or AssistantOff.
-	Assistant string
+	// AddOns are the settings of the add-ons by name (AddOnSettings).
+	AddOns Settings
 	// ExecutorCertificates is "off" (default), "optional" or "required": whether
 	// executors get certificates from the cluster's own authority, and whether a
 	// session needs one. It needs TLS for executors.
@@ -122,11 +122,10 @@ type Config struct {
 	// never outlive their run.
 	LogRetention time.Duration
 	// Logs bounds what handlers' logs may fill.
-	Logs        LogsConfig
-	Mail        MailConfig
-	Webhook     WebhookConfig
-	Connections ConnectionsConfig
-	Alerts      AlertsConfig
+	Logs    LogsConfig
+	Mail    MailConfig
+	Webhook WebhookConfig
+	Alerts  AlertsConfig
 	// Operators are told when firing is held on all nodes: the database's clock
 	// leapt, or the database has lost commits.
 	Operators OperatorsConfig
@@ -298,12 +297,6 @@ func (o OperatorsConfig) check() error {
 	return nil
 }
 
-// ConnectionsConfig says where connections to brokers may lead.
-type ConnectionsConfig struct {
-	// AllowPrefixes are private networks that connections may lead to all the same.
-	AllowPrefixes []netip.Prefix
-}
-
 // WebhookConfig says where webhooks may go.
 type WebhookConfig struct {
 	// AllowPrefixes are private networks that webhooks may reach all the same.
@@ -393,7 +386,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	var err error
-	if c.BaseURL, _, err = web.CheckBaseURL(c.BaseURL); err != nil {
+	if c.BaseURL, _, err = web.CheckBaseURL(c.BaseURL, addOnPaths()...); err != nil {
 		return c, err
 	}
 	if u, err := url.Parse(c.RunbookURL); c.RunbookURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || len(c.RunbookURL) > 400) {
@@ -422,10 +415,8 @@ func (c Config) withDefaults() (Config, error) {
 	default:
 		return c, fmt.Errorf("secure cookies: %q is none of auto, always, never", c.SecureCookies)
 	}
-	switch setDefault(&c.Assistant, AssistantReads); c.Assistant {
-	case AssistantOff, AssistantReads, AssistantWrites:
-	default:
-		return c, fmt.Errorf("mcp: %q is none of off, read, write", c.Assistant)
+	if c.AddOns, err = addon.Complete(addOns(), c.AddOns); err != nil {
+		return c, err
 	}
 	if err := c.checkBind("UI and API", c.HTTPAddress, c.TLSCertFile != ""); err != nil {
 		return c, err
@@ -435,19 +426,12 @@ func (c Config) withDefaults() (Config, error) {
 
 // path is the place of the node on its host, such as /carillon. Empty means the root.
 func (c Config) path() string {
-	_, path, err := web.CheckBaseURL(c.BaseURL)
+	_, path, err := web.CheckBaseURL(c.BaseURL, addOnPaths()...)
 	if err != nil {
 		return "" // withDefaults has refused it
 	}
 	return path
 }
-
-// Values of Config.Assistant.
-const (
-	AssistantOff    = "off"
-	AssistantReads  = "read"
-	AssistantWrites = "write"
-)
 
 func (c Config) makeDataDir() error {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {

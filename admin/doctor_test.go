@@ -240,14 +240,14 @@ func TestDoctorAsksWhoHasThePorts(t *testing.T) {
 func TestDoctorOfWhatIsKept(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, func(c *admin.Config) {
-		c.Connections.AllowPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.AddOns = admin.Settings{"connection-allow": {"127.0.0.0/8"}}
 	})
 	var c struct{ ID string }
 	n.do("POST", "/api/v1/connections", map[string]any{"name": "orders", "broker": "nats", "addresses": []string{closedPort(t)}, "password": "tower-bell-64"}, &c, 201)
 	n.newDefaultChannel()
 	n.stop()
 	config := doctorConfig(t)
-	config.DataDir, config.Connections.AllowPrefixes = n.dir, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	config.DataDir, config.AddOns = n.dir, admin.Settings{"connection-allow": {"127.0.0.0/8"}}
 	require.Equal(t, map[string]string{"brokers": "warn broker_unreachable"}, troubles(t, config))
 
 	database, err := sql.Open("sqlite", filepath.Join(n.dir, "carillon.db"))

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"crypto/tls"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,7 +24,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
 	"github.com/carillon-sched/carillon/admin/internal/lease"
-	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -49,6 +47,9 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		return err
 	}
 	if err := a.buildAlerting(); err != nil {
+		return err
+	}
+	if err := a.buildAddOns(); err != nil {
 		return err
 	}
 	a.endings = watchdog.NewEndings(a.log, a.store.JobSpec)
@@ -101,7 +102,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gateway = gateway.New(port)
 	a.gateway.SetNodes([]domain.Node{a.self.Node})
 	a.openCallbacks()
-	a.calls = calljob.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now}
+	a.calls = calljob.Jobs{Store: a.store, NewID: a.ids.Next, Now: a.clock.Now, Handlers: a.addOnHandlers()}
 	fleet := bridge.Fleet{
 		Gateway: a.gateway, Disabled: a.disabled.Has, NoFire: a.config.NoFire, Traced: a.tracer != nil,
 		Scripts: &bridge.Scripts{Store: a.store, Logger: a.log.With("component", "scripts")},
@@ -170,15 +171,9 @@ func (a *Admin) ended(list []domain.Execution) {
 // openCallbacks makes this node an instance of the built-in executors.
 func (a *Admin) openCallbacks() {
 	a.callbacks = callback.New(callback.Options{
-		List: callback.Tenants{Store: a.store, Box: a.box}.List,
-		Dial: func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (net.Conn, error) {
-			return a.gateway.DialLocal(ctx, tenant, executor)
-		},
+		List: callback.Tenants{Store: a.store, Box: a.box}.List, Dial: a.gateway.DialLocal,
 		Dir: filepath.Join(a.config.DataDir, "callbacks"), Node: a.self.Name, Version: a.config.Version,
-		Publish: func(ctx context.Context, m domain.Message) (permanent, silent bool, err error) {
-			err = a.publisher.Publish(ctx, m)
-			return publish.IsPermanent(err), publish.IsSilent(err), err
-		},
+		Handlers: a.addOnHandlers(),
 		Networks: a.config.Webhook.AllowPrefixes, Logger: a.log,
 	})
 }

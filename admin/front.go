@@ -5,7 +5,9 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"net/http"
+	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/bridge"
@@ -14,16 +16,12 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/dispatch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/front"
-	"github.com/carillon-sched/carillon/admin/internal/publish"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
-	"github.com/carillon-sched/carillon/internal/assistant"
 )
 
 // buildFront constructs what people see: API and UI.
 func (a *Admin) buildFront(ctx context.Context) error {
-	a.publisher = publish.New(publish.Options{
-		Connections: a.store, Secrets: a.box, AllowPrefixes: a.config.Connections.AllowPrefixes, Logger: a.log.With("component", "publish"),
-	})
+	a.receivers = &alerting.Receivers{Store: a.alerts, NewID: a.ids.Next, Default: a.config.receivers(), Log: a.log.With("component", "alerting")}
 	ready := &front.Readiness{
 		Store: a.store, Silent: a.leases.Silent, NoFire: a.config.NoFire, Here: func(id domain.InstanceID) bool { return a.gateway.SessionOf(id) != nil },
 	}
@@ -35,19 +33,15 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Store: a.steps, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: bridge.SignScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a.timer, a.dispatcher, a.completer}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
 		CallJob: a.calls.For, Held: a.leases.Held, TimersSet: a.planner.TimersSet,
 		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.self.Nodes, Self: a.self.BootID,
-		Publish: func(ctx context.Context, m domain.Message) (bool, error) {
-			err := a.publisher.Try(ctx, m)
-			return publish.IsPermanent(err), err
-		},
 		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
-		AddOns: a.alertRoutes, Attention: []web.Attention{a.alertAttention()}, TenantMade: a.tenantMade,
+		Attention: []web.Attention{a.alertAttention()}, TenantMade: a.receivers.TenantMade,
 		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: a.guard.Hold,
 		Ready:     ready.Ready,
 		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
-		Assistant: a.assistant(),
-		Path:      a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
+		AddOns: func(s *web.Server) { a.addOnRoutes(s); a.alertRoutes(s) }, Handlers: a.addOnHandlers(),
+		Path: a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		LogRetention:  a.config.LogRetention,
 		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
@@ -79,14 +73,28 @@ type runner struct {
 	*completer.Completer
 }
 
-// assistant makes what answers assistants, if there is to be anything.
-func (a *Admin) assistant() func(http.Handler) api.Assistant {
-	if a.config.Assistant == AssistantOff {
+// provisionLimit bounds what a start takes to make what is declared.
+const provisionLimit = time.Minute
+
+// applyProvision makes what the provision file declares, and default receivers.
+func (a *Admin) applyProvision(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, provisionLimit)
+	defer cancel()
+	declared := map[string][]string{}
+	if a.provision != nil {
+		hash := func(ctx context.Context, password string) (string, error) {
+			return a.auth.HashPassword(ctx, 0, password)
+		}
+		if err := a.provision.Apply(ctx, a.store, hash, a.log.With("component", "provisioning")); err != nil {
+			return fmt.Errorf("provision: %w", err)
+		}
+		for _, t := range a.provision.Receivers {
+			declared[t.Tenant] = t.Emails
+		}
+		a.provision = nil // and its passwords
+	}
+	if a.config.NoFire {
 		return nil
 	}
-	return func(served http.Handler) api.Assistant {
-		return assistant.NewHandler(assistant.HandlerOptions{
-			API: served, Page: a.config.BaseURL, Writes: a.config.Assistant == AssistantWrites, Version: a.config.Version, Logger: a.log.With("component", "mcp"),
-		})
-	}
+	return a.receivers.Give(ctx, declared)
 }

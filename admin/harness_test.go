@@ -41,6 +41,14 @@ type node struct {
 	stop  func()
 }
 
+// key makes an API key with a role.
+func (n *node) key(name, role string) string {
+	n.t.Helper()
+	var made struct{ Secret string }
+	n.do(http.MethodPost, "/api/v1/api-keys", map[string]any{"name": name, "role": role}, &made, 201)
+	return made.Secret
+}
+
 // startNode runs an admin until the test ends, or until stop is called.
 func startNode(t *testing.T, change func(*admin.Config)) *node {
 	t.Helper()

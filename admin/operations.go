@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/backup"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"
@@ -18,6 +19,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/gateway"
 	"github.com/carillon-sched/carillon/admin/internal/httpconn"
 	"github.com/carillon-sched/carillon/admin/internal/profile"
+	"github.com/carillon-sched/carillon/admin/internal/provision"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/tenantmove"
 	"github.com/carillon-sched/carillon/admin/verify"
@@ -25,10 +27,7 @@ import (
 )
 
 // Diagnosis is what Diagnose found.
-type (
-	Diagnosis     = doctor.Report
-	DiagnosisLine = doctor.Result
-)
+type Diagnosis = doctor.Report
 
 // Verdicts of the lines of a Diagnosis.
 const (
@@ -68,9 +67,9 @@ func (c Config) toCheck() check.Settings {
 		DataDir: c.DataDir, SigningKeyFile: auth.SigningKeyFile, SealingKeyFile: c.SealingKeyFile,
 		HTTPAddress: c.HTTPAddress, ExecutorAddress: c.ExecutorAddress, AdvertiseAddress: c.AdvertiseAddress, MetricsAddress: c.MetricsAddress,
 		BaseURL: c.BaseURL, TLSCertFile: c.TLSCertFile, TLSKeyFile: c.TLSKeyFile, ExecutorTLSCertFile: c.ExecutorTLSCertFile, ExecutorTLSKeyFile: c.ExecutorTLSKeyFile,
-		Files:   uint64(cmp.Or(c.HTTPLimits.Connections, httpconn.DefaultMax) + cmp.Or(c.ExecutorLimits.Sessions, gateway.DefaultSessions) + otherFiles),
-		Refuses: c.refuses, MailUser: c.Mail.Username, OperatorMails: len(c.Operators.Emails) > 0, OperatorWebhook: c.Operators.WebhookURL,
-		ReachWebhook: c.reachWebhook, BrokerNetworks: c.Connections.AllowPrefixes, HotStore: c.HotStore, Unheard: c.unheard,
+		Files:    uint64(cmp.Or(c.HTTPLimits.Connections, httpconn.DefaultMax) + cmp.Or(c.ExecutorLimits.Sessions, gateway.DefaultSessions) + otherFiles),
+		MailUser: c.Mail.Username, OperatorMails: len(c.Operators.Emails) > 0, OperatorWebhook: c.Operators.WebhookURL,
+		ReachWebhook: c.reachWebhook, More: addOnChecks(c.AddOns), HotStore: c.HotStore, Unheard: c.unheard,
 	}
 	if c.ProvisionFile != "" {
 		s.Provision = func() (string, error) { return CheckProvision(c.ProvisionFile) }
@@ -115,6 +114,9 @@ func Migrate(ctx context.Context, config Config) error {
 // to be those of this version.
 func Account(ctx context.Context, config Config, since time.Duration) (report *verify.Report, err error) {
 	options, err := config.storeOptions()
+	if err == nil {
+		config, err = config.withDefaults()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +124,6 @@ func Account(ctx context.Context, config Config, since time.Duration) (report *v
 		if _, err := os.Stat(options.DSN); err != nil {
 			return nil, fmt.Errorf("no database: %w", err)
 		}
-	}
-	if config, err = config.withDefaults(); err != nil {
-		return nil, err
 	}
 	if since > config.RunRetention {
 		return nil, fmt.Errorf("since: rows are kept for %s only", config.RunRetention)
@@ -152,10 +151,6 @@ type (
 	RestoreOptions = backup.RestoreOptions
 	Restoration    = backup.Restoration
 )
-
-// ErrNotSQLite: a database server is copied by its own tools.
-var ErrNotSQLite = errors.New("the database is on a server: copy it and put it back with its own tools, " +
-	"and then say so with: carillon restore --loaded (docs/guide/backup.md)")
 
 // MakeBackup copies the SQLite database while a node serves it, or while none does.
 func MakeBackup(ctx context.Context, config Config, o BackupOptions) (b Backup, err error) {
@@ -193,7 +188,8 @@ func (c Config) place() (p backup.Place, err error) {
 		if driver, _, err := c.database(); err != nil {
 			return p, err
 		} else if driver != "sqlite" {
-			return p, ErrNotSQLite
+			return p, errors.New("the database is on a server: copy it and put it back with its own tools, " +
+				"and then say so with: carillon restore --loaded (docs/guide/backup.md)")
 		}
 	}
 	if c, err = c.withDefaults(); err != nil {
@@ -227,4 +223,56 @@ func MoveTenant(ctx context.Context, from, to Config, o MoveTenantOptions) (Tena
 		return TenantMove{}, fmt.Errorf("the target: %w", err)
 	}
 	return tenantmove.Between(ctx, source, target, o)
+}
+
+// ProvisionError says what is wrong with a provision file, by line.
+type ProvisionError = provision.Error
+
+// CheckProvision judges a provision file with its secrets as New does, and counts
+// what it declares. What is wrong is a *ProvisionError.
+func CheckProvision(path string) (summary string, err error) {
+	d, err := provision.Read(path, os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	return d.Summary(), nil
+}
+
+// receivers are the addresses of the default channel that a tenant gets. They come from
+// --alert-to, or else from the operators. Without a mail server there are none.
+func (c Config) receivers() []string {
+	if c.Mail.Host == "" {
+		return nil
+	}
+	if len(c.Alerts.To) > 0 {
+		return provision.Addresses(c.Alerts.To)
+	}
+	return provision.Addresses(c.Operators.Emails)
+}
+
+// checkReceivers holds addresses against what this server sends.
+func (c Config) checkReceivers(addresses []string) error {
+	if c.Mail.Host == "" || len(addresses) == 0 {
+		return provision.CheckAddresses(addresses, nil)
+	}
+	sender, err := c.Mail.sender(alerting.English, c.Operators, nil)
+	if err != nil {
+		return err
+	}
+	return provision.CheckAddresses(addresses, sender.Check)
+}
+
+// NewSecret makes a random secret of a kind of SecretKinds.
+func NewSecret(kind string) (string, error) { return auth.NewSecret(kind) }
+
+// SecretKinds are what NewSecret makes.
+func SecretKinds() []string { return auth.SecretKinds() }
+
+// Access is what an application needs to take part.
+type Access = provision.Access
+
+// Provision makes the executor in the first tenant, unless it exists, and
+// gives access to it. It is for the owner of the process, such as the demo.
+func (a *Admin) Provision(ctx context.Context, executor string) (Access, error) {
+	return provision.GiveAccess(ctx, a.store, a.auth, a.ids.Next(), executor)
 }

@@ -118,20 +118,6 @@ func TestABadFileEndsTheStart(t *testing.T) {
 	require.ErrorContains(t, err, "provision.yaml:6: tenants[0].executors[0].joinTokens[0].secret: open ")
 }
 
-func TestNewSecretsAreDifferent(t *testing.T) {
-	t.Parallel()
-	for _, kind := range admin.SecretKinds() {
-		one, err := admin.NewSecret(kind)
-		require.NoError(t, err)
-		two, err := admin.NewSecret(kind)
-		require.NoError(t, err)
-		require.NotEqual(t, one, two, kind)
-		require.GreaterOrEqual(t, len(one), 20, kind)
-	}
-	_, err := admin.NewSecret("spoon")
-	require.ErrorContains(t, err, `"spoon" is none of password, join-token, api-key, sealing-key`)
-}
-
 // syncBuffer is a buffer for several goroutines.
 type syncBuffer struct {
 	mu sync.Mutex

@@ -43,7 +43,7 @@ func doors(t *testing.T, a *admin.Admin, path string) map[string]string {
 	}
 }
 
-// TestANodeBelowAPath signs in with a cookie, calls the API, an assistant's tool and the
+// TestANodeBelowAPath signs in with a cookie, calls the API and the
 // SDK's client through each way to a node that is at a path.
 func TestANodeBelowAPath(t *testing.T) {
 	t.Parallel()
@@ -76,10 +76,6 @@ func TestANodeBelowAPath(t *testing.T) {
 				require.Equal(t, http.StatusOK, status, probe)
 			}
 			signsIn(t, address)
-
-			through := *n
-			through.t, through.url = t, address
-			through.assistant(n.key("assistant "+name, "viewer")).call("list_jobs", nil, nil)
 
 			var err error
 			client, err = sdkproxy.New(sdkproxy.Config{URL: address + "/", Key: key})

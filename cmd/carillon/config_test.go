@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin"
 )
 
 func TestConfigExplain(t *testing.T) {
@@ -41,7 +43,7 @@ func TestConfigExplain(t *testing.T) {
 		"log-level":        "debug flag --log-level",
 		"hot-store":        "redis://:***@h:1/2 flag --hot-store",
 	}, got)
-	require.Len(t, e.Settings, len(boundSettings)+1+len(secretVariables(newServerCommand().Flags()))) // and --config
+	require.Len(t, e.Settings, len(boundSettings)+len(admin.AddOnSettings())+1+len(secretVariables(newServerCommand().Flags()))) // and --config
 	require.Equal(t, []string{`the variable CARILLON_RUN_RETENTON is no setting; without its prefix: did you mean "RUN_RETENTION" or "LOG_RETENTION"?`}, e.Doubts)
 	require.Empty(t, e.Problems)
 	require.Contains(t, r.stderr, "CARILLON_RUN_RETENTON")

@@ -11,6 +11,9 @@ import (
 	"testing"
 )
 
+// addOnRoutes add the routes of add-ons, each from the file of its tests.
+var addOnRoutes []func(*fakeServer, *http.ServeMux)
+
 // fakeServer speaks the API contract, as far as the command line asks, about
 // two jobs, one executor and the runs that tests start.
 type fakeServer struct {
@@ -50,7 +53,9 @@ func newFakeServer(t *testing.T) *fakeServer {
 	s.retentionRoutes(mux)
 	s.refusalRoutes(mux)
 	s.calendarRoutes(mux)
-	s.connectionRoutes(mux)
+	for _, add := range addOnRoutes {
+		add(s, mux)
+	}
 	s.alertRoutes(mux)
 	s.alertRuleRoutes(mux)
 	s.alertChannelRoutes(mux)

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/knadh/koanf/v2"
@@ -20,6 +19,7 @@ import (
 	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
+	"github.com/carillon-sched/carillon/internal/egress"
 	webui "github.com/carillon-sched/carillon/web-ui"
 )
 
@@ -110,7 +110,6 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("secure-cookies", "auto", "cookies for TLS only: auto (when the request came over TLS, or a trusted proxy says so), always or never")
 	f.String("executors-tls-cert", "", "certificate of the executors' port")
 	f.String("executors-tls-key", "", "its key")
-	f.String("mcp", "read", "what assistants may do at /mcp (Model Context Protocol), within their role: off, read, or write, which is run, pause, resume, retry and cancel")
 	f.String("executor-certificates", "off", "certificates for executors from the cluster's own authority, over TLS: off, optional or required")
 	f.Int("executors-max", 0, "executor sessions of this node (default 20000)")
 	f.Int("executors-max-per-tenant", 0, "executor sessions of one tenant (default 10000)")
@@ -141,10 +140,29 @@ func serverFlags(f *pflag.FlagSet) {
 	f.StringSlice("operator-email", nil, "who is told when firing is held on all nodes, for example ops@example.com")
 	f.String("operator-webhook", "", "URL that is told of it too, unsigned")
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
-	f.StringSlice("connection-allow", nil, "private networks that connections to brokers may lead to, for example 10.1.0.0/16")
 	f.Duration("drain-delay", 0, "how long a node that was told to stop serves on while /readyz says no, so that balancers let go of it (default 0)")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
+	for _, s := range admin.AddOnSettings() {
+		if s.List {
+			f.StringSlice(s.Name, nil, s.Usage)
+		} else {
+			f.String(s.Name, s.Default, s.Usage)
+		}
+	}
+}
+
+// addOnSettings reads the settings of the add-ons.
+func addOnSettings(k *koanf.Koanf) admin.Settings {
+	out := admin.Settings{}
+	for _, s := range admin.AddOnSettings() {
+		if s.List {
+			out[s.Name] = k.Strings(s.Name)
+		} else {
+			out[s.Name] = []string{k.String(s.Name)}
+		}
+	}
+	return out
 }
 
 // someServerFlags gives a command those of the server's flags that it uses. It
@@ -222,31 +240,21 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 	if config.Mail, err = mailConfig(k); err != nil {
 		return admin.Config{}, err
 	}
-	config.SecureCookies, config.Assistant = k.String("secure-cookies"), k.String("mcp")
+	config.SecureCookies, config.AddOns = k.String("secure-cookies"), addOnSettings(k)
 	if config.TrustedProxies, err = networks(k, "trusted-proxies"); err != nil {
 		return admin.Config{}, err
 	}
-	if config.Webhook.AllowPrefixes, err = networks(k, "webhook-allow"); err != nil {
-		return admin.Config{}, err
-	}
-	config.Connections.AllowPrefixes, err = networks(k, "connection-allow")
+	config.Webhook.AllowPrefixes, err = networks(k, "webhook-allow")
 	return config, err
 }
 
 const linkRemedy = "write enableServiceLinks: false into the pod's specification; give the setting as a flag or in the file of --config"
 
-// networks reads a list of networks; an address alone is one too.
-func networks(k *koanf.Koanf, setting string) (out []netip.Prefix, err error) {
-	for _, text := range k.Strings(setting) {
-		text = strings.TrimSpace(text)
-		prefix, err := netip.ParsePrefix(text)
-		if ip, ipErr := netip.ParseAddr(text); ipErr == nil {
-			prefix, err = ip.Prefix(ip.BitLen())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %q is no network: %w", setting, text, err)
-		}
-		out = append(out, prefix.Masked())
+// networks reads a list of networks. An address alone is one too.
+func networks(k *koanf.Koanf, setting string) ([]netip.Prefix, error) {
+	out, err := egress.ParseNetworks(k.Strings(setting))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
 	return out, nil
 }

@@ -1,13 +1,129 @@
 package deptest_test
 
 import (
+	"encoding/json"
+	"io/fs"
 	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/deptest"
 )
+
+const addOns = "admin/internal/addon"
+
+// addOnNames are the names of the add-ons' folders on the server.
+func addOnNames(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(root, addOns))
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if entry.IsDir() && entry.Name() != "alerting" { // see outsideAlerting
+			names = append(names, entry.Name())
+		}
+	}
+	require.Contains(t, names, "assistant")
+	return names
+}
+
+// The core imports no add-on, and add-ons do not import each other: only the wiring of the
+// server names them.
+func TestOnlyWiringNamesAddOns(t *testing.T) {
+	own := func(room, imported string) bool { // of the same add-on
+		name, _, _ := strings.Cut(strings.TrimPrefix(imported, addOns+"/"), "/")
+		return room == addOns+"/"+name || strings.HasPrefix(room, addOns+"/"+name+"/")
+	}
+	for _, room := range deptest.Carillon().Rooms {
+		for _, may := range room.May {
+			if strings.HasPrefix(may, addOns+"/") && room.Path != "admin" {
+				require.True(t, own(room.Path, may), "%s may import %s", room.Path, may)
+			}
+		}
+	}
+}
+
+// registers are the files with one line for each add-on.
+var registers = []string{"admin/addons.go", "cmd/carillon/internal/command/addons.go"}
+
+// folders of an add-on, beside its tests of whole nodes and of the command line.
+func folders(name string) []string {
+	return []string{path.Join(addOns, name), path.Join("internal", name), path.Join("cmd/carillon/internal/command", name)}
+}
+
+// removal is an overlay of the go command in which an add-on does not exist: its folders are
+// gone, its tests, and its lines of the registers.
+func removal(t *testing.T, name string) (overlay string) {
+	t.Helper()
+	replaced := map[string]string{}
+	remove := func(file string) {
+		absolute, err := filepath.Abs(file)
+		require.NoError(t, err)
+		replaced[absolute] = ""
+	}
+	for _, folder := range folders(name) {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(file, ".go") {
+				remove(file)
+			}
+			return err
+		})
+		if folder != path.Join("internal", name) || !os.IsNotExist(err) { // not each add-on is shared with the commands
+			require.NoError(t, err)
+		}
+	}
+	for _, folder := range []string{"admin", "admin/internal/api", "cmd/carillon"} {
+		tests, err := filepath.Glob(filepath.Join(root, folder, name+"_*test.go"))
+		require.NoError(t, err)
+		for _, file := range tests {
+			remove(file)
+		}
+	}
+	line := regexp.MustCompile(`(?m)^.*(/` + name + `"|\t` + name + `\.).*\n`)
+	for _, register := range registers {
+		file, err := filepath.Abs(filepath.Join(root, register))
+		require.NoError(t, err)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Len(t, line.FindAll(text, -1), 2, "%s has an import and one line of %s", register, name)
+		without := filepath.Join(t.TempDir(), "addons.go")
+		require.NoError(t, os.WriteFile(without, line.ReplaceAll(text, nil), 0o600))
+		replaced[file] = without
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": replaced})
+	require.NoError(t, err)
+	overlay = filepath.Join(t.TempDir(), "overlay.json")
+	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
+	return overlay
+}
+
+// Without an add-on nothing that is left imports it: the go command can list the product and
+// its tests. The proof builds them.
+func TestAnAddOnCanBeRemoved(t *testing.T) {
+	_, err := deptest.Sources(root)
+	require.NoError(t, err)
+	for _, name := range addOnNames(t) {
+		list := exec.CommandContext(t.Context(), "go", "list", "-overlay", removal(t, name), "-deps", "-test", "-tags", "nomsgpack", "-f", "{{.ImportPath}}",
+			"./cmd/...", "./admin/...", "./internal/...")
+		list.Dir, list.Env = root, append(os.Environ(), "GOFLAGS=")
+		out, err := list.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		linked := strings.Fields(string(out))
+		require.Contains(t, linked, deptest.Module+"/cmd/carillon")
+		for _, folder := range folders(name) {
+			require.False(t, slices.ContainsFunc(linked, func(p string) bool {
+				return p == deptest.Module+"/"+folder || strings.HasPrefix(p, deptest.Module+"/"+folder+"/")
+			}), "%s is still there", folder)
+		}
+	}
+}
 
 // outsideAlerting are the packages outside of alerting that import it. Package admin
 // registers it. The others hold tests of alerting that have not moved there yet. This list

@@ -40,8 +40,9 @@ const (
 	auth           = "admin/internal/auth"
 	alerting       = "admin/internal/addon/alerting"
 	mailChannel    = alerting + "/mail"
-	publish        = "admin/internal/publish"
-	brokerWire     = publish + "/wire"
+	publish        = addOnBroker + "/publish"
+	brokerWire     = "admin/internal/wire"
+	nodeHandler    = "admin/internal/nodehandler"
 	webhookChannel = alerting + "/webhook"
 	chatChannel    = alerting + "/chat"
 	alertPost      = alerting + "/post"
@@ -64,6 +65,10 @@ const (
 	brokenPath     = testenv + "/proxy"
 	apiclient      = "internal/apiclient"
 	assistant      = "internal/assistant"
+	addOn          = "admin/internal/addon"
+	addOnAssistant = addOn + "/assistant"
+	addOnBroker    = addOn + "/broker"
+	brokerNoun     = addOnBroker + "/noun"
 	faults         = "tools/faults"
 	verify         = "admin/verify"
 	benchRoom      = "admin/tools/bench"
@@ -106,6 +111,7 @@ const (
 	whyAPINoun = "a noun of the API stands on web and the store: what it needs of package api, that hands to it"
 	whyBrokers = "messages to brokers leave through publish"
 	whyNoun    = "it shows and edits nouns; what that does to runs is the engine's, and other nouns are the console's"
+	whyAddOn   = "an add-on uses faces of the core: the core does not know it, and add-ons do not know each other"
 	whyCmd     = "cmd only reads flags and exits: what it needs of the server, package admin hands out"
 )
 
@@ -145,7 +151,7 @@ func rooms() []Room {
 		{ical, []string{schedule}, "it reads a file format and knows nothing of what is made of it; names of time zones are the schedule's"},
 		{httpconn, nil, "it counts connections and knows nothing of what they ask for"},
 		{doctorRoom, nil, "it asks questions and knows nothing of what they are about: package check brings those of the server"},
-		{checkRoom, []string{doctorRoom, domain, secret, schedule, gormstore, "admin/internal/scheduler", publish, hotTimers, egress}, "it looks at what a node would use, in the way a node uses it: package admin says which settings, and what only a node knows"},
+		{checkRoom, []string{doctorRoom, domain, secret, schedule, gormstore, "admin/internal/scheduler", hotTimers, egress}, "it looks at what a node would use, in the way a node uses it: package admin says which settings, and what only a node knows"},
 		{secret, []string{domain}, "it seals what it is given and knows no tables"},
 		{"sql", nil, "hand-written DDL and nothing else"},
 		{"packaging", nil, "files that bring the binary onto a machine, and tests that run it from outside"},
@@ -178,20 +184,21 @@ func rooms() []Room {
 		// A fixed delay is counted from the end of a run, hence schedule.
 		{"admin/internal/completer", []string{domain, store, batch, schedule}, whySide},
 		{"admin/internal/sweeper", []string{domain, store, panics}, whySide},
-		{"admin/internal/calljob", []string{domain, store}, whySide},
+		{"admin/internal/calljob", []string{domain, store, nodeHandler}, whySide},
 		{backupRoom, []string{domain, secret, gormstore}, "it copies files of databases and keys: a node that serves them knows nothing of it"},
 		{profileRoom, []string{egress}, "it looks at this process, and knows nothing of what the process is for"},
 		{calendarRoom, []string{domain, store, timing}, whySide},
 		// Declarations are frames of the wire, and their schedules are compiled before they are taken.
 		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
-		{callbacks, []string{domain, store, secret, budget, "executor-sdk", httpCall, egress}, whySide},
+		{callbacks, []string{domain, store, secret, budget, nodeHandler, "executor-sdk", httpCall, egress}, whySide},
 		{alerting, []string{domain, store, panics, secret}, whySide},
 		{mailChannel, []string{alerting, domain, secret, egress}, whySide},
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
 		{webhookChannel, []string{alerting, alertPost, domain, secret, httpCall}, whySide},
 		{chatChannel, []string{alerting, alertPost, domain}, whySide},
-		{publish, []string{domain, secret, egress, brokerWire}, whySide},
+		{publish, []string{brokerNoun, domain, secret, egress, brokerWire}, whySide},
+		{brokerNoun, []string{domain}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
 		// A declared secret is judged by who makes them, hence auth.
@@ -206,6 +213,10 @@ func rooms() []Room {
 		{disabledRoom, []string{domain, store}, whySide},
 		{clockguard, []string{domain, store, "admin/internal/lease", "admin/internal/scheduler"}, "it judges the clock that the scheduler goes by, from what the leases have seen of other nodes"},
 		{telemetry, []string{domain, store, database, batch, tracing, gateway, hotTimers, httpconn}, "it stands above the rooms, counts what passes between them and reads the numbers that they keep: none of them knows it"},
+		{nodeHandler, []string{domain, "executor-sdk"}, "a bottom room: it says what a handler of the nodes is, and knows none"},
+		{addOn, []string{apiWeb, domain, doctorRoom, nodeHandler, secret, database}, "it says what an add-on is, and knows none"},
+		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiBuiltIn, auth, domain, doctorRoom, nodeHandler, secret, database, record, "executor-sdk", httpCall, egress}, whyAddOn},
+		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
@@ -214,22 +225,22 @@ func rooms() []Room {
 		{apiWeb, []string{domain, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{alertRoute, []string{alerting, apiWeb, domain, store, auth, secret}, whyAPINoun},
-		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall}, whyAPINoun},
+		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
 		{apiCalendar, []string{apiWeb, domain, store, auth, schedule, timing, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
 		{apiScript, []string{apiWeb, apiBuiltIn, domain, store, auth}, whyAPINoun},
 		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},
-		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth}, whyAPINoun},
+		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth, nodeHandler}, whyAPINoun},
 		{api, []string{
 			apiWeb, apiAccess, apiBuiltIn, apiCalendar, apiCatalogue, apiScript, apiTenant, apiTimer,
-			domain, store, schedule, timing, secret, auth, explain,
+			domain, store, schedule, timing, secret, auth, explain, nodeHandler,
 		}, whySide},
 
 		{"admin", []string{
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			alerting, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, publish, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, assistant, egress,
+			alerting, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAssistant, addOnBroker, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",
@@ -240,7 +251,7 @@ func rooms() []Room {
 			gateway, verify, lab, apiclient, testenv, brokenPath, "admin", "executor-sdk", "proto",
 		}, "it measures processes from outside, knows the store only to fill tables and to repeat its statements, and the gateway to measure the wire alone"},
 		// The binary brings the pages, so that a server in a test needs none.
-		{"cmd", []string{"admin", "executor-sdk", generate, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant}, whyCmd},
+		{"cmd", []string{"admin", "executor-sdk", generate, "web-ui", schedule, spelling, documents, verify, agent, apiclient, assistant, egress}, whyCmd},
 		{httpCall, []string{"executor-sdk", egress}, "it makes calls for handlers, and knows no more of the server than they do"},
 		{agent, []string{"executor-sdk", httpCall}, "it is an application of the SDK like any other: it knows no more of the server"},
 
@@ -271,7 +282,7 @@ func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
 		{"github.com/danielgtaylor/huma", []string{api, apiWeb}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore"},
+		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, benchData, addOnBroker}, "SQL belongs to gormstore, and to the tables of add-ons"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/lib/pq", nil, "applications have their outbox in PostgreSQL: only tests of that need it"},

@@ -2,7 +2,6 @@ package api
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,7 +40,7 @@ func (c *silentClient) Close() error { return nil }
 func TestAbsentBodiesHaveADeadline(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
+	described, err := New(describedDeps())
 	require.NoError(t, err)
 	ask := func(who, method, address string, size int64) *silentClient {
 		client := &silentClient{ResponseRecorder: httptest.NewRecorder()}

@@ -16,15 +16,15 @@ type worldStore struct {
 	alerting.Tables
 }
 
-// describedAddOns are the add-ons of an API that only describes itself.
-func describedAddOns(s *web.Server) { route.Register(s, route.Deps{}) }
-
 // addOns gives the API of the world its add-ons.
 func (w *world) addOns(channels route.Channels) {
 	deps := route.Deps{
 		Store: w.store, Secrets: w.box, Channels: channels, NewID: w.ids.Next, Now: func() time.Time { return w.deps.Now() }, Log: w.deps.Logger,
 	}
-	w.deps.AddOns = func(s *web.Server) { route.Register(s, deps) }
+	w.deps.AddOns = func(s *web.Server) {
+		addOnRoutes(&w.deps)(s)
+		route.Register(s, deps)
+	}
 	w.deps.Attention = []web.Attention{route.Attention(deps)}
 }
 

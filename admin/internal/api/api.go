@@ -24,6 +24,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -81,10 +82,9 @@ type Deps struct {
 	// TimersSet tells that timers were set or moved, the first of them for this
 	// instant; may be nil.
 	TimersSet func(first time.Time)
-	// Publish sends a message to a broker, by its connection as it is now; permanent: trying again is no use.
-	Publish func(ctx context.Context, m domain.Message) (permanent bool, err error)
-	// AddOns adds the operations of add-ons. It may be nil.
-	AddOns func(s *web.Server)
+	// Handlers are those of the tenants' built-in executors, beside the one that calls an
+	// address.
+	Handlers nodehandler.List
 	// Attention adds to the overview.
 	Attention []web.Attention
 	// TenantMade gives a new tenant its default receiver. It may be nil.
@@ -130,9 +130,8 @@ type Deps struct {
 	Path string
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
 	UI http.Handler
-	// Assistant makes what answers assistants at /mcp, from the API that it asks as
-	// they; nil: 404.
-	Assistant func(api http.Handler) Assistant
+	// AddOns adds the operations and doors of the add-ons; nil: there are none.
+	AddOns func(*web.Server)
 	// Metrics is where request metrics are registered, and what /metrics shows.
 	Metrics *prometheus.Registry
 	// MetricsElsewhere: another port shows them, and /metrics is not here.
@@ -151,23 +150,6 @@ type Deps struct {
 	// X-Forwarded-Proto are believed; empty: none.
 	TrustedProxies []netip.Prefix
 }
-
-// Assistant answers messages of the Model Context Protocol (docs/adr/0086).
-type Assistant interface {
-	// Requests counts the requests of a message. It builds nothing of them.
-	Requests(message []byte) int
-	// Serve answers one of a caller who may read. operates: the caller's role may
-	// operate, too.
-	Serve(w http.ResponseWriter, r *http.Request, operates bool)
-}
-
-// maxBatch bounds the requests in one message to /mcp. Clients of the protocol since
-// 2025-06-18 send one.
-const maxBatch = 16
-
-// maxMessageValues bounds the members and elements of a message to /mcp. The protocol's
-// library decodes a message three times, at about 200 bytes a value each.
-const maxMessageValues = 10_000
 
 // API is the HTTP side of a node. It is an http.Handler and starts nothing.
 type API struct {
@@ -291,14 +273,8 @@ func (a *API) routes() {
 			metrics.ServeHTTP(c.Writer, c.Request)
 		})
 	}
-	if a.deps.Assistant != nil {
-		door := a.deps.Assistant(a)
-		a.Mount(web.May(domain.PermRead), web.Door{
-			Path: "/mcp", Requests: door.Requests, MaxRequests: maxBatch, MaxValues: maxMessageValues,
-			Serve: func(w http.ResponseWriter, r *http.Request, id auth.Identity) {
-				door.Serve(w, r, id.May(domain.PermOperate))
-			},
-		})
+	if a.deps.AddOns != nil {
+		a.deps.AddOns(a.Server)
 	}
 	a.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")
 	a.ServeDocument(a.deps.UI != nil)
@@ -314,13 +290,10 @@ func (a *API) registerNouns() {
 	script.Register(a.Server, script.Deps{
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: a.log,
 	})
-	builtin.Register(a.Server, builtin.Deps{Store: d.Store, Secrets: d.Secrets, NewID: d.NewID, Publish: d.Publish, Changed: changed, Log: a.log})
+	builtin.Register(a.Server, builtin.Deps{Store: d.Store, Secrets: d.Secrets})
 	timer.Register(a.Server, timer.Deps{
-		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Log: a.log,
+		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Handlers: d.Handlers, Log: a.log,
 	})
-	if d.AddOns != nil {
-		d.AddOns(a.Server)
-	}
 }
 
 // APIVersion is the version of the document, apart from the server's.

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -57,7 +56,7 @@ func hostileBodies(doc *huma.OpenAPI, schema *huma.Schema, size int) map[string]
 func TestHostileBodiesCostLittle(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
+	described, err := New(describedDeps())
 	require.NoError(t, err)
 	doc := described.Document()
 	const size = 200 << 10

@@ -339,7 +339,7 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old do
 	}
 	if err = catalogue.CheckHandler(ctx, a.deps.Store, id.Tenant, executor, &spec, allow); err == nil && executor.BuiltIn {
 		if err = checkFollowers(&spec); err == nil {
-			err = builtin.Inputs(ctx, a.deps.Store, id.Tenant)(spec.Handler, spec.Input)
+			err = builtin.Inputs(ctx, a.deps.Store, a.deps.Handlers, id.Tenant)(spec.Handler, spec.Input)
 		}
 	}
 	if err == nil && !allow.Handler {

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -148,7 +147,7 @@ func (w *world) fattenInstances(own objects) {
 // smallLists are the lists that fatten leaves as they are, with the bound of their bytes.
 var smallLists = map[string]string{
 	"/alert-channels": "a tenant has 64, of a template and a secret each", "/alert-rules": "a tenant has 100, of 210 ids and 5 KiB of text each",
-	"/connections": "a tenant has 64, of two certificates and a key each", "/alert-silences": "a tenant has 200 that are not over, of 200 ids and 2 KiB of text each",
+	"/alert-silences":              "a tenant has 200 that are not over, of 200 ids and 2 KiB of text each",
 	"/alert-incidents/{id}/events": "201 rows of 2 KiB of text", "/deliveries": "201 rows of 3 KiB of text", "/jobs/overdue": "200 rows of names",
 	"/runs": "201 rows without inputs, of 3 KiB of text", "/runs/{id}/parts": "200 rows without inputs, of 3 KiB of text", "/runs/{id}/log": "fatten writes 2 MiB of lines",
 	"/jobs/{id}/events": "1,000 rows of 1 KiB of text", "/jobs/{id}/backfills": "201 rows of 2 KiB of text", "/maintenance": "one row for each executor and tenant, and those of 30 days",
@@ -188,7 +187,7 @@ func TestLargeAnswersAreBounded(t *testing.T) {
 	own := w.objectsOf("acme")
 	items := w.fatten(own)
 	w.forget()
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
+	described, err := New(describedDeps())
 	require.NoError(t, err)
 	read := 0
 	var lists []string

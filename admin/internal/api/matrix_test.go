@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
-	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
@@ -39,7 +39,6 @@ func (w *world) objectsOf(tenant string) objects {
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
 	script := into[script.Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
-	connection := into[builtin.Connection](w.call(admin, "POST", "/connections", map[string]any{"name": "events", "broker": "nats", "addresses": []string{"nats.example:4222"}}).is(201))
 	channel := into[route.AlertChannel](w.call(admin, "POST", "/alert-channels", map[string]any{"name": "mail", "kind": "email", "emails": []string{"ops@example.com"}}).is(201))
 	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
 	require.NoError(w.t, err)
@@ -54,7 +53,7 @@ func (w *world) objectsOf(tenant string) objects {
 	rule := into[route.AlertRule](w.call(admin, "POST", "/alert-rules", map[string]any{"name": "r", "condition": map[string]any{"kind": "events"}}).is(201))
 	purge := into[RunPurge](w.call(admin, "POST", "/run-purges", map[string]any{"before": "2026-01-01T00:00:00Z"}).is(202))
 	silence := into[route.AlertSilence](w.call(admin, "POST", "/alert-silences", map[string]any{"reason": "r", "duration": "1h"}).is(201))
-	return objects{
+	made := objects{
 		"/alert-rules/{id}": rule.ID, "/alert-silences/{id}": silence.ID,
 		"/alert-incidents/{id}":     w.incident(e.TenantID, stored.ID).String(),
 		"/timer-cancellations/{id}": cancellation.ID, "/run-purges/{id}": purge.ID,
@@ -62,12 +61,16 @@ func (w *world) objectsOf(tenant string) objects {
 		"/former-names/{name}": "formerly",
 		"/invitations/{id}":    invitation.ID,
 		"/job-proposals/{id}":  domain.JobID(proposal.ID).String(),
-		"/connections/{id}":    connection.ID, "/alert-channels/{id}": channel.ID,
-		"/scripts/{id}": script.ID, "/revisions/{revision}": name("1", "771177117711771177"),
+		"/alert-channels/{id}": channel.ID,
+		"/scripts/{id}":        script.ID, "/revisions/{revision}": name("1", "771177117711771177"),
 		"/cells/{name}": "eu-" + tenant, "/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
 	}
+	for _, a := range addOns {
+		maps.Copy(made, a.objects(w, admin))
+	}
+	return made
 }
 
 // fill puts ids into a path: those of own, but foreign for the parameter
@@ -99,6 +102,11 @@ var matrixQuery = map[string]string{web.Base + "/jobs/{id}/explain": "?at=2026-1
 
 // bodies that get past validation, so that a foreign id is really looked up.
 func matrixBody(method, path string) any {
+	for _, a := range addOns {
+		if body := a.body(method, path); body != nil {
+			return body
+		}
+	}
 	switch {
 	case strings.HasSuffix(path, "/backfill"):
 		return map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}
@@ -114,14 +122,10 @@ func matrixBody(method, path string) any {
 		return map[string]any{"revision": 1}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return map[string]any{"name": "changed"}
-	case method == http.MethodPut && strings.Contains(path, "/connections/"):
-		return map[string]any{"name": "changed", "broker": "nats", "addresses": []string{"nats.example:4222"}}
 	case method == http.MethodPut && strings.Contains(path, "/alert-channels/"):
 		return map[string]any{"name": "changed", "kind": "email", "emails": []string{"ops@example.com"}}
 	case strings.HasSuffix(path, "/alert-channels/{id}/test"):
 		return nil
-	case strings.HasSuffix(path, "/connections/{id}/test"):
-		return map[string]any{"target": map[string]any{"subject": "x"}}
 	case method == http.MethodPut && strings.Contains(path, "/alert-rules/"):
 		return map[string]any{"name": "changed", "condition": map[string]any{"kind": "events"}}
 	case method == http.MethodPut && strings.Contains(path, "/cells/"):
@@ -240,7 +244,7 @@ func TestListsShowOnlyTheOwnTenant(t *testing.T) {
 		a := w.call("acme/viewer", "GET", query, nil).is(200)
 		require.Empty(t, into[web.Page[any]](a).Items, query)
 	}
-	for _, path := range []string{"/jobs", "/runs", "/executors", "/deliveries", "/overview", "/scripts", "/script-policy/history", "/connections", "/alert-incidents", "/alert-rules", "/alert-silences", "/alert-channels", "/retention/rules", "/run-purges"} {
+	for _, path := range append(listsOfAddOns(), "/jobs", "/runs", "/executors", "/deliveries", "/overview", "/scripts", "/script-policy/history", "/alert-incidents", "/alert-rules", "/alert-silences", "/alert-channels", "/retention/rules", "/run-purges") {
 		a := w.call("acme/viewer", "GET", path, nil).is(200)
 		for pattern, id := range foreign {
 			require.NotContains(t, string(a.body), id, "%s shows %s of another tenant", path, pattern)
@@ -288,4 +292,12 @@ func TestMustChangePassword(t *testing.T) {
 	fresh := into[Login](w.call("", "POST", "/auth/refresh", nil, header{"Cookie": strings.Split(a.header.Get("Set-Cookie"), ";")[0]}).is(200))
 	w.bearers["new"] = fresh.AccessToken
 	w.call("new", "GET", "/jobs", nil).is(200)
+}
+
+// listsOfAddOns are the paths of the lists that add-ons have.
+func listsOfAddOns() (paths []string) {
+	for _, a := range addOns {
+		paths = append(paths, a.lists...)
+	}
+	return paths
 }

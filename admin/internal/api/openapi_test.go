@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,7 +25,7 @@ var documentFile = filepath.Join("..", "..", "..", "docs", "openapi.json")
 // describedAPI returns the OpenAPI document without a server: it depends on
 // nothing but this package.
 func describedAPI() ([]byte, error) {
-	a, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
+	a, err := New(describedDeps())
 	if err != nil {
 		return nil, err
 	}

@@ -342,8 +342,8 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 		}
 		e.OccurrenceKey = requestKey(in.IdempotencyKey, asked)
 	}
-	if v.ExecutorName == domain.BuiltInExecutor && v.Spec.Handler == domain.PublishHandler && old.State != domain.Succeeded {
-		e.Input = domain.SameMessage(v.Spec.InputOf(&e), old.ID)
+	if own, is := a.deps.Handlers.Find(v.Spec.Handler); is && v.ExecutorName == domain.BuiltInExecutor && own.Repeat != nil && old.State != domain.Succeeded {
+		e.Input = own.Repeat(v.Spec.InputOf(&e), old.ID)
 	}
 	if old.IsPart() || in.Body != nil && in.Body.OnlyFailed {
 		if err := a.pickShards(ctx, &e, &v.Spec, old); err != nil {

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func membersOf(doc *huma.OpenAPI, schema *huma.Schema, at string, body func(stri
 func TestHalvesOfSurrogatePairsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
+	described, err := New(describedDeps())
 	require.NoError(t, err)
 	doc := described.Document()
 	texts, raws := 0, 0

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,7 +21,7 @@ var keyedWrites = map[string]int64{
 // The database hands out no inputs of stored timers for a write of many of them. A write of
 // one timer answers with its input.
 func TestWritesByKeyAreBounded(t *testing.T) {
-	described, err := New(Deps{Logger: slog.New(slog.DiscardHandler), AddOns: describedAddOns})
+	described, err := New(describedDeps())
 	require.NoError(t, err)
 	writes := map[string]string{}
 	operations(described.Document(), func(method, path string, op *huma.Operation) {

@@ -1,9 +1,13 @@
 package auth
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/trustelem/zxcvbn"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
 )
 
 // Imported is a secret that was made elsewhere: what lists show of it, and what is
@@ -52,4 +56,18 @@ func imported(prefix, secret string) (Imported, error) {
 		return Imported{}, domain.Errorf(domain.CodeInvalid, "is easily guessed: it has to be random")
 	}
 	return Imported{Prefix: secret[:len(prefix)+shownChars], Hash: hashSecret(secret)}, nil
+}
+
+// SecretKinds are what NewSecret makes.
+func SecretKinds() []string { return []string{"password", "join-token", "api-key", "sealing-key"} }
+
+// NewSecret makes a random secret of a kind of SecretKinds.
+func NewSecret(kind string) (string, error) {
+	random, known := map[string]func() (string, error){
+		"password": GeneratePassword, "join-token": NewJoinToken, "api-key": NewAPIKey, "sealing-key": secret.NewKey,
+	}[kind]
+	if !known {
+		return "", fmt.Errorf("%q is none of %s", kind, strings.Join(SecretKinds(), ", "))
+	}
+	return random()
 }

@@ -253,3 +253,17 @@ func TestImportedSecrets(t *testing.T) {
 		}
 	}
 }
+
+func TestNewSecretsAreDifferent(t *testing.T) {
+	t.Parallel()
+	for _, kind := range SecretKinds() {
+		one, err := NewSecret(kind)
+		require.NoError(t, err)
+		two, err := NewSecret(kind)
+		require.NoError(t, err)
+		require.NotEqual(t, one, two, kind)
+		require.GreaterOrEqual(t, len(one), 20, kind)
+	}
+	_, err := NewSecret("spoon")
+	require.ErrorContains(t, err, `"spoon" is none of password, join-token, api-key, sealing-key`)
+}

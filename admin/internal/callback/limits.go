@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 )
 
 const (
@@ -36,12 +37,12 @@ const (
 )
 
 // outcome is what a call says about its receiver.
-type outcome int
+type outcome = nodehandler.Outcome
 
 const (
-	answered outcome = iota
-	unanswered
-	unknown // it was given up, or not sent
+	answered   = nodehandler.Answered
+	unanswered = nodehandler.Unanswered
+	unknown    = nodehandler.Unknown
 )
 
 // limits bound calls by tenant and receiver, with a circuit breaker each. It is

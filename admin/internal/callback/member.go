@@ -40,7 +40,6 @@ type member struct {
 	tenant   domain.TenantID
 	limits   *limits
 	answers  answers
-	send     SendFunc
 	executor *executor.Executor
 	stop     context.CancelFunc
 	done     chan struct{} // closed when it has ended
@@ -104,9 +103,11 @@ func (s *Service) join(t Tenant) (*member, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	m := &member{tenant: t.ID, limits: s.limits, answers: s.answers, send: s.opt.Publish, executor: ex, stop: stop, done: make(chan struct{})}
+	m := &member{tenant: t.ID, limits: s.limits, answers: s.answers, executor: ex, stop: stop, done: make(chan struct{})}
 	executor.Handle(ex, domain.CallbackHandler, m.call, executor.Idempotent(), executor.Description("Calls an address that the tenant's policy allows. It is signed, and carries the run's id as Idempotency-Key"))
-	executor.Handle(ex, domain.PublishHandler, m.publish, executor.Idempotent(), executor.Description("Publishes a message to a broker, by one of the tenant's connections, and awaits its confirm. The run's id is the message's"))
+	for _, h := range s.opt.Handlers {
+		h.Add(ex, t.ID, m.within)
+	}
 	go func() { // ends after stop
 		defer close(m.done)
 		m.err = ex.Run(ctx)

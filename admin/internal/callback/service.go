@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 )
 
 // Tenant is one that has a built-in executor.
@@ -25,17 +26,14 @@ type Tenant struct {
 	Err error
 }
 
-// SendFunc returns once the broker keeps the message. permanent: another try would
-// fail in the same way; silent: the broker has not answered.
-type SendFunc func(ctx context.Context, m domain.Message) (permanent, silent bool, err error)
-
 // Options of New.
 type Options struct {
 	// List returns all tenants that have a built-in executor.
 	List func(ctx context.Context) ([]Tenant, error)
 	// Dial connects to this node's gateway as an instance of a tenant's executor.
-	Dial    func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (net.Conn, error)
-	Publish SendFunc
+	Dial func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID) (net.Conn, error)
+	// Handlers are those beside the handler that calls an address.
+	Handlers nodehandler.List
 	// Dir is for journals, one folder per tenant.
 	Dir string
 	// Node and Version name the instances.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -45,12 +46,14 @@ type Jobs struct {
 	Store store.Jobs
 	NewID func() int64
 	Now   func() time.Time
+	// Handlers are those of the tenants' built-in executors.
+	Handlers nodehandler.List
 }
 
 // For returns the job. Of handler its name and its Calls count. CodeConflict:
 // somebody made another job of that name.
 func (j Jobs) For(ctx context.Context, executor domain.Executor, handler domain.Handler, kind Kind) (store.JobView, error) {
-	want := specOf(executor.Name, handler, kind)
+	want := j.specOf(executor.Name, handler, kind)
 	found, err := j.Store.FindJobByName(ctx, executor.TenantID, want.Name)
 	if domain.Is(err, domain.CodeNotFound) {
 		err = j.make(ctx, executor, want, kind)
@@ -115,7 +118,7 @@ func jobName(executor, handler string, kind Kind) string {
 }
 
 // specOf is what the job is to be.
-func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
+func (j Jobs) specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 	spec := domain.JobSpec{
 		Name: jobName(executor, handler.Name, kind), Description: "Calls of the handler " + handler.Name,
 		Handler: handler.Name, Schedule: domain.ScheduleSpec{Kind: domain.ScheduleNone, Zone: "UTC", Dialect: "auto"},
@@ -134,9 +137,8 @@ func specOf(executor string, handler domain.Handler, kind Kind) domain.JobSpec {
 		spec.DispatchTimeout = 24 * time.Hour
 		spec.Alert = domain.Alert{OnFailure: true, IncludeNoExecutor: true}
 	}
-	if executor == domain.BuiltInExecutor && handler.Name == domain.PublishHandler {
-		// The message has one id over all attempts, and the broker may be restarting.
-		spec.Retry = domain.Retry{MaxAttempts: 10, Delay: 5 * time.Second, Backoff: 2, MaxDelay: 10 * time.Minute}
+	if own, is := j.Handlers.Find(handler.Name); is && executor == domain.BuiltInExecutor && own.CallRetry != (domain.Retry{}) {
+		spec.Retry = own.CallRetry
 	}
 	said := handler.Calls
 	if said == nil {

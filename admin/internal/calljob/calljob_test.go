@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -15,17 +16,17 @@ import (
 // callbacks wait as it says, and run at least once.
 func TestSettingsOfTheHandler(t *testing.T) {
 	h := domain.Handler{Name: "close-day", Calls: &domain.JobSpec{OnLost: domain.OnLostFail, DispatchTimeout: time.Hour}}
-	call, callback := specOf("shop", h, Call), specOf("shop", h, Callback)
+	call, callback := Jobs{}.specOf("shop", h, Call), Jobs{}.specOf("shop", h, Callback)
 	require.Equal(t, []any{domain.OnLostFail, time.Hour}, []any{call.OnLost, call.DispatchTimeout})
 	require.Equal(t, []any{domain.OnLostRetry, time.Hour}, []any{callback.OnLost, callback.DispatchTimeout})
 	h.Calls.DispatchTimeout = 0
-	require.Equal(t, 24*time.Hour, ptr(specOf("shop", h, Callback)).DispatchTimeout)
+	require.Equal(t, 24*time.Hour, ptr(Jobs{}.specOf("shop", h, Callback)).DispatchTimeout)
 }
 
 // A job whose settings are as they were written is followed, by their digest.
 func TestTheDigestTellsEdits(t *testing.T) {
 	for _, kind := range []Kind{Call, Callback} {
-		s := specOf("shop", domain.Handler{Name: "close-day"}, kind)
+		s := Jobs{}.specOf("shop", domain.Handler{Name: "close-day"}, kind)
 		written := digest(&s)
 		if s.DispatchTimeout == 0 { // which an edit of its labels writes as what it means
 			s.DispatchTimeout = domain.DefaultDispatchTimeout
@@ -90,5 +91,18 @@ func TestTheOwnerOfTimersAndCalls(t *testing.T) {
 			require.NoError(t, err, name)
 			require.Equal(t, c.want, made.Spec.Owner.Email, name)
 		}
+	}
+}
+
+// A handler of the nodes says the retry of its calls and timers, for the built-in executor
+// alone.
+func TestAHandlerOfTheNodesHasARetry(t *testing.T) {
+	often := domain.Retry{MaxAttempts: 10, Delay: 5 * time.Second, Backoff: 2, MaxDelay: 10 * time.Minute}
+	j := Jobs{Handlers: nodehandler.List{{Name: "publish", CallRetry: often}}}
+	require.Equal(t, often, j.specOf(domain.BuiltInExecutor, domain.Handler{Name: "publish"}, Call).Retry)
+	for _, other := range []domain.JobSpec{
+		j.specOf("shop", domain.Handler{Name: "publish"}, Call), j.specOf(domain.BuiltInExecutor, domain.Handler{Name: "http"}, Call),
+	} {
+		require.Equal(t, 1, other.Retry.MaxAttempts)
 	}
 }

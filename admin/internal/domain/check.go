@@ -143,6 +143,17 @@ func (c *checker) err() error {
 	return &Error{Code: CodeInvalid, Message: f.Location + ": " + f.Message, Fields: c.fields}
 }
 
+// Checker collects the wrong fields of a document of an add-on.
+type Checker struct{ c checker }
+
+// Check adds a field unless ok. value is shown to the caller; nil: it is not.
+func (c *Checker) Check(ok bool, location string, value any, message string) {
+	c.c.check(ok, location, value, message)
+}
+
+// Err is an error of all fields that were added, or nil.
+func (c *Checker) Err() error { return c.c.err() }
+
 // CheckSchedule finds what contradicts itself in a schedule, wherever it comes
 // from: what its kind does not use (whoever sent it meant it to count), and a
 // jitter by which runs overtake each other. What is empty says nothing. Package

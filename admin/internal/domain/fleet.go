@@ -45,9 +45,6 @@ const BuiltInExecutor = "carillon"
 // CallbackHandler is the handler of that executor that calls an address.
 const CallbackHandler = "http"
 
-// PublishHandler is the handler of that executor that publishes a message.
-const PublishHandler = "publish"
-
 // LeaseRanOut is the reason of an instance's end that it did not announce.
 const LeaseRanOut = "its lease ran out"
 

@@ -22,7 +22,6 @@ type (
 	SessionID    int64
 	InvitationID int64
 	NodeID       int64
-	ConnectionID int64
 	IncidentID   int64
 	ChannelID    int64
 	AlertRuleID  int64
@@ -41,7 +40,6 @@ func (id ScriptID) String() string     { return strconv.FormatInt(int64(id), 10)
 func (id SessionID) String() string    { return strconv.FormatInt(int64(id), 10) }
 func (id InvitationID) String() string { return strconv.FormatInt(int64(id), 10) }
 func (id NodeID) String() string       { return strconv.FormatInt(int64(id), 10) }
-func (id ConnectionID) String() string { return strconv.FormatInt(int64(id), 10) }
 func (id IncidentID) String() string   { return strconv.FormatInt(int64(id), 10) }
 func (id ChannelID) String() string    { return strconv.FormatInt(int64(id), 10) }
 func (id AlertRuleID) String() string  { return strconv.FormatInt(int64(id), 10) }

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
-	"github.com/carillon-sched/carillon/admin/internal/publish/wire"
+	"github.com/carillon-sched/carillon/admin/internal/wire"
 )
 
 const (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,14 +16,24 @@ import (
 
 // list is a cluster's list of nodes.
 type list struct {
-	live    []domain.Node
-	err     error
-	beats   int
-	removed string
-	reached int
+	mu      sync.Mutex
+	live    []domain.Node // guarded by mu
+	err     error         // guarded by mu
+	beats   int           // guarded by mu
+	reached int           // guarded by mu
+	removed string        // read after Run has ended
+}
+
+// set changes the list, or how it answers.
+func (l *list) set(err error, more ...domain.Node) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live, l.err = append(l.live, more...), err
 }
 
 func (l *list) HeartbeatNode(_ context.Context, n domain.Node, _ time.Duration) (time.Time, []domain.Node, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.beats, l.reached = l.beats+1, n.Sessions
 	return time.Now(), l.live, l.err
 }
@@ -43,7 +54,7 @@ func TestAMemberBeats(t *testing.T) {
 		go func() { ended <- m.Run(ctx, func() int { return 3 }) }()
 		synctest.Wait()
 		require.Equal(t, []int{1, 1, 3}, []int{l.beats, changes, l.reached})
-		l.live = append(l.live, domain.Node{ID: 2, BootID: "two"})
+		l.set(nil, domain.Node{ID: 2, BootID: "two"})
 		m.Nudge()
 		synctest.Wait()
 		require.Equal(t, 2, l.beats, "a nudge does not wait for the next beat")
@@ -51,7 +62,7 @@ func TestAMemberBeats(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []int{3, 2}, []int{l.beats, changes})
 		require.Len(t, m.Nodes(), 2)
-		l.err = errors.New("no database")
+		l.set(errors.New("no database"))
 		time.Sleep(beatEvery)
 		synctest.Wait()
 		require.Len(t, m.Nodes(), 2, "the last list counts")

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,22 +30,14 @@ const by = "provisioning"
 
 // Declaration is a file that was found to be good.
 type Declaration struct {
-	// AdminPassword is that of the first administrator; empty: the file says none.
-	AdminPassword string
 	// Receivers are the default receivers of tenants that name some.
 	Receivers []Receiver
 
-	params    store.ProvisionParams
-	passwords []string // of params.Users
-}
-
-// Receiver has the default addresses for failures of a tenant.
-type Receiver struct {
-	Tenant string
-	Emails []string
-	// Line and Where are its place in the file.
-	Line  int
-	Where string
+	file string
+	// adminPassword is that of the first administrator; empty: the file says none.
+	adminPassword string
+	params        store.ProvisionParams
+	passwords     []string // of params.Users
 }
 
 // Read judges a file. What is wrong with it is an *Error. Secrets are read, too:
@@ -55,7 +48,7 @@ func Read(path string, getenv func(string) string) (*Declaration, error) {
 		return nil, &Error{File: path, Problems: []Problem{{Text: err.Error()}}}
 	}
 	r := &reader{dir: filepath.Dir(path), getenv: getenv, names: map[string]int{}, secrets: map[string]int{}}
-	d := &Declaration{params: store.ProvisionParams{By: by}}
+	d := &Declaration{file: path, params: store.ProvisionParams{By: by}}
 	if root := r.parse(raw); root != nil {
 		r.declaration(d, root)
 	}
@@ -63,6 +56,27 @@ func Read(path string, getenv func(string) string) (*Declaration, error) {
 		return nil, &Error{File: path, Problems: r.sorted()}
 	}
 	return d, nil
+}
+
+// Fits holds the file against the node's own settings: an administrator's password that they
+// name already, and the check of addresses for alerts. What is wrong is an *Error. It returns
+// the password that counts.
+func (d *Declaration) Fits(password string, check func(addresses []string) error) (string, error) {
+	var wrong []Problem
+	for _, r := range d.Receivers {
+		if err := check(r.Emails); err != nil {
+			wrong = append(wrong, Problem{Line: r.Line, Where: r.Where, Text: err.Error()})
+		}
+	}
+	if d.adminPassword != "" && password != "" {
+		wrong = append(wrong, Problem{
+			Where: "administrator.password", Text: "it is given by --admin-password-file or CARILLON_ADMIN_PASSWORD, too: leave one of them out",
+		})
+	}
+	if len(wrong) > 0 {
+		return "", &Error{File: d.file, Problems: wrong}
+	}
+	return cmp.Or(d.adminPassword, password), nil
 }
 
 // Summary counts what is declared.
@@ -120,8 +134,8 @@ func (r *reader) declaration(d *Declaration, root *document.Value) {
 	r.object(root, "", fields{
 		"administrator": func(n *document.Value, at string) {
 			r.object(n, at, fields{"password": func(n *document.Value, at string) {
-				d.AdminPassword = r.secret(n, at)
-				r.strong(n, at, auth.FirstUser, d.AdminPassword)
+				d.adminPassword = r.secret(n, at)
+				r.strong(n, at, auth.FirstUser, d.adminPassword)
 			}})
 		},
 		"tenants": func(n *document.Value, at string) {

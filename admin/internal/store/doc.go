@@ -57,7 +57,6 @@ type Console interface {
 	Calendars
 	Scripts
 	Cells
-	Connections
 	Backfills
 	Timers
 	TimerEdits

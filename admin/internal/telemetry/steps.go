@@ -45,40 +45,42 @@ type Steps struct{ opt StepsOptions }
 // NewSteps returns Steps.
 func NewSteps(o StepsOptions) *Steps { return &Steps{o} }
 
+// spans are those of triggers, by run. Those of a transaction that is repeated are never done.
+type spans map[domain.ExecutionID]*tracing.Trigger
+
+// done ends the spans of the runs that were written.
+func (s spans) done(runs []domain.Execution) {
+	for i := range runs {
+		s[runs[i].ID].Done()
+	}
+}
+
 // ClaimDueTriggers implements store.Triggers.
 func (s *Steps) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
-	out, err := s.tracedClaim(ctx, p)
+	begun := spans{}
+	if s.opt.Tracer != nil {
+		plan := p.Plan
+		p.Plan = func(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+			out := plan(now, t, spec)
+			for i := range out.Executions {
+				if e := &out.Executions[i]; e.State == domain.Due {
+					begun[e.ID] = s.opt.Tracer.Plan(e)
+				}
+			}
+			return out
+		}
+	}
+	out, err := s.opt.Store.ClaimDueTriggers(ctx, p)
+	begun.done(out.Executions)
 	if slices.ContainsFunc(out.Executions, func(e domain.Execution) bool { return e.MissedUntold() }) {
 		s.opt.Missed()
 	}
 	return out, err
 }
 
-func (s *Steps) tracedClaim(ctx context.Context, p store.ClaimDueTriggersParams) (store.ClaimedTriggers, error) {
-	if s.opt.Tracer == nil {
-		return s.opt.Store.ClaimDueTriggers(ctx, p)
-	}
-	begun := map[domain.ExecutionID]*tracing.Trigger{} // of a transaction that is repeated, the first ones are never done
-	plan := p.Plan
-	p.Plan = func(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
-		out := plan(now, t, spec)
-		for i := range out.Executions {
-			if e := &out.Executions[i]; e.State == domain.Due {
-				begun[e.ID] = s.opt.Tracer.Plan(e)
-			}
-		}
-		return out
-	}
-	out, err := s.opt.Store.ClaimDueTriggers(ctx, p)
-	for i := range out.Executions {
-		begun[out.Executions[i].ID].Done()
-	}
-	return out, err
-}
-
 // ClaimDueTimers implements store.DueTimers.
 func (s *Steps) ClaimDueTimers(ctx context.Context, p store.ClaimDueTimersParams) (store.ClaimedTimers, error) {
-	begun := map[domain.ExecutionID]*tracing.Trigger{}
+	begun := spans{}
 	if s.opt.Tracer != nil {
 		p.Begin = func(e *domain.Execution) { begun[e.ID] = s.opt.Tracer.Fire(e) }
 	}
@@ -86,9 +88,7 @@ func (s *Steps) ClaimDueTimers(ctx context.Context, p store.ClaimDueTimersParams
 		p.Hot = s.opt.Hot
 	}
 	out, err := s.opt.Store.ClaimDueTimers(ctx, p)
-	for i := range out.Executions {
-		begun[out.Executions[i].ID].Done()
-	}
+	begun.done(out.Executions)
 	return out, err
 }
 
@@ -146,14 +146,12 @@ func (s *Steps) CreateBackfill(ctx context.Context, b domain.Backfill) (domain.B
 
 // DriveBackfills implements store.Backfills.
 func (s *Steps) DriveBackfills(ctx context.Context, p store.DriveBackfillsParams) (store.DrivenBackfills, error) {
-	begun := map[domain.ExecutionID]*tracing.Trigger{}
+	begun := spans{}
 	if s.opt.Tracer != nil {
 		p.Begin = func(b *domain.Backfill, e *domain.Execution) { begun[e.ID] = s.opt.Tracer.Backfill(b, e) }
 	}
 	out, err := s.opt.Store.DriveBackfills(ctx, p)
-	for i := range out.Runs {
-		begun[out.Runs[i].ID].Done()
-	}
+	begun.done(out.Runs)
 	return out, err
 }
 

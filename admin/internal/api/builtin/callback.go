@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/internal/httpcall"
@@ -130,12 +131,11 @@ type CheckFunc func(handler string, input []byte) error
 
 // Inputs judges the inputs of one request: what they are judged by is read
 // once.
-func Inputs(ctx context.Context, from Store, tenant domain.TenantID) CheckFunc {
+func Inputs(ctx context.Context, from Store, handlers nodehandler.List, tenant domain.TenantID) CheckFunc {
 	caller := sync.OnceValues(func() (*httpcall.Caller, error) { return callbackCaller(ctx, from, tenant) })
-	brokers := map[string]domain.Broker{} // by connection
+	checks := map[string]func(input []byte) error{} // by handler
 	return func(handler string, input []byte) error {
-		switch {
-		case handler == domain.CallbackHandler:
+		if handler == domain.CallbackHandler {
 			c, err := caller()
 			if err != nil || len(input) == 0 {
 				return err
@@ -147,10 +147,16 @@ func Inputs(ctx context.Context, from Store, tenant domain.TenantID) CheckFunc {
 			if err != nil {
 				return domain.Invalid("body.input", "%v", err)
 			}
-		case handler == domain.PublishHandler && len(input) > 0:
-			return checkPublish(ctx, from, tenant, input, brokers)
+			return nil
 		}
-		return nil
+		own, is := handlers.Find(handler)
+		if !is || own.Inputs == nil || len(input) == 0 {
+			return nil
+		}
+		if checks[handler] == nil {
+			checks[handler] = own.Inputs(ctx, tenant)
+		}
+		return checks[handler](input)
 	}
 }
 

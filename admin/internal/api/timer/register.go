@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -31,6 +32,7 @@ type Deps struct {
 	CallJob   func(ctx context.Context, executor domain.Executor, handler domain.Handler, kind domain.JobKind) (store.JobView, error)
 	Held      func() []domain.PartitionTerm
 	TimersSet func(first time.Time)
+	Handlers  nodehandler.List
 	Log       *slog.Logger
 }
 

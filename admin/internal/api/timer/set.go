@@ -317,7 +317,7 @@ func (r *reader) label(location, label string) {
 }
 
 func (a *api) setTimer(ctx context.Context, id auth.Identity, in *setTimerInput) (*timerOutput, error) {
-	ask, builtIn := a.findTarget(ctx, id), builtin.Inputs(ctx, a.deps.Store, id.Tenant)
+	ask, builtIn := a.findTarget(ctx, id), builtin.Inputs(ctx, a.deps.Store, a.deps.Handlers, id.Tenant)
 	t, err := a.readTimer(ctx, id, &in.Body, func(executor, handler string) (knownTarget, error) {
 		if k, ok := a.timers.known(id.Tenant, executor, handler, a.deps.Now()); ok && k.settable && id.Scope.Allows(executor, handler) {
 			return k, nil
@@ -359,7 +359,7 @@ func (a *api) setTimers(ctx context.Context, id auth.Identity, in *setTimersInpu
 		target knownTarget
 		err    error
 	}
-	targets, ask, builtIn := map[timerTarget]found{}, a.findTarget(ctx, id), builtin.Inputs(ctx, a.deps.Store, id.Tenant)
+	targets, ask, builtIn := map[timerTarget]found{}, a.findTarget(ctx, id), builtin.Inputs(ctx, a.deps.Store, a.deps.Handlers, id.Tenant)
 	find := func(executor, handler string) (knownTarget, error) {
 		name := timerTarget{id.Tenant, executor, handler}
 		f, known := targets[name]

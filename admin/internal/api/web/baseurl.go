@@ -13,11 +13,12 @@ var basePaths = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
 // ownPaths are the first segments of addresses that a node serves besides pages. A base
 // with one of them could be taken for such an address.
-var ownPaths = []string{"api", "assets", "healthz", "mcp", "metrics", "readyz"}
+var ownPaths = []string{"api", "assets", "healthz", "metrics", "readyz"}
 
 // CheckBaseURL returns the address that people open without slashes at its end, and its
-// path, such as /carillon, for Below. Both are empty if the text is.
-func CheckBaseURL(text string) (base, path string, err error) {
+// path, such as /carillon, for Below. Both are empty if the text is. doors are first segments
+// of further addresses that the node serves.
+func CheckBaseURL(text string, doors ...string) (base, path string, err error) {
 	const want = "use the address that people open, with http:// or https://, such as https://carillon.example.com or https://example.com/carillon"
 	base = strings.TrimRight(text, "/")
 	if text == "" {
@@ -33,7 +34,7 @@ func CheckBaseURL(text string) (base, path string, err error) {
 		return "", "", fmt.Errorf("base URL: the path %q is not allowed: use letters, digits and . _ ~ - between single slashes, such as /carillon", u.EscapedPath())
 	}
 	for segment := range strings.SplitSeq(u.Path, "/") {
-		if slices.Contains(ownPaths, segment) {
+		if slices.Contains(ownPaths, segment) || slices.Contains(doors, segment) {
 			return "", "", fmt.Errorf("base URL: the path %q is not allowed: the server has addresses with %q itself; use another one, such as /carillon", u.Path, segment)
 		}
 	}

@@ -27,9 +27,9 @@ func TestBaseURL(t *testing.T) {
 		{"https://example.com/a%20b", "", "", `the path "/a%20b" is not allowed`},
 		{"https://example.com/\"><script>", "", "", "is not allowed"},
 		{"https://example.com/api", "", "", `the server has addresses with "api" itself`},
-		{"https://example.com/ops/mcp/x", "", "", `the server has addresses with "mcp" itself`},
+		{"https://example.com/ops/door/x", "", "", `the server has addresses with "door" itself`},
 	} {
-		base, path, err := CheckBaseURL(test.given)
+		base, path, err := CheckBaseURL(test.given, "door")
 		if test.wrong != "" {
 			require.ErrorContains(t, err, test.wrong, test.given)
 			require.NotContains(t, err.Error(), "secret")

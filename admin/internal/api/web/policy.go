@@ -426,8 +426,10 @@ func (s *Server) identify(c *gin.Context, p Policy) (auth.Identity, error) {
 		return auth.Identity{}, nil
 	}
 	id, err := s.options.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), RequestOf(c.Request.Context()).IP)
-	if strings.HasPrefix(c.GetHeader("User-Agent"), assistantAgent) {
-		id.Via = "mcp"
+	for agent, via := range s.via {
+		if strings.HasPrefix(c.GetHeader("User-Agent"), agent) {
+			id.Via = via
+		}
 	}
 	if err == nil {
 		RequestOf(c.Request.Context()).actor = id
@@ -435,6 +437,8 @@ func (s *Server) identify(c *gin.Context, p Policy) (auth.Identity, error) {
 	return id, err
 }
 
-// assistantAgent is how requests of an assistant's tools begin to name themselves. It
-// is said beside the name of whoever answers for them, and gives and takes no right.
-const assistantAgent = "carillon-mcp/"
+// Via names the way of requests whose User-Agent begins with agent. It is said beside the
+// name of the person who answers for them, and gives and takes no right.
+func (s *Server) Via(agent, via string) {
+	s.via[agent] = via
+}

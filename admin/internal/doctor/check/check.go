@@ -10,12 +10,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net/netip"
 	"net/url"
 	"os"
 
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
@@ -38,8 +38,6 @@ type Settings struct {
 	// Provision judges the provision file, and says what it declares; nil: there is none.
 	Provision func() (summary string, err error)
 	Database  gormstore.Options
-	// Refuses reports whether a node does not start because of a finding.
-	Refuses func(domain.Finding) bool
 	// Mail is the server for mails, and MailUser the user's name there; nil: there is none.
 	Mail     Mail
 	MailUser string
@@ -48,12 +46,31 @@ type Settings struct {
 	OperatorWebhook string // empty: none
 	// ReachWebhook connects to the server of an address, and posts nothing.
 	ReachWebhook func(ctx context.Context, address string) error
-	// BrokerNetworks are private networks that may be reached.
-	BrokerNetworks []netip.Prefix
-	HotStore       string // empty: none
+	HotStore     string // empty: none
+	// More are the checks of add-ons. They need the tables.
+	More []More
 	// Unheard names the tenants without a receiver of their failures. nil: the server has no
 	// alerts.
 	Unheard func(ctx context.Context, s *gormstore.Store) (names []string, err error)
+}
+
+// More is a check of something that is kept in the database.
+type More struct {
+	ID string
+	// Look looks whether the rows lead anywhere. box is nil if the sealing key cannot be read. An
+	// error says that the database did not answer.
+	Look func(ctx context.Context, s *gormstore.Store, box *secret.Box) ([]doctor.Result, error)
+	// Sealed lists what is sealed in the rows.
+	Sealed func(ctx context.Context, s *gormstore.Store) ([]Sealed, error)
+}
+
+// Sealed is something that the sealing key opens.
+type Sealed struct {
+	What    string
+	Tenant  domain.TenantID
+	Purpose string
+	ID      int64
+	Bytes   []byte
 }
 
 // Mail is what this room asks of the channel for mails.
@@ -145,8 +162,8 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// plainly puts errors of libraries into plain words.
-func plainly(ctx context.Context, err error) error {
+// Plainly puts errors of libraries into plain words.
+func Plainly(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return errors.New("no answer in time")

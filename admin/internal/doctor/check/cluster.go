@@ -128,13 +128,20 @@ func (e *examination) lookAtReceivers(ctx context.Context) ([]doctor.Result, err
 // lookAtSecrets holds the sealing key against the cluster's, and tries it on what
 // is sealed.
 func (e *examination) lookAtSecrets(ctx context.Context) []doctor.Result {
-	values, authorities, connections := map[string]string{}, []domain.Authority(nil), []domain.Connection(nil)
+	values, authorities, sealed := map[string]string{}, []domain.Authority(nil), []Sealed(nil)
 	if e.tables() {
-		var errs [3]error
+		var errs [2]error
 		values, errs[0] = e.store.ClusterValues(ctx)
 		authorities, errs[1] = e.store.ListAuthorities(ctx)
-		connections, errs[2] = e.store.ListAllConnections(ctx, maxBrokers)
-		if err := errors.Join(errs[:]...); err != nil {
+		err := errors.Join(errs[:]...)
+		for _, m := range e.More {
+			if more, failed := m.Sealed(ctx, e.store); failed == nil {
+				sealed = append(sealed, more...)
+			} else {
+				err = errors.Join(err, failed)
+			}
+		}
+		if err != nil {
 			return unasked(ctx, err)
 		}
 	}
@@ -165,8 +172,8 @@ func (e *examination) lookAtSecrets(ctx context.Context) []doctor.Result {
 	for _, a := range authorities {
 		try("the key of the executors' authority", 0, secret.PurposeExecutorAuthority, a.ID, a.SealedKey)
 	}
-	for _, c := range connections {
-		try("the secrets of connection "+c.Spec.Name, c.TenantID, secret.PurposeConnection, int64(c.ID), c.Secrets)
+	for _, s := range sealed {
+		try(s.What, s.Tenant, s.Purpose, s.ID, s.Bytes)
 	}
 	if len(broken) > 0 {
 		return []doctor.Result{doctor.Fail("sealed_unreadable", "Somebody has changed these rows, or put them back from elsewhere: enter the secrets again.",

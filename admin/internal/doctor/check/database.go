@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
 
@@ -24,7 +25,7 @@ func (e *examination) databaseChecks() []doctor.Check {
 	rows := func(id string, look rowsLook) doctor.Check {
 		return doctor.Check{ID: id, Needs: []string{reach, tables}, Look: e.withTables(look)}
 	}
-	return []doctor.Check{
+	list := []doctor.Check{
 		{ID: reach, Look: e.reachDatabase},
 		server("database.settings", e.lookAtSettings),
 		server("database.group", e.lookAtGroup),
@@ -39,8 +40,17 @@ func (e *examination) databaseChecks() []doctor.Check {
 		rows("receivers", e.lookAtReceivers),
 		rows("zones", e.lookAtZones),
 		{ID: "secrets", Needs: []string{reach, tables}, Look: e.lookAtSecrets},
-		rows("brokers", e.lookAtBrokers),
 	}
+	for _, m := range e.More {
+		list = append(list, rows(m.ID, func(ctx context.Context) ([]doctor.Result, error) {
+			box, err := secret.Read(os.Getenv(secret.EnvKey), e.SealingKeyFile)
+			if err != nil {
+				box = nil
+			}
+			return m.Look(ctx, e.store, box)
+		}))
+	}
+	return list
 }
 
 // rowsLook is a check that asks the database. An error says that it did not answer.
@@ -76,7 +86,7 @@ func (e *examination) tables() bool {
 
 // unasked says that the database did not answer a question.
 func unasked(ctx context.Context, err error) []doctor.Result {
-	return []doctor.Result{doctor.Fail("database_error", "Look at the database's own log.", "%v", plainly(ctx, err))}
+	return []doctor.Result{doctor.Fail("database_error", "Look at the database's own log.", "%v", Plainly(ctx, err))}
 }
 
 func (e *examination) reachDatabase(ctx context.Context) []doctor.Result {
@@ -107,7 +117,7 @@ func (e *examination) reached(ctx context.Context, options gormstore.Options, wa
 	if err != nil {
 		err = errors.Join(err, s.Close())
 		if reason := gormstore.Unreachable(err); reason != "" {
-			return []doctor.Result{doctor.Fail("database_unreachable", "Look at the server, its address in --database, and what lies between; a node that starts waits for it.", "%s: %v", reason, plainly(ctx, err))}
+			return []doctor.Result{doctor.Fail("database_unreachable", "Look at the server, its address in --database, and what lies between; a node that starts waits for it.", "%s: %v", reason, Plainly(ctx, err))}
 		}
 		return []doctor.Result{doctor.Fail("database_refuses", "Look at --database: host, user, password and the name of the database, which has to exist.", "%v", gormstore.Refusal(err))}
 	}
@@ -157,7 +167,7 @@ func judgeGroup(g *domain.DatabaseGroup) doctor.Result {
 func (e *examination) findings(list []domain.Finding) (out []doctor.Result) {
 	for _, f := range list {
 		what, do := advice(f.Message)
-		if e.Refuses(f) {
+		if e.Database.Refuses(f) {
 			out = append(out, doctor.Fail(f.Code, do, "%s", what))
 		} else {
 			out = append(out, doctor.Warn(f.Code, do, "%s", what))

@@ -67,8 +67,7 @@ func (e *examination) lookAtHTTPCertificate(ctx context.Context) []doctor.Result
 	if e.TLSCertFile == "" {
 		return []doctor.Result{doctor.Skip("UI and API are without TLS (--tls-cert)")}
 	}
-	return append(doctor.Certificate(e.TLSCertFile, e.TLSKeyFile, time.Now(), hostOf(e.BaseURL)),
-		doctor.Loaded(ctx, e.HTTPAddress, e.TLSCertFile, e.TLSKeyFile)...)
+	return certificate(ctx, e.TLSCertFile, e.TLSKeyFile, e.HTTPAddress, hostOf(e.BaseURL))
 }
 
 func (e *examination) lookAtExecutorCertificate(ctx context.Context) []doctor.Result {
@@ -76,6 +75,10 @@ func (e *examination) lookAtExecutorCertificate(ctx context.Context) []doctor.Re
 		return []doctor.Result{doctor.Skip("the executors' port is without TLS (--executors-tls-cert)")}
 	}
 	host, _, _ := net.SplitHostPort(e.AdvertiseAddress) // empty when it is
-	return append(doctor.Certificate(e.ExecutorTLSCertFile, e.ExecutorTLSKeyFile, time.Now(), host),
-		doctor.Loaded(ctx, e.ExecutorAddress, e.ExecutorTLSCertFile, e.ExecutorTLSKeyFile)...)
+	return certificate(ctx, e.ExecutorTLSCertFile, e.ExecutorTLSKeyFile, e.ExecutorAddress, host)
+}
+
+// certificate looks at the files, and at what a node that serves at the address has loaded.
+func certificate(ctx context.Context, cert, key, address, host string) []doctor.Result {
+	return append(doctor.Certificate(cert, key, time.Now(), host), doctor.Loaded(ctx, address, cert, key)...)
 }

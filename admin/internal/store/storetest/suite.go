@@ -104,7 +104,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayTaken", testDelayTaken}, {"DelayRace", testDelayRace},
 		{"Calendars", testCalendars}, {"JobCalendars", testJobCalendars}, {"CalendarWall", testCalendarWall},
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"CallbackPolicies", testCallbackPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
-		{"Connections", testConnections}, {"ConnectionsMost", testConnectionsMost},
+
 		{"AlertChannels", testAlertChannels}, {"AlertChannelsMost", testAlertChannelsMost}, {"AlertChannelDeliveries", testAlertChannelDeliveries},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"Timer", testTimer}, {"TimerDefaults", testTimerDefaults}, {"TimerPolicies", testTimerPolicies}, {"TimerRequests", testTimerRequests}, {"TimerBatch", testTimerBatch}, {"TimerHeld", testTimerHeld},

@@ -7,11 +7,9 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/account"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/alert"
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/assistant"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/calendar"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cluster"
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/connection"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/executor"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/job"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/local"
@@ -38,9 +36,9 @@ func Commands(a *cli.App) []*cobra.Command {
 	return slices.Concat(
 		account.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
 		[]*cobra.Command{
-			job.Command(a), calendar.Command(a), script.Command(a), connection.Command(a), alert.Command(a), timer.Command(a), executor.Command(a),
-			assistant.Command(a),
+			job.Command(a), calendar.Command(a), script.Command(a), alert.Command(a), timer.Command(a), executor.Command(a),
 		},
+		addOns(a),
 	)
 }
 

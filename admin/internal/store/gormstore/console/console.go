@@ -24,7 +24,6 @@ type Console struct {
 	Calendars
 	Scripts
 	Cells
-	Connections
 	Backfills
 	timer.Timers
 	Statistics
@@ -66,8 +65,6 @@ type (
 	Scripts struct{ *shared }
 	// Cells is store.Cells.
 	Cells struct{ *shared }
-	// Connections is store.Connections.
-	Connections struct{ *shared }
 	// Backfills is store.Backfills.
 	Backfills struct{ *shared }
 	// Statistics is store.Statistics.
@@ -100,7 +97,7 @@ func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine, firesPerMinu
 	c := &shared{db, specs, engine, firesPerMinute}
 	old, rules, purges := retention.New(db)
 	return &Console{
-		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c}, Scripts{c}, Cells{c}, Connections{c},
+		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c}, Scripts{c}, Cells{c},
 		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Feed{c}, Ledger{c}, old, rules, purges, Cluster{c},
 	}
 }

@@ -41,6 +41,12 @@ func (s *Executors) CreateExecutor(ctx context.Context, e domain.Executor) error
 	})
 }
 
+// EnsureBuiltIn makes the tenant's built-in executor in the transaction of something that needs
+// it, unless the executor is there. now is in milliseconds.
+func (s *Executors) EnsureBuiltIn(t *db.Tx, tenant domain.TenantID, now int64) error {
+	return s.ensureBuiltIn(t, tenant, now)
+}
+
 // ensureBuiltIn makes the tenant's built-in executor, unless it is there.
 func (s *shared) ensureBuiltIn(t *db.Tx, tenant domain.TenantID, now int64) error {
 	var n int64

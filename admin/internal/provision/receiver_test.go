@@ -1,0 +1,41 @@
+package provision
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+func TestAddressesOfAlerts(t *testing.T) {
+	require.Equal(t, []string{"ops@example.com", "b@example.com"}, Addresses([]string{"Operators <ops@example.com>", "nobody", "b@example.com"}))
+	many := strings.Split(strings.Repeat("a@example.com ", domain.MaxChannelEmails+1), " ")[:domain.MaxChannelEmails+1]
+	require.Len(t, Addresses(many), domain.MaxChannelEmails)
+	fine := func(string) error { return nil }
+	require.NoError(t, CheckAddresses(nil, nil))
+	require.ErrorContains(t, CheckAddresses(many[:1], nil), "--mail-host")
+	require.ErrorContains(t, CheckAddresses(many, fine), "17 addresses are too many")
+	require.NoError(t, CheckAddresses(many[:1], fine))
+	require.ErrorContains(t, CheckAddresses(many[:1], func(string) error { return errors.New("not there") }), `"a@example.com": not there`)
+}
+
+// A file is held against the settings that the node has of its own.
+func TestAFileFitsTheNode(t *testing.T) {
+	d := &Declaration{file: "p.yaml", adminPassword: "of the file", Receivers: []Receiver{{Line: 3, Where: "tenants[0].alertTo", Emails: []string{"a@other.example"}}}}
+	fine, none := func([]string) error { return nil }, errors.New("no mails go there")
+	got, err := d.Fits("", fine)
+	require.NoError(t, err)
+	require.Equal(t, "of the file", got)
+	_, err = d.Fits("of the node", func([]string) error { return none })
+	var wrong *Error
+	require.ErrorAs(t, err, &wrong)
+	require.Len(t, wrong.Problems, 2)
+	require.ErrorContains(t, err, "p.yaml:3: tenants[0].alertTo: no mails go there")
+	require.ErrorContains(t, err, "administrator.password: it is given")
+	got, err = (&Declaration{}).Fits("of the node", fine)
+	require.NoError(t, err)
+	require.Equal(t, "of the node", got)
+}

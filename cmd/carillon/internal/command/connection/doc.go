@@ -1,3 +1,0 @@
-// Package connection answers: to which message brokers may jobs publish, and does a
-// message arrive?
-package connection
