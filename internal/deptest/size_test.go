@@ -46,7 +46,7 @@ const mostMethods = 45
 
 // large are the types with more methods, and how many they have. They may lose some.
 var large = map[string]int{
-	"admin/internal/api.API":               153,
+	"admin/internal/api.API":               151,
 	"admin/internal/dispatch.Dispatcher":   68,
 	"admin/internal/domain.Execution":      99,
 	"admin/internal/explain.Run":           51,

@@ -177,7 +177,7 @@ const recoveryRuns = 50
 // loadRecovery looks at the newest runs of the incident's job or executor.
 func (s *Alerts) loadRecovery(t *db.Tx, d *alerting.DueIncident) error {
 	if d.Kind == domain.AlertRunsPileUp {
-		return s.loadWaiting(t, d)
+		return loadWaiting(t, d)
 	}
 	from := fmt.Sprintf("%s WHERE job_id = %d ORDER BY fire_at DESC LIMIT %d", t.Dialect.ByIndex("uq_executions_occurrence"), d.Job, recoveryRuns)
 	if d.Job == 0 {
@@ -199,7 +199,7 @@ func (s *Alerts) loadRecovery(t *db.Tx, d *alerting.DueIncident) error {
 }
 
 // loadWaiting reads the slots of the incident's jobs by primary key.
-func (s *Alerts) loadWaiting(t *db.Tx, d *alerting.DueIncident) error {
+func loadWaiting(t *db.Tx, d *alerting.DueIncident) error {
 	jobs := domain.Collect(d.Jobs, func(j *domain.IncidentJob) domain.JobID { return j.ID })
 	if len(jobs) == 0 {
 		return nil
