@@ -178,7 +178,7 @@ func (a *Admin) openCallbacks() {
 	})
 }
 
-// openTrust reads what secrets are sealed with, and the authority of executors'
+// openTrust reads the sealing key of secrets, and the authority of executors'
 // certificates when they are used.
 func (a *Admin) openTrust(ctx context.Context) (err error) {
 	if a.box, err = secret.Load(os.Getenv(secret.EnvKey), a.config.SealingKeyFile); err != nil {
@@ -211,8 +211,8 @@ func (a *Admin) executorPort(o *gateway.Options) (err error) {
 	if o.TLS, err = loadTLS(a.config.ExecutorTLSCertFile, a.config.ExecutorTLSKeyFile); err != nil || a.authority == nil {
 		return err
 	}
-	// Who shows none may come for one. The gateway checks it, so that a refusal
-	// can say why; TLS itself only proves that the key is there.
+	// A process without a certificate may ask for one. The gateway checks certificates, so
+	// that a refusal can give the reason. TLS itself only proves that the key is there.
 	o.TLS.ClientAuth = tls.RequestClientCert
 	o.Certificates = a.authority
 	return nil

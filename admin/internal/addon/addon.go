@@ -77,7 +77,7 @@ type Doctor struct {
 	Sealed func(context.Context, *db.DB) ([]Sealed, error)
 }
 
-// Examination is what Look may use. There is no node.
+// Examination has the parts of a server that Look may use. No node runs.
 type Examination struct {
 	DB *db.DB
 	// Box is nil if the sealing key cannot be read.

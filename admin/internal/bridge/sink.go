@@ -60,7 +60,7 @@ func fencesOf(offered map[int64]int64) map[domain.ExecutionID]int64 {
 	return out
 }
 
-// Draining lets those who waited for this instance alone look for another one.
+// Draining lets runs that waited for this instance alone look for another one.
 func (k *Sink) Draining(s *gateway.Session) { k.Dispatch.Moved(s.Executor) }
 
 func (k *Sink) SettleInventories(ctx context.Context, list []store.SettleInventoryParams) []domain.SettledInventory {

@@ -66,9 +66,9 @@ func (t target) SendOffers(offers []store.OfferResult) {
 	}
 }
 
-// traceOf is the context that a handler begins with. A node that records no
-// traces passes the caller's on; one that does says so of runs that it does not
-// record, so that the executor does not begin traces of its own for them.
+// traceOf is the context that a handler begins with. A node that records no traces passes
+// on the caller's context. A node that records traces marks the runs that it leaves out, so
+// that the executor begins no traces of its own for them.
 func (t target) traceOf(e *domain.Execution) domain.Trace {
 	switch {
 	case !t.traced:

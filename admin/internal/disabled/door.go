@@ -6,8 +6,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Door keeps out whom an administrator has denied, and new processes of what is
-// disabled. A process that runs something comes back, to bring what comes of it.
+// Door refuses processes that an administrator has denied, and new processes of disabled
+// executors and tenants. A process with a running attempt may return and bring its result.
 type Door struct {
 	Denials interface {
 		Denied(ctx context.Context, list []domain.ExecutorIdentity) ([]error, error)

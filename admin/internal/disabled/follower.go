@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// readEvery is how often a node reads what is disabled.
+	// readEvery is how often a node reads the list.
 	readEvery = 500 * time.Millisecond
 	// HoldEvery is how often a node looks for jobs to pause or to resume, and holdLimit
 	// how many it takes at once.
@@ -87,8 +87,8 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// HoldJobs pauses the jobs of what is disabled, and resumes those of what is not any
-// more.
+// HoldJobs pauses the jobs of disabled executors and tenants. It resumes these jobs when
+// their executor or tenant is enabled again.
 func (f *Follower) HoldJobs(ctx context.Context) error {
 	for ctx.Err() == nil {
 		hold, release, err := f.opt.Store.ListJobsToHold(ctx, holdLimit)
@@ -109,7 +109,7 @@ func (f *Follower) HoldJobs(ctx context.Context) error {
 		}
 		for _, j := range release {
 			err := f.setHeld(ctx, store.SetJobStateParams{Tenant: j.Tenant, ID: j.ID, State: domain.JobEnabled, Release: j.By})
-			if domain.Is(err, domain.CodeQuotaExceeded) { // somebody has used what it had: it stays paused, and says why
+			if domain.Is(err, domain.CodeQuotaExceeded) { // its quota is used by other jobs: it stays paused with this reason
 				err = f.setHeld(ctx, store.SetJobStateParams{Tenant: j.Tenant, ID: j.ID, State: domain.JobPaused, Note: "not resumed: " + err.Error()})
 			}
 			if err != nil {

@@ -1,6 +1,6 @@
 // Package membership answers: which nodes are in the cluster?
 //
-// Each node writes a sign of life once a second, and reads who else has.
+// Each node writes a sign of life once a second, and reads those of the other nodes.
 package membership
 
 import (

@@ -98,7 +98,7 @@ func (m *member) publish(ctx context.Context, in noun.PublishInput) (out publish
 		case permanent:
 			return nodehandler.Answered, executor.Permanent(err)
 		case ctx.Err() != nil && !errors.Is(context.Cause(ctx), executor.ErrTimeout):
-			return nodehandler.Unknown, context.Cause(ctx) // nobody waits for it any more
+			return nodehandler.Unknown, context.Cause(ctx) // the call has ended
 		case silent:
 			return nodehandler.Unanswered, err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/schedule"
 )
 
-// clockWarn is how far a clock may be off before somebody should hear of it.
+// clockWarn is how far a clock may be off without a warning.
 // Beyond scheduler.MaxJump a node's clock confirms none of the database's.
 const clockWarn = scheduler.MaxJump / 2
 

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/internal/egress"
 )
 
-// whoHasHTTP asks whoever listens on the HTTP port.
+// whoHasHTTP asks the process that listens on the HTTP port.
 func (e *examination) whoHasHTTP(ctx context.Context) doctor.Result {
 	if e.Ask == nil {
 		return doctor.Warn("port_in_use", "If that is no Carillon node, end it or choose another port.", "somebody listens on %s", e.HTTPAddress)
@@ -21,7 +21,7 @@ func (e *examination) whoHasHTTP(ctx context.Context) doctor.Result {
 	return doctor.Passed("a node serves on %s", e.HTTPAddress)
 }
 
-// whoHas can only tell that somebody is there, unless a node serves.
+// whoHas can only tell that a process listens, unless a node serves.
 func (e *examination) whoHas(address string) func(context.Context) doctor.Result {
 	return func(ctx context.Context) doctor.Result {
 		if e.Ask != nil && e.Ask(ctx) == nil {
