@@ -113,9 +113,7 @@ func TestAnAddOnCanBeRemoved(t *testing.T) {
 		list := exec.CommandContext(t.Context(), "go", "list", "-overlay", removal(t, name), "-deps", "-test", "-tags", "nomsgpack", "-f", "{{.ImportPath}}",
 			"./cmd/...", "./admin/...", "./internal/...")
 		list.Dir, list.Env = root, append(os.Environ(), "GOFLAGS=")
-		out, err := list.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		linked := strings.Fields(string(out))
+		linked := outputOf(t, list)
 		require.Contains(t, linked, deptest.Module+"/cmd/carillon")
 		for _, folder := range folders(name) {
 			require.False(t, slices.ContainsFunc(linked, func(p string) bool {

@@ -23,9 +23,7 @@ func TestReleasesHoldNoFailpoints(t *testing.T) {
 	list := exec.Command("go", "list", "-tags=nomsgpack", "-f", "{{.GoFiles}}", "./failpoint")
 	list.Dir = filepath.Join(root, "proto")
 	list.Env = append(os.Environ(), "GOFLAGS=")
-	out, err := list.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Equal(t, "[doc.go off.go]", strings.TrimSpace(string(out)))
+	require.Equal(t, []string{"[doc.go", "off.go]"}, outputOf(t, list))
 
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "proto/failpoint/off.go"), nil, 0)
 	require.NoError(t, err)

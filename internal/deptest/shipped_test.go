@@ -21,8 +21,17 @@ func goList(t *testing.T, module string, args ...string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
 	list.Dir, list.Env = filepath.Join(root, module), append(os.Environ(), "GOFLAGS=")
-	out, err := list.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	return outputOf(t, list)
+}
+
+// outputOf are the words that a command writes. On a machine without caches the go command
+// reports its downloads on the other stream.
+func outputOf(t *testing.T, c *exec.Cmd) []string {
+	t.Helper()
+	var trouble strings.Builder
+	c.Stderr = &trouble
+	out, err := c.Output()
+	require.NoError(t, err, "%s", &trouble)
 	return strings.Fields(string(out))
 }
 
