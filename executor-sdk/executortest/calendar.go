@@ -26,9 +26,6 @@ func (a *Admin) Calendar(name string, c Calendar) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.calendars == nil {
-		a.calendars = map[string]*schedule.Calendar{}
-	}
 	a.calendars[name] = compiled
 }
 

@@ -26,9 +26,6 @@ func (a *Admin) callJob(kind string, h *proto.Handler) *job {
 	if j := a.called[name]; j != nil {
 		return j
 	}
-	if a.called == nil {
-		a.called = map[string]*job{}
-	}
 	a.called[name] = a.jobLike(kind, h, 1, time.Second, time.Minute)
 	return a.called[name]
 }
@@ -37,9 +34,6 @@ func (a *Admin) callJob(kind string, h *proto.Handler) *job {
 func (a *Admin) callbackJob(name string) *job {
 	if j := a.callbacks[name]; j != nil {
 		return j
-	}
-	if a.callbacks == nil {
-		a.callbacks = map[string]*job{}
 	}
 	h := a.handlerLocked(name)
 	if h == nil {

@@ -12,7 +12,6 @@ import (
 
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 	"github.com/carillon-sched/carillon/executor-sdk/internal/bridge"
-	"github.com/carillon-sched/carillon/executor-sdk/internal/callapi"
 	"github.com/carillon-sched/carillon/schedule"
 )
 
@@ -21,27 +20,35 @@ import (
 type Admin struct {
 	t testing.TB
 
-	mu            sync.Mutex // guards what follows, and the Runs
-	instances     []*instance
-	jobs          map[string]*job
-	calendars     map[string]*schedule.Calendar
-	runs          []*Run
-	calls         map[string]call                      // by handler and idempotency key
-	called        map[string]*job                      // what calls and timers of a handler belong to, by kind and its name
-	timers        map[string]*timer                    // the newest by handler and key
-	cancellations map[string]callapi.TimerCancellation // by id
-	callbacks     map[string]*job                      // likewise its runs as a callback
-	nextID        int64
-	stopped       bool
+	mu        sync.Mutex // guards what follows, and the Runs
+	instances []*instance
+	jobs      map[string]*job
+	calendars map[string]*schedule.Calendar
+	runs      []*Run
+	calls     map[string]call // by handler and idempotency key
+	called    map[string]*job // what calls and timers of a handler belong to, by kind and its name
+	callbacks map[string]*job // likewise its runs as a callback
+	timers    *timerTable
+	nextID    int64
+	stopped   bool
 }
 
 // Test runs test by a fake clock. When it returns, all executors are stopped.
 func Test(t *testing.T, test func(t *testing.T, admin *Admin)) {
 	synctest.Test(t, func(t *testing.T) {
-		admin := &Admin{t: t, jobs: map[string]*job{}}
+		admin := newAdmin(t)
 		t.Cleanup(admin.Stop)
 		test(t, admin)
 	})
+}
+
+func newAdmin(t testing.TB) *Admin {
+	a := &Admin{
+		t: t, jobs: map[string]*job{}, calendars: map[string]*schedule.Calendar{},
+		calls: map[string]call{}, called: map[string]*job{}, callbacks: map[string]*job{},
+	}
+	a.timers = newTimerTable(a)
+	return a
 }
 
 // Executor makes an executor that belongs to this admin, and one more instance

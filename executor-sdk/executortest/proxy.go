@@ -34,7 +34,7 @@ type transport struct{ admin *Admin }
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := t.admin
 	if strings.HasPrefix(r.URL.Path, "/api/v1/timer") {
-		return a.serveTimers(r), nil
+		return a.timers.serve(r), nil
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/api/v1/calls")
 	var run *Run
@@ -88,9 +88,6 @@ func (a *Admin) accept(r *http.Request) (*Run, *http.Response) {
 		return known.run, nil
 	}
 	if h := a.handlerLocked(body.Handler); h != nil {
-		if a.calls == nil {
-			a.calls = map[string]call{}
-		}
 		run := a.newRun(a.callJob("call", h), time.Now(), "api", "key:test", body.Input)
 		run.timeout, run.maxAttempts = timeout, int(body.MaxAttempts)
 		a.calls[key] = call{run, string(raw)}

@@ -32,7 +32,7 @@ func TestWhatIsNotKnownFailsTheTest(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			told := &recorder{TB: t}
-			admin := &Admin{t: told, jobs: map[string]*job{}}
+			admin := newAdmin(told)
 			ex := admin.Executor()
 			runs := 0
 			executor.HandleFunc(ex, "work", func(context.Context) error { runs++; return nil }, executor.Cron("0 0 * * *"), option)
@@ -53,7 +53,7 @@ func TestInstancesWithDifferentLabelsFailTheTest(t *testing.T) {
 	}{"the same": {[]string{"eu", "eu"}, 0}, "different": {[]string{"eu", "us"}, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			told := &recorder{TB: t}
-			admin := &Admin{t: told, jobs: map[string]*job{}}
+			admin := newAdmin(told)
 			for _, zone := range c.labels {
 				ex := admin.Executor(func(config *executor.Config) { config.Labels = map[string]string{"zone": zone} })
 				executor.HandleFunc(ex, "work", func(context.Context) error { return nil }, executor.RequireLabels("zone=eu"))

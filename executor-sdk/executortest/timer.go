@@ -27,6 +27,23 @@ type timer struct {
 	cancelled bool // while it was pending
 }
 
+// timerTable has the timers of one admin, and answers the requests of package timers
+// as the API does.
+type timerTable struct {
+	admin *Admin
+
+	// Guarded by admin.mu.
+	byKey         map[string]*timer                    // the newest by handler and key
+	cancellations map[string]callapi.TimerCancellation // by id
+}
+
+func newTimerTable(a *Admin) *timerTable {
+	return &timerTable{admin: a, byKey: map[string]*timer{}, cancellations: map[string]callapi.TimerCancellation{}}
+}
+
+// timerKey is the place of a timer in the table.
+func timerKey(handler, key string) string { return handler + "\x00" + key }
+
 // Timers lists the pending timers of a handler, or of all with "", by their fire
 // times. They fire as time passes (Sleep), are set, moved and cancelled with
 // package timers and Proxy, and their runs are among Runs.
@@ -34,7 +51,7 @@ func (a *Admin) Timers(handler string) []timers.Timer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var out []timers.Timer
-	for _, t := range a.timers {
+	for _, t := range a.timers.byKey {
 		if t.pending() && (handler == "" || t.request.Handler == handler) {
 			out = append(out, timers.Timer{
 				Executor: t.request.Executor, Handler: t.request.Handler, Key: t.request.Key, FireAt: t.fireAt, State: t.state(),
@@ -90,10 +107,10 @@ func invalid(err error) *problem {
 	return &problem{http.StatusUnprocessableEntity, callapi.ProblemCodeValidationFailed, err.Error()}
 }
 
-func (a *Admin) setTimers(all []callapi.TimerRequest) callapi.TimerBatch {
+func (tt *timerTable) setAll(all []callapi.TimerRequest) callapi.TimerBatch {
 	var out callapi.TimerBatch
 	for _, request := range all {
-		t, outcome, p := a.setTimer(request)
+		t, outcome, p := tt.set(request)
 		item := callapi.TimerBatchItem{Key: request.Key, Outcome: outcome}
 		if p == nil {
 			item.Key, item.FireAt = t.request.Key, &t.fireAt
@@ -105,25 +122,25 @@ func (a *Admin) setTimers(all []callapi.TimerRequest) callapi.TimerBatch {
 	return out
 }
 
-// setTimer takes a new timer. mu is held.
-func (a *Admin) setTimer(request callapi.TimerRequest) (t *timer, outcome string, p *problem) {
+// set takes a new timer. mu is held.
+func (tt *timerTable) set(request callapi.TimerRequest) (t *timer, outcome string, p *problem) {
 	fireAt, err1 := fireTime(request.At, request.After)
 	_, err2 := readDuration(request.Timeout, 0)
 	_, err3 := readDuration(request.StartWithin, 0)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, "", invalid(err)
 	}
-	if a.handlerLocked(request.Handler) == nil {
+	if tt.admin.handlerLocked(request.Handler) == nil {
 		return nil, "", &problem{
 			http.StatusUnprocessableEntity, callapi.ProblemCodeUnknownHandler, "no instance has registered a handler " + strconv.Quote(request.Handler),
 		}
 	}
 	if request.Key == "" {
-		request.Key = strconv.FormatInt(a.newIDLocked(), 10)
+		request.Key = strconv.FormatInt(tt.admin.newIDLocked(), 10)
 	}
 	outcome = "created"
-	id := request.Handler + "\x00" + request.Key
-	if old := a.timers[id]; old != nil && !old.cancelled && (old.run == nil || old.run.state != Cancelled) {
+	id := timerKey(request.Handler, request.Key)
+	if old := tt.byKey[id]; old != nil && !old.cancelled && (old.run == nil || old.run.state != Cancelled) {
 		switch timers.Policy(request.Policy) {
 		case timers.Reject:
 			return nil, "", &problem{http.StatusConflict, callapi.ProblemCodeTimerExists, "there is a timer with the key " + strconv.Quote(request.Key)}
@@ -139,12 +156,9 @@ func (a *Admin) setTimer(request callapi.TimerRequest) (t *timer, outcome string
 			return old, "kept", nil
 		}
 	}
-	t = &timer{id: a.newIDLocked(), request: request, createdAt: time.Now()}
-	if a.timers == nil {
-		a.timers = map[string]*timer{}
-	}
-	a.timers[id] = t
-	a.plan(t, fireAt)
+	t = &timer{id: tt.admin.newIDLocked(), request: request, createdAt: time.Now()}
+	tt.byKey[id] = t
+	tt.plan(t, fireAt)
 	return t, outcome, nil
 }
 
@@ -164,7 +178,8 @@ func fireTime(at, after string) (time.Time, error) {
 }
 
 // plan has t fire at an instant. mu is held.
-func (a *Admin) plan(t *timer, at time.Time) {
+func (tt *timerTable) plan(t *timer, at time.Time) {
+	a := tt.admin
 	t.fireAt = at
 	t.clock = time.AfterFunc(time.Until(at), func() {
 		a.mu.Lock()
@@ -191,17 +206,17 @@ func (t *timer) cancel() {
 	t.cancelled = true
 }
 
-// cancelTimer is cancel, with what may run then. mu is held.
-func (a *Admin) cancelTimer(t *timer) {
+// cancel ends a timer, and dispatches the runs that may begin then. mu is held.
+func (tt *timerTable) cancel(t *timer) {
 	t.cancel()
-	a.dispatchLocked()
+	tt.admin.dispatchLocked()
 }
 
-// changeTimer reads, cancels or moves the timer of a key. mu is held.
-func (a *Admin) changeTimer(handler, key, action string, body callapi.TimerRequest) (*timer, *problem) {
+// change reads, cancels or moves the timer of a key. mu is held.
+func (tt *timerTable) change(handler, key, action string, body callapi.TimerRequest) (*timer, *problem) {
 	handler, err1 := url.PathUnescape(handler)
 	key, err2 := url.PathUnescape(key)
-	t := a.timers[handler+"\x00"+key]
+	t := tt.byKey[timerKey(handler, key)]
 	if errors.Join(err1, err2) != nil || t == nil {
 		return nil, &problem{http.StatusNotFound, callapi.ProblemCodeNotFound, "there is no timer with this key"}
 	}
@@ -210,7 +225,7 @@ func (a *Admin) changeTimer(handler, key, action string, body callapi.TimerReque
 	}
 	switch action {
 	case "cancel":
-		a.cancelTimer(t)
+		tt.cancel(t)
 	case "reschedule":
 		at, err := fireTime(body.At, body.After)
 		switch {
@@ -223,8 +238,8 @@ func (a *Admin) changeTimer(handler, key, action string, body callapi.TimerReque
 		t.cancel()
 		t = &moved
 		t.run = nil
-		a.timers[handler+"\x00"+key] = t
-		a.plan(t, at)
+		tt.byKey[timerKey(handler, key)] = t
+		tt.plan(t, at)
 	}
 	return t, nil
 }

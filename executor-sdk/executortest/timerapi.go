@@ -28,11 +28,11 @@ type timerBody struct {
 	Label     string                 `json:"label"`
 }
 
-// serveTimers answers the requests of package timers as the API does.
-func (a *Admin) serveTimers(r *http.Request) *http.Response {
-	a.Start()
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// serve answers a request of package timers.
+func (tt *timerTable) serve(r *http.Request) *http.Response {
+	tt.admin.Start()
+	tt.admin.mu.Lock()
+	defer tt.admin.mu.Unlock()
 	var body timerBody
 	if r.Method == http.MethodPost {
 		raw, err := io.ReadAll(r.Body)
@@ -43,60 +43,60 @@ func (a *Admin) serveTimers(r *http.Request) *http.Response {
 			return refuse(r, http.StatusBadRequest, callapi.ProblemCodeMalformedJSON, err.Error())
 		}
 	}
-	out, p := a.timerAnswer(r, &body)
+	out, p := tt.answer(r, &body)
 	if p != nil {
 		return refuse(r, p.status, p.code, p.detail)
 	}
 	return answer(r, http.StatusOK, out)
 }
 
-// timerAnswer does what is asked for. mu is held.
-func (a *Admin) timerAnswer(r *http.Request, body *timerBody) (any, *problem) {
+// answer does what the request asks for. mu is held.
+func (tt *timerTable) answer(r *http.Request, body *timerBody) (any, *problem) {
 	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/api/v1/"), "/")
 	switch action := r.Method + " " + strings.Join(path[:min(len(path), 2)], "/"); {
 	case len(path) >= 4 && path[0] == "timers":
-		t, p := a.changeTimer(path[2], path[3], strings.Join(path[4:], "/"), body.TimerRequest)
+		t, p := tt.change(path[2], path[3], strings.Join(path[4:], "/"), body.TimerRequest)
 		if p != nil {
 			return nil, p
 		}
 		return t.shown(""), nil
 	case action == "POST timers":
-		t, outcome, p := a.setTimer(body.TimerRequest)
+		t, outcome, p := tt.set(body.TimerRequest)
 		if p != nil {
 			return nil, p
 		}
 		return t.shown(outcome), nil
 	case action == "POST timers/batch":
-		return a.setTimers(body.Timers), nil
+		return tt.setAll(body.Timers), nil
 	case action == "POST timers/cancel":
-		return a.cancelTimers(body)
+		return tt.cancelMany(body)
 	case action == "GET timers":
-		return a.listTimers(r.URL.Query())
+		return tt.list(r.URL.Query())
 	case action == "GET timers/count":
 		handler, n := r.URL.Query().Get("handler"), int64(0)
-		for _, t := range a.timers {
+		for _, t := range tt.byKey {
 			if t.request.Handler == handler && t.pending() {
 				n++
 			}
 		}
 		return callapi.TimerCount{Pending: n}, nil
 	case len(path) == 2 && path[0] == "timer-cancellations":
-		if c, ok := a.cancellations[path[1]]; ok {
+		if c, ok := tt.cancellations[path[1]]; ok {
 			return c, nil
 		}
 	}
 	return nil, &problem{http.StatusNotFound, callapi.ProblemCodeNotFound, "there is no such path"}
 }
 
-// cancelTimers ends many. What the API does in steps is done at once. mu is held.
-func (a *Admin) cancelTimers(body *timerBody) (any, *problem) {
+// cancelMany ends many. What the API does in steps is done at once. mu is held.
+func (tt *timerTable) cancelMany(body *timerBody) (any, *problem) {
 	out := callapi.TimerCancellation{Executor: body.Executor, Handler: body.Handler, KeyPrefix: body.KeyPrefix, Label: body.Label, Done: true}
-	if !slices.ContainsFunc(slices.Collect(maps.Values(a.timers)), func(t *timer) bool { return t.request.Handler == body.Handler }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(tt.byKey)), func(t *timer) bool { return t.request.Handler == body.Handler }) {
 		return nil, &problem{http.StatusNotFound, callapi.ProblemCodeNotFound, "there are no timers of the handler " + strconv.Quote(body.Handler)}
 	}
 	cancel := func(t *timer) {
 		if !t.ended() {
-			a.cancelTimer(t)
+			tt.cancel(t)
 			out.Found++
 			out.Cancelled++
 		}
@@ -105,7 +105,7 @@ func (a *Admin) cancelTimers(body *timerBody) (any, *problem) {
 	case body.Keys != nil:
 		for _, key := range body.Keys {
 			item := callapi.CancelledTimer{Key: key, Outcome: "not_found"}
-			if t := a.timers[body.Handler+"\x00"+key]; t != nil {
+			if t := tt.byKey[timerKey(body.Handler, key)]; t != nil {
 				cancel(t)
 				item.Outcome = t.cancelOutcome()
 			}
@@ -114,16 +114,13 @@ func (a *Admin) cancelTimers(body *timerBody) (any, *problem) {
 	case (body.KeyPrefix == "") == (body.Label == ""):
 		return nil, invalid(errors.New("body.keys must be given, or keyPrefix, or label: one of the three"))
 	default:
-		for _, t := range a.timers {
+		for _, t := range tt.byKey {
 			if t.request.Handler == body.Handler && t.matches(body.KeyPrefix, body.Label) {
 				cancel(t)
 			}
 		}
-		if a.cancellations == nil {
-			a.cancellations = map[string]callapi.TimerCancellation{}
-		}
-		out.ID = strconv.FormatInt(a.newIDLocked(), 10)
-		a.cancellations[out.ID] = out
+		out.ID = strconv.FormatInt(tt.admin.newIDLocked(), 10)
+		tt.cancellations[out.ID] = out
 	}
 	return out, nil
 }
@@ -144,8 +141,8 @@ func (t *timer) matches(prefix, label string) bool {
 	return strings.HasPrefix(t.request.Key, prefix) && (label == "" || slices.Contains(t.request.Labels, label))
 }
 
-// listTimers is a page of a list. mu is held.
-func (a *Admin) listTimers(q url.Values) (any, *problem) {
+// list is a page of a list. mu is held.
+func (tt *timerTable) list(q url.Values) (any, *problem) {
 	var bounds [2]time.Time
 	for i, name := range []string{"from", "to"} {
 		if text := q.Get(name); text != "" {
@@ -157,7 +154,7 @@ func (a *Admin) listTimers(q url.Values) (any, *problem) {
 	}
 	state := cmp.Or(q.Get("state"), string(timers.Pending))
 	var found []*timer
-	for _, t := range a.timers {
+	for _, t := range tt.byKey {
 		switch {
 		case string(t.phase()) != state, q.Get("handler") != "" && t.request.Handler != q.Get("handler"), !t.matches(q.Get("keyPrefix"), q.Get("label")):
 		case t.fireAt.Before(bounds[0]), !bounds[1].IsZero() && !t.fireAt.Before(bounds[1]):
@@ -197,7 +194,7 @@ func (t *timer) phase() timers.State {
 // place orders a list: pending ones by handler and key, others from the newest.
 func (t *timer) place() string {
 	if t.pending() {
-		return t.request.Handler + "\x00" + t.request.Key
+		return timerKey(t.request.Handler, t.request.Key)
 	}
 	return fmt.Sprintf("%020d", math.MaxInt64-t.id)
 }

@@ -54,7 +54,6 @@ var large = map[string]int{
 	"admin/internal/gateway.Session":       59,
 	"admin/internal/run.Batch":             75,
 	"admin/verify.checker":                 59,
-	"executor-sdk/executortest.Admin":      48,
 	"executor-sdk/internal/runner.machine": 57,
 }
 
