@@ -148,11 +148,13 @@ func (c *Core) Returned(now time.Time, k Key, back Return) []Effect {
 }
 
 // Inventory, Inherited and Load are what a registration and a heartbeat tell.
-func (c *Core) Inventory() (items []*proto.InventoryItem, complete bool) { return c.m.inventory() }
-func (c *Core) Load() (used int)                                         { return c.m.used }
+func (c *Core) Inventory() (items []*proto.InventoryItem, complete bool) {
+	return c.m.attempts.inventory(c.m.boot)
+}
+func (c *Core) Load() (used int) { return c.m.used }
 func (c *Core) Inherited() (items []*proto.InventoryItem, all bool) {
-	return c.m.inherited()
+	return c.m.attempts.inherited(c.m.boot)
 }
 
 // Owed is how many attempts an admin node still has to hear about.
-func (c *Core) Owed() int { return c.m.owed() }
+func (c *Core) Owed() int { return c.m.attempts.owed() }

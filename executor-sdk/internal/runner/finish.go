@@ -130,7 +130,7 @@ func (m *machine) cancels(now time.Time, list []*proto.Cancel) {
 		k := Key{c.GetExecutionId(), c.GetFence()}
 		if a := m.attempts[k]; a != nil {
 			m.interrupt(now, a, causeOf(c))
-		} else if seen, known := m.seen[k.Execution]; !known || seen < k.Fence {
+		} else if seen, known := m.history.seen[k.Execution]; !known || seen < k.Fence {
 			m.neverTaken(now, k)
 		}
 	}
@@ -141,7 +141,7 @@ func (m *machine) cancels(now time.Time, list []*proto.Cancel) {
 func (m *machine) neverTaken(now time.Time, k Key) {
 	a := &attempt{key: k, boot: m.boot, phase: ended}
 	m.attempts[k] = a
-	m.remember(k)
+	m.history.take(k)
 	m.writeNow(a, a.message(proto.Outcome_OUTCOME_NEVER_STARTED, Return{Error: "cancelled before its offer was taken"}, now))
 }
 
@@ -179,7 +179,7 @@ func (m *machine) send(now time.Time, list []*attempt, avoid Link) {
 	byLink := map[Link][]*proto.Result{}
 	var links []Link
 	for _, a := range list {
-		link := m.choose(a.origin, avoid)
+		link := m.links.choose(a.origin, avoid)
 		a.via = link
 		if link == nil {
 			continue
@@ -194,25 +194,4 @@ func (m *machine) send(now time.Time, list []*attempt, avoid Link) {
 	for _, link := range links {
 		m.emit(effect{link: link, results: byLink[link]})
 	}
-}
-
-func (m *machine) choose(origin, avoid Link) Link {
-	var best Link
-	score := -1
-	for _, l := range m.links {
-		s := 0
-		if l.link != avoid {
-			s += 4
-		}
-		if l.renewed {
-			s += 2
-		}
-		if l.link == origin {
-			s++
-		}
-		if s > score {
-			best, score = l.link, s
-		}
-	}
-	return best
 }

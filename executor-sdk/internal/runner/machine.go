@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	gproto "google.golang.org/protobuf/proto"
@@ -70,8 +68,31 @@ type Stuck struct {
 
 const maxResend = time.Minute
 
-// maxSeen bounds the executions remembered for refusing repeated offers.
-const maxSeen = 1 << 17
+// weight is how many slots a run of the handler holds. One that asks for more
+// than there are gets all of them.
+func (l *Limits) weight(handler string) int {
+	if l.Weight == nil {
+		return 1
+	}
+	return max(1, min(l.Weight(handler), l.Slots))
+}
+
+// stuck is what counts for the runs of a handler.
+func (l *Limits) stuck(handler string) Stuck {
+	var s Stuck
+	if l.Stuck != nil {
+		s = l.Stuck(handler)
+	}
+	if s.Grace == 0 {
+		s.Grace = l.KillGrace
+	}
+	return s
+}
+
+// resendAfter is the pause after the n-th time a result was sent.
+func (l *Limits) resendAfter(sends int) time.Duration {
+	return min(l.ResendAfter<<min(sends-1, 10), maxResend)
+}
 
 // effect is one thing that Runner has to do. Exactly one field group is set.
 type effect struct {
@@ -95,33 +116,17 @@ type effect struct {
 	exit bool // end the process: a handler ignores that the lease was lost
 }
 
-// linkState is what the machine knows of a session.
-type linkState struct {
-	link    Link
-	renewed bool // its node renewed the lease when last asked
-}
-
 // machine is the state of all attempts.
 type machine struct {
 	limits Limits
 	boot   string
 	known  func(handler string) bool
 
-	attempts map[Key]*attempt
-	used     int             // slots taken
-	seen     map[int64]int64 // execution → highest fence that was taken
-	order    []Key           // of arrival in seen, for forgetting
-	maxSeen  int
-	// refused are one-step offers that were refused. Their copies are refused
-	// as well: the admin gives the run to another one for the first answer.
-	refused      map[Key]bool
-	refusedOrder []Key        // of arrival
-	links        []*linkState // in the order they registered
-
-	leaseTTL  time.Duration
-	renewedAt time.Time // when the heartbeat was sent that renewed it last
-	fenced    bool      // the lease is lost, and everything was cancelled
-	tickedAt  time.Time // the last tick; long ago: this process stood still
+	attempts attempts
+	used     int // slots taken
+	history  history
+	links    links
+	lease    lease
 
 	draining bool      // refuse offers
 	exitAt   time.Time // when the process ends for a stuck handler; zero = it need not
@@ -131,30 +136,9 @@ type machine struct {
 func newMachine(boot string, limits Limits, known func(string) bool) *machine {
 	return &machine{
 		limits: limits, boot: boot, known: known,
-		attempts: map[Key]*attempt{}, seen: map[int64]int64{}, maxSeen: maxSeen, refused: map[Key]bool{},
-		leaseTTL: proto.LeaseTTL,
+		attempts: attempts{}, history: newHistory(maxSeen),
+		lease: lease{ttl: proto.LeaseTTL, margin: limits.LeaseMargin},
 	}
-}
-
-// weight is how many slots a run of the handler holds. One that asks for more
-// than there are gets all of them.
-func (m *machine) weight(handler string) int {
-	if m.limits.Weight == nil {
-		return 1
-	}
-	return max(1, min(m.limits.Weight(handler), m.limits.Slots))
-}
-
-// stuck is what counts for the runs of a handler.
-func (m *machine) stuck(handler string) Stuck {
-	var s Stuck
-	if m.limits.Stuck != nil {
-		s = m.limits.Stuck(handler)
-	}
-	if s.Grace == 0 {
-		s.Grace = m.limits.KillGrace
-	}
-	return s
 }
 
 // leaving reports whether nothing new is taken.
@@ -190,21 +174,6 @@ func (m *machine) enter(records []journal.Record, then func(time.Time, error)) {
 	})
 }
 
-// pick returns the attempts that meet the condition, in an order that does not
-// depend on chance.
-func (m *machine) pick(condition func(*attempt) bool) []*attempt {
-	var out []*attempt
-	for _, a := range m.attempts {
-		if condition(a) {
-			out = append(out, a)
-		}
-	}
-	slices.SortFunc(out, func(a, b *attempt) int {
-		return cmp.Or(cmp.Compare(a.key.Execution, b.key.Execution), cmp.Compare(a.key.Fence, b.key.Fence))
-	})
-	return out
-}
-
 // recover takes over what earlier processes left in the journal: their
 // results, and for attempts without one what the journal proves about them.
 func (m *machine) recover(entries []journal.Entry) {
@@ -224,71 +193,7 @@ func (m *machine) recover(entries []journal.Entry) {
 			a.next = a.message(proto.Outcome_OUTCOME_UNKNOWN, died, time.Time{})
 		}
 		m.attempts[a.key] = a
-		m.remember(a.key)
-	}
-}
-
-// active is the number of attempts that run or may still start.
-func (m *machine) active() int {
-	n := 0
-	for _, a := range m.attempts {
-		if a.phase != ended && !a.abandoned {
-			n++
-		}
-	}
-	return n
-}
-
-// owed is the number of attempts that an admin node still has to hear about.
-// Handlers that were given up, and whose end is all that is missing, do not count.
-func (m *machine) owed() int {
-	n := 0
-	for _, a := range m.attempts {
-		if !a.abandoned || a.phase == ended || a.result != nil || a.writes > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// unsettled is the number of attempts with a result, in the journal or on its
-// way there, that no admin node has acknowledged.
-func (m *machine) unsettled() int {
-	n := 0
-	for _, a := range m.attempts {
-		if a.result != nil || a.phase == ended && !a.told {
-			n++
-		}
-	}
-	return n
-}
-
-// remember notes that the attempt was taken, so that it is never taken again.
-func (m *machine) remember(k Key) {
-	m.seen[k.Execution] = k.Fence
-	m.order = append(m.order, k)
-	if len(m.order) <= m.maxSeen {
-		return
-	}
-	oldest := m.order[0]
-	m.order = m.order[1:]
-	if m.seen[oldest.Execution] == oldest.Fence {
-		delete(m.seen, oldest.Execution)
-	}
-}
-
-// maxRefused bounds the refusals remembered.
-const maxRefused = 1 << 14
-
-func (m *machine) rememberRefused(k Key) {
-	if m.refused[k] {
-		return
-	}
-	m.refused[k] = true
-	m.refusedOrder = append(m.refusedOrder, k)
-	if len(m.refusedOrder) > maxRefused {
-		delete(m.refused, m.refusedOrder[0])
-		m.refusedOrder = m.refusedOrder[1:]
+		m.history.take(a.key)
 	}
 }
 

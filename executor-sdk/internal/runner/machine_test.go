@@ -131,7 +131,7 @@ func TestWithoutAnotherNodeTheNextRegistrationAsks(t *testing.T) {
 	b.seen = nil
 	b.do(func() { b.m.linkDown(b.now, A) })
 	b.expect()
-	items, complete := b.m.inventory()
+	items, complete := b.m.attempts.inventory(b.m.boot)
 	require.Len(t, items, 2)
 	require.True(t, complete)
 	// The void rule holds for verdicts as for grants.
@@ -333,7 +333,7 @@ func TestReconnectWithInventory(t *testing.T) {
 	b.grant(B, 5, 1, true)
 
 	var got []string
-	inventory, complete := b.m.inventory()
+	inventory, complete := b.m.attempts.inventory(b.m.boot)
 	require.True(t, complete)
 	for _, item := range inventory {
 		got = append(got, fmt.Sprintf("%d %s", item.GetExecutionId(), strings.TrimPrefix(item.GetPhase().String(), "ATTEMPT_PHASE_")))
@@ -362,7 +362,7 @@ func TestRecovery(t *testing.T) {
 		{Execution: 3, Fence: 1, Boot: "boot0", Kind: journal.Granted},
 		{Execution: 4, Fence: 1, Boot: "boot0", Kind: journal.Done, Result: []byte{0xff}},
 	})
-	items, complete := b.m.inventory()
+	items, complete := b.m.attempts.inventory(b.m.boot)
 	require.Empty(t, items, "only this process's attempts")
 	require.True(t, complete)
 	b.up(A)
@@ -385,7 +385,7 @@ func TestStop(t *testing.T) {
 	b.saved(nil)
 	b.offer(A, offer(3, 1))
 	b.do(b.m.drain)
-	require.Equal(t, 3, b.m.active())
+	require.Equal(t, 3, b.m.attempts.active())
 	b.seen = nil
 	b.do(func() { b.m.stop(b.now) })
 	b.expect("cancel 1/1: executor is stopping", "write done 2/1")
@@ -394,13 +394,13 @@ func TestStop(t *testing.T) {
 	b.returns("1/1", Return{Kind: KindRetryable, Error: "half done"})
 	b.saved(nil)
 	require.Equal(t, "executor is stopping: half done", b.results[len(b.results)-1].GetError())
-	require.Zero(t, b.m.active())
+	require.Zero(t, b.m.attempts.active())
 }
 
 func TestSeenIsBounded(t *testing.T) {
 	b, A := newBench(t, 9), &testLink{name: "A"}
 	b.up(A)
-	b.m.maxSeen = 100
+	b.m.history.maxSeen = 100
 	for i := range int64(110) {
 		b.offer(A, offer(i, 1, idempotent))
 		b.returns(name(Key{i, 1}), Return{})
@@ -408,8 +408,8 @@ func TestSeenIsBounded(t *testing.T) {
 		b.ack(i, 1)
 		b.seen, b.results = nil, nil
 	}
-	require.Len(t, b.m.seen, 100)
-	require.Len(t, b.m.order, 100)
-	require.False(t, slices.Contains(b.m.order, Key{9, 1}))
+	require.Len(t, b.m.history.seen, 100)
+	require.Len(t, b.m.history.order, 100)
+	require.False(t, slices.Contains(b.m.history.order, Key{9, 1}))
 	b.expectNothingLeft()
 }

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/executor-sdk/internal/journal"
@@ -33,7 +32,7 @@ func accept(k Key) *proto.Answer {
 func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalErr error) {
 	m.checkLease(now)
 	if len(m.attempts) == 0 {
-		m.tickedAt = now // nothing ticked while there was nothing to watch
+		m.lease.tickedAt = now // nothing ticked while there was nothing to watch
 	}
 	var answers, accepts []*proto.Answer
 	var started []*proto.Started
@@ -49,7 +48,7 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 		if no != nil {
 			answers = append(answers, no)
 			if o.GetGranted() && no.GetRejectCode() != RejectDuplicate {
-				m.rememberRefused(k)
+				m.history.refuse(k)
 			}
 			if a := m.attempts[k]; a != nil && a.phase == running {
 				started = append(started, a.startedMessage()) // the first word of it was lost
@@ -57,13 +56,13 @@ func (m *machine) offers(now time.Time, link Link, list []*proto.Offer, journalE
 			continue
 		}
 		// A higher fence means that the older attempt was given up.
-		if older, ok := m.seen[k.Execution]; ok {
+		if older, ok := m.history.seen[k.Execution]; ok {
 			m.interrupt(now, m.attempts[Key{k.Execution, older}], &causeError{ErrLeaseLost, "a newer attempt was offered"})
 		}
-		a := &attempt{key: k, boot: m.boot, offer: o, slots: m.weight(o.GetHandler()), stuck: m.stuck(o.GetHandler()), origin: link, phase: accepting}
+		a := &attempt{key: k, boot: m.boot, offer: o, slots: m.limits.weight(o.GetHandler()), stuck: m.limits.stuck(o.GetHandler()), origin: link, phase: accepting}
 		m.attempts[k] = a
 		m.used += a.slots
-		m.remember(k)
+		m.history.take(k)
 		if o.GetGranted() {
 			a.grantedAt, a.good = now, good
 			accepts = append(accepts, accept(k))
@@ -96,25 +95,25 @@ func (m *machine) boundOf(now time.Time, link Link, k Key, o *proto.Offer) (boun
 	from, sent := link.LeaseFrom(o.GetLeaseSeq())
 	good := bound{sent, time.Duration(o.GetGoodMs()) * time.Millisecond}
 	switch {
-	case m.lapsed(from, now):
+	case m.lease.lapsed(from, now):
 		return good, reject(k, RejectBusy, "the offer came late: the lease that it was made under may be over")
 	case good.lasts < 0:
 		return good, reject(k, RejectOld, "the offer has not come before")
 	case good.over(now):
 		return good, reject(k, RejectOld, fmt.Sprintf("the offer came too late, %s after the heartbeat that it counts from", Elapsed(sent, now).Round(time.Millisecond)))
 	case good.lasts == 0:
-		good = bound{from, m.leaseLasts()}
+		good = bound{from, m.lease.lasts()}
 	}
 	return good, nil
 }
 
 // refuse returns why an offer cannot be taken, or nil.
 func (m *machine) refuse(k Key, o *proto.Offer, journalErr error) *proto.Answer {
-	seen, known := m.seen[k.Execution]
+	seen, known := m.history.seen[k.Execution]
 	switch {
 	case m.attempts[k] != nil, known && seen == k.Fence:
 		return reject(k, RejectDuplicate, "")
-	case m.refused[k]:
+	case m.history.refused[k]:
 		return reject(k, RejectBusy, "it was refused before")
 	case known && k.Fence < seen:
 		return reject(k, RejectVoid, fmt.Sprintf("fence %d was offered already", seen))
@@ -122,11 +121,11 @@ func (m *machine) refuse(k Key, o *proto.Offer, journalErr error) *proto.Answer 
 		return reject(k, RejectUnknownHandler, fmt.Sprintf("no handler %q is registered", o.GetHandler()))
 	case m.leaving():
 		return reject(k, RejectDraining, "")
-	case m.fenced:
+	case m.lease.fenced:
 		return reject(k, RejectBusy, "the lease is not renewed")
 	case journalErr != nil:
 		return reject(k, RejectJournal, journalErr.Error())
-	case m.used+m.weight(o.GetHandler()) > m.limits.Slots:
+	case m.used+m.limits.weight(o.GetHandler()) > m.limits.Slots:
 		return reject(k, RejectBusy, "")
 	}
 	return nil
@@ -147,7 +146,7 @@ func (m *machine) acceptanceWritten(now time.Time, link Link, list []*attempt, e
 			m.endUnstarted(now, a)
 		default:
 			a.phase, a.answeredAt = accepted, now
-			if !m.up(link) {
+			if !m.links.up(link) {
 				orphans = append(orphans, a)
 				continue
 			}
@@ -158,11 +157,6 @@ func (m *machine) acceptanceWritten(now time.Time, link Link, list []*attempt, e
 		m.emit(effect{link: link, answers: answers})
 	}
 	m.ask(orphans)
-}
-
-// up reports whether a session stands.
-func (m *machine) up(link Link) bool {
-	return slices.ContainsFunc(m.links, func(l *linkState) bool { return l.link == link })
 }
 
 // forget drops an attempt that nothing is owed for.
@@ -230,11 +224,11 @@ func (m *machine) grantWritten(now time.Time, list []*attempt, err error) {
 			m.neverStarted(now, a, err.Error())
 		case a.cause != nil: // cancelled meanwhile
 			m.endUnstarted(now, a)
-		case m.fenced:
+		case m.lease.fenced:
 			m.neverStarted(now, a, ErrLeaseLost.Error())
 		default:
-			if !m.renewedAt.IsZero() {
-				a.good = bound{m.renewedAt, m.leaseLasts()}
+			if !m.lease.renewedAt.IsZero() {
+				a.good = bound{m.lease.renewedAt, m.lease.lasts()}
 			}
 			start = append(start, a)
 		}

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,26 +13,21 @@ import (
 // while there are attempts.
 func (m *machine) tick(now time.Time) {
 	m.checkLease(now)
-	m.tickedAt = now
-	for _, a := range m.pick(func(a *attempt) bool {
+	m.lease.tickedAt = now
+	for _, a := range m.attempts.pick(func(a *attempt) bool {
 		return a.phase == accepted && Elapsed(a.answeredAt, now) > m.limits.AcceptTTL
 	}) {
 		m.neverStarted(now, a, "no grant came in time")
 	}
-	for _, a := range m.pick(func(a *attempt) bool { return a.phase == running }) {
+	for _, a := range m.attempts.pick(func(a *attempt) bool { return a.phase == running }) {
 		m.watchHandler(now, a)
 	}
 	m.watchStuck(now)
-	for _, a := range m.pick(func(a *attempt) bool {
-		return a.result != nil && a.via != nil && now.Sub(a.sentAt) >= m.resendAfter(a.sends)
+	for _, a := range m.attempts.pick(func(a *attempt) bool {
+		return a.result != nil && a.via != nil && now.Sub(a.sentAt) >= m.limits.resendAfter(a.sends)
 	}) {
 		m.send(now, []*attempt{a}, a.via)
 	}
-}
-
-// resendAfter is the pause after the n-th time a result was sent.
-func (m *machine) resendAfter(sends int) time.Duration {
-	return min(m.limits.ResendAfter<<min(sends-1, 10), maxResend)
 }
 
 func (m *machine) watchHandler(now time.Time, a *attempt) {
@@ -72,7 +66,7 @@ func (m *machine) watchStuck(now time.Time) {
 		m.exitAt = time.Time{}
 	case m.exitAt.IsZero():
 		m.exitAt = now.Add(max(m.limits.ExitWait, 0))
-	case m.active() == 0 && !writing, !now.Before(m.exitAt):
+	case m.attempts.active() == 0 && !writing, !now.Before(m.exitAt):
 		m.emit(effect{exit: true})
 	}
 }
@@ -80,15 +74,15 @@ func (m *machine) watchStuck(now time.Time) {
 // checkLease cancels everything when no node renewed the lease in time: from
 // its end on, another instance may run what runs here.
 func (m *machine) checkLease(now time.Time) {
-	if m.fenced || m.renewedAt.IsZero() || !m.lapsed(m.renewedAt, now) {
+	if m.lease.fenced || m.lease.renewedAt.IsZero() || !m.lease.lapsed(m.lease.renewedAt, now) {
 		return
 	}
-	m.fenced = true
+	m.lease.fenced = true
 	if len(m.attempts) > 0 {
 		m.emit(effect{lost: true})
 	}
 	cause := ErrLeaseLost
-	if !m.tickedAt.IsZero() && Elapsed(m.tickedAt, now) >= m.leaseTTL/2 {
+	if !m.lease.tickedAt.IsZero() && Elapsed(m.lease.tickedAt, now) >= m.lease.ttl/2 {
 		cause = errStalled
 	}
 	m.interruptAll(now, cause)
@@ -107,19 +101,8 @@ func (m *machine) alive(now time.Time, k Key) error {
 	return a.cause
 }
 
-// lapsed reports whether a lease that was renewed by a heartbeat sent at that
-// time may be over.
-func (m *machine) lapsed(since, now time.Time) bool {
-	return Elapsed(since, now) >= m.leaseLasts()
-}
-
-// leaseLasts is how long after its renewal the lease counts.
-func (m *machine) leaseLasts() time.Duration {
-	return m.leaseTTL - min(m.limits.LeaseMargin, m.leaseTTL/2)
-}
-
 func (m *machine) interruptAll(now time.Time, cause error) {
-	for _, a := range m.pick(func(a *attempt) bool { return a.phase != ended }) {
+	for _, a := range m.attempts.pick(func(a *attempt) bool { return a.phase != ended }) {
 		m.interrupt(now, a, cause)
 	}
 }
@@ -132,8 +115,8 @@ func (m *machine) renewed(link Link, sentAt time.Time, ok bool) {
 			l.renewed = ok
 		}
 	}
-	if ok && sentAt.After(m.renewedAt) {
-		m.renewedAt, m.fenced = sentAt, false
+	if ok && sentAt.After(m.lease.renewedAt) {
+		m.lease.renewedAt, m.lease.fenced = sentAt, false
 	}
 }
 
@@ -150,19 +133,19 @@ func (m *machine) stop(now time.Time) {
 // registration was sent, which renewed the lease.
 func (m *machine) linkUp(now time.Time, link Link, sentAt time.Time, r *proto.Registered) {
 	if ms := r.GetLeaseTtlMs(); ms > 0 {
-		m.leaseTTL = time.Duration(ms) * time.Millisecond
+		m.lease.ttl = time.Duration(ms) * time.Millisecond
 	}
 	m.links = append(m.links, &linkState{link: link, renewed: true})
 	m.renewed(link, sentAt, true)
 	m.verdicts(now, link, r.GetVerdicts())
-	m.send(now, m.pick(func(a *attempt) bool { return a.result != nil && a.via == nil }), nil)
+	m.send(now, m.attempts.pick(func(a *attempt) bool { return a.result != nil && a.via == nil }), nil)
 	judged := map[Key]bool{}
 	for _, v := range r.GetVerdicts() {
 		judged[Key{v.GetExecutionId(), v.GetFence()}] = true
 	}
 	// Accepted after this session had sent its inventory, through one that ended
 	// before this one stood.
-	m.ask(m.pick(func(a *attempt) bool { return a.phase == accepted && !m.up(a.origin) && !judged[a.key] }))
+	m.ask(m.attempts.pick(func(a *attempt) bool { return a.phase == accepted && !m.links.up(a.origin) && !judged[a.key] }))
 }
 
 // verdicts is the event that a node said what is to become of attempts.
@@ -193,14 +176,9 @@ func (m *machine) dropped(now time.Time, a *attempt) {
 // linkDown is the event that a session ended. Results sent through it may be
 // lost and go out again through another one.
 func (m *machine) linkDown(now time.Time, link Link) {
-	for i, l := range m.links {
-		if l.link == link {
-			m.links = append(m.links[:i], m.links[i+1:]...)
-			break
-		}
-	}
-	m.send(now, m.pick(func(a *attempt) bool { return a.via == link }), nil)
-	m.ask(m.pick(func(a *attempt) bool {
+	m.links = slices.DeleteFunc(m.links, func(l *linkState) bool { return l.link == link })
+	m.send(now, m.attempts.pick(func(a *attempt) bool { return a.via == link }), nil)
+	m.ask(m.attempts.pick(func(a *attempt) bool {
 		return a.origin == link && (a.phase == accepted || a.phase == running && a.offer.GetGranted() && now.Sub(a.startedAt) < maybeUnheard)
 	}))
 }
@@ -215,7 +193,7 @@ const maybeUnheard = proto.OfferTTL
 // attempts that have just started. Without one the registration of
 // the next session asks; what nobody grants in time is given back.
 func (m *machine) ask(list []*attempt) {
-	link := m.choose(nil, nil)
+	link := m.links.choose(nil, nil)
 	if link == nil || len(list) == 0 {
 		return
 	}
@@ -227,51 +205,4 @@ func (m *machine) ask(list []*attempt) {
 		}
 		m.emit(effect{link: link, ask: items})
 	}
-}
-
-// MaxSlots bounds Limits.Slots, so that an inventory with all attempts that
-// have not ended fits into a registration.
-const MaxSlots = 4096
-
-// inventory lists this process's attempts for a registration, except those
-// that were not promised yet. What does not fit are attempts that have ended:
-// their results are sent all the same, like those of earlier processes. complete
-// says that everything fits.
-func (m *machine) inventory() (items []*proto.InventoryItem, complete bool) {
-	all := m.pick(func(a *attempt) bool { return a.boot == m.boot && a.phase != accepting })
-	slices.SortStableFunc(all, func(a, b *attempt) int { return cmp.Compare(a.phase, b.phase) })
-	for _, a := range all[:min(len(all), MaxSlots)] {
-		items = append(items, a.item())
-	}
-	return items, len(all) <= MaxSlots
-}
-
-// inherited lists what the registration owes for earlier boots; all says that
-// nothing is left out.
-func (m *machine) inherited() (items []*proto.InventoryItem, all bool) {
-	list := m.pick(func(a *attempt) bool { return a.boot != m.boot })
-	if len(list) > proto.MaxOwed {
-		return nil, false
-	}
-	for _, a := range list {
-		item := a.item()
-		item.BootId = ""
-		items = append(items, item)
-	}
-	return items, true
-}
-
-func (a *attempt) item() *proto.InventoryItem {
-	item := &proto.InventoryItem{ExecutionId: a.key.Execution, Fence: a.key.Fence, BootId: a.boot}
-	switch a.phase {
-	case accepted:
-		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_ACCEPTED
-	case granting:
-		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_GRANTED
-	case running:
-		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_RUNNING
-	case ended:
-		item.Phase = proto.AttemptPhase_ATTEMPT_PHASE_DONE
-	}
-	return item
 }

@@ -272,7 +272,7 @@ func (r *Runner) Renewed(link Link, sentAt time.Time, ok bool) {
 func (r *Runner) Inventory() (items []*proto.InventoryItem, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machine.inventory()
+	return r.machine.attempts.inventory(r.machine.boot)
 }
 
 // Inherited lists the attempts of earlier processes whose results are owed;
@@ -280,7 +280,7 @@ func (r *Runner) Inventory() (items []*proto.InventoryItem, complete bool) {
 func (r *Runner) Inherited() (items []*proto.InventoryItem, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machine.inherited()
+	return r.machine.attempts.inherited(r.machine.boot)
 }
 
 // Load returns the slots taken, and whether the Runner drains.
@@ -295,14 +295,14 @@ func (r *Runner) Load() (used int, draining bool) {
 func (r *Runner) Left() (running, owed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machine.used, r.machine.owed()
+	return r.machine.used, r.machine.attempts.owed()
 }
 
 // Unsettled is how many attempts have ended that no admin node has acknowledged.
 func (r *Runner) Unsettled() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machine.unsettled()
+	return r.machine.attempts.unsettled()
 }
 
 // Alive says why an attempt may not act any more, or nil. It looks at the
@@ -337,7 +337,7 @@ func (r *Runner) OnSettled(execution, fence int64, f func()) {
 func (r *Runner) LeaseLost() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.machine.fenced
+	return r.machine.lease.fenced
 }
 
 // Drain refuses offers from now on. The channel it returns is closed when
@@ -371,10 +371,10 @@ func (r *Runner) Settled() <-chan struct{} {
 
 // report closes the channels whose time has come. mu is held.
 func (r *Runner) report() {
-	if r.quiet != nil && r.machine.draining && r.machine.active() == 0 {
+	if r.quiet != nil && r.machine.draining && r.machine.attempts.active() == 0 {
 		closeOnce(r.quiet)
 	}
-	if r.settled != nil && r.machine.owed() == 0 {
+	if r.settled != nil && r.machine.attempts.owed() == 0 {
 		closeOnce(r.settled)
 	}
 }

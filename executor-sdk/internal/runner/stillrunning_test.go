@@ -31,7 +31,7 @@ func TestASecondAckOfTheFirstResult(t *testing.T) {
 	b.expect("write done 1/1", "A result 1/1 SUCCEEDED")
 	ack()
 	b.expect()
-	require.Equal(t, 1, b.m.owed())
+	require.Equal(t, 1, b.m.attempts.owed())
 	b.wait(10 * time.Second)
 	b.expect("A result 1/1 SUCCEEDED") // until it is acknowledged itself
 	b.ack(1, 1)
