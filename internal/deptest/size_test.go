@@ -49,7 +49,6 @@ var large = map[string]int{
 	"admin/internal/api.API":             151,
 	"admin/internal/dispatch.Dispatcher": 68,
 	"admin/internal/domain.Execution":    99,
-	"admin/internal/explain.Run":         51,
 	"admin/internal/gateway.Gateway":     78,
 	"admin/internal/gateway.Session":     59,
 	"admin/internal/run.Batch":           75,

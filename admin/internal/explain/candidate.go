@@ -80,7 +80,7 @@ func (r Run) judge(i *domain.Instance, at time.Time, possible []domain.InstanceI
 	case r.Execution.Bound != 0 && i.ID != r.Execution.Bound:
 		return NotChosen, Text{"The shard is for instance " + r.nameOf(r.Execution.Bound) + " alone.", "该分片仅限实例 " + r.nameOf(r.Execution.Bound) + "。"}
 	case !now:
-		return r.passed(i, possible)
+		return r.rival(i).passed(possible)
 	case !r.waitsFor(i):
 		return NotChosen, Text{fmt.Sprintf("The routing strategy %s takes another one, and waits for it.", r.Spec.Routing),
 			fmt.Sprintf("路由策略 %s 选择其他实例，并等待它。", r.Spec.Routing)}

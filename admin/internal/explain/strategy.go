@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,33 +9,48 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
+// rival is an instance that could have run a run, beside the one that was chosen.
+type rival struct {
+	run    Run
+	one    *domain.Instance
+	chosen *domain.Instance // nil: it is not on the list any more
+}
+
+func (r Run) rival(i *domain.Instance) rival {
+	v := rival{run: r, one: i}
+	if n := slices.IndexFunc(r.Instances, func(o domain.Instance) bool { return o.ID == r.Execution.Instance }); n >= 0 {
+		v.chosen = &r.Instances[n]
+	}
+	return v
+}
+
 // passed says why an instance that could have run it did not get a run that was
 // sent: it had no room, or the strategy took another one. Who had no room stands
 // in the run's row (domain.Passed); all else follows from other rows.
-func (r Run) passed(i *domain.Instance, possible []domain.InstanceID) (Verdict, Text) {
-	e := &r.Execution
+func (v rival) passed(possible []domain.InstanceID) (Verdict, Text) {
+	e := &v.run.Execution
 	if e.Instance == 0 || e.OfferedAt.IsZero() {
-		return r.neverSent(i)
+		return v.neverSent()
 	}
-	full, sure := e.Passed.Full(i.ID, possible)
-	ahead, known := r.ahead(i)
-	running := r.Choice.Running[i.ID]
+	full, sure := e.Passed.Full(v.one.ID, possible)
+	ahead, known := v.ahead()
+	running := v.run.Choice.Running[v.one.ID]
 	switch {
-	case e.Passed.Known() && full && i.Refusing && running < i.Slots:
+	case e.Passed.Known() && full && v.one.Refusing && running < v.one.Slots:
 		return Refusing, noJournal()
-	case e.Passed.Known() && full && sure, (!e.Passed.Known() || !sure) && running >= i.Slots:
-		return Full, noFreeSlots(i, running)
+	case e.Passed.Known() && full && sure, (!e.Passed.Known() || !sure) && running >= v.one.Slots:
+		return Full, noFreeSlots(v.one, running)
 	case e.Passed.Known() && full:
 		return Full, Text{
-			fmt.Sprintf("It was probably full: the note of the node that sent the run fits it and another instance alike; rows have %d of %d slots taken.", running, i.Slots),
-			fmt.Sprintf("很可能当时已满：发送节点的标记同时符合它与另一个实例；按记录槽位已用 %d/%d。", running, i.Slots),
+			fmt.Sprintf("It was probably full: the note of the node that sent the run fits it and another instance alike; rows have %d of %d slots taken.", running, v.one.Slots),
+			fmt.Sprintf("很可能当时已满：发送节点的标记同时符合它与另一个实例；按记录槽位已用 %d/%d。", running, v.one.Slots),
 		}
 	case e.Passed.Wished():
 		return NotChosen, Text{"Somebody had asked for the chosen one when the run was created.", "创建运行时已指定被选中的实例。"}
 	case !known || !ahead:
-		return NotChosen, r.reached(r.later(i), len(possible))
-	case e.Passed.Known() && r.missing(len(possible)) > 0:
-		return NotConnected, r.outOfReach(i)
+		return NotChosen, v.run.reached(v.later(), len(possible))
+	case e.Passed.Known() && v.run.missing(len(possible)) > 0:
+		return NotConnected, v.outOfReach()
 	case e.Passed.Known():
 		return NotChosen, Text{
 			"It had room, and by the rows it came before the chosen one; the node that sent the run had not counted the job's newest runs yet, and its own count named the other one.",
@@ -42,8 +58,8 @@ func (r Run) passed(i *domain.Instance, possible []domain.InstanceID) (Verdict, 
 		}
 	default:
 		return NotChosen, Text{
-			fmt.Sprintf("By the rows it came before the chosen one, with %d of %d slots taken; why it was passed over was not kept: a version of Carillon sent the run that did not do so.", running, i.Slots),
-			fmt.Sprintf("按记录它应排在被选中的实例之前（已用槽位 %d/%d）；发送该次运行的版本未保留跳过它的原因。", running, i.Slots),
+			fmt.Sprintf("By the rows it came before the chosen one, with %d of %d slots taken; why it was passed over was not kept: a version of Carillon sent the run that did not do so.", running, v.one.Slots),
+			fmt.Sprintf("按记录它应排在被选中的实例之前（已用槽位 %d/%d）；发送该次运行的版本未保留跳过它的原因。", running, v.one.Slots),
 		}
 	}
 }
@@ -66,13 +82,13 @@ func noFreeSlots(i *domain.Instance, running int) Text {
 }
 
 // neverSent is for a run that waited for an instance until it ended.
-func (r Run) neverSent(i *domain.Instance) (Verdict, Text) {
-	if n := r.Choice.Running[i.ID]; n >= i.Slots {
-		return Full, taken(i, n)
+func (v rival) neverSent() (Verdict, Text) {
+	if n := v.run.Choice.Running[v.one.ID]; n >= v.one.Slots {
+		return Full, taken(v.one, n)
 	}
-	if r.Spec.Routing.Pinned() {
-		return NotChosen, Text{fmt.Sprintf("The routing strategy %s takes another one, and waited for it.", r.Spec.Routing),
-			fmt.Sprintf("路由策略 %s 选择其他实例，并一直等待它。", r.Spec.Routing)}
+	if v.run.Spec.Routing.Pinned() {
+		return NotChosen, Text{fmt.Sprintf("The routing strategy %s takes another one, and waited for it.", v.run.Spec.Routing),
+			fmt.Sprintf("路由策略 %s 选择其他实例，并一直等待它。", v.run.Spec.Routing)}
 	}
 	return Full, Text{"It had no room as long as the run waited.", "在该次运行等待期间一直没有空闲。"}
 }
@@ -97,72 +113,71 @@ func (r Run) reached(t Text, possible int) Text {
 		t.Zh + fmt.Sprintf("（发送节点当时可用 %d 个实例，共 %d 个。）", possible-gone, possible)}
 }
 
-func (r Run) outOfReach(i *domain.Instance) Text {
-	if !i.GoneAt.IsZero() {
-		return Text{"The node that sent the run could not reach it any more; it was gone at " + clock(i.GoneAt) + ".",
-			"发送节点当时已无法连接它；它于 " + clock(i.GoneAt) + " 离开。"}
+func (v rival) outOfReach() Text {
+	if !v.one.GoneAt.IsZero() {
+		return Text{"The node that sent the run could not reach it any more; it was gone at " + clock(v.one.GoneAt) + ".",
+			"发送节点当时已无法连接它；它于 " + clock(v.one.GoneAt) + " 离开。"}
 	}
 	return Text{"The node that sent the run had no working connection to it.", "发送节点当时与它没有可用的连接。"}
 }
 
 // later says why the strategy put the instance behind the chosen one.
-func (r Run) later(i *domain.Instance) Text {
-	if t, ok := r.unpreferred(i); ok {
+func (v rival) later() Text {
+	if t, ok := v.unpreferred(); ok {
 		return t
 	}
-	switch s := r.Spec.Routing; s {
+	switch s := v.run.Spec.Routing; s {
 	case domain.RouteFirst, domain.RouteFailover, domain.RouteBusyOver, domain.RouteLast:
-		return r.byOrder(i, s)
+		return v.byOrder(s)
 	case domain.RouteConsistentHash:
-		key, keyZh := r.key()
+		key, keyZh := v.run.key()
 		return Text{"It does not have " + key + ": the hash of the instances' names gives it to the chosen one.", keyZh + "不属于它：按实例名称的哈希归被选中的实例。"}
 	case domain.RouteLeastFrequentlyUsed:
-		return r.byCount(i)
+		return v.byCount()
 	case domain.RouteLeastRecentlyUsed:
-		return r.byLastUse(i)
+		return v.byLastUse()
 	case domain.RouteLeastLoaded:
-		return r.byLoad(i)
+		return v.byLoad()
 	case domain.RouteRandom:
 		return Text{"The lot fell on another one.", "随机选中了其他实例。"}
 	default:
-		return r.byTurn(i)
+		return v.byTurn()
 	}
 }
 
-func (r Run) byOrder(i *domain.Instance, s domain.Routing) Text {
-	c := r.chosen()
-	if c == nil {
+func (v rival) byOrder(s domain.Routing) Text {
+	if v.chosen == nil {
 		return Text{fmt.Sprintf("For the routing strategy %s another one comes before it.", s), fmt.Sprintf("按路由策略 %s，有其他实例排在它之前。", s)}
 	}
-	return Text{fmt.Sprintf("For the routing strategy %s the chosen one comes before it: that one connected at %s, this one at %s.", s, clock(c.ConnectedAt), clock(i.ConnectedAt)),
-		fmt.Sprintf("按路由策略 %s，被选中的实例排在它之前：前者于 %s 连接，它于 %s 连接。", s, clock(c.ConnectedAt), clock(i.ConnectedAt))}
+	return Text{fmt.Sprintf("For the routing strategy %s the chosen one comes before it: that one connected at %s, this one at %s.", s, clock(v.chosen.ConnectedAt), clock(v.one.ConnectedAt)),
+		fmt.Sprintf("按路由策略 %s，被选中的实例排在它之前：前者于 %s 连接，它于 %s 连接。", s, clock(v.chosen.ConnectedAt), clock(v.one.ConnectedAt))}
 }
 
-func (r Run) byTurn(i *domain.Instance) Text {
-	if len(r.Choice.Uses) == 0 {
+func (v rival) byTurn() Text {
+	if len(v.run.Choice.Uses) == 0 {
 		return Text{"Its turn came later: the job had no earlier run to go on from, and a lot decided who is first.", "尚未轮到：此前没有运行可供接续，首个实例由随机决定。"}
 	}
-	last := r.Choice.Uses[0]
-	if at := r.lastUse(i.ID); !at.IsZero() {
-		return Text{"Its turn came later: last used " + clock(at) + ", and after the run before this one, on " + r.nameOf(last.Instance) + ", the chosen one is next.",
-			"尚未轮到：它最近于 " + clock(at) + " 被使用；上一次运行在 " + r.nameOf(last.Instance) + "，其后轮到被选中的实例。"}
+	last := v.run.Choice.Uses[0]
+	if at := v.run.lastUse(v.one.ID); !at.IsZero() {
+		return Text{"Its turn came later: last used " + clock(at) + ", and after the run before this one, on " + v.run.nameOf(last.Instance) + ", the chosen one is next.",
+			"尚未轮到：它最近于 " + clock(at) + " 被使用；上一次运行在 " + v.run.nameOf(last.Instance) + "，其后轮到被选中的实例。"}
 	}
-	return Text{"Its turn came later: the run before this one went to " + r.nameOf(last.Instance) + " at " + clock(last.OfferedAt) + ", and after it the chosen one is next.",
-		"尚未轮到：上一次运行于 " + clock(last.OfferedAt) + " 派发给 " + r.nameOf(last.Instance) + "，其后轮到被选中的实例。"}
+	return Text{"Its turn came later: the run before this one went to " + v.run.nameOf(last.Instance) + " at " + clock(last.OfferedAt) + ", and after it the chosen one is next.",
+		"尚未轮到：上一次运行于 " + clock(last.OfferedAt) + " 派发给 " + v.run.nameOf(last.Instance) + "，其后轮到被选中的实例。"}
 }
 
-func (r Run) byCount(i *domain.Instance) Text {
-	mine, others, of := r.countOf(i.ID), r.countOf(r.Execution.Instance), len(r.Choice.Uses)
+func (v rival) byCount() Text {
+	mine, others, of := v.run.countOf(v.one.ID), v.run.countOf(v.run.Execution.Instance), len(v.run.Choice.Uses)
 	if mine > others {
 		return Text{fmt.Sprintf("Another one had fewer runs: of the job's last %d it had got %d, the chosen one %d.", of, mine, others),
 			fmt.Sprintf("其他实例被使用得更少：在任务最近 %d 次运行中，它为 %d 次，被选中的实例为 %d 次。", of, mine, others)}
 	}
-	t := r.byLastUse(i)
+	t := v.byLastUse()
 	return Text{fmt.Sprintf("Both had got %d of the job's last %d runs. ", mine, of) + t.En, fmt.Sprintf("两者在任务最近 %d 次运行中均为 %d 次。", of, mine) + t.Zh}
 }
 
-func (r Run) byLastUse(i *domain.Instance) Text {
-	mine, others, of := r.lastUse(i.ID), r.lastUse(r.Execution.Instance), len(r.Choice.Uses)
+func (v rival) byLastUse() Text {
+	mine, others, of := v.run.lastUse(v.one.ID), v.run.lastUse(v.run.Execution.Instance), len(v.run.Choice.Uses)
 	switch {
 	case mine.IsZero():
 		return Text{fmt.Sprintf("Neither it nor the chosen one was used in the job's last %d runs, and the lot fell on the other.", of),
@@ -175,18 +190,17 @@ func (r Run) byLastUse(i *domain.Instance) Text {
 		"它最近才被使用：" + clock(mine) + "；被选中的实例为 " + clock(others) + "。"}
 }
 
-func (r Run) byLoad(i *domain.Instance) Text {
-	c := r.chosen()
-	if c == nil {
+func (v rival) byLoad() Text {
+	if v.chosen == nil {
 		return Text{"Another one was less loaded.", "其他实例的负载更低。"}
 	}
-	mine, others := r.Choice.Running[i.ID], r.Choice.Running[c.ID]
-	en := fmt.Sprintf("%d of %d slots taken against %d of %d", mine, i.Slots, others, c.Slots)
-	zh := fmt.Sprintf("槽位已用 %d/%d，被选中的实例为 %d/%d", mine, i.Slots, others, c.Slots)
+	mine, others := v.run.Choice.Running[v.one.ID], v.run.Choice.Running[v.chosen.ID]
+	en := fmt.Sprintf("%d of %d slots taken against %d of %d", mine, v.one.Slots, others, v.chosen.Slots)
+	zh := fmt.Sprintf("槽位已用 %d/%d，被选中的实例为 %d/%d", mine, v.one.Slots, others, v.chosen.Slots)
 	switch {
-	case mine*c.Slots > others*i.Slots:
+	case mine*v.chosen.Slots > others*v.one.Slots:
 		return Text{"Another one had fewer runs: " + en + ".", "其他实例的运行更少：" + zh + "。"}
-	case r.Execution.Passed.Tied():
+	case v.run.Execution.Passed.Tied():
 		return Text{"Others were loaded as little (" + en + "), and it was the turn of the chosen one.", "负载相同（" + zh + "），轮到被选中的实例。"}
 	}
 	return Text{"The chosen one was less loaded by its CPU and memory, which its heartbeats tell and no row keeps; by rows: " + en + ".",
@@ -195,34 +209,34 @@ func (r Run) byLoad(i *domain.Instance) Text {
 
 // ahead reports whether the strategy had the instance before the chosen one;
 // known is false where rows do not tell: by lot, load and hash.
-func (r Run) ahead(i *domain.Instance) (ahead, known bool) {
-	c := r.Execution.Instance
-	if _, ok := r.unpreferred(i); ok {
+func (v rival) ahead() (ahead, known bool) {
+	c := v.run.Execution.Instance
+	if _, ok := v.unpreferred(); ok {
 		return false, true
 	}
-	if o := r.chosen(); o != nil && r.Spec.Prefer.Matches(i.Labels) && !r.Spec.Prefer.Matches(o.Labels) {
+	if o := v.chosen; o != nil && v.run.Spec.Prefer.Matches(v.one.Labels) && !v.run.Spec.Prefer.Matches(o.Labels) {
 		return true, true
 	}
-	switch r.Spec.Routing {
+	switch v.run.Spec.Routing {
 	case domain.RouteFirst, domain.RouteFailover, domain.RouteBusyOver:
-		return i.ID < c, true
+		return v.one.ID < c, true
 	case domain.RouteLast:
-		return i.ID > c, true
+		return v.one.ID > c, true
 	case domain.RouteRandom, domain.RouteLeastLoaded, domain.RouteConsistentHash:
 		return false, false
 	case domain.RouteLeastFrequentlyUsed, domain.RouteLeastRecentlyUsed:
-		mine, others := r.countOf(i.ID), r.countOf(c)
-		if r.Spec.Routing == domain.RouteLeastFrequentlyUsed && mine != others {
+		mine, others := v.run.countOf(v.one.ID), v.run.countOf(c)
+		if v.run.Spec.Routing == domain.RouteLeastFrequentlyUsed && mine != others {
 			return mine < others, true
 		}
-		a, b := r.lastUse(i.ID), r.lastUse(c)
+		a, b := v.run.lastUse(v.one.ID), v.run.lastUse(c)
 		return a.Before(b), !a.Equal(b)
 	}
-	if len(r.Choice.Uses) == 0 {
+	if len(v.run.Choice.Uses) == 0 {
 		return false, false
 	}
-	last := uint64(r.Choice.Uses[0].Instance)
-	return uint64(i.ID)-last-1 < uint64(c)-last-1, true
+	last := uint64(v.run.Choice.Uses[0].Instance)
+	return uint64(v.one.ID)-last-1 < uint64(c)-last-1, true
 }
 
 func (r Run) countOf(id domain.InstanceID) (n int) {
@@ -242,20 +256,8 @@ func (r Run) lastUse(id domain.InstanceID) time.Time {
 	return time.Time{}
 }
 
-func (r Run) chosen() *domain.Instance {
-	for n := range r.Instances {
-		if r.Instances[n].ID == r.Execution.Instance {
-			return &r.Instances[n]
-		}
-	}
-	return nil
-}
-
 func (r Run) nameOf(id domain.InstanceID) string {
-	if name, ok := r.names()[id]; ok {
-		return name
-	}
-	return id.String()
+	return cmp.Or(r.names()[id], id.String())
 }
 
 // key names the key of a run under consistent hash.
@@ -274,9 +276,9 @@ func (r Run) key() (en, zh string) {
 }
 
 // unpreferred tells of labels that were preferred, if the chosen one has them.
-func (r Run) unpreferred(i *domain.Instance) (Text, bool) {
-	lacks := r.Spec.Prefer.Unmet(i.Labels)
-	if o := r.chosen(); lacks != "" && o != nil && r.Spec.Prefer.Matches(o.Labels) {
+func (v rival) unpreferred() (Text, bool) {
+	lacks := v.run.Spec.Prefer.Unmet(v.one.Labels)
+	if o := v.chosen; lacks != "" && o != nil && v.run.Spec.Prefer.Matches(o.Labels) {
 		return Text{fmt.Sprintf("It does not meet the preferred labels (%s), and the chosen one does.", lacks),
 			fmt.Sprintf("它不满足优先标签（%s），而被选中的实例满足。", lacks)}, true
 	}
