@@ -270,7 +270,7 @@ func (c *checker) judgeIdle(j *job, t *target, row *Row) {
 		if t.must {
 			c.report.Explained[explanation(row)]++
 		}
-		c.judgeReason(j, t, row)
+		idle{c, j, row}.judge(t)
 	case t.must:
 		c.find(Missed, j.id, "", t.fire, "no start%s for the fire time %s", c.noRow(), stamp(t.fire))
 		j.missed++
@@ -329,7 +329,7 @@ func (c *checker) judgeTrigger(j *job, call Call, started bool) {
 		j.missed++ // judged with the results
 	default:
 		c.report.Explained[explanation(row)]++
-		c.judgeReason(j, &target{fire: row.FireAt, must: true}, row)
+		idle{c, j, row}.judge(&target{fire: row.FireAt, must: true})
 	}
 }
 

@@ -5,10 +5,22 @@ import (
 	"slices"
 )
 
-// judgeOverlap counts the runs of each job that were alive at once.
+// judgeOverlap goes through the lives of each job in the order of their starts and
+// compares those that are left with the limit.
 func (c *checker) judgeOverlap() {
 	for _, j := range c.order {
-		c.judgeOverlapOf(j)
+		var open []life
+		for _, l := range c.lives(j) {
+			limit := j.limit(l.from)
+			open = slices.DeleteFunc(open, func(o life) bool { return o.to <= l.from })
+			open = append(open, l)
+			if limit == 0 || len(open) <= limit {
+				continue
+			}
+			longest := slices.MaxFunc(open[:len(open)-1], func(a, b life) int { return cmp.Compare(a.to, b.to) })
+			c.find(Overlap, j.id, l.key, l.from, "%d runs at once, %d allowed; %s was alive for another %s",
+				len(open), limit, longest.key, (longest.to - l.from).Duration())
+		}
 	}
 }
 
@@ -16,23 +28,6 @@ func (c *checker) judgeOverlap() {
 type life struct {
 	key      string
 	from, to Time
-}
-
-// judgeOverlapOf goes through the lives in the order of their starts and
-// compares those that are left with the limit.
-func (c *checker) judgeOverlapOf(j *job) {
-	var open []life
-	for _, l := range c.lives(j) {
-		limit := j.limit(l.from)
-		open = slices.DeleteFunc(open, func(o life) bool { return o.to <= l.from })
-		open = append(open, l)
-		if limit == 0 || len(open) <= limit {
-			continue
-		}
-		longest := slices.MaxFunc(open[:len(open)-1], func(a, b life) int { return cmp.Compare(a.to, b.to) })
-		c.find(Overlap, j.id, l.key, l.from, "%d runs at once, %d allowed; %s was alive for another %s",
-			len(open), limit, longest.key, (longest.to - l.from).Duration())
-	}
 }
 
 // lives lists a job's executions, by start. Attempts of one key, and the parts
@@ -53,19 +48,15 @@ func (c *checker) lives(j *job) []life {
 	return list
 }
 
+// givenUp are the states of rows whose handlers may go on.
+var givenUp = []string{"lost", "timed_out", "cancelled", "failed"}
+
 // slotUntil is how long a run certainly held its slot: while its handler
 // lived, but not longer than until its row gave up on it.
 func (c *checker) slotUntil(r *Run) Time {
 	until := c.aliveUntil(r)
-	row := c.row(r.Key)
-	if row == nil {
-		return until
-	}
-	switch row.State {
-	case "lost", "timed_out", "cancelled", "failed":
-		if row.FinishedAt != 0 {
-			until = min(until, row.FinishedAt)
-		}
+	if row := c.row(r.Key); row != nil && row.FinishedAt != 0 && slices.Contains(givenUp, row.State) {
+		return min(until, row.FinishedAt)
 	}
 	return until
 }
