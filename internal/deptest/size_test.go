@@ -51,7 +51,6 @@ var large = map[string]int{
 	"admin/internal/domain.Execution":    99,
 	"admin/internal/gateway.Gateway":     78,
 	"admin/internal/gateway.Session":     59,
-	"admin/internal/run.Batch":           75,
 }
 
 func TestTypesAreSmall(t *testing.T) {

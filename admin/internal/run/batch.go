@@ -24,11 +24,11 @@ type Batch struct {
 	// Now is the database's clock after the last lock.
 	Now time.Time
 	// Moves are the executions that may change, or be looked at.
-	Moves map[domain.ExecutionID]*Move
+	Moves Moves
 	// Slots are those of the jobs that have one and whose runs may take or give
 	// it back here. Limits are those that bound them; empty where none may.
 	Slots  map[domain.JobID]*Slot
-	Limits map[domain.LimitKey]*Limit
+	Limits Limits
 	// Parents are the runs with parts that may have moved. A sweep also moves those on that
 	// are in Moves for another reason.
 	Parents map[domain.ExecutionID]bool
@@ -136,6 +136,9 @@ func (m *Move) Was() domain.State { return m.was }
 // Policy is the execution's.
 func (m *Move) Policy() domain.Policy { return domain.PolicyOf(m.Spec, m.E.Idempotent) }
 
+// Moves are the executions of a batch by id.
+type Moves map[domain.ExecutionID]*Move
+
 // Find returns the execution if it was loaded and belongs to the tenant.
 func (b *Batch) Find(tenant domain.TenantID, id domain.ExecutionID) *Move {
 	b.Deciding = id
@@ -146,9 +149,9 @@ func (b *Batch) Find(tenant domain.TenantID, id domain.ExecutionID) *Move {
 }
 
 // asStored replaces executions that were collected before the batch was saved.
-func (b *Batch) asStored(list []domain.Execution) {
+func (all Moves) asStored(list []domain.Execution) {
 	for i := range list {
-		list[i] = b.Moves[list[i].ID].E
+		list[i] = all[list[i].ID].E
 	}
 }
 
@@ -177,7 +180,7 @@ func (b *Batch) apply(m *Move, fx domain.Effects) {
 		if s != nil {
 			s.dequeue(&m.E)
 		}
-		b.leaveQueues(&m.E, nil)
+		b.Limits.leave(&m.E, nil)
 		// The parts of a run are no ends: its own is.
 		if m.E.Parent == 0 && m.Spec.Callback(m.E.State) != "" && m.was != m.E.State {
 			b.Callbacks = append(b.Callbacks, Callback{Tenant: m.E.TenantID, ID: m.E.ID, Succeeded: m.E.State == domain.Succeeded})
@@ -313,8 +316,8 @@ func Patience(spec *domain.JobSpec) time.Duration {
 }
 
 // byID lists moves in the order of their ids.
-func (b *Batch) byID(pick func(*Move) bool) (out []*Move) {
-	for _, m := range b.Moves {
+func (all Moves) byID(pick func(*Move) bool) (out []*Move) {
+	for _, m := range all {
 		if pick(m) {
 			out = append(out, m)
 		}

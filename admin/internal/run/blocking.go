@@ -12,158 +12,146 @@ import (
 // enter decides by the state of the job, maintenance, its misfire policy and its
 // blocking strategy whether an execution may go on now. If not, r says what became of it.
 // The slot is left for the caller to take.
-func (b *Batch) enter(m *Move, since time.Time, r *store.OfferResult) (in bool, err error) {
+func (t turn) enter(since time.Time, r *store.OfferResult) (in bool, err error) {
 	r.Status = store.OfferDiscarded
-	if ended, err := b.endStopped(m); err != nil || ended {
+	if ended, err := t.endStopped(); err != nil || ended {
 		return false, err
 	}
-	if stays, ended, err := b.maintained(m); err != nil || stays {
+	if stays, ended, err := t.maintained(); err != nil || stays {
 		if !ended {
 			r.Status = store.OfferBlocked
 		}
 		return false, err
 	}
-	if ended, err := b.lapse(m, since); err != nil || ended {
+	if ended, err := t.lapse(since); err != nil || ended {
 		return false, err
 	}
-	if m.E.SendsSpent(m.Spec.SendRetry) {
-		fx, err := m.E.SendFailed(b.Now)
-		b.apply(m, fx)
+	if t.e.SendsSpent(t.spec.SendRetry) {
+		return false, t.apply(t.e.SendFailed(t.b.Now))
+	}
+	if ended, err := t.endUnattended(); err != nil || ended {
 		return false, err
 	}
-	if ended, err := b.endUnattended(m); err != nil || ended {
-		return false, err
-	}
-	if m.E.Expired(b.Now) {
-		fx, err := m.E.Expire(b.Now)
-		b.apply(m, fx)
-		return false, err
+	if t.e.Expired(t.b.Now) {
+		return false, t.apply(t.e.Expire(t.b.Now))
 	}
 	r.Status = store.OfferGone
-	s := b.slotToTake(m)
+	s := t.slotToTake()
 	if s == nil {
 		return true, nil
 	}
-	if m.Spec.Blocking == domain.BlockCover {
+	if t.spec.Blocking == domain.BlockCover {
 		var later bool
-		if r.Covered, later, err = b.cover(m, s); err != nil || later {
+		if r.Covered, later, err = t.cover(s); err != nil || later {
 			r.Status = store.OfferDiscarded
 			return false, err
 		}
 	}
-	if !s.Admits(&m.E, m.Spec.SlotLimit()) {
-		return false, b.block(m, s, r)
+	if !s.Admits(t.e, t.spec.SlotLimit()) {
+		return false, t.block(s, r)
 	}
 	return true, nil
 }
 
 // block lets an execution wait for its job's slot, or drops it. A retry is not
 // dropped: its run has begun, and only the try waits.
-func (b *Batch) block(m *Move, s *Slot, r *store.OfferResult) error {
-	b.Contended = append(b.Contended, s.Job)
+func (t turn) block(s *Slot, r *store.OfferResult) error {
+	t.b.Contended = append(t.b.Contended, s.Job)
 	// A run of a backfill waits instead: it was asked for, and it is not late.
-	if m.Spec.Blocking == domain.BlockDiscard && m.E.State == domain.Due && m.E.Attempt == 0 && m.E.Cause != domain.CauseBackfill {
+	if t.spec.Blocking == domain.BlockDiscard && t.e.State == domain.Due && t.e.Attempt == 0 && t.e.Cause != domain.CauseBackfill {
 		r.Status = store.OfferDiscarded
-		return b.discard(m, domain.ReasonOverlap, "an earlier run of the job had not ended")
+		return t.apply(t.e.Discard(t.b.Now, domain.ReasonOverlap, "an earlier run of the job had not ended"))
 	}
-	if full, err := b.queueFull(m, s); err != nil || full {
+	if full, err := t.queueFull(s); err != nil || full {
 		r.Status = store.OfferDiscarded
 		return err
 	}
-	s.enqueue(&m.E)
-	b.leaveQueues(&m.E, nil)
+	s.enqueue(t.e)
+	t.b.Limits.leave(t.e, nil)
 	r.Status = store.OfferBlocked
-	return m.E.Wait(b.Now, domain.ReasonWaitSlot, "", b.Now.Add(SlotCheck))
-}
-
-func (b *Batch) discard(m *Move, reason domain.Reason, message string) error {
-	fx, err := m.E.Discard(b.Now, reason, message)
-	if err == nil {
-		b.apply(m, fx)
-	}
-	return err
+	return t.e.Wait(t.b.Now, domain.ReasonWaitSlot, "", t.b.Now.Add(SlotCheck))
 }
 
 // queueFull discards a fire of the schedule if as many runs wait for the job's slot as
 // may, and writes an alert. There is no bound for runs that somebody asked for, or that
 // wait for the end of maintenance. A run keeps its place in the queue. Runs of a job that covers end
 // each other. The slot's row has the number of waiters.
-func (b *Batch) queueFull(m *Move, s *Slot) (full bool, err error) {
-	if m.Spec.Blocking == domain.BlockCover {
+func (t turn) queueFull(s *Slot) (full bool, err error) {
+	if t.spec.Blocking == domain.BlockCover {
 		return false, nil
 	}
-	if m.E.Cause != domain.CauseSchedule || m.E.State != domain.Due || m.E.Attempt > 0 || s.Waiting[m.E.ID] || s.Waiters < m.Spec.QueueLimit() {
+	if t.e.Cause != domain.CauseSchedule || t.e.State != domain.Due || t.e.Attempt > 0 || s.Waiting[t.e.ID] || s.Waiters < t.spec.QueueLimit() {
 		return false, nil
 	}
-	b.tellPile(m, s, true)
-	return true, b.discard(m, domain.ReasonQueueFull, fmt.Sprintf("%d runs of the job waited for its slot", s.Waiters))
+	t.tellPile(s, true)
+	return true, t.apply(t.e.Discard(t.b.Now, domain.ReasonQueueFull, fmt.Sprintf("%d runs of the job waited for its slot", s.Waiters)))
 }
 
 // pilesUp writes an alert if a run of the schedule has taken longer than the time between
 // its fire and the fire of the next run that waits. It costs no query: the head of the
 // queue is loaded with the end of a run.
-func (b *Batch) pilesUp(m *Move) {
-	s := b.Slots[m.E.JobID]
-	if s == nil || len(s.Queue) == 0 || m.E.Cause != domain.CauseSchedule {
+func (t turn) pilesUp() {
+	s := t.b.Slots[t.e.JobID]
+	if s == nil || len(s.Queue) == 0 || t.e.Cause != domain.CauseSchedule {
 		return
 	}
-	next := b.Moves[s.Queue[0].ID]
-	took, ended := m.E.Duration()
-	slots := m.Spec.SlotLimit()
+	next := t.b.Moves[s.Queue[0].ID]
+	took, ended := t.e.Duration()
+	slots := t.spec.SlotLimit()
 	if !ended || slots == 0 || next == nil || next.E.Cause != domain.CauseSchedule {
 		return
 	}
-	if domain.PilesUp(s.Waiters, slots, took, next.E.FireAt.Sub(m.E.FireAt)/time.Duration(slots)) {
-		b.tellPile(m, s, false)
+	if domain.PilesUp(s.Waiters, slots, took, next.E.FireAt.Sub(t.e.FireAt)/time.Duration(slots)) {
+		t.tellPile(s, false)
 	}
 }
 
 // headWaits writes the alert for a run that does not end: the head of the queue is swept
 // while it waits, every SlotCheck. All holders have to be longer at work than the interval,
 // because a queue also gets shorter after an outage.
-func (b *Batch) headWaits(m *Move) error {
-	s := b.Slots[m.E.JobID]
-	slots := m.Spec.SlotLimit()
-	if s.Waiters < domain.PileAt || len(s.Queue) < 2 || s.Queue[0].ID != m.E.ID || slots == 0 || m.E.Cause != domain.CauseSchedule {
+func (t turn) headWaits() error {
+	s := t.b.Slots[t.e.JobID]
+	slots := t.spec.SlotLimit()
+	if s.Waiters < domain.PileAt || len(s.Queue) < 2 || s.Queue[0].ID != t.e.ID || slots == 0 || t.e.Cause != domain.CauseSchedule {
 		return nil
 	}
-	since, err := b.Source.HeldSince(m.E.JobID, m.E.FireAt)
+	since, err := t.b.Source.HeldSince(t.e.JobID, t.e.FireAt)
 	if err != nil || since.IsZero() {
 		return err
 	}
-	if domain.PilesUp(s.Waiters, slots, b.Now.Sub(since), time.Duration(s.Queue[1].FireAt-s.Queue[0].FireAt)*time.Millisecond) {
-		b.tellPile(m, s, false)
+	if domain.PilesUp(s.Waiters, slots, t.b.Now.Sub(since), time.Duration(s.Queue[1].FireAt-s.Queue[0].FireAt)*time.Millisecond) {
+		t.tellPile(s, false)
 	}
 	return nil
 }
 
 // tellPile adds one event for each job of the batch.
-func (b *Batch) tellPile(m *Move, s *Slot, full bool) {
+func (t turn) tellPile(s *Slot, full bool) {
 	e := domain.AlertEvent{
-		TenantID: m.E.TenantID, Kind: domain.AlertRunsPileUp, JobID: m.E.JobID, Revision: m.E.Revision, CreatedAt: b.Now,
-		Detail: domain.PileMessage(s.Waiters, full), DedupeKey: domain.PileKey(m.E.JobID, b.Now),
+		TenantID: t.e.TenantID, Kind: domain.AlertRunsPileUp, JobID: t.e.JobID, Revision: t.e.Revision, CreatedAt: t.b.Now,
+		Detail: domain.PileMessage(s.Waiters, full), DedupeKey: domain.PileKey(t.e.JobID, t.b.Now),
 	}
-	if !slices.ContainsFunc(b.Alerts, func(o domain.AlertEvent) bool { return o.DedupeKey == e.DedupeKey }) {
-		b.Alerts = append(b.Alerts, e)
+	if !slices.ContainsFunc(t.b.Alerts, func(o domain.AlertEvent) bool { return o.DedupeKey == e.DedupeKey }) {
+		t.b.Alerts = append(t.b.Alerts, e)
 	}
 }
 
 // cover ends the earlier runs of m's job, or tells them to stop, so that m can
 // take their place. When a later run has done so before, m itself is ended:
 // later.
-func (b *Batch) cover(m *Move, s *Slot) (covered []domain.Execution, later bool, err error) {
+func (t turn) cover(s *Slot) (covered []domain.Execution, later bool, err error) {
 	if s.FromCache {
 		return nil, false, nil // it is free, or this transaction is repeated
 	}
-	me := WaiterOf(&m.E)
-	others := b.byID(func(o *Move) bool { return o != m && o.E.JobID == m.E.JobID && (o.E.HoldsSlot || s.Waiting[o.E.ID]) })
+	me := WaiterOf(t.e)
+	others := t.b.Moves.byID(func(o *Move) bool { return o != t.m && o.E.JobID == t.e.JobID && (o.E.HoldsSlot || s.Waiting[o.E.ID]) })
 	for _, o := range others {
 		if me.before(WaiterOf(&o.E)) {
-			fx, err := m.E.Cover(b.Now, "a later run of the job was due before this one started")
+			fx, err := t.e.Cover(t.b.Now, "a later run of the job was due before this one started")
 			if err != nil {
 				return nil, false, err
 			}
-			b.apply(m, fx)
+			t.b.apply(t.m, fx)
 			return nil, true, nil
 		}
 	}
@@ -171,11 +159,11 @@ func (b *Batch) cover(m *Move, s *Slot) (covered []domain.Execution, later bool,
 		if o.E.State == domain.Cancelling || o.E.Lingers {
 			continue // those have been told
 		}
-		fx, err := o.E.Cover(b.Now, "the run of "+m.E.FireAt.UTC().Format("2006-01-02T15:04:05.000Z")+" took its place")
+		fx, err := o.E.Cover(t.b.Now, "the run of "+t.e.FireAt.UTC().Format("2006-01-02T15:04:05.000Z")+" took its place")
 		if err != nil {
 			return nil, false, err
 		}
-		b.apply(o, fx)
+		t.b.apply(o, fx)
 		covered = append(covered, o.E)
 	}
 	return covered, false, nil

@@ -8,9 +8,5 @@ func (b *Batch) RequestCancel(tenant domain.TenantID, id domain.ExecutionID, rea
 	if m == nil {
 		return nil, nil
 	}
-	fx, err := m.E.RequestCancel(b.Now, reason, message)
-	if err == nil {
-		b.apply(m, fx)
-	}
-	return m, err
+	return m, b.turn(m).apply(m.E.RequestCancel(b.Now, reason, message))
 }

@@ -14,7 +14,7 @@ const noInstanceCheck = time.Second
 // advanceParents moves the parents on by what their parts say, those in
 // this batch as it leaves them. Whoever may be offered then goes into woken.
 func (b *Batch) advanceParents(woken Woken) error {
-	for _, p := range b.byID(func(m *Move) bool { return m.E.OnlyPartsMove() && (b.Parents[m.E.ID] || b.Kind == Sweeps) }) {
+	for _, p := range b.Moves.byID(func(m *Move) bool { return m.E.OnlyPartsMove() && (b.Parents[m.E.ID] || b.Kind == Sweeps) }) {
 		b.Deciding = p.E.ID
 		family, err := b.Source.Family(p)
 		if err != nil {
@@ -68,8 +68,8 @@ func executions(moves []*Move) (out []domain.Execution) {
 
 // LivingPart reports whether a part of p that moves in this batch lives, and
 // which of them move.
-func (b *Batch) LivingPart(p *Move) (moved []domain.ExecutionID, living bool) {
-	for id, m := range b.Moves {
+func (all Moves) LivingPart(p *Move) (moved []domain.ExecutionID, living bool) {
+	for id, m := range all {
 		if m.E.Parent == p.E.ID {
 			moved = append(moved, id)
 			living = living || !m.E.State.Terminal()
@@ -79,8 +79,8 @@ func (b *Batch) LivingPart(p *Move) (moved []domain.ExecutionID, living bool) {
 }
 
 // AsMoved is a part as this batch leaves it, where it moves here.
-func (b *Batch) AsMoved(e domain.Execution) domain.Execution {
-	if m := b.Moves[e.ID]; m != nil {
+func (all Moves) AsMoved(e domain.Execution) domain.Execution {
+	if m := all[e.ID]; m != nil {
 		return m.E
 	}
 	return e
@@ -112,11 +112,12 @@ func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
 	if m == nil {
 		return nil
 	}
+	t := b.turn(m)
 	r.OfferResult = store.OfferResult{Status: store.OfferGone, Execution: m.E, Spec: m.Spec}
 	if m.E.State != domain.Due || b.Now.Before(m.E.NotBefore) || !m.Spec.Sharding.On() || m.E.IsPart() {
 		return nil
 	}
-	in, err := b.enter(m, o.Since, &r.OfferResult)
+	in, err := t.enter(o.Since, &r.OfferResult)
 	if err != nil || !in {
 		return err
 	}
@@ -127,17 +128,13 @@ func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
 		}
 		switch {
 		case len(instances) == 0 && len(m.E.Picks) == 0:
-			return b.waitForInstance(m, r)
+			return t.waitForInstance(r)
 		case len(instances) > domain.MaxShards:
-			fx, err := m.E.Miss(b.Now, domain.ReasonManyInstances, fmt.Sprintf("%d instances serve the handler, and a fire has at most %d shards", len(instances), domain.MaxShards))
 			r.Status = store.OfferDiscarded
-			if err == nil {
-				b.apply(m, fx)
-			}
-			return err
+			return t.apply(m.E.Miss(b.Now, domain.ReasonManyInstances, fmt.Sprintf("%d instances serve the handler, and a fire has at most %d shards", len(instances), domain.MaxShards)))
 		}
 	}
-	if s := b.slotToTake(m); s != nil {
+	if s := t.slotToTake(); s != nil {
 		s.take(&m.E)
 	}
 	parts, err := m.E.Spread(b.Now, m.Spec, instances, b.Source.NewID)
@@ -152,16 +149,16 @@ func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
 }
 
 // waitForInstance leaves a broadcast due. It keeps its place before later runs.
-func (b *Batch) waitForInstance(m *Move, r *store.SpreadResult) error {
-	if s := b.slotToTake(m); s != nil && !s.FromCache {
-		if full, err := b.queueFull(m, s); err != nil || full {
+func (t turn) waitForInstance(r *store.SpreadResult) error {
+	if s := t.slotToTake(); s != nil && !s.FromCache {
+		if full, err := t.queueFull(s); err != nil || full {
 			r.Status = store.OfferDiscarded
 			return err
 		}
-		s.enqueue(&m.E)
+		s.enqueue(t.e)
 	}
 	r.Status = store.OfferBlocked
-	return m.E.Wait(b.Now, domain.ReasonWaitInstance, "no instance that could take a shard is online", b.Now.Add(noInstanceCheck))
+	return t.e.Wait(t.b.Now, domain.ReasonWaitInstance, "no instance that could take a shard is online", t.b.Now.Add(noInstanceCheck))
 }
 
 // CancelParts cancels those of the parts that live and whose parents are being

@@ -74,9 +74,9 @@ func (b *Batch) finish(r store.AttemptReport) (store.FinishCode, error) {
 	if lingered {
 		return store.FinishReturned, nil
 	}
-	b.pilesUp(m)
+	b.turn(m).pilesUp()
 	if !occupied && m.E.OccupiesInstance() {
-		b.takeCapacity(&m.E) // its handler runs after all, beside others if there is no room
+		b.Limits.take(&m.E) // its handler runs after all, beside others if there is no room
 	}
 	return store.FinishStored, nil
 }

@@ -15,14 +15,14 @@ func (b *Batch) Grant(grants []store.GrantRequest) ([]store.GrantResult, error) 
 			continue
 		}
 		if !m.E.Has(g.Fence, g.Instance) {
-			if err := b.withdrawOffer(m); err != nil {
+			if err := b.turn(m).withdrawOffer(); err != nil {
 				return nil, err
 			}
 			results[i].Granted = m.E.Grant(b.Now, g.Fence, g.Instance, m.Policy()) == nil
 			continue
 		}
 		var err error
-		if results[i].Granted, err = b.grantAgain(m); err != nil {
+		if results[i].Granted, err = b.turn(m).grantAgain(); err != nil {
 			return nil, err
 		}
 	}
@@ -46,7 +46,7 @@ func (b *Batch) GiveBack(items []store.GiveBack) ([]store.OfferResult, error) {
 			continue
 		}
 		if g.Unheard {
-			moved, err := b.unheard(m, g)
+			moved, err := b.turn(m).unheard(g)
 			if err != nil {
 				return nil, err
 			}

@@ -40,13 +40,13 @@ func (b *Batch) settle(of *store.SettleInventoryParams, h domain.Held) (out stor
 		return out, nil
 	}
 	was := m.E.State
-	if err := b.withdrawOffer(m); err != nil {
+	if err := b.turn(m).withdrawOffer(); err != nil {
 		return out, err
 	}
 	out.Verdict = m.E.Reconcile(b.Now, h, of.Instance, m.Policy())
 	out.GivenBack = was == domain.Offered && m.E.State == domain.Due
 	if was == domain.Running && out.Verdict == domain.VerdictGrant {
-		again, err := b.grantAgain(m)
+		again, err := b.turn(m).grantAgain()
 		if err != nil {
 			return out, err
 		}
@@ -69,7 +69,7 @@ func (b *Batch) theirs(of *store.SettleInventoryParams, h domain.Held) *Move {
 // before accepted, by an inventory that it gave since: see store.EndOrphansParams.
 func (b *Batch) EndOrphans(p *store.EndOrphansParams, accepted time.Time) *store.EndedOrphans {
 	var ended []*Move
-	for _, m := range b.byID(func(m *Move) bool { // others have moved on since they were found, or are queued for a slot
+	for _, m := range b.Moves.byID(func(m *Move) bool { // others have moved on since they were found, or are queued for a slot
 		e := &m.E
 		return e.TenantID == p.Tenant && e.Executor == p.Executor && e.Instance == p.Instance && e.OccupiesInstance() && e.OfferedAt.Before(accepted) && !Has(p.Has, e)
 	}) {

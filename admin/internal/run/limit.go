@@ -159,20 +159,20 @@ func (l *Limit) Dequeue(id domain.ExecutionID) {
 	}
 }
 
-// takeCapacity counts an execution that is offered.
-func (b *Batch) takeCapacity(e *domain.Execution) {
-	for _, l := range b.limitsOf(e) {
+// Limits are those of a batch by key.
+type Limits map[domain.LimitKey]*Limit
+
+// take counts an execution that is offered.
+func (all Limits) take(e *domain.Execution) {
+	for _, l := range all.of(e) {
 		l.take(e)
 	}
 }
 
-// limitsOf returns the limits that bound an execution, its executor's first.
-func (b *Batch) limitsOf(e *domain.Execution) (out []*Limit) {
-	if len(b.Limits) == 0 {
-		return nil
-	}
+// of returns the limits that bound an execution, its executor's first.
+func (all Limits) of(e *domain.Execution) (out []*Limit) {
 	for _, k := range []domain.LimitKey{{Tenant: e.TenantID, Executor: e.Executor}, {Tenant: e.TenantID}} {
-		if l := b.Limits[k]; l != nil {
+		if l := all[k]; l != nil {
 			out = append(out, l)
 		}
 	}
@@ -180,8 +180,8 @@ func (b *Batch) limitsOf(e *domain.Execution) (out []*Limit) {
 }
 
 // full returns the first limit that has no room for an execution.
-func (b *Batch) full(e *domain.Execution) *Limit {
-	for _, l := range b.limitsOf(e) {
+func (all Limits) full(e *domain.Execution) *Limit {
+	for _, l := range all.of(e) {
 		if !l.admits(e) {
 			return l
 		}
@@ -189,10 +189,10 @@ func (b *Batch) full(e *domain.Execution) *Limit {
 	return nil
 }
 
-// leaveQueues gives up e's place under all limits but one: whoever waits for
+// leave gives up e's place under all limits but one: whoever waits for
 // something else must not keep others from the room there is.
-func (b *Batch) leaveQueues(e *domain.Execution, but *Limit) {
-	for _, l := range b.limitsOf(e) {
+func (all Limits) leave(e *domain.Execution, but *Limit) {
+	for _, l := range all.of(e) {
 		if l != but {
 			l.Dequeue(e.ID)
 		}
@@ -201,19 +201,19 @@ func (b *Batch) leaveQueues(e *domain.Execution, but *Limit) {
 
 // waitForLimit lets an execution wait under a limit. It also takes its place in
 // the queue for its job's slot, so that no later run of the job overtakes it.
-func (b *Batch) waitForLimit(m *Move, l *Limit, r *store.OfferResult) error {
-	s := b.slotToTake(m)
+func (t turn) waitForLimit(l *Limit, r *store.OfferResult) error {
+	s := t.slotToTake()
 	if s != nil {
-		if full, err := b.queueFull(m, s); err != nil || full {
+		if full, err := t.queueFull(s); err != nil || full {
 			r.Status = store.OfferDiscarded
 			return err
 		}
-		s.enqueue(&m.E)
+		s.enqueue(t.e)
 	}
-	b.leaveQueues(&m.E, l)
-	l.enqueue(&m.E)
+	t.b.Limits.leave(t.e, l)
+	l.enqueue(t.e)
 	r.Status = store.OfferBlocked
-	return m.E.Wait(b.Now, domain.ReasonWaitLimit, domain.LimitMessage(l.Key.Executor == 0, l.Capacity), b.Now.Add(LimitCheck))
+	return t.e.Wait(t.b.Now, domain.ReasonWaitLimit, domain.LimitMessage(l.Key.Executor == 0, l.Capacity), t.b.Now.Add(LimitCheck))
 }
 
 // Admit wakes the runs at the head of a queue, which is no longer than there is

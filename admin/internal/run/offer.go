@@ -33,7 +33,7 @@ func (b *Batch) refresh(r *store.OfferResult) {
 	if m := b.Moves[r.Execution.ID]; m != nil {
 		r.Execution = m.E
 	}
-	b.asStored(r.Covered)
+	b.Moves.asStored(r.Covered)
 }
 
 func (b *Batch) offer(o store.Offer, r *store.OfferResult) error {
@@ -41,28 +41,29 @@ func (b *Batch) offer(o store.Offer, r *store.OfferResult) error {
 	if m == nil {
 		return nil
 	}
+	t := b.turn(m)
 	*r = store.OfferResult{Status: store.OfferGone, Execution: m.E, Spec: m.Spec}
 	if m.E.State != domain.Due && m.E.State != domain.RetryWait || m.Spec.Sharding.On() && !m.E.IsPart() {
 		return nil // one with shards is spread
 	}
 	if b.Now.Before(m.E.NotBefore) {
-		if early, err := b.mayBeEarly(m, o); err != nil || !early {
+		if early, err := t.mayBeEarly(o); err != nil || !early {
 			return err
 		}
 	}
 	if m.E.Bound != 0 && m.E.Bound != o.Instance {
 		return nil
 	}
-	if in, err := b.enter(m, o.Since, r); err != nil || !in {
+	if in, err := t.enter(o.Since, r); err != nil || !in {
 		return err
 	}
-	if full := b.full(&m.E); full != nil {
-		return b.waitForLimit(m, full, r)
+	if full := b.Limits.full(&m.E); full != nil {
+		return t.waitForLimit(full, r)
 	}
-	if s := b.slotToTake(m); s != nil {
+	if s := t.slotToTake(); s != nil {
 		s.take(&m.E)
 	}
-	b.takeCapacity(&m.E)
+	b.Limits.take(&m.E)
 	granted := o.Granted && o.Idempotent
 	m.E.Fence = max(m.E.Fence, b.FenceFloor)
 	if err := m.E.Offer(b.Now, o.Node, o.Instance, o.Idempotent, granted, domain.PolicyOf(m.Spec, o.Idempotent)); err != nil {
@@ -73,29 +74,20 @@ func (b *Batch) offer(o store.Offer, r *store.OfferResult) error {
 	return nil
 }
 
-// slotToTake is the slot that an execution has to take before it starts; nil:
-// none, or it has it.
-func (b *Batch) slotToTake(m *Move) *Slot {
-	if m.E.HoldsSlot || m.Spec.SlotLimit() == 0 {
-		return nil
-	}
-	return b.Slots[m.E.JobID]
-}
-
 // mayBeEarly reports whether an execution may be offered before its time: it only
 // takes what is there for it, so that nothing is decided now that would be
 // decided otherwise then.
-func (b *Batch) mayBeEarly(m *Move, o store.Offer) (bool, error) {
-	if !m.E.Ahead(b.Now) || !m.Spec.MaybeAhead() || o.Granted && o.Idempotent || len(b.limitsOf(&m.E)) > 0 {
+func (t turn) mayBeEarly(o store.Offer) (bool, error) {
+	if !t.e.Ahead(t.b.Now) || !t.spec.MaybeAhead() || o.Granted && o.Idempotent || len(t.b.Limits.of(t.e)) > 0 {
 		return false, nil
 	}
-	if b.stopped.reason(&m.E, m.E.Attempt) != "" || m.E.SendsSpent(m.Spec.SendRetry) {
+	if t.b.stopped.reason(t.e, t.e.Attempt) != "" || t.e.SendsSpent(t.spec.SendRetry) {
 		return false, nil
 	}
-	if s := b.slotToTake(m); s != nil && !s.Admits(&m.E, m.Spec.SlotLimit()) {
+	if s := t.slotToTake(); s != nil && !s.Admits(t.e, t.spec.SlotLimit()) {
 		return false, nil
 	}
-	return b.mayStart(m)
+	return t.mayStart()
 }
 
 // Wait notes why executions wait. Those that are not due any more are passed
@@ -108,141 +100,137 @@ func (b *Batch) Wait(waits []store.Wait) (ended []domain.Execution, err error) {
 		if m == nil {
 			continue
 		}
-		some, err := b.wait(m, w)
+		some, err := b.turn(m).wait(w)
 		if err != nil {
 			return nil, err
 		}
 		ended = append(ended, some...)
 	}
-	b.onceStored(func() { b.asStored(ended) })
+	b.onceStored(func() { b.Moves.asStored(ended) })
 	return ended, nil
 }
 
-func (b *Batch) wait(m *Move, w store.Wait) (ended []domain.Execution, err error) {
-	if stays, ended, err := b.maintained(m); err != nil || stays && !ended {
+func (t turn) wait(w store.Wait) (ended []domain.Execution, err error) {
+	if stays, ended, err := t.maintained(); err != nil || stays && !ended {
 		return nil, err
 	} else if ended {
-		return []domain.Execution{m.E}, nil
+		return []domain.Execution{*t.e}, nil
 	}
-	if ended, err := b.lapse(m, w.Since); err != nil {
+	if ended, err := t.lapse(w.Since); err != nil {
 		return nil, err
 	} else if ended {
-		return []domain.Execution{m.E}, nil
+		return []domain.Execution{*t.e}, nil
 	}
-	if m.E.SendsSpent(m.Spec.SendRetry) {
-		fx, err := m.E.SendFailed(b.Now)
-		if err != nil {
+	if t.e.SendsSpent(t.spec.SendRetry) {
+		if err := t.apply(t.e.SendFailed(t.b.Now)); err != nil {
 			return nil, err
 		}
-		b.apply(m, fx)
-		return []domain.Execution{m.E}, nil
+		return []domain.Execution{*t.e}, nil
 	}
-	s := b.slotToTake(m)
+	s := t.slotToTake()
 	if s != nil {
-		if full, err := b.queueFull(m, s); err != nil {
+		if full, err := t.queueFull(s); err != nil {
 			return nil, err
 		} else if full {
-			return []domain.Execution{m.E}, nil
+			return []domain.Execution{*t.e}, nil
 		}
 	}
 	// An illegal move means that somebody else was quicker.
-	if m.E.Wait(b.Now, w.Reason, w.Message, w.Until(b.Now, &m.E)) != nil {
+	if t.e.Wait(t.b.Now, w.Reason, w.Message, w.Until(t.b.Now, t.e)) != nil {
 		return nil, nil
 	}
-	if b.Waits == nil {
-		b.Waits = map[domain.ExecutionID]store.Wait{}
+	if t.b.Waits == nil {
+		t.b.Waits = map[domain.ExecutionID]store.Wait{}
 	}
-	b.Waits[m.E.ID] = w
+	t.b.Waits[t.e.ID] = w
 	if w.Full {
-		m.E.ExtendWait(b.Now, m.Policy())
+		t.e.ExtendWait(t.b.Now, t.m.Policy())
 	}
-	b.leaveQueues(&m.E, nil)
+	t.b.Limits.leave(t.e, nil)
 	if s == nil {
 		return nil, nil
 	}
-	if m.Spec.Blocking == domain.BlockCover {
+	if t.spec.Blocking == domain.BlockCover {
 		// The earlier run may be what the instance is busy with.
 		var later bool
-		if ended, later, err = b.cover(m, s); err != nil {
+		if ended, later, err = t.cover(s); err != nil {
 			return nil, err
 		} else if later {
-			return []domain.Execution{m.E}, nil
+			return []domain.Execution{*t.e}, nil
 		}
 	}
-	s.enqueue(&m.E)
+	s.enqueue(t.e)
 	return ended, nil
 }
 
 // lapse ends a due execution that has misfired, as its job's policy says. since
 // is from when its node knows that it waits for an instance.
-func (b *Batch) lapse(m *Move, since time.Time) (ended bool, err error) {
-	if m.E.State != domain.Due {
+func (t turn) lapse(since time.Time) (ended bool, err error) {
+	if t.e.State != domain.Due {
 		return false, nil
 	}
-	m.E.WaitedSince(since, b.Now, m.Spec)
-	asked, reason, message, err := b.misfired(m)
+	t.e.WaitedSince(since, t.b.Now, t.spec)
+	asked, reason, message, err := t.misfired()
 	if err != nil || !asked {
 		return false, err
 	}
-	fx, ended, err := m.E.Lapse(b.Now, reason, message)
+	fx, ended, err := t.e.Lapse(t.b.Now, reason, message)
 	if err != nil {
 		return false, err
 	}
-	b.apply(m, fx)
+	t.b.apply(t.m, fx)
 	return ended, nil
 }
 
 // endUnattended looks at a due execution after the end of its wait for an instance. If no
 // node has looked for one, the nodes were behind. Then the misfire policy decides about an
 // execution of a schedule. It has a new wait if it is to run. All others are missed.
-func (b *Batch) endUnattended(m *Move) (ended bool, err error) {
-	if !m.E.Expired(b.Now) || !m.E.Unattended() {
+func (t turn) endUnattended() (ended bool, err error) {
+	if !t.e.Expired(t.b.Now) || !t.e.Unattended() {
 		return false, nil
 	}
-	if m.E.Cause != domain.CauseSchedule {
-		fx, err := m.E.Miss(b.Now, domain.ReasonMisfire, "no admin node looked for an instance before the deadline for dispatch")
-		b.apply(m, fx)
-		return true, err
+	if t.e.Cause != domain.CauseSchedule {
+		return true, t.apply(t.e.Miss(t.b.Now, domain.ReasonMisfire, "no admin node looked for an instance before the deadline for dispatch"))
 	}
-	if ended, err := b.lapse(m, time.Time{}); err != nil || ended {
+	if ended, err := t.lapse(time.Time{}); err != nil || ended {
 		return ended, err
 	}
-	m.E.ExpireAt = b.Now.Add(Patience(m.Spec))
+	t.e.ExpireAt = t.b.Now.Add(Patience(t.spec))
 	return false, nil
 }
 
 // lapseOffered takes the offer of an execution back that has misfired before its
 // grant. The next offer ends it: that has its slot.
-func (b *Batch) lapseOffered(m *Move) error {
-	if m.E.State != domain.Offered {
+func (t turn) lapseOffered() error {
+	if t.e.State != domain.Offered {
 		return nil
 	}
-	asked, reason, message, err := b.misfired(m)
+	asked, reason, message, err := t.misfired()
 	if err != nil || !asked {
 		return err
 	}
-	return m.E.LapseOffered(b.Now, reason, message)
+	return t.e.LapseOffered(t.b.Now, reason, message)
 }
 
 // misfired asks the misfire policy about an execution that is to start now, once
 // its fire time has passed by more than the threshold. A fire time that waited for
 // the end of maintenance has not passed unnoticed.
-func (b *Batch) misfired(m *Move) (asked bool, reason domain.Reason, message string, err error) {
-	if b.Misfire == nil || !m.E.Misfired(b.Now, m.Spec) {
+func (t turn) misfired() (asked bool, reason domain.Reason, message string, err error) {
+	if t.b.Misfire == nil || !t.e.Misfired(t.b.Now, t.spec) {
 		return false, "", "", nil
 	}
-	known, err := b.Source.Maintenances()
-	if err != nil || known.Covers(domain.MaintenanceWait, m.E.TenantID, m.E.Executor, m.E.FireAt) != nil {
+	known, err := t.b.Source.Maintenances()
+	if err != nil || known.Covers(domain.MaintenanceWait, t.e.TenantID, t.e.Executor, t.e.FireAt) != nil {
 		return false, "", "", err
 	}
-	reason, message = b.Misfire(b.Now, &m.E, m.Spec)
+	reason, message = t.b.Misfire(t.b.Now, t.e, t.spec)
 	if reason == domain.ReasonCoalesced {
 		// A later run stands for it only if the schedule is still the same.
-		revision, err := b.Source.TriggerRevision(m.E.JobID)
+		revision, err := t.b.Source.TriggerRevision(t.e.JobID)
 		if err != nil {
 			return false, "", "", err
 		}
-		if revision != m.E.Revision {
+		if revision != t.e.Revision {
 			reason, message = "", ""
 		}
 	}

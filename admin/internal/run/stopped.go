@@ -50,61 +50,53 @@ func (b *Batch) findStopped() (err error) {
 }
 
 // endStopped ends a run that is to be offered again, as TakeBack would have.
-func (b *Batch) endStopped(m *Move) (ended bool, err error) {
-	reason := b.stopped.reason(&m.E, m.E.Attempt)
+func (t turn) endStopped() (ended bool, err error) {
+	reason := t.b.stopped.reason(t.e, t.e.Attempt)
 	if reason == "" {
 		return false, nil
 	}
 	message := "the job was stopped before the run started"
-	if m.E.Attempt > 0 {
+	if t.e.Attempt > 0 {
 		message = "the job was deleted before the run was tried again"
 	}
-	fx, err := m.E.RequestCancel(b.Now, reason, message)
-	if err == nil {
-		b.apply(m, fx)
-	}
-	return true, err
+	return true, t.apply(t.e.RequestCancel(t.b.Now, reason, message))
 }
 
 // cancelStopped cancels an attempt that runs, as far as the database knows, and
 // of which its instance may not have heard, if its job was stopped meanwhile:
 // the instance says whether it ever began.
-func (b *Batch) cancelStopped(m *Move, message string) (cancelled bool, err error) {
-	stopped, err := b.Source.Stopped([]domain.JobID{m.E.JobID})
+func (t turn) cancelStopped(message string) (cancelled bool, err error) {
+	stopped, err := t.b.Source.Stopped([]domain.JobID{t.e.JobID})
 	if err != nil {
 		return false, err
 	}
-	reason := stopped.reason(&m.E, m.E.Attempt-1)
+	reason := stopped.reason(t.e, t.e.Attempt-1)
 	if reason == "" {
 		return false, nil
 	}
-	fx, err := m.E.RequestCancel(b.Now, reason, message)
-	if err != nil {
-		return false, err
-	}
-	b.apply(m, fx)
-	return true, nil
+	err = t.apply(t.e.RequestCancel(t.b.Now, reason, message))
+	return err == nil, err
 }
 
 // grantAgain reports whether a grant may be repeated whose first word was lost.
-func (b *Batch) grantAgain(m *Move) (bool, error) {
-	cancelled, err := b.cancelStopped(m, "the job was stopped before its instance heard that it may start")
+func (t turn) grantAgain() (bool, error) {
+	cancelled, err := t.cancelStopped("the job was stopped before its instance heard that it may start")
 	return !cancelled && err == nil, err
 }
 
 // unheard takes a one-step offer from its instance, unless its job was stopped
 // meanwhile: then the instance is asked whether it ever began.
-func (b *Batch) unheard(m *Move, g store.GiveBack) (moved bool, err error) {
-	after := m.E
-	fx, err := after.Unheard(b.Now, g.Fence, g.Message, m.Policy())
+func (t turn) unheard(g store.GiveBack) (moved bool, err error) {
+	after := *t.e
+	fx, err := after.Unheard(t.b.Now, g.Fence, g.Message, t.m.Policy())
 	if err != nil {
 		return false, nil // it is over, or somebody else's
 	}
-	if cancelled, err := b.cancelStopped(m, "the job was stopped before the start of the run was reported"); cancelled || err != nil {
+	if cancelled, err := t.cancelStopped("the job was stopped before the start of the run was reported"); cancelled || err != nil {
 		return false, err
 	}
-	m.E = after
-	b.apply(m, fx)
+	*t.e = after
+	t.b.apply(t.m, fx)
 	return true, nil
 }
 
@@ -113,9 +105,9 @@ func (b *Batch) unheard(m *Move, g store.GiveBack) (moved bool, err error) {
 // the next revision may plan the same instants: gone are those whose rows are to
 // be deleted. They are not among the moves any more.
 func (b *Batch) TakeBack(to domain.JobState) (gone []domain.ExecutionID, err error) {
-	for _, m := range b.byID(func(*Move) bool { return true }) {
+	for _, m := range b.Moves.byID(func(*Move) bool { return true }) {
 		b.Deciding = m.E.ID
-		is, err := b.takeBack(m, to)
+		is, err := b.turn(m).takeBack(to)
 		if err != nil {
 			return nil, err
 		}
@@ -127,10 +119,10 @@ func (b *Batch) TakeBack(to domain.JobState) (gone []domain.ExecutionID, err err
 	return gone, nil
 }
 
-func (b *Batch) takeBack(m *Move, to domain.JobState) (gone bool, err error) {
-	e := &m.E
-	if Scheduled(e) && e.MaybeUnplanned(b.Now) {
-		if s := b.Slots[e.JobID]; s != nil {
+func (t turn) takeBack(to domain.JobState) (gone bool, err error) {
+	e := t.e
+	if Scheduled(e) && e.MaybeUnplanned(t.b.Now) {
+		if s := t.b.Slots[e.JobID]; s != nil {
 			s.dequeue(e)
 			if e.HoldsSlot {
 				s.release()
@@ -147,10 +139,5 @@ func (b *Batch) takeBack(m *Move, to domain.JobState) (gone bool, err error) {
 		reason, message = domain.ReasonDeleted, "the job was deleted before the run started"
 	}
 	// Nothing has started of an offer: an answer to it finds it gone.
-	fx, err := e.RequestCancel(b.Now, reason, message)
-	if err != nil {
-		return false, err
-	}
-	b.apply(m, fx)
-	return false, nil
+	return false, t.apply(e.RequestCancel(t.b.Now, reason, message))
 }

@@ -36,11 +36,12 @@ func (b *Batch) sweep(ids []domain.ExecutionID, hold time.Duration) (out swept, 
 			m.E.WakeAt = time.Time{} // it cannot have one, but would be found for ever
 			continue
 		}
-		if b.parentAway(m) {
+		t := b.turn(m)
+		if t.parentAway() {
 			continue
 		}
 		if !b.Now.Before(m.E.NotBefore) {
-			stays, ended, err := b.maintained(m)
+			stays, ended, err := t.maintained()
 			if err != nil {
 				return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
 			}
@@ -51,8 +52,8 @@ func (b *Batch) sweep(ids []domain.ExecutionID, hold time.Duration) (out swept, 
 				continue
 			}
 		}
-		if b.stillBlocked(m) {
-			if err := b.headWaits(m); err != nil {
+		if t.stillBlocked() {
+			if err := t.headWaits(); err != nil {
 				return out, err
 			}
 			if err := m.E.Wait(b.Now, domain.ReasonWaitSlot, "", b.Now.Add(SlotCheck)); err != nil {
@@ -61,7 +62,7 @@ func (b *Batch) sweep(ids []domain.ExecutionID, hold time.Duration) (out swept, 
 			continue
 		}
 		was := m.E.State
-		if ended, err := b.endUnattended(m); err != nil {
+		if ended, err := t.endUnattended(); err != nil {
 			return out, fmt.Errorf("execution %s: %w", m.E.ID, err)
 		} else if ended {
 			out.ended = append(out.ended, m)
@@ -79,7 +80,7 @@ func (b *Batch) sweep(ids []domain.ExecutionID, hold time.Duration) (out swept, 
 			out.cancel = append(out.cancel, m)
 		case domain.SweepResend:
 			// A one-step offer is sent again, unless its job was stopped meanwhile.
-			cancelled, err := b.cancelStopped(m, "the job was stopped before the start of the run was reported")
+			cancelled, err := t.cancelStopped("the job was stopped before the start of the run was reported")
 			if err != nil {
 				return out, err
 			}
@@ -114,17 +115,17 @@ func (b *Batch) collect(s swept, out *store.Swept) {
 // stillBlocked reports whether an execution waits for a slot that is still
 // taken. One whose slot is free (the node that was to offer it died) gets
 // fresh patience: it has not waited for an instance yet.
-func (b *Batch) stillBlocked(m *Move) bool {
-	s := b.Slots[m.E.JobID]
-	if s == nil || m.E.Reason != domain.ReasonWaitSlot || m.E.HoldsSlot {
+func (t turn) stillBlocked() bool {
+	s := t.b.Slots[t.e.JobID]
+	if s == nil || t.e.Reason != domain.ReasonWaitSlot || t.e.HoldsSlot {
 		return false
 	}
-	if !s.Admits(&m.E, m.Spec.SlotLimit()) {
-		s.enqueue(&m.E)
+	if !s.Admits(t.e, t.spec.SlotLimit()) {
+		s.enqueue(t.e)
 		return true
 	}
-	if !m.E.ExpireAt.IsZero() {
-		m.E.ExpireAt = b.Now.Add(Patience(m.Spec))
+	if !t.e.ExpireAt.IsZero() {
+		t.e.ExpireAt = t.b.Now.Add(Patience(t.spec))
 	}
 	return false
 }
@@ -156,6 +157,6 @@ func (b *Batch) leases() (map[domain.InstanceID]time.Time, error) {
 // parentAway reports whether an execution is a part whose parent is locked by
 // another transaction: then it is left alone, since its end could not be told.
 // A parent whose row is gone ended long ago.
-func (b *Batch) parentAway(m *Move) bool {
-	return m.E.IsPart() && b.Moves[m.E.Parent] == nil && b.Source.Known(m.E.Parent)
+func (t turn) parentAway() bool {
+	return t.e.IsPart() && t.b.Moves[t.e.Parent] == nil && t.b.Source.Known(t.e.Parent)
 }

@@ -299,7 +299,7 @@ func (b *transaction) Serving(*run.Move) ([]domain.InstanceID, error) { return b
 func (b *transaction) Family(parent *run.Move) (domain.Family, error) {
 	family := domain.Family{Shards: map[domain.State]int{}}
 	for _, e := range b.d.partsOf(parent.E.ID) {
-		part := b.AsMoved(*e)
+		part := b.Moves.AsMoved(*e)
 		family.Add(&part)
 	}
 	if b.d.rules.endEarly && family.Living == 1 {

@@ -52,7 +52,7 @@ func (b *Batch) NewID() (domain.ExecutionID, error) {
 // Family implements run.Source. While a part lives, no more is said than that: so
 // the shards of a large family end without reading all of it each time.
 func (b *Batch) Family(p *run.Move) (domain.Family, error) {
-	moved, living := b.LivingPart(p)
+	moved, living := b.Moves.LivingPart(p)
 	if living {
 		return domain.Family{Living: 1}, nil
 	}
@@ -94,7 +94,7 @@ func (b *Batch) Results(p *run.Move, family domain.Family) ([]byte, error) {
 		if err := rows.Scan(record.ExecutionTable.Targets(r)...); err != nil {
 			return err
 		}
-		e := b.AsMoved(r.Execution())
+		e := b.Moves.AsMoved(r.Execution())
 		summary.Add(&e)
 		return nil
 	}, "SELECT "+record.ExecutionColumns+" FROM executions"+b.Tx.Dialect.ByIndex("uq_executions_occurrence")+" WHERE "+condition+
