@@ -223,7 +223,7 @@ func (a *API) callAnswer(ctx context.Context, run domain.Execution, wait time.Du
 		return nil, err
 	}
 	timeout := ""
-	if d := v.TimeoutOf(spec.Timeout); d > 0 {
+	if d := domain.TimeoutOf(&v.Execution, spec.Timeout); d > 0 {
 		timeout = domain.DurationText(d)
 	}
 	return &callOutput{Status: status, Body: Call{

@@ -92,7 +92,7 @@ func runOf(v *store.ExecutionView) Run {
 		ID: e.ID.String(), JobID: e.JobID.String(), JobName: v.JobName, JobRevision: e.Revision,
 		Executor: web.Ref{ID: e.Executor.String(), Name: v.ExecutorName}, Handler: v.Handler,
 		Cause: string(e.Cause), FireAt: web.Instant(e.FireAt), State: e.State.String(), Reason: string(e.Reason), Message: e.Message,
-		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Fence: e.Fence, FailedSends: e.FailedSends(), Instance: instanceRef(e.Instance, v.InstanceName),
+		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Fence: e.Fence, FailedSends: e.Sends().Failed(), Instance: instanceRef(e.Instance, v.InstanceName),
 		Note: e.Note, RequestedBy: e.RequestedBy, ClaimedAt: web.InstantOrNull(e.PlannedAt), OfferedAt: web.InstantOrNull(e.OfferedAt),
 		GrantedAt: web.InstantOrNull(e.GrantedAt), StartedAt: web.InstantOrNull(e.StartedAt), FinishedAt: web.InstantOrNull(e.FinishedAt),
 		NotBefore: web.InstantOrNull(e.NotBefore), DeadlineAt: web.InstantOrNull(e.Deadline), ErrorKind: e.ErrorKind, Error: e.Error,

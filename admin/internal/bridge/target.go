@@ -78,7 +78,7 @@ func (t target) traceOf(e *domain.Execution) domain.Trace {
 	case !e.Trace.Sampled():
 		return e.Trace
 	default:
-		return e.AttemptTrace()
+		return domain.AttemptTrace(e)
 	}
 }
 
@@ -91,7 +91,7 @@ func offerFrame(e *domain.Execution, spec *domain.JobSpec) *proto.Offer {
 	return &proto.Offer{
 		ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), JobName: spec.Name, Handler: spec.Handler,
 		FireAtMs: e.FireAt.UnixMilli(), Attempt: int32(attempt), MaxAttempts: int32(e.MaxAttempts),
-		Input: proto.CleanJSON(spec.InputOf(e)), TimeoutMs: e.TimeoutOf(spec.Timeout).Milliseconds(), Granted: granted, Cause: string(e.Cause),
+		Input: proto.CleanJSON(spec.InputOf(e)), TimeoutMs: domain.TimeoutOf(e, spec.Timeout).Milliseconds(), Granted: granted, Cause: string(e.Cause),
 		TenantId: int64(e.TenantID), Note: e.Note, RequestedBy: e.RequestedBy, LogLevel: spec.LogLevel,
 		ShardIndex: int32(e.Shard), ShardTotal: int32(e.Shards), Part: partName(e.Part), ParentId: int64(e.Parent),
 	}

@@ -391,7 +391,7 @@ func TestAnOfferThatCameLateIsMadeAgainAtOnce(t *testing.T) {
 		require.Equal(t, int64(2), again.Execution.Fence)
 		require.Equal(t, 1, again.Execution.Attempt)
 		after := r.Find(run.ID)
-		require.Zero(t, after.FailedSends())
+		require.Zero(t, after.Sends().Failed())
 	})
 }
 

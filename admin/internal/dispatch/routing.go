@@ -56,7 +56,7 @@ func tierOf(e *domain.Execution, spec *domain.JobSpec, t Target) (tier int) {
 	if !spec.Prefer.Empty() && !spec.Prefer.Matches(t.Traits().Labels) {
 		tier += tierUnpreferred
 	}
-	if len(e.Delays) > 0 && e.TriedOn(t.InstanceID()) && spec.Routing != domain.RouteFirst && spec.Routing != domain.RouteLast {
+	if len(e.Delays) > 0 && e.Sends().TriedOn(t.InstanceID()) && spec.Routing != domain.RouteFirst && spec.Routing != domain.RouteLast {
 		tier += tierTried
 	}
 	return tier
@@ -65,7 +65,7 @@ func tierOf(e *domain.Execution, spec *domain.JobSpec, t Target) (tier int) {
 // pinned reports whether the run has one instance only, and waits for it while
 // it is full. Failover moves on once a send has led to nothing.
 func pinned(e *domain.Execution, spec *domain.JobSpec) bool {
-	return spec.Routing.Pinned() && (spec.Routing != domain.RouteFailover || !e.Tried())
+	return spec.Routing.Pinned() && (spec.Routing != domain.RouteFailover || !e.Sends().Tried())
 }
 
 // pick returns the best candidate, or -1 when none of them has room. With one,

@@ -43,7 +43,7 @@ func TestASendThatIsRefusedGoesToAnother(t *testing.T) {
 		after := r.Find(run.ID)
 		require.Equal(t, domain.Running, after.State)
 		require.Equal(t, 1, after.Attempt)
-		require.Equal(t, 2, after.FailedSends())
+		require.Equal(t, 2, after.Sends().Failed())
 	})
 }
 
@@ -63,7 +63,7 @@ func TestAFullInstanceUsesUpNoSends(t *testing.T) {
 		r.accept(to, one(t, to.sent()))
 		after := r.Find(run.ID)
 		require.Equal(t, domain.Running, after.State)
-		require.Zero(t, after.FailedSends())
+		require.Zero(t, after.Sends().Failed())
 	})
 }
 
@@ -100,7 +100,7 @@ func TestSendsToSessionsThatBreakAreCountedToo(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, run.ID, one(t, second.sent()).Execution.ID, "first is the second one now")
 		after := r.Find(run.ID)
-		require.Equal(t, 1, after.FailedSends())
+		require.Equal(t, 1, after.Sends().Failed())
 	})
 }
 
@@ -158,7 +158,7 @@ func TestUnheardOneStepOffersGoElsewhereAtOnce(t *testing.T) {
 		require.Equal(t, o.Execution.Fence, told.Fence)
 		require.Equal(t, domain.ReasonLeaseLost, told.Reason, "the run is not killed: it goes on")
 		after := r.Find(run.ID)
-		require.Zero(t, after.FailedSends())
+		require.Zero(t, after.Sends().Failed())
 	})
 }
 

@@ -54,19 +54,19 @@ func TestWhatComesBackAheadOfItsTimeStillWaitsForIt(t *testing.T) {
 func TestAnInventoryThatComesAheadStartsNothing(t *testing.T) {
 	e := newExecution(1)
 	require.NoError(t, e.Offer(t0.Add(-40*time.Millisecond), testNode, testInstance, false, false, noRetry))
-	require.Equal(t, VerdictDrop, e.Reconcile(t0.Add(-1), Held{ID: e.ID, Fence: 1, Phase: HeldAccepted}, testInstance, noRetry))
+	require.Equal(t, VerdictDrop, Held{ID: e.ID, Fence: 1, Phase: HeldAccepted}.Reconcile(e, t0.Add(-1), testInstance, noRetry))
 	require.Equal(t, Due, e.State)
 	require.Equal(t, t0, e.NotBefore)
 }
 
 func TestWhatAnEditMayTakeBack(t *testing.T) {
 	e := newExecution(1)
-	require.True(t, e.MaybeUnplanned(t0.Add(-1)))
-	require.False(t, e.MaybeUnplanned(t0), "its time has come")
+	require.True(t, MaybeUnplanned(e, t0.Add(-1)))
+	require.False(t, MaybeUnplanned(e, t0), "its time has come")
 	require.NoError(t, e.Offer(t0.Add(-1), testNode, testInstance, false, false, noRetry))
-	require.True(t, e.MaybeUnplanned(t0.Add(-1)))
+	require.True(t, MaybeUnplanned(e, t0.Add(-1)))
 	require.NoError(t, e.Grant(t0, 1, testInstance, noRetry))
-	require.False(t, e.MaybeUnplanned(t0.Add(-1)), "it has begun")
+	require.False(t, MaybeUnplanned(e, t0.Add(-1)), "it has begun")
 }
 
 func TestWhichJobsRunsMayBeOfferedAhead(t *testing.T) {

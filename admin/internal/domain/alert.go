@@ -76,7 +76,7 @@ func toldAsMissed(reason Reason) bool { return reason != ReasonMaintenance }
 
 // MissedUntold reports whether the execution, which is new, was missed and has
 // to be told: no move will tell of it.
-func (e *Execution) MissedUntold() bool {
+func MissedUntold(e *Execution) bool {
 	return e.State == Missed && !e.IsPart() && toldAsMissed(e.Reason)
 }
 

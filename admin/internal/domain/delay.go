@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Delay is something that kept an execution from starting when it was due: a
 // wait, or an offer that led to nothing; or the word to an attempt that it has to
@@ -26,32 +29,37 @@ const MaxDelays = 12
 // maxDelayMessage keeps a row with all its delays small.
 const maxDelayMessage = 200
 
-// delayed notes what kept the execution. The same thing again only counts.
-func (e *Execution) delayed(now time.Time, reason Reason, message string, instance InstanceID) {
-	e.noteDelay(Delay{At: now, LastAt: now, Count: 1, Reason: reason, Message: message, Instance: instance})
+// Delays are those of one execution, oldest first, over all its attempts.
+type Delays []Delay
+
+// add notes what kept the execution. The same thing again only counts.
+func (all *Delays) add(now time.Time, reason Reason, message string, instance InstanceID) {
+	all.note(Delay{At: now, LastAt: now, Count: 1, Reason: reason, Message: message, Instance: instance})
 }
 
-// stopping notes that the attempt is asked to stop.
-func (e *Execution) stopping(now time.Time, reason Reason, message string) {
-	e.noteDelay(Delay{At: now, LastAt: now, Count: 1, Reason: reason, Message: message, Stop: true})
+// addStop notes that the attempt is asked to stop.
+func (all *Delays) addStop(now time.Time, reason Reason, message string) {
+	all.note(Delay{At: now, LastAt: now, Count: 1, Reason: reason, Message: message, Stop: true})
 }
 
-func (e *Execution) noteDelay(d Delay) {
+func (all *Delays) note(d Delay) {
 	if r := []rune(d.Message); len(r) > maxDelayMessage {
 		d.Message = string(r[:maxDelayMessage-1]) + "…"
 	}
-	if n := len(e.Delays); n > 0 {
-		last := e.Delays[n-1]
-		if last.Reason == d.Reason && last.Message == d.Message && last.Instance == d.Instance && !last.Stop && !d.Stop {
-			d.At, d.Count, d.Busy = last.At, last.Count+1, last.Busy
-			e.Delays = append(e.Delays[:n-1:n-1], d)
-			return
-		}
-		if n >= MaxDelays {
-			d.Busy = last.Busy
-			e.Delays = append(e.Delays[:n-1:n-1], d)
-			return
+	n := len(*all)
+	if n > 0 {
+		last := (*all)[n-1]
+		switch {
+		case last.Reason == d.Reason && last.Message == d.Message && last.Instance == d.Instance && !last.Stop && !d.Stop:
+			d.At, d.Count, d.Busy, n = last.At, last.Count+1, last.Busy, n-1
+		case n >= MaxDelays:
+			d.Busy, n = last.Busy, n-1
 		}
 	}
-	e.Delays = append(e.Delays[:len(e.Delays):len(e.Delays)], d)
+	*all = append((*all)[:n:n], d)
+}
+
+// givenBack reports whether an offer led to nothing.
+func (all Delays) givenBack() bool {
+	return slices.ContainsFunc(all, func(d Delay) bool { return d.Instance != 0 && !d.Stop })
 }

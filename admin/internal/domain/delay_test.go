@@ -13,7 +13,7 @@ func TestDelaysAreCountedAndBounded(t *testing.T) {
 	for i := range 3 {
 		require.NoError(t, e.Wait(t0.Add(time.Duration(i)*time.Second), ReasonWaitInstance, "none online", t0.Add(time.Minute)))
 	}
-	require.Equal(t, []Delay{{At: t0, LastAt: t0.Add(2 * time.Second), Count: 3, Reason: ReasonWaitInstance, Message: "none online"}}, e.Delays)
+	require.Equal(t, Delays{{At: t0, LastAt: t0.Add(2 * time.Second), Count: 3, Reason: ReasonWaitInstance, Message: "none online"}}, e.Delays)
 
 	require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
 	require.NoError(t, e.GiveBack(t0, 1, ReasonOfferRefused, strings.Repeat("忙", 1000), 0))
@@ -58,7 +58,7 @@ func TestWhenAStopWasAskedFor(t *testing.T) {
 			n := len(e.Delays)
 			require.NoError(t, ask(e, asked.Add(time.Minute)))
 			require.Len(t, e.Delays, n, "it had been asked already")
-			require.False(t, e.TriedOn(0))
+			require.False(t, e.Sends().TriedOn(0))
 		})
 	}
 }

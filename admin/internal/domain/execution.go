@@ -2,7 +2,6 @@ package domain
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -220,8 +219,8 @@ type Execution struct {
 
 	// Passed is what the choice of the instance left of the others.
 	Passed Passed
-	// Delays are what kept it from starting, oldest first, over all attempts.
-	Delays []Delay
+	// Delays are what kept it from starting.
+	Delays Delays
 
 	// The fields of families (shard.go).
 
@@ -240,7 +239,7 @@ type Execution struct {
 
 // TimeoutOf bounds one attempt of the run, of a job whose timeout is job: the
 // shorter one of the two; 0 = nothing does.
-func (e *Execution) TimeoutOf(job time.Duration) time.Duration {
+func TimeoutOf(e *Execution, job time.Duration) time.Duration {
 	if e.Timeout > 0 && (job == 0 || e.Timeout < job) {
 		return e.Timeout
 	}
@@ -271,7 +270,7 @@ type Attempt struct {
 // Attempts puts the current attempt behind the archived ones, which are in the order
 // of their fences. An offer is none until it is taken, and what came back unbegun is
 // none any more: neither has a number of its own.
-func (e *Execution) Attempts(archived []Attempt) []Attempt {
+func Attempts(e *Execution, archived []Attempt) []Attempt {
 	last := 0
 	if n := len(archived); n > 0 {
 		last = archived[n-1].Number
@@ -308,12 +307,12 @@ func (e *Execution) Duration() (d time.Duration, ok bool) {
 // to start: after the fire time, or where jitter had put it off to.
 // ok is false when it has not started, or when the fire time is a logical date
 // only. Of a run with several attempts the row alone does not know the first.
-func (e *Execution) Lateness() (d time.Duration, ok bool) {
+func Lateness(e *Execution) (d time.Duration, ok bool) {
 	if e.StartedAt.IsZero() || e.Cause == CauseBackfill {
 		return 0, false
 	}
 	due := e.FireAt
-	if at, ok := e.PutOff(); ok {
+	if at, ok := PutOff(e); ok {
 		due = at
 	}
 	return e.StartedAt.Sub(due), true
@@ -322,14 +321,9 @@ func (e *Execution) Lateness() (d time.Duration, ok bool) {
 // PutOff is when the first attempt of a scheduled run was to start; ok is false
 // when that is its fire time. Later attempts are put off by what came before,
 // and so are later offers: that is delay, nobody wanted it.
-func (e *Execution) PutOff() (at time.Time, ok bool) {
+func PutOff(e *Execution) (at time.Time, ok bool) {
 	first := e.Attempt == 0 || e.Attempt == 1 && e.State != RetryWait && e.State != Due
-	return e.NotBefore, first && e.Cause == CauseSchedule && e.NotBefore.After(e.FireAt) && !e.givenBack()
-}
-
-// givenBack reports whether an offer led to nothing.
-func (e *Execution) givenBack() bool {
-	return slices.ContainsFunc(e.Delays, func(d Delay) bool { return d.Instance != 0 && !d.Stop })
+	return e.NotBefore, first && e.Cause == CauseSchedule && e.NotBefore.After(e.FireAt) && !e.Delays.givenBack()
 }
 
 // requestKeyPrefix begins the OccurrenceKey of a run that was asked for under

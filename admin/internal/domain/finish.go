@@ -41,71 +41,87 @@ type Report struct {
 
 // Finish applies an executor's report (arrows 5, 7, 8 and 10).
 func (e *Execution) Finish(now time.Time, r Report, p Policy) (Effects, error) {
-	if r.Fence != e.Fence {
-		return Effects{}, Errorf(CodeStaleFence, "run %s: a newer attempt exists", e.ID)
+	return finish{e, now, r, p}.apply()
+}
+
+// finish is a report on its way into the row of its execution.
+type finish struct {
+	e   *Execution
+	now time.Time
+	r   Report
+	p   Policy
+}
+
+func (f finish) apply() (Effects, error) {
+	if f.r.Fence != f.e.Fence {
+		return Effects{}, Errorf(CodeStaleFence, "run %s: a newer attempt exists", f.e.ID)
 	}
 	// A result that comes after the attempt was given up still counts, as
 	// long as no newer attempt was offered.
-	late := e.State == Lost || e.State == RetryWait && !e.reported()
+	late := f.e.State == Lost || f.e.State == RetryWait && !f.e.reported()
 	switch {
-	case e.OnlyPartsMove():
-		return Effects{}, e.illegal("take a report of it")
-	case e.Lingers:
-		return e.hearsOf(now, r)
-	case r.StillRunning && r.ErrorKind == kindStopping:
+	case f.e.OnlyPartsMove():
+		return Effects{}, f.e.illegal("take a report of it")
+	case f.e.Lingers && f.r.StillRunning:
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s is %s already", f.e.ID, f.e.State)
+	case f.e.Lingers:
+		// Every other report proves that the handler does not run any more: it has
+		// returned, has never started, or has died with its process.
+		return f.e.returned(f.now), nil
+	case f.r.StillRunning && f.r.ErrorKind == kindStopping:
 		// The outcome is open until the handler returns or its process ends.
-		return Effects{}, Errorf(CodeAlreadyFinished, "run %s goes on until its process ends", e.ID)
-	case r.Outcome == OutcomeNeverStarted && e.State == Cancelling:
-		e.Attempt--
-		return e.end(now, Cancelled, e.Reason, e.Message), nil
-	case r.Outcome == OutcomeNeverStarted && (e.State == Offered || e.State == Running):
-		if e.State == Running {
-			e.Attempt--
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s goes on until its process ends", f.e.ID)
+	case f.r.Outcome == OutcomeNeverStarted && f.e.State == Cancelling:
+		f.e.Attempt--
+		return f.e.end(f.now, Cancelled, f.e.Reason, f.e.Message), nil
+	case f.r.Outcome == OutcomeNeverStarted && (f.e.State == Offered || f.e.State == Running):
+		if f.e.State == Running {
+			f.e.Attempt--
 		}
-		e.backToDue(now, ReasonNotStarted, r.Error, 0)
+		f.e.backToDue(f.now, ReasonNotStarted, f.r.Error, 0)
 		return Effects{}, nil
-	case r.Outcome == OutcomeNeverStarted && late && !e.mustEnd():
-		e.unlose(now, r.Error)
+	case f.r.Outcome == OutcomeNeverStarted && late && !f.mustEnd():
+		f.unlose()
 		return Effects{}, nil
-	case e.State == Running, e.State == Cancelling:
-	case late && e.State == RetryWait && (r.Outcome == OutcomeCancelled || r.Outcome == OutcomeFailed && r.ErrorKind == kindLeaseLost):
-		return Effects{}, Errorf(CodeAlreadyFinished, "run %s goes on elsewhere", e.ID) // it was stopped because it was lost
-	case late && r.Outcome != OutcomeUnknown && r.Outcome != OutcomeNeverStarted:
-	case e.State.Terminal(), e.State == RetryWait:
-		return Effects{}, Errorf(CodeAlreadyFinished, "run %s is %s already", e.ID, e.State)
+	case f.e.State == Running, f.e.State == Cancelling:
+	case late && f.e.State == RetryWait && (f.r.Outcome == OutcomeCancelled || f.r.Outcome == OutcomeFailed && f.r.ErrorKind == kindLeaseLost):
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s goes on elsewhere", f.e.ID) // it was stopped because it was lost
+	case late && f.r.Outcome != OutcomeUnknown && f.r.Outcome != OutcomeNeverStarted:
+	case f.e.State.Terminal(), f.e.State == RetryWait:
+		return Effects{}, Errorf(CodeAlreadyFinished, "run %s is %s already", f.e.ID, f.e.State)
 	default:
-		return Effects{}, e.illegal("finish it")
+		return Effects{}, f.e.illegal("finish it")
 	}
-	if r.Outcome == OutcomeUnknown {
-		return e.Lose(now, ReasonProcessDied, r.Error, p)
+	if f.r.Outcome == OutcomeUnknown {
+		return f.e.Lose(f.now, ReasonProcessDied, f.r.Error, f.p)
 	}
-	e.found()
-	e.settle(now, r)
-	if r.Outcome == OutcomeSucceeded {
-		return e.end(now, Succeeded, "", ""), nil
+	f.found()
+	f.settle()
+	if f.r.Outcome == OutcomeSucceeded {
+		return f.e.end(f.now, Succeeded, "", ""), nil
 	}
-	fx := e.endBadly(now, r, p)
-	if r.StillRunning {
-		fx = e.linger(now, fx)
+	fx := f.endBadly()
+	if f.r.StillRunning {
+		fx = f.e.linger(f.now, fx)
 	}
 	return fx, nil
 }
 
 // endBadly ends an attempt that did not succeed.
-func (e *Execution) endBadly(now time.Time, r Report, p Policy) Effects {
+func (f finish) endBadly() Effects {
 	switch {
-	case r.Outcome == OutcomeTimedOut:
-		return e.endOrRetry(now, TimedOut, ReasonTimeout, r, p)
-	case r.Outcome == OutcomeCancelled && e.State == Cancelling:
-		return e.end(now, Cancelled, e.Reason, e.Message)
-	case r.Outcome == OutcomeCancelled && e.State == Running && r.ErrorKind == kindCancelled:
-		return e.end(now, Cancelled, ReasonHandlerCancel, r.Error)
-	case r.Outcome == OutcomeFailed && r.ErrorKind == kindSnoozed && !r.StillRunning:
-		return e.snooze(now, r, p)
-	case r.Outcome == OutcomeFailed && r.ErrorKind == kindStopping:
-		return e.interrupted(now, r, p)
+	case f.r.Outcome == OutcomeTimedOut:
+		return f.endOrRetry(TimedOut, ReasonTimeout)
+	case f.r.Outcome == OutcomeCancelled && f.e.State == Cancelling:
+		return f.e.end(f.now, Cancelled, f.e.Reason, f.e.Message)
+	case f.r.Outcome == OutcomeCancelled && f.e.State == Running && f.r.ErrorKind == kindCancelled:
+		return f.e.end(f.now, Cancelled, ReasonHandlerCancel, f.r.Error)
+	case f.r.Outcome == OutcomeFailed && f.r.ErrorKind == kindSnoozed && !f.r.StillRunning:
+		return f.snooze()
+	case f.r.Outcome == OutcomeFailed && f.r.ErrorKind == kindStopping:
+		return f.interrupted()
 	}
-	return e.endOrRetry(now, Failed, failureReason(r.ErrorKind), r, p)
+	return f.endOrRetry(Failed, failureReason(f.r.ErrorKind))
 }
 
 // The error kinds that are no failures.
@@ -123,12 +139,12 @@ const minSnooze = time.Second
 // snooze offers the run again later, without counting the attempt (as
 // interrupted does). The archive keeps it, as one that was cancelled: it has not
 // failed.
-func (e *Execution) snooze(now time.Time, r Report, p Policy) Effects {
-	if e.State == Cancelling {
-		return e.end(now, Cancelled, e.Reason, e.Message)
+func (f finish) snooze() Effects {
+	if f.e.State == Cancelling {
+		return f.e.end(f.now, Cancelled, f.e.Reason, f.e.Message)
 	}
-	e.MaxAttempts++
-	return e.retry(now, Cancelled, ReasonSnoozed, r.Error, max(r.RetryAfter, minSnooze), p)
+	f.e.MaxAttempts++
+	return f.e.retry(f.now, Cancelled, ReasonSnoozed, f.r.Error, max(f.r.RetryAfter, minSnooze), f.p)
 }
 
 // interrupted follows an attempt whose handler gave up because its process
@@ -137,23 +153,23 @@ func (e *Execution) snooze(now time.Time, r Report, p Policy) Effects {
 // one attempt more: the one that was interrupted keeps its number and does not
 // count. Elsewhere it is a failure, which counts, so that nothing starts more
 // often than its owner allows.
-func (e *Execution) interrupted(now time.Time, r Report, p Policy) Effects {
+func (f finish) interrupted() Effects {
 	switch {
-	case e.State == Cancelling:
-		return e.end(now, Cancelled, e.Reason, e.Message)
-	case p.RetryLost && !e.mustEnd():
-		e.MaxAttempts++
-		delay := max(r.RetryAfter, minSnooze-now.Sub(e.GrantedAt), 0)
-		return e.retry(now, Cancelled, ReasonStopped, r.Error, delay, p)
-	case e.Attempt >= e.MaxAttempts && !p.RetryLost:
-		r.Error += "; the job does not allow to repeat what had begun (onLost)"
+	case f.e.State == Cancelling:
+		return f.e.end(f.now, Cancelled, f.e.Reason, f.e.Message)
+	case f.p.RetryLost && !f.mustEnd():
+		f.e.MaxAttempts++
+		delay := max(f.r.RetryAfter, minSnooze-f.now.Sub(f.e.GrantedAt), 0)
+		return f.e.retry(f.now, Cancelled, ReasonStopped, f.r.Error, delay, f.p)
+	case f.e.Attempt >= f.e.MaxAttempts && !f.p.RetryLost:
+		f.r.Error += "; the job does not allow to repeat what had begun (onLost)"
 	}
-	return e.endOrRetry(now, Failed, ReasonStopped, r, p)
+	return f.endOrRetry(Failed, ReasonStopped)
 }
 
 // counted is how many of the attempts up to the current one count: retries go by
 // it.
-func (e *Execution) counted(p Policy) int {
+func (p Policy) counted(e *Execution) int {
 	free := e.MaxAttempts - max(1, p.Retry.MaxAttempts)
 	return e.Attempt - max(0, free)
 }
@@ -161,8 +177,8 @@ func (e *Execution) counted(p Policy) int {
 // mustEnd reports whether no further attempt may follow: somebody wants the run
 // to stop, or it is a part that was lost and is told late: its parent counts on
 // its end.
-func (e *Execution) mustEnd() bool {
-	return e.State == Cancelling || e.State == Lost && e.IsPart()
+func (f finish) mustEnd() bool {
+	return f.e.State == Cancelling || f.e.State == Lost && f.e.IsPart()
 }
 
 // reported tells whether an executor's report of the current attempt was
@@ -171,13 +187,13 @@ func (e *Execution) mustEnd() bool {
 func (e *Execution) reported() bool { return e.LogLines >= 0 }
 
 // settle copies what the executor told about the attempt.
-func (e *Execution) settle(now time.Time, r Report) {
-	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = r.Output, r.ErrorKind, r.Error, r.Stack, max(r.LogLines, 0)
-	e.FinishedAt = now
-	if !r.StartedAt.IsZero() {
-		room := now.Sub(e.GrantedAt)
-		e.Took = min(max(r.Took, 0), room+time.Millisecond) // the database's clock counts milliseconds
-		e.StartedAt = clampTime(r.StartedAt, e.GrantedAt, now.Add(-min(e.Took, room)))
+func (f finish) settle() {
+	f.e.Output, f.e.ErrorKind, f.e.Error, f.e.Stack, f.e.LogLines = f.r.Output, f.r.ErrorKind, f.r.Error, f.r.Stack, max(f.r.LogLines, 0)
+	f.e.FinishedAt = f.now
+	if !f.r.StartedAt.IsZero() {
+		room := f.now.Sub(f.e.GrantedAt)
+		f.e.Took = min(max(f.r.Took, 0), room+time.Millisecond) // the database's clock counts milliseconds
+		f.e.StartedAt = clampTime(f.r.StartedAt, f.e.GrantedAt, f.now.Add(-min(f.e.Took, room)))
 	}
 }
 
@@ -225,15 +241,15 @@ func retryable(kind string) bool {
 	return true
 }
 
-func (e *Execution) endOrRetry(now time.Time, end State, reason Reason, r Report, p Policy) Effects {
-	if e.mustEnd() || e.Attempt >= e.MaxAttempts || !retryable(r.ErrorKind) || r.StillRunning {
-		return e.end(now, end, reason, r.Error)
+func (f finish) endOrRetry(end State, reason Reason) Effects {
+	if f.mustEnd() || f.e.Attempt >= f.e.MaxAttempts || !retryable(f.r.ErrorKind) || f.r.StillRunning {
+		return f.e.end(f.now, end, reason, f.r.Error)
 	}
-	delay := p.Retry.DelayAfter(e.counted(p))
-	if r.RetryAfter > 0 {
-		delay = r.RetryAfter
+	delay := f.p.Retry.DelayAfter(f.p.counted(f.e))
+	if f.r.RetryAfter > 0 {
+		delay = f.r.RetryAfter
 	}
-	return e.retry(now, end, reason, r.Error, delay, p)
+	return f.e.retry(f.now, end, reason, f.r.Error, delay, f.p)
 }
 
 // end makes the execution terminal.
@@ -268,7 +284,7 @@ func (e *Execution) retry(now time.Time, ended State, reason Reason, message str
 	e.State, e.Reason, e.Message = RetryWait, reason, message
 	e.HoldsSlot = false
 	e.NotBefore = now.Add(delay)
-	e.WakeAt = e.retryCheck(now, p)
+	e.WakeAt = p.retryCheck(e, now)
 	e.Deadline = time.Time{}
 	// The wait for an instance counts anew for each attempt.
 	if !e.ExpireAt.IsZero() {
@@ -306,33 +322,23 @@ func (e *Execution) returned(now time.Time) Effects {
 	return fx
 }
 
-// hearsOf applies a report to a run that lingers. Every report but one that
-// the handler still runs proves that it does not: it has returned, has never
-// started, or has died with its process.
-func (e *Execution) hearsOf(now time.Time, r Report) (Effects, error) {
-	if r.StillRunning {
-		return Effects{}, Errorf(CodeAlreadyFinished, "run %s is %s already", e.ID, e.State)
-	}
-	return e.returned(now), nil
-}
-
-// sweepLingering ends the lingering when the instance is dead, by the same
-// rule by which a running attempt is lost. A run that the admin ended by itself
+// lingering looks at an execution that lingers. It ends the lingering when the
+// instance is dead, by the same rule by which a running attempt is lost. A run that the admin ended by itself
 // gets its cancel again and again: an instance that has never seen the attempt
 // says so in answer to that.
-func (e *Execution) sweepLingering(now, leaseUntil time.Time) (SweepAction, Effects) {
-	over := leaseUntil.Add(LeaseMargin)
-	if now.After(over) {
-		return SweepNothing, e.returned(now)
+func (s sweep) lingering() (SweepAction, Effects, error) {
+	over := s.leaseUntil.Add(LeaseMargin)
+	if s.now.After(over) {
+		return SweepNothing, s.e.returned(s.now), nil
 	}
-	e.WakeAt = over
-	if e.reported() {
-		return SweepNothing, Effects{}
+	s.e.WakeAt = over
+	if s.e.reported() {
+		return SweepNothing, Effects{}, nil
 	}
-	if again := now.Add(StartResend); again.Before(over) {
-		e.WakeAt = again
+	if again := s.now.Add(StartResend); again.Before(over) {
+		s.e.WakeAt = again
 	}
-	return SweepCancel, Effects{}
+	return SweepCancel, Effects{}, nil
 }
 
 // OccupiesInstance reports whether a handler of the execution runs on an

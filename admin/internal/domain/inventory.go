@@ -38,7 +38,7 @@ const (
 // instance that does not have it (arrow 8). Its end was among the commits that
 // the database has lost, and nobody will tell it again. An offer ends by itself.
 // A result that comes all the same settles it, like that of any lost attempt.
-func (e *Execution) EndOrphaned(now time.Time, p Policy) (fx Effects, ended bool) {
+func EndOrphaned(e *Execution, now time.Time, p Policy) (fx Effects, ended bool) {
 	if e.Lingers {
 		return e.returned(now), true
 	}
@@ -61,7 +61,7 @@ func (e *Execution) EndOrphaned(now time.Time, p Policy) (fx Effects, ended bool
 // A running execution whose instance has only accepted was granted by a node
 // that could not say so any more. Granting it again is safe: the executor takes
 // one grant, and none that is later than AcceptTTL after its acceptance.
-func (e *Execution) Reconcile(now time.Time, h Held, instance InstanceID, p Policy) Verdict {
+func (h Held) Reconcile(e *Execution, now time.Time, instance InstanceID, p Policy) Verdict {
 	if e.Fence != h.Fence || e.Instance != instance {
 		return VerdictDrop
 	}

@@ -21,7 +21,7 @@ func TestReconcile(t *testing.T) {
 	} {
 		for phase, verdict := range map[HeldPhase]Verdict{HeldAccepted: w.accepted, HeldRunning: w.running} {
 			e := inState(t, from)
-			require.Equal(t, verdict, e.Reconcile(t0.Add(time.Second), Held{e.ID, e.Fence, phase}, testInstance, noRetry), "%s %d", from, phase)
+			require.Equal(t, verdict, Held{e.ID, e.Fence, phase}.Reconcile(e, t0.Add(time.Second), testInstance, noRetry), "%s %d", from, phase)
 			require.Equal(t, w.then, e.State, "%s %d", from, phase)
 		}
 	}
@@ -37,7 +37,7 @@ func TestReconcile(t *testing.T) {
 					continue
 				}
 				before := *e
-				require.Equal(t, VerdictDrop, e.Reconcile(t0.Add(time.Second), Held{e.ID, e.Fence + held.fence, phase}, held.instance, noRetry), from)
+				require.Equal(t, VerdictDrop, Held{e.ID, e.Fence + held.fence, phase}.Reconcile(e, t0.Add(time.Second), held.instance, noRetry), from)
 				require.Equal(t, before, *e)
 			}
 		}
@@ -46,7 +46,7 @@ func TestReconcile(t *testing.T) {
 
 func TestReconcileAnOfferWhoseTimeIsOver(t *testing.T) {
 	e := inState(t, Offered)
-	require.Equal(t, VerdictDrop, e.Reconcile(t0.Add(OfferTTL), Held{e.ID, 1, HeldAccepted}, testInstance, noRetry))
+	require.Equal(t, VerdictDrop, Held{e.ID, 1, HeldAccepted}.Reconcile(e, t0.Add(OfferTTL), testInstance, noRetry))
 	require.Equal(t, Due, e.State, "no grant for it can exist: it may be offered anew at once")
 	require.Equal(t, t0.Add(OfferTTL), e.NotBefore)
 	require.Zero(t, e.Attempt)
@@ -61,9 +61,9 @@ func TestReconcileWaitingForARetry(t *testing.T) {
 	_, err := e.Lose(t0.Add(time.Second), ReasonLeaseExpired, "", p)
 	require.NoError(t, err)
 	require.Equal(t, RetryWait, e.State)
-	require.Equal(t, VerdictKeep, e.Reconcile(t0.Add(time.Second), Held{e.ID, 1, HeldRunning}, testInstance, p))
-	require.Equal(t, VerdictDrop, e.Reconcile(t0.Add(time.Second), Held{e.ID, 1, HeldAccepted}, testInstance, p))
+	require.Equal(t, VerdictKeep, Held{e.ID, 1, HeldRunning}.Reconcile(e, t0.Add(time.Second), testInstance, p))
+	require.Equal(t, VerdictDrop, Held{e.ID, 1, HeldAccepted}.Reconcile(e, t0.Add(time.Second), testInstance, p))
 	_, err = e.Finish(t0.Add(2*time.Second), Report{Fence: 1, Outcome: OutcomeFailed}, p)
 	require.NoError(t, err)
-	require.Equal(t, VerdictDrop, e.Reconcile(t0.Add(2*time.Second), Held{e.ID, 1, HeldRunning}, testInstance, p), "it has been reported")
+	require.Equal(t, VerdictDrop, Held{e.ID, 1, HeldRunning}.Reconcile(e, t0.Add(2*time.Second), testInstance, p), "it has been reported")
 }

@@ -24,7 +24,7 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 	}
 	e.FinishedAt = now
 	switch {
-	case p.RetryLost && e.LostAttempts < FreeLosses && !e.retryOnlyThere(p):
+	case p.RetryLost && e.LostAttempts < FreeLosses && !p.retryOnlyThere(e):
 		return e.loseFree(now, reason, message, p), nil
 	case !p.RetryLost || e.Attempt >= e.MaxAttempts:
 		switch e.LostAttempts {
@@ -37,9 +37,9 @@ func (e *Execution) Lose(now time.Time, reason Reason, message string, p Policy)
 		return e.end(now, Lost, reason, message), nil
 	}
 	e.LostAttempts++
-	fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(e.counted(p)), p)
-	if e.retryOnlyThere(p) {
-		over, err := e.missGone(now)
+	fx := e.retry(now, Lost, reason, message, p.Retry.DelayAfter(p.counted(e)), p)
+	if p.retryOnlyThere(e) {
+		over, err := e.Miss(now, ReasonInstanceGone, goneMessage)
 		over.Archive, over.ReleaseSlot = fx.Archive, fx.ReleaseSlot
 		return over, err
 	}
@@ -58,12 +58,12 @@ func (e *Execution) loseFree(now time.Time, reason Reason, message string, p Pol
 
 // unlose lets a run go on whose attempt was lost and, as is known now, never
 // began. It may wait for an instance until its dispatch timeout, which goes on.
-func (e *Execution) unlose(now time.Time, message string) {
-	e.found()
-	if e.Attempt--; e.Attempt == 0 {
-		e.FinishedAt = time.Time{}
+func (f finish) unlose() {
+	f.found()
+	if f.e.Attempt--; f.e.Attempt == 0 {
+		f.e.FinishedAt = time.Time{}
 	}
-	e.backToDue(now, ReasonNotStarted, message, 0)
+	f.e.backToDue(f.now, ReasonNotStarted, f.r.Error, 0)
 }
 
 // Unheard takes a one-step attempt from an instance that does not answer, or
@@ -85,14 +85,14 @@ func (e *Execution) Unheard(now time.Time, fence int64, message string, p Policy
 
 // found takes back that the current attempt was lost: its result has come
 // before the next attempt was offered.
-func (e *Execution) found() {
-	if e.State != RetryWait || e.reported() || e.LostAttempts == 0 {
+func (f finish) found() {
+	if f.e.State != RetryWait || f.e.reported() || f.e.LostAttempts == 0 {
 		return
 	}
-	if e.LostAttempts <= FreeLosses {
-		e.MaxAttempts--
+	if f.e.LostAttempts <= FreeLosses {
+		f.e.MaxAttempts--
 	}
-	e.LostAttempts--
+	f.e.LostAttempts--
 }
 
 const (

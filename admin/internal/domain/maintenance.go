@@ -212,18 +212,18 @@ func (m Maintenances) Ended(now time.Time) (at time.Time) {
 }
 
 // Hold takes the offer of an execution back before its grant, because nothing is
-// to start. That is no failed send.
-func (e *Execution) Hold(now time.Time, message string) error {
-	err := e.GiveBack(now, e.Fence, ReasonMaintenance, message, 0)
+// to start for the reason. That is no failed send.
+func Hold(e *Execution, now time.Time, reason Reason, message string) error {
+	err := e.GiveBack(now, e.Fence, reason, message, 0)
 	if err == nil {
-		e.SentToFull()
+		e.Sends().ToFull()
 	}
 	return err
 }
 
 // Exclude ends an execution of a schedule that was never to run: its fire time
 // lies in a maintenance that skips such.
-func (e *Execution) Exclude(now time.Time, message string) (Effects, error) {
+func Exclude(e *Execution, now time.Time, message string) (Effects, error) {
 	if e.State != Due || e.begun() {
 		return Effects{}, e.illegal("exclude it")
 	}

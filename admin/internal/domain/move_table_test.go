@@ -219,11 +219,11 @@ func TestMoves(t *testing.T) {
 			legal: map[State]State{Due: Discarded},
 		}, {
 			name:  "exclude",
-			move:  func(e *Execution) (Effects, error) { return e.Exclude(now, "maintenance") },
+			move:  func(e *Execution) (Effects, error) { return Exclude(e, now, "maintenance") },
 			legal: map[State]State{Due: Excluded},
 		}, {
 			name:  "hold",
-			move:  func(e *Execution) (Effects, error) { return noEffects(e.Hold(now, "maintenance")) },
+			move:  func(e *Execution) (Effects, error) { return noEffects(Hold(e, now, ReasonMaintenance, "maintenance")) },
 			legal: map[State]State{Offered: Due},
 		}, {
 			name: "cover",
@@ -330,7 +330,7 @@ func TestMovesOfALingeringRun(t *testing.T) {
 		"discard":                 {func(e *Execution) (Effects, error) { return e.Discard(now, ReasonOverlap, "") }, false, CodeIllegalMove},
 		"cover":                   {func(e *Execution) (Effects, error) { return e.Cover(now, "") }, false, CodeAlreadyFinished},
 		"the handler runs, it says": {func(e *Execution) (Effects, error) {
-			if v := e.Reconcile(now, Held{e.ID, e.Fence, HeldRunning}, e.Instance, noRetry); v != VerdictKeep {
+			if v := (Held{e.ID, e.Fence, HeldRunning}).Reconcile(e, now, e.Instance, noRetry); v != VerdictKeep {
 				t.Fatalf("verdict %d", v)
 			}
 			return Effects{}, nil

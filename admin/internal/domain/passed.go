@@ -186,7 +186,7 @@ type Use struct {
 
 // inTimeUntil is until when a run of a schedule counts as in time; ok is false
 // for all others, and for what has begun.
-func (e *Execution) inTimeUntil(spec *JobSpec) (until time.Time, ok bool) {
+func inTimeUntil(e *Execution, spec *JobSpec) (until time.Time, ok bool) {
 	if e.Cause != CauseSchedule || e.IsPart() || e.begun() {
 		return time.Time{}, false
 	}
@@ -201,16 +201,16 @@ func (e *Execution) inTimeUntil(spec *JobSpec) (until time.Time, ok bool) {
 // passed by more than the misfire threshold, while nobody looked after the run.
 // One that was found to wait within the threshold, for its slot or an instance,
 // is bounded by its dispatch timeout instead.
-func (e *Execution) Misfired(now time.Time, spec *JobSpec) bool {
-	until, ok := e.inTimeUntil(spec)
+func Misfired(e *Execution, now time.Time, spec *JobSpec) bool {
+	until, ok := inTimeUntil(e, spec)
 	return ok && now.After(until) && (len(e.Delays) == 0 || e.Delays[0].At.After(until))
 }
 
 // WaitedSince notes since when a node knows that the execution waits for an
 // instance, where the misfire policy could be asked about it before it starts.
 // The zero time notes nothing.
-func (e *Execution) WaitedSince(since, now time.Time, spec *JobSpec) {
-	until, ok := e.inTimeUntil(spec)
+func WaitedSince(e *Execution, since, now time.Time, spec *JobSpec) {
+	until, ok := inTimeUntil(e, spec)
 	if !ok || len(e.Delays) > 0 || since.IsZero() || since.After(now) || since.After(until) || !now.Add(OfferTTL).After(until) {
 		return
 	}
@@ -219,7 +219,7 @@ func (e *Execution) WaitedSince(since, now time.Time, spec *JobSpec) {
 
 // Lapse does with a misfired execution that is due what the misfire policy
 // says: it is missed for the reason, or runs now all the same when there is none.
-func (e *Execution) Lapse(now time.Time, reason Reason, message string) (fx Effects, ended bool, err error) {
+func Lapse(e *Execution, now time.Time, reason Reason, message string) (fx Effects, ended bool, err error) {
 	if reason == "" {
 		e.Cause = CauseMisfire
 		return fx, false, nil
@@ -230,14 +230,10 @@ func (e *Execution) Lapse(now time.Time, reason Reason, message string) (fx Effe
 
 // LapseOffered is Lapse for one that is offered: the offer is taken back, and
 // the next one ends it. That is no failed send.
-func (e *Execution) LapseOffered(now time.Time, reason Reason, message string) error {
+func LapseOffered(e *Execution, now time.Time, reason Reason, message string) error {
 	if reason == "" {
 		e.Cause = CauseMisfire
 		return nil
 	}
-	err := e.GiveBack(now, e.Fence, ReasonMisfire, message, 0)
-	if err == nil {
-		e.SentToFull()
-	}
-	return err
+	return Hold(e, now, ReasonMisfire, message)
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -31,44 +32,51 @@ const (
 	DefaultMaxSendDelay = time.Minute
 )
 
-// FailedSends is how many sends have led to nothing so far, those to full
+// Sends are the sends of an execution, which follow from its fence, its attempts and
+// its delays.
+type Sends struct{ e *Execution }
+
+// Sends returns the sends so far.
+func (e *Execution) Sends() Sends { return Sends{e} }
+
+// Failed is how many sends have led to nothing so far, those to full
 // instances left out. Each send takes a fence, and each that was granted is an
 // attempt.
-func (e *Execution) FailedSends() int {
-	if e.Stage != StageNone {
+func (s Sends) Failed() int {
+	if s.e.Stage != StageNone {
 		return 0 // it is sent to nobody; its parts are
 	}
-	n := int(e.Fence) - e.Attempt
-	if e.State == Offered {
+	n := int(s.e.Fence) - s.e.Attempt
+	if s.e.State == Offered {
 		n-- // it may still be answered
 	}
-	for i := range e.Delays {
-		n -= e.Delays[i].Busy
+	for i := range s.e.Delays {
+		n -= s.e.Delays[i].Busy
 	}
 	return max(n, 0)
 }
 
-// SentToFull notes of the send that was just refused that its instance had no room.
-func (e *Execution) SentToFull() {
-	if n := len(e.Delays); n > 0 {
-		e.Delays = append(e.Delays[:0:0], e.Delays...) // copies share it
-		e.Delays[n-1].Busy++
+// ToFull notes of the send that was just refused that its instance had no room.
+func (s Sends) ToFull() {
+	if n := len(s.e.Delays); n > 0 {
+		s.e.Delays = append(s.e.Delays[:0:0], s.e.Delays...) // copies share it
+		s.e.Delays[n-1].Busy++
 	}
 }
 
-// SendsSpent reports whether a due execution must not be sent again.
-func (e *Execution) SendsSpent(r SendRetry) bool {
-	return r.MaxSends > 0 && (e.State == Due || e.State == RetryWait) && e.FailedSends() >= r.MaxSends
+// Spent reports whether a due execution must not be sent again.
+func (s Sends) Spent(r SendRetry) bool {
+	return r.MaxSends > 0 && (s.e.State == Due || s.e.State == RetryWait) && s.Failed() >= r.MaxSends
 }
 
-// SendWait is the pause after the current send, which led to nothing: the job's
+// Wait is the pause after the current send, which led to nothing: the job's
 // own, or otherwise.
-func (e *Execution) SendWait(r SendRetry, otherwise time.Duration) time.Duration {
+func (s Sends) Wait(r SendRetry, otherwise time.Duration) time.Duration {
 	if r.Delay <= 0 {
 		return otherwise
 	}
-	n := e.FailedSends()
-	if e.State == Offered || e.State == Running {
+	n := s.Failed()
+	if s.e.State == Offered || s.e.State == Running {
 		n++ // this one
 	}
 	pause := Retry{Delay: r.Delay, Backoff: r.Backoff, MaxDelay: r.MaxDelay}
@@ -85,7 +93,7 @@ func (e *Execution) SendFailed(now time.Time) (Effects, error) {
 		return Effects{}, e.illegal("give up sending it")
 	}
 	sent := "once"
-	if n := e.FailedSends(); n != 1 {
+	if n := e.Sends().Failed(); n != 1 {
 		sent = fmt.Sprintf("%d times", n)
 	}
 	return e.end(now, Failed, ReasonSendFailed, "it was sent "+sent+", and no instance took it"), nil
@@ -93,21 +101,14 @@ func (e *Execution) SendFailed(now time.Time) (Effects, error) {
 
 // TriedOn reports whether a send of the current attempt to the instance has led
 // to nothing.
-func (e *Execution) TriedOn(instance InstanceID) bool {
-	for i := range e.Delays {
-		if d := &e.Delays[i]; d.Instance == instance && instance != 0 && (e.Attempt == 0 || !d.LastAt.Before(e.FinishedAt)) {
-			return true
-		}
-	}
-	return false
+func (s Sends) TriedOn(instance InstanceID) bool {
+	return instance != 0 && slices.ContainsFunc(s.e.Delays, func(d Delay) bool { return d.Instance == instance && s.current(d) })
 }
 
 // Tried reports whether any send of the current attempt has led to nothing.
-func (e *Execution) Tried() bool {
-	for i := range e.Delays {
-		if d := &e.Delays[i]; d.Instance != 0 && (e.Attempt == 0 || !d.LastAt.Before(e.FinishedAt)) {
-			return true
-		}
-	}
-	return false
+func (s Sends) Tried() bool {
+	return slices.ContainsFunc(s.e.Delays, func(d Delay) bool { return d.Instance != 0 && s.current(d) })
 }
+
+// current reports whether a delay is one of the current attempt.
+func (s Sends) current(d Delay) bool { return s.e.Attempt == 0 || !d.LastAt.Before(s.e.FinishedAt) }

@@ -20,28 +20,28 @@ func sent(t *testing.T, refusals int) *Execution {
 
 func TestSendsThatLedToNothing(t *testing.T) {
 	e := sent(t, 2)
-	require.Equal(t, 2, e.FailedSends())
+	require.Equal(t, 2, e.Sends().Failed())
 	require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
-	require.Equal(t, 2, e.FailedSends(), "the third may still be answered")
+	require.Equal(t, 2, e.Sends().Failed(), "the third may still be answered")
 	require.NoError(t, e.Grant(t0, e.Fence, testInstance, noRetry))
-	require.Equal(t, 2, e.FailedSends())
+	require.Equal(t, 2, e.Sends().Failed())
 	_, err := e.Finish(t0, Report{Fence: e.Fence, Outcome: OutcomeNeverStarted}, noRetry)
 	require.NoError(t, err)
-	require.Equal(t, 3, e.FailedSends(), "it was granted, and has not begun")
+	require.Equal(t, 3, e.Sends().Failed(), "it was granted, and has not begun")
 
 	once := newExecution(3)
 	require.NoError(t, once.Offer(t0, testNode, testInstance, true, true, noRetry))
-	require.Zero(t, once.FailedSends())
+	require.Zero(t, once.Sends().Failed())
 	require.NoError(t, once.Refuse(t0, once.Fence, ReasonOfferRefused, "busy", 0))
-	require.Equal(t, 1, once.FailedSends())
+	require.Equal(t, 1, once.Sends().Failed())
 }
 
 func TestSendsAreSpent(t *testing.T) {
 	two := Policy{SendRetry: SendRetry{MaxSends: 2}}
-	require.False(t, sent(t, 1).SendsSpent(two.SendRetry))
-	require.False(t, sent(t, 50).SendsSpent(SendRetry{}), "no limit")
+	require.False(t, sent(t, 1).Sends().Spent(two.SendRetry))
+	require.False(t, sent(t, 50).Sends().Spent(SendRetry{}), "no limit")
 	e := sent(t, 2)
-	require.True(t, e.SendsSpent(two.SendRetry))
+	require.True(t, e.Sends().Spent(two.SendRetry))
 	require.Error(t, e.Offer(t0, testNode, testInstance, false, false, two))
 	action, fx, err := e.Sweep(t0.Add(time.Second), time.Time{}, time.Second, two)
 	require.NoError(t, err)
@@ -68,27 +68,27 @@ func TestTheWaitBeforeTheNextSend(t *testing.T) {
 	for refusals, want := range []time.Duration{time.Second, 3 * time.Second, 5 * time.Second} {
 		e := sent(t, refusals)
 		require.NoError(t, e.Offer(t0, testNode, testInstance, false, false, noRetry))
-		require.Equal(t, want, e.SendWait(r, time.Millisecond))
-		require.Equal(t, time.Millisecond, e.SendWait(SendRetry{}, time.Millisecond), "as the answer suggests")
+		require.Equal(t, want, e.Sends().Wait(r, time.Millisecond))
+		require.Equal(t, time.Millisecond, e.Sends().Wait(SendRetry{}, time.Millisecond), "as the answer suggests")
 	}
 	long := sent(t, 30)
-	require.Equal(t, DefaultMaxSendDelay, long.SendWait(SendRetry{Delay: time.Second, Backoff: 2}, 0))
+	require.Equal(t, DefaultMaxSendDelay, long.Sends().Wait(SendRetry{Delay: time.Second, Backoff: 2}, 0))
 }
 
 // TestTried: what an attempt before this one met with says nothing any more.
 func TestTried(t *testing.T) {
 	e := sent(t, 2)
-	require.True(t, e.Tried())
-	require.True(t, e.TriedOn(testInstance+1))
-	require.False(t, e.TriedOn(testInstance+2))
+	require.True(t, e.Sends().Tried())
+	require.True(t, e.Sends().TriedOn(testInstance+1))
+	require.False(t, e.Sends().TriedOn(testInstance+2))
 	require.NoError(t, e.Wait(t0, ReasonWaitInstance, "full", t0))
-	require.False(t, e.TriedOn(0), "a wait is no send")
+	require.False(t, e.Sends().TriedOn(0), "a wait is no send")
 
 	require.NoError(t, e.Offer(t0, testNode, testInstance+9, false, false, noRetry))
 	require.NoError(t, e.Grant(t0, e.Fence, testInstance+9, noRetry))
 	_, err := e.Finish(t0.Add(time.Second), Report{Fence: e.Fence, Outcome: OutcomeFailed}, noRetry)
 	require.NoError(t, err)
 	require.Equal(t, RetryWait, e.State)
-	require.False(t, e.Tried())
-	require.False(t, e.TriedOn(testInstance))
+	require.False(t, e.Sends().Tried())
+	require.False(t, e.Sends().TriedOn(testInstance))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -118,7 +119,7 @@ func (s *JobSpec) For(r Part) *JobSpec {
 // ExtendWait lets a waiting part of a family have patience anew: the instances
 // are there, and may be full of its own family. Only a wait for an instance that
 // is not there ends with Missed.
-func (e *Execution) ExtendWait(now time.Time, p Policy) {
+func (p Policy) ExtendWait(e *Execution, now time.Time) {
 	if e.IsPart() && !e.ExpireAt.IsZero() {
 		e.ExpireAt = p.waitEnd(now)
 	}
@@ -138,9 +139,15 @@ func partKey(parent ExecutionID, r Part, index int) string {
 	return fmt.Sprintf("%s%d:%05d", from, r, index)
 }
 
+// Parent is an execution with parts. Its moves make the parts and follow them.
+type Parent struct{ e *Execution }
+
+// AsParent returns the execution with the moves of a parent.
+func (e *Execution) AsParent() Parent { return Parent{e} }
+
 // NextPart is the role of the parts that a due parent needs next.
-func (e *Execution) NextPart(s Sharding) Part {
-	if s.Before != "" && e.Stage == StageNone {
+func (p Parent) NextPart(s Sharding) Part {
+	if s.Before != "" && p.e.Stage == StageNone {
 		return PartBefore
 	}
 	return PartShard
@@ -149,59 +156,57 @@ func (e *Execution) NextPart(s Sharding) Part {
 // Spread moves a due parent to running, and returns its next parts: the before
 // hook, or the shards. For a broadcast, instances are those that serve the
 // handler now, at least one; those that come later are not in this fire.
-func (e *Execution) Spread(now time.Time, spec *JobSpec, instances []InstanceID, newID func() (ExecutionID, error)) ([]Execution, error) {
-	if e.State != Due || e.IsPart() || e.OnlyPartsMove() {
-		return nil, e.illegal("spread it")
+func (p Parent) Spread(now time.Time, spec *JobSpec, instances []InstanceID, newID func() (ExecutionID, error)) ([]Execution, error) {
+	if p.e.State != Due || p.e.IsPart() || p.e.OnlyPartsMove() {
+		return nil, p.e.illegal("spread it")
 	}
-	if now.Before(e.NotBefore) {
-		return nil, Errorf(CodeIllegalMove, "run %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
+	if now.Before(p.e.NotBefore) {
+		return nil, Errorf(CodeIllegalMove, "run %s is not due before %s", p.e.ID, p.e.NotBefore.UTC().Format(time.RFC3339Nano))
 	}
 	parts := []Execution{{Part: PartBefore}}
 	stage := StageBefore
-	if e.NextPart(spec.Sharding) == PartShard {
-		stage, parts = StageShards, e.shards(spec.Sharding, instances)
+	if p.NextPart(spec.Sharding) == PartShard {
+		stage, parts = StageShards, p.shards(spec.Sharding, instances)
 		if len(parts) == 0 {
-			return nil, Errorf(CodeIllegalMove, "run %s: there is no instance to spread it over", e.ID)
+			return nil, Errorf(CodeIllegalMove, "run %s: there is no instance to spread it over", p.e.ID)
 		}
 	}
 	for i := range parts {
-		if err := e.bear(now, &parts[i], spec, newID); err != nil {
+		if err := p.bear(now, &parts[i], spec, newID); err != nil {
 			return nil, err
 		}
 	}
-	e.State, e.Reason, e.Message = Running, "", ""
-	e.Fence++
-	e.Stage, e.Instance = stage, 0
-	if e.StartedAt.IsZero() {
-		e.StartedAt = now
+	p.e.State, p.e.Reason, p.e.Message = Running, "", ""
+	p.e.Fence++
+	p.e.Stage, p.e.Instance = stage, 0
+	if p.e.StartedAt.IsZero() {
+		p.e.StartedAt = now
 		if spec.Sharding.Timeout > 0 {
-			e.Deadline = now.Add(spec.Sharding.Timeout)
+			p.e.Deadline = now.Add(spec.Sharding.Timeout)
 		}
 	}
-	e.WakeAt = e.nextCheck(now.Add(FamilyCheck))
+	p.e.WakeAt = p.e.nextCheck(now.Add(FamilyCheck))
 	return parts, nil
 }
 
 // shards lists the shards to make, and sets how many there are of them in all.
-func (e *Execution) shards(s Sharding, instances []InstanceID) (parts []Execution) {
-	if len(e.Picks) > 0 { // e.Shards is the earlier fire's
-		for _, p := range e.Picks {
-			part := Execution{Part: PartShard, Shard: p.Index, Shards: e.Shards}
-			for _, i := range instances {
-				if i == p.Instance {
-					part.Bound = i
-				}
+func (p Parent) shards(s Sharding, instances []InstanceID) (parts []Execution) {
+	if len(p.e.Picks) > 0 { // e.Shards is the earlier fire's
+		for _, pick := range p.e.Picks {
+			part := Execution{Part: PartShard, Shard: pick.Index, Shards: p.e.Shards}
+			if slices.Contains(instances, pick.Instance) {
+				part.Bound = pick.Instance
 			}
 			parts = append(parts, part)
 		}
 		return parts
 	}
-	e.Shards = s.Shards
+	p.e.Shards = s.Shards
 	if s.Mode == ShardBroadcast {
-		e.Shards = min(len(instances), MaxShards)
+		p.e.Shards = min(len(instances), MaxShards)
 	}
-	for i := range e.Shards {
-		part := Execution{Part: PartShard, Shard: i, Shards: e.Shards}
+	for i := range p.e.Shards {
+		part := Execution{Part: PartShard, Shard: i, Shards: p.e.Shards}
 		if s.Mode == ShardBroadcast {
 			part.Bound = instances[i]
 		}
@@ -211,20 +216,20 @@ func (e *Execution) shards(s Sharding, instances []InstanceID) (parts []Executio
 }
 
 // bear fills in what a part has from its parent.
-func (e *Execution) bear(now time.Time, part *Execution, spec *JobSpec, newID func() (ExecutionID, error)) error {
+func (p Parent) bear(now time.Time, part *Execution, spec *JobSpec, newID func() (ExecutionID, error)) error {
 	id, err := newID()
 	if err != nil {
 		return err
 	}
-	part.ID, part.Parent = id, e.ID
-	part.TenantID, part.JobID, part.Revision, part.Executor, part.Partition = e.TenantID, e.JobID, e.Revision, e.Executor, e.Partition
-	part.Cause, part.Priority, part.FireAt = e.Cause, e.Priority, e.FireAt
-	part.OccurrenceKey = partKey(e.ID, part.Part, part.Shard)
-	part.State, part.Note, part.RequestedBy, part.Trace = Due, e.Note, e.RequestedBy, e.Trace
+	part.ID, part.Parent = id, p.e.ID
+	part.TenantID, part.JobID, part.Revision, part.Executor, part.Partition = p.e.TenantID, p.e.JobID, p.e.Revision, p.e.Executor, p.e.Partition
+	part.Cause, part.Priority, part.FireAt = p.e.Cause, p.e.Priority, p.e.FireAt
+	part.OccurrenceKey = partKey(p.e.ID, part.Part, part.Shard)
+	part.State, part.Note, part.RequestedBy, part.Trace = Due, p.e.Note, p.e.RequestedBy, p.e.Trace
 	if part.Input == nil {
-		part.Input = e.Input
+		part.Input = p.e.Input
 	}
-	part.MaxAttempts, part.NotBefore, part.PlannedAt = e.MaxAttempts, now, now
+	part.MaxAttempts, part.NotBefore, part.PlannedAt = p.e.MaxAttempts, now, now
 	part.WakeAt = now.Add(PickupGrace)
 	part.ExpireAt = PolicyOf(spec, false).waitEnd(now)
 	part.LogLines = -1
@@ -342,69 +347,69 @@ const (
 
 // Advance moves a running parent on when none of its parts lives. A parent that
 // ends while a part lingers does so, too: it keeps the slot.
-func (e *Execution) Advance(now time.Time, f Family, spec *JobSpec) (Step, Effects) {
+func (p Parent) Advance(now time.Time, f Family, spec *JobSpec) (Step, Effects) {
 	switch {
-	case !e.OnlyPartsMove():
+	case !p.e.OnlyPartsMove():
 		return StepNone, Effects{}
-	case e.Lingers && f.Lingering == 0:
-		return StepReturned, e.returned(now)
-	case e.State.Terminal():
-		if e.Lingers {
-			e.WakeAt = now.Add(FamilyCheck)
+	case p.e.Lingers && f.Lingering == 0:
+		return StepReturned, p.e.returned(now)
+	case p.e.State.Terminal():
+		if p.e.Lingers {
+			p.e.WakeAt = now.Add(FamilyCheck)
 		}
 		return StepNone, Effects{}
 	case f.Living > 0:
 		return StepNone, Effects{}
 	}
-	if step := e.nextStage(now, f, spec); step != StepEnded {
+	if step := p.nextStage(now, f, spec); step != StepEnded {
 		return step, Effects{}
 	}
-	state, reason, message := e.verdict(f)
-	fx := e.end(now, state, reason, message)
+	state, reason, message := p.verdict(f)
+	fx := p.e.end(now, state, reason, message)
 	if f.Lingering > 0 {
-		fx = e.linger(now, fx)
-		e.WakeAt = now.Add(FamilyCheck)
+		fx = p.e.linger(now, fx)
+		p.e.WakeAt = now.Add(FamilyCheck)
 	}
 	return StepEnded, fx
 }
 
 // nextStage moves a parent without living parts to its next stage, if there is
 // one: StepEnded if not. What has no parts, which cannot be, gets them again.
-func (e *Execution) nextStage(now time.Time, f Family, spec *JobSpec) Step {
+func (p Parent) nextStage(now time.Time, f Family, spec *JobSpec) Step {
 	all, _ := f.count()
 	switch {
-	case e.State == Cancelling:
+	case p.e.State == Cancelling:
 		return StepEnded
-	case e.Stage == StageBefore && f.Before == 0:
-		e.dueAgain(now, StageNone, spec)
+	case p.e.Stage == StageBefore && f.Before == 0:
+		p.dueAgain(now, StageNone, spec)
 		return StepReady
-	case e.Stage == StageBefore && f.Before == Succeeded, e.Stage == StageShards && all == 0:
-		e.dueAgain(now, StageReady, spec)
+	case p.e.Stage == StageBefore && f.Before == Succeeded, p.e.Stage == StageShards && all == 0:
+		p.dueAgain(now, StageReady, spec)
 		return StepReady
-	case e.Stage == StageShards && spec.Sharding.After != "", e.Stage == StageAfter && f.After == 0:
-		e.Stage = StageAfter
-		e.WakeAt = e.nextCheck(now.Add(FamilyCheck))
+	case p.e.Stage == StageShards && spec.Sharding.After != "", p.e.Stage == StageAfter && f.After == 0:
+		p.e.Stage = StageAfter
+		p.e.WakeAt = p.e.nextCheck(now.Add(FamilyCheck))
 		return StepAfter
 	}
 	return StepEnded
 }
 
-func (e *Execution) dueAgain(now time.Time, stage Stage, spec *JobSpec) {
-	e.State, e.Stage, e.NotBefore = Due, stage, now
-	e.WakeAt, e.ExpireAt = now.Add(PickupGrace), PolicyOf(spec, false).waitEnd(now)
+func (p Parent) dueAgain(now time.Time, stage Stage, spec *JobSpec) {
+	p.e.State, p.e.Stage, p.e.NotBefore = Due, stage, now
+	p.e.WakeAt, p.e.ExpireAt = now.Add(PickupGrace), PolicyOf(spec, false).waitEnd(now)
 }
 
 // verdict says how a parent ends whose parts have.
-func (e *Execution) verdict(f Family) (State, Reason, string) {
+func (p Parent) verdict(f Family) (State, Reason, string) {
 	all, succeeded := f.count()
 	switch {
-	case e.State == Cancelling && e.Reason == ReasonTimeout:
-		return TimedOut, ReasonTimeout, e.Message
-	case e.State == Cancelling:
-		return Cancelled, e.Reason, e.Message
-	case e.Stage == StageBefore:
+	case p.e.State == Cancelling && p.e.Reason == ReasonTimeout:
+		return TimedOut, ReasonTimeout, p.e.Message
+	case p.e.State == Cancelling:
+		return Cancelled, p.e.Reason, p.e.Message
+	case p.e.Stage == StageBefore:
 		return Failed, ReasonBeforeHook, "the hook before the shards ended as " + f.Before.String()
-	case e.Stage == StageAfter && f.After != Succeeded:
+	case p.e.Stage == StageAfter && f.After != Succeeded:
 		return Failed, ReasonAfterHook, f.Results() + "; the hook after them ended as " + f.After.String()
 	case succeeded < all:
 		return Failed, ReasonShards, f.Results()
@@ -413,59 +418,57 @@ func (e *Execution) verdict(f Family) (State, Reason, string) {
 }
 
 // BearAfter returns the after hook of a parent, with the shards' results as its input.
-func (e *Execution) BearAfter(now time.Time, spec *JobSpec, results []byte, newID func() (ExecutionID, error)) (Execution, error) {
+func (p Parent) BearAfter(now time.Time, spec *JobSpec, results []byte, newID func() (ExecutionID, error)) (Execution, error) {
 	part := Execution{Part: PartAfter, Input: results}
-	err := e.bear(now, &part, spec, newID)
+	err := p.bear(now, &part, spec, newID)
 	return part, err
 }
 
-// sweepFamily looks after a running parent: past its deadline its parts are to
+// family looks after a running parent: past its deadline its parts are to
 // be cancelled. The caller lets it Advance by what its parts say.
-func (e *Execution) sweepFamily(now time.Time) SweepAction {
-	if e.State == Running && !e.Deadline.IsZero() && !now.Before(e.Deadline) {
-		e.State, e.Reason, e.Message = Cancelling, ReasonTimeout, "the shards had not ended when the time for all of them was over"
-		e.stopping(now, e.Reason, e.Message)
-		e.Deadline = time.Time{}
+func (s sweep) family() SweepAction {
+	if s.e.State == Running && !s.e.Deadline.IsZero() && !s.now.Before(s.e.Deadline) {
+		s.e.State, s.e.Reason, s.e.Message = Cancelling, ReasonTimeout, "the shards had not ended when the time for all of them was over"
+		s.e.Delays.addStop(s.now, s.e.Reason, s.e.Message)
+		s.e.Deadline = time.Time{}
 	}
-	if e.State == Cancelling {
-		e.WakeAt = now.Add(CancelResend)
+	if s.e.State == Cancelling {
+		s.e.WakeAt = s.now.Add(CancelResend)
 		return SweepCancel
 	}
-	e.WakeAt = e.nextCheck(now.Add(FamilyCheck))
+	s.e.WakeAt = s.e.nextCheck(s.now.Add(FamilyCheck))
 	return SweepNothing
 }
 
+// goneMessage is the message of ReasonInstanceGone.
+const goneMessage = "the instance that the shard was for has gone"
+
 // instanceGone ends or frees a waiting part of a broadcast whose instance is
 // dead: its lease ended at leaseUntil. Retries go to the same instance, too.
-func (e *Execution) instanceGone(now, leaseUntil time.Time, p Policy) (ended bool, fx Effects, err error) {
-	if e.Bound == 0 || !now.After(leaseUntil.Add(LeaseMargin)) {
+func (s sweep) instanceGone() (ended bool, fx Effects, err error) {
+	if s.e.Bound == 0 || !s.now.After(s.leaseUntil.Add(LeaseMargin)) {
 		return false, Effects{}, nil
 	}
-	if p.MoveGone {
-		e.delayed(now, ReasonInstanceGone, "another instance takes the shard", e.Bound)
-		e.Bound = 0
+	if s.p.MoveGone {
+		s.e.Delays.add(s.now, ReasonInstanceGone, "another instance takes the shard", s.e.Bound)
+		s.e.Bound = 0
 		return false, Effects{}, nil
 	}
-	fx, err = e.missGone(now)
+	fx, err = s.e.Miss(s.now, ReasonInstanceGone, goneMessage)
 	return true, fx, err
-}
-
-func (e *Execution) missGone(now time.Time) (Effects, error) {
-	return e.Miss(now, ReasonInstanceGone, "the instance that the shard was for has gone")
 }
 
 // retryOnlyThere reports whether a retry can run on the instance of the attempt
 // before and on no other.
-func (e *Execution) retryOnlyThere(p Policy) bool { return e.Bound != 0 && !p.MoveGone }
+func (p Policy) retryOnlyThere(e *Execution) bool { return e.Bound != 0 && !p.MoveGone }
 
 // retryCheck is when the sweep looks at what waits for its retry: when nobody
 // has taken it, and before that where it is given up with its instance.
-func (e *Execution) retryCheck(now time.Time, p Policy) time.Time {
-	taken := e.NotBefore.Add(PickupGrace)
-	if check := now.Add(FamilyCheck); e.retryOnlyThere(p) && check.Before(e.NotBefore) {
+func (p Policy) retryCheck(e *Execution, now time.Time) time.Time {
+	if check := now.Add(FamilyCheck); p.retryOnlyThere(e) && check.Before(e.NotBefore) {
 		return check
 	}
-	return taken
+	return e.NotBefore.Add(PickupGrace)
 }
 
 // Add counts a part.

@@ -24,7 +24,7 @@ func counting() func() (ExecutionID, error) {
 func TestSpread(t *testing.T) {
 	e, spec := spreadable(Sharding{Mode: ShardFixed, Shards: 3, Timeout: time.Minute})
 	e.Trace = ParseTrace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-	parts, err := e.Spread(shardsAt, spec, nil, counting())
+	parts, err := e.AsParent().Spread(shardsAt, spec, nil, counting())
 	require.NoError(t, err)
 	require.Len(t, parts, 3)
 	require.Equal(t, []any{Running, StageShards, int64(1), 3, InstanceID(0), shardsAt, shardsAt.Add(time.Minute), shardsAt.Add(FamilyCheck)},
@@ -35,11 +35,11 @@ func TestSpread(t *testing.T) {
 		OccurrenceKey: "part:7:1:00002", State: Due, MaxAttempts: 2, NotBefore: shardsAt, PlannedAt: shardsAt, WakeAt: shardsAt.Add(PickupGrace),
 		ExpireAt: shardsAt.Add(DefaultDispatchTimeout), LogLines: -1, Trace: e.Trace,
 	}, parts[2])
-	require.Equal(t, e.Trace.ID(), parts[2].PartTrace().ID())
+	require.Equal(t, e.Trace.ID(), PartTrace(&parts[2]).ID())
 	places := map[Trace]bool{e.Trace: true}
 	for _, p := range parts {
 		p.Fence = 1
-		places[p.PartTrace()], places[p.AttemptTrace()] = true, true
+		places[PartTrace(&p)], places[AttemptTrace(&p)] = true, true
 	}
 	require.Len(t, places, 1+2*len(parts), "each part and its attempt has a place of its own below the parent")
 	from, below := PartKeys(7)
@@ -47,16 +47,16 @@ func TestSpread(t *testing.T) {
 		require.True(t, from <= p.OccurrenceKey && p.OccurrenceKey < below)
 	}
 	require.False(t, e.OccupiesInstance(), "no instance has it")
-	_, err = e.Spread(shardsAt, spec, nil, counting())
+	_, err = e.AsParent().Spread(shardsAt, spec, nil, counting())
 	require.Equal(t, CodeIllegalMove, CodeOf(err), "once")
 
 	early, spec := spreadable(Sharding{Mode: ShardFixed, Shards: 3})
 	early.NotBefore = shardsAt.Add(1)
-	_, err = early.Spread(shardsAt, spec, nil, counting())
+	_, err = early.AsParent().Spread(shardsAt, spec, nil, counting())
 	require.Equal(t, CodeIllegalMove, CodeOf(err))
 
 	nobody, spec := spreadable(Sharding{Mode: ShardBroadcast})
-	_, err = nobody.Spread(shardsAt, spec, nil, counting())
+	_, err = nobody.AsParent().Spread(shardsAt, spec, nil, counting())
 	require.Equal(t, CodeIllegalMove, CodeOf(err))
 	require.Equal(t, Due, nobody.State)
 }
@@ -64,7 +64,7 @@ func TestSpread(t *testing.T) {
 func TestSpreadAgainWhatFailed(t *testing.T) {
 	e, spec := spreadable(Sharding{Mode: ShardBroadcast, OnGone: GoneMiss})
 	e.Shards, e.Picks = 5, []ShardPick{{Index: 1, Instance: 11}, {Index: 4, Instance: 12}}
-	parts, err := e.Spread(shardsAt, spec, []InstanceID{10, 11}, counting())
+	parts, err := e.AsParent().Spread(shardsAt, spec, []InstanceID{10, 11}, counting())
 	require.NoError(t, err)
 	require.Len(t, parts, 2)
 	require.Equal(t, [2]InstanceID{11, 0}, [2]InstanceID{parts[0].Bound, parts[1].Bound}, "an instance that has gone is not waited for")
@@ -127,7 +127,7 @@ func TestAdvance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, spec := spreadable(Sharding{Mode: ShardFixed, Shards: 2, After: c.after})
 			e.State, e.Reason, e.Stage, e.HoldsSlot = c.state, c.reason, c.stage, true
-			step, fx := e.Advance(shardsAt, c.family, spec)
+			step, fx := e.AsParent().Advance(shardsAt, c.family, spec)
 			require.Equal(t, c.step, step)
 			require.Equal(t, c.want, e.State)
 			require.Equal(t, step == StepEnded, fx.ReleaseSlot, "the slot goes with the end")
@@ -145,7 +145,7 @@ func TestAdvance(t *testing.T) {
 func TestAParentLingersWithItsParts(t *testing.T) {
 	e, spec := spreadable(Sharding{Mode: ShardFixed, Shards: 1})
 	e.State, e.Stage, e.HoldsSlot = Running, StageShards, true
-	step, fx := e.Advance(shardsAt, Family{Lingering: 1, Shards: map[State]int{TimedOut: 1}}, spec)
+	step, fx := e.AsParent().Advance(shardsAt, Family{Lingering: 1, Shards: map[State]int{TimedOut: 1}}, spec)
 	require.Equal(t, StepEnded, step)
 	require.False(t, fx.ReleaseSlot)
 	require.True(t, e.Lingers && e.HoldsSlot)
@@ -153,7 +153,7 @@ func TestAParentLingersWithItsParts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, SweepNothing, action)
 	require.True(t, e.Lingers, "no lease of an instance ends it")
-	step, fx = e.Advance(shardsAt, Family{Shards: map[State]int{TimedOut: 1}}, spec)
+	step, fx = e.AsParent().Advance(shardsAt, Family{Shards: map[State]int{TimedOut: 1}}, spec)
 	require.Equal(t, StepReturned, step)
 	require.True(t, fx.ReleaseSlot)
 	require.Equal(t, Failed, e.State)
@@ -161,12 +161,12 @@ func TestAParentLingersWithItsParts(t *testing.T) {
 
 func TestWhatDoesNotMoveAParent(t *testing.T) {
 	e, spec := spreadable(Sharding{Mode: ShardFixed, Shards: 1})
-	_, err := e.Spread(shardsAt, spec, nil, counting())
+	_, err := e.AsParent().Spread(shardsAt, spec, nil, counting())
 	require.NoError(t, err)
 	before := *e
 	_, err = e.Finish(shardsAt, Report{Fence: e.Fence, Outcome: OutcomeSucceeded}, Policy{})
 	require.Equal(t, CodeIllegalMove, CodeOf(err), "nobody runs it")
-	require.Equal(t, VerdictDrop, e.Reconcile(shardsAt, Held{ID: e.ID, Fence: e.Fence, Phase: HeldRunning}, 9, Policy{}))
+	require.Equal(t, VerdictDrop, Held{ID: e.ID, Fence: e.Fence, Phase: HeldRunning}.Reconcile(e, shardsAt, 9, Policy{}))
 	require.Equal(t, before, *e)
 	action, _, err := e.Sweep(shardsAt.Add(time.Hour), time.Time{}, 0, Policy{})
 	require.NoError(t, err)

@@ -67,7 +67,7 @@ func EndOf(e *Execution) (RunEnd, bool) {
 	}
 	end := RunEnd{Tenant: e.TenantID, Executor: e.Executor, Job: e.JobID, Minute: at.UnixMilli() / time.Minute.Milliseconds(), State: e.State, Late: -1, Took: -1}
 	if !e.StartedAt.IsZero() {
-		if late, ok := e.Lateness(); ok && e.Attempt == 1 {
+		if late, ok := Lateness(e); ok && e.Attempt == 1 {
 			end.Late = max(0, late.Milliseconds())
 		}
 		if took, ok := e.Duration(); ok {

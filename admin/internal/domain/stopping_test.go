@@ -31,7 +31,7 @@ func TestAnInterruptedAttemptDoesNotCount(t *testing.T) {
 		require.Equal(t, ReasonStopped, e.Reason)
 		require.Equal(t, now, e.NotBefore, "at once, whatever the job's delay is")
 		require.Equal(t, 1, e.MaxAttempts-e.Attempt, "one is left as before")
-		require.Zero(t, e.FailedSends(), "it was sent to somebody")
+		require.Zero(t, e.Sends().Failed(), "it was sent to somebody")
 		require.True(t, fx.ReleaseSlot)
 		require.Empty(t, fx.Alert)
 		require.Equal(t, Cancelled, fx.Archive.State)

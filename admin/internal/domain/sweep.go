@@ -17,81 +17,92 @@ const (
 // waits for (zero: no such instance); hold is how long the caller keeps a due
 // execution to itself.
 func (e *Execution) Sweep(now, leaseUntil time.Time, hold time.Duration, p Policy) (SweepAction, Effects, error) {
-	if e.OnlyPartsMove() {
-		return e.sweepFamily(now), Effects{}, nil
+	return sweep{e, now, leaseUntil, hold, p}.look()
+}
+
+// sweep is one look at an execution, with the arguments of Sweep.
+type sweep struct {
+	e               *Execution
+	now, leaseUntil time.Time
+	hold            time.Duration
+	p               Policy
+}
+
+func (s sweep) look() (SweepAction, Effects, error) {
+	if s.e.OnlyPartsMove() {
+		return s.family(), Effects{}, nil
 	}
-	switch e.State {
+	switch s.e.State {
 	case Due, RetryWait:
-		if ended, fx, err := e.instanceGone(now, leaseUntil, p); ended || err != nil {
+		if ended, fx, err := s.instanceGone(); ended || err != nil {
 			return SweepNothing, fx, err
 		}
-		if e.State == RetryWait && now.Before(e.NotBefore) && e.retryOnlyThere(p) {
-			e.WakeAt = e.retryCheck(now, p)
+		if s.e.State == RetryWait && s.now.Before(s.e.NotBefore) && s.p.retryOnlyThere(s.e) {
+			s.e.WakeAt = s.p.retryCheck(s.e, s.now)
 			return SweepNothing, Effects{}, nil
 		}
-		if e.AwaitsTurn() && !e.ExpireAt.IsZero() {
+		if s.e.AwaitsTurn() && !s.e.ExpireAt.IsZero() {
 			// Waiting for its turn is not waiting for an instance: that wait
 			// begins when the slot is free and the limit has room.
-			e.ExpireAt = p.waitEnd(now)
+			s.e.ExpireAt = s.p.waitEnd(s.now)
 		}
-		if e.SendsSpent(p.SendRetry) {
-			fx, err := e.SendFailed(now)
+		if s.e.Sends().Spent(s.p.SendRetry) {
+			fx, err := s.e.SendFailed(s.now)
 			return SweepNothing, fx, err
 		}
-		if e.Expired(now) {
-			fx, err := e.Expire(now)
+		if s.e.Expired(s.now) {
+			fx, err := s.e.Expire(s.now)
 			return SweepNothing, fx, err
 		}
-		e.WakeAt = e.NotBefore.Add(PickupGrace)
-		if held := now.Add(hold); e.WakeAt.Before(held) {
-			e.WakeAt = held
+		s.e.WakeAt = s.e.NotBefore.Add(PickupGrace)
+		if held := s.now.Add(s.hold); s.e.WakeAt.Before(held) {
+			s.e.WakeAt = held
 		}
 		return SweepDispatch, Effects{}, nil
 	case Offered:
-		if now.Before(e.offerEnd()) {
-			e.WakeAt = e.offerEnd()
+		if s.now.Before(s.e.offerEnd()) {
+			s.e.WakeAt = s.e.offerEnd()
 			return SweepNothing, Effects{}, nil
 		}
-		err := e.GiveBack(now, e.Fence, ReasonOfferExpired, "the instance did not answer the offer in time", e.SendWait(p.SendRetry, 0))
-		if err == nil && e.SendsSpent(p.SendRetry) {
-			fx, err := e.SendFailed(now)
+		err := s.e.GiveBack(s.now, s.e.Fence, ReasonOfferExpired, "the instance did not answer the offer in time", s.e.Sends().Wait(s.p.SendRetry, 0))
+		if err == nil && s.e.Sends().Spent(s.p.SendRetry) {
+			fx, err := s.e.SendFailed(s.now)
 			return SweepNothing, fx, err
 		}
-		e.WakeAt = e.NotBefore.Add(hold)
+		s.e.WakeAt = s.e.NotBefore.Add(s.hold)
 		return SweepDispatch, Effects{}, err
 	case Running, Cancelling:
-		return e.sweepRunning(now, leaseUntil, p)
+		return s.running()
 	default:
-		if e.Lingers {
-			action, fx := e.sweepLingering(now, leaseUntil)
-			return action, fx, nil
+		if s.e.Lingers {
+			return s.lingering()
 		}
-		e.WakeAt = time.Time{}
+		s.e.WakeAt = time.Time{}
 		return SweepNothing, Effects{}, nil
 	}
 }
 
-func (e *Execution) sweepRunning(now, leaseUntil time.Time, p Policy) (SweepAction, Effects, error) {
-	if now.After(leaseUntil.Add(LeaseMargin)) {
-		fx, err := e.Lose(now, ReasonLeaseExpired, "its instance went silent and its lease ran out", p)
+func (s sweep) running() (SweepAction, Effects, error) {
+	if s.now.After(s.leaseUntil.Add(LeaseMargin)) {
+		fx, err := s.e.Lose(s.now, ReasonLeaseExpired, "its instance went silent and its lease ran out", s.p)
 		return SweepNothing, fx, err
 	}
-	if !e.Deadline.IsZero() && !now.Before(e.Deadline) {
-		fx, err := e.ExpireDeadline(now)
+	if !s.e.Deadline.IsZero() && !s.now.Before(s.e.Deadline) {
+		fx, err := s.e.ExpireDeadline(s.now)
 		return SweepCancel, fx, err
 	}
-	err := e.StillAlive(leaseUntil)
+	err := s.e.StillAlive(s.leaseUntil)
 	switch {
-	case e.State == Cancelling:
-		e.WakeAt = e.nextCheck(now.Add(CancelResend))
+	case s.e.State == Cancelling:
+		s.e.WakeAt = s.e.nextCheck(s.now.Add(CancelResend))
 		return SweepCancel, Effects{}, err
-	case e.Idempotent && e.StartedAt.IsZero() && now.Before(e.offerEnd()):
-		e.WakeAt = e.nextCheck(e.offerEnd())
+	case s.e.Idempotent && s.e.StartedAt.IsZero() && s.now.Before(s.e.offerEnd()):
+		s.e.WakeAt = s.e.nextCheck(s.e.offerEnd())
 		return SweepNothing, Effects{}, err
-	case e.Idempotent && e.StartedAt.IsZero():
+	case s.e.Idempotent && s.e.StartedAt.IsZero():
 		// Its offer was the grant, and the connection may have broken before it
 		// arrived. An instance takes a fence once, so that one more does no harm.
-		e.WakeAt = e.nextCheck(now.Add(StartResend))
+		s.e.WakeAt = s.e.nextCheck(s.now.Add(StartResend))
 		return SweepResend, Effects{}, err
 	}
 	return SweepNothing, Effects{}, err

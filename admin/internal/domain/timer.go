@@ -172,7 +172,7 @@ func TimerRequestKey(key string) string { return timerPrefix + key }
 
 // TimerMovable returns nil for a run that has not started: its timer may be moved, or
 // replaced.
-func (e *Execution) TimerMovable() error {
+func TimerMovable(e *Execution) error {
 	switch {
 	case e.State.Terminal():
 		return Errorf(CodeAlreadyFinished, "the run %s of the timer is %s already", e.ID, e.State)

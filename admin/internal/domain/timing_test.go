@@ -293,10 +293,10 @@ func TestGiveBackPostpones(t *testing.T) {
 
 func TestLateness(t *testing.T) {
 	e := newExecution(1)
-	_, ok := e.Lateness()
+	_, ok := Lateness(e)
 	require.False(t, ok)
 	e.StartedAt = t0.Add(7 * time.Millisecond)
-	d, ok := e.Lateness()
+	d, ok := Lateness(e)
 	require.True(t, ok)
 	require.Equal(t, 7*time.Millisecond, d)
 }
@@ -305,16 +305,16 @@ func TestJitterIsNotLateness(t *testing.T) {
 	e := newExecution(1)
 	e.Cause, e.Attempt, e.State = CauseSchedule, 1, Running
 	e.NotBefore, e.StartedAt = e.FireAt.Add(20*time.Second), e.FireAt.Add(20*time.Second+7*time.Millisecond)
-	d, ok := e.Lateness()
+	d, ok := Lateness(e)
 	require.True(t, ok)
 	require.Equal(t, 7*time.Millisecond, d)
 
 	e.State, e.NotBefore = RetryWait, e.StartedAt.Add(time.Minute) // of the next attempt
-	d, _ = e.Lateness()
+	d, _ = Lateness(e)
 	require.Equal(t, 20*time.Second+7*time.Millisecond, d)
 
 	e.State, e.Cause = Succeeded, CauseMisfire // starts when it is made up for
-	d, _ = e.Lateness()
+	d, _ = Lateness(e)
 	require.Equal(t, 20*time.Second+7*time.Millisecond, d)
 }
 
@@ -324,7 +324,7 @@ func TestARefusedOfferIsLateness(t *testing.T) {
 	require.NoError(t, e.Offer(e.FireAt, testNode, testInstance, false, false, noRetry))
 	require.NoError(t, e.GiveBack(e.FireAt.Add(time.Second), 1, ReasonOfferRefused, "all slots are taken", 3*time.Second))
 	e.StartedAt = e.NotBefore.Add(7 * time.Millisecond)
-	d, ok := e.Lateness()
+	d, ok := Lateness(e)
 	require.True(t, ok)
 	require.Equal(t, 4*time.Second+7*time.Millisecond, d)
 }

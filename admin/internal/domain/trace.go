@@ -97,7 +97,7 @@ func (t Trace) Attempt(fence int64) Trace { return t.below(fence) }
 
 // PartTrace is the place of a run below which its attempts are: its own trace,
 // or for a part of a family, which has its parent's, a computed place below it.
-func (e *Execution) PartTrace() Trace {
+func PartTrace(e *Execution) Trace {
 	if !e.IsPart() {
 		return e.Trace
 	}
@@ -105,7 +105,7 @@ func (e *Execution) PartTrace() Trace {
 }
 
 // AttemptTrace is the place of a run's current attempt.
-func (e *Execution) AttemptTrace() Trace { return e.PartTrace().Attempt(e.Fence) }
+func AttemptTrace(e *Execution) Trace { return PartTrace(e).Attempt(e.Fence) }
 
 func (t Trace) below(number int64) Trace {
 	if t == "" {

@@ -112,7 +112,7 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 	if now.Before(e.NotBefore) && (granted || !e.Ahead(now)) {
 		return Errorf(CodeIllegalMove, "run %s is not due before %s", e.ID, e.NotBefore.UTC().Format(time.RFC3339Nano))
 	}
-	if e.SendsSpent(p.SendRetry) {
+	if e.Sends().Spent(p.SendRetry) {
 		return e.illegal("send it again")
 	}
 	e.State, e.Reason, e.Message = Offered, "", ""
@@ -123,10 +123,8 @@ func (e *Execution) Offer(now time.Time, node NodeID, instance InstanceID, idemp
 	e.Output, e.ErrorKind, e.Error, e.Stack, e.LogLines = nil, "", "", "", -1
 	if granted {
 		e.start(now, p)
-		e.lookBy(now, e.offerEnd()) // has it arrived?
-	} else {
-		e.lookBy(now, e.offerEnd())
 	}
+	e.lookBy(now, e.offerEnd()) // has it arrived?
 	return nil
 }
 
@@ -154,7 +152,7 @@ func (e *Execution) Ahead(now time.Time) bool {
 // MaybeUnplanned reports whether the execution, which a schedule made, has not
 // come to its time: whoever changes the schedule may plan its instant anew. One
 // that was offered ahead gets no grant then.
-func (e *Execution) MaybeUnplanned(now time.Time) bool {
+func MaybeUnplanned(e *Execution, now time.Time) bool {
 	waits := e.State == Due || e.State == Offered
 	return waits && e.FireAt.After(now) && !e.IsPart() && (e.Fence == 0 || e.Attempt == 0 && e.OfferedAt.Before(e.FireAt))
 }
@@ -184,7 +182,7 @@ func (e *Execution) start(now time.Time, p Policy) {
 	e.Attempt++
 	e.GrantedAt = now
 	e.Deadline = time.Time{}
-	if timeout := e.TimeoutOf(p.Timeout); timeout > 0 {
+	if timeout := TimeoutOf(e, p.Timeout); timeout > 0 {
 		e.Deadline = now.Add(timeout + DeadlineGrace)
 	}
 	e.lookBy(now, e.nextCheck(now.Add(LeaseTTL+LeaseMargin)))
@@ -239,7 +237,7 @@ func (e *Execution) Started(now time.Time, fence int64, instance InstanceID, at 
 }
 
 func (e *Execution) backToDue(now time.Time, reason Reason, message string, wait time.Duration) {
-	e.delayed(now, reason, message, e.Instance)
+	e.Delays.add(now, reason, message, e.Instance)
 	e.State, e.Reason, e.Message = Due, reason, message
 	e.Instance = 0
 	if at := now.Add(wait); !e.Ahead(now) || at.After(e.NotBefore) {
@@ -259,7 +257,7 @@ func (e *Execution) Wait(now time.Time, reason Reason, message string, until tim
 		until = e.ExpireAt
 	}
 	e.Reason, e.Message, e.WakeAt = reason, message, until
-	e.delayed(now, reason, message, 0)
+	e.Delays.add(now, reason, message, 0)
 	return nil
 }
 
@@ -273,7 +271,7 @@ func (e *Execution) AwaitsTurn() bool {
 
 // AwaitsStart reports whether the execution waits for an instance, or for the end of
 // maintenance, and its row says so.
-func (e *Execution) AwaitsStart() bool {
+func AwaitsStart(e *Execution) bool {
 	return (e.State == Due || e.State == RetryWait) && (e.Reason == ReasonWaitInstance || e.Reason == ReasonMaintenance)
 }
 
@@ -338,7 +336,7 @@ func (e *Execution) RequestCancel(now time.Time, reason Reason, message string) 
 		return e.end(now, Cancelled, reason, message), nil
 	case Running:
 		e.State, e.Reason, e.Message = Cancelling, reason, message
-		e.stopping(now, reason, message)
+		e.Delays.addStop(now, reason, message)
 		e.WakeAt = now.Add(CancelResend)
 		return Effects{}, nil
 	case Cancelling:

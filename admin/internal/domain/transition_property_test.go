@@ -77,8 +77,8 @@ func (m *model) apply(t *rapid.T, name string, move func() (Effects, error)) {
 		t.Fatalf("%s: %s wakes at %v", name, e.State, e.WakeAt)
 	case e.Attempt < 0 || e.Attempt > e.MaxAttempts:
 		t.Fatalf("%s: attempt %d of %d", name, e.Attempt, e.MaxAttempts)
-	case m.p.SendRetry.MaxSends > 0 && e.FailedSends() > m.p.SendRetry.MaxSends:
-		t.Fatalf("%s: %d sends led to nothing, allowed %d", name, e.FailedSends(), m.p.SendRetry.MaxSends)
+	case m.p.SendRetry.MaxSends > 0 && e.Sends().Failed() > m.p.SendRetry.MaxSends:
+		t.Fatalf("%s: %d sends led to nothing, allowed %d", name, e.Sends().Failed(), m.p.SendRetry.MaxSends)
 	case len(m.started) > e.MaxAttempts:
 		t.Fatalf("%s: %d starts, allowed %d", name, len(m.started), e.MaxAttempts)
 	case e.HoldsSlot != (m.slots == 1):
@@ -100,7 +100,7 @@ func (m *model) checkAttempts(t *rapid.T, name string) {
 		archived = append(archived, Attempt{Number: number, Fence: fence})
 	}
 	slices.SortFunc(archived, func(a, b Attempt) int { return cmp.Compare(a.Fence, b.Fence) })
-	list := m.e.Attempts(archived)
+	list := Attempts(m.e, archived)
 	for n := 1; n < len(list); n++ {
 		if list[n].Number <= list[n-1].Number {
 			t.Fatalf("%s: attempt %d (fence %d) comes before attempt %d (fence %d)", name, list[n-1].Number, list[n-1].Fence, list[n].Number, list[n].Fence)
@@ -231,7 +231,7 @@ func TestMovesKeepTheInvariants(t *testing.T) {
 				m.apply(t, "refuse", func() (Effects, error) {
 					err := m.e.Refuse(m.now, f, ReasonOfferRefused, "", time.Second)
 					if err == nil && rapid.Bool().Draw(t, "busy") {
-						m.e.SentToFull()
+						m.e.Sends().ToFull()
 					}
 					if err == nil {
 						delete(m.started, f) // who says no has not started it

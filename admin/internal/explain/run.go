@@ -153,7 +153,7 @@ func (r Run) waiting() Text {
 // late adds to a sentence by how much the handler started late, and why.
 func (r Run) late(begin Text) Text {
 	e := &r.Execution
-	lateness, started := e.Lateness()
+	lateness, started := domain.Lateness(e)
 	if !started || e.Attempt > 1 && len(r.Attempts) > 0 {
 		return Text{begin.En + ", in attempt " + fmt.Sprint(e.Attempt) + ".", begin.Zh + "（第 " + fmt.Sprint(e.Attempt) + " 次尝试）。"}
 	}
@@ -189,7 +189,7 @@ func (r Run) steps() []Step {
 	}
 	add(e.FireAt, "planned", "Its fire time; "+causeText(e.Cause).En+".", "计划触发时间；"+causeText(e.Cause).Zh+"。")
 	add(e.PlannedAt, "claimed", "An admin node wrote the run down.", "管理节点写入该次运行。")
-	if at, ok := e.PutOff(); ok && r.Spec != nil && r.Spec.Schedule.JitterMax > 0 && !r.again() {
+	if at, ok := domain.PutOff(e); ok && r.Spec != nil && r.Spec.Schedule.JitterMax > 0 && !r.again() {
 		add(at, "put_off", "When it was to start: the schedule's jitter puts each run off.", "应开始的时刻：调度计划的抖动使每次运行随机延后。")
 	}
 	out = append(out, r.familySteps()...)

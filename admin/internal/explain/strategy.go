@@ -289,7 +289,7 @@ func (v rival) unpreferred() (Text, bool) {
 // room: a strategy that takes one instance only waits for that one.
 func (r Run) waitsFor(i *domain.Instance) bool {
 	e := &r.Execution
-	if !r.Spec.Routing.Pinned() || r.Spec.Routing == domain.RouteFailover && e.Tried() {
+	if !r.Spec.Routing.Pinned() || r.Spec.Routing == domain.RouteFailover && e.Sends().Tried() {
 		return true
 	}
 	for n := range r.Instances {

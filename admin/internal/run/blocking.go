@@ -26,7 +26,7 @@ func (t turn) enter(since time.Time, r *store.OfferResult) (in bool, err error) 
 	if ended, err := t.lapse(since); err != nil || ended {
 		return false, err
 	}
-	if t.e.SendsSpent(t.spec.SendRetry) {
+	if t.e.Sends().Spent(t.spec.SendRetry) {
 		return false, t.apply(t.e.SendFailed(t.b.Now))
 	}
 	if ended, err := t.endUnattended(); err != nil || ended {

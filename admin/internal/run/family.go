@@ -28,7 +28,7 @@ func (b *Batch) advanceParents(woken Woken) error {
 }
 
 func (b *Batch) advance(p *Move, family domain.Family, woken Woken) error {
-	step, fx := p.E.Advance(b.Now, family, p.Spec)
+	step, fx := p.E.AsParent().Advance(b.Now, family, p.Spec)
 	switch step {
 	case domain.StepNone:
 		return nil
@@ -39,7 +39,7 @@ func (b *Batch) advance(p *Move, family domain.Family, woken Woken) error {
 		if err != nil {
 			return fmt.Errorf("results of %s: %w", p.E.ID, err)
 		}
-		hook, err := p.E.BearAfter(b.Now, p.Spec, results, b.Source.NewID)
+		hook, err := p.E.AsParent().BearAfter(b.Now, p.Spec, results, b.Source.NewID)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
 		return err
 	}
 	var instances []domain.InstanceID
-	if m.Spec.Sharding.Mode == domain.ShardBroadcast && m.E.NextPart(m.Spec.Sharding) == domain.PartShard {
+	if m.Spec.Sharding.Mode == domain.ShardBroadcast && m.E.AsParent().NextPart(m.Spec.Sharding) == domain.PartShard {
 		if instances, err = b.Source.Serving(m); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (b *Batch) spread(o store.Spread, r *store.SpreadResult) error {
 	if s := t.slotToTake(); s != nil {
 		s.take(&m.E)
 	}
-	parts, err := m.E.Spread(b.Now, m.Spec, instances, b.Source.NewID)
+	parts, err := m.E.AsParent().Spread(b.Now, m.Spec, instances, b.Source.NewID)
 	if err != nil {
 		return err // all that is expected was checked above
 	}

@@ -59,9 +59,9 @@ func (b *Batch) GiveBack(items []store.GiveBack) ([]store.OfferResult, error) {
 		if g.Refused {
 			giveBack = m.E.Refuse
 		}
-		if giveBack(b.Now, g.Fence, g.Reason, g.Message, m.E.SendWait(m.Spec.SendRetry, g.Wait)) == nil {
+		if giveBack(b.Now, g.Fence, g.Reason, g.Message, m.E.Sends().Wait(m.Spec.SendRetry, g.Wait)) == nil {
 			if g.Busy {
-				m.E.SentToFull()
+				m.E.Sends().ToFull()
 			}
 			results[i].Status = store.OfferMade
 		}

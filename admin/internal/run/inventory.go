@@ -43,7 +43,7 @@ func (b *Batch) settle(of *store.SettleInventoryParams, h domain.Held) (out stor
 	if err := b.turn(m).withdrawOffer(); err != nil {
 		return out, err
 	}
-	out.Verdict = m.E.Reconcile(b.Now, h, of.Instance, m.Policy())
+	out.Verdict = h.Reconcile(&m.E, b.Now, of.Instance, m.Policy())
 	out.GivenBack = was == domain.Offered && m.E.State == domain.Due
 	if was == domain.Running && out.Verdict == domain.VerdictGrant {
 		again, err := b.turn(m).grantAgain()
@@ -74,7 +74,7 @@ func (b *Batch) EndOrphans(p *store.EndOrphansParams, accepted time.Time) *store
 		return e.TenantID == p.Tenant && e.Executor == p.Executor && e.Instance == p.Instance && e.OccupiesInstance() && e.OfferedAt.Before(accepted) && !Has(p.Has, e)
 	}) {
 		b.Deciding = m.E.ID
-		if fx, over := m.E.EndOrphaned(b.Now, m.Policy()); over {
+		if fx, over := domain.EndOrphaned(&m.E, b.Now, m.Policy()); over {
 			b.apply(m, fx)
 			ended = append(ended, m)
 		}

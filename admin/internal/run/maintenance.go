@@ -28,7 +28,7 @@ func (t turn) maintained() (stays, ended bool, err error) {
 		return false, false, err
 	}
 	if x := known.Skips(t.e); x != nil {
-		return true, true, t.apply(t.e.Exclude(t.b.Now, x.Message()))
+		return true, true, t.apply(domain.Exclude(t.e, t.b.Now, x.Message()))
 	}
 	if x := known.Holds(t.b.Now, t.e); x != nil {
 		return true, false, t.waitForMaintenance(x)
@@ -73,7 +73,7 @@ func (t turn) maintainedOffer() error {
 		return err
 	}
 	if x := known.Holds(t.b.Now, t.e); x != nil {
-		return t.e.Hold(t.b.Now, x.Message())
+		return domain.Hold(t.e, t.b.Now, domain.ReasonMaintenance, x.Message())
 	}
 	return nil
 }

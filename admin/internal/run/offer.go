@@ -81,7 +81,7 @@ func (t turn) mayBeEarly(o store.Offer) (bool, error) {
 	if !t.e.Ahead(t.b.Now) || !t.spec.MaybeAhead() || o.Granted && o.Idempotent || len(t.b.Limits.of(t.e)) > 0 {
 		return false, nil
 	}
-	if t.b.stopped.reason(t.e, t.e.Attempt) != "" || t.e.SendsSpent(t.spec.SendRetry) {
+	if t.b.stopped.reason(t.e, t.e.Attempt) != "" || t.e.Sends().Spent(t.spec.SendRetry) {
 		return false, nil
 	}
 	if s := t.slotToTake(); s != nil && !s.Admits(t.e, t.spec.SlotLimit()) {
@@ -121,7 +121,7 @@ func (t turn) wait(w store.Wait) (ended []domain.Execution, err error) {
 	} else if ended {
 		return []domain.Execution{*t.e}, nil
 	}
-	if t.e.SendsSpent(t.spec.SendRetry) {
+	if t.e.Sends().Spent(t.spec.SendRetry) {
 		if err := t.apply(t.e.SendFailed(t.b.Now)); err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func (t turn) wait(w store.Wait) (ended []domain.Execution, err error) {
 	}
 	t.b.Waits[t.e.ID] = w
 	if w.Full {
-		t.e.ExtendWait(t.b.Now, t.m.Policy())
+		t.m.Policy().ExtendWait(t.e, t.b.Now)
 	}
 	t.b.Limits.leave(t.e, nil)
 	if s == nil {
@@ -169,12 +169,12 @@ func (t turn) lapse(since time.Time) (ended bool, err error) {
 	if t.e.State != domain.Due {
 		return false, nil
 	}
-	t.e.WaitedSince(since, t.b.Now, t.spec)
+	domain.WaitedSince(t.e, since, t.b.Now, t.spec)
 	asked, reason, message, err := t.misfired()
 	if err != nil || !asked {
 		return false, err
 	}
-	fx, ended, err := t.e.Lapse(t.b.Now, reason, message)
+	fx, ended, err := domain.Lapse(t.e, t.b.Now, reason, message)
 	if err != nil {
 		return false, err
 	}
@@ -209,14 +209,14 @@ func (t turn) lapseOffered() error {
 	if err != nil || !asked {
 		return err
 	}
-	return t.e.LapseOffered(t.b.Now, reason, message)
+	return domain.LapseOffered(t.e, t.b.Now, reason, message)
 }
 
 // misfired asks the misfire policy about an execution that is to start now, once
 // its fire time has passed by more than the threshold. A fire time that waited for
 // the end of maintenance has not passed unnoticed.
 func (t turn) misfired() (asked bool, reason domain.Reason, message string, err error) {
-	if t.b.Misfire == nil || !t.e.Misfired(t.b.Now, t.spec) {
+	if t.b.Misfire == nil || !domain.Misfired(t.e, t.b.Now, t.spec) {
 		return false, "", "", nil
 	}
 	known, err := t.b.Source.Maintenances()

@@ -138,7 +138,7 @@ func (w *world) checkAttempts(id domain.ExecutionID) {
 			archived = append(archived, a)
 		}
 	}
-	list := e.Attempts(archived)
+	list := domain.Attempts(&e, archived)
 	for n := 1; n < len(list); n++ {
 		require.Less(w.t, list[n-1].Number, list[n].Number, "attempts with the fences %d and %d of run %s", list[n-1].Fence, list[n].Fence, id)
 	}

@@ -121,7 +121,7 @@ func (b *Batch) TakeBack(to domain.JobState) (gone []domain.ExecutionID, err err
 
 func (t turn) takeBack(to domain.JobState) (gone bool, err error) {
 	e := t.e
-	if Scheduled(e) && e.MaybeUnplanned(t.b.Now) {
+	if Scheduled(e) && domain.MaybeUnplanned(e, t.b.Now) {
 		if s := t.b.Slots[e.JobID]; s != nil {
 			s.dequeue(e)
 			if e.HoldsSlot {

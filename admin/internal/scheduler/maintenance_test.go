@@ -107,7 +107,7 @@ func TestFireTimesThatWaitedAreNotMissed(t *testing.T) {
 						require.True(t, e.FireAt.Equal(ended) || len(e.Delays) == 1 && e.Delays[0].Reason == domain.ReasonMaintenance, "its row says that it waited")
 					} else {
 						got[e.State.String()+" "+why]++
-						require.Equal(t, e.State == domain.Missed, e.MissedUntold(), "nobody is told of maintenance")
+						require.Equal(t, e.State == domain.Missed, domain.MissedUntold(&e), "nobody is told of maintenance")
 					}
 				}
 				at.NextFireAt = plan.NextFireAt

@@ -200,7 +200,7 @@ func (m *Metrics) ObserveEnded(list []domain.Execution) {
 		if c := m.ended[e.State]; c != nil {
 			c.Inc()
 		}
-		if late, ok := e.Lateness(); ok && e.Attempt == 1 && e.Cause == domain.CauseSchedule {
+		if late, ok := domain.Lateness(e); ok && e.Attempt == 1 && e.Cause == domain.CauseSchedule {
 			m.lateness.Observe(late.Seconds())
 		}
 		m.observeStages(e)

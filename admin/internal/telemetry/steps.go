@@ -72,7 +72,7 @@ func (s *Steps) ClaimDueTriggers(ctx context.Context, p store.ClaimDueTriggersPa
 	}
 	out, err := s.opt.Store.ClaimDueTriggers(ctx, p)
 	begun.done(out.Executions)
-	if slices.ContainsFunc(out.Executions, func(e domain.Execution) bool { return e.MissedUntold() }) {
+	if slices.ContainsFunc(out.Executions, func(e domain.Execution) bool { return domain.MissedUntold(&e) }) {
 		s.opt.Missed()
 	}
 	return out, err

@@ -107,7 +107,7 @@ func TestMissedRunsAreTold(t *testing.T) {
 	a, missed := &answers{}, 0
 	s := telemetry.NewSteps(telemetry.StepsOptions{Store: a, Metrics: telemetry.New("test"), Missed: func() { missed++ }})
 	run := domain.Execution{State: domain.Missed, Reason: domain.ReasonNoExecutor}
-	require.True(t, run.MissedUntold())
+	require.True(t, domain.MissedUntold(&run))
 	for i, claim := range [][]domain.Execution{{{State: domain.Due}}, {run, run}} {
 		a.claim = claim
 		_, err := s.ClaimDueTriggers(t.Context(), store.ClaimDueTriggersParams{})

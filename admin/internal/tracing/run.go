@@ -113,7 +113,7 @@ func (t *Tracer) Step(name string, e *domain.Execution, began, ended time.Time, 
 	if t == nil || !e.Trace.Sampled() {
 		return
 	}
-	_, span := t.tracer.Start(contextOf(context.Background(), e.AttemptTrace()), name,
+	_, span := t.tracer.Start(contextOf(context.Background(), domain.AttemptTrace(e)), name,
 		trace.WithTimestamp(began), trace.WithAttributes(more...))
 	span.End(trace.WithTimestamp(ended))
 }
@@ -124,8 +124,8 @@ func (t *Tracer) Attempt(e *domain.Execution) {
 		return
 	}
 	t.part(e)
-	_, id := e.AttemptTrace().IDs()
-	ctx := withSpanID(contextOf(context.Background(), e.PartTrace()), id)
+	_, id := domain.AttemptTrace(e).IDs()
+	ctx := withSpanID(contextOf(context.Background(), domain.PartTrace(e)), id)
 	_, span := t.tracer.Start(ctx, "attempt", trace.WithTimestamp(e.OfferedAt), trace.WithSpanKind(trace.SpanKindProducer),
 		trace.WithAttributes(append(about(e), attribute.Int("carillon.attempt", e.Attempt), attribute.Int64("carillon.fence", e.Fence),
 			attribute.String("carillon.instance.id", e.Instance.String()), attribute.String("carillon.state", e.State.String()))...))
@@ -141,7 +141,7 @@ func (t *Tracer) part(e *domain.Execution) {
 	if !e.IsPart() || !e.State.Terminal() {
 		return
 	}
-	_, id := e.PartTrace().IDs()
+	_, id := domain.PartTrace(e).IDs()
 	_, span := t.tracer.Start(withSpanID(contextOf(context.Background(), e.Trace), id), e.Part.String(), trace.WithTimestamp(e.PlannedAt),
 		trace.WithAttributes(append(about(e), attribute.String("carillon.parent.id", e.Parent.String()),
 			attribute.Int("carillon.shard.index", e.Shard), attribute.Int("carillon.shard.total", e.Shards))...))
@@ -157,7 +157,7 @@ func (t *Tracer) Tell(ctx context.Context, channel string, e *domain.Execution) 
 	if t == nil || e == nil || !e.Trace.Sampled() {
 		return ctx, func(error) {}
 	}
-	attempt := e.AttemptTrace()
+	attempt := domain.AttemptTrace(e)
 	var options []trace.SpanStartOption
 	parent := contextOf(ctx, attempt)
 	if time.Since(e.FinishedAt) >= FarApart {

@@ -170,7 +170,7 @@ func (w *world) checkMisfire(j *jobRow, before, after *domain.Execution) {
 	ungranted := *after
 	ungranted.Attempt, ungranted.Stage = 0, domain.StageNone
 	waited := w.db.maintenances().Covers(domain.MaintenanceWait, tenant, executorID, after.FireAt) != nil
-	if !waited && ungranted.Misfired(w.dbNow(), j.of(after)) {
+	if !waited && domain.Misfired(&ungranted, w.dbNow(), j.of(after)) {
 		w.fail("misfire: execution %d of %s is granted beyond its misfire threshold", after.ID, after.FireAt.Format(time.TimeOnly))
 	}
 }
@@ -312,7 +312,7 @@ func (w *world) checkAttempts() {
 	for _, id := range w.db.order {
 		list := archived[id]
 		slices.SortFunc(list, func(a, b domain.Attempt) int { return cmp.Compare(a.Fence, b.Fence) })
-		list = w.db.find(id).Attempts(list)
+		list = domain.Attempts(w.db.find(id), list)
 		for n := 1; n < len(list); n++ {
 			if a, b := &list[n-1], &list[n]; a.Number >= b.Number {
 				w.fail("execution %d has attempt %d with fence %d, and then attempt %d with fence %d", id, a.Number, a.Fence, b.Number, b.Fence)

@@ -162,7 +162,7 @@ func (d *database) insert(e domain.Execution) bool {
 	d.executions[e.ID] = &row
 	d.order = append(d.order, e.ID)
 	d.alive = append(d.alive, e.ID)
-	if row.MissedUntold() {
+	if domain.MissedUntold(&row) {
 		d.alert(alertKey(domain.AlertRunMissed, &row))
 	}
 	d.changed(nil, &row)

@@ -210,7 +210,7 @@ type place struct {
 
 // place keeps the place of a run that begins to wait for a start, or ceases to.
 func (d *database) place(e *domain.Execution, w store.Wait, now time.Time) {
-	if !e.AwaitsStart() {
+	if !domain.AwaitsStart(e) {
 		delete(d.places, e.ID)
 		return
 	}

@@ -164,7 +164,7 @@ var failureAlerts = map[domain.State]domain.AlertKind{
 }
 
 func (w *world) noteFailure(before, after *domain.Execution) {
-	if after.MissedUntold() && (before == nil || before.State != after.State) {
+	if domain.MissedUntold(after) && (before == nil || before.State != after.State) {
 		w.failures = append(w.failures, alertKey(domain.AlertRunMissed, after))
 	}
 	if after.State == domain.Discarded && after.Reason == domain.ReasonQueueFull && (before == nil || before.State != after.State) {

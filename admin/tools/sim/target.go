@@ -90,7 +90,7 @@ func (s *session) SendOffers(offers []store.OfferResult) {
 		}
 		frames[i] = &proto.Offer{
 			ExecutionId: int64(e.ID), Fence: e.Fence, JobId: int64(e.JobID), Handler: spec.Handler,
-			Attempt: int32(attempt), TimeoutMs: e.TimeoutOf(spec.Timeout).Milliseconds(), Granted: granted,
+			Attempt: int32(attempt), TimeoutMs: domain.TimeoutOf(e, spec.Timeout).Milliseconds(), Granted: granted,
 			LeaseSeq: s.leaseOf(attemptKey{e.ID, e.Fence}),
 		}
 		if granted {

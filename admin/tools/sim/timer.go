@@ -147,7 +147,7 @@ func (d *database) moveTimer(t domain.Timer) {
 func (d *database) takeBackTimer(id domain.ExecutionID) error {
 	b := d.load(run.Request{Kind: run.Ends, IDs: []domain.ExecutionID{id}}, nil)
 	m := b.Find(tenant, id)
-	if err := m.E.TimerMovable(); err != nil {
+	if err := domain.TimerMovable(&m.E); err != nil {
 		return err
 	}
 	d.tookBack = append(d.tookBack, id)
@@ -174,7 +174,7 @@ func (d *database) cancelTimer(key string, made domain.ExecutionID) (domain.Exec
 	if newest == nil || newest.State.Terminal() {
 		return domain.Execution{}, nil
 	}
-	waits := newest.TimerMovable() == nil
+	waits := domain.TimerMovable(newest) == nil
 	run, err := d.cancel(tenant, newest.ID)
 	if err == nil && waits {
 		d.tookBack = append(d.tookBack, run.ID)

@@ -172,7 +172,7 @@ func (b *transaction) save() {
 		if d.rules.keepSlot && before.HoldsSlot && !m.E.HoldsSlot && id%3 == 0 {
 			d.jobs[m.E.JobID].holders++
 		}
-		if before.AwaitsStart() != m.E.AwaitsStart() || m.E.AwaitsStart() && b.Waits[id].Line != 0 {
+		if domain.AwaitsStart(&before) != domain.AwaitsStart(&m.E) || domain.AwaitsStart(&m.E) && b.Waits[id].Line != 0 {
 			b.d.place(&m.E, b.Waits[id], b.Now)
 		}
 		*row = m.E

@@ -121,7 +121,7 @@ func testMisfire(t *testing.T, w *storetest.World) {
 		require.NoError(t, err)
 		require.False(t, g[0].Granted)
 		require.Equal(t, domain.Due, g[0].Execution.State)
-		require.Zero(t, g[0].Execution.FailedSends())
+		require.Zero(t, g[0].Execution.Sends().Failed())
 		require.Equal(t, domain.Missed, offer(e, time.Time{}).Execution.State)
 	})
 	t.Run("an inventory", func(t *testing.T) {

@@ -118,7 +118,7 @@ func testMaintenanceHolds(t *testing.T, f *fixture) {
 	back := f.find(runs[1])
 	require.Equal(t, []any{domain.Due, domain.ReasonMaintenance, domain.InstanceID(0), 0}, []any{back.State, back.Reason, back.Instance, back.Attempt})
 	require.Equal(t, "maintenance of the executor: new disks", back.Message)
-	require.Zero(t, back.FailedSends(), "that was no failed send")
+	require.Zero(t, back.Sends().Failed(), "that was no failed send")
 
 	f.offer(store.OfferBlocked, runs[2])
 	f.offer(store.OfferBlocked, turns[1])

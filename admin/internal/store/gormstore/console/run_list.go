@@ -237,7 +237,7 @@ func (s *Runs) ListAttempts(ctx context.Context, tenant domain.TenantID, id doma
 			return nil
 		}, "SELECT "+record.AttemptColumns+" FROM attempts WHERE execution_id = ? AND tenant_id = ? ORDER BY fence", int64(id), int64(tenant))
 		e := row.Execution()
-		out = e.Attempts(out)
+		out = domain.Attempts(&e, out)
 		return err
 	})
 	return out, err

@@ -56,7 +56,7 @@ type missedOfJob struct {
 
 // addNew adds a run that was missed when it was planned, if it has to be told.
 func (m *missedRuns) addNew(e *domain.Execution) {
-	if e.MissedUntold() {
+	if domain.MissedUntold(e) {
 		m.add(e)
 	}
 }

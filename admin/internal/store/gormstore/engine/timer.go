@@ -321,7 +321,7 @@ func (s *core) EndTimerRun(t *db.Tx, tenant domain.TenantID, id domain.Execution
 			return db.NotFound("execution", id)
 		}
 		was = m.E
-		if err := was.TimerMovable(); err != nil {
+		if err := domain.TimerMovable(&was); err != nil {
 			return err
 		}
 		_, err := b.RequestCancel(tenant, id, domain.ReasonRescheduled, message)

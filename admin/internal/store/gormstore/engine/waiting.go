@@ -144,7 +144,7 @@ func (s *Sweeps) ListWaiting(ctx context.Context, p store.ListWaitingParams) ([]
 	slices.SortFunc(out, func(a, b domain.Execution) int { return cmp.Compare(at[a.ID], at[b.ID]) })
 	found := make(map[domain.ExecutionID]bool, len(out))
 	out = slices.DeleteFunc(out, func(e domain.Execution) bool {
-		found[e.ID] = e.AwaitsStart()
+		found[e.ID] = domain.AwaitsStart(&e)
 		return !found[e.ID] || db.Millis(e.WakeAt) >= record.ParkedFrom
 	})
 	var gone []waitingRow

@@ -269,7 +269,7 @@ func (r *ExecutionRow) TextSize() int64 {
 // runs have a row in waiting_runs.
 func (r *ExecutionRow) Waits() bool {
 	e := domain.Execution{State: domain.State(r.State), Reason: domain.Reason(r.reason)}
-	return e.AwaitsStart()
+	return domain.AwaitsStart(&e)
 }
 
 // Next returns the row after the move that e made: r itself when nothing
