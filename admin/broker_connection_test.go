@@ -35,7 +35,9 @@ func TestAConnectionIsTried(t *testing.T) {
 	}
 	try := func(n *node, password, subject string) (r result) {
 		var c struct{ ID string }
-		n.do("POST", "/api/v1/connections", map[string]any{"name": password + subject, "broker": "nats", "addresses": []string{broker.Addr().String()}, "password": password}, &c, 201)
+		n.do("POST", "/api/v1/connections", map[string]any{
+			"name": password + subject, "spec": map[string]any{"broker": "nats", "addresses": []string{broker.Addr().String()}}, "secrets": map[string]any{"password": password},
+		}, &c, 201)
 		n.do("POST", "/api/v1/connections/"+c.ID+"/test", map[string]any{"target": map[string]any{"subject": subject}, "body": "hello"}, &r, 200)
 		return r
 	}

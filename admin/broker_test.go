@@ -167,7 +167,13 @@ func publishingNode(t *testing.T) *node {
 
 func (n *node) connect(name string, b *broker, address string) {
 	n.t.Helper()
-	n.do("POST", "/api/v1/connections", with(b.connection, fields{"name": name, "addresses": []string{address}}), nil, 201)
+	secrets := fields{}
+	if password, has := b.connection["password"]; has {
+		secrets["password"] = password
+	}
+	spec := with(b.connection, fields{"addresses": []string{address}})
+	delete(spec, "password")
+	n.do("POST", "/api/v1/connections", fields{"name": name, "spec": spec, "secrets": secrets}, nil, 201)
 }
 
 // patient runs are tried until the broker is there.

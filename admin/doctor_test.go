@@ -243,7 +243,9 @@ func TestDoctorOfWhatIsKept(t *testing.T) {
 		c.AddOns = admin.Settings{"connection-allow": {"127.0.0.0/8"}}
 	})
 	var c struct{ ID string }
-	n.do("POST", "/api/v1/connections", map[string]any{"name": "orders", "broker": "nats", "addresses": []string{closedPort(t)}, "password": "tower-bell-64"}, &c, 201)
+	n.do("POST", "/api/v1/connections", map[string]any{
+		"name": "orders", "spec": map[string]any{"broker": "nats", "addresses": []string{closedPort(t)}}, "secrets": map[string]any{"password": "tower-bell-64"},
+	}, &c, 201)
 	n.newDefaultChannel()
 	n.stop()
 	config := doctorConfig(t)

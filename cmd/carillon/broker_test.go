@@ -16,14 +16,18 @@ func init() { addOnRoutes = append(addOnRoutes, (*fakeServer).connectionRoutes) 
 // connectionRoutes know one connection, orders (3), at version 2.
 func (s *fakeServer) connectionRoutes(mux *http.ServeMux) {
 	connection := func(id, name string, version int) string {
-		return fmt.Sprintf(`{"id":%q,"name":%q,"broker":"rabbitmq","addresses":["mq1.example:5671","mq2.example:5671"],"username":"shop","mechanism":"password",
-			"tls":{"enabled":true},"virtualHost":"/","version":%d,"hasPassword":true,"hasClientKey":false,"createdAt":"2026-11-01T00:00:00.000Z",
+		return fmt.Sprintf(`{"apiVersion":"carillon/v1","kind":"Connection","id":%q,"name":%q,"version":%d,"spec":{"broker":"rabbitmq","addresses":["mq1.example:5671","mq2.example:5671"],
+			"username":"shop","mechanism":"password","tls":{"enabled":true},"virtualHost":"/"},"secrets":{"password":"fingerprint:0123"},"createdAt":"2026-11-01T00:00:00.000Z",
 			"updatedAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","updatedBy":"admin"}`, id, name, version)
 	}
 	s.route(mux, "GET /connections", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, connection("3", "orders", 2))
 	})
 	s.route(mux, "GET /connections/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if word := r.PathValue("id"); word == "3" || word == "orders" {
+			fmt.Fprint(w, connection("3", "orders", 2))
+			return
+		}
 		refuse(w, 404, "not_found", "there is no connection "+r.PathValue("id"))
 	})
 	s.route(mux, "POST /connections", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
@@ -73,20 +77,21 @@ func TestConnectionApply(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stderr, "is at version 3")
 	sent := server.lastBody("PUT /connections/{id}")
-	require.Equal(t, "rabbitmq", sent["broker"])
-	for _, field := range []string{"version", "hasPassword", "password", "clientKey"} {
+	require.Equal(t, "rabbitmq", sent["spec"].(map[string]any)["broker"])
+	require.Equal(t, map[string]any{"password": "fingerprint:0123"}, sent["secrets"], "it stands for the password")
+	for _, field := range []string{"version", "id", "createdAt"} {
 		require.NotContains(t, sent, field)
 	}
 
 	secret := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(secret, []byte("pass word\n"), 0o600))
-	r = term.pipe("name: other\nbroker: nats\naddresses: [\"nats.example:4222\"]\n", "connection", "apply", "-f", "-", "--password-file", secret)
+	r = term.pipe("name: other\nspec:\n  broker: nats\n  addresses: [\"nats.example:4222\"]\n", "connection", "apply", "-f", "-", "--password-file", secret)
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Equal(t, "pass word", server.lastBody("POST /connections")["password"])
+	require.Equal(t, map[string]any{"password": "pass word"}, server.lastBody("POST /connections")["secrets"])
 
 	for text, want := range map[string]string{
 		"name: x\npassword: y\n": `a connection has no field "password"`,
-		"broker: nats\n":         "needs a name",
+		"kind: Connection\n":     "needs a name",
 	} {
 		r = term.pipe(text, "connection", "apply", "-f", "-")
 		require.Equal(t, 2, r.code, text)

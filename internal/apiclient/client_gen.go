@@ -1159,65 +1159,91 @@ type ConfirmedClock struct {
 
 // Connection defines model for Connection.
 type Connection struct {
-	// Addresses host:port; several are those of one cluster. Private networks only as the operator allows (connection-allow)
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
+
+	// CreatedAt Time of creation
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Creator
+	CreatedBy string `json:"createdBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
+	Name    string                 `json:"name"`
+	Secrets ConnectionFingerprints `json:"secrets"`
+	Spec    ConnectionSpec         `json:"spec"`
+
+	// UpdatedAt Time of the last edit
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Author of the last edit
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
+}
+
+// ConnectionFingerprints defines model for ConnectionFingerprints.
+type ConnectionFingerprints struct {
+	// ClientKey Private key in PEM that belongs to tls.certificate
+	ClientKey string `json:"clientKey,omitempty"`
+
+	// Password Password, token, or text of a NATS credentials file
+	Password string `json:"password,omitempty"`
+}
+
+// ConnectionSecrets defines model for ConnectionSecrets.
+type ConnectionSecrets struct {
+	// ClientKey Private key in PEM that belongs to tls.certificate
+	ClientKey string `json:"clientKey,omitempty"`
+
+	// Password Password, token, or text of a NATS credentials file
+	Password string `json:"password,omitempty"`
+}
+
+// ConnectionSpec defines model for ConnectionSpec.
+type ConnectionSpec struct {
+	// Addresses host:port. Several addresses are those of one cluster. Private networks only as the operator allows (connection-allow)
 	Addresses []string `json:"addresses"`
 
 	// Broker The product: NATS JetStream, RabbitMQ, Kafka or Redis Streams; fixed
 	Broker string `json:"broker"`
 
-	// CreatedAt When the connection was made
-	CreatedAt time.Time `json:"createdAt"`
-
-	// CreatedBy Who made the connection
-	CreatedBy string `json:"createdBy"`
-
-	// Database Redis's number; default 0
+	// Database Number of the database of Redis; default 0
 	Database int64 `json:"database,omitempty"`
 
-	// Description What it is for, for people
+	// Description Purpose of the connection, for people
 	Description string `json:"description,omitempty"`
-
-	// HasClientKey Whether it has a key to tls.certificate; nobody can read it
-	HasClientKey bool `json:"hasClientKey"`
-
-	// HasPassword Whether it has a password; nobody can read it
-	HasPassword bool `json:"hasPassword"`
-
-	// ID Id of the connection, a decimal string
-	ID string `json:"id"`
 
 	// Mechanism How it logs in. password (the default): for all brokers, without a username a token of NATS. credentials: the password is the text of a NATS credentials file. scram: Kafka. external: RabbitMQ, by the certificate
 	Mechanism string `json:"mechanism,omitempty"`
-
-	// Name Its name, unique in the tenant; what publishes names it
-	Name string `json:"name"`
 
 	// SentinelMaster Redis: the addresses are those of Sentinel, which knows the master by this name
 	SentinelMaster string         `json:"sentinelMaster,omitempty"`
 	TLS            *ConnectionTLS `json:"tls,omitempty"`
 
-	// UpdatedAt When it was edited last
-	UpdatedAt time.Time `json:"updatedAt"`
-
-	// UpdatedBy Who edited it last
-	UpdatedBy string `json:"updatedBy"`
-
-	// Username Who asks; default: nobody by name
+	// Username Name for the log-in; default: none
 	Username string `json:"username,omitempty"`
 
-	// Version Grows by one with each edit, from 1
-	Version int64 `json:"version"`
-
-	// VirtualHost RabbitMQ's; default /
+	// VirtualHost Virtual host of RabbitMQ; default /
 	VirtualHost string `json:"virtualHost,omitempty"`
 }
 
 // ConnectionTLS defines model for ConnectionTLS.
 type ConnectionTLS struct {
-	// Authorities Certificates in PEM that the broker's may be signed by; default: those that the node's system trusts
+	// Authorities Certificates in PEM that may sign the broker's certificate; default: those that the node's system trusts
 	Authorities string `json:"authorities,omitempty"`
 
-	// Certificate The client's own, in PEM; its key is clientKey
+	// Certificate The client's own certificate, in PEM. Its key is the secret clientKey
 	Certificate string `json:"certificate,omitempty"`
 
 	// Enabled Default false
@@ -1229,39 +1255,37 @@ type ConnectionTLS struct {
 
 // ConnectionWrite defines model for ConnectionWrite.
 type ConnectionWrite struct {
-	// Addresses host:port; several are those of one cluster. Private networks only as the operator allows (connection-allow)
-	Addresses []string `json:"addresses"`
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Broker The product: NATS JetStream, RabbitMQ, Kafka or Redis Streams; fixed
-	Broker string `json:"broker"`
+	// CreatedAt Ignored, so that an answer can be written
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
 
-	// ClientKey Private key in PEM, kept sealed. Default: as it is; empty: none. Must be given again as the password
-	ClientKey string `json:"clientKey,omitempty"`
+	// CreatedBy Ignored, so that an answer can be written
+	CreatedBy string `json:"createdBy,omitempty"`
 
-	// Database Redis's number; default 0
-	Database int64 `json:"database,omitempty"`
+	// ID Ignored, so that an answer can be written
+	ID string `json:"id,omitempty"`
 
-	// Description What it is for, for people
-	Description string `json:"description,omitempty"`
+	// Kind Kind of the document
+	Kind string `json:"kind,omitempty"`
 
-	// Mechanism How it logs in. password (the default): for all brokers, without a username a token of NATS. credentials: the password is the text of a NATS credentials file. scram: Kafka. external: RabbitMQ, by the certificate
-	Mechanism string `json:"mechanism,omitempty"`
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
 
-	// Name Its name, unique in the tenant; what publishes names it
-	Name string `json:"name"`
+	// Name Name, unique among the tenant's documents of this kind. It must not look like an id
+	Name    string             `json:"name"`
+	Secrets *ConnectionSecrets `json:"secrets,omitempty"`
+	Spec    ConnectionSpec     `json:"spec"`
 
-	// Password Kept sealed. Default: as it is; empty: none. Must be given again when address, TLS or mechanism change
-	Password string `json:"password,omitempty"`
+	// UpdatedAt Ignored, so that an answer can be written
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 
-	// SentinelMaster Redis: the addresses are those of Sentinel, which knows the master by this name
-	SentinelMaster string         `json:"sentinelMaster,omitempty"`
-	TLS            *ConnectionTLS `json:"tls,omitempty"`
+	// UpdatedBy Ignored, so that an answer can be written
+	UpdatedBy string `json:"updatedBy,omitempty"`
 
-	// Username Who asks; default: nobody by name
-	Username string `json:"username,omitempty"`
-
-	// VirtualHost RabbitMQ's; default /
-	VirtualHost string `json:"virtualHost,omitempty"`
+	// Version Ignored, so that an answer can be written
+	Version int64 `json:"version,omitempty"`
 }
 
 // CreateAPIKeyInputBody defines model for CreateAPIKeyInputBody.
@@ -1501,6 +1525,24 @@ type Declared struct {
 
 	// Version Of the application, whose declaration was taken last
 	Version string `json:"version"`
+}
+
+// DeletedDocument defines model for DeletedDocument.
+type DeletedDocument struct {
+	// DeletedAt Time of its deletion
+	DeletedAt time.Time `json:"deletedAt"`
+
+	// DeletedBy Author of its deletion
+	DeletedBy string `json:"deletedBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Name Its name
+	Name string `json:"name"`
+
+	// Version Its version when it was deleted
+	Version int64 `json:"version"`
 }
 
 // Delivery defines model for Delivery.
@@ -2932,6 +2974,15 @@ type PageCell struct {
 type PageConnection struct {
 	// Items The items of this page, in the order of the list
 	Items []Connection `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageDeletedDocument defines model for PageDeletedDocument.
+type PageDeletedDocument struct {
+	// Items The items of this page, in the order of the list
+	Items []DeletedDocument `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -5090,6 +5141,15 @@ type UpdateConnectionParams struct {
 	IfMatch string `json:"If-Match,omitempty"`
 }
 
+// ListDeletedConnectionsParams defines parameters for ListDeletedConnections.
+type ListDeletedConnectionsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
 	// Limit Items of a page, at most
@@ -6132,7 +6192,7 @@ func (c *Client) ListRefusals(ctx context.Context, edits ...Edit) (Doc[Refusals]
 	return ask[Refusals](ctx, c, r, edits)
 }
 
-// ListConnections asks GET /api/v1/connections: List connections to brokers.
+// ListConnections asks GET /api/v1/connections: List connections.
 // By name. Secrets cannot be read.
 func (c *Client) ListConnections(ctx context.Context, params ListConnectionsParams, edits ...Edit) (Doc[PageConnection], error) {
 	r := newRequest("GET", "/api/v1/connections")
@@ -6141,8 +6201,8 @@ func (c *Client) ListConnections(ctx context.Context, params ListConnectionsPara
 	return ask[PageConnection](ctx, c, r, edits)
 }
 
-// CreateConnection asks POST /api/v1/connections: Create a connection to a broker.
-// It is opened when the first message needs it; test-connection tries it. A tenant may have 64.
+// CreateConnection asks POST /api/v1/connections: Create a connection.
+// A connection leads to a message broker. It is opened when the first message needs it; test-connection tries it. A tenant may have 64.
 func (c *Client) CreateConnection(ctx context.Context, body ConnectionWrite, edits ...Edit) (Doc[Connection], error) {
 	r := newRequest("POST", "/api/v1/connections")
 	r.Body = body
@@ -6150,7 +6210,7 @@ func (c *Client) CreateConnection(ctx context.Context, body ConnectionWrite, edi
 }
 
 // DeleteConnection asks DELETE /api/v1/connections/{id}: Delete a connection.
-// What still names it fails from then on, two seconds later at the latest.
+// Runs that still name it fail from then on, two seconds later at the latest. It can be restored for 30 days.
 func (c *Client) DeleteConnection(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/connections/{id}", id)
 	return ask[None](ctx, c, r, edits)
@@ -6172,12 +6232,28 @@ func (c *Client) UpdateConnection(ctx context.Context, id string, params UpdateC
 	return ask[Connection](ctx, c, r, edits)
 }
 
+// RestoreConnection asks POST /api/v1/connections/{id}/restore: Restore a deleted connection.
+// By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+func (c *Client) RestoreConnection(ctx context.Context, id string, edits ...Edit) (Doc[Connection], error) {
+	r := newRequest("POST", "/api/v1/connections/{id}/restore", id)
+	return ask[Connection](ctx, c, r, edits)
+}
+
 // TestConnection asks POST /api/v1/connections/{id}/test: Publish a message to try a connection.
 // The message is really published, by the node that answers, which has 15 s for it. 200 whatever the broker says; the body tells.
 func (c *Client) TestConnection(ctx context.Context, id string, body MessageTest, edits ...Edit) (Doc[MessageTestResult], error) {
 	r := newRequest("POST", "/api/v1/connections/{id}/test", id)
 	r.Body = body
 	return ask[MessageTestResult](ctx, c, r, edits)
+}
+
+// ListDeletedConnections asks GET /api/v1/deleted-connections: List deleted connections.
+// The last deleted first. They can be restored.
+func (c *Client) ListDeletedConnections(ctx context.Context, params ListDeletedConnectionsParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
+	r := newRequest("GET", "/api/v1/deleted-connections")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageDeletedDocument](ctx, c, r, edits)
 }
 
 // ListDeliveries asks GET /api/v1/deliveries: The log of alert deliveries, newest first.

@@ -18,6 +18,7 @@ const (
 	panics     = "admin/internal/panics"
 	secret     = "admin/internal/secret"
 	store      = "admin/internal/store"
+	resource   = "admin/internal/resource"
 
 	failpoint   = "proto/failpoint"
 	direct      = "proto/direct"
@@ -29,6 +30,7 @@ const (
 const (
 	api            = "admin/internal/api"
 	apiWeb         = api + "/web"
+	apiDocument    = api + "/document"
 	apiAccess      = api + "/access"
 	alertRoute     = alerting + "/route"
 	apiBuiltIn     = api + "/builtin"
@@ -50,6 +52,7 @@ const (
 	gormstore      = store + "/gormstore"
 	database       = gormstore + "/db"
 	record         = gormstore + "/record"
+	storeDocument  = gormstore + "/document"
 	storeEngine    = gormstore + "/engine"
 	storeAccess    = gormstore + "/access"
 	alertSQL       = alerting + "/alertsql"
@@ -162,6 +165,8 @@ func rooms() []Room {
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
 		{database, []string{store, domain, panics, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
 		{record, []string{store, domain, database}, "it knows rows and what they mean, and not what becomes of them"},
+		{resource, []string{domain}, "it says what a document is, and knows no kind and no database"},
+		{storeDocument, []string{domain, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
 		{alertSQL, []string{alerting, store, domain, panics, database, record, storeEngine}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
@@ -197,8 +202,8 @@ func rooms() []Room {
 		{alertPost, []string{alerting, httpCall, egress}, whySide},
 		{webhookChannel, []string{alerting, alertPost, domain, secret, httpCall}, whySide},
 		{chatChannel, []string{alerting, alertPost, domain}, whySide},
-		{publish, []string{brokerNoun, domain, secret, egress, brokerWire}, whySide},
-		{brokerNoun, []string{domain}, whyPure},
+		{publish, []string{brokerNoun, domain, resource, secret, egress, brokerWire}, whySide},
+		{brokerNoun, []string{domain, resource}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
 		{auth, []string{domain, store, secret}, whySide},
 		// A declared secret is judged by who makes them, hence auth.
@@ -215,7 +220,7 @@ func rooms() []Room {
 		{telemetry, []string{domain, store, database, batch, tracing, gateway, hotTimers, httpconn}, "it stands above the rooms, counts what passes between them and reads the numbers that they keep: none of them knows it"},
 		{nodeHandler, []string{domain, "executor-sdk"}, "a bottom room: it says what a handler of the nodes is, and knows none"},
 		{addOn, []string{apiWeb, domain, doctorRoom, nodeHandler, secret, database}, "it says what an add-on is, and knows none"},
-		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiBuiltIn, auth, domain, doctorRoom, nodeHandler, secret, database, record, "executor-sdk", httpCall, egress}, whyAddOn},
+		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiDocument, apiBuiltIn, auth, domain, resource, doctorRoom, nodeHandler, secret, database, storeDocument, "executor-sdk", httpCall, egress}, whyAddOn},
 		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
@@ -223,6 +228,7 @@ func rooms() []Room {
 		{documents, nil, "it reads values that people wrote and knows nothing of what they mean; the server and the command line read them alike"},
 		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
 		{apiWeb, []string{domain, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
+		{apiDocument, []string{apiWeb, domain, resource, auth}, "it serves documents of all kinds, and knows no kind"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{alertRoute, []string{alerting, apiWeb, domain, store, auth, secret}, whyAPINoun},
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
@@ -281,8 +287,8 @@ func rooms() []Room {
 func libraries() []Library {
 	return []Library{
 		{"github.com/gin-gonic/gin", []string{api, apiWeb}, "HTTP belongs to the api"},
-		{"github.com/danielgtaylor/huma", []string{api, apiWeb}, "HTTP belongs to the api"},
-		{"gorm.io", []string{gormstore, database, record, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, benchData, addOnBroker}, "SQL belongs to gormstore, and to the tables of add-ons"},
+		{"github.com/danielgtaylor/huma", []string{api, apiWeb, apiDocument}, "HTTP belongs to the api"},
+		{"gorm.io", []string{gormstore, database, record, storeDocument, storeEngine, storeAccess, alertSQL, storeRetention, storeTimer, storeConsole, benchData}, "SQL belongs to gormstore, and to the tables of add-ons"},
 		{"github.com/pressly/goose", []string{database}, "migrations belong to gormstore/db"},
 		{"github.com/go-sql-driver/mysql", []string{database, storeEngine, benchRoom, testenv, lab, faults, "cmd"}, "SQL belongs to gormstore"},
 		{"github.com/lib/pq", nil, "applications have their outbox in PostgreSQL: only tests of that need it"},

@@ -98,7 +98,8 @@ func (m *messages) begin(ctx context.Context, address string) error {
 		return err
 	}
 	_, err := m.s.tenant.api(0).CreateConnection(ctx, apiclient.ConnectionWrite{
-		Name: "orders", Broker: "redis", Addresses: []string{address}, Password: m.redis.Password,
+		Name: "orders", Spec: apiclient.ConnectionSpec{Broker: "redis", Addresses: []string{address}},
+		Secrets: &apiclient.ConnectionSecrets{Password: m.redis.Password},
 	})
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -11,30 +10,44 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 )
 
+// rabbit is the body of a connection. Changes of password and clientKey are its secrets, and a
+// secret that is nil is left out.
 func rabbit(change ...any) map[string]any {
-	body := map[string]any{"name": "orders", "broker": "rabbitmq", "addresses": []string{"mq.example:5671"}, "username": "shop", "password": "s3cret-1"}
+	spec := map[string]any{"broker": "rabbitmq", "addresses": []string{"mq.example:5671"}, "username": "shop"}
+	secrets := map[string]any{"password": "s3cret-1"}
 	for i := 0; i < len(change); i += 2 {
-		body[change[i].(string)] = change[i+1]
+		switch name := change[i].(string); {
+		case name != "password" && name != "clientKey":
+			spec[name] = change[i+1]
+		case change[i+1] == nil:
+			delete(secrets, name)
+		default:
+			secrets[name] = change[i+1]
+		}
 	}
-	return body
+	return map[string]any{"name": "orders", "spec": spec, "secrets": secrets}
 }
 
-func (w *world) secretsOf(id string) (s noun.ConnectionSecrets) {
+// connection is a document of a connection, as the API shows it.
+type connection struct {
+	document.Answer
+	Spec noun.ConnectionSpec `json:"spec"`
+}
+
+func (w *world) secretsOf(id string) map[string]string {
 	w.t.Helper()
-	c, err := w.connections().FindConnection(w.t.Context(), w.tenants["acme"], mustID[noun.ConnectionID](w.t, id))
+	row, err := w.connections().Find(w.t.Context(), w.tenants["acme"], int64(mustID[domain.JobID](w.t, id)))
 	require.NoError(w.t, err)
-	if len(c.Secrets) == 0 {
-		return s
-	}
-	require.NotContains(w.t, string(c.Secrets), "s3cret")
-	plain, err := w.box.Open(c.TenantID, secret.PurposeConnection, int64(c.ID), c.Secrets)
+	require.NotContains(w.t, string(row.Sealed)+string(row.Spec), "s3cret")
+	s, err := resource.OpenSecrets(w.box, secret.PurposeConnection, &row.Meta)
 	require.NoError(w.t, err)
-	require.NoError(w.t, json.Unmarshal(plain, &s))
 	return s
 }
 
@@ -43,9 +56,10 @@ func TestConnectionLifecycle(t *testing.T) {
 	w.call("acme/operator", "POST", "/connections", rabbit()).problem(403, "permission_denied")
 	created := w.call("acme/editor", "POST", "/connections", rabbit()).is(201)
 	require.NotContains(t, string(created.body), "s3cret")
-	c := into[broker.Connection](created)
-	require.Equal(t, []any{int64(1), "/", "password", true, false}, []any{c.Version, c.VirtualHost, c.Mechanism, c.HasPassword, c.HasClientKey})
-	require.Equal(t, "s3cret-1", w.secretsOf(c.ID).Password)
+	c := into[connection](created)
+	require.Equal(t, []any{int64(1), "/", "password", "Connection", "carillon/v1"}, []any{c.Version, c.Spec.VirtualHost, c.Spec.Mechanism, c.Kind, c.APIVersion})
+	require.Regexp(t, "^fingerprint:[0-9a-f]{24}$", c.Secrets["password"])
+	require.Equal(t, "s3cret-1", w.secretsOf(c.ID)["password"])
 	w.call("acme/editor", "POST", "/connections", rabbit()).problem(409, "conflict")
 
 	path := "/connections/" + c.ID
@@ -54,17 +68,16 @@ func TestConnectionLifecycle(t *testing.T) {
 	require.Equal(t, `"1"`, got.header.Get("ETag"))
 
 	// Secrets that are left out stay.
-	change := rabbit("description", "of the shop")
-	delete(change, "password")
+	change := rabbit("description", "of the shop", "password", nil)
 	w.call("acme/editor", "PUT", path, change).problem(428, "validation_failed")
 	w.call("acme/editor", "PUT", path, change, header{"If-Match": `"7"`}).problem(412, "revision_mismatch")
-	c = into[broker.Connection](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
-	require.Equal(t, []any{int64(2), "of the shop", true}, []any{c.Version, c.Description, c.HasPassword})
-	require.Equal(t, "s3cret-1", w.secretsOf(c.ID).Password)
+	c = into[connection](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
+	require.Equal(t, []any{int64(2), "of the shop", 1}, []any{c.Version, c.Spec.Description, len(c.Secrets)})
+	require.Equal(t, "s3cret-1", w.secretsOf(c.ID)["password"])
 
 	list := w.call("acme/viewer", "GET", "/connections", nil).is(200)
 	require.NotContains(t, string(list.body), "s3cret")
-	require.Equal(t, []broker.Connection{c}, into[web.Page[broker.Connection]](list).Items)
+	require.Equal(t, []connection{c}, into[web.Page[connection]](list).Items)
 
 	w.call("acme/operator", "DELETE", path, nil).problem(403, "permission_denied")
 	w.call("acme/editor", "DELETE", path, nil).is(204)
@@ -75,23 +88,23 @@ func TestConnectionLifecycle(t *testing.T) {
 // Who may edit a connection cannot have its password sent to a server of theirs.
 func TestConnectionPasswordIsNotRedirected(t *testing.T) {
 	w := newWorld(t)
-	c := into[broker.Connection](w.call("acme/editor", "POST", "/connections", rabbit("tls", map[string]any{"enabled": true})).is(201))
+	c := into[connection](w.call("acme/editor", "POST", "/connections", rabbit("tls", map[string]any{"enabled": true})).is(201))
 	path := "/connections/" + c.ID
 	anyVersion := header{"If-Match": "*"}
-	elsewhere := rabbit("addresses", []string{"thief.example:5671"}, "tls", map[string]any{"enabled": true})
-	delete(elsewhere, "password")
+	elsewhere := rabbit("addresses", []string{"thief.example:5671"}, "tls", map[string]any{"enabled": true}, "password", nil)
 	p := w.call("acme/editor", "PUT", path, elsewhere, anyVersion).problem(422, "validation_failed")
-	require.Equal(t, "body.password", p.Errors[0].Location)
-	inClear := rabbit()
-	delete(inClear, "password")
+	require.Equal(t, "body.secrets.password", p.Errors[0].Location)
+	inClear := rabbit("password", nil)
 	w.call("acme/editor", "PUT", path, inClear, anyVersion).problem(422, "validation_failed")
-	require.Equal(t, "s3cret-1", w.secretsOf(c.ID).Password)
+	require.Equal(t, "s3cret-1", w.secretsOf(c.ID)["password"])
 
-	elsewhere["password"] = "s3cret-2"
+	elsewhere["secrets"] = map[string]any{"password": c.Secrets["password"]}
+	w.call("acme/editor", "PUT", path, elsewhere, anyVersion).problem(422, "validation_failed")
+	elsewhere["secrets"] = map[string]any{"password": "s3cret-2"}
 	w.call("acme/editor", "PUT", path, elsewhere, anyVersion).is(200)
-	require.Equal(t, "s3cret-2", w.secretsOf(c.ID).Password)
+	require.Equal(t, "s3cret-2", w.secretsOf(c.ID)["password"])
 	p = w.call("acme/editor", "PUT", path, rabbit("broker", "nats"), anyVersion).problem(422, "validation_failed")
-	require.Equal(t, "body.broker", p.Errors[0].Location)
+	require.Equal(t, "body.spec.broker", p.Errors[0].Location)
 }
 
 func TestConnectionMistakes(t *testing.T) {
@@ -100,14 +113,14 @@ func TestConnectionMistakes(t *testing.T) {
 		body map[string]any
 		want string
 	}{
-		"no port":                {rabbit("addresses", []string{"mq.example"}), "body.addresses[0]"},
-		"a scheme":               {rabbit("addresses", []string{"amqp://mq.example:5672"}), "body.addresses[0]"},
-		"nobody":                 {rabbit("username", ""), "body.username"},
-		"a broker that is none":  {rabbit("broker", "activemq"), "body.broker"},
-		"another's mechanism":    {rabbit("mechanism", "scram_sha_256"), "body.mechanism"},
-		"no PEM":                 {rabbit("tls", map[string]any{"enabled": true, "authorities": "x"}), "body.tls.authorities"},
-		"a key alone":            {rabbit("clientKey", "s3cret"), "body.clientKey"},
-		"a password that is big": {rabbit("password", strings.Repeat("s3cret", 2000)), "body.password"},
+		"no port":                {rabbit("addresses", []string{"mq.example"}), "body.spec.addresses[0]"},
+		"a scheme":               {rabbit("addresses", []string{"amqp://mq.example:5672"}), "body.spec.addresses[0]"},
+		"nobody":                 {rabbit("username", ""), "body.spec.username"},
+		"a broker that is none":  {rabbit("broker", "activemq"), "body.spec.broker"},
+		"another's mechanism":    {rabbit("mechanism", "scram_sha_256"), "body.spec.mechanism"},
+		"no PEM":                 {rabbit("tls", map[string]any{"enabled": true, "authorities": "x"}), "body.spec.tls.authorities"},
+		"a key alone":            {rabbit("clientKey", "s3cret"), "body.secrets.clientKey"},
+		"a password that is big": {rabbit("password", strings.Repeat("s3cret", 2000)), "body.secrets.password"},
 	} {
 		a := w.call("acme/editor", "POST", "/connections", test.body)
 		require.NotContains(t, string(a.body), "s3cret", name)
@@ -123,7 +136,7 @@ func TestConnectionTest(t *testing.T) {
 	w := newWorld(t, func(d *Deps) {
 		d.AddOns = func(s *web.Server) {
 			broker.Routes(s, broker.Deps{
-				Table: tableOf(d), Secrets: d.Secrets, NewID: d.NewID, Changed: func(context.Context, domain.TenantID) {}, Log: d.Logger,
+				Table: tableOf(d), Secrets: sealerOf(d), NewID: d.NewID, Changed: func(context.Context, domain.TenantID) {}, Log: d.Logger,
 				Publish: func(_ context.Context, m noun.Message) (bool, error) {
 					sent = append(sent, m)
 					return permanent, says
@@ -131,7 +144,7 @@ func TestConnectionTest(t *testing.T) {
 			})
 		}
 	})
-	c := into[broker.Connection](w.call("acme/editor", "POST", "/connections", rabbit()).is(201))
+	c := into[connection](w.call("acme/editor", "POST", "/connections", rabbit()).is(201))
 	path := "/connections/" + c.ID + "/test"
 	target := map[string]any{"target": map[string]any{"routingKey": "q"}}
 	w.call("acme/operator", "POST", path, target).problem(403, "permission_denied")

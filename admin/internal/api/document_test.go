@@ -34,7 +34,7 @@ func (d describedAnswers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return // half an answer, to nobody
 	}
-	if why := document(d.fail).wrong(r.Method, r.URL.EscapedPath(), seen); why != "" {
+	if why := openAPI(d.fail).wrong(r.Method, r.URL.EscapedPath(), seen); why != "" {
 		d.fail("%s %s: the answer is not as docs/openapi.json says: %s\n%d %s", r.Method, r.URL.Path, why, seen.status, seen.body.Bytes())
 	}
 }
@@ -88,7 +88,7 @@ var theDocument struct {
 	*described
 }
 
-func document(fail func(format string, args ...any)) *described {
+func openAPI(fail func(format string, args ...any)) *described {
 	theDocument.once.Do(func() {
 		raw, err := describedAPI()
 		if err != nil {

@@ -151,6 +151,9 @@ func (c *Checker) Check(ok bool, location string, value any, message string) {
 	c.c.check(ok, location, value, message)
 }
 
+// Labels checks the labels of a document, in body.labels.
+func (c *Checker) Labels(labels map[string]string) { c.c.labels(labels) }
+
 // Err is an error of all fields that were added, or nil.
 func (c *Checker) Err() error { return c.c.err() }
 

@@ -23,6 +23,8 @@ const (
 
 // What no Retention and no clean-up by hand takes, because others still need it.
 const (
+	// DeletedDocumentsKept is how long a deleted document can be restored.
+	DeletedDocumentsKept = 30 * 24 * time.Hour
 	// RetentionGrace is for how long after its end a run stays in any case: alerts,
 	// callbacks, backfills and whoever waits for it read it, and a node looks for its
 	// last commits after a reconnect.

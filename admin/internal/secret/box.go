@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/ed25519"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -54,6 +55,7 @@ type Box struct {
 	aead        cipher.AEAD
 	fingerprint string
 	scriptKey   ed25519.PrivateKey
+	markKey     []byte
 	keyID       [keyIDSize]byte
 }
 
@@ -76,7 +78,11 @@ func New(key []byte) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("script signing key: %w", err)
 	}
-	b := &Box{aead: aead, fingerprint: hex.EncodeToString(sum[:16]), scriptKey: ed25519.NewKeyFromSeed(seed)}
+	markKey, err := hkdf.Key(sha256.New, key, nil, "carillon fingerprints of secrets", KeySize)
+	if err != nil {
+		return nil, fmt.Errorf("key of fingerprints: %w", err)
+	}
+	b := &Box{aead: aead, fingerprint: hex.EncodeToString(sum[:16]), scriptKey: ed25519.NewKeyFromSeed(seed), markKey: markKey}
 	copy(b.keyID[:], sum[:])
 	return b, nil
 }
@@ -110,6 +116,15 @@ func (b *Box) Open(tenant domain.TenantID, purpose string, id int64, sealed []by
 		return nil, ErrUnreadable
 	}
 	return plain, nil
+}
+
+// Mark is a keyed fingerprint of a secret: 24 hex digits, equal for the same bytes in the same
+// place only. Without the key nobody can try secrets against it.
+func (b *Box) Mark(tenant domain.TenantID, purpose string, id int64, plain []byte) string {
+	sum := hmac.New(sha256.New, b.markKey)
+	sum.Write(place(tenant, purpose, id))
+	sum.Write(plain)
+	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
 // place is the additional data: fixed-width numbers around a length-prefixed

@@ -375,6 +375,10 @@ func (f fake) ApplyRetentionRules(_ context.Context, limit int) (runs, chunks in
 	runs, err = f.delete("rules", time.Now(), limit)
 	return runs, 0, err
 }
+func (f fake) DeleteDocumentsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+	return f.delete("documents", before, limit)
+}
+
 func (f fake) DeleteCalendarsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("calendars", before, limit)
 }

@@ -868,14 +868,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List connections to brokers
+         * List connections
          * @description By name. Secrets cannot be read.
          */
         get: operations["list-connections"];
         put?: never;
         /**
-         * Create a connection to a broker
-         * @description It is opened when the first message needs it; test-connection tries it. A tenant may have 64.
+         * Create a connection
+         * @description A connection leads to a message broker. It is opened when the first message needs it; test-connection tries it. A tenant may have 64.
          */
         post: operations["create-connection"];
         delete?: never;
@@ -904,9 +904,29 @@ export interface paths {
         post?: never;
         /**
          * Delete a connection
-         * @description What still names it fails from then on, two seconds later at the latest.
+         * @description Runs that still name it fail from then on, two seconds later at the latest. It can be restored for 30 days.
          */
         delete: operations["delete-connection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted connection
+         * @description By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+         */
+        post: operations["restore-connection"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -926,6 +946,26 @@ export interface paths {
          * @description The message is really published, by the node that answers, which has 15 s for it. 200 whatever the broker says; the body tells.
          */
         post: operations["test-connection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deleted-connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deleted connections
+         * @description The last deleted first. They can be restored.
+         */
+        get: operations["list-deleted-connections"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4016,7 +4056,62 @@ export interface components {
             confirmedAt: string;
         };
         Connection: {
-            /** @description host:port; several are those of one cluster. Private networks only as the operator allows (connection-allow) */
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Connection";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Fingerprints of the secrets that the document has. A secret itself is never shown */
+            secrets: components["schemas"]["ConnectionFingerprints"];
+            /** @description Contents of the document */
+            spec: components["schemas"]["ConnectionSpec"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
+             */
+            updatedAt: string;
+            /** @description Author of the last edit */
+            updatedBy: string;
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
+        };
+        ConnectionFingerprints: {
+            /** @description Private key in PEM that belongs to tls.certificate */
+            clientKey?: string;
+            /** @description Password, token, or text of a NATS credentials file */
+            password?: string;
+        };
+        ConnectionSecrets: {
+            /** @description Private key in PEM that belongs to tls.certificate */
+            clientKey?: string;
+            /** @description Password, token, or text of a NATS credentials file */
+            password?: string;
+        };
+        ConnectionSpec: {
+            /** @description host:port. Several addresses are those of one cluster. Private networks only as the operator allows (connection-allow) */
             addresses: string[];
             /**
              * @description The product: NATS JetStream, RabbitMQ, Kafka or Redis Streams; fixed
@@ -4024,57 +4119,30 @@ export interface components {
              */
             broker: "nats" | "rabbitmq" | "kafka" | "redis";
             /**
-             * Format: date-time
-             * @description When the connection was made
-             */
-            createdAt: string;
-            /** @description Who made the connection */
-            createdBy: string;
-            /**
              * Format: int64
-             * @description Redis's number; default 0
+             * @description Number of the database of Redis; default 0
              */
             database?: number;
-            /** @description What it is for, for people */
+            /** @description Purpose of the connection, for people */
             description?: string;
-            /** @description Whether it has a key to tls.certificate; nobody can read it */
-            hasClientKey: boolean;
-            /** @description Whether it has a password; nobody can read it */
-            hasPassword: boolean;
-            /** @description Id of the connection, a decimal string */
-            id: string;
             /**
              * @description How it logs in. password (the default): for all brokers, without a username a token of NATS. credentials: the password is the text of a NATS credentials file. scram: Kafka. external: RabbitMQ, by the certificate
              * @enum {string}
              */
             mechanism?: "password" | "credentials" | "scram_sha_256" | "scram_sha_512" | "external";
-            /** @description Its name, unique in the tenant; what publishes names it */
-            name: string;
             /** @description Redis: the addresses are those of Sentinel, which knows the master by this name */
             sentinelMaster?: string;
             /** @description Default: without TLS */
             tls?: components["schemas"]["ConnectionTLS"];
-            /**
-             * Format: date-time
-             * @description When it was edited last
-             */
-            updatedAt: string;
-            /** @description Who edited it last */
-            updatedBy: string;
-            /** @description Who asks; default: nobody by name */
+            /** @description Name for the log-in; default: none */
             username?: string;
-            /**
-             * Format: int64
-             * @description Grows by one with each edit, from 1
-             */
-            version: number;
-            /** @description RabbitMQ's; default / */
+            /** @description Virtual host of RabbitMQ; default / */
             virtualHost?: string;
         };
         ConnectionTLS: {
-            /** @description Certificates in PEM that the broker's may be signed by; default: those that the node's system trusts */
+            /** @description Certificates in PEM that may sign the broker's certificate; default: those that the node's system trusts */
             authorities?: string;
-            /** @description The client's own, in PEM; its key is clientKey */
+            /** @description The client's own certificate, in PEM. Its key is the secret clientKey */
             certificate?: string;
             /** @description Default false */
             enabled?: boolean;
@@ -4082,39 +4150,47 @@ export interface components {
             serverName?: string;
         };
         ConnectionWrite: {
-            /** @description host:port; several are those of one cluster. Private networks only as the operator allows (connection-allow) */
-            addresses: string[];
             /**
-             * @description The product: NATS JetStream, RabbitMQ, Kafka or Redis Streams; fixed
+             * @description Version of the form of this document
              * @enum {string}
              */
-            broker: "nats" | "rabbitmq" | "kafka" | "redis";
-            /** @description Private key in PEM, kept sealed. Default: as it is; empty: none. Must be given again as the password */
-            clientKey?: string;
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Connection";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Secrets by name. A secret that is left out stays, and an empty one is removed. A fingerprint stands for the secret that the document has */
+            secrets?: components["schemas"]["ConnectionSecrets"];
+            /** @description Contents of the document */
+            spec: components["schemas"]["ConnectionSpec"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
             /**
              * Format: int64
-             * @description Redis's number; default 0
+             * @description Ignored, so that an answer can be written
              */
-            database?: number;
-            /** @description What it is for, for people */
-            description?: string;
-            /**
-             * @description How it logs in. password (the default): for all brokers, without a username a token of NATS. credentials: the password is the text of a NATS credentials file. scram: Kafka. external: RabbitMQ, by the certificate
-             * @enum {string}
-             */
-            mechanism?: "password" | "credentials" | "scram_sha_256" | "scram_sha_512" | "external";
-            /** @description Its name, unique in the tenant; what publishes names it */
-            name: string;
-            /** @description Kept sealed. Default: as it is; empty: none. Must be given again when address, TLS or mechanism change */
-            password?: string;
-            /** @description Redis: the addresses are those of Sentinel, which knows the master by this name */
-            sentinelMaster?: string;
-            /** @description Default: without TLS */
-            tls?: components["schemas"]["ConnectionTLS"];
-            /** @description Who asks; default: nobody by name */
-            username?: string;
-            /** @description RabbitMQ's; default / */
-            virtualHost?: string;
+            version?: number;
         };
         CreateAPIKeyInputBody: {
             /** @description Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers. Refused with the role viewer, which it would not bound */
@@ -4335,6 +4411,24 @@ export interface components {
             says?: string[];
             /** @description Of the application, whose declaration was taken last */
             version: string;
+        };
+        DeletedDocument: {
+            /**
+             * Format: date-time
+             * @description Time of its deletion
+             */
+            deletedAt: string;
+            /** @description Author of its deletion */
+            deletedBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /** @description Its name */
+            name: string;
+            /**
+             * Format: int64
+             * @description Its version when it was deleted
+             */
+            version: number;
         };
         Delivery: {
             /**
@@ -5839,6 +5933,12 @@ export interface components {
         PageConnection: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Connection"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageDeletedDocument: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["DeletedDocument"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -14566,7 +14666,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -14830,7 +14930,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -14864,6 +14964,157 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restore-connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of what the address names, a decimal string */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The version in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14923,7 +15174,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -14999,6 +15250,108 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-deleted-connections": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDeletedDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

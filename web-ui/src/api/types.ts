@@ -140,8 +140,8 @@ export type CallbackPolicyWrite = S['CallbackPolicyWrite']
 export type CallbackSecret = S['CallbackSecret']
 export type Connection = S['Connection']
 export type ConnectionWrite = S['ConnectionWrite']
-export type Broker = Connection['broker']
-export type Mechanism = NonNullable<Connection['mechanism']>
+export type Broker = Connection['spec']['broker']
+export type Mechanism = NonNullable<Connection['spec']['mechanism']>
 export type MessageTest = S['MessageTest']
 export type MessageTestResult = S['MessageTestResult']
 

@@ -4,7 +4,7 @@ import { isApiError } from '../api/problem'
 /** "body.tls.serverName" → ["tls", "serverName"]; a member of a list speaks of the field which holds the list. */
 const pathOf = (location = '') =>
   location
-    .replace(/^body\./, '')
+    .replace(/^body\.(?:(?:spec|secrets)\.)?/, "")
     .replace(/\[.*$/, '')
     .split('.')
 

@@ -31,43 +31,49 @@ export interface ConnectionFields {
 }
 
 export function connectionFieldsOf(stored?: Connection): ConnectionFields {
+  const spec = stored?.spec
   return {
     name: stored?.name ?? '',
-    description: stored?.description ?? '',
-    broker: stored?.broker ?? 'nats',
-    addresses: stored?.addresses.join('\n') ?? '',
-    username: stored?.username ?? '',
-    mechanism: stored?.mechanism ?? 'password',
+    description: spec?.description ?? '',
+    broker: spec?.broker ?? 'nats',
+    addresses: spec?.addresses.join('\n') ?? '',
+    username: spec?.username ?? '',
+    mechanism: spec?.mechanism ?? 'password',
     password: '',
     clientKey: '',
     noPassword: false,
     noClientKey: false,
-    tls: { enabled: stored?.tls?.enabled ?? !stored, serverName: stored?.tls?.serverName ?? '', authorities: stored?.tls?.authorities ?? '', certificate: stored?.tls?.certificate ?? '' },
-    virtualHost: stored?.virtualHost ?? '/',
-    database: stored?.database ?? null,
-    sentinelMaster: stored?.sentinelMaster ?? '',
+    tls: { enabled: spec?.tls?.enabled ?? !stored, serverName: spec?.tls?.serverName ?? '', authorities: spec?.tls?.authorities ?? '', certificate: spec?.tls?.certificate ?? '' },
+    virtualHost: spec?.virtualHost ?? '/',
+    database: spec?.database ?? null,
+    sentinelMaster: spec?.sentinelMaster ?? '',
   }
 }
 
 export const linesOf = (text: string): string[] => text.split(/[\n,]/).map((line) => line.trim()).filter(Boolean)
 
 /** What does not belong to the broker, the login or an encrypted connection is left out, whatever the fields held before. */
-export function connectionWriteOf(fields: ConnectionFields): ConnectionWrite {
+export function connectionWriteOf(fields: ConnectionFields, labels?: Connection['labels']): ConnectionWrite {
   const { broker, tls } = fields
   const mechanism = MECHANISMS[broker].includes(fields.mechanism) ? fields.mechanism : 'password'
   const named = mechanism !== 'credentials' && mechanism !== 'external'
   return {
     name: fields.name.trim(),
-    description: fields.description.trim(),
-    broker,
-    addresses: linesOf(fields.addresses),
-    username: named ? fields.username.trim() : '',
-    mechanism,
-    ...secretOf('password', fields.password, fields.noPassword || mechanism === 'external'),
-    ...secretOf('clientKey', fields.clientKey, fields.noClientKey || !tls.enabled),
-    ...(tls.enabled ? { tls: { enabled: true, serverName: tls.serverName.trim(), authorities: tls.authorities.trim(), certificate: tls.certificate.trim() } } : {}),
-    ...(broker === 'rabbitmq' ? { virtualHost: fields.virtualHost.trim() || '/' } : {}),
-    ...(broker === 'redis' ? { database: fields.database ?? 0, sentinelMaster: fields.sentinelMaster.trim() } : {}),
+    ...(labels ? { labels } : {}),
+    spec: {
+      description: fields.description.trim(),
+      broker,
+      addresses: linesOf(fields.addresses),
+      username: named ? fields.username.trim() : '',
+      mechanism,
+      ...(tls.enabled ? { tls: { enabled: true, serverName: tls.serverName.trim(), authorities: tls.authorities.trim(), certificate: tls.certificate.trim() } } : {}),
+      ...(broker === 'rabbitmq' ? { virtualHost: fields.virtualHost.trim() || '/' } : {}),
+      ...(broker === 'redis' ? { database: fields.database ?? 0, sentinelMaster: fields.sentinelMaster.trim() } : {}),
+    },
+    secrets: {
+      ...secretOf('password', fields.password, fields.noPassword || mechanism === 'external'),
+      ...secretOf('clientKey', fields.clientKey, fields.noClientKey || !tls.enabled),
+    },
   }
 }
 

@@ -50,7 +50,7 @@ function ConnectionForm({ stored }: { stored?: Connection }) {
   const { props, busy, theirs, save } = useVersionedForm<Connection, ConnectionFields>({
     stored,
     initial: () => connectionFieldsOf(stored),
-    write: (fields, version) => (stored ? connectionApi.updateConnection(stored.id, version, connectionWriteOf(fields)) : connectionApi.createConnection(connectionWriteOf(fields))),
+    write: (fields, version) => (stored ? connectionApi.updateConnection(stored.id, version, connectionWriteOf(fields, stored.labels)) : connectionApi.createConnection(connectionWriteOf(fields))),
     read: connectionApi.connection,
     done: (saved) => {
       queryClient.setQueryData(connectionQueries.one(saved.id).queryKey, saved)
@@ -153,7 +153,7 @@ function WhoSection({ stored }: Part) {
   const broker: Broker = Form.useWatch('broker', form) ?? 'nats'
   const mechanism = Form.useWatch('mechanism', form)
   const none: boolean = Form.useWatch('noPassword', form) ?? false
-  const placeholder = stored?.hasPassword ? t('connections.kept') : undefined
+  const placeholder = stored?.secrets.password ? t('connections.kept') : undefined
   return (
     <section className="card" aria-label={t('connections.who')}>
       <h2>{t('connections.who')}</h2>
@@ -176,7 +176,7 @@ function WhoSection({ stored }: Part) {
             <Input.Password maxLength={8192} autoComplete="new-password" disabled={none} placeholder={placeholder} />
           </Form.Item>
         )}
-        {stored?.hasPassword && mechanism !== 'external' && (
+        {stored?.secrets.password && mechanism !== 'external' && (
           <Form.Item name="noPassword" valuePropName="checked" label={t(mechanism === 'credentials' ? 'connections.credentials' : 'connections.password')}>
             <Checkbox>{t('connections.remove')}</Checkbox>
           </Form.Item>
@@ -215,10 +215,10 @@ function TLSSection({ stored }: Part) {
               autoComplete="off"
               spellCheck={false}
               disabled={none}
-              placeholder={stored?.hasClientKey ? t('connections.kept') : undefined}
+              placeholder={stored?.secrets.clientKey ? t('connections.kept') : undefined}
             />
           </Form.Item>
-          {stored?.hasClientKey && (
+          {stored?.secrets.clientKey && (
             <Form.Item name="noClientKey" valuePropName="checked">
               <Checkbox>{`${t('connections.remove')}: ${t('connections.clientKey')}`}</Checkbox>
             </Form.Item>

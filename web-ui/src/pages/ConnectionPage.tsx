@@ -28,7 +28,7 @@ export function ConnectionPage() {
   if (!connection.data) return <PageSkeleton />
   const { data } = connection
   return (
-    <Page title={data.name} crumbs={<Link to="/connections">{t('connections.title')}</Link>} sub={data.description} actions={canEdit && <Actions connection={data} />}>
+    <Page title={data.name} crumbs={<Link to="/connections">{t('connections.title')}</Link>} sub={data.spec.description} actions={canEdit && <Actions connection={data} />}>
       <div className="stack">
         <section className="card" aria-label={t('connections.where')}>
           <Facts connection={data} />
@@ -42,22 +42,23 @@ export function ConnectionPage() {
 function Facts({ connection: one }: { connection: Connection }) {
   const { t } = useTranslation()
   const secret = (has: boolean) => t(has ? 'connections.has' : 'connections.hasNot')
-  const { tls } = one
+  const { spec } = one
+  const { tls } = spec
   return (
     <dl className="facts">
-      <Fact label={t('connections.broker')}>{t(`connections.brokers.${one.broker}`)}</Fact>
+      <Fact label={t('connections.broker')}>{t(`connections.brokers.${spec.broker}`)}</Fact>
       <Fact label={t('connections.addresses')}>
-        <span className="mono">{one.addresses.join(', ')}</span>
+        <span className="mono">{spec.addresses.join(', ')}</span>
       </Fact>
-      {one.virtualHost && <Fact label={t('connections.virtualHost')}>{one.virtualHost}</Fact>}
-      {one.broker === 'redis' && <Fact label={t('connections.database')}>{one.database ?? 0}</Fact>}
-      {one.sentinelMaster && <Fact label={t('connections.sentinelMaster')}>{one.sentinelMaster}</Fact>}
-      <Fact label={t('connections.mechanism')}>{t(`connections.mechanisms.${one.mechanism ?? 'password'}`)}</Fact>
-      {one.username && <Fact label={t('connections.username')}>{one.username}</Fact>}
-      <Fact label={t(one.mechanism === 'credentials' ? 'connections.credentials' : 'connections.password')}>{secret(one.hasPassword)}</Fact>
+      {spec.virtualHost && <Fact label={t('connections.virtualHost')}>{spec.virtualHost}</Fact>}
+      {spec.broker === 'redis' && <Fact label={t('connections.database')}>{spec.database ?? 0}</Fact>}
+      {spec.sentinelMaster && <Fact label={t('connections.sentinelMaster')}>{spec.sentinelMaster}</Fact>}
+      <Fact label={t('connections.mechanism')}>{t(`connections.mechanisms.${spec.mechanism ?? 'password'}`)}</Fact>
+      {spec.username && <Fact label={t('connections.username')}>{spec.username}</Fact>}
+      <Fact label={t(spec.mechanism === 'credentials' ? 'connections.credentials' : 'connections.password')}>{secret(Boolean(one.secrets.password))}</Fact>
       <Fact label={t('connections.tls')}>{t(tls?.enabled ? 'connections.tlsOn' : 'connections.tlsOff')}</Fact>
       {tls?.serverName && <Fact label={t('connections.serverName')}>{tls.serverName}</Fact>}
-      {tls?.certificate && <Fact label={t('connections.clientKey')}>{secret(one.hasClientKey)}</Fact>}
+      {tls?.certificate && <Fact label={t('connections.clientKey')}>{secret(Boolean(one.secrets.clientKey))}</Fact>}
       <Fact label={t('connections.version')}>
         <span className="num">{one.version}</span>
       </Fact>
@@ -102,7 +103,7 @@ interface Fields {
   body: string
 }
 
-function TestCard({ connection: { id, broker } }: { connection: Connection }) {
+function TestCard({ connection: { id, spec: { broker } } }: { connection: Connection }) {
   const { t } = useTranslation()
   const showError = useShowError()
   const [form] = Form.useForm<Fields>()

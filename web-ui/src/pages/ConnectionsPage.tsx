@@ -24,9 +24,9 @@ export function ConnectionsPage() {
     </LinkButton>
   )
   const columns: Column<Connection>[] = [
-    { key: 'broker', title: t('connections.broker'), render: (one) => t(`connections.brokers.${one.broker}`) },
-    { key: 'addresses', title: t('connections.addresses'), render: (one) => <span className="mono">{one.addresses.join(', ')}</span> },
-    { key: 'tls', title: t('connections.tls'), render: (one) => t(one.tls?.enabled ? 'connections.tlsOn' : 'connections.tlsOff') },
+    { key: 'broker', title: t('connections.broker'), render: (one) => t(`connections.brokers.${one.spec.broker}`) },
+    { key: 'addresses', title: t('connections.addresses'), render: (one) => <span className="mono">{one.spec.addresses.join(', ')}</span> },
+    { key: 'tls', title: t('connections.tls'), render: (one) => t(one.spec.tls?.enabled ? 'connections.tlsOn' : 'connections.tlsOff') },
   ]
   return (
     <Page title={t('connections.title')} sub={t('connections.help')} actions={create}>

@@ -44,7 +44,7 @@ func build(n addon.Node) (addon.Parts, error) {
 	if err != nil {
 		return addon.Parts{}, err
 	}
-	table := &Table{DB: n.DB, EnsureBuiltIn: n.EnsureBuiltIn}
+	table := NewTable(n.DB, n.EnsureBuiltIn)
 	publisher := publish.New(publish.Options{
 		Connections: table, Secrets: n.Secrets, AllowPrefixes: networks, Logger: n.Logger.With("component", "publish"),
 	})

@@ -25,7 +25,7 @@ const (
 
 // look lets the brokers of connections let us in, and publishes nothing.
 func look(ctx context.Context, e addon.Examination) ([]doctor.Result, error) {
-	list, err := (&Table{DB: e.DB}).ListAllConnections(ctx, maxBrokers)
+	list, err := NewTable(e.DB, nil).ListAllConnections(ctx, maxBrokers)
 	if err != nil || len(list) == 0 {
 		return []doctor.Result{doctor.Skip("there are no connections to brokers")}, err
 	}
@@ -48,7 +48,7 @@ func look(ctx context.Context, e addon.Examination) ([]doctor.Result, error) {
 			}
 			if err != nil {
 				found[i] = doctor.Warn("broker_unreachable", "Look at the broker, or let the tenant correct the connection; until then its messages wait and are tried again.",
-					"connection %s of tenant %s (%s, %s): %v", c.Spec.Name, c.TenantID, c.Spec.Broker, strings.Join(c.Spec.Addresses, " "), e.Plainly(ctx, err))
+					"connection %s of tenant %s (%s, %s): %v", c.Name, c.Tenant, c.Spec.Broker, strings.Join(c.Spec.Addresses, " "), e.Plainly(ctx, err))
 			}
 		})
 	}
@@ -62,13 +62,13 @@ func look(ctx context.Context, e addon.Examination) ([]doctor.Result, error) {
 
 // sealed are the secrets of connections.
 func sealed(ctx context.Context, database *db.DB) (out []addon.Sealed, err error) {
-	list, err := (&Table{DB: database}).ListAllConnections(ctx, maxBrokers)
+	list, err := NewTable(database, nil).ListAllConnections(ctx, maxBrokers)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
 		c := &list[i]
-		out = append(out, addon.Sealed{What: "the secrets of connection " + c.Spec.Name, Tenant: c.TenantID, Purpose: secret.PurposeConnection, ID: int64(c.ID), Bytes: c.Secrets})
+		out = append(out, addon.Sealed{What: "the secrets of connection " + c.Name, Tenant: c.Tenant, Purpose: secret.PurposeConnection, ID: c.ID, Bytes: c.Sealed})
 	}
 	return out, nil
 }

@@ -112,6 +112,9 @@ type Operation struct {
 	Reaches bool
 	// Produces is the media type of a streamed answer; empty = JSON.
 	Produces string
+	// Request and Answer are the schemas of bodies that the handler has as JSON. nil: the
+	// handler's types are the schemas.
+	Request, Answer *huma.Schema
 }
 
 // Handler answers one operation. The identity is nobody on public routes.
@@ -193,13 +196,25 @@ func (s *Server) describe(p Policy, op Operation) huma.Operation {
 		described.Security = append(described.Security, map[string][]string{"refreshCookie": {}})
 	}
 	if op.Produces != "" {
-		described.Responses = map[string]*huma.Response{"200": {
-			Description: http.StatusText(http.StatusOK),
-			Content:     map[string]*huma.MediaType{op.Produces: {Schema: &huma.Schema{Type: huma.TypeString}}},
-		}}
+		described.Responses = oneResponse(http.StatusOK, op.Produces, &huma.Schema{Type: huma.TypeString})
+	}
+	if op.Answer != nil {
+		described.Responses = oneResponse(cmp.Or(op.Status, http.StatusOK), "application/json", op.Answer)
+	}
+	if op.Request != nil {
+		described.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: op.Request}}}
 	}
 	return described
 }
+
+func oneResponse(status int, media string, schema *huma.Schema) map[string]*huma.Response {
+	return map[string]*huma.Response{strconv.Itoa(status): {
+		Description: http.StatusText(status), Content: map[string]*huma.MediaType{media: {Schema: schema}},
+	}}
+}
+
+// Registry has the schemas of the OpenAPI document.
+func (s *Server) Registry() huma.Registry { return s.huma.OpenAPI().Components.Schemas }
 
 // document completes the description that huma wrote of an operation.
 func (s *Server) document(op Operation) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 )
 
 // locations are the fields that an error names.
@@ -46,68 +47,72 @@ func pemPair(t *testing.T) (certificate, key string) {
 
 func TestCheckConnection(t *testing.T) {
 	certificate, key := pemPair(t)
-	type change = func(s *ConnectionSpec, x *ConnectionSecrets)
+	type (
+		secrets = map[string]string
+		change  = func(s *ConnectionSpec, x secrets)
+	)
 	for _, test := range []struct {
 		name   string
 		broker Broker
 		change change
 		want   []string
 	}{
-		{"nobody at NATS", BrokerNATS, func(*ConnectionSpec, *ConnectionSecrets) {}, nil},
-		{"a token of NATS", BrokerNATS, func(_ *ConnectionSpec, x *ConnectionSecrets) { x.Password = "t" }, nil},
-		{"credentials of NATS", BrokerNATS, func(s *ConnectionSpec, x *ConnectionSecrets) {
-			s.Mechanism, x.Password = MechanismCredentials, "-----BEGIN NATS USER JWT-----\n…"
+		{"nobody at NATS", BrokerNATS, func(*ConnectionSpec, secrets) {}, nil},
+		{"a token of NATS", BrokerNATS, func(_ *ConnectionSpec, x secrets) { x[SecretPassword] = "t" }, nil},
+		{"credentials of NATS", BrokerNATS, func(s *ConnectionSpec, x secrets) {
+			s.Mechanism, x[SecretPassword] = MechanismCredentials, "-----BEGIN NATS USER JWT-----\n…"
 		}, nil},
-		{"credentials that are none", BrokerNATS, func(s *ConnectionSpec, x *ConnectionSecrets) {
-			s.Mechanism, s.Username, x.Password = MechanismCredentials, "u", "x"
-		}, []string{"body.username", "body.password"}},
-		{"a user without a password", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) { s.Username = "u" }, []string{"body.password"}},
-		{"nobody at RabbitMQ", BrokerRabbitMQ, func(s *ConnectionSpec, _ *ConnectionSecrets) { s.Username = "" }, []string{"body.username"}},
-		{"a password of nobody", BrokerKafka, func(_ *ConnectionSpec, x *ConnectionSecrets) { x.Password = "p" }, []string{"body.username"}},
-		{"SCRAM", BrokerKafka, func(s *ConnectionSpec, x *ConnectionSecrets) {
-			s.Mechanism, s.Username, x.Password = MechanismScram512, "u", "p"
+		{"credentials that are none", BrokerNATS, func(s *ConnectionSpec, x secrets) {
+			s.Mechanism, s.Username, x[SecretPassword] = MechanismCredentials, "u", "x"
+		}, []string{"body.spec.username", "body.secrets.password"}},
+		{"a user without a password", BrokerRedis, func(s *ConnectionSpec, _ secrets) { s.Username = "u" }, []string{"body.secrets.password"}},
+		{"nobody at RabbitMQ", BrokerRabbitMQ, func(s *ConnectionSpec, _ secrets) { s.Username = "" }, []string{"body.spec.username"}},
+		{"a password of nobody", BrokerKafka, func(_ *ConnectionSpec, x secrets) { x[SecretPassword] = "p" }, []string{"body.spec.username"}},
+		{"SCRAM", BrokerKafka, func(s *ConnectionSpec, x secrets) {
+			s.Mechanism, s.Username, x[SecretPassword] = MechanismScram512, "u", "p"
 		}, nil},
-		{"SCRAM without anything", BrokerKafka, func(s *ConnectionSpec, _ *ConnectionSecrets) { s.Mechanism = MechanismScram256 }, []string{"body.username", "body.password"}},
-		{"a mechanism of another broker", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) { s.Mechanism = MechanismExternal }, []string{"body.mechanism", "body.tls.certificate"}},
-		{"a certificate instead of a password", BrokerRabbitMQ, func(s *ConnectionSpec, x *ConnectionSecrets) {
-			s.Mechanism, s.Username, x.Password = MechanismExternal, "", ""
-			s.TLS, x.ClientKey = ConnectionTLS{Enabled: true, Authorities: certificate, Certificate: certificate}, key
+		{"SCRAM without anything", BrokerKafka, func(s *ConnectionSpec, _ secrets) { s.Mechanism = MechanismScram256 }, []string{"body.spec.username", "body.secrets.password"}},
+		{"a mechanism of another broker", BrokerRedis, func(s *ConnectionSpec, _ secrets) { s.Mechanism = MechanismExternal }, []string{"body.spec.mechanism", "body.spec.tls.certificate"}},
+		{"a certificate instead of a password", BrokerRabbitMQ, func(s *ConnectionSpec, x secrets) {
+			s.Mechanism, s.Username, x[SecretPassword] = MechanismExternal, "", ""
+			s.TLS, x[SecretClientKey] = ConnectionTLS{Enabled: true, Authorities: certificate, Certificate: certificate}, key
 		}, nil},
-		{"a certificate without its key", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) {
+		{"a certificate without its key", BrokerRedis, func(s *ConnectionSpec, _ secrets) {
 			s.TLS = ConnectionTLS{Enabled: true, Certificate: certificate}
-		}, []string{"body.clientKey"}},
-		{"no PEM", BrokerRedis, func(s *ConnectionSpec, x *ConnectionSecrets) {
-			s.TLS, x.ClientKey = ConnectionTLS{Enabled: true, Authorities: "x", Certificate: key}, certificate
-		}, []string{"body.tls.authorities", "body.tls.certificate", "body.clientKey"}},
-		{"TLS that is off", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) { s.TLS.ServerName = "x" }, []string{"body.tls.enabled"}},
-		{"no name, no address", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) { s.Name, s.Addresses = "", nil }, []string{"body.name", "body.addresses"}},
-		{"bad addresses", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) {
+		}, []string{"body.secrets.clientKey"}},
+		{"no PEM", BrokerRedis, func(s *ConnectionSpec, x secrets) {
+			s.TLS, x[SecretClientKey] = ConnectionTLS{Enabled: true, Authorities: "x", Certificate: key}, certificate
+		}, []string{"body.spec.tls.authorities", "body.spec.tls.certificate", "body.secrets.clientKey"}},
+		{"TLS that is off", BrokerRedis, func(s *ConnectionSpec, _ secrets) { s.TLS.ServerName = "x" }, []string{"body.spec.tls.enabled"}},
+		{"no address", BrokerRedis, func(s *ConnectionSpec, _ secrets) { s.Addresses = nil }, []string{"body.spec.addresses"}},
+		{"bad addresses", BrokerRedis, func(s *ConnectionSpec, _ secrets) {
 			s.Addresses = []string{"[::1]:1", "redis://x:1", "x", ":1", "u@x:1", "x:0", "x:65536", "x:y", "x:1/2"}
-		}, []string{"body.addresses[1]", "body.addresses[2]", "body.addresses[3]", "body.addresses[4]", "body.addresses[5]", "body.addresses[6]", "body.addresses[7]", "body.addresses[8]"}},
-		{"a database", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) { s.Database, s.SentinelMaster = 3, "main" }, nil},
-		{"a database of a cluster", BrokerRedis, func(s *ConnectionSpec, _ *ConnectionSecrets) {
+		}, []string{"body.spec.addresses[1]", "body.spec.addresses[2]", "body.spec.addresses[3]", "body.spec.addresses[4]", "body.spec.addresses[5]", "body.spec.addresses[6]", "body.spec.addresses[7]", "body.spec.addresses[8]"}},
+		{"a database", BrokerRedis, func(s *ConnectionSpec, _ secrets) { s.Database, s.SentinelMaster = 3, "main" }, nil},
+		{"a database of a cluster", BrokerRedis, func(s *ConnectionSpec, _ secrets) {
 			s.Database, s.Addresses = 3, []string{"a:1", "b:1"}
-		}, []string{"body.database"}},
-		{"settings of others", BrokerNATS, func(s *ConnectionSpec, _ *ConnectionSecrets) {
+		}, []string{"body.spec.database"}},
+		{"settings of others", BrokerNATS, func(s *ConnectionSpec, _ secrets) {
 			s.Database, s.SentinelMaster, s.VirtualHost = 3, "main", "/"
-		}, []string{"body.virtualHost", "body.database", "body.sentinelMaster"}},
-		{"an unknown broker", "activemq", func(*ConnectionSpec, *ConnectionSecrets) {}, []string{"body.broker"}},
+		}, []string{"body.spec.virtualHost", "body.spec.database", "body.spec.sentinelMaster"}},
+		{"an unknown broker", "activemq", func(*ConnectionSpec, secrets) {}, []string{"body.spec.broker"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			spec := ConnectionSpec{Name: "c", Broker: test.broker, Addresses: []string{"broker.example:1"}, Mechanism: MechanismPassword}
-			var secrets ConnectionSecrets
+			d := resource.Draft[ConnectionSpec]{Spec: ConnectionSpec{Broker: test.broker, Addresses: []string{"broker.example:1"}, Mechanism: MechanismPassword}, Secrets: secrets{}}
 			if test.broker == BrokerRabbitMQ {
-				spec.VirtualHost, spec.Username, secrets.Password = "/", "u", "p"
+				d.Spec.VirtualHost, d.Spec.Username, d.Secrets[SecretPassword] = "/", "u", "p"
 			}
-			test.change(&spec, &secrets)
-			require.Equal(t, test.want, locations(t, CheckConnection(&spec, &secrets)))
+			test.change(&d.Spec, d.Secrets)
+			var c domain.Checker
+			CheckConnection(&d, &c)
+			require.Equal(t, test.want, locations(t, c.Err()))
 		})
 	}
 }
 
 // Whoever may edit a connection must not get its password sent elsewhere.
 func TestSameReceiver(t *testing.T) {
-	old := ConnectionSpec{Name: "c", Broker: BrokerKafka, Addresses: []string{"a:1"}, Username: "u", Mechanism: MechanismScram512, TLS: ConnectionTLS{Enabled: true, Authorities: "A"}}
+	old := ConnectionSpec{Broker: BrokerKafka, Addresses: []string{"a:1"}, Username: "u", Mechanism: MechanismScram512, TLS: ConnectionTLS{Enabled: true, Authorities: "A"}}
 	for name, change := range map[string]func(s *ConnectionSpec){
 		"address":     func(s *ConnectionSpec) { s.Addresses = []string{"a:1", "thief:1"} },
 		"no TLS":      func(s *ConnectionSpec) { s.TLS.Enabled = false },
@@ -121,7 +126,7 @@ func TestSameReceiver(t *testing.T) {
 		require.False(t, changed.SameReceiver(&old), name)
 	}
 	renamed := old
-	renamed.Name, renamed.Description, renamed.Username = "d", "x", "v"
+	renamed.Description, renamed.Username = "x", "v"
 	require.True(t, renamed.SameReceiver(&old))
 }
 

@@ -94,7 +94,7 @@ func (m *Message) AllHeaders() []Header {
 
 // CheckMessage validates a message for a broker; locations begin with "body.".
 func CheckMessage(b Broker, m *Message) error {
-	var c checker
+	c := checker{new(domain.Checker)}
 	c.Check(m.ID != "" && len(m.ID) <= maxMessageID && !domain.HasControl(m.ID), "body.id", m.ID, "must have 1 to 256 bytes in one line")
 	c.Check(len(m.Body) <= MaxMessageBody, "body.body", nil, fmt.Sprintf("must not exceed %d bytes", MaxMessageBody))
 	c.Check(len(m.ContentType) <= 255 && !domain.HasControl(m.ContentType), "body.contentType", m.ContentType, "must have at most 255 bytes in one line")
@@ -111,7 +111,7 @@ func CheckMessage(b Broker, m *Message) error {
 	return c.Err()
 }
 
-func (c *checker) target(b Broker, t MessageTarget) {
+func (c checker) target(b Broker, t MessageTarget) {
 	line := func(s string, most int) bool { return s != "" && len(s) <= most && !domain.HasControl(s) }
 	used := t
 	switch b {

@@ -57,7 +57,7 @@ func TestErrorsOfBrokersNameNoAddress(t *testing.T) {
 func TestTheLogOfAConnectionNamesTheAddress(t *testing.T) {
 	var r rows
 	const address = "127.0.0.1:1234"
-	r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, noun.ConnectionSecrets{})
+	r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, nil)
 	var log lockedBuffer
 	p := publisher(t, &r, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	p.dial = func(context.Context, string, string) (net.Conn, error) {

@@ -159,7 +159,7 @@ func TestOneOfTheAddressesMayNotBeReached(t *testing.T) {
 			require.NoError(t, err)
 			return &world{
 				spec:    noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{server.Addr().String()}, Username: user},
-				secrets: noun.ConnectionSecrets{Password: password}, target: noun.MessageTarget{Subject: "full"},
+				secrets: map[string]string{noun.SecretPassword: password}, target: noun.MessageTarget{Subject: "full"},
 			}
 		},
 		"rabbitmq": func(t *testing.T) *world {
@@ -350,7 +350,7 @@ func TestNATSRefusals(t *testing.T) {
 	require.NoError(t, err)
 	_, err = js.AddStream(&nats.StreamConfig{Name: "SMALL", Subjects: []string{"small"}, MaxMsgSize: 10})
 	require.NoError(t, err)
-	w := &world{spec: noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{server.Addr().String()}, Username: user}, secrets: noun.ConnectionSecrets{Password: password}}
+	w := &world{spec: noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{server.Addr().String()}, Username: user}, secrets: map[string]string{noun.SecretPassword: password}}
 	p := w.publisher(t)
 	send := func(p *Publisher, id string, target noun.MessageTarget) error {
 		w.target = target
@@ -420,7 +420,7 @@ func TestOneRefusalCostsNoOtherMessage(t *testing.T) {
 
 func TestKafkaRefusals(t *testing.T) {
 	cluster := startKafka(t)
-	w := &world{spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: noun.ConnectionSecrets{Password: password}, target: noun.MessageTarget{Topic: "orders"}}
+	w := &world{spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: map[string]string{noun.SecretPassword: password}, target: noun.MessageTarget{Topic: "orders"}}
 	p := w.publisher(t)
 	answer := func(code *kerr.Error, times int) {
 		for range times {

@@ -28,7 +28,7 @@ func TestRedisCluster(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	w := &world{
 		spec:    noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{node.Addr, "127.0.0.1:1"}},
-		secrets: noun.ConnectionSecrets{Password: node.Password}, target: noun.MessageTarget{Stream: "orders", Create: true},
+		secrets: map[string]string{noun.SecretPassword: node.Password}, target: noun.MessageTarget{Stream: "orders", Create: true},
 	}
 	p := w.publisher(t)
 	for _, id := range []string{"a", "a", "b"} {

@@ -29,7 +29,7 @@ type dialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 type endpoint struct {
 	// Fixed after construction.
 	spec    noun.ConnectionSpec
-	secrets noun.ConnectionSecrets
+	secrets map[string]string
 	tls     *tls.Config // nil: without TLS
 	connect dialFunc
 
@@ -44,7 +44,7 @@ type endpoint struct {
 	cause   error                // guarded by mu; why cut was called
 }
 
-func newEndpoint(spec noun.ConnectionSpec, secrets noun.ConnectionSecrets, dial dialFunc) (*endpoint, error) {
+func newEndpoint(spec noun.ConnectionSpec, secrets map[string]string, dial dialFunc) (*endpoint, error) {
 	e := &endpoint{
 		spec: spec, secrets: secrets, connect: dial,
 		refused: make(chan struct{}), ended: make(chan struct{}), sockets: map[*socket]struct{}{},
@@ -60,7 +60,7 @@ func newEndpoint(spec noun.ConnectionSpec, secrets noun.ConnectionSecrets, dial 
 		}
 	}
 	if spec.TLS.Certificate != "" {
-		pair, err := tls.X509KeyPair([]byte(spec.TLS.Certificate), []byte(secrets.ClientKey))
+		pair, err := tls.X509KeyPair([]byte(spec.TLS.Certificate), []byte(secrets[noun.SecretClientKey]))
 		if err != nil {
 			return nil, permanent("the connection's certificate and key: %w", err)
 		}

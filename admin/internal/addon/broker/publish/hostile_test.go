@@ -231,9 +231,9 @@ func besideHostile(t *testing.T, peers ...hostilePeer) *hostileWorld {
 		if h.cluster {
 			spec.Addresses = append(spec.Addresses, "127.0.0.1:1")
 		}
-		var secrets noun.ConnectionSecrets
+		var secrets map[string]string
 		if h.broker == noun.BrokerRabbitMQ || h.login {
-			spec.Username, secrets.Password = "carillon", "hemmelig"
+			spec.Username, secrets = "carillon", map[string]string{noun.SecretPassword: "hemmelig"}
 		}
 		switch {
 		case h.broker == noun.BrokerRabbitMQ:
@@ -241,7 +241,7 @@ func besideHostile(t *testing.T, peers ...hostilePeer) *hostileWorld {
 		case h.login:
 			spec.Mechanism = noun.MechanismScram256
 		}
-		r.put(t, noun.ConnectionID(i+1), strconv.Itoa(i), spec, secrets)
+		r.put(t, int64(i+1), strconv.Itoa(i), spec, secrets)
 	}
 	w := &hostileWorld{
 		p:     New(Options{Connections: &r, Secrets: box(t), AllowPrefixes: loopback, Logger: slog.New(slog.DiscardHandler)}),

@@ -50,7 +50,7 @@ func openKafka(ctx context.Context, e *endpoint) (broker, error) {
 // kafkaLogin says where the brokers are, and who asks.
 func kafkaLogin(e *endpoint) []kgo.Opt {
 	options := []kgo.Opt{kgo.SeedBrokers(e.spec.Addresses...), kgo.Dialer(e.read(wire.Kafka)), kgo.BrokerMaxReadBytes(1 << 20), kgo.FetchMaxBytes(1 << 20)}
-	user, password := e.spec.Username, e.secrets.Password
+	user, password := e.spec.Username, e.secrets[noun.SecretPassword]
 	switch {
 	case e.spec.Mechanism == noun.MechanismScram256:
 		options = append(options, kgo.SASL(boundedScram{scram.Auth{User: user, Pass: password}.AsSha256Mechanism()}))

@@ -95,11 +95,11 @@ func openNATS(ctx context.Context, e *endpoint) (broker, error) {
 	}
 	switch {
 	case e.spec.Mechanism == noun.MechanismCredentials:
-		options = append(options, nats.UserCredentialBytes([]byte(e.secrets.Password)))
+		options = append(options, nats.UserCredentialBytes([]byte(e.secrets[noun.SecretPassword])))
 	case e.spec.Username != "":
-		options = append(options, nats.UserInfo(e.spec.Username, e.secrets.Password))
-	case e.secrets.Password != "":
-		options = append(options, nats.Token(e.secrets.Password))
+		options = append(options, nats.UserInfo(e.spec.Username, e.secrets[noun.SecretPassword]))
+	case e.secrets[noun.SecretPassword] != "":
+		options = append(options, nats.Token(e.secrets[noun.SecretPassword]))
 	}
 	var err error
 	if b.conn, err = nats.Connect(strings.Join(servers, ","), options...); err != nil {

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
@@ -42,15 +42,10 @@ type Connections interface {
 	FindConnectionByName(ctx context.Context, tenant domain.TenantID, name string) (noun.Connection, error)
 }
 
-// Opener opens what was sealed.
-type Opener interface {
-	Open(tenant domain.TenantID, purpose string, id int64, sealed []byte) ([]byte, error)
-}
-
 // Options of a Publisher.
 type Options struct {
 	Connections Connections
-	Secrets     Opener
+	Secrets     resource.Opener
 	// AllowPrefixes are networks that connections may lead to though they are
 	// loopback, private or otherwise special. Empty: none.
 	AllowPrefixes []netip.Prefix
@@ -74,7 +69,7 @@ type Publisher struct {
 
 type connectionKey struct {
 	tenant domain.TenantID
-	id     noun.ConnectionID
+	id     int64
 }
 
 type rowKey struct {
@@ -198,7 +193,7 @@ func (p *Publisher) row(ctx context.Context, tenant domain.TenantID, name string
 // take returns the connection of a row, which it opens when there is none, and
 // keeps it open until release.
 func (p *Publisher) take(row *noun.Connection) (*connection, error) {
-	key := connectionKey{row.TenantID, row.ID}
+	key := connectionKey{row.Tenant, row.ID}
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,7 +242,7 @@ func (p *Publisher) opening(ctx context.Context, key connectionKey, c *connectio
 	defer cancel()
 	c.broker, c.err = p.connect(ctx, c, row)
 	if c.err != nil {
-		p.opt.Logger.Warn("connection to a broker failed", "tenant_id", row.TenantID, "connection", row.Spec.Name, "err", egress.Detailed(c.err))
+		p.opt.Logger.Warn("connection to a broker failed", "tenant_id", row.Tenant, "connection", row.Name, "err", egress.Detailed(c.err))
 		p.mu.Lock()
 		p.retireLocked(key, c) // the next message tries anew, also one that follows this answer at once
 		p.mu.Unlock()
@@ -257,17 +252,10 @@ func (p *Publisher) opening(ctx context.Context, key connectionKey, c *connectio
 }
 
 func (p *Publisher) connect(ctx context.Context, c *connection, row *noun.Connection) (broker, error) {
-	var secrets noun.ConnectionSecrets
-	if len(row.Secrets) > 0 {
-		plain, err := p.opt.Secrets.Open(row.TenantID, secret.PurposeConnection, int64(row.ID), row.Secrets)
-		if err == nil {
-			err = json.Unmarshal(plain, &secrets)
-		}
-		if err != nil { // a node with the right key can still do it
-			return nil, retryable("open the connection's secrets: %w", err)
-		}
+	secrets, err := resource.OpenSecrets(p.opt.Secrets, secret.PurposeConnection, &row.Meta)
+	if err != nil { // a node with the right key can still do it
+		return nil, retryable("open the connection's secrets: %w", err)
 	}
-	var err error
 	if c.endpoint, err = newEndpoint(row.Spec, secrets, p.dial); err != nil {
 		return nil, err
 	}

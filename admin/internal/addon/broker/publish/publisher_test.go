@@ -45,7 +45,7 @@ func (f *fakes) open(_ context.Context, e *endpoint) (broker, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	b := &fake{name: e.spec.Name, sent: make(chan struct{}, 10), goOn: make(chan struct{}, 10)}
+	b := &fake{name: e.spec.Description, sent: make(chan struct{}, 10), goOn: make(chan struct{}, 10)}
 	f.opened = append(f.opened, b)
 	return b, nil
 }
@@ -56,7 +56,7 @@ func (f *fakes) last() *fake { return f.opened[len(f.opened)-1] }
 func pool(t *testing.T, most int) (*Publisher, *fakes, *rows) {
 	f, r := &fakes{}, &rows{}
 	for i := range 10 {
-		r.put(t, noun.ConnectionID(i+1), strconv.Itoa(i), noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, noun.ConnectionSecrets{})
+		r.put(t, int64(i+1), strconv.Itoa(i), noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, nil)
 	}
 	p := publisher(t, r, func(o *Options) { o.Max = most })
 	p.openers = map[noun.Broker]opener{noun.BrokerRedis: f.open}
@@ -132,7 +132,7 @@ func TestAnEditCounts(t *testing.T) {
 		p, f, r := pool(t, 5)
 		under := begin(t, p, "0")
 		old := f.last()
-		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"other.example:6379"}}, noun.ConnectionSecrets{})
+		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"other.example:6379"}}, nil)
 		time.Sleep(rowAge)
 		send(t, p, f, "0")
 		require.Len(t, f.opened, 2)
@@ -155,7 +155,7 @@ func TestATryReadsTheRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, f, r := pool(t, 5)
 		send(t, p, f, "0")
-		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"other.example:6379"}}, noun.ConnectionSecrets{})
+		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"other.example:6379"}}, nil)
 		done := make(chan error, 1)
 		go func() { done <- p.Try(t.Context(), message("0")) }()
 		synctest.Wait()
@@ -206,7 +206,7 @@ func TestAFailedOpeningIsSharedAndTriedAgain(t *testing.T) {
 func TestNothingIsOpenedAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, r := &fakes{}, &rows{}
-		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, noun.ConnectionSecrets{})
+		r.put(t, 1, "0", noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{"redis.example:6379"}}, nil)
 		p := New(Options{Connections: r, Secrets: box(t)})
 		p.openers = map[noun.Broker]opener{noun.BrokerRedis: f.open}
 		ctx, stop := context.WithCancel(t.Context())

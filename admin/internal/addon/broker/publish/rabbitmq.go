@@ -48,7 +48,7 @@ func openRabbitMQ(ctx context.Context, e *endpoint) (broker, error) {
 	if e.spec.Mechanism == noun.MechanismExternal {
 		config.SASL = []amqp.Authentication{&amqp.ExternalAuth{}}
 	} else {
-		config.SASL = []amqp.Authentication{&amqp.PlainAuth{Username: e.spec.Username, Password: e.secrets.Password}}
+		config.SASL = []amqp.Authentication{&amqp.PlainAuth{Username: e.spec.Username, Password: e.secrets[noun.SecretPassword]}}
 	}
 	var failed error
 	for _, address := range e.spec.Addresses {

@@ -63,7 +63,7 @@ var quiet = sync.OnceFunc(logging.Disable)
 func openRedis(ctx context.Context, e *endpoint) (broker, error) {
 	quiet()
 	options := &redis.UniversalOptions{
-		Addrs: e.spec.Addresses, Username: e.spec.Username, Password: e.secrets.Password, DB: e.spec.Database, MasterName: e.spec.SentinelMaster,
+		Addrs: e.spec.Addresses, Username: e.spec.Username, Password: e.secrets[noun.SecretPassword], DB: e.spec.Database, MasterName: e.spec.SentinelMaster,
 		ClientName: "carillon", Dialer: e.read(wire.Redis), DialTimeout: dialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
 		ReadTimeout: writeTimeout, WriteTimeout: writeTimeout,
 		MaxRetries: -1, // whoever publishes decides that

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 )
 
@@ -31,7 +32,7 @@ func (r *rows) FindConnectionByName(_ context.Context, tenant domain.TenantID, n
 	defer r.mu.Unlock()
 	r.reads++
 	c, ok := r.byKey[name]
-	if !ok || c.TenantID != tenant {
+	if !ok || c.Tenant != tenant {
 		return c, domain.Errorf(domain.CodeNotFound, "there is no connection %q", name)
 	}
 	return c, nil
@@ -45,23 +46,23 @@ func box(t *testing.T) *secret.Box {
 }
 
 // put writes a connection's row.
-func (r *rows) put(t *testing.T, id noun.ConnectionID, name string, spec noun.ConnectionSpec, secrets noun.ConnectionSecrets) {
+func (r *rows) put(t *testing.T, id int64, name string, spec noun.ConnectionSpec, secrets map[string]string) {
 	t.Helper()
-	spec.Name = name
-	if spec.Mechanism == "" {
-		spec.Mechanism = spec.Broker.Mechanisms()[0]
-	}
-	require.NoError(t, noun.CheckConnection(&spec, &secrets))
+	spec.Description = name
+	spec.Complete()
+	var c domain.Checker
+	noun.CheckConnection(&resource.Draft[noun.ConnectionSpec]{Name: name, Spec: spec, Secrets: secrets}, &c)
+	require.NoError(t, c.Err())
 	plain, err := json.Marshal(secrets)
 	require.NoError(t, err)
-	sealed, err := box(t).Seal(1, secret.PurposeConnection, int64(id), plain)
+	sealed, err := box(t).Seal(1, secret.PurposeConnection, id, plain)
 	require.NoError(t, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byKey == nil {
 		r.byKey = map[string]noun.Connection{}
 	}
-	r.byKey[name] = noun.Connection{ID: id, TenantID: 1, Version: r.byKey[name].Version + 1, Spec: spec, Secrets: sealed}
+	r.byKey[name] = noun.Connection{Meta: resource.Meta{ID: id, Tenant: 1, Name: name, Version: r.byKey[name].Version + 1, Sealed: sealed}, Spec: spec}
 }
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

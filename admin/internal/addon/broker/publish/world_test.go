@@ -30,7 +30,7 @@ const user, password = "carillon", "hemmelig"
 // world is a broker that tests publish to, by way of a proxy.
 type world struct {
 	spec    noun.ConnectionSpec // leads to the proxy
-	secrets noun.ConnectionSecrets
+	secrets map[string]string
 	proxy   *proxy.Proxy
 	target  noun.MessageTarget
 	missing noun.MessageTarget // nothing takes what goes there
@@ -122,7 +122,7 @@ func natsWorld(t *testing.T) *world {
 	p := through(t, server.Addr().String())
 	return &world{
 		spec:    noun.ConnectionSpec{Broker: noun.BrokerNATS, Addresses: []string{p.Addr()}, Username: user},
-		secrets: noun.ConnectionSecrets{Password: password}, proxy: p, dedupes: true,
+		secrets: map[string]string{noun.SecretPassword: password}, proxy: p, dedupes: true,
 		target:  noun.MessageTarget{Subject: "orders.cancelled", Stream: "ORDERS"},
 		missing: noun.MessageTarget{Subject: "nobody.cares"},
 		read: func(t *testing.T, _ int) (out []received) {
@@ -166,7 +166,7 @@ func rabbitWorld(t *testing.T) *world {
 	p := through(t, broker.Addr)
 	return &world{
 		spec:    noun.ConnectionSpec{Broker: noun.BrokerRabbitMQ, Addresses: []string{p.Addr()}, Username: broker.User, VirtualHost: "/"},
-		secrets: noun.ConnectionSecrets{Password: broker.Password}, proxy: p,
+		secrets: map[string]string{noun.SecretPassword: broker.Password}, proxy: p,
 		target:  noun.MessageTarget{Exchange: exchange, RoutingKey: "orders.cancelled"},
 		missing: noun.MessageTarget{Exchange: "no such exchange", RoutingKey: "orders.cancelled"},
 		read: func(t *testing.T, _ int) (out []received) {
@@ -224,7 +224,7 @@ func kafkaWorld(t *testing.T) *world {
 		return advertised{listener, via}, err
 	}))
 	return &world{
-		kafka: cluster, spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: noun.ConnectionSecrets{Password: password}, proxy: p,
+		kafka: cluster, spec: kafkaSpec(cluster.ListenAddrs()[0]), secrets: map[string]string{noun.SecretPassword: password}, proxy: p,
 		target: noun.MessageTarget{Topic: "orders"}, missing: noun.MessageTarget{Topic: "no-such-topic"},
 		read: func(t *testing.T, n int) []received { return readKafka(t, kafkaSpec(p.Addr()), n) },
 	}
@@ -232,7 +232,7 @@ func kafkaWorld(t *testing.T) *world {
 
 func readKafka(t *testing.T, spec noun.ConnectionSpec, n int, more ...kgo.Opt) (out []received) {
 	t.Helper()
-	e, err := newEndpoint(spec, noun.ConnectionSecrets{Password: password}, (&net.Dialer{}).DialContext)
+	e, err := newEndpoint(spec, map[string]string{noun.SecretPassword: password}, (&net.Dialer{}).DialContext)
 	require.NoError(t, err)
 	options := append([]kgo.Opt{kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}, more...)
 	client, err := kgo.NewClient(append(options, kafkaLogin(e)...)...)
@@ -270,7 +270,7 @@ func redisWorld(t *testing.T) *world {
 	p := through(t, broker.Addr)
 	return &world{
 		spec:    noun.ConnectionSpec{Broker: noun.BrokerRedis, Addresses: []string{p.Addr()}},
-		secrets: noun.ConnectionSecrets{Password: broker.Password}, proxy: p, dedupes: true,
+		secrets: map[string]string{noun.SecretPassword: broker.Password}, proxy: p, dedupes: true,
 		target: noun.MessageTarget{Stream: stream}, missing: noun.MessageTarget{Stream: stream + " of nobody"},
 		read: func(t *testing.T, _ int) (out []received) {
 			entries, err := client.XRange(t.Context(), stream, "-", "+").Result()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -24,11 +26,20 @@ type Definition[ID interface {
 // CountOfTenant locks the tenant's row, so that two who make something count one
 // after the other.
 func CountOfTenant(t *db.Tx, tenant domain.TenantID, rows any, where string, args ...any) (count int64, err error) {
+	return countOf(t, tenant, t.Gorm.Model(rows).Where(where, args...))
+}
+
+// CountInTable is CountOfTenant of all rows of a table.
+func CountInTable(t *db.Tx, tenant domain.TenantID, table string) (int64, error) {
+	return countOf(t, tenant, t.Gorm.Table(table))
+}
+
+func countOf(t *db.Tx, tenant domain.TenantID, rows *gorm.DB) (count int64, err error) {
 	var row TenantRow
 	if err := t.Gorm.Clauses(t.Locking()...).Where("id = ?", int64(tenant)).Take(&row).Error; err != nil {
 		return 0, err
 	}
-	err = t.Gorm.Model(rows).Where("tenant_id = ?", int64(tenant)).Where(where, args...).Count(&count).Error
+	err = rows.Where("tenant_id = ?", int64(tenant)).Count(&count).Error
 	return count, err
 }
 

@@ -111,6 +111,13 @@ func (s *Retention) missingTimers(ctx context.Context, q db.Querier, tenant doma
 	return missing, err
 }
 
+// DeleteDocumentsBefore goes along ix_deleted_documents_age.
+func (s *Retention) DeleteDocumentsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old documents", func(t *db.Tx) (int64, error) {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("deleted_documents", "deleted_at < ?"), db.Millis(before), int64(limit))
+	})
+}
+
 // DeleteCalendarsBefore reads all calendars, which people write. No job uses a deleted
 // one.
 func (s *Retention) DeleteCalendarsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {

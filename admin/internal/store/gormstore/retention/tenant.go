@@ -23,7 +23,7 @@ type tenantTable struct {
 
 // tenantSecrets are tables with sealed secrets and what lets somebody in. They go first.
 var tenantSecrets = []tenantTable{
-	{name: "connections"}, {name: "alert_channels"}, {name: "script_policies"}, {name: "api_keys"}, {name: "refresh_tokens"}, {name: "invitations"},
+	{name: "connections"}, {name: "deleted_documents"}, {name: "alert_channels"}, {name: "script_policies"}, {name: "api_keys"}, {name: "refresh_tokens"}, {name: "invitations"},
 	{name: "join_tokens", index: "ix_join_tokens_executor", key: "id", column: "token_id", children: []string{"join_token_boots"}},
 }
 

@@ -1,0 +1,303 @@
+// Package document answers: which requests does each kind of documents have?
+//
+// All kinds have the same operations with the same handlers. A kind brings its names, its
+// rights and the schema of its spec (package resource). Bodies stay JSON here: the server checks
+// them against the schema before, and the kind gives them their type after.
+package document
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+)
+
+// Answer is a document as the API shows it.
+type Answer struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	ID         string            `json:"id"`
+	Name       string            `json:"name"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	Version    int64             `json:"version"`
+	Spec       json.RawMessage   `json:"spec"`
+	Secrets    map[string]string `json:"secrets,omitzero"`
+	Status     any               `json:"status,omitempty"`
+	CreatedAt  string            `json:"createdAt"`
+	UpdatedAt  string            `json:"updatedAt"`
+	CreatedBy  string            `json:"createdBy"`
+	UpdatedBy  string            `json:"updatedBy"`
+}
+
+// written is a document as the API takes it.
+type written struct {
+	Name    string            `json:"name"`
+	Labels  map[string]string `json:"labels"`
+	Spec    json.RawMessage   `json:"spec"`
+	Secrets map[string]string `json:"secrets"`
+}
+
+// version is a version of a document.
+type version struct {
+	Version   int64             `json:"version"`
+	CreatedAt string            `json:"createdAt"`
+	CreatedBy string            `json:"createdBy"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Spec      json.RawMessage   `json:"spec"`
+}
+
+// Output is the answer with one document. The ETag is its version.
+type Output struct {
+	ETag string `header:"ETag" doc:"The version in quotes"`
+	Body json.RawMessage
+}
+
+// OneInput names a document.
+type OneInput struct {
+	ID string `path:"id" doc:"Id or name of the document"`
+}
+
+type listOutput struct{ Body json.RawMessage }
+
+type createInput struct{ Body json.RawMessage }
+
+type replaceInput = web.Edited[json.RawMessage]
+
+type versionsInput struct {
+	OneInput
+	web.ShortPage
+}
+
+// API are the operations of one kind.
+type API struct {
+	docs *resource.Documents
+	kind *resource.Kind
+}
+
+// Register adds the operations of a kind. What it returns serves actions of the kind, too.
+func Register(s *web.Server, docs *resource.Documents) *API {
+	a := &API{docs, docs.Kind()}
+	k := a.kind
+	shape := describe(s.Registry(), k)
+	base, one := web.Base+"/"+k.Path, web.Base+"/"+k.Path+"/{id}"
+	read, edit := web.May(k.Read), web.May(k.Edit)
+	web.Register(s, read, web.Operation{
+		Method: http.MethodGet, Path: base, ID: "list-" + k.Path, Large: true, Tag: k.Path, Answer: shape.page,
+		Summary: "List " + k.Path, Description: "By name." + said(len(k.Secrets) > 0, " Secrets cannot be read."),
+	}, a.list)
+	web.Register(s, edit, web.Operation{
+		Method: http.MethodPost, Path: base, ID: "create-" + k.Noun, Computes: k.Versioned, Tag: k.Path, Request: shape.write, Answer: shape.answer,
+		Summary: "Create a " + k.Noun, Description: k.About + " " + k.Notes.Create,
+		Status: http.StatusCreated, Errors: []int{http.StatusConflict},
+	}, a.create)
+	web.Register(s, read, web.Operation{
+		Method: http.MethodGet, Path: one, ID: "get-" + k.Noun, Large: k.Versioned, Tag: k.Path, Answer: shape.answer,
+		Summary: "One " + k.Noun, Description: "The ETag is the version, for update-" + k.Noun + ".",
+	}, a.get)
+	web.Register(s, edit, web.Operation{
+		Method: http.MethodPut, Path: one, ID: "update-" + k.Noun, Computes: k.Versioned, Tag: k.Path, Request: shape.write, Answer: shape.answer,
+		Summary: "Replace a " + k.Noun, Description: k.Notes.Update, Errors: editErrors,
+	}, a.replace)
+	web.Register(s, edit, web.Operation{
+		Method: http.MethodDelete, Path: one, ID: "delete-" + k.Noun, Tag: k.Path, Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
+		Summary: "Delete a " + k.Noun, Description: k.Notes.Delete + " It can be restored for 30 days.",
+	}, a.remove)
+	web.Register(s, edit, web.Operation{
+		Method: http.MethodPost, Path: one + "/restore", ID: "restore-" + k.Noun, Tag: k.Path, Answer: shape.answer, Errors: []int{http.StatusConflict},
+		Summary: "Restore a deleted " + k.Noun, Description: "By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.",
+	}, a.restore)
+	web.Register(s, read, web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/deleted-" + k.Path, ID: "list-deleted-" + k.Path, Tag: k.Path,
+		Summary: "List deleted " + k.Path, Description: "The last deleted first. They can be restored.",
+	}, a.deleted)
+	if k.Versioned {
+		web.Register(s, read, web.Operation{
+			Method: http.MethodGet, Path: one + "/versions", ID: "list-" + k.Noun + "-versions", Large: true, Tag: k.Path, Answer: shape.versions,
+			Summary: "The versions of a " + k.Noun, Description: "The newest first, each with its whole contents.",
+		}, a.versions)
+	}
+	return a
+}
+
+// editErrors are the statuses of operations that write.
+var editErrors = []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired}
+
+func said(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
+func (a *API) list(ctx context.Context, id auth.Identity, in *web.PageQuery) (*listOutput, error) {
+	at, err := web.DecodeCursor(in.Cursor, a.kind.Path)
+	if err != nil {
+		return nil, err
+	}
+	rows, more, err := a.docs.Store().List(ctx, id.Tenant, at.Name, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Answer, len(rows))
+	for i := range rows {
+		if items[i], err = a.answer(&rows[i]); err != nil {
+			return nil, err
+		}
+		if err := a.kind.Brief(&rows[i]); err != nil {
+			return nil, err
+		}
+		items[i].Spec = rows[i].Spec
+	}
+	return pageOf(items, more, func() web.Cursor { return web.Cursor{List: a.kind.Path, Name: rows[len(rows)-1].Name} })
+}
+
+func pageOf[T any](items []T, more bool, cursor func() web.Cursor) (*listOutput, error) {
+	out := web.OnePage(items)
+	if more {
+		out.Body.NextCursor = cursor().Encode()
+	}
+	body, err := json.Marshal(out.Body)
+	return &listOutput{body}, err
+}
+
+func (a *API) get(ctx context.Context, id auth.Identity, in *OneInput) (*Output, error) {
+	row, err := a.docs.Find(ctx, id.Tenant, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return a.Output(row)
+}
+
+// read takes a body that the schema has passed.
+func read(body json.RawMessage) (w written, err error) {
+	if err := json.Unmarshal(body, &w); err != nil {
+		return w, domain.Invalid("body", "is no document: %s", err)
+	}
+	return w, nil
+}
+
+func (a *API) create(ctx context.Context, id auth.Identity, in *createInput) (*Output, error) {
+	w, err := read(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.docs.Create(ctx, id.Tenant, id.Actor(), resource.Write(w))
+	if err != nil {
+		return nil, err
+	}
+	return a.Output(row)
+}
+
+func (a *API) replace(ctx context.Context, id auth.Identity, in *replaceInput) (*Output, error) {
+	w, err := read(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	return a.Edit(ctx, id, in.ID, in.IfMatch, func(*resource.Row) (resource.Write, error) { return resource.Write(w), nil })
+}
+
+// Edit replaces a document by what change makes of its current version. match is the header
+// If-Match.
+func (a *API) Edit(ctx context.Context, id auth.Identity, word, match string, change func(*resource.Row) (resource.Write, error)) (*Output, error) {
+	old, err := a.docs.Find(ctx, id.Tenant, word)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := web.IfMatch(ctx, match)
+	if err != nil {
+		return nil, err
+	}
+	if asked != 0 && asked != old.Version {
+		return nil, domain.Errorf(domain.CodeRevisionMismatch, "%s %d is at version %d, not %d", a.kind.Noun, old.ID, old.Version, asked)
+	}
+	w, err := change(&old)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.docs.Replace(ctx, old, id.Actor(), w)
+	if err != nil {
+		return nil, err
+	}
+	return a.Output(row)
+}
+
+func (a *API) remove(ctx context.Context, id auth.Identity, in *OneInput) (*struct{}, error) {
+	row, err := a.docs.Find(ctx, id.Tenant, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.docs.Delete(ctx, &row, 0, id.Actor())
+}
+
+func (a *API) restore(ctx context.Context, id auth.Identity, in *web.IDInput) (*Output, error) {
+	n, err := domain.ParseID[domain.JobID](in.ID)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.docs.Restore(ctx, id.Tenant, int64(n), id.Actor())
+	if err != nil {
+		return nil, err
+	}
+	return a.Output(row)
+}
+
+func (a *API) deleted(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[DeletedDocument], error) {
+	rows, err := a.docs.Store().ListDeleted(ctx, id.Tenant, web.MaxListed)
+	return web.ListPage(rows, err, func(r *resource.Row) DeletedDocument {
+		return DeletedDocument{ID: a.id(r), Name: r.Name, Version: r.Version, DeletedAt: web.Instant(r.UpdatedAt), DeletedBy: r.UpdatedBy}
+	}, in.ShortPage, "deleted-"+a.kind.Path)
+}
+
+func (a *API) versions(ctx context.Context, id auth.Identity, in *versionsInput) (*listOutput, error) {
+	row, err := a.docs.Find(ctx, id.Tenant, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := a.kind.Noun + "-versions"
+	at, err := web.DecodeCursor(in.Cursor, list)
+	if err != nil {
+		return nil, err
+	}
+	rows, more, err := a.docs.Store().ListVersions(ctx, id.Tenant, row.ID, at.ID, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	items := domain.Collect(rows, func(r *resource.Row) version {
+		return version{r.Version, web.Instant(r.CreatedAt), r.CreatedBy, r.Labels, r.Spec}
+	})
+	return pageOf(items, more, func() web.Cursor { return web.Cursor{List: list, ID: rows[len(rows)-1].Version} })
+}
+
+// Output is the answer with a document.
+func (a *API) Output(row resource.Row) (*Output, error) {
+	answer, err := a.answer(&row)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(answer)
+	return &Output{ETag: web.ETag(row.Version), Body: body}, err
+}
+
+func (a *API) id(r *resource.Row) string { return domain.JobID(r.ID).String() }
+
+func (a *API) answer(r *resource.Row) (Answer, error) {
+	status, err := a.kind.Status(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	out := Answer{
+		APIVersion: resource.APIVersion, Kind: a.kind.Name, ID: a.id(r), Name: r.Name, Labels: r.Labels, Version: r.Version, Spec: r.Spec, Status: status,
+		CreatedAt: web.Instant(r.CreatedAt), UpdatedAt: web.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+	}
+	if len(a.kind.Secrets) > 0 {
+		out.Secrets = r.Marks
+		if out.Secrets == nil {
+			out.Secrets = map[string]string{}
+		}
+	}
+	return out, nil
+}

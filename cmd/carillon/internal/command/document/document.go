@@ -1,0 +1,286 @@
+// Package document answers: which commands does each kind of documents have?
+//
+// All kinds have the same commands. A kind brings its names, its columns and the files of its
+// secrets, and may add commands of its own.
+package document
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
+)
+
+// Document is a document as the server answers with it.
+type Document = apiclient.Doc[apiclient.Document]
+
+// Kind is a kind of documents to the commands.
+type Kind struct {
+	// Noun is the command, and Path the plural in addresses.
+	Noun, Path string
+	// Short describes the command, and Example shows its use.
+	Short, Example string
+	// Columns are those of lists, beside name, version and author.
+	Columns []Column
+	// Secrets are the files of secrets: flags without --, and the secret that each has.
+	Secrets []Secret
+	// Versioned kinds keep their older versions.
+	Versioned bool
+	// DeleteNote ends the description of delete.
+	DeleteNote string
+}
+
+// Column shows a value of a document. Path leads to it, such as spec.addresses.
+type Column struct {
+	Title, Path string
+	Right       bool
+	Drop        int
+	Show        func(any) string // nil: as text; a list with commas
+}
+
+// Secret is a secret that a file can hold.
+type Secret struct{ Flag, Name, Usage string }
+
+// Command is the command of a kind, with more commands below it.
+func Command(a *cli.App, k Kind, more ...*cobra.Command) *cobra.Command {
+	below := []*cobra.Command{k.list(a), k.get(a), k.apply(a), k.remove(a), k.restore(a)}
+	if k.Versioned {
+		below = append(below, k.versions(a))
+	}
+	return a.ServerFlags(cli.Group(k.Noun, k.Short, k.Example, append(below, more...)...))
+}
+
+// Of are the operations of the kind on a server.
+func (k Kind) Of(s *cli.Session) apiclient.Documents {
+	return apiclient.Documents{Client: s.Client.Client, Path: k.Path}
+}
+
+// Find takes an id or a name.
+func (k Kind) Find(ctx context.Context, s *cli.Session, word string) (Document, error) {
+	of := k.Of(s)
+	return cli.Find(ctx, k.Noun, word, of.Get, func() ([]Document, error) { return of.List(ctx) },
+		func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
+}
+
+// View is how documents are shown.
+func (k Kind) View(now time.Time) output.View[apiclient.Document] {
+	columns := []output.Column[apiclient.Document]{
+		{Title: "ID", Value: func(d apiclient.Document) string { return d.ID }, Wide: true},
+		{Title: "NAME", Value: func(d apiclient.Document) string { return d.Name }},
+	}
+	for _, c := range k.Columns {
+		columns = append(columns, output.Column[apiclient.Document]{Title: c.Title, Right: c.Right, Drop: c.Drop, Value: func(d apiclient.Document) string {
+			value := valueAt(map[string]any{"spec": d.Spec, "status": d.Status}, c.Path)
+			if c.Show != nil {
+				return c.Show(value)
+			}
+			return shown(value)
+		}})
+	}
+	columns = append(columns,
+		output.Column[apiclient.Document]{Title: "VERSION", Value: func(d apiclient.Document) string { return cli.Number(d.Version) }, Right: true, Wide: true},
+		output.Column[apiclient.Document]{Title: "UPDATED", Value: func(d apiclient.Document) string { return output.When(&d.UpdatedAt, now) }, Drop: 3},
+		output.Column[apiclient.Document]{Title: "BY", Value: func(d apiclient.Document) string { return d.UpdatedBy }, Wide: true})
+	return output.View[apiclient.Document]{Name: func(d apiclient.Document) string { return d.Name }, Columns: columns}
+}
+
+func valueAt(from any, path string) any {
+	for _, name := range strings.Split(path, ".") {
+		members, _ := from.(map[string]any)
+		from = members[name]
+	}
+	return from
+}
+
+func shown(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case []any:
+		words := make([]string, len(v))
+		for i := range v {
+			words[i] = shown(v[i])
+		}
+		return strings.Join(words, ",")
+	}
+	return fmt.Sprint(value)
+}
+
+func (k Kind) list(a *cli.App) *cobra.Command {
+	var deleted bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List " + k.Path, Args: cobra.NoArgs, Example: "  carillon " + k.Noun + " list",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			if deleted {
+				list, err := k.Of(s).Deleted(cmd.Context())
+				return cli.PrintList(a, s, Kind{}.View(a.Now()), list, err, "There are no deleted "+k.Path+".")
+			}
+			list, err := k.Of(s).List(cmd.Context())
+			return cli.PrintList(a, s, k.View(a.Now()), list, err, "There are no "+k.Path+".")
+		}),
+	}
+	cmd.Flags().BoolVar(&deleted, "deleted", false, "those that were deleted and can be restored")
+	return cmd
+}
+
+func (k Kind) get(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "get " + strings.ToUpper(k.Noun), Short: "Show one " + k.Noun + "; all of it with -o yaml", Args: cobra.ExactArgs(1),
+		Example: "  carillon " + k.Noun + " get NAME -o yaml > " + k.Noun + ".yaml",
+		RunE: cli.About(a, k.Find, func(_ *cobra.Command, s *cli.Session, d Document, _ []string) error {
+			return output.One(s.Printer, k.View(a.Now()), d)
+		}),
+	}
+}
+
+// Fields are those that a file of a document may have, and readOnly those of an answer.
+var (
+	fields   = []string{"apiVersion", "kind", "name", "labels", "spec", "secrets"}
+	readOnly = []string{"id", "version", "status", "createdAt", "updatedAt", "createdBy", "updatedBy"}
+)
+
+func (k Kind) apply(a *cli.App) *cobra.Command {
+	var file string
+	files := make([]string, len(k.Secrets))
+	cmd := &cobra.Command{
+		Use: "apply -f FILE", Short: "Create a " + k.Noun + " from a file, or replace the one of that name", Args: cobra.NoArgs,
+		Example: "  carillon " + k.Noun + " apply -f " + k.Noun + ".yaml",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			if file == "" {
+				return cli.Usagef("name the %s's file with -f (- is standard input)", k.Noun)
+			}
+			body, err := a.ReadObject(file, k.Noun, fields, readOnly)
+			if err != nil {
+				return err
+			}
+			if err := k.secrets(a, body, files); err != nil {
+				return err
+			}
+			return k.Apply(cmd.Context(), a, s, body)
+		}),
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the "+k.Noun+"; - is standard input")
+	for i, secret := range k.Secrets {
+		cmd.Flags().StringVar(&files[i], secret.Flag, "", secret.Usage)
+	}
+	return cmd
+}
+
+// secrets puts secrets from files into a body. Without a file the secret stays.
+func (k Kind) secrets(a *cli.App, body map[string]json.RawMessage, files []string) error {
+	secrets := map[string]string{}
+	if raw := body["secrets"]; raw != nil {
+		if err := json.Unmarshal(raw, &secrets); err != nil {
+			return cli.Usagef("secrets must be texts by name")
+		}
+	}
+	before := len(secrets)
+	for i, secret := range k.Secrets {
+		if files[i] == "" {
+			continue
+		}
+		raw, err := a.ReadInput(files[i])
+		if err != nil {
+			return err
+		}
+		secrets[secret.Name] = strings.TrimRight(string(raw), "\r\n")
+		before = -1
+	}
+	if before == len(secrets) {
+		return nil
+	}
+	raw, err := json.Marshal(secrets)
+	body["secrets"] = raw
+	return err
+}
+
+// Apply creates the document of a body, or replaces the one of its name, and shows it.
+func (k Kind) Apply(ctx context.Context, a *cli.App, s *cli.Session, body map[string]json.RawMessage) error {
+	d, err := k.put(ctx, s, body)
+	if err != nil {
+		return err
+	}
+	return k.Say(a, s, d)
+}
+
+// Say shows a document that was written.
+func (k Kind) Say(a *cli.App, s *cli.Session, d Document) error {
+	a.Say("%s %s is at version %d.", strings.ToUpper(k.Noun[:1])+k.Noun[1:], output.Clean(d.Value.Name), d.Value.Version)
+	return output.One(s.Printer, k.View(a.Now()), d)
+}
+
+func (k Kind) put(ctx context.Context, s *cli.Session, body map[string]json.RawMessage) (d Document, err error) {
+	var name string
+	if err := json.Unmarshal(body["name"], &name); err != nil || name == "" {
+		return d, cli.Usagef("a %s needs a name", k.Noun)
+	}
+	of := k.Of(s)
+	old, err := of.Get(ctx, name)
+	switch {
+	case cli.CodeOf(err) == cli.ExitNotFound || err == nil && old.Value.Name != name:
+		return of.Create(ctx, body)
+	case err != nil:
+		return d, err
+	}
+	return of.Replace(ctx, old.Value.ID, cli.ETag(old.Value.Version), body)
+}
+
+func (k Kind) remove(a *cli.App) *cobra.Command {
+	return a.DeleteCommand(k.Noun, &cobra.Command{
+		Use: "delete " + strings.ToUpper(k.Noun), Short: "Delete a " + k.Noun + k.DeleteNote,
+		Example: "  carillon " + k.Noun + " delete NAME --yes",
+	}, func(ctx context.Context, s *cli.Session, word string) (string, func() error, error) {
+		d, err := k.Find(ctx, s, word)
+		return d.Value.Name, func() error { return cli.Gone(k.Of(s).Delete(ctx, d.Value.ID)) }, err
+	})
+}
+
+func (k Kind) restore(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "restore " + strings.ToUpper(k.Noun), Short: "Bring a deleted " + k.Noun + " back, within 30 days", Args: cobra.ExactArgs(1),
+		Example: "  carillon " + k.Noun + " list --deleted\n  carillon " + k.Noun + " restore NAME",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
+			list, err := k.Of(s).Deleted(cmd.Context())
+			gone, err := cli.Listed("deleted "+k.Noun, args[0], list, err, func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
+			if err != nil {
+				return err
+			}
+			d, err := k.Of(s).Restore(cmd.Context(), gone.Value.ID)
+			if err != nil {
+				return err
+			}
+			return k.Say(a, s, d)
+		}),
+	}
+}
+
+func (k Kind) versions(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "versions " + strings.ToUpper(k.Noun), Short: "List the versions of a " + k.Noun + ", newest first", Args: cobra.ExactArgs(1),
+		Example: "  carillon " + k.Noun + " versions NAME",
+		RunE: cli.About(a, k.Find, func(cmd *cobra.Command, s *cli.Session, d Document, _ []string) error {
+			list, err := k.Of(s).Versions(cmd.Context(), d.Value.ID)
+			return cli.PrintList(a, s, output.View[apiclient.Document]{
+				Name: func(v apiclient.Document) string { return cli.Number(v.Version) },
+				Columns: []output.Column[apiclient.Document]{
+					{Title: "VERSION", Value: func(v apiclient.Document) string { return cli.Number(v.Version) }, Right: true},
+					{Title: "CREATED", Value: func(v apiclient.Document) string { return output.Stamp(v.CreatedAt) }},
+					{Title: "BY", Value: func(v apiclient.Document) string { return v.CreatedBy }},
+				},
+			}, list, err, "")
+		}),
+	}
+}
+
+// Count shows the length of a list.
+func Count(value any) string {
+	list, _ := value.([]any)
+	return cli.Number(int64(len(list)))
+}
