@@ -29,7 +29,7 @@ func (a *Admin) buildFront(ctx context.Context) error {
 	if a.config.UI != nil {
 		pages = a.config.UI(a.config.path())
 	}
-	handler, err := api.New(api.Deps{
+	handler := api.New(api.Deps{
 		Store: a.steps, Auth: a.auth, Secrets: a.box, Denied: a.denials.Nudge, SignScript: bridge.SignScripts(a.box.ScriptKey()), ScriptKey: a.box.ScriptKey().Public().(ed25519.PublicKey), Runner: runner{a.timer, a.dispatcher, a.completer}, NewID: a.ids.Next, Now: a.clock.Now, Statistics: a.config.Statistics.kept(),
 		CallJob: a.calls.For, Held: a.leases.Held, TimersSet: a.planner.TimersSet,
 		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.self.Nodes, Self: a.self.BootID,
@@ -47,9 +47,6 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		Waits:         web.Waits{PerUser: a.config.HTTPLimits.WaitsPerUser, PerTenant: a.config.HTTPLimits.WaitsPerTenant},
 		SecureCookies: api.SecureCookies(a.config.SecureCookies), TrustedProxies: a.config.TrustedProxies,
 	})
-	if err != nil {
-		return fmt.Errorf("build the API: %w", err)
-	}
 	first, err := a.auth.EnsureFirstAdmin(ctx, a.config.AdminPassword)
 	if err != nil {
 		return err

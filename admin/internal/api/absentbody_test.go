@@ -40,8 +40,7 @@ func (c *silentClient) Close() error { return nil }
 func TestAbsentBodiesHaveADeadline(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")
-	described, err := New(describedDeps())
-	require.NoError(t, err)
+	described := New(describedDeps())
 	ask := func(who, method, address string, size int64) *silentClient {
 		client := &silentClient{ResponseRecorder: httptest.NewRecorder()}
 		req := httptest.NewRequestWithContext(t.Context(), method, address, client)

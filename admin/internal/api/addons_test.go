@@ -37,5 +37,5 @@ func describedDeps() Deps {
 		addOnRoutes(&d)(s)
 		route.Register(s, route.Deps{})
 	}
-	return d
+	return complete(d)
 }

@@ -15,12 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/carillon-sched/carillon/admin/internal/api/access"
-	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
-	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
-	"github.com/carillon-sched/carillon/admin/internal/api/script"
-	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
-	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -44,17 +38,32 @@ type Runner interface {
 // that people ask for.
 type Store interface {
 	store.Console
-	store.Timers
-	Maintenances(ctx context.Context) (domain.Maintenances, error)
-	CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error)
-	RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error)
-	JobSpec(ctx context.Context, tenant domain.TenantID, id domain.JobID, revision int64) (*domain.JobSpec, error)
-	ReadPartitions(ctx context.Context) (domain.PartitionTable, error)
-	RolledBack() (r domain.Rollback, held bool)
+	store.MaintenanceView
+	executionCreator
+	executionCanceller
+	store.Specs
+	partitionReader
+	rollbackReader
 	Ping(ctx context.Context) error
 }
 
-// Deps is what the API needs from other rooms.
+// The API needs these parts of the engine's store.
+type (
+	executionCreator interface {
+		CreateExecution(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error)
+	}
+	executionCanceller interface {
+		RequestCancel(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason domain.Reason, message string) (domain.Execution, error)
+	}
+	partitionReader interface {
+		ReadPartitions(ctx context.Context) (domain.PartitionTable, error)
+	}
+	rollbackReader interface {
+		RolledBack() (r domain.Rollback, held bool)
+	}
+)
+
+// Deps is what the API needs from other rooms. All functions are needed.
 type Deps struct {
 	Store   Store
 	Auth    *auth.Service
@@ -70,42 +79,41 @@ type Deps struct {
 	// Plan gives fire times that were overdue at a change their rows.
 	Plan store.PlanFunc
 	// FollowCalendar plans the jobs of a calendar that has changed anew; what
-	// it does not come to, a chore of any node does. It may be nil.
+	// it does not come to, a chore of any node does.
 	FollowCalendar func(ctx context.Context, id domain.CalendarID)
-	// JobsChanged tells the scheduler to look at the triggers now; may be nil.
+	// JobsChanged tells the scheduler to look at the triggers now.
 	JobsChanged func()
 	// CallJob returns the job that the calls, or the timers, of a handler belong
 	// to, and makes it where there is none.
 	CallJob func(ctx context.Context, executor domain.Executor, handler domain.Handler, kind domain.JobKind) (store.JobView, error)
-	// Held are the partitions that this node plans; nil: none.
+	// Held are the partitions that this node plans.
 	Held func() []domain.PartitionTerm
 	// TimersSet tells that timers were set or moved, the first of them for this
-	// instant; may be nil.
+	// instant.
 	TimersSet func(first time.Time)
 	// Handlers are those of the tenants' built-in executors, beside the one that calls an
 	// address.
 	Handlers nodehandler.List
 	// Attention adds to the overview.
 	Attention []web.Attention
-	// TenantMade gives a new tenant its default receiver. It may be nil.
+	// TenantMade gives a new tenant its default receiver.
 	TenantMade func(ctx context.Context, t domain.Tenant)
 	// Declaration returns what code declares of a job, CodeNotFound if that is not
-	// known. GivenBack tells that a job has become so; both may be nil.
+	// known. GivenBack tells that a job has become so.
 	Declaration func(ctx context.Context, job store.JobView) (domain.DeclaredJob, error)
 	GivenBack   func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID)
 	// BuiltInChanged lets this node hear, before it returns, of a tenant's changed
-	// policy of callbacks, or first connection; may be nil.
+	// policy of callbacks, or first connection.
 	BuiltInChanged func(ctx context.Context, tenant domain.TenantID)
-	// Denied tells that there is a new denial, for the sessions that it names;
-	// may be nil.
+	// Denied tells that there is a new denial, for the sessions that it names.
 	Denied func()
 	// DisabledChanged lets this node hear, before it returns, of an executor or a tenant
-	// that was disabled or enabled; may be nil.
+	// that was disabled or enabled.
 	DisabledChanged func(ctx context.Context)
 	// DrainsChanged lets this node hear, before it returns, of an instance that was
-	// drained or undrained; nil: it hears by itself.
+	// drained or undrained.
 	DrainsChanged func(ctx context.Context)
-	// BeforeDisable resumes what a former enabling has not come to yet; nil: nothing.
+	// BeforeDisable resumes what a former enabling has not come to yet.
 	BeforeDisable func(ctx context.Context) error
 	// Statistics is how long statistics are kept.
 	Statistics store.StatisticsKept
@@ -113,24 +121,24 @@ type Deps struct {
 	Nodes func() []domain.Node
 	Self  string
 	// Weights reads from a build's catalogue how many slots a run of each of its
-	// handlers takes, by name; those that are missing take 1. nil: all do.
+	// handlers takes, by name; those that are missing take 1.
 	Weights func(catalogue []byte) (map[string]int, error)
 	// ClockHeld says that this node does not believe the database's clock, what
-	// it believed last and how far the clock leapt; nil: it believes it.
+	// it believed last and how far the clock leapt.
 	ClockHeld func() (at time.Time, jump time.Duration, held bool)
-	// Ready reports why this node cannot serve; nil: the store's Ping decides.
+	// Ready reports why this node cannot serve.
 	Ready func(ctx context.Context) error
 	// NoFire: this node starts nothing, as its operator wants.
 	NoFire bool
 	// Draining says that this node stops soon, Closing that it begins nothing
-	// new: then only probes and metrics are answered. nil: never.
+	// new: then only probes and metrics are answered.
 	Draining, Closing func() bool
 	// Path is the place of the node on its host, such as /carillon. Empty means the root.
 	// Requests come without it (web.Below).
 	Path string
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
 	UI http.Handler
-	// AddOns adds the operations and doors of the add-ons; nil: there are none.
+	// AddOns adds the operations and doors of the add-ons.
 	AddOns func(*web.Server)
 	// Metrics is where request metrics are registered, and what /metrics shows.
 	Metrics *prometheus.Registry
@@ -151,60 +159,10 @@ type Deps struct {
 	TrustedProxies []netip.Prefix
 }
 
-// API is the HTTP side of a node. It is an http.Handler and starts nothing.
-type API struct {
-	*web.Server // fixed after construction
-	deps        Deps
-	log         *slog.Logger
-}
-
-// New builds the handler.
-func New(deps Deps) (*API, error) {
-	if deps.Denied == nil {
-		deps.Denied = func() {}
-	}
-	if deps.DrainsChanged == nil {
-		deps.DrainsChanged = func(context.Context) {}
-	}
-	if deps.BeforeDisable == nil {
-		deps.BeforeDisable = func(context.Context) error { return nil }
-	}
-	if deps.DisabledChanged == nil {
-		deps.DisabledChanged = func(context.Context) {}
-	}
-	if deps.JobsChanged == nil {
-		deps.JobsChanged = func() {}
-	}
-	if deps.Ready == nil && deps.Store != nil {
-		deps.Ready = deps.Store.Ping
-	}
-	if deps.ClockHeld == nil {
-		deps.ClockHeld = func() (at time.Time, jump time.Duration, held bool) { return at, 0, false }
-	}
-	if deps.Weights == nil {
-		deps.Weights = func([]byte) (map[string]int, error) { return nil, nil }
-	}
-	never := func() bool { return false }
-	if deps.Draining == nil {
-		deps.Draining = never
-	}
-	if deps.Closing == nil {
-		deps.Closing = never
-	}
-	if deps.Nodes == nil {
-		deps.Nodes = func() []domain.Node { return nil }
-	}
-	if deps.Metrics == nil {
-		deps.Metrics = prometheus.NewRegistry()
-	}
-	if deps.Held == nil {
-		deps.Held = func() []domain.PartitionTerm { return nil }
-	}
-	if deps.TimersSet == nil {
-		deps.TimersSet = func(time.Time) {}
-	}
-	a := &API{deps: deps, log: deps.Logger.With("component", "api")}
-	a.Server = web.New(web.Options{
+// New builds the HTTP side of a node with all its operations. It starts nothing.
+func New(deps Deps) *web.Server {
+	log := deps.Logger.With("component", "api")
+	server := web.New(web.Options{
 		Document: description(deps.Path), Path: deps.Path,
 		Authenticate: func(ctx context.Context, bearer, ip string) (auth.Identity, error) {
 			return deps.Auth.Authenticate(ctx, bearer, ip)
@@ -212,10 +170,15 @@ func New(deps Deps) (*API, error) {
 		CallsPerSecond: func(ctx context.Context, tenant domain.TenantID) (int64, error) {
 			return deps.Store.MaxOf(ctx, tenant, domain.QuotaAPICalls)
 		},
-		Closing: deps.Closing, UI: deps.UI, Waits: deps.Waits, TrustedProxies: deps.TrustedProxies, Metrics: deps.Metrics, Logger: a.log,
+		Closing: deps.Closing, UI: deps.UI, Waits: deps.Waits, TrustedProxies: deps.TrustedProxies, Metrics: deps.Metrics, Logger: log,
 	})
-	a.routes()
-	return a, nil
+	registerPackages(server, &deps, log)
+	registerNouns(server, &deps, log)
+	registerMetrics(server, &deps)
+	deps.AddOns(server)
+	server.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")
+	server.ServeDocument(deps.UI != nil)
+	return server
 }
 
 func metricsHandler(r *prometheus.Registry) http.Handler {
@@ -229,70 +192,20 @@ func MetricsOnly(r *prometheus.Registry) http.Handler {
 	return mux
 }
 
-func (a *API) routes() {
-	a.registerNouns()
-	a.registerSession()
-	a.registerExecutors()
-	a.registerHandlers()
-	a.registerJoinTokens()
-	a.registerDenials()
-	a.registerRefusals()
-	a.registerLimits()
-	a.registerMaintenance()
-	a.registerDrains()
-	a.registerRetention()
-	a.registerPurges()
-	a.registerJobs()
-	a.registerJobActions()
-	a.registerProposals()
-	a.registerGiveBack()
-	a.registerSchedules()
-	a.registerBackfills()
-	a.registerRuns()
-	a.registerCalls()
-	a.registerStatistics()
-	a.registerOverdue()
-	a.registerExplain()
-	a.registerLogs()
-	a.registerOverview()
-	a.registerSystem()
-	a.registerCluster()
-	a.Plain(web.Public, http.MethodGet, "/healthz", a.healthz)
-	a.Plain(web.Public, http.MethodGet, "/readyz", a.readyz)
-	if a.deps.MetricsElsewhere {
-		a.Plain(web.Public, http.MethodGet, "/metrics", func(c *gin.Context) {
-			a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound, "metrics are on another port of this node (--metrics-listen)"))
+func registerMetrics(server *web.Server, d *Deps) {
+	if d.MetricsElsewhere {
+		server.Plain(web.Public, http.MethodGet, "/metrics", func(c *gin.Context) {
+			server.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusNotFound, domain.CodeNotFound, "metrics are on another port of this node (--metrics-listen)"))
 		})
-	} else {
-		metrics := metricsHandler(a.deps.Metrics)
-		a.Plain(web.Public, http.MethodGet, "/metrics", func(c *gin.Context) {
-			if !web.FromThisMachine(c.Request) {
-				a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusForbidden, domain.CodeDenied, "metrics are for this machine alone on this port; for others the node serves them on an address of their own, for example --metrics-listen 10.0.0.5:9100"))
-				return
-			}
-			metrics.ServeHTTP(c.Writer, c.Request)
-		})
+		return
 	}
-	if a.deps.AddOns != nil {
-		a.deps.AddOns(a.Server)
-	}
-	a.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")
-	a.ServeDocument(a.deps.UI != nil)
-}
-
-// registerNouns adds the operations of the packages below this one.
-func (a *API) registerNouns() {
-	d := &a.deps
-	changed := builtin.Within(d.BuiltInChanged)
-	access.Register(a.Server, access.Deps{Store: d.Store, Auth: d.Auth, NewID: d.NewID, Now: d.Now, Log: a.log})
-	tenant.Register(a.Server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, Made: d.TenantMade, DisabledChanged: d.DisabledChanged, BeforeDisable: d.BeforeDisable, Log: a.log})
-	calendar.Register(a.Server, calendar.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, FollowCalendar: d.FollowCalendar, Log: a.log})
-	script.Register(a.Server, script.Deps{
-		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: a.log,
-	})
-	builtin.Register(a.Server, builtin.Deps{Store: d.Store, Secrets: d.Secrets})
-	timer.Register(a.Server, timer.Deps{
-		Store: d.Store, Runner: d.Runner, NewID: d.NewID, Now: d.Now, CallJob: d.CallJob, Held: d.Held, TimersSet: d.TimersSet, Handlers: d.Handlers, Log: a.log,
+	metrics := metricsHandler(d.Metrics)
+	server.Plain(web.Public, http.MethodGet, "/metrics", func(c *gin.Context) {
+		if !web.FromThisMachine(c.Request) {
+			server.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusForbidden, domain.CodeDenied, "metrics are for this machine alone on this port; for others the node serves them on an address of their own, for example --metrics-listen 10.0.0.5:9100"))
+			return
+		}
+		metrics.ServeHTTP(c.Writer, c.Request)
 	})
 }
 

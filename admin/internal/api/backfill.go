@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -63,24 +64,37 @@ type backfillOutput struct {
 // dryFires bounds the fire times that a dry run lists.
 const dryFires = 100
 
-func (a *API) registerBackfills() {
-	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+// backfills run jobs for fire times that have passed.
+type backfills struct {
+	// fixed after construction
+	store interface {
+		store.Backfills
+		store.Jobs
+		store.RetentionRules
+	}
+	newID func() int64
+	now   func() time.Time
+	log   *slog.Logger
+}
+
+func (bs *backfills) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/backfill", ID: "backfill-job", Computes: true, Tag: "jobs",
 		Summary: "Run a job for the fire times of a past range", Description: "Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.",
 		Status: http.StatusCreated, Also: map[int]string{http.StatusOK: "With dryRun: what would be run; nothing was written"},
-	}, a.backfillJob)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, bs.backfillJob)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/backfills", ID: "list-backfills", Tag: "jobs", Summary: "A job's backfills, newest first",
 		Description: "With how far each of them is.",
-	}, a.listBackfills)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, bs.listBackfills)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/backfills/{id}", ID: "get-backfill", Tag: "jobs", Summary: "One backfill",
 		Description: "How far it is: runs written, ended and still to come.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Backfill }, error) {
-		b, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindBackfill)
+		b, err := web.ByID(ctx, id.Tenant, in.ID, bs.store.FindBackfill)
 		return web.AnswerOf(b, err, backfillOf)
 	})
-	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/backfills/{id}/cancel", ID: "cancel-backfill", Tag: "jobs", Summary: "Write no more runs of a backfill",
 		Description: "Those that are under way go on.", Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Backfill }, error) {
@@ -88,7 +102,7 @@ func (a *API) registerBackfills() {
 		if err != nil {
 			return nil, err
 		}
-		b, err := a.deps.Store.CancelBackfill(ctx, id.Tenant, bid, "cancelled by "+id.Actor())
+		b, err := bs.store.CancelBackfill(ctx, id.Tenant, bid, "cancelled by "+id.Actor())
 		return web.AnswerOf(b, err, backfillOf)
 	})
 }
@@ -109,34 +123,34 @@ func backfillOf(b *domain.Backfill) Backfill {
 	return out
 }
 
-func (a *API) backfillJob(ctx context.Context, id auth.Identity, in *backfillInput) (*backfillOutput, error) {
-	v, err := a.job(ctx, id, in.ID)
+func (bs *backfills) backfillJob(ctx context.Context, id auth.Identity, in *backfillInput) (*backfillOutput, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, bs.store.FindJob)
 	if err != nil {
 		return nil, err
 	}
-	b, fires, err := a.readBackfill(id, v, &in.Body)
+	b, fires, err := bs.readBackfill(id, v, &in.Body)
 	if err == nil && b.Scope != domain.BackfillAll {
-		err = a.knowsMissing(ctx, &b)
+		err = bs.knowsMissing(ctx, &b)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if in.Body.DryRun {
-		out, err := a.dryRun(ctx, v, b, fires)
+		out, err := bs.dryRun(ctx, v, b, fires)
 		return &backfillOutput{Status: http.StatusOK, Body: out}, err
 	}
-	b.ID, b.Trace = domain.BackfillID(a.deps.NewID()), web.RequestOf(ctx).Trace
-	if b, err = a.deps.Store.CreateBackfill(ctx, b); err != nil {
+	b.ID, b.Trace = domain.BackfillID(bs.newID()), web.RequestOf(ctx).Trace
+	if b, err = bs.store.CreateBackfill(ctx, b); err != nil {
 		return nil, err
 	}
-	a.log.Info("backfill requested", "tenant_id", id.Tenant, "job_id", v.ID, "backfill_id", b.ID, "fires", b.Planned, "by", id.Actor())
+	bs.log.Info("backfill requested", "tenant_id", id.Tenant, "job_id", v.ID, "backfill_id", b.ID, "fires", b.Planned, "by", id.Actor())
 	return &backfillOutput{Status: http.StatusCreated, Body: backfillOf(&b)}, nil
 }
 
 // knowsMissing refuses a range of which runs may have been deleted: they would be
 // taken for missing, and run again.
-func (a *API) knowsMissing(ctx context.Context, b *domain.Backfill) error {
-	rule, err := a.deps.Store.FindRetention(ctx, b.TenantID, b.JobID)
+func (bs *backfills) knowsMissing(ctx context.Context, b *domain.Backfill) error {
+	rule, err := bs.store.FindRetention(ctx, b.TenantID, b.JobID)
 	if err != nil || !b.From.Before(rule.RunsFrom) {
 		return err
 	}
@@ -144,9 +158,9 @@ func (a *API) knowsMissing(ctx context.Context, b *domain.Backfill) error {
 }
 
 // readBackfill checks a request and finds the fire times of its range.
-func (a *API) readBackfill(id auth.Identity, v store.JobView, w *BackfillRequest) (domain.Backfill, []time.Time, error) {
+func (bs *backfills) readBackfill(id auth.Identity, v store.JobView, w *BackfillRequest) (domain.Backfill, []time.Time, error) {
 	var r reader
-	now := a.deps.Now()
+	now := bs.now()
 	b := domain.Backfill{
 		TenantID: id.Tenant, JobID: v.ID, Revision: v.Revision, Scope: cmp.Or(domain.BackfillScope(w.Scope), domain.BackfillMissing),
 		From: r.Instant("body.from", &w.From), To: r.Instant("body.to", &w.To), Concurrency: max(w.Concurrency, 1),
@@ -184,8 +198,8 @@ func (a *API) readBackfill(id auth.Identity, v store.JobView, w *BackfillRequest
 }
 
 // dryRun says what a backfill would do now.
-func (a *API) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fires []time.Time) (Backfill, error) {
-	known, err := a.deps.Store.ListOccurred(ctx, b.TenantID, b.JobID, b.From, b.To)
+func (bs *backfills) dryRun(ctx context.Context, v store.JobView, b domain.Backfill, fires []time.Time) (Backfill, error) {
+	known, err := bs.store.ListOccurred(ctx, b.TenantID, b.JobID, b.From, b.To)
 	if err != nil {
 		return Backfill{}, err
 	}
@@ -213,8 +227,8 @@ type listBackfillsInput struct {
 	web.PageParams
 }
 
-func (a *API) listBackfills(ctx context.Context, id auth.Identity, in *listBackfillsInput) (*web.PageOutput[Backfill], error) {
-	v, err := a.job(ctx, id, in.ID)
+func (bs *backfills) listBackfills(ctx context.Context, id auth.Identity, in *listBackfillsInput) (*web.PageOutput[Backfill], error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, bs.store.FindJob)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +236,7 @@ func (a *API) listBackfills(ctx context.Context, id auth.Identity, in *listBackf
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListBackfills(ctx, store.ListBackfillsParams{
+	rows, err := bs.store.ListBackfills(ctx, store.ListBackfillsParams{
 		Tenant: id.Tenant, Job: v.ID, Before: domain.BackfillID(at.ID), Limit: in.Limit + 1,
 	})
 	return web.RowsPage(rows, err, in.Limit, backfillOf, func(last *domain.Backfill) web.Cursor {

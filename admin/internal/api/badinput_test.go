@@ -262,7 +262,7 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 		w.call("acme/admin", "POST", "/users", map[string]any{"username": "u", "role": "king", "password": leak}),
 		w.call("acme/editor", "POST", "/jobs", jobBody("x", e, with("alert.webhookSecret", map[string]any{"a": leak}))),
 		w.call("acme/editor", "POST", "/jobs", `{"alert":{"webhookSecret":"`+leak+`"}`),
-		w.call("", "POST", "/auth/refresh", nil, header{"Cookie": w.api.refreshCookie() + "=" + leak}),
+		w.call("", "POST", "/auth/refresh", nil, header{"Cookie": refreshCookiePrefix + w.auth.Cluster() + "=" + leak}),
 		w.call("", "GET", "/me", nil, header{"Authorization": "Bearer " + leak}),
 	}
 	for i, a := range answers {

@@ -38,8 +38,7 @@ var boundedElsewhere = map[string]string{
 var outbound = []string{"deps.Publish(", ".TryChannel("}
 
 func TestOperationsThatComputeOrReachOthersAreBounded(t *testing.T) {
-	a, err := New(describedDeps())
-	require.NoError(t, err)
+	a := New(describedDeps())
 	require.Equal(t, bounded, a.Bounds())
 	known := map[string]bool{}
 	operations(a.Document(), func(_, _ string, op *huma.Operation) { known[op.OperationID] = true })

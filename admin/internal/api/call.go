@@ -60,8 +60,24 @@ type callOutput struct {
 	Body   Call
 }
 
-func (a *API) registerCalls() {
-	web.Register(a.Server, web.May(domain.PermCall), web.Operation{
+// calls run handlers for programs.
+type calls struct {
+	// fixed after construction
+	store interface {
+		store.Runs
+		store.Executors
+		store.Specs
+		executionCanceller
+		executionCreator
+	}
+	runner  Runner
+	starter *starter
+	callJob func(ctx context.Context, executor domain.Executor, handler domain.Handler, kind domain.JobKind) (store.JobView, error)
+	now     func() time.Time
+}
+
+func (cs *calls) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermCall), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/calls", ID: "call-handler", Tag: "calls", Summary: "Run a handler and get its result",
 		Description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors and handlers that it is for.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
@@ -69,13 +85,13 @@ func (a *API) registerCalls() {
 			http.StatusOK:       "The Idempotency-Key was seen before with the same body: the call that it began",
 			http.StatusAccepted: "The call has not ended within the wait; ask for it again by its id",
 		},
-	}, a.call)
-	web.Register(a.Server, web.May(domain.PermCall), web.Operation{
+	}, cs.call)
+	web.Register(server, web.May(domain.PermCall), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/calls/{id}", ID: "get-call", Tag: "calls", Summary: "One's own call",
 		Description: "With wait the answer comes when the run has ended, or the time is over. Others' calls are not found, but by those who may operate runs.",
 		Also:        map[int]string{http.StatusAccepted: "The call has not ended within the wait; ask again"},
 	}, func(ctx context.Context, id auth.Identity, in *callIDInput) (*callOutput, error) {
-		v, err := a.ownCall(ctx, id, in.ID)
+		v, err := cs.ownCall(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -83,25 +99,25 @@ func (a *API) registerCalls() {
 		if err != nil {
 			return nil, err
 		}
-		return a.callAnswer(ctx, v.Execution, wait, http.StatusOK)
+		return cs.callAnswer(ctx, v.Execution, wait, http.StatusOK)
 	})
-	web.Register(a.Server, web.May(domain.PermCall), web.Operation{
+	web.Register(server, web.May(domain.PermCall), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/calls/{id}/cancel", ID: "cancel-call", Tag: "calls", Summary: "Stop one's own call",
 		Description: "One that has not started ends at once; a running handler is asked to stop.",
 		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*callOutput, error) {
-		v, err := a.ownCall(ctx, id, in.ID)
+		v, err := cs.ownCall(ctx, id, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		e, err := a.deps.Store.RequestCancel(ctx, id.Tenant, v.ID, domain.ReasonKilled, "cancelled by its caller "+id.Actor())
+		e, err := cs.store.RequestCancel(ctx, id.Tenant, v.ID, domain.ReasonKilled, "cancelled by its caller "+id.Actor())
 		if err != nil {
 			return nil, err
 		}
 		if e.State == domain.Cancelling {
-			a.deps.Runner.SendCancel(e)
+			cs.runner.SendCancel(e)
 		}
-		return a.callAnswer(ctx, v.Execution, 0, http.StatusAccepted)
+		return cs.callAnswer(ctx, v.Execution, 0, http.StatusAccepted)
 	})
 }
 
@@ -116,8 +132,8 @@ func readWait(text string) (time.Duration, error) {
 
 // ownCall finds a call by the run's id: of the caller, or any for those who may
 // operate runs. Whatever else has that id does not exist here.
-func (a *API) ownCall(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
-	v, err := a.run(ctx, id, text)
+func (cs *calls) ownCall(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
+	v, err := web.ByID(ctx, id.Tenant, text, cs.store.FindExecution)
 	if err != nil {
 		return v, err
 	}
@@ -128,11 +144,11 @@ func (a *API) ownCall(ctx context.Context, id auth.Identity, text string) (store
 	return v, nil
 }
 
-func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callOutput, error) {
+func (cs *calls) call(ctx context.Context, id auth.Identity, in *callInput) (*callOutput, error) {
 	if err := catalogue.MayCall(id, in.Body.Executor, in.Body.Handler); err != nil {
 		return nil, err
 	}
-	executor, err := a.deps.Store.FindExecutorByName(ctx, id.Tenant, in.Body.Executor)
+	executor, err := cs.store.FindExecutorByName(ctx, id.Tenant, in.Body.Executor)
 	if domain.Is(err, domain.CodeNotFound) {
 		return nil, catalogue.NoSuchTarget(in.Body.Executor, in.Body.Handler)
 	}
@@ -157,7 +173,7 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	h, err := catalogue.Known(ctx, a.deps.Store, id.Tenant, executor, in.Body.Handler, catalogue.HintCall)
+	h, err := catalogue.Known(ctx, cs.store, id.Tenant, executor, in.Body.Handler, catalogue.HintCall)
 	if err == nil && h != nil {
 		err = catalogue.CheckInput(h, input, "")
 	}
@@ -167,18 +183,18 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	if h == nil {
 		h = &domain.Handler{Name: in.Body.Handler}
 	}
-	job, err := a.deps.CallJob(ctx, executor, *h, domain.JobCall)
+	job, err := cs.callJob(ctx, executor, *h, domain.JobCall)
 	if err != nil {
 		return nil, err
 	}
-	e := a.newRun(id, job, a.deps.Now())
+	e := cs.starter.newRun(id, job, cs.now())
 	e.Cause, e.Input, e.Note = domain.CauseAPI, input, note
 	e.Timeout, e.ExpireAt = timeout, e.FireAt.Add(max(within-age, time.Millisecond))
 	e.MaxAttempts = catalogue.Attempts(in.Body.MaxAttempts, e.MaxAttempts, h)
 	if in.IdempotencyKey != "" {
 		e.OccurrenceKey = requestKey(id.Actor()+"\x00"+in.IdempotencyKey, in.Body.asked()) // a caller's keys are its own
 	}
-	run, created, err := a.deps.Store.CreateExecution(ctx, e)
+	run, created, err := cs.store.CreateExecution(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -188,9 +204,9 @@ func (a *API) call(ctx context.Context, id auth.Identity, in *callInput) (*callO
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		a.deps.Runner.Submit(run)
+		cs.runner.Submit(run)
 	}
-	return a.callAnswer(ctx, run, wait, status)
+	return cs.callAnswer(ctx, run, wait, status)
 }
 
 // asked is what requests with one key have to agree about. What is newer than
@@ -204,21 +220,21 @@ func (r *CallRequest) asked() []any {
 }
 
 // callAnswer waits for the end for at most wait, and shows the call as it is then.
-func (a *API) callAnswer(ctx context.Context, run domain.Execution, wait time.Duration, status int) (*callOutput, error) {
+func (cs *calls) callAnswer(ctx context.Context, run domain.Execution, wait time.Duration, status int) (*callOutput, error) {
 	if wait > 0 {
-		if err := a.await(ctx, run, wait, &runOutput{}); err != nil {
+		if err := cs.starter.await(ctx, run, wait, &runOutput{}); err != nil {
 			return nil, err
 		}
 	}
-	v, err := a.deps.Store.FindExecution(ctx, run.TenantID, run.ID)
+	v, err := cs.store.FindExecution(ctx, run.TenantID, run.ID)
 	if err != nil {
 		return nil, err
 	}
-	progress, err := a.progressOf(ctx, v)
+	progress, err := progressOf(ctx, cs.store, v)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := a.deps.Store.JobSpec(ctx, v.TenantID, v.JobID, v.Revision)
+	spec, err := cs.store.JobSpec(ctx, v.TenantID, v.JobID, v.Revision)
 	if err != nil {
 		return nil, err
 	}

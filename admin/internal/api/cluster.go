@@ -134,30 +134,31 @@ type ConfirmedClock struct {
 // it gives one every half second.
 const nodeSilentAfter = 3 * time.Second
 
-func (a *API) registerCluster() {
-	a.registerAcceptHistory()
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+func (sys *system) registerCluster(server *web.Server) {
+	sys.registerAcceptHistory(server)
+	sys.registerRefusals(server)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/cluster", ID: "get-cluster", Tag: "system",
 		Summary:     "Nodes, partitions, clock and database of the engine",
 		Description: "As the node that answers sees it.",
-	}, a.cluster)
-	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+	}, sys.cluster)
+	web.Register(server, web.PlatformAdmin, web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/cluster/confirm-clock", ID: "confirm-clock", Tag: "system",
 		Summary: "Say that the database's clock is right",
 		Description: "After the database's clock leapt forward by more than 1 s, firing is held until most nodes' clocks agree with it. " +
 			"This makes all nodes go on although they do not.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body ConfirmedClock }, error) {
-		now, err := a.deps.Store.ConfirmClock(ctx)
+		now, err := sys.store.ConfirmClock(ctx)
 		if err != nil {
 			return nil, err
 		}
-		a.log.Warn("an operator confirmed the database's clock", "user", id.Name, "at", now)
+		sys.log.Warn("an operator confirmed the database's clock", "user", id.Name, "at", now)
 		return &struct{ Body ConfirmedClock }{ConfirmedClock{web.Instant(now)}}, nil
 	})
 }
 
-func (a *API) registerAcceptHistory() {
-	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+func (sys *system) registerAcceptHistory(server *web.Server) {
+	web.Register(server, web.PlatformAdmin, web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/cluster/accept-history", ID: "accept-history", Tag: "system",
 		Summary: "Say that the database is right as it is, though it has lost commits",
 		Description: "After a backup was put back, or a replica was promoted that lagged behind, firing is held. " +
@@ -165,35 +166,35 @@ func (a *API) registerAcceptHistory() {
 			"409 when no node has found that anything was lost.",
 		Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body AcceptedHistory }, error) {
-		h, err := a.deps.Store.AcceptHistory(ctx)
+		h, err := sys.store.AcceptHistory(ctx)
 		if err != nil {
 			return nil, err
 		}
-		a.log.Warn("an operator accepted the database as it is", "user", id.Name, "epoch", h.Epoch)
+		sys.log.Warn("an operator accepted the database as it is", "user", id.Name, "epoch", h.Epoch)
 		return &struct{ Body AcceptedHistory }{AcceptedHistory{strconv.FormatInt(h.Epoch, 10)}}, nil
 	})
 }
 
-func (a *API) cluster(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Cluster }, error) {
-	table, err := a.deps.Store.ReadPartitions(ctx)
+func (sys *system) cluster(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Cluster }, error) {
+	table, err := sys.store.ReadPartitions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lags, err := a.deps.Store.ListPartitionLags(ctx)
+	lags, err := sys.store.ListPartitionLags(ctx)
 	if err != nil {
 		return nil, err
 	}
-	db, err := a.deps.Store.DescribeDatabase(ctx)
+	db, err := sys.store.DescribeDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := clusterOf(table, lags, a.deps.Self)
+	out := clusterOf(table, lags, sys.self)
 	out.Database = databaseOf(db)
-	if at, jump, held := a.deps.ClockHeld(); held {
+	if at, jump, held := sys.clockHeld(); held {
 		out.Clock = ClusterClock{Held: true, HeldAt: web.InstantOrNull(at), JumpMs: jump.Milliseconds()}
 	}
 	out.History.Epoch = strconv.FormatInt(table.History.Epoch, 10)
-	if r, held := a.deps.Store.RolledBack(); held {
+	if r, held := sys.store.RolledBack(); held {
 		out.History.Held, out.History.HeldAt, out.History.Reason = true, web.InstantOrNull(r.At), r.Reason()
 	}
 	if !id.May(domain.PermAdmin) {
@@ -326,14 +327,14 @@ type Refusal struct {
 	LastAt   string `json:"lastAt" format:"date-time" doc:"When it was turned away last"`
 }
 
-func (a *API) registerRefusals() {
-	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+func (sys *system) registerRefusals(server *web.Server) {
+	web.Register(server, web.PlatformAdmin, web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/cluster/refusals", ID: "list-refusals", Tag: "system",
 		Summary: "Which executors the nodes have turned away, and why",
 		Description: "What they say of themselves is not proven. Nodes write it down together, every 2 s and a bounded number each time, " +
 			"so that strangers are no load for the database: while very many come, some are counted without their names or later.",
 	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*struct{ Body Refusals }, error) {
-		list, err := a.deps.Store.ListRefusals(ctx, maxRefusals)
+		list, err := sys.store.ListRefusals(ctx, maxRefusals)
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func TestStoredContradictionsStayReadable(t *testing.T) {
 	require.NoError(t, err)
 	v.Spec.Parallelism = 3
 	_, err = w.store.UpdateJob(t.Context(), store.UpdateJobParams{
-		Tenant: e.TenantID, ID: jid, Executor: e.ID, Spec: v.Spec, Source: v.Source, By: "test", Next: timing.Next, Plan: w.api.deps.Plan,
+		Tenant: e.TenantID, ID: jid, Executor: e.ID, Spec: v.Spec, Source: v.Source, By: "test", Next: timing.Next, Plan: w.deps.Plan,
 	})
 	require.NoError(t, err)
 	require.Equal(t, 3, into[Job](w.call("acme/viewer", "GET", "/jobs/"+job.ID, nil).is(200)).Parallelism)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Denial keeps one process, or one certificate, from connecting.
@@ -41,38 +43,54 @@ type denialIDInput struct {
 	DenialID string `path:"denialId" doc:"Id of the denial"`
 }
 
-func (a *API) registerDenials() {
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+// admission decides which processes may register at an executor: join tokens let them
+// in, denials keep them out.
+type admission struct {
+	// fixed after construction
+	store interface {
+		store.Trust
+		store.Accounts
+		store.Executors
+	}
+	auth   *auth.Service
+	newID  func() int64
+	now    func() time.Time
+	denied func()
+}
+
+func (ad *admission) register(server *web.Server) {
+	ad.registerJoinTokens(server)
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/denials", ID: "list-denials", Tag: "access",
 		Summary:     "List which processes and certificates of an executor are denied",
 		Description: "The newest first.",
-	}, a.listDenials)
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+	}, ad.listDenials)
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/executors/{id}/denials", ID: "create-denial", Tag: "access",
 		Summary:     "Deny a certificate",
 		Description: "Sessions that showed it end on all nodes within seconds, and it opens none any more. What their processes run goes on until their leases end. A process is denied by removing its instance (remove-instance).",
 		Status:      http.StatusCreated,
-	}, a.createDenial)
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+	}, ad.createDenial)
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/denials/{denialId}", ID: "delete-denial", Tag: "access",
 		Summary:     "Allow it again",
 		Description: "It may register again at once. A process that was denied does not try again by itself: start it anew.", Status: http.StatusNoContent,
-	}, a.deleteDenial)
+	}, ad.deleteDenial)
 }
 
-func (a *API) listDenials(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[Denial], error) {
-	e, err := a.executor(ctx, id, in.ID)
+func (ad *admission) listDenials(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[Denial], error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.deps.Store.ListDenials(ctx, id.Tenant, e.ID)
+	list, err := ad.store.ListDenials(ctx, id.Tenant, e.ID)
 	return web.ListPage(list, err, denialOf, in.ShortPage, "denials")
 }
 
 var serialNumber = regexp.MustCompile(`^[0-9a-f]{1,40}$`)
 
-func (a *API) createDenial(ctx context.Context, id auth.Identity, in *createDenialInput) (*struct{ Body Denial }, error) {
-	e, err := a.executor(ctx, id, in.ID)
+func (ad *admission) createDenial(ctx context.Context, id auth.Identity, in *createDenialInput) (*struct{ Body Denial }, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -80,17 +98,17 @@ func (a *API) createDenial(ctx context.Context, id auth.Identity, in *createDeni
 		return nil, domain.Invalid("body.serial", "must be lower-case hexadecimal digits")
 	}
 	d := domain.Denial{
-		ID: a.deps.NewID(), TenantID: id.Tenant, Executor: e.ID, Kind: domain.DenyCertificate, Subject: in.Body.Serial, Reason: in.Body.Reason, CreatedBy: id.Actor(),
+		ID: ad.newID(), TenantID: id.Tenant, Executor: e.ID, Kind: domain.DenyCertificate, Subject: in.Body.Serial, Reason: in.Body.Reason, CreatedBy: id.Actor(),
 	}
-	if d, err = a.deps.Store.CreateDenial(ctx, d); err != nil {
+	if d, err = ad.store.CreateDenial(ctx, d); err != nil {
 		return nil, err
 	}
-	a.deps.Denied()
+	ad.denied()
 	return &struct{ Body Denial }{denialOf(&d)}, nil
 }
 
-func (a *API) deleteDenial(ctx context.Context, id auth.Identity, in *denialIDInput) (*struct{}, error) {
-	e, err := a.executor(ctx, id, in.ID)
+func (ad *admission) deleteDenial(ctx context.Context, id auth.Identity, in *denialIDInput) (*struct{}, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, ad.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -98,5 +116,5 @@ func (a *API) deleteDenial(ctx context.Context, id auth.Identity, in *denialIDIn
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.deps.Store.DeleteDenial(ctx, id.Tenant, e.ID, int64(did))
+	return nil, ad.store.DeleteDenial(ctx, id.Tenant, e.ID, int64(did))
 }

@@ -1,8 +1,9 @@
 // Package api answers: what do you ask?
 //
 // It maps between API structs and nouns of package domain, and asks the store:
-// a file for each noun, with its operations. Nouns that need little of the others
-// have packages below, each with a Register and what it needs as its Deps. How
+// a file for each noun, with its operations. A noun is a struct with its
+// dependencies, which registers its own routes (nouns.go). Nouns that need little of
+// the others have packages below, each with a Register and its Deps. How
 // requests are answered at all, whatever they are about, is package web's.
 //
 // Promises:

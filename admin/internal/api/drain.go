@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -36,67 +37,83 @@ type removeInstanceInput struct {
 // maxRemovedRuns bounds how many runs a removal names.
 const maxRemovedRuns = 1000
 
-func (a *API) registerDrains() {
-	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+// drains take instances out of service, for a while or for good.
+type drains struct {
+	// fixed after construction
+	store interface {
+		store.Executors
+		store.Trust
+		store.Runs
+		store.Specs
+	}
+	newID         func() int64
+	now           func() time.Time
+	denied        func()
+	drainsChanged func(ctx context.Context)
+	log           *slog.Logger
+}
+
+func (ds *drains) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/instances/{id}/drain", ID: "drain-instance", Tag: "executors", Summary: "Let an instance take nothing new",
 		Description: "From a second later on it gets no runs; what it runs goes on to its end. It stays drained, also when it connects again, until it is undone or the process ends: a new process is not drained. 409 when it has gone.",
 		Errors:      []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {
-		return a.drainInstance(ctx, id, in.ID, false)
+		return ds.drainInstance(ctx, id, in.ID, false)
 	})
-	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/instances/{id}/drain", ID: "undrain-instance", Tag: "executors", Summary: "Let an instance take runs again",
 		Description: "Within a second. One that its own process drains goes on draining. 409 when it has gone.",
 		Errors:      []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {
-		return a.drainInstance(ctx, id, in.ID, true)
+		return ds.drainInstance(ctx, id, in.ID, true)
 	})
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/instances/{id}", ID: "remove-instance", Tag: "executors", Summary: "Remove an instance, with what it runs",
 		Description: "Its sessions end on all nodes within seconds, and the process cannot connect again, whatever it shows, until the denial that the answer names is deleted. It stops what it runs when its lease is over; then the runs are retried or lost, as their jobs say. The answer names them. Drain it first to lose nothing. " +
 			"One that has gone is kept out as well. A new process is not concerned: revoke the join token to keep new ones out.",
-	}, a.removeInstance)
+	}, ds.removeInstance)
 }
 
-func (a *API) drainInstance(ctx context.Context, id auth.Identity, text string, undo bool) (*struct{ Body Instance }, error) {
+func (ds *drains) drainInstance(ctx context.Context, id auth.Identity, text string, undo bool) (*struct{ Body Instance }, error) {
 	iid, err := domain.ParseID[domain.InstanceID](text)
 	if err != nil {
 		return nil, err
 	}
-	i, err := a.deps.Store.DrainInstance(ctx, store.DrainInstanceParams{Tenant: id.Tenant, ID: iid, By: id.Actor(), Undo: undo})
+	i, err := ds.store.DrainInstance(ctx, store.DrainInstanceParams{Tenant: id.Tenant, ID: iid, By: id.Actor(), Undo: undo})
 	if err != nil {
 		return nil, err
 	}
-	a.deps.DrainsChanged(ctx)
-	a.log.Info("instance drained", "tenant_id", id.Tenant, "instance_id", iid, "instance", i.Name, "undone", undo, "by", id.Actor())
-	return &struct{ Body Instance }{instanceOf(i, a.deps.Now())}, nil
+	ds.drainsChanged(ctx)
+	ds.log.Info("instance drained", "tenant_id", id.Tenant, "instance_id", iid, "instance", i.Name, "undone", undo, "by", id.Actor())
+	return &struct{ Body Instance }{instanceOf(i, ds.now())}, nil
 }
 
-func (a *API) removeInstance(ctx context.Context, id auth.Identity, in *removeInstanceInput) (*struct{ Body RemovedInstance }, error) {
+func (ds *drains) removeInstance(ctx context.Context, id auth.Identity, in *removeInstanceInput) (*struct{ Body RemovedInstance }, error) {
 	iid, err := domain.ParseID[domain.InstanceID](in.ID)
 	if err != nil {
 		return nil, err
 	}
 	// Drained first, so that nothing is added to what the answer names.
-	i, err := a.deps.Store.DrainInstance(ctx, store.DrainInstanceParams{Tenant: id.Tenant, ID: iid, By: id.Actor()})
+	i, err := ds.store.DrainInstance(ctx, store.DrainInstanceParams{Tenant: id.Tenant, ID: iid, By: id.Actor()})
 	if domain.Is(err, domain.CodeConflict) { // it has gone, and may come back
-		i, err = a.deps.Store.FindInstance(ctx, id.Tenant, iid)
+		i, err = ds.store.FindInstance(ctx, id.Tenant, iid)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.deps.DrainsChanged(ctx)
-	denial, err := a.deps.Store.CreateDenial(ctx, domain.Denial{
-		ID: a.deps.NewID(), TenantID: id.Tenant, Executor: i.Executor, Kind: domain.DenyInstance, Subject: i.BootID, Label: i.Name,
+	ds.drainsChanged(ctx)
+	denial, err := ds.store.CreateDenial(ctx, domain.Denial{
+		ID: ds.newID(), TenantID: id.Tenant, Executor: i.Executor, Kind: domain.DenyInstance, Subject: i.BootID, Label: i.Name,
 		Reason: strings.TrimSpace(in.Reason), CreatedBy: id.Actor(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Denied()
-	now := a.deps.Now()
+	ds.denied()
+	now := ds.now()
 	out := RemovedInstance{Instance: instanceOf(i, now), DenialID: domain.UserID(denial.ID).String(), LeaseUntil: web.Instant(i.LeaseUntil), Runs: []RemovedRun{}}
-	rows, err := a.deps.Store.ListExecutions(ctx, store.ListExecutionsParams{
+	rows, err := ds.store.ListExecutions(ctx, store.ListExecutionsParams{
 		Tenant: id.Tenant, Instance: iid, States: []domain.State{domain.Offered, domain.Running, domain.Cancelling}, Limit: maxRemovedRuns,
 	})
 	if err != nil {
@@ -104,21 +121,21 @@ func (a *API) removeInstance(ctx context.Context, id auth.Identity, in *removeIn
 	}
 	for i := range rows {
 		run := RemovedRun{ID: rows[i].ID.String(), JobName: rows[i].JobName, State: rows[i].State.String()}
-		if run.Then, err = a.lossOf(ctx, rows[i].Execution, now); err != nil {
+		if run.Then, err = ds.lossOf(ctx, rows[i].Execution, now); err != nil {
 			return nil, err
 		}
 		out.Runs = append(out.Runs, run)
 	}
-	a.log.Warn("instance removed", "tenant_id", id.Tenant, "instance_id", iid, "instance", out.Instance.Name, "runs", len(out.Runs), "by", id.Actor())
+	ds.log.Warn("instance removed", "tenant_id", id.Tenant, "instance_id", iid, "instance", out.Instance.Name, "runs", len(out.Runs), "by", id.Actor())
 	return &struct{ Body RemovedInstance }{out}, nil
 }
 
 // lossOf is what becomes of a run when its instance is gone.
-func (a *API) lossOf(ctx context.Context, e domain.Execution, now time.Time) (string, error) {
+func (ds *drains) lossOf(ctx context.Context, e domain.Execution, now time.Time) (string, error) {
 	if e.State == domain.Offered {
 		return "retried", nil
 	}
-	spec, err := a.deps.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
+	spec, err := ds.store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -170,41 +171,60 @@ func errExecutorName() error {
 // maxInstances bounds what is listed of one executor's instances.
 const maxInstances = 1000
 
-func (a *API) registerExecutors() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// executors are made, changed and listed, each with its handlers and instances.
+type executors struct {
+	// fixed after construction
+	store interface {
+		store.Executors
+		store.Catalogue
+		store.Limits
+		store.Jobs
+	}
+	newID           func() int64
+	now             func() time.Time
+	plan            store.PlanFunc
+	readWeights     func(catalogue []byte) (map[string]int, error)
+	beforeDisable   func(ctx context.Context) error
+	disabledChanged func(ctx context.Context)
+	log             *slog.Logger
+}
+
+func (xs *executors) register(server *web.Server) {
+	xs.registerHandlers(server)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors", ID: "list-executors", Tag: "executors", Summary: "List executors by name",
 		Description: "With how many of their instances are connected.",
-	}, a.listExecutors)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, xs.listExecutors)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/executors", ID: "create-executor", Tag: "executors",
 		Summary: "Make an executor", Description: "Its processes then need a join token.",
 		Status: http.StatusCreated, Errors: []int{http.StatusConflict},
-	}, a.createExecutor)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, xs.createExecutor)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}", ID: "get-executor", Large: true, Tag: "executors", Summary: "An executor and its handlers",
 		Description: "With handlers, their schemas and builds, and the jobs declared in code that were refused.",
-	}, a.getExecutor)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, xs.getExecutor)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/instances", ID: "list-instances", Large: true, Tag: "executors",
 		Summary: "List an executor's instances", Description: "At most 1,000, the newest first.",
-	}, a.listInstances)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, xs.listInstances)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/instances", ID: "list-all-instances", Large: true, Tag: "executors",
 		Summary: "List the instances of all executors", Description: "With their hosts, and with their addresses for administrators. Lost ones come first, then those that are there, then others that have gone within a day. At most 1,000 that are there, and the last 1,000 that have gone.",
-	}, a.listFleet)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, xs.listFleet)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/instances/{id}", ID: "get-instance", Tag: "executors", Summary: "One instance",
 		Description: "Also one that has left, as long as it is kept.",
-	}, a.getInstance)
-	a.registerExecutorEdits()
+	}, xs.getInstance)
+	xs.registerEdits(server)
 }
 
-func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecutorsInput) (*web.PageOutput[Executor], error) {
+func (xs *executors) listExecutors(ctx context.Context, id auth.Identity, in *listExecutorsInput) (*web.PageOutput[Executor], error) {
 	at, err := web.DecodeCursor(in.Cursor, "executors")
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{
+	rows, err := xs.store.ListExecutors(ctx, store.ListExecutorsParams{
 		Tenant: id.Tenant, Query: in.Q, After: at.Name, Limit: in.Limit + 1,
 	})
 	return web.RowsPage(rows, err, in.Limit, executorOf, func(last *store.ExecutorSummary) web.Cursor {
@@ -212,35 +232,30 @@ func (a *API) listExecutors(ctx context.Context, id auth.Identity, in *listExecu
 	})
 }
 
-func (a *API) createExecutor(ctx context.Context, id auth.Identity, in *createExecutorInput) (*struct{ Body Executor }, error) {
+func (xs *executors) createExecutor(ctx context.Context, id auth.Identity, in *createExecutorInput) (*struct{ Body Executor }, error) {
 	if !domain.ExecutorNames.MatchString(in.Body.Name) {
 		return nil, errExecutorName()
 	}
 	e := domain.Executor{
-		ID: domain.ExecutorID(a.deps.NewID()), TenantID: id.Tenant, Name: in.Body.Name,
-		Description: in.Body.Description, Version: 1, CreatedAt: a.deps.Now(),
+		ID: domain.ExecutorID(xs.newID()), TenantID: id.Tenant, Name: in.Body.Name,
+		Description: in.Body.Description, Version: 1, CreatedAt: xs.now(),
 	}
-	if err := a.deps.Store.CreateExecutor(ctx, e); err != nil {
+	if err := xs.store.CreateExecutor(ctx, e); err != nil {
 		return nil, err
 	}
 	return &struct{ Body Executor }{executorOf(&store.ExecutorSummary{Executor: e})}, nil
 }
 
-// executor finds one of the identity's tenant by the id in the path.
-func (a *API) executor(ctx context.Context, id auth.Identity, text string) (domain.Executor, error) {
-	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindExecutor)
-}
-
-func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput) (*executorOutput, error) {
-	e, err := a.executor(ctx, id, in.ID)
+func (xs *executors) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput) (*executorOutput, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
-	instances, err := a.living(ctx, e)
+	instances, err := xs.living(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := a.allHandlers(ctx, e, instances)
+	handlers, err := xs.allHandlers(ctx, e, instances)
 	if err != nil {
 		return nil, err
 	}
@@ -248,12 +263,12 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e), InstancesTotal: len(instances),
 		State: executorState(e), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
 	}
-	aliases, err := a.deps.Store.ListExecutorAliases(ctx, id.Tenant, e.ID)
+	aliases, err := xs.store.ListExecutorAliases(ctx, id.Tenant, e.ID)
 	if err != nil {
 		return nil, err
 	}
 	out.FormerNames = web.EmptyIfNil(aliases)
-	refused, err := a.deps.Store.ListRefusedDeclarations(ctx, id.Tenant, e.ID)
+	refused, err := xs.store.ListRefusedDeclarations(ctx, id.Tenant, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +278,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput
 			Job: r.Name, Code: string(r.Code), Message: r.Message, Version: r.Version, RefusedAt: web.Instant(r.At),
 		}
 	}
-	limits, err := a.deps.Store.ListLimits(ctx, id.Tenant)
+	limits, err := xs.store.ListLimits(ctx, id.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +287,7 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput
 			out.MaxRunning = l.Max
 		}
 	}
-	now := a.deps.Now()
+	now := xs.now()
 	for _, i := range instances {
 		if !i.Silent(now) {
 			out.InstancesOnline++
@@ -281,36 +296,36 @@ func (a *API) getExecutor(ctx context.Context, id auth.Identity, in *web.IDInput
 	return &executorOutput{out}, nil
 }
 
-func (a *API) listInstances(ctx context.Context, id auth.Identity, in *listInstancesInput) (*web.PageOutput[Instance], error) {
-	e, err := a.executor(ctx, id, in.ID)
+func (xs *executors) listInstances(ctx context.Context, id auth.Identity, in *listInstancesInput) (*web.PageOutput[Instance], error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
+	rows, err := xs.store.ListInstances(ctx, store.ListInstancesParams{
 		Tenant: id.Tenant, Executor: e.ID, IncludeGone: in.IncludeGone, Limit: maxInstances, Brief: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	now := a.deps.Now()
+	now := xs.now()
 	return web.SliceWithin(rows, in.ShortPage, "instances", func(page []domain.Instance) (int, error) {
-		return a.deps.Store.FillInstances(ctx, id.Tenant, page)
+		return xs.store.FillInstances(ctx, id.Tenant, page)
 	}, func(i *domain.Instance) Instance { return instanceFor(id, i, now) })
 }
 
-func (a *API) listFleet(ctx context.Context, id auth.Identity, in *listFleetInput) (*web.PageOutput[FleetInstance], error) {
-	now := a.deps.Now()
-	living, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Limit: maxInstances, Brief: true})
+func (xs *executors) listFleet(ctx context.Context, id auth.Identity, in *listFleetInput) (*web.PageOutput[FleetInstance], error) {
+	now := xs.now()
+	living, err := xs.store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Limit: maxInstances, Brief: true})
 	if err != nil {
 		return nil, err
 	}
-	gone, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
+	gone, err := xs.store.ListInstances(ctx, store.ListInstancesParams{
 		Tenant: id.Tenant, IncludeGone: true, OnlyGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances, Brief: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	executors, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, Limit: maxInstances})
+	executors, err := xs.store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, Limit: maxInstances})
 	names := map[domain.ExecutorID]string{}
 	for i := range executors {
 		names[executors[i].ID] = executors[i].Name
@@ -324,16 +339,16 @@ func (a *API) listFleet(ctx context.Context, id auth.Identity, in *listFleetInpu
 		wasLost[lost[i].ID] = true
 	}
 	return web.SliceWithin(slices.Concat(lost, living, others), in.ShortPage, "all-instances", func(page []domain.Instance) (int, error) {
-		return a.deps.Store.FillInstances(ctx, id.Tenant, page)
+		return xs.store.FillInstances(ctx, id.Tenant, page)
 	}, func(i *domain.Instance) FleetInstance {
 		return FleetInstance{wasLost[i.ID], i.Executor.String(), names[i.Executor], instanceFor(id, i, now)}
 	})
 }
 
-func (a *API) getInstance(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {
-	i, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindInstance)
+func (xs *executors) getInstance(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {
+	i, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindInstance)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body Instance }{instanceFor(id, &i, a.deps.Now())}, nil
+	return &struct{ Body Instance }{instanceFor(id, &i, xs.now())}, nil
 }

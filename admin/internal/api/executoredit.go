@@ -36,54 +36,54 @@ type formerNameInput struct {
 	Name string `path:"name" maxLength:"128" doc:"The former name"`
 }
 
-func (a *API) registerExecutorEdits() {
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+func (xs *executors) registerEdits(server *web.Server) {
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPatch, Path: web.Base + "/executors/{id}", ID: "update-executor", Tag: "executors",
 		Summary:     "Rename or describe an executor",
 		Description: "Processes that register by the former name, programs that call and set timers by it, and API keys that are bound to it go on working, until the former name is removed.",
 		Errors:      []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
-	}, a.updateExecutor)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, xs.updateExecutor)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/executors/{id}", ID: "delete-executor", Tag: "executors",
 		Summary:     "Delete an executor",
 		Description: "With its tokens, former names, denials and handlers. 409 in_use while it has jobs, pending timers or instances, with how many, unless they are to go too. Its ended runs can be read as long as they are kept.",
 		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
-	}, a.deleteExecutor)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, xs.deleteExecutor)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/executors/{id}/disable", ID: "disable-executor", Tag: "executors",
 		Summary:     "Start nothing on an executor, and admit no process",
 		Description: "Within a second on all nodes. Its enabled jobs are paused until it is enabled again; attempts that run end as they would, and sessions end when they run nothing. What waits, and timers that come due, wait for an instance, each to its own deadline. Calls and runs by hand are refused: executor_disabled.",
 		Errors:      []int{http.StatusConflict, http.StatusPreconditionFailed},
 	}, func(ctx context.Context, id auth.Identity, in *web.DisableInput) (*executorOutput, error) {
-		return a.setExecutorState(ctx, id, in.ID, in.IfMatch, domain.ExecutorDisabled, in.Note())
+		return xs.setExecutorState(ctx, id, in.ID, in.IfMatch, domain.ExecutorDisabled, in.Note())
 	})
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/executors/{id}/enable", ID: "enable-executor", Tag: "executors",
 		Summary:     "Let an executor take part again",
 		Description: "Processes register again by themselves, within ten seconds. Jobs that were paused because it was disabled go on with the first fire time from then.",
 		Errors:      []int{http.StatusConflict, http.StatusPreconditionFailed},
 	}, func(ctx context.Context, id auth.Identity, in *web.EnableInput) (*executorOutput, error) {
-		return a.setExecutorState(ctx, id, in.ID, in.IfMatch, domain.ExecutorEnabled, "")
+		return xs.setExecutorState(ctx, id, in.ID, in.IfMatch, domain.ExecutorEnabled, "")
 	})
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/former-names/{name}", ID: "remove-former-name", Tag: "executors",
 		Summary:     "Forget a name that an executor had before",
 		Description: "What still uses it is refused from then on, and the name is free.", Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *formerNameInput) (*struct{}, error) {
-		e, err := a.executor(ctx, id, in.ID)
+		e, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindExecutor)
 		if err != nil {
 			return nil, err
 		}
-		if err := a.deps.Store.DeleteExecutorAlias(ctx, id.Tenant, e.ID, in.Name); err != nil {
+		if err := xs.store.DeleteExecutorAlias(ctx, id.Tenant, e.ID, in.Name); err != nil {
 			return nil, err
 		}
-		a.log.Info("former name of an executor removed", "tenant_id", id.Tenant, "executor", e.Name, "former_name", in.Name, "by", id.Actor())
+		xs.log.Info("former name of an executor removed", "tenant_id", id.Tenant, "executor", e.Name, "former_name", in.Name, "by", id.Actor())
 		return nil, nil
 	})
 }
 
-func (a *API) updateExecutor(ctx context.Context, id auth.Identity, in *updateExecutorInput) (*executorOutput, error) {
-	before, err := a.executor(ctx, id, in.ID)
+func (xs *executors) updateExecutor(ctx context.Context, id auth.Identity, in *updateExecutorInput) (*executorOutput, error) {
+	before, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +94,16 @@ func (a *API) updateExecutor(ctx context.Context, id auth.Identity, in *updateEx
 	if p.Name != nil && !domain.ExecutorNames.MatchString(*p.Name) {
 		return nil, errExecutorName()
 	}
-	e, err := a.deps.Store.UpdateExecutor(ctx, p)
+	e, err := xs.store.UpdateExecutor(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	a.log.Info("executor changed", "tenant_id", id.Tenant, "executor", e.Name, "former_name", before.Name, "version", e.Version, "by", id.Actor())
-	return a.getExecutor(ctx, id, &web.IDInput{ID: in.ID})
+	xs.log.Info("executor changed", "tenant_id", id.Tenant, "executor", e.Name, "former_name", before.Name, "version", e.Version, "by", id.Actor())
+	return xs.getExecutor(ctx, id, &web.IDInput{ID: in.ID})
 }
 
-func (a *API) setExecutorState(ctx context.Context, id auth.Identity, text, ifMatch string, state domain.ExecutorState, note string) (*executorOutput, error) {
-	e, err := a.executor(ctx, id, text)
+func (xs *executors) setExecutorState(ctx context.Context, id auth.Identity, text, ifMatch string, state domain.ExecutorState, note string) (*executorOutput, error) {
+	e, err := web.ByID(ctx, id.Tenant, text, xs.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -112,16 +112,16 @@ func (a *API) setExecutorState(ctx context.Context, id auth.Identity, text, ifMa
 		return nil, err
 	}
 	if e.State == domain.ExecutorEnabled && state == domain.ExecutorDisabled {
-		if err := a.deps.BeforeDisable(ctx); err != nil {
+		if err := xs.beforeDisable(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if e, err = a.deps.Store.SetExecutorState(ctx, p); err != nil {
+	if e, err = xs.store.SetExecutorState(ctx, p); err != nil {
 		return nil, err
 	}
-	a.deps.DisabledChanged(ctx)
-	a.log.Info("executor state changed", "tenant_id", id.Tenant, "executor", e.Name, "state", executorState(e), "by", id.Actor())
-	return a.getExecutor(ctx, id, &web.IDInput{ID: text})
+	xs.disabledChanged(ctx)
+	xs.log.Info("executor state changed", "tenant_id", id.Tenant, "executor", e.Name, "state", executorState(e), "by", id.Actor())
+	return xs.getExecutor(ctx, id, &web.IDInput{ID: text})
 }
 
 // takesRuns refuses what would wait in vain.
@@ -139,8 +139,8 @@ func takesRuns(e domain.Executor) error {
 // deletingTime bounds how long one request deletes the jobs of an executor.
 const deletingTime = 20 * time.Second
 
-func (a *API) deleteExecutor(ctx context.Context, id auth.Identity, in *deleteExecutorInput) (*struct{}, error) {
-	e, err := a.executor(ctx, id, in.ID)
+func (xs *executors) deleteExecutor(ctx context.Context, id auth.Identity, in *deleteExecutorInput) (*struct{}, error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
@@ -155,36 +155,36 @@ func (a *API) deleteExecutor(ctx context.Context, id auth.Identity, in *deleteEx
 		return nil, domain.Errorf(domain.CodeConflict, "the executor %q belongs to the admin nodes: it is not deleted", e.Name)
 	}
 	if in.Jobs != "" {
-		use, err := a.deps.Store.ExecutorUse(ctx, id.Tenant, e.ID)
+		use, err := xs.store.ExecutorUse(ctx, id.Tenant, e.ID)
 		if err == nil && (use.Instances == 0 || p.EndInstances) { // else it is refused, and the jobs stay
-			err = a.deleteJobsOf(ctx, id, e)
+			err = xs.deleteJobsOf(ctx, id, e)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := a.deps.Store.SetLimit(ctx, domain.Limit{LimitKey: domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}}); err != nil {
+		if err := xs.store.SetLimit(ctx, domain.Limit{LimitKey: domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}}); err != nil {
 			return nil, err
 		}
 	}
-	if err := a.deps.Store.DeleteExecutor(ctx, p); err != nil {
+	if err := xs.store.DeleteExecutor(ctx, p); err != nil {
 		return nil, err
 	}
-	a.log.Info("executor deleted", "tenant_id", id.Tenant, "executor", e.Name, "executor_id", e.ID, "by", id.Actor())
+	xs.log.Info("executor deleted", "tenant_id", id.Tenant, "executor", e.Name, "executor_id", e.ID, "by", id.Actor())
 	return nil, nil
 }
 
 // deleteJobsOf deletes the jobs of an executor, one by one. What it does not come to
 // in time is counted by the refusal, and the next request goes on.
-func (a *API) deleteJobsOf(ctx context.Context, id auth.Identity, e domain.Executor) error {
+func (xs *executors) deleteJobsOf(ctx context.Context, id auth.Identity, e domain.Executor) error {
 	until := time.Now().Add(deletingTime)
 	for {
-		jobs, err := a.deps.Store.ListJobs(ctx, store.ListJobsParams{Tenant: id.Tenant, Executor: e.ID, AllKinds: true, Limit: 200})
+		jobs, err := xs.store.ListJobs(ctx, store.ListJobsParams{Tenant: id.Tenant, Executor: e.ID, AllKinds: true, Limit: 200})
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
 		for _, j := range jobs {
-			_, err := a.deps.Store.SetJobState(ctx, store.SetJobStateParams{
-				Tenant: id.Tenant, ID: j.ID, State: domain.JobDeleted, By: id.Actor(), Next: timing.Next, Plan: a.deps.Plan,
+			_, err := xs.store.SetJobState(ctx, store.SetJobStateParams{
+				Tenant: id.Tenant, ID: j.ID, State: domain.JobDeleted, By: id.Actor(), Next: timing.Next, Plan: xs.plan,
 			})
 			if err != nil && !domain.Is(err, domain.CodeNotFound) { // somebody else has deleted it
 				return err

@@ -58,42 +58,58 @@ type explainJobInput struct {
 	At string `query:"at" required:"true" format:"date-time" doc:"The fire time asked about"`
 }
 
-func (a *API) registerExplain() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// explanations tell why a run did or did not start.
+type explanations struct {
+	// fixed after construction
+	store interface {
+		store.Runs
+		store.Jobs
+		store.Executors
+		store.Limits
+		store.RetentionRules
+		store.Specs
+		store.MaintenanceView
+	}
+	runsKept time.Duration // by the server; 0: not known
+	now      func() time.Time
+}
+
+func (xs *explanations) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/explain", ID: "explain-run", Computes: true, Tag: "runs", Summary: "Why a run did or did not start",
 		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Explanation }, error) {
-		v, err := a.run(ctx, id, in.ID)
+		v, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindExecution)
 		if err != nil {
 			return nil, err
 		}
-		return a.explainRun(ctx, v)
+		return xs.explainRun(ctx, v)
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/explain", ID: "explain-fire", Computes: true, Tag: "jobs", Summary: "Why a job did or did not run at an instant",
 		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.",
-	}, a.explainFire)
+	}, xs.explainFire)
 }
 
 // maxExplainedParts bounds how many parts of a run are read to explain it: all.
 const maxExplainedParts = domain.MaxShards + 2
 
-func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ Body Explanation }, error) {
-	archived, err := a.deps.Store.ListAttempts(ctx, v.TenantID, v.ID)
+func (xs *explanations) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ Body Explanation }, error) {
+	archived, err := xs.store.ListAttempts(ctx, v.TenantID, v.ID)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := a.deps.Store.JobSpec(ctx, v.TenantID, v.JobID, v.Revision)
+	spec, err := xs.store.JobSpec(ctx, v.TenantID, v.JobID, v.Revision)
 	if err != nil {
 		return nil, err
 	}
-	instances, err := a.deps.Store.ListInstances(ctx, store.ListInstancesParams{
+	instances, err := xs.store.ListInstances(ctx, store.ListInstancesParams{
 		Tenant: v.TenantID, Executor: v.Executor, IncludeGone: true, Limit: maxInstances, Brief: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = a.visitInstances(ctx, v.TenantID, instances, func(i *domain.Instance) {
+	err = visitInstances(ctx, xs.store, v.TenantID, instances, func(i *domain.Instance) {
 		has := slices.Contains(i.Handlers, spec.Handler)
 		if i.Handlers = nil; has {
 			i.Handlers = []string{spec.Handler}
@@ -102,13 +118,13 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	r := explain.Run{Execution: v.Execution, Spec: spec.For(v.Part), Attempts: archived, Instances: instances, Now: a.deps.Now()}
-	if err := a.explainChoice(ctx, &r); err != nil {
+	r := explain.Run{Execution: v.Execution, Spec: spec.For(v.Part), Attempts: archived, Instances: instances, Now: xs.now()}
+	if err := xs.explainChoice(ctx, &r); err != nil {
 		return nil, err
 	}
 	if v.Reason == domain.ReasonPaused {
 		// The job knows its present pause only.
-		job, err := a.deps.Store.FindJob(ctx, v.TenantID, v.JobID)
+		job, err := xs.store.FindJob(ctx, v.TenantID, v.JobID)
 		if err != nil && !domain.Is(err, domain.CodeNotFound) {
 			return nil, err
 		}
@@ -117,21 +133,21 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		}
 	}
 	if v.Reason == domain.ReasonWaitSlot {
-		holders, err := a.deps.Store.ListSlotHolders(ctx, v.TenantID, v.JobID)
+		holders, err := xs.store.ListSlotHolders(ctx, v.TenantID, v.JobID)
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range holders {
 			r.Holders = append(r.Holders, h.Execution)
 		}
-		job, err := a.deps.Store.FindJob(ctx, v.TenantID, v.JobID)
+		job, err := xs.store.FindJob(ctx, v.TenantID, v.JobID)
 		if err != nil && !domain.Is(err, domain.CodeNotFound) {
 			return nil, err
 		}
 		r.Waiting, r.PilesUp = job.Waiting, job.PilesUp
 	}
 	if v.Reason == domain.ReasonWaitLimit {
-		limits, err := a.deps.Store.ListLimits(ctx, v.TenantID)
+		limits, err := xs.store.ListLimits(ctx, v.TenantID)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +158,7 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 		}
 	}
 	if v.Stage != domain.StageNone {
-		parts, family, err := a.deps.Store.ListParts(ctx, v.TenantID, v.ID, maxExplainedParts)
+		parts, family, err := xs.store.ListParts(ctx, v.TenantID, v.ID, maxExplainedParts)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +179,7 @@ func (a *API) explainRun(ctx context.Context, v store.ExecutionView) (*struct{ B
 
 // explainChoice reads what the choice of the last offer went by, if there was
 // one, or if the run ended while it waited for one.
-func (a *API) explainChoice(ctx context.Context, r *explain.Run) (err error) {
+func (xs *explanations) explainChoice(ctx context.Context, r *explain.Run) (err error) {
 	e := &r.Execution
 	at := e.OfferedAt
 	if at.IsZero() {
@@ -172,7 +188,7 @@ func (a *API) explainChoice(ctx context.Context, r *explain.Run) (err error) {
 	if e.Stage != domain.StageNone || e.State == domain.Due || e.State == domain.RetryWait || at.IsZero() {
 		return nil
 	}
-	r.Choice, err = a.deps.Store.FindChoice(ctx, store.FindChoiceParams{Tenant: e.TenantID, Job: e.JobID, Executor: e.Executor, Run: e.ID, At: at})
+	r.Choice, err = xs.store.FindChoice(ctx, store.FindChoiceParams{Tenant: e.TenantID, Job: e.JobID, Executor: e.Executor, Run: e.ID, At: at})
 	return err
 }
 
@@ -190,7 +206,7 @@ func explanationOf(e explain.Explanation) Explanation {
 }
 
 // explainFire speaks of the run, if there is one; else of what the schedule says.
-func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobInput) (*struct{ Body Explanation }, error) {
+func (xs *explanations) explainFire(ctx context.Context, id auth.Identity, in *explainJobInput) (*struct{ Body Explanation }, error) {
 	var r reader
 	at := r.Instant("query.at", &in.At)
 	if err := r.Err(); err != nil {
@@ -203,14 +219,14 @@ func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobI
 	out := &struct{ Body Explanation }{}
 	ran := false
 	for _, key := range []string{"", domain.BackfillKey} {
-		v, err := a.deps.Store.FindOccurrence(ctx, id.Tenant, jobID, at, key)
+		v, err := xs.store.FindOccurrence(ctx, id.Tenant, jobID, at, key)
 		if domain.Is(err, domain.CodeNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		one, err := a.explainRun(ctx, v)
+		one, err := xs.explainRun(ctx, v)
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +236,7 @@ func (a *API) explainFire(ctx context.Context, id auth.Identity, in *explainJobI
 			out, ran = one, true
 		}
 	}
-	f, err := a.fireTime(ctx, id, jobID, at)
+	f, err := xs.fireTime(ctx, id, jobID, at)
 	switch {
 	case ran && domain.Is(err, domain.CodeNotFound):
 		return out, nil // the run has outlived its job
@@ -247,41 +263,41 @@ func (e *Explanation) join(b Explanation) {
 	}
 }
 
-func (a *API) fireTime(ctx context.Context, id auth.Identity, jobID domain.JobID, at time.Time) (explain.FireTime, error) {
-	job, err := a.deps.Store.FindJob(ctx, id.Tenant, jobID)
+func (xs *explanations) fireTime(ctx context.Context, id auth.Identity, jobID domain.JobID, at time.Time) (explain.FireTime, error) {
+	job, err := xs.store.FindJob(ctx, id.Tenant, jobID)
 	if err != nil {
 		return explain.FireTime{}, err
 	}
 	f := explain.FireTime{
-		At: at, Now: a.deps.Now(), CreatedAt: job.CreatedAt, State: job.State, Pause: job.Pause,
+		At: at, Now: xs.now(), CreatedAt: job.CreatedAt, State: job.State, Pause: job.Pause,
 	}
-	all, err := a.deps.Store.Maintenances(ctx)
+	all, err := xs.store.Maintenances(ctx)
 	if err != nil {
 		return explain.FireTime{}, err
 	}
 	if x := all.Covers(domain.MaintenanceWait, id.Tenant, job.Executor, at); x != nil && x.At(f.Now) {
 		f.Waits = x
 	}
-	if a.deps.RunRetention > 0 {
-		f.KeptSince = f.Now.Add(-a.deps.RunRetention)
+	if xs.runsKept > 0 {
+		f.KeptSince = f.Now.Add(-xs.runsKept)
 	}
-	rule, err := a.deps.Store.FindRetention(ctx, id.Tenant, job.ID)
+	rule, err := xs.store.FindRetention(ctx, id.Tenant, job.ID)
 	if err != nil {
 		return explain.FireTime{}, err
 	}
 	if rule.RunsFrom.After(f.KeptSince) {
 		f.KeptSince = rule.RunsFrom
 	}
-	return f, a.askSchedule(ctx, id, job, &f)
+	return f, xs.askSchedule(ctx, id, job, &f)
 }
 
 // askSchedule fills in what the revision that was in force says of the instant.
-func (a *API) askSchedule(ctx context.Context, id auth.Identity, job store.JobView, f *explain.FireTime) error {
+func (xs *explanations) askSchedule(ctx context.Context, id auth.Identity, job store.JobView, f *explain.FireTime) error {
 	p := store.ListRevisionsParams{Tenant: id.Tenant, Job: job.ID, Until: f.At, Limit: 1}
-	inForce, err := a.deps.Store.ListRevisions(ctx, p)
+	inForce, err := xs.store.ListRevisions(ctx, p)
 	if err == nil && len(inForce.Items) == 0 { // the job was not there yet
 		p.Until, p.Before = time.Time{}, 2
-		inForce, err = a.deps.Store.ListRevisions(ctx, p)
+		inForce, err = xs.store.ListRevisions(ctx, p)
 	}
 	if err != nil {
 		return err

@@ -45,19 +45,19 @@ type listHandlersInput struct {
 	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
 }
 
-func (a *API) registerHandlers() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+func (xs *executors) registerHandlers(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/handlers", ID: "list-handlers", Large: true, Tag: "executors",
 		Summary: "List an executor's handlers", Description: "Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.",
-	}, a.listHandlers)
+	}, xs.listHandlers)
 }
 
-func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandlersInput) (*web.PageOutput[Handler], error) {
-	e, err := a.executor(ctx, id, in.ID)
+func (xs *executors) listHandlers(ctx context.Context, id auth.Identity, in *listHandlersInput) (*web.PageOutput[Handler], error) {
+	e, err := web.ByID(ctx, id.Tenant, in.ID, xs.store.FindExecutor)
 	if err != nil {
 		return nil, err
 	}
-	instances, err := a.living(ctx, e)
+	instances, err := xs.living(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +65,13 @@ func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandle
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.ListHandlers(ctx, store.ListHandlersParams{
+	page, err := xs.store.ListHandlers(ctx, store.ListHandlersParams{
 		Tenant: e.TenantID, Executor: e.ID, After: at.Name, Limit: in.Limit, Bytes: domain.MaxPageBytes,
 	})
 	if err != nil {
 		return nil, err
 	}
-	items, err := a.handlers(ctx, e, instances, page.Items)
+	items, err := xs.handlers(ctx, e, instances, page.Items)
 	return web.StoredPage(items, page.More, err, func(h *Handler) Handler { return *h }, func(last *Handler) web.Cursor {
 		return web.Cursor{List: "handlers", Name: last.Name}
 	})
@@ -79,33 +79,33 @@ func (a *API) listHandlers(ctx context.Context, id auth.Identity, in *listHandle
 
 // allHandlers are those of an executor, store.MaxHandlers at most, without schemas once
 // those before have domain.MaxPageBytes.
-func (a *API) allHandlers(ctx context.Context, e domain.Executor, instances []domain.Instance) ([]Handler, error) {
+func (xs *executors) allHandlers(ctx context.Context, e domain.Executor, instances []domain.Instance) ([]Handler, error) {
 	p := store.ListHandlersParams{Tenant: e.TenantID, Executor: e.ID, Limit: store.MaxHandlers, Bytes: domain.MaxPageBytes}
-	page, err := a.deps.Store.ListHandlers(ctx, p)
+	page, err := xs.store.ListHandlers(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	rows := page.Items
 	if page.More && len(rows) > 0 {
 		p.After, p.Limit, p.Bytes, p.NoSchemas = rows[len(rows)-1].Name, p.Limit-len(rows), 0, true
-		if page, err = a.deps.Store.ListHandlers(ctx, p); err != nil {
+		if page, err = xs.store.ListHandlers(ctx, p); err != nil {
 			return nil, err
 		}
 		rows = append(rows, page.Items...)
 	}
-	return a.handlers(ctx, e, instances, rows)
+	return xs.handlers(ctx, e, instances, rows)
 }
 
 // living lists an executor's instances that have not gone, without their handlers.
-func (a *API) living(ctx context.Context, e domain.Executor) ([]domain.Instance, error) {
-	return a.deps.Store.ListInstances(ctx, store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID, Limit: maxInstances, Brief: true})
+func (xs *executors) living(ctx context.Context, e domain.Executor) ([]domain.Instance, error) {
+	return xs.store.ListInstances(ctx, store.ListInstancesParams{Tenant: e.TenantID, Executor: e.ID, Limit: maxInstances, Brief: true})
 }
 
 // visitInstances calls visit for instances that were listed with Brief, with their labels and
 // handlers. The handlers of about domain.MaxPageBytes are in memory at once.
-func (a *API) visitInstances(ctx context.Context, tenant domain.TenantID, list []domain.Instance, visit func(*domain.Instance)) error {
+func visitInstances(ctx context.Context, from store.Executors, tenant domain.TenantID, list []domain.Instance, visit func(*domain.Instance)) error {
 	for len(list) > 0 {
-		n, err := a.deps.Store.FillInstances(ctx, tenant, list)
+		n, err := from.FillInstances(ctx, tenant, list)
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,8 @@ func (a *API) visitInstances(ctx context.Context, tenant domain.TenantID, list [
 const shownVersions = 20
 
 // handlers puts handlers together with the builds and the instances that have them.
-func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domain.Instance, rows []domain.Handler) ([]Handler, error) {
-	builds, err := a.deps.Store.ListBuilds(ctx, e.TenantID, e.ID)
+func (xs *executors) handlers(ctx context.Context, e domain.Executor, instances []domain.Instance, rows []domain.Handler) ([]Handler, error) {
+	builds, err := xs.store.ListBuilds(ctx, e.TenantID, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +139,11 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 			}
 		}
 	}
-	weights, err := a.weights(ctx, e, of)
+	weights, err := xs.weights(ctx, e, of)
 	if err != nil {
 		return nil, err
 	}
-	count, seen, err := a.onlineHandlers(ctx, e, instances)
+	count, seen, err := xs.onlineHandlers(ctx, e, instances)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (a *API) handlers(ctx context.Context, e domain.Executor, instances []domai
 // weights are what the build says that each handler is of: the newest present
 // one that has it, else the newest. of has the builds of each, the newest first. A handler
 // that no build is known of has none. One catalogue at a time is in memory.
-func (a *API) weights(ctx context.Context, e domain.Executor, of map[string][]*domain.Build) (map[string]int, error) {
+func (xs *executors) weights(ctx context.Context, e domain.Executor, of map[string][]*domain.Build) (map[string]int, error) {
 	byBuild := map[string][]string{}
 	for name, builds := range of {
 		if len(builds) == 0 {
@@ -183,11 +183,11 @@ func (a *API) weights(ctx context.Context, e domain.Executor, of map[string][]*d
 	}
 	out := map[string]int{}
 	for digest, names := range byBuild {
-		catalogues, err := a.deps.Store.ReadCatalogues(ctx, e.TenantID, e.ID, []string{digest})
+		catalogues, err := xs.store.ReadCatalogues(ctx, e.TenantID, e.ID, []string{digest})
 		if err != nil {
 			return nil, err
 		}
-		weights, err := a.deps.Weights(catalogues[digest])
+		weights, err := xs.readWeights(catalogues[digest])
 		if err != nil {
 			return nil, fmt.Errorf("read catalogue of build %s: %w", digest, err)
 		}
@@ -200,10 +200,10 @@ func (a *API) weights(ctx context.Context, e domain.Executor, of map[string][]*d
 
 // onlineHandlers counts, by handler, the instances that are heard, and says when
 // the last one was.
-func (a *API) onlineHandlers(ctx context.Context, e domain.Executor, instances []domain.Instance) (count map[string]int, seen map[string]time.Time, err error) {
+func (xs *executors) onlineHandlers(ctx context.Context, e domain.Executor, instances []domain.Instance) (count map[string]int, seen map[string]time.Time, err error) {
 	count, seen = map[string]int{}, map[string]time.Time{}
-	now := a.deps.Now()
-	err = a.visitInstances(ctx, e.TenantID, instances, func(i *domain.Instance) {
+	now := xs.now()
+	err = visitInstances(ctx, xs.store, e.TenantID, instances, func(i *domain.Instance) {
 		if i.Silent(now) {
 			return
 		}

@@ -70,7 +70,7 @@ func (r *runner) WaitFinished(ctx context.Context, tenant domain.TenantID, id do
 // world is an API on a real SQLite file with two tenants, acme and beta.
 type world struct {
 	t       *testing.T
-	api     *API
+	api     *web.Server
 	handler http.Handler // the API, each of its answers checked
 	store   worldStore
 	auth    *auth.Service
@@ -144,9 +144,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 // start makes the API anew, as a node that has just started.
 func (w *world) start() {
 	w.t.Helper()
-	var err error
-	w.api, err = New(w.deps)
-	require.NoError(w.t, err)
+	w.api = New(complete(w.deps))
 	w.handler = describedAnswers{next: w.api, fail: w.t.Errorf}
 }
 

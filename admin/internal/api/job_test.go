@@ -145,7 +145,7 @@ func TestFixedRateKeepsItsBeat(t *testing.T) {
 	first := anchor()
 	require.False(t, first.IsZero())
 	w.deps.Now = func() time.Time { return time.Now().Add(3 * time.Minute) }
-	w.api.deps.Now = w.deps.Now
+	w.start()
 	w.call("acme/editor", "PUT", "/jobs/"+job.ID, jobBody("beat", e, rate, with("description", "edited")), header{"If-Match": `"1"`}).is(200)
 	require.Equal(t, first, anchor(), "an edit of something else")
 	w.call("acme/editor", "PUT", "/jobs/"+job.ID, jobBody("beat", e, with("schedule", map[string]any{"kind": "fixed_rate", "every": "8m"})), header{"If-Match": `"2"`}).is(200)

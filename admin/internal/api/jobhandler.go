@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
@@ -51,72 +53,92 @@ type updateJobInput struct {
 	Body                JobWrite
 }
 
-func (a *API) registerJobs() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// jobStore has jobs, and the nouns that their specs name.
+type jobStore interface {
+	store.Jobs
+	store.Executors
+	store.Calendars
+	builtin.Store
+}
+
+// jobs are made, changed, paused and listed.
+type jobs struct {
+	// fixed after construction
+	store       jobStore
+	secrets     web.Sealer
+	handlers    nodehandler.List
+	newID       func() int64
+	now         func() time.Time
+	plan        store.PlanFunc
+	jobsChanged func()
+	problem     func(ctx context.Context, err error) *web.Problem
+	log         *slog.Logger
+}
+
+func (js *jobs) register(server *web.Server) {
+	js.registerStates(server)
+	js.registerSchedules(server)
+	js.registerOverdue(server)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs", ID: "list-jobs", Large: true, Tag: "jobs", Summary: "List jobs",
 		Description: "Without their inputs. Deleted ones are not listed.",
-	}, a.listJobs)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, js.listJobs)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs", ID: "create-job", Computes: true, Tag: "jobs", Summary: "Create a job",
 		Description: "With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict, http.StatusNotFound},
-	}, a.createJob)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, js.createJob)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/batch", ID: "create-jobs", Computes: true, Tag: "jobs", Summary: "Create many jobs",
 		Description: "Each job gets its own answer, as if it had been sent to POST /jobs; those that are created stay, whatever becomes of the others." +
 			" A body that does not fit this description is refused whole.",
 		Errors: []int{http.StatusUnprocessableEntity},
-	}, a.createJobs)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, js.createJobs)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}", ID: "get-job", Tag: "jobs", Summary: "One job",
 		Description: "The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*jobOutput, error) {
-		v, err := a.job(ctx, id, in.ID)
+		v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
-		return a.jobAnswer(ctx, id, v)
+		return jobAnswer(ctx, js.store, id, v)
 	})
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/{id}", ID: "update-job", Computes: true, Tag: "jobs",
 		Summary: "Replace a job's settings", Description: "Makes a new revision. Fires planned from the old one are taken back; attempts that run go on.",
 		Errors: []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
-	}, a.updateJob)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, js.updateJob)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/jobs/{id}", ID: "delete-job", Tag: "jobs", Summary: "Delete a job",
 		Description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.",
 		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{}, error) {
-		v, err := a.job(ctx, id, in.ID)
+		v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
 		if v.Declared.LocksConsole() {
 			return nil, errOwnedByCode(v, "remove the declaration there, or pause the job here")
 		}
-		_, err = a.setJobState(ctx, id, in.ID, store.SetJobStateParams{State: domain.JobDeleted})
+		_, err = js.setJobState(ctx, id, in.ID, store.SetJobStateParams{State: domain.JobDeleted})
 		return nil, err
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/revisions", ID: "list-revisions", Large: true, Tag: "jobs",
 		Summary:     "A job's revisions, newest first",
 		Description: "Each with the whole settings of the job then.",
-	}, a.listRevisions)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, js.listRevisions)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/events", ID: "list-job-events", Large: true, Tag: "jobs",
 		Summary:     "What became of a job, newest first",
 		Description: "When it was made, edited, paused and resumed, by whom and why. What an edit changed is in its revisions. The newest thousand are kept.",
-	}, a.listJobEvents)
-}
-
-// job finds one of the identity's tenant by the id in the path.
-func (a *API) job(ctx context.Context, id auth.Identity, text string) (store.JobView, error) {
-	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindJob)
+	}, js.listJobEvents)
 }
 
 // jobAnswer adds what is asked from elsewhere.
-func (a *API) jobAnswer(ctx context.Context, id auth.Identity, v store.JobView) (*jobOutput, error) {
-	online, err := a.deps.Store.CountHeard(ctx, v.TenantID, v.Executor)
+func jobAnswer(ctx context.Context, from store.Executors, id auth.Identity, v store.JobView) (*jobOutput, error) {
+	online, err := from.CountHeard(ctx, v.TenantID, v.Executor)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +147,7 @@ func (a *API) jobAnswer(ctx context.Context, id auth.Identity, v store.JobView) 
 
 var jobKinds = map[string]domain.JobKind{"job": domain.JobPlain, "call": domain.JobCall, "callback": domain.JobCallback, "timer": domain.JobTimer}
 
-func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*web.PageOutput[Job], error) {
+func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput) (*web.PageOutput[Job], error) {
 	list := "jobs/" + in.Sort
 	at, err := web.DecodeCursor(in.Cursor, list)
 	if err != nil {
@@ -152,13 +174,13 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 	case "paused":
 		p.State = domain.JobPaused
 	}
-	rows, err := a.deps.Store.ListJobs(ctx, p)
+	rows, err := js.store.ListJobs(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	rows, more := web.Cut(rows, in.Limit)
 	out := web.OnePage(make([]Job, 0, len(rows)))
-	online := onlineCounter{api: a}
+	online := onlineCounter{from: js.store}
 	for _, v := range rows {
 		n, err := online.of(ctx, v.TenantID, v.Executor)
 		if err != nil {
@@ -186,7 +208,7 @@ func (a *API) listJobs(ctx context.Context, id auth.Identity, in *listJobsInput)
 
 // onlineCounter asks once per executor.
 type onlineCounter struct {
-	api   *API
+	from  store.Executors
 	known map[domain.ExecutorID]int
 }
 
@@ -194,7 +216,7 @@ func (o *onlineCounter) of(ctx context.Context, tenant domain.TenantID, executor
 	if n, ok := o.known[executor]; ok {
 		return n, nil
 	}
-	n, err := o.api.deps.Store.CountHeard(ctx, tenant, executor)
+	n, err := o.from.CountHeard(ctx, tenant, executor)
 	if err != nil {
 		return 0, err
 	}
@@ -205,29 +227,29 @@ func (o *onlineCounter) of(ctx context.Context, tenant domain.TenantID, executor
 	return n, nil
 }
 
-func (a *API) createJob(ctx context.Context, id auth.Identity, in *createJobInput) (*jobOutput, error) {
-	job, err := a.newJob(ctx, id, &in.Body, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
+func (js *jobs) createJob(ctx context.Context, id auth.Identity, in *createJobInput) (*jobOutput, error) {
+	job, err := js.newJob(ctx, id, &in.Body, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.deps.Store.CreateJob(ctx, job.Job, job.Next)
+	v, err := js.store.CreateJob(ctx, job.Job, job.Next)
 	if err != nil {
 		return nil, err
 	}
-	a.deps.JobsChanged()
-	a.log.Info("job created", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "by", id.Actor())
-	return a.jobAnswer(ctx, id, v)
+	js.jobsChanged()
+	js.log.Info("job created", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "by", id.Actor())
+	return jobAnswer(ctx, js.store, id, v)
 }
 
 // newJob reads a job that is to be created.
-func (a *API) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow catalogue.Lenient) (store.NewJob, error) {
-	now := a.deps.Now()
-	spec, executor, err := a.readJob(ctx, id, w, domain.Job{}, allow)
+func (js *jobs) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow catalogue.Lenient) (store.NewJob, error) {
+	now := js.now()
+	spec, executor, err := js.readJob(ctx, id, w, domain.Job{}, allow)
 	if err != nil {
 		return store.NewJob{}, err
 	}
-	jid := domain.JobID(a.deps.NewID())
-	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, jid, w, nil); err != nil {
+	jid := domain.JobID(js.newID())
+	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, jid, w, nil); err != nil {
 		return store.NewJob{}, err
 	}
 	state := domain.JobEnabled
@@ -241,8 +263,8 @@ func (a *API) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow c
 	}, Next: timing.Next}, nil
 }
 
-func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInput) (*jobOutput, error) {
-	v, err := a.job(ctx, id, in.ID)
+func (js *jobs) updateJob(ctx context.Context, id auth.Identity, in *updateJobInput) (*jobOutput, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)
 	if err != nil {
 		return nil, err
 	}
@@ -251,16 +273,16 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 		return nil, err
 	}
 	if revision != 0 && revision != v.Revision {
-		return nil, a.revisionMismatch(ctx, id, v.ID)
+		return nil, js.revisionMismatch(ctx, id, v.ID)
 	}
-	spec, executor, err := a.readJob(ctx, id, &in.Body, v.Job, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
+	spec, executor, err := js.readJob(ctx, id, &in.Body, v.Job, catalogue.Lenient{Handler: in.AllowUnknownHandler, Input: in.AllowUnfitInput})
 	if err != nil {
 		return nil, err
 	}
 	if old, now := v.Spec.Schedule, &spec.Schedule; in.Body.Schedule.Anchor == nil && now.Kind == old.Kind && now.Every == old.Every && now.StartAt.Equal(old.StartAt) {
 		now.Anchor = old.Anchor // an edit of something else does not shift a fixed rate
 	}
-	if spec.Alert.WebhookSecret, err = a.sealWebhook(id.Tenant, v.ID, &in.Body, v.Spec.Alert.WebhookSecret); err != nil {
+	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, v.ID, &in.Body, v.Spec.Alert.WebhookSecret); err != nil {
 		return nil, err
 	}
 	source := domain.SourceConsole
@@ -271,31 +293,31 @@ func (a *API) updateJob(ctx context.Context, id auth.Identity, in *updateJobInpu
 		}
 		source, revision = v.Source, v.Revision // what was compared
 	}
-	v, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
+	v, err = js.store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: id.Tenant, ID: v.ID, IfRevision: revision, Executor: executor.ID, Spec: spec,
 		Source: source, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: timing.Next,
-		Plan: a.deps.Plan,
+		Plan: js.plan,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) {
 		jid, _ := domain.ParseID[domain.JobID](in.ID)
-		return nil, a.revisionMismatch(ctx, id, jid)
+		return nil, js.revisionMismatch(ctx, id, jid)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.deps.JobsChanged()
-	a.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", spec.Name, "revision", v.Revision, "by", id.Actor())
-	return a.jobAnswer(ctx, id, v)
+	js.jobsChanged()
+	js.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", spec.Name, "revision", v.Revision, "by", id.Actor())
+	return jobAnswer(ctx, js.store, id, v)
 }
 
 // revisionMismatch answers with the job as it is, so that the editor can show
 // both.
-func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain.JobID) error {
-	v, err := a.deps.Store.FindJob(ctx, id.Tenant, jid)
+func (js *jobs) revisionMismatch(ctx context.Context, id auth.Identity, jid domain.JobID) error {
+	v, err := js.store.FindJob(ctx, id.Tenant, jid)
 	if err != nil {
 		return err
 	}
-	out, err := a.jobAnswer(ctx, id, v)
+	out, err := jobAnswer(ctx, js.store, id, v)
 	if err != nil {
 		return err
 	}
@@ -308,20 +330,20 @@ func (a *API) revisionMismatch(ctx context.Context, id auth.Identity, jid domain
 
 // readJob checks everything about a job that was sent, and tells all that is
 // wrong with it at once. old is the job that it replaces, empty for a new one.
-func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old domain.Job, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
-	executor, err := a.chooseExecutor(ctx, id, w.Executor)
+func (js *jobs) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old domain.Job, allow catalogue.Lenient) (domain.JobSpec, domain.Executor, error) {
+	executor, err := js.chooseExecutor(ctx, id, w.Executor)
 	if err != nil {
 		return domain.JobSpec{}, executor, err
 	}
 	var r reader
-	spec := w.spec(&r, a.deps.Now())
+	spec := w.spec(&r, js.now())
 	// A job of the server's own may be edited under the name that it has.
 	if old.Kind == domain.JobPlain || spec.Name != old.Spec.Name {
 		if wrong := domain.WrongJobName(spec.Name); wrong != "" {
 			r.Fail("body.name", nil, "%s", wrong)
 		}
 	}
-	if err := script.Choose(ctx, a.deps.Store, id.Tenant, &r.Reader, w.Script, &spec); err != nil {
+	if err := script.Choose(ctx, js.store, id.Tenant, &r.Reader, w.Script, &spec); err != nil {
 		return spec, executor, err
 	}
 	if len(r.Fields) == 0 {
@@ -330,33 +352,33 @@ func (a *API) readJob(ctx context.Context, id auth.Identity, w *JobWrite, old do
 			return spec, executor, err
 		}
 	}
-	if spec.Schedule.Calendars, err = calendar.Choose(ctx, a.deps.Store, id.Tenant, &r.Reader, "body.schedule", w.Schedule.Calendars); err != nil {
+	if spec.Schedule.Calendars, err = calendar.Choose(ctx, js.store, id.Tenant, &r.Reader, "body.schedule", w.Schedule.Calendars); err != nil {
 		return spec, executor, err
 	}
 	compile(&r, "body.schedule", &spec.Schedule, "")
 	if err := r.Err(); err != nil {
 		return spec, executor, err
 	}
-	if err = catalogue.CheckHandler(ctx, a.deps.Store, id.Tenant, executor, &spec, allow); err == nil && executor.BuiltIn {
+	if err = catalogue.CheckHandler(ctx, js.store, id.Tenant, executor, &spec, allow); err == nil && executor.BuiltIn {
 		if err = checkFollowers(&spec); err == nil {
-			err = builtin.Inputs(ctx, a.deps.Store, a.deps.Handlers, id.Tenant)(spec.Handler, spec.Input)
+			err = builtin.Inputs(ctx, js.store, js.handlers, id.Tenant)(spec.Handler, spec.Input)
 		}
 	}
 	if err == nil && !allow.Handler {
-		err = a.checkHooks(ctx, id.Tenant, executor, &spec)
+		err = js.checkHooks(ctx, id.Tenant, executor, &spec)
 	}
 	return spec, executor, err
 }
 
 // chooseExecutor finds the executor that a job names.
-func (a *API) chooseExecutor(ctx context.Context, id auth.Identity, c ExecutorChoice) (e domain.Executor, err error) {
+func (js *jobs) chooseExecutor(ctx context.Context, id auth.Identity, c ExecutorChoice) (e domain.Executor, err error) {
 	location, value := "body.executor.id", c.ID
 	switch {
 	case c.ID != "":
-		e, err = a.executor(ctx, id, c.ID)
+		e, err = web.ByID(ctx, id.Tenant, c.ID, js.store.FindExecutor)
 	case c.Name != "":
 		location, value = "body.executor.name", c.Name
-		e, err = a.deps.Store.FindExecutorByName(ctx, id.Tenant, c.Name)
+		e, err = js.store.FindExecutorByName(ctx, id.Tenant, c.Name)
 	default:
 		return e, domain.Invalid("body.executor", "needs an id or a name")
 	}
@@ -368,22 +390,22 @@ func (a *API) chooseExecutor(ctx context.Context, id auth.Identity, c ExecutorCh
 
 // sealWebhook seals a new signing key; without one the old one is kept, as
 // long as there is a webhook at all.
-func (a *API) sealWebhook(tenant domain.TenantID, job domain.JobID, w *JobWrite, old []byte) ([]byte, error) {
+func (js *jobs) sealWebhook(tenant domain.TenantID, job domain.JobID, w *JobWrite, old []byte) ([]byte, error) {
 	if w.Alert == nil || w.Alert.WebhookURL == "" {
 		return nil, nil
 	}
 	if w.Alert.WebhookSecret == "" {
 		return old, nil
 	}
-	return a.deps.Secrets.Seal(tenant, secret.PurposeJobWebhook, int64(job), []byte(w.Alert.WebhookSecret))
+	return js.secrets.Seal(tenant, secret.PurposeJobWebhook, int64(job), []byte(w.Alert.WebhookSecret))
 }
 
-func (a *API) listJobEvents(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[JobEvent], error) {
-	v, err := a.job(ctx, id, in.ID)
+func (js *jobs) listJobEvents(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[JobEvent], error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListJobChanges(ctx, id.Tenant, v.ID, web.MaxListed)
+	rows, err := js.store.ListJobChanges(ctx, id.Tenant, v.ID, web.MaxListed)
 	return web.ListPage(rows, err, func(e *store.JobChange) JobEvent {
 		out := JobEvent{What: string(e.What), At: web.Instant(e.At), By: e.By, Note: e.Note, Revision: e.Revision}
 		if e.State != 0 {
@@ -393,8 +415,8 @@ func (a *API) listJobEvents(ctx context.Context, id auth.Identity, in *web.IDPag
 	}, in.ShortPage, "job-events")
 }
 
-func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[Revision], error) {
-	v, err := a.job(ctx, id, in.ID)
+func (js *jobs) listRevisions(ctx context.Context, id auth.Identity, in *web.IDPage) (*web.PageOutput[Revision], error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)
 	if err != nil {
 		return nil, err
 	}
@@ -402,7 +424,7 @@ func (a *API) listRevisions(ctx context.Context, id auth.Identity, in *web.IDPag
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit, Brief: true})
+	page, err := js.store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Before: at.ID, Limit: in.Limit, Brief: true})
 	return web.StoredPage(page.Items, page.More, err, func(r *store.Revision) Revision {
 		return Revision{Revision: r.Revision, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, Spec: shownTo(id, specOf(&r.Spec))}
 	}, func(last *store.Revision) web.Cursor { return web.Cursor{List: "revisions", ID: last.Revision} })

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -28,24 +29,35 @@ type setLimitInput struct {
 
 type limitOutput struct{ Body Limit }
 
-func (a *API) registerLimits() {
+// limits bound the runs that go on at once.
+type limits struct {
+	// fixed after construction
+	store interface {
+		store.Limits
+		store.Executors
+		FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
+	}
+	log *slog.Logger
+}
+
+func (ls *limits) register(server *web.Server) {
 	const what = "Runs over it wait, the first in precedence first. Runs that are under way count and are not stopped. All nodes hold to it within a second."
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/limits", ID: "list-limits", Tag: "executors",
 		Summary:     "List the limits of the tenant and of its executors",
 		Description: "With how many runs go on and wait under each.",
-	}, a.listLimits)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, ls.listLimits)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/executors/{id}/limit", ID: "set-executor-limit", Tag: "executors",
 		Summary: "Limit how many runs of an executor go on at once", Description: what,
 	}, func(ctx context.Context, id auth.Identity, in *setLimitInput) (*limitOutput, error) {
-		e, err := a.executor(ctx, id, in.ID)
+		e, err := web.ByID(ctx, id.Tenant, in.ID, ls.store.FindExecutor)
 		if err != nil {
 			return nil, err
 		}
-		return a.setLimit(ctx, id, domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, web.Ref{ID: e.ID.String(), Name: e.Name}, in.Body.MaxRunning)
+		return ls.setLimit(ctx, id, domain.LimitKey{Tenant: id.Tenant, Executor: e.ID}, web.Ref{ID: e.ID.String(), Name: e.Name}, in.Body.MaxRunning)
 	})
-	web.Register(a.Server, web.PlatformAdmin, web.Operation{
+	web.Register(server, web.PlatformAdmin, web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/tenants/{id}/limit", ID: "set-tenant-limit", Tag: "platform",
 		Summary: "Limit how many runs of a tenant go on at once", Description: what,
 	}, func(ctx context.Context, id auth.Identity, in *setLimitInput) (*limitOutput, error) {
@@ -53,20 +65,20 @@ func (a *API) registerLimits() {
 		if err != nil {
 			return nil, err
 		}
-		t, err := a.deps.Store.FindTenant(ctx, tid)
+		t, err := ls.store.FindTenant(ctx, tid)
 		if err != nil {
 			return nil, err
 		}
-		return a.setLimit(ctx, id, domain.LimitKey{Tenant: t.ID}, web.Ref{ID: t.ID.String(), Name: t.Name}, in.Body.MaxRunning)
+		return ls.setLimit(ctx, id, domain.LimitKey{Tenant: t.ID}, web.Ref{ID: t.ID.String(), Name: t.Name}, in.Body.MaxRunning)
 	})
 }
 
-func (a *API) setLimit(ctx context.Context, id auth.Identity, key domain.LimitKey, subject web.Ref, maxRunning int) (*limitOutput, error) {
-	if err := a.deps.Store.SetLimit(ctx, domain.Limit{LimitKey: key, Max: maxRunning}); err != nil {
+func (ls *limits) setLimit(ctx context.Context, id auth.Identity, key domain.LimitKey, subject web.Ref, maxRunning int) (*limitOutput, error) {
+	if err := ls.store.SetLimit(ctx, domain.Limit{LimitKey: key, Max: maxRunning}); err != nil {
 		return nil, err
 	}
-	a.log.Info("limit set", "tenant_id", key.Tenant, "executor_id", key.Executor, "max_running", maxRunning, "by", id.Actor())
-	views, err := a.deps.Store.ListLimits(ctx, key.Tenant)
+	ls.log.Info("limit set", "tenant_id", key.Tenant, "executor_id", key.Executor, "max_running", maxRunning, "by", id.Actor())
+	views, err := ls.store.ListLimits(ctx, key.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +98,8 @@ func limitOf(v store.LimitView, subject web.Ref) Limit {
 	return out
 }
 
-func (a *API) listLimits(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Limit], error) {
-	views, err := a.deps.Store.ListLimits(ctx, id.Tenant)
+func (ls *limits) listLimits(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Limit], error) {
+	views, err := ls.store.ListLimits(ctx, id.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +107,7 @@ func (a *API) listLimits(ctx context.Context, id auth.Identity, in *web.PageQuer
 	for _, v := range views {
 		subject := web.Ref{ID: v.Executor.String(), Name: v.ExecutorName}
 		if v.Executor == 0 {
-			t, err := a.deps.Store.FindTenant(ctx, id.Tenant)
+			t, err := ls.store.FindTenant(ctx, id.Tenant)
 			if err != nil {
 				return nil, err
 			}

@@ -80,20 +80,31 @@ const (
 	maxScan = 16 << 20
 )
 
-func (a *API) registerLogs() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// logs are read by pages, followed and downloaded.
+type logs struct {
+	// fixed after construction
+	store interface {
+		store.Logs
+		store.Runs
+	}
+	now func() time.Time
+	log *slog.Logger
+}
+
+func (ls *logs) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log", ID: "get-run-log", Large: true, Tag: "runs", Summary: "A piece of a run's log",
 		Description: "To follow it, ask again with after set to next and wait set, until complete. " +
 			"To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.",
-	}, a.readLog)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, ls.readLog)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log/download", ID: "download-run-log", Tag: "runs",
 		Summary:     "A run's whole log as text",
 		Description: "Streamed, all attempts one after the other. If it cannot be read to its end, the last line says so.", Produces: "text/plain",
-	}, a.downloadLog)
+	}, ls.downloadLog)
 }
 
-func (a *API) readLog(ctx context.Context, id auth.Identity, in *logInput) (*struct{ Body LogPage }, error) {
+func (ls *logs) readLog(ctx context.Context, id auth.Identity, in *logInput) (*struct{ Body LogPage }, error) {
 	var r reader
 	wait := r.Duration("query.wait", in.Wait, 0)
 	if wait < 0 || wait > maxLogWait {
@@ -110,11 +121,11 @@ func (a *API) readLog(ctx context.Context, id auth.Identity, in *logInput) (*str
 		var end logEnd
 		if wait > 0 { // before the page, so that nothing comes in between
 			var err error
-			if end, err = a.logEnd(ctx, id, in.ID); err != nil {
+			if end, err = ls.logEnd(ctx, id, in.ID); err != nil {
 				return nil, err
 			}
 		}
-		page, err := a.logPage(ctx, id, in)
+		page, err := ls.logPage(ctx, id, in)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +134,7 @@ func (a *API) readLog(ctx context.Context, id auth.Identity, in *logInput) (*str
 			return &struct{ Body LogPage }{page}, nil
 		}
 		in.After = page.Next // what a filter left out is not read again
-		if err := a.awaitLines(ctx, id, in.ID, end, left); err != nil {
+		if err := ls.awaitLines(ctx, id, in.ID, end, left); err != nil {
 			return nil, err
 		}
 		if err := web.StillAllowed(ctx); err != nil {
@@ -140,18 +151,18 @@ type logEnd struct {
 
 // logEnd says where the log of a run of the caller's tenant ends; of another
 // run it is empty.
-func (a *API) logEnd(ctx context.Context, id auth.Identity, run string) (end logEnd, err error) {
+func (ls *logs) logEnd(ctx context.Context, id auth.Identity, run string) (end logEnd, err error) {
 	number, err := strconv.ParseInt(run, 10, 64)
 	if err != nil {
 		return logEnd{}, nil // whoever reads the run says what is wrong
 	}
-	end.attempt, end.line, err = a.deps.Store.LogEnd(ctx, id.Tenant, domain.ExecutionID(number))
+	end.attempt, end.line, err = ls.store.LogEnd(ctx, id.Tenant, domain.ExecutionID(number))
 	return end, err
 }
 
 // awaitLines returns when the log does not end there any more, and at the
 // latest when the run has to be looked at.
-func (a *API) awaitLines(ctx context.Context, id auth.Identity, run string, end logEnd, left time.Duration) error {
+func (ls *logs) awaitLines(ctx context.Context, id auth.Identity, run string, end logEnd, left time.Duration) error {
 	for range fullEvery {
 		pause := time.NewTimer(min(pollPause, left))
 		select {
@@ -163,7 +174,7 @@ func (a *API) awaitLines(ctx context.Context, id auth.Identity, run string, end 
 		if left -= pollPause; left <= 0 {
 			return nil
 		}
-		if now, err := a.logEnd(ctx, id, run); err != nil || now != end {
+		if now, err := ls.logEnd(ctx, id, run); err != nil || now != end {
 			return err
 		}
 	}
@@ -175,12 +186,12 @@ const downloadPage = 2000
 
 // downloadLog streams the log. An error in the middle ends the text with a
 // line that says so: the status is out already.
-func (a *API) downloadLog(ctx context.Context, id auth.Identity, in *web.IDInput) (*huma.StreamResponse, error) {
-	v, err := a.run(ctx, id, in.ID)
+func (ls *logs) downloadLog(ctx context.Context, id auth.Identity, in *web.IDInput) (*huma.StreamResponse, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, ls.store.FindExecution)
 	if err != nil {
 		return nil, err
 	}
-	segments, _, err := a.segments(ctx, v, 0)
+	segments, _, err := ls.segments(ctx, v, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -188,22 +199,22 @@ func (a *API) downloadLog(ctx context.Context, id auth.Identity, in *web.IDInput
 		hc.SetHeader("Content-Type", "text/plain; charset=utf-8")
 		hc.SetHeader("Content-Disposition", `attachment; filename="run-`+v.ID.String()+`.log"`)
 		w := bufio.NewWriterSize(hc.BodyWriter(), 32<<10)
-		if err := a.writeLog(hc.Context(), w, v, segments); err != nil && hc.Context().Err() == nil {
-			a.log.Error("log download broke off", "execution_id", v.ID, "request_id", web.RequestOf(ctx).ID, "err", err)
+		if err := ls.writeLog(hc.Context(), w, v, segments); err != nil && hc.Context().Err() == nil {
+			ls.log.Error("log download broke off", "execution_id", v.ID, "request_id", web.RequestOf(ctx).ID, "err", err)
 			fmt.Fprintf(w, "\n-- the log breaks off here; the server's log has the reason under request id %s\n", web.RequestOf(ctx).ID)
 		}
 		_ = w.Flush() // an error means that the client has gone
 	}}, nil
 }
 
-func (a *API) writeLog(ctx context.Context, w *bufio.Writer, v store.ExecutionView, segments []segment) error {
+func (ls *logs) writeLog(ctx context.Context, w *bufio.Writer, v store.ExecutionView, segments []segment) error {
 	fmt.Fprintf(w, "-- run %s of job %q, planned for %s, state %s\n", v.ID, v.JobName, web.Instant(v.FireAt), v.State)
 	for _, s := range segments {
 		if len(segments) > 1 {
 			fmt.Fprintf(w, "-- attempt %d\n", s.attempt)
 		}
 		for after := int64(0); after < s.last; {
-			page, err := a.deps.Store.ReadLog(ctx, store.ReadLogParams{
+			page, err := ls.store.ReadLog(ctx, store.ReadLogParams{
 				Tenant: v.TenantID, Execution: v.ID, Attempt: s.attempt, After: after, Limit: downloadPage,
 			})
 			if err != nil {

@@ -265,7 +265,8 @@ func TestLogThatNeverArrived(t *testing.T) {
 	w.write(e, 1, "one")
 	w.finish(e, domain.OutcomeSucceeded, 5)
 	require.False(t, w.logPage(path, "").Complete)
-	w.api.deps.Now = func() time.Time { return time.Now().Add(time.Minute) }
+	w.deps.Now = func() time.Time { return time.Now().Add(time.Minute) }
+	w.start()
 	late := w.logPage(path, "")
 	require.True(t, late.Complete, "nobody waits for ever")
 	require.True(t, late.Truncated)

@@ -42,8 +42,8 @@ func (s segment) settled(now time.Time) (settled, missing bool) {
 
 // segments lists the attempts whose lines are asked for. whole tells whether
 // the run can have no further ones.
-func (a *API) segments(ctx context.Context, v store.ExecutionView, only int) (list []segment, whole bool, err error) {
-	attempts, err := a.deps.Store.ListAttempts(ctx, v.TenantID, v.ID)
+func (ls *logs) segments(ctx context.Context, v store.ExecutionView, only int) (list []segment, whole bool, err error) {
+	attempts, err := ls.store.ListAttempts(ctx, v.TenantID, v.ID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -68,7 +68,7 @@ func (a *API) segments(ctx context.Context, v store.ExecutionView, only int) (li
 	var before int64
 	for i := range list {
 		s := &list[i]
-		page, err := a.deps.Store.ReadLog(ctx, store.ReadLogParams{
+		page, err := ls.store.ReadLog(ctx, store.ReadLogParams{
 			Tenant: v.TenantID, Execution: v.ID, Attempt: s.attempt, After: 1<<62 - 1, Limit: 1,
 		})
 		if err != nil {
@@ -82,7 +82,7 @@ func (a *API) segments(ctx context.Context, v store.ExecutionView, only int) (li
 
 // logRequest reads one page.
 type logRequest struct {
-	api      *API
+	logs     *logs
 	in       *logInput
 	run      store.ExecutionView
 	segments []segment
@@ -92,22 +92,22 @@ type logRequest struct {
 	size     int // of the lines as JSON, in bytes
 }
 
-func (a *API) logPage(ctx context.Context, id auth.Identity, in *logInput) (LogPage, error) {
-	v, err := a.run(ctx, id, in.ID)
+func (ls *logs) logPage(ctx context.Context, id auth.Identity, in *logInput) (LogPage, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, ls.store.FindExecution)
 	if err != nil {
 		return LogPage{}, err
 	}
-	q := &logRequest{api: a, in: in, run: v, out: LogPage{Lines: []LogLine{}, Next: in.After}}
+	q := &logRequest{logs: ls, in: in, run: v, out: LogPage{Lines: []LogLine{}, Next: in.After}}
 	if in.Level != "" {
 		var level slog.Level
 		_ = level.UnmarshalText([]byte(in.Level)) // checked by the enum
 		n := int(level)
 		q.level = &n
 	}
-	if q.segments, q.out.Complete, err = a.segments(ctx, v, in.Attempt); err != nil {
+	if q.segments, q.out.Complete, err = ls.segments(ctx, v, in.Attempt); err != nil {
 		return LogPage{}, err
 	}
-	now := a.deps.Now()
+	now := ls.now()
 	for _, s := range q.segments {
 		settled, missing := s.settled(now)
 		q.out.Complete = q.out.Complete && settled
@@ -129,7 +129,7 @@ func (a *API) logPage(ctx context.Context, id auth.Identity, in *logInput) (LogP
 // count says of a log that has ended how many lines there are, and why others
 // are missing.
 func (q *logRequest) count(ctx context.Context, now time.Time) error {
-	list, err := q.api.deps.Store.CountLog(ctx, q.run.TenantID, q.run.ID)
+	list, err := q.logs.store.CountLog(ctx, q.run.TenantID, q.run.ID)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (q *logRequest) readSegment(ctx context.Context, s segment, p store.ReadLog
 	if p.Limit == 0 {
 		p.Limit = q.room()
 	}
-	page, err := q.api.deps.Store.ReadLog(ctx, p)
+	page, err := q.logs.store.ReadLog(ctx, p)
 	q.read += page.Read
 	return page, err
 }

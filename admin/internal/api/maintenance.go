@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -53,60 +54,73 @@ type listMaintenanceInput struct {
 // maxMaintenanceListed bounds a list of them.
 const maxMaintenanceListed = 1000
 
-func (a *API) registerMaintenance() {
+// maintenance is switched on and off, and holds back runs that people ask for.
+type maintenance struct {
+	// fixed after construction
+	store interface {
+		store.Maintenance
+		store.Executors
+		store.MaintenanceView
+	}
+	now         func() time.Time
+	jobsChanged func()
+	log         *slog.Logger
+}
+
+func (mt *maintenance) register(server *web.Server) {
 	const (
 		on = "Nothing is offered or let start any more, on all nodes at the latest a second later; attempts that run go on. " +
 			"What is on for the same scope ends then. Modes: wait, skip, continue."
 		off = "What has waited starts within two seconds. 404 when none is on."
 	)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/maintenance", ID: "list-maintenance", Tag: "maintenance",
 		Summary:     "List the maintenance of the tenant, its executors and the cluster, newest first",
 		Description: "That is on; with ended also what was.",
-	}, a.listMaintenance)
-	a.maintainWith(web.PlatformAdmin, "/cluster/maintenance", "cluster", "the whole cluster", on, off, func(auth.Identity) domain.MaintenanceScope { return domain.MaintenanceScope{} })
-	a.maintainWith(web.May(domain.PermAdmin), "/maintenance", "tenant", "the tenant", on, off, func(id auth.Identity) domain.MaintenanceScope {
+	}, mt.listMaintenance)
+	mt.registerScope(server, web.PlatformAdmin, "/cluster/maintenance", "cluster", "the whole cluster", on, off, func(auth.Identity) domain.MaintenanceScope { return domain.MaintenanceScope{} })
+	mt.registerScope(server, web.May(domain.PermAdmin), "/maintenance", "tenant", "the tenant", on, off, func(id auth.Identity) domain.MaintenanceScope {
 		return domain.MaintenanceScope{Tenant: id.Tenant}
 	})
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/executors/{id}/maintenance", ID: "start-executor-maintenance", Tag: "maintenance",
 		Summary: "Switch maintenance of an executor on", Description: on,
 	}, func(ctx context.Context, id auth.Identity, in *maintenanceOfInput) (*maintenanceOutput, error) {
-		e, err := a.executor(ctx, id, in.ID)
+		e, err := web.ByID(ctx, id.Tenant, in.ID, mt.store.FindExecutor)
 		if err != nil {
 			return nil, err
 		}
-		return a.startMaintenance(ctx, id, domain.MaintenanceScope{Tenant: id.Tenant, Executor: e.ID}, in.Body)
+		return mt.startMaintenance(ctx, id, domain.MaintenanceScope{Tenant: id.Tenant, Executor: e.ID}, in.Body)
 	})
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/executors/{id}/maintenance", ID: "end-executor-maintenance", Tag: "maintenance",
 		Summary: "Switch maintenance of an executor off", Description: off,
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*maintenanceOutput, error) {
-		e, err := a.executor(ctx, id, in.ID)
+		e, err := web.ByID(ctx, id.Tenant, in.ID, mt.store.FindExecutor)
 		if err != nil {
 			return nil, err
 		}
-		return a.endMaintenance(ctx, id, domain.MaintenanceScope{Tenant: id.Tenant, Executor: e.ID})
+		return mt.endMaintenance(ctx, id, domain.MaintenanceScope{Tenant: id.Tenant, Executor: e.ID})
 	})
 }
 
 // maintainWith registers the routes of a scope that its address names alone.
-func (a *API) maintainWith(policy web.Policy, path, kind, what, on, off string, scope func(auth.Identity) domain.MaintenanceScope) {
-	web.Register(a.Server, policy, web.Operation{
+func (mt *maintenance) registerScope(server *web.Server, policy web.Policy, path, kind, what, on, off string, scope func(auth.Identity) domain.MaintenanceScope) {
+	web.Register(server, policy, web.Operation{
 		Method: http.MethodPut, Path: web.Base + path, ID: "start-" + kind + "-maintenance", Tag: "maintenance",
 		Summary: "Switch maintenance of " + what + " on", Description: on,
 	}, func(ctx context.Context, id auth.Identity, in *maintenanceInput) (*maintenanceOutput, error) {
-		return a.startMaintenance(ctx, id, scope(id), in.Body)
+		return mt.startMaintenance(ctx, id, scope(id), in.Body)
 	})
-	web.Register(a.Server, policy, web.Operation{
+	web.Register(server, policy, web.Operation{
 		Method: http.MethodDelete, Path: web.Base + path, ID: "end-" + kind + "-maintenance", Tag: "maintenance",
 		Summary: "Switch maintenance of " + what + " off", Description: off,
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*maintenanceOutput, error) {
-		return a.endMaintenance(ctx, id, scope(id))
+		return mt.endMaintenance(ctx, id, scope(id))
 	})
 }
 
-func (a *API) startMaintenance(ctx context.Context, id auth.Identity, scope domain.MaintenanceScope, in MaintenanceRequest) (*maintenanceOutput, error) {
+func (mt *maintenance) startMaintenance(ctx context.Context, id auth.Identity, scope domain.MaintenanceScope, in MaintenanceRequest) (*maintenanceOutput, error) {
 	var r reader
 	m := domain.Maintenance{MaintenanceScope: scope, Mode: domain.MaintenanceMode(in.Mode), Reason: strings.TrimSpace(in.Reason), By: id.Actor(), EndsAt: r.Instant("body.until", in.Until)}
 	if domain.HasControl(m.Reason) {
@@ -115,28 +129,28 @@ func (a *API) startMaintenance(ctx context.Context, id auth.Identity, scope doma
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	m, err := a.deps.Store.StartMaintenance(ctx, m)
+	m, err := mt.store.StartMaintenance(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	a.log.Warn("maintenance switched on", "scope", scope.Kind(), "tenant_id", scope.Tenant, "executor_id", scope.Executor, "mode", string(m.Mode),
+	mt.log.Warn("maintenance switched on", "scope", scope.Kind(), "tenant_id", scope.Tenant, "executor_id", scope.Executor, "mode", string(m.Mode),
 		"reason", m.Reason, "until", until(&m), "by", m.By)
-	return a.maintenanceAnswer(ctx, m)
+	return mt.maintenanceAnswer(ctx, m)
 }
 
-func (a *API) endMaintenance(ctx context.Context, id auth.Identity, scope domain.MaintenanceScope) (*maintenanceOutput, error) {
-	m, err := a.deps.Store.EndMaintenance(ctx, scope, id.Actor())
+func (mt *maintenance) endMaintenance(ctx context.Context, id auth.Identity, scope domain.MaintenanceScope) (*maintenanceOutput, error) {
+	m, err := mt.store.EndMaintenance(ctx, scope, id.Actor())
 	if err != nil {
 		return nil, err
 	}
-	a.deps.JobsChanged()
-	a.log.Warn("maintenance switched off", "scope", scope.Kind(), "tenant_id", scope.Tenant, "executor_id", scope.Executor, "by", id.Actor())
-	return a.maintenanceAnswer(ctx, m)
+	mt.jobsChanged()
+	mt.log.Warn("maintenance switched off", "scope", scope.Kind(), "tenant_id", scope.Tenant, "executor_id", scope.Executor, "by", id.Actor())
+	return mt.maintenanceAnswer(ctx, m)
 }
 
 // maintenanceAnswer finds the entry, with its names.
-func (a *API) maintenanceAnswer(ctx context.Context, m domain.Maintenance) (*maintenanceOutput, error) {
-	list, err := a.deps.Store.ListMaintenance(ctx, store.ListMaintenanceParams{Tenant: m.Tenant, Ended: true, Limit: maxMaintenanceListed})
+func (mt *maintenance) maintenanceAnswer(ctx context.Context, m domain.Maintenance) (*maintenanceOutput, error) {
+	list, err := mt.store.ListMaintenance(ctx, store.ListMaintenanceParams{Tenant: m.Tenant, Ended: true, Limit: maxMaintenanceListed})
 	if err != nil {
 		return nil, err
 	}
@@ -164,16 +178,16 @@ func maintenanceOf(e *store.MaintenanceEntry) Maintenance {
 	return out
 }
 
-func (a *API) listMaintenance(ctx context.Context, id auth.Identity, in *listMaintenanceInput) (*web.PageOutput[Maintenance], error) {
-	items, err := a.maintenances(ctx, id, in.Ended)
+func (mt *maintenance) listMaintenance(ctx context.Context, id auth.Identity, in *listMaintenanceInput) (*web.PageOutput[Maintenance], error) {
+	items, err := mt.maintenances(ctx, id, in.Ended)
 	if err != nil {
 		return nil, err
 	}
 	return web.SlicePage(items, in.ShortPage, "maintenance")
 }
 
-func (a *API) maintenances(ctx context.Context, id auth.Identity, ended bool) ([]Maintenance, error) {
-	list, err := a.deps.Store.ListMaintenance(ctx, store.ListMaintenanceParams{Tenant: id.Tenant, Ended: ended, Limit: maxMaintenanceListed})
+func (mt *maintenance) maintenances(ctx context.Context, id auth.Identity, ended bool) ([]Maintenance, error) {
+	list, err := mt.store.ListMaintenance(ctx, store.ListMaintenanceParams{Tenant: id.Tenant, Ended: ended, Limit: maxMaintenanceListed})
 	out := make([]Maintenance, len(list))
 	for i := range list {
 		out[i] = maintenanceOf(&list[i])
@@ -183,16 +197,16 @@ func (a *API) maintenances(ctx context.Context, id auth.Identity, ended bool) ([
 
 // maintenancesOn are those that are on, for what is asked often: their names are
 // read where there are any.
-func (a *API) maintenancesOn(ctx context.Context, id auth.Identity) ([]Maintenance, error) {
-	all, err := a.deps.Store.Maintenances(ctx)
+func (mt *maintenance) maintenancesOn(ctx context.Context, id auth.Identity) ([]Maintenance, error) {
+	all, err := mt.store.Maintenances(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now := a.deps.Now()
+	now := mt.now()
 	for scope, list := range all {
 		on := func(m domain.Maintenance) bool { return m.At(now) }
 		if (scope.Tenant == 0 || scope.Tenant == id.Tenant) && slices.ContainsFunc(list, on) {
-			return a.maintenances(ctx, id, false)
+			return mt.maintenances(ctx, id, false)
 		}
 	}
 	return []Maintenance{}, nil
@@ -200,14 +214,14 @@ func (a *API) maintenancesOn(ctx context.Context, id auth.Identity) ([]Maintenan
 
 // checkMaintenance refuses a run that a person asks for and that is not to start now,
 // unless he says that he knows. What an API key asks for waits.
-func (a *API) checkMaintenance(ctx context.Context, e *domain.Execution, meant bool) error {
+func (mt *maintenance) checkMaintenance(ctx context.Context, e *domain.Execution, meant bool) error {
 	if e.Cause == domain.CauseAPI || meant {
 		return nil
 	}
 	waits := *e
 	waits.Cause = domain.CauseAPI
-	all, err := a.deps.Store.Maintenances(ctx)
-	x := all.Holds(a.deps.Now(), &waits)
+	all, err := mt.store.Maintenances(ctx)
+	x := all.Holds(mt.now(), &waits)
 	if err != nil || x == nil {
 		return err
 	}

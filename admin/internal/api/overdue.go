@@ -33,19 +33,19 @@ type overdueInput struct {
 	Limit int    `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"How many at most"`
 }
 
-func (a *API) registerOverdue() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+func (js *jobs) registerOverdue(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/overdue", ID: "list-overdue", Tag: "jobs", Summary: "Jobs whose fire time has passed and that have not started",
 		Description: "Runs that were asked for count, too; timers do not. What waits as its job says, for a slot or behind a limit, is overdue as well: reason says so.",
-	}, a.listOverdue)
+	}, js.listOverdue)
 }
 
-func (a *API) listOverdue(ctx context.Context, id auth.Identity, in *overdueInput) (*struct{ Body OverdueList }, error) {
+func (js *jobs) listOverdue(ctx context.Context, id auth.Identity, in *overdueInput) (*struct{ Body OverdueList }, error) {
 	by, err := time.ParseDuration(in.By)
 	if err != nil || by < time.Second || by > 24*time.Hour {
 		return nil, domain.Invalid("query.by", "%q is no duration from 1s to 24h, such as 90s or 5m", in.By)
 	}
-	list, more, err := a.deps.Store.ListOverdue(ctx, store.ListOverdueParams{Tenant: id.Tenant, By: by, Limit: in.Limit})
+	list, more, err := js.store.ListOverdue(ctx, store.ListOverdueParams{Tenant: id.Tenant, By: by, Limit: in.Limit})
 	if err != nil {
 		return nil, err
 	}

@@ -60,44 +60,57 @@ const (
 	overviewAttention = web.MaxAttention
 )
 
-func (a *API) registerOverview() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodGet, Path: web.Base + "/overview", ID: "overview", Tag: "system", Summary: "The tenant at a glance",
-		Description: "Counts of the last 24 hours, what fires next, and what needs attention.",
-	}, a.overview)
+// overview sums up a tenant for the first page.
+type overview struct {
+	// fixed after construction
+	store interface {
+		store.Jobs
+		store.Runs
+		store.Executors
+	}
+	maintenance *maintenance
+	attention   []web.Attention // in this order
+	now         func() time.Time
 }
 
-func (a *API) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Overview }, error) {
-	since := a.deps.Now().Add(-24 * time.Hour)
-	counts, err := a.deps.Store.CountExecutions(ctx, id.Tenant, since)
+func (ov *overview) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/overview", ID: "overview", Tag: "system", Summary: "The tenant at a glance",
+		Description: "Counts of the last 24 hours, what fires next, and what needs attention.",
+	}, ov.overview)
+}
+
+func (ov *overview) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Overview }, error) {
+	since := ov.now().Add(-24 * time.Hour)
+	counts, err := ov.store.CountExecutions(ctx, id.Tenant, since)
 	if err != nil {
 		return nil, err
 	}
 	out := Overview{Runs24h: countsOf(counts), NextFires: []NextFire{}, Attention: []web.AttentionItem{}}
-	if out.Jobs.Enabled, out.Jobs.Paused, err = a.deps.Store.CountJobs(ctx, id.Tenant); err != nil {
+	if out.Jobs.Enabled, out.Jobs.Paused, err = ov.store.CountJobs(ctx, id.Tenant); err != nil {
 		return nil, err
 	}
-	next, err := a.deps.Store.ListNextFires(ctx, id.Tenant, overviewFires)
+	next, err := ov.store.ListNextFires(ctx, id.Tenant, overviewFires)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range next {
 		out.NextFires = append(out.NextFires, NextFire{JobID: v.ID.String(), JobName: v.Spec.Name, At: web.Instant(v.NextFireAt)})
 	}
-	if err := a.maintenanceAttention(ctx, id, &out); err != nil {
+	if err := ov.maintenanceAttention(ctx, id, &out); err != nil {
 		return nil, err
 	}
-	for _, look := range a.deps.Attention {
+	for _, look := range ov.attention {
 		items, err := look(ctx, id, since)
 		if err != nil {
 			return nil, err
 		}
 		out.Attention = append(out.Attention, items...)
 	}
-	if err := a.executorAttention(ctx, id, &out); err != nil {
+	if err := ov.executorAttention(ctx, id, &out); err != nil {
 		return nil, err
 	}
-	return &struct{ Body Overview }{out}, a.failureAttention(ctx, id, since, &out)
+	return &struct{ Body Overview }{out}, ov.failureAttention(ctx, id, since, &out)
 }
 
 func countsOf(c map[domain.State]int64) RunCounts {
@@ -109,8 +122,8 @@ func countsOf(c map[domain.State]int64) RunCounts {
 }
 
 // maintenanceAttention names what is under maintenance.
-func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *Overview) error {
-	list, err := a.maintenancesOn(ctx, id)
+func (ov *overview) maintenanceAttention(ctx context.Context, id auth.Identity, out *Overview) error {
+	list, err := ov.maintenance.maintenancesOn(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -139,10 +152,10 @@ func (a *API) maintenanceAttention(ctx context.Context, id auth.Identity, out *O
 
 // executorAttention counts the executors and names those that are offline
 // while enabled jobs need them.
-func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Overview) error {
+func (ov *overview) executorAttention(ctx context.Context, id auth.Identity, out *Overview) error {
 	after, named := "", 0
 	for {
-		rows, err := a.deps.Store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, After: after, Limit: 200})
+		rows, err := ov.store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, After: after, Limit: 200})
 		if err != nil {
 			return err
 		}
@@ -155,7 +168,7 @@ func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Over
 			if named >= overviewAttention {
 				continue
 			}
-			jobs, err := a.deps.Store.ListJobs(ctx, store.ListJobsParams{
+			jobs, err := ov.store.ListJobs(ctx, store.ListJobsParams{
 				Tenant: id.Tenant, Executor: e.ID, State: domain.JobEnabled, Sort: store.SortByName, Limit: 1,
 			})
 			if err != nil {
@@ -179,8 +192,8 @@ func (a *API) executorAttention(ctx context.Context, id auth.Identity, out *Over
 }
 
 // failureAttention names the jobs whose newest run ended badly.
-func (a *API) failureAttention(ctx context.Context, id auth.Identity, since time.Time, out *Overview) error {
-	rows, err := a.deps.Store.ListExecutions(ctx, store.ListExecutionsParams{
+func (ov *overview) failureAttention(ctx context.Context, id auth.Identity, since time.Time, out *Overview) error {
+	rows, err := ov.store.ListExecutions(ctx, store.ListExecutionsParams{
 		Tenant: id.Tenant, From: since, Limit: overviewFailures,
 		States: []domain.State{domain.Failed, domain.TimedOut, domain.Lost, domain.Missed},
 	})
@@ -194,7 +207,7 @@ func (a *API) failureAttention(ctx context.Context, id auth.Identity, since time
 			continue
 		}
 		seen[v.JobID] = true
-		job, err := a.deps.Store.FindJob(ctx, id.Tenant, v.JobID)
+		job, err := ov.store.FindJob(ctx, id.Tenant, v.JobID)
 		if domain.Is(err, domain.CodeNotFound) {
 			continue // deleted meanwhile
 		}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
@@ -114,17 +116,36 @@ type giveBackInput struct {
 	} `required:"false"`
 }
 
-func (a *API) registerGiveBack() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// declarations are jobs in the code of applications: people decide about what they
+// propose, and give jobs back to them.
+type declarations struct {
+	// fixed after construction
+	store interface {
+		store.Jobs
+		store.Executors
+		store.Catalogue
+	}
+	newID       func() int64
+	now         func() time.Time
+	plan        store.PlanFunc
+	jobsChanged func()
+	declaration func(ctx context.Context, job store.JobView) (domain.DeclaredJob, error)
+	givenBack   func(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID)
+	log         *slog.Logger
+}
+
+func (ds *declarations) register(server *web.Server) {
+	ds.registerProposals(server)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/declaration", ID: "get-job-declaration", Computes: true, Tag: "jobs",
 		Summary:     "What code declares of a job, and how the job differs",
 		Description: "404 where no application declares the job, or the declaration is not known any more.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body JobDeclaration }, error) {
-		v, err := a.job(ctx, id, in.ID)
+		v, err := web.ByID(ctx, id.Tenant, in.ID, ds.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
-		d, err := a.declarationOf(ctx, v)
+		d, err := ds.declarationOf(ctx, v)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +154,7 @@ func (a *API) registerGiveBack() {
 			out.GiveBack, out.Reason = false, err.Error()
 		}
 		if v.Source == domain.SourceConsole {
-			last, err := a.deps.Store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Limit: 1})
+			last, err := ds.store.ListRevisions(ctx, store.ListRevisionsParams{Tenant: id.Tenant, Job: v.ID, Limit: 1})
 			if err != nil {
 				return nil, err
 			}
@@ -143,28 +164,28 @@ func (a *API) registerGiveBack() {
 		}
 		return &struct{ Body JobDeclaration }{out}, nil
 	})
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/give-back", ID: "give-job-back", Computes: true, Tag: "jobs",
 		Summary: "Give a job that was edited in the console back to the code",
 		Description: "The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels, alerts and the owner stay where the code does not say them, and so does its state." +
 			" 409 when it was not edited, when the code leaves it to the console, or when nothing declares it any more.",
 		Errors: []int{http.StatusConflict},
-	}, a.giveBack)
+	}, ds.giveBack)
 }
 
-func (a *API) declarationOf(ctx context.Context, v store.JobView) (d domain.DeclaredJob, err error) {
-	if v.Declared.By == 0 || a.deps.Declaration == nil {
+func (ds *declarations) declarationOf(ctx context.Context, v store.JobView) (d domain.DeclaredJob, err error) {
+	if v.Declared.By == 0 {
 		return d, domain.Errorf(domain.CodeNotFound, "the job %q is not declared by the code of an application", v.Spec.Name)
 	}
-	return a.deps.Declaration(ctx, v)
+	return ds.declaration(ctx, v)
 }
 
-func (a *API) giveBack(ctx context.Context, id auth.Identity, in *giveBackInput) (*jobOutput, error) {
-	v, err := a.job(ctx, id, in.ID)
+func (ds *declarations) giveBack(ctx context.Context, id auth.Identity, in *giveBackInput) (*jobOutput, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, ds.store.FindJob)
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.declarationOf(ctx, v)
+	d, err := ds.declarationOf(ctx, v)
 	switch {
 	case domain.Is(err, domain.CodeNotFound):
 		if err := v.MayGiveBack(v.Declared); err != nil {
@@ -181,20 +202,18 @@ func (a *API) giveBack(ctx context.Context, id auth.Identity, in *giveBackInput)
 	case in.Body != nil && in.Body.Hash != "" && in.Body.Hash != d.Hash:
 		return nil, domain.Errorf(domain.CodeConflict, "the application declares something else meanwhile; look at it again")
 	}
-	v, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
+	v, err = ds.store.UpdateJob(ctx, store.UpdateJobParams{
 		Tenant: id.Tenant, ID: v.ID, IfRevision: v.Revision, Spec: d.Spec, Source: domain.SourceCode, DeclarationHash: d.Hash,
-		Declared: &d.Declared, By: id.Actor(), Next: timing.Next, Plan: a.deps.Plan,
+		Declared: &d.Declared, By: id.Actor(), Next: timing.Next, Plan: ds.plan,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.deps.JobsChanged()
-	a.log.Info("job given back to the code", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "version", d.Declared.Version, "by", id.Actor())
-	if err := a.deps.Store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.DeclaredName()}); err != nil {
-		a.log.Warn("the proposal for a job that was given back could not be dropped", "tenant_id", id.Tenant, "job_id", v.ID, "err", err)
+	ds.jobsChanged()
+	ds.log.Info("job given back to the code", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "version", d.Declared.Version, "by", id.Actor())
+	if err := ds.store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.DeclaredName()}); err != nil {
+		ds.log.Warn("the proposal for a job that was given back could not be dropped", "tenant_id", id.Tenant, "job_id", v.ID, "err", err)
 	}
-	if a.deps.GivenBack != nil {
-		a.deps.GivenBack(ctx, id.Tenant, v.Executor)
-	}
-	return a.jobAnswer(ctx, id, v)
+	ds.givenBack(ctx, id.Tenant, v.Executor)
+	return jobAnswer(ctx, ds.store, id, v)
 }

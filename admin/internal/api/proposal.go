@@ -39,33 +39,29 @@ type decideProposalInput struct {
 	} `required:"false"`
 }
 
-func (a *API) registerProposals() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+func (ds *declarations) registerProposals(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/job-proposals", ID: "list-proposals", Large: true, Tag: "jobs",
 		Summary: "List what applications propose for jobs", Description: "Only what waits for a decision, the oldest first.",
-	}, a.listProposals)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, ds.listProposals)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/job-proposals/{id}", ID: "get-proposal", Tag: "jobs", Summary: "One proposal and what it changes",
 		Description: "Each setting that would change, as it is and as proposed.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Proposal }, error) {
-		v, err := a.proposal(ctx, id, in.ID)
+		v, err := web.ByID(ctx, id.Tenant, in.ID, ds.store.FindProposal)
 		if err != nil {
 			return nil, err
 		}
 		return &struct{ Body Proposal }{proposalOf(id, v)}, nil
 	})
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/job-proposals/{id}/accept", ID: "accept-proposal", Tag: "jobs",
 		Summary: "Make the job what the code proposes", Description: "Labels, alerts and the owner stay where the code does not say them.", Errors: []int{http.StatusConflict},
-	}, a.acceptProposal)
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	}, ds.acceptProposal)
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/job-proposals/{id}/decline", ID: "decline-proposal", Tag: "jobs",
 		Summary: "Leave the job as it is", Description: "The same is not proposed again; something else is.", Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
-	}, a.declineProposal)
-}
-
-func (a *API) proposal(ctx context.Context, id auth.Identity, text string) (store.ProposalView, error) {
-	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindProposal)
+	}, ds.declineProposal)
 }
 
 func proposalOf(id auth.Identity, v store.ProposalView) Proposal {
@@ -95,7 +91,7 @@ func mergedProposal(v store.ProposalView) (domain.JobSpec, error) {
 	return spec, err
 }
 
-func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listProposalsInput) (*web.PageOutput[Proposal], error) {
+func (ds *declarations) listProposals(ctx context.Context, id auth.Identity, in *listProposalsInput) (*web.PageOutput[Proposal], error) {
 	at, err := web.DecodeCursor(in.Cursor, "proposals")
 	if err != nil {
 		return nil, err
@@ -105,15 +101,15 @@ func (a *API) listProposals(ctx context.Context, id auth.Identity, in *listPropo
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit, Brief: true})
+	page, err := ds.store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit, Brief: true})
 	return web.StoredPage(page.Items, page.More, err, func(v *store.ProposalView) Proposal { return proposalOf(id, *v) }, func(last *store.ProposalView) web.Cursor {
 		return web.Cursor{List: "proposals", ID: last.ID}
 	})
 }
 
 // pending finds a proposal that can still be decided.
-func (a *API) pending(ctx context.Context, id auth.Identity, in *decideProposalInput) (store.ProposalView, error) {
-	v, err := a.proposal(ctx, id, in.ID)
+func (ds *declarations) pending(ctx context.Context, id auth.Identity, in *decideProposalInput) (store.ProposalView, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, ds.store.FindProposal)
 	switch {
 	case err != nil:
 		return v, err
@@ -127,16 +123,16 @@ func (a *API) pending(ctx context.Context, id auth.Identity, in *decideProposalI
 
 // acceptProposal writes the job, then drops the proposal. If the second step
 // does not happen, the next registration does it: the job has its hash.
-func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*jobOutput, error) {
-	v, err := a.pending(ctx, id, in)
+func (ds *declarations) acceptProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*jobOutput, error) {
+	v, err := ds.pending(ctx, id, in)
 	if err != nil {
 		return nil, err
 	}
 	terms := domain.Declared{By: v.Executor, Name: v.Name, Ownership: domain.OwnedPropose, Removal: v.Removal, Build: v.Build, Version: v.Version}
 	var job store.JobView
 	if v.Job == nil {
-		now, jid := a.deps.Now(), domain.JobID(a.deps.NewID())
-		job, err = a.deps.Store.CreateJob(ctx, domain.Job{
+		now, jid := ds.now(), domain.JobID(ds.newID())
+		job, err = ds.store.CreateJob(ctx, domain.Job{
 			ID: jid, TenantID: id.Tenant, Executor: v.Executor, Partition: domain.PartitionOf(jid), State: domain.JobEnabled,
 			Source: domain.SourceCode, DeclarationHash: v.Hash, Declared: terms, Revision: 1, Spec: v.Spec,
 			CreatedAt: now, UpdatedAt: now, CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
@@ -146,30 +142,30 @@ func (a *API) acceptProposal(ctx context.Context, id auth.Identity, in *decidePr
 	} else if spec, wrong := mergedProposal(v); wrong != nil {
 		err = wrong
 	} else {
-		job, err = a.deps.Store.UpdateJob(ctx, store.UpdateJobParams{
+		job, err = ds.store.UpdateJob(ctx, store.UpdateJobParams{
 			Tenant: id.Tenant, ID: v.Job.ID, IfRevision: v.Job.Revision, Spec: spec, Source: domain.SourceCode,
-			DeclarationHash: v.Hash, Declared: &terms, By: id.Actor(), Next: timing.Next, Plan: a.deps.Plan,
+			DeclarationHash: v.Hash, Declared: &terms, By: id.Actor(), Next: timing.Next, Plan: ds.plan,
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.deps.JobsChanged()
-	a.log.Info("proposal accepted", "tenant_id", id.Tenant, "job_id", job.ID, "job", v.Name, "version", v.Version, "by", id.Actor())
-	if err := a.deps.Store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.Name}); err != nil {
-		a.log.Warn("the accepted proposal could not be dropped", "tenant_id", id.Tenant, "job_id", job.ID, "err", err)
+	ds.jobsChanged()
+	ds.log.Info("proposal accepted", "tenant_id", id.Tenant, "job_id", job.ID, "job", v.Name, "version", v.Version, "by", id.Actor())
+	if err := ds.store.DropProposals(ctx, id.Tenant, v.Executor, []string{v.Name}); err != nil {
+		ds.log.Warn("the accepted proposal could not be dropped", "tenant_id", id.Tenant, "job_id", job.ID, "err", err)
 	}
-	return a.jobAnswer(ctx, id, job)
+	return jobAnswer(ctx, ds.store, id, job)
 }
 
-func (a *API) declineProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*struct{}, error) {
-	v, err := a.pending(ctx, id, in)
+func (ds *declarations) declineProposal(ctx context.Context, id auth.Identity, in *decideProposalInput) (*struct{}, error) {
+	v, err := ds.pending(ctx, id, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.deps.Store.DeclineProposal(ctx, id.Tenant, v.ID, v.Hash, id.Actor()); err != nil {
+	if err := ds.store.DeclineProposal(ctx, id.Tenant, v.ID, v.Hash, id.Actor()); err != nil {
 		return nil, err
 	}
-	a.log.Info("proposal declined", "tenant_id", id.Tenant, "job", v.Name, "version", v.Version, "by", id.Actor())
+	ds.log.Info("proposal declined", "tenant_id", id.Tenant, "job", v.Name, "version", v.Version, "by", id.Actor())
 	return nil, nil
 }

@@ -41,35 +41,35 @@ const (
 	maxPurgesListed = 1000
 )
 
-func (a *API) registerPurges() {
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+func (rt *retention) registerPurges(server *web.Server) {
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/run-purges", ID: "purge-runs", Tag: "retention", Summary: "Delete ended runs, with their logs",
 		Description: "202 with an id; it is done in steps, and a restart does not end it (get-run-purge). A run stays for an hour after its end, one with an Idempotency-Key for a day, and one that others still need: a part of a run that stays, or one whose callback has no run yet. Statistics of timers stay.",
 		Status:      http.StatusAccepted, Also: map[int]string{http.StatusOK: "With dryRun: how many would go; nothing was deleted"}, Errors: []int{http.StatusNotFound, http.StatusConflict},
-	}, a.purgeRuns)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, rt.purgeRuns)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/run-purges", ID: "list-run-purges", Tag: "retention", Summary: "List clean-ups, newest first",
 		Description: "For as long as runs are kept: who deleted what.",
 	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[RunPurge], error) {
-		list, err := a.deps.Store.ListRunPurges(ctx, id.Tenant, 0, maxPurgesListed)
+		list, err := rt.store.ListRunPurges(ctx, id.Tenant, 0, maxPurgesListed)
 		return web.ListPage(list, err, runPurgeOf, in.ShortPage, "run-purges")
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/run-purges/{id}", ID: "get-run-purge", Tag: "retention", Summary: "How far a clean-up is",
 		Description: "Also of one that is done, for as long as runs are kept.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body RunPurge }, error) {
-		p, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.FindRunPurge)
+		p, err := web.ByID(ctx, id.Tenant, in.ID, rt.store.FindRunPurge)
 		return web.AnswerOf(p, err, runPurgeOf)
 	})
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/run-purges/{id}/cancel", ID: "cancel-run-purge", Tag: "retention", Summary: "Delete no more",
 		Description: "What is deleted is gone.", Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body RunPurge }, error) {
-		p, err := web.ByID(ctx, id.Tenant, in.ID, a.deps.Store.CancelRunPurge)
+		p, err := web.ByID(ctx, id.Tenant, in.ID, rt.store.CancelRunPurge)
 		if err != nil {
 			return nil, err
 		}
-		a.log.Warn("clean-up of runs cancelled", "tenant_id", id.Tenant, "purge_id", p.ID, "deleted", p.Deleted, "by", id.Actor())
+		rt.log.Warn("clean-up of runs cancelled", "tenant_id", id.Tenant, "purge_id", p.ID, "deleted", p.Deleted, "by", id.Actor())
 		return &struct{ Body RunPurge }{runPurgeOf(&p)}, nil
 	})
 }
@@ -93,10 +93,10 @@ func runPurgeOf(p *domain.RunPurge) RunPurge {
 	return out
 }
 
-func (a *API) purgeRuns(ctx context.Context, id auth.Identity, in *struct{ Body RunPurgeRequest }) (*runPurgeOutput, error) {
+func (rt *retention) purgeRuns(ctx context.Context, id auth.Identity, in *struct{ Body RunPurgeRequest }) (*runPurgeOutput, error) {
 	var r reader
 	p := domain.RunPurge{TenantID: id.Tenant, Before: r.Instant("body.before", &in.Body.Before), CreatedBy: id.Actor()}
-	if now := a.deps.Now(); p.Before.After(now) {
+	if now := rt.now(); p.Before.After(now) {
 		r.Fail("body.before", in.Body.Before, "must not be later than now (%s)", web.Instant(now))
 	} else if p.Before.IsZero() {
 		r.Fail("body.before", in.Body.Before, "is needed")
@@ -105,7 +105,7 @@ func (a *API) purgeRuns(ctx context.Context, id auth.Identity, in *struct{ Body 
 		return nil, err
 	}
 	if in.Body.JobID != "" {
-		v, err := a.job(ctx, id, in.Body.JobID)
+		v, err := web.ByID(ctx, id.Tenant, in.Body.JobID, rt.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
@@ -114,17 +114,17 @@ func (a *API) purgeRuns(ctx context.Context, id auth.Identity, in *struct{ Body 
 		}
 		p.JobID = v.ID
 	}
-	found, err := a.deps.Store.CountRunPurge(ctx, p, maxPurgeCount+1)
+	found, err := rt.store.CountRunPurge(ctx, p, maxPurgeCount+1)
 	if err != nil {
 		return nil, err
 	}
 	status := http.StatusOK
 	if !in.Body.DryRun {
-		status, p.ID = http.StatusAccepted, domain.RunPurgeID(a.deps.NewID())
-		if p, err = a.deps.Store.CreateRunPurge(ctx, p); err != nil {
+		status, p.ID = http.StatusAccepted, domain.RunPurgeID(rt.newID())
+		if p, err = rt.store.CreateRunPurge(ctx, p); err != nil {
 			return nil, err
 		}
-		a.log.Warn("runs are deleted", "tenant_id", id.Tenant, "job_id", p.JobID, "before", p.Before, "found", found, "purge_id", p.ID, "by", p.CreatedBy)
+		rt.log.Warn("runs are deleted", "tenant_id", id.Tenant, "job_id", p.JobID, "before", p.Before, "found", found, "purge_id", p.ID, "by", p.CreatedBy)
 	}
 	out := runPurgeOf(&p)
 	out.Found, out.FoundMore = min(found, maxPurgeCount), found > maxPurgeCount

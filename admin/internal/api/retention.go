@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -55,51 +56,66 @@ type setJobRetentionInput struct {
 // maxRetentionListed bounds a list of them.
 const maxRetentionListed = 1000
 
-func (a *API) registerRetention() {
+// retention is how long runs are kept, and their deletion by hand.
+type retention struct {
+	// fixed after construction
+	store interface {
+		store.RetentionRules
+		store.RunPurges
+		store.Jobs
+	}
+	newID              func() int64
+	now                func() time.Time
+	runsKept, logsKept time.Duration // by the server; 0: not known
+	log                *slog.Logger
+}
+
+func (rt *retention) register(server *web.Server) {
+	rt.registerPurges(server)
 	const what = "Runs go by whichever is reached first, days or number, in small steps beside the work of others. The server's settings are the most. " +
 		"A run stays for an hour after its end, one with an Idempotency-Key for a day. All 0 takes the rule away."
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/retention", ID: "get-retention", Tag: "retention", Summary: "How long runs of the tenant are kept",
 		Description: "The ETag is the version.",
 	}, func(ctx context.Context, id auth.Identity, _ *struct{}) (*retentionOutput, error) {
-		return a.getRetention(ctx, id, 0)
+		return rt.getRetention(ctx, id, 0)
 	})
-	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
+	web.Register(server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/retention", ID: "set-retention", Tag: "retention", Summary: "Say how long runs of the tenant are kept",
 		Description: what, Errors: []int{http.StatusPreconditionFailed},
 	}, func(ctx context.Context, id auth.Identity, in *setRetentionInput) (*retentionOutput, error) {
-		return a.setRetention(ctx, id, 0, in)
+		return rt.setRetention(ctx, id, 0, in)
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/retention/rules", ID: "list-retention", Tag: "retention", Summary: "List the rules of the tenant and its jobs",
 		Description: "That of the tenant first.",
 	}, func(ctx context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Retention], error) {
-		list, err := a.deps.Store.ListRetention(ctx, id.Tenant, 0, maxRetentionListed)
-		return web.ListPage(list, err, a.retentionOf, in.ShortPage, "retention")
+		list, err := rt.store.ListRetention(ctx, id.Tenant, 0, maxRetentionListed)
+		return web.ListPage(list, err, rt.retentionOf, in.ShortPage, "retention")
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/retention", ID: "get-job-retention", Tag: "retention", Summary: "How long runs of a job are kept",
 		Description: "The ETag is the version.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*retentionOutput, error) {
-		v, err := a.job(ctx, id, in.ID)
+		v, err := web.ByID(ctx, id.Tenant, in.ID, rt.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
-		return a.getRetention(ctx, id, v.ID)
+		return rt.getRetention(ctx, id, v.ID)
 	})
-	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/{id}/retention", ID: "set-job-retention", Tag: "retention", Summary: "Say how long runs of a job are kept",
 		Description: what + " What is said here holds instead of what the tenant says.", Errors: []int{http.StatusPreconditionFailed},
 	}, func(ctx context.Context, id auth.Identity, in *setJobRetentionInput) (*retentionOutput, error) {
-		v, err := a.job(ctx, id, in.ID)
+		v, err := web.ByID(ctx, id.Tenant, in.ID, rt.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
-		return a.setRetention(ctx, id, v.ID, &setRetentionInput{IfMatch: in.IfMatch, Body: in.Body})
+		return rt.setRetention(ctx, id, v.ID, &setRetentionInput{IfMatch: in.IfMatch, Body: in.Body})
 	})
 }
 
-func (a *API) retentionOf(v *store.RetentionView) Retention {
+func (rt *retention) retentionOf(v *store.RetentionView) Retention {
 	hold := func(days int, most time.Duration) string {
 		if days > 0 && (most == 0 || domain.Days(days) < most) {
 			most = domain.Days(days)
@@ -109,7 +125,7 @@ func (a *API) retentionOf(v *store.RetentionView) Retention {
 	out := Retention{
 		RunDays: v.RunDays, LogDays: v.LogDays, RunCount: v.RunCount, JobName: v.JobName, RunsFrom: web.InstantOrNull(v.RunsFrom), Version: v.Version,
 		UpdatedAt: web.InstantOrNull(v.ChangedAt), UpdatedBy: v.ChangedBy,
-		Effective: RetentionHold{Runs: hold(v.Effective.RunDays, a.deps.RunRetention), Logs: hold(v.Effective.LogDays, a.deps.LogRetention), RunCount: v.Effective.RunCount},
+		Effective: RetentionHold{Runs: hold(v.Effective.RunDays, rt.runsKept), Logs: hold(v.Effective.LogDays, rt.logsKept), RunCount: v.Effective.RunCount},
 	}
 	if v.JobID != 0 {
 		out.JobID = v.JobID.String()
@@ -117,23 +133,23 @@ func (a *API) retentionOf(v *store.RetentionView) Retention {
 	return out
 }
 
-func (a *API) getRetention(ctx context.Context, id auth.Identity, job domain.JobID) (*retentionOutput, error) {
-	v, err := a.deps.Store.FindRetention(ctx, id.Tenant, job)
+func (rt *retention) getRetention(ctx context.Context, id auth.Identity, job domain.JobID) (*retentionOutput, error) {
+	v, err := rt.store.FindRetention(ctx, id.Tenant, job)
 	if err != nil {
 		return nil, err
 	}
-	return &retentionOutput{ETag: web.ETag(v.Version), Body: a.retentionOf(&v)}, nil
+	return &retentionOutput{ETag: web.ETag(v.Version), Body: rt.retentionOf(&v)}, nil
 }
 
-func (a *API) setRetention(ctx context.Context, id auth.Identity, job domain.JobID, in *setRetentionInput) (*retentionOutput, error) {
+func (rt *retention) setRetention(ctx context.Context, id auth.Identity, job domain.JobID, in *setRetentionInput) (*retentionOutput, error) {
 	var r reader
 	within := func(name string, days int, most time.Duration) {
 		if most > 0 && domain.Days(days) > most {
 			r.Fail("body."+name, days, "must not be longer than the server keeps them: %s", domain.DurationText(most))
 		}
 	}
-	within("runDays", in.Body.RunDays, a.deps.RunRetention)
-	within("logDays", in.Body.LogDays, a.deps.LogRetention)
+	within("runDays", in.Body.RunDays, rt.runsKept)
+	within("logDays", in.Body.LogDays, rt.logsKept)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
@@ -141,10 +157,10 @@ func (a *API) setRetention(ctx context.Context, id auth.Identity, job domain.Job
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.deps.Store.SetRetention(ctx, store.SetRetentionParams{Tenant: id.Tenant, Job: job, Retention: domain.Retention(in.Body), IfVersion: version, By: id.Actor()})
+	v, err := rt.store.SetRetention(ctx, store.SetRetentionParams{Tenant: id.Tenant, Job: job, Retention: domain.Retention(in.Body), IfVersion: version, By: id.Actor()})
 	if err != nil {
 		return nil, err
 	}
-	a.log.Warn("retention set", "tenant_id", id.Tenant, "job_id", job, "run_days", v.RunDays, "log_days", v.LogDays, "run_count", v.RunCount, "by", id.Actor())
-	return &retentionOutput{ETag: web.ETag(v.Version), Body: a.retentionOf(&v)}, nil
+	rt.log.Warn("retention set", "tenant_id", id.Tenant, "job_id", job, "run_days", v.RunDays, "log_days", v.LogDays, "run_count", v.RunCount, "by", id.Actor())
+	return &retentionOutput{ETag: web.ETag(v.Version), Body: rt.retentionOf(&v)}, nil
 }

@@ -11,8 +11,7 @@ import (
 )
 
 func TestRetention(t *testing.T) {
-	w := newWorld(t)
-	w.api.deps.RunRetention, w.api.deps.LogRetention = 90*24*time.Hour, 30*24*time.Hour
+	w := newWorld(t, func(d *Deps) { d.RunRetention, d.LogRetention = 90*24*time.Hour, 30*24*time.Hour })
 	job := w.job("acme", "nightly", w.executor("acme", "shop"))
 	of := func(path string) Retention { return into[Retention](w.call("acme/viewer", "GET", path, nil).is(200)) }
 	require.Equal(t, Retention{Effective: RetentionHold{Runs: "2160h", Logs: "720h"}}, of("/retention"))

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
@@ -169,30 +171,48 @@ type retryRunInput struct {
 	} `required:"false"`
 }
 
-func (a *API) registerRuns() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// runs are listed, shown, stopped and repeated.
+type runs struct {
+	// fixed after construction
+	store interface {
+		store.Runs
+		store.Jobs
+		store.Executors
+		store.Specs
+		executionCanceller
+	}
+	runner      Runner
+	starter     *starter
+	maintenance *maintenance
+	handlers    nodehandler.List
+	now         func() time.Time
+	log         *slog.Logger
+}
+
+func (rs *runs) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs", ID: "list-runs", Large: true, Tag: "runs", Summary: "List runs, newest first",
 		Description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.",
-	}, a.listRuns)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, rs.listRuns)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}", ID: "get-run", Large: true, Tag: "runs", Summary: "One run with its attempts",
 		Description: "With input, output, progress, steps and the settings that it runs with.",
-	}, a.getRun)
-	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+	}, rs.getRun)
+	web.Register(server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/runs/{id}/cancel", ID: "cancel-run", Tag: "runs", Summary: "Stop a run",
 		Description: "One that has not started ends at once; a running handler is asked to stop.",
 		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
-	}, a.cancelRun)
-	web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
+	}, rs.cancelRun)
+	web.Register(server, web.May(domain.PermOperate), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/runs/{id}/retry", ID: "retry-run", Tag: "runs", Summary: "Run a finished run again",
 		Description: "A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 		Also: map[int]string{http.StatusOK: "The Idempotency-Key was seen before with the same body: the run that it began"},
-	}, a.retryRun)
-	a.registerParts()
+	}, rs.retryRun)
+	rs.registerParts(server)
 }
 
-func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput) (*web.PageOutput[Run], error) {
+func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput) (*web.PageOutput[Run], error) {
 	at, err := web.DecodeCursor(in.Cursor, "runs")
 	if err != nil {
 		return nil, err
@@ -218,28 +238,23 @@ func (a *API) listRuns(ctx context.Context, id auth.Identity, in *listRunsInput)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListExecutions(ctx, p)
+	rows, err := rs.store.ListExecutions(ctx, p)
 	return web.RowsPage(rows, err, in.Limit, runOf, func(last *store.ExecutionView) web.Cursor {
 		return web.Cursor{List: "runs", ID: int64(last.ID)}
 	})
 }
 
-// run finds one of the identity's tenant by the id in the path.
-func (a *API) run(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
-	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindExecution)
-}
-
-func (a *API) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body RunDetail }, error) {
-	v, err := a.run(ctx, id, in.ID)
+func (rs *runs) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body RunDetail }, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, rs.store.FindExecution)
 	if err != nil {
 		return nil, err
 	}
-	attempts, err := a.deps.Store.ListAttempts(ctx, id.Tenant, v.ID)
+	attempts, err := rs.store.ListAttempts(ctx, id.Tenant, v.ID)
 	if err != nil {
 		return nil, err
 	}
 	cutOldAttempts(attempts)
-	spec, err := a.deps.Store.JobSpec(ctx, id.Tenant, v.JobID, v.Revision)
+	spec, err := rs.store.JobSpec(ctx, id.Tenant, v.JobID, v.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -248,13 +263,13 @@ func (a *API) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (*s
 	if v.Part != domain.PartAfter {
 		out.Input = web.RawOrNull(spec.InputOf(&v.Execution))
 	}
-	if out.Attempts, err = a.attemptsOf(ctx, v, attempts); err != nil {
+	if out.Attempts, err = rs.attemptsOf(ctx, v, attempts); err != nil {
 		return nil, err
 	}
-	if out.Progress, err = a.progressOf(ctx, v); err != nil {
+	if out.Progress, err = progressOf(ctx, rs.store, v); err != nil {
 		return nil, err
 	}
-	if out.Steps, err = a.stepsOf(ctx, v); err != nil {
+	if out.Steps, err = rs.stepsOf(ctx, v); err != nil {
 		return nil, err
 	}
 	return &struct{ Body RunDetail }{out}, nil
@@ -277,13 +292,13 @@ func cutOldAttempts(all []domain.Attempt) {
 }
 
 // attemptsOf names the instances of attempts.
-func (a *API) attemptsOf(ctx context.Context, v store.ExecutionView, all []domain.Attempt) ([]Attempt, error) {
+func (rs *runs) attemptsOf(ctx context.Context, v store.ExecutionView, all []domain.Attempt) ([]Attempt, error) {
 	names := map[domain.InstanceID]string{v.Instance: v.InstanceName}
 	out := make([]Attempt, 0, len(all))
 	for _, at := range all {
 		name, known := names[at.Instance]
 		if !known && at.Instance != 0 {
-			i, err := a.deps.Store.FindInstance(ctx, v.TenantID, at.Instance)
+			i, err := rs.store.FindInstance(ctx, v.TenantID, at.Instance)
 			if err != nil && !domain.Is(err, domain.CodeNotFound) {
 				return nil, err
 			}
@@ -300,7 +315,7 @@ func (a *API) attemptsOf(ctx context.Context, v store.ExecutionView, all []domai
 	return out, nil
 }
 
-func (a *API) cancelRun(ctx context.Context, id auth.Identity, in *cancelRunInput) (*struct{ Body Run }, error) {
+func (rs *runs) cancelRun(ctx context.Context, id auth.Identity, in *cancelRunInput) (*struct{ Body Run }, error) {
 	eid, err := domain.ParseID[domain.ExecutionID](in.ID)
 	if err != nil {
 		return nil, err
@@ -309,31 +324,31 @@ func (a *API) cancelRun(ctx context.Context, id auth.Identity, in *cancelRunInpu
 	if in.Body != nil && strings.TrimSpace(in.Body.Reason) != "" {
 		message += ": " + strings.TrimSpace(in.Body.Reason)
 	}
-	e, err := a.deps.Store.RequestCancel(ctx, id.Tenant, eid, domain.ReasonKilled, message)
+	e, err := rs.store.RequestCancel(ctx, id.Tenant, eid, domain.ReasonKilled, message)
 	if err != nil {
 		return nil, err
 	}
 	if e.State == domain.Cancelling {
-		a.deps.Runner.SendCancel(e)
+		rs.runner.SendCancel(e)
 	}
-	a.log.Info("run cancelled", "tenant_id", id.Tenant, "execution_id", eid, "state", e.State.String(), "by", id.Actor())
-	v, err := a.deps.Store.FindExecution(ctx, id.Tenant, eid)
+	rs.log.Info("run cancelled", "tenant_id", id.Tenant, "execution_id", eid, "state", e.State.String(), "by", id.Actor())
+	v, err := rs.store.FindExecution(ctx, id.Tenant, eid)
 	return web.AnswerOf(v, err, runOf)
 }
 
-func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput) (*runOutput, error) {
-	old, err := a.run(ctx, id, in.ID)
+func (rs *runs) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput) (*runOutput, error) {
+	old, err := web.ByID(ctx, id.Tenant, in.ID, rs.store.FindExecution)
 	if err != nil {
 		return nil, err
 	}
 	if !old.State.Terminal() {
 		return nil, domain.Errorf(domain.CodeConflict, "the run is still %s; cancel it or wait for its end", old.State)
 	}
-	v, err := a.deps.Store.FindJob(ctx, id.Tenant, old.JobID)
+	v, err := rs.store.FindJob(ctx, id.Tenant, old.JobID)
 	if err != nil {
 		return nil, err
 	}
-	e := a.newRun(id, v, a.deps.Now())
+	e := rs.starter.newRun(id, v, rs.now())
 	e.Cause, e.Input, e.Note = domain.CauseRetry, old.Input, "retry of run "+old.ID.String()
 	if in.IdempotencyKey != "" {
 		asked := []any{"retry", old.ID.String(), false, nil}
@@ -342,11 +357,11 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 		}
 		e.OccurrenceKey = requestKey(in.IdempotencyKey, asked)
 	}
-	if own, is := a.deps.Handlers.Find(v.Spec.Handler); is && v.ExecutorName == domain.BuiltInExecutor && own.Repeat != nil && old.State != domain.Succeeded {
+	if own, is := rs.handlers.Find(v.Spec.Handler); is && v.ExecutorName == domain.BuiltInExecutor && own.Repeat != nil && old.State != domain.Succeeded {
 		e.Input = own.Repeat(v.Spec.InputOf(&e), old.ID)
 	}
 	if old.IsPart() || in.Body != nil && in.Body.OnlyFailed {
-		if err := a.pickShards(ctx, &e, &v.Spec, old); err != nil {
+		if err := rs.pickShards(ctx, &e, &v.Spec, old); err != nil {
 			return nil, err
 		}
 	}
@@ -356,14 +371,14 @@ func (a *API) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput)
 		if err := r.Err(); err != nil {
 			return nil, err
 		}
-		if err := catalogue.CheckRunInput(ctx, a.deps.Store, v, e.Input, in.AllowUnfitInput); err != nil {
+		if err := catalogue.CheckRunInput(ctx, rs.store, v, e.Input, in.AllowUnfitInput); err != nil {
 			return nil, err
 		}
 	}
-	if err := a.checkMaintenance(ctx, &e, in.During); err != nil {
+	if err := rs.maintenance.checkMaintenance(ctx, &e, in.During); err != nil {
 		return nil, err
 	}
-	return a.start(ctx, e, 0)
+	return rs.starter.start(ctx, e, 0)
 }
 
 // Progress is how far a run is, as its handler says.
@@ -382,11 +397,11 @@ type Step struct {
 }
 
 // progressOf returns nil when the run's newest attempt has told nothing.
-func (a *API) progressOf(ctx context.Context, v store.ExecutionView) (*Progress, error) {
+func progressOf(ctx context.Context, from store.Runs, v store.ExecutionView) (*Progress, error) {
 	if v.Fence == 0 {
 		return nil, nil
 	}
-	p, err := a.deps.Store.FindProgress(ctx, v.TenantID, v.ID)
+	p, err := from.FindProgress(ctx, v.TenantID, v.ID)
 	if domain.Is(err, domain.CodeNotFound) || err == nil && p.Fence != v.Fence {
 		return nil, nil
 	}
@@ -396,8 +411,8 @@ func (a *API) progressOf(ctx context.Context, v store.ExecutionView) (*Progress,
 	return &Progress{Percent: float64(p.Permille) / 10, Message: p.Message, UpdatedAt: web.Instant(p.UpdatedAt)}, nil
 }
 
-func (a *API) stepsOf(ctx context.Context, v store.ExecutionView) ([]Step, error) {
-	list, err := a.deps.Store.ListSteps(ctx, v.TenantID, v.ID)
+func (rs *runs) stepsOf(ctx context.Context, v store.ExecutionView) ([]Step, error) {
+	list, err := rs.store.ListSteps(ctx, v.TenantID, v.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -68,19 +68,19 @@ type previewInput struct {
 	}
 }
 
-func (a *API) registerSchedules() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+func (js *jobs) registerSchedules(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/next-fires", ID: "next-fires", Computes: true, Tag: "jobs",
 		Summary: "A job's next fire times", Description: "As the schedule says, also while the job is paused.",
-	}, a.nextFires)
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	}, js.nextFires)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/schedules/preview", ID: "preview-schedule", Computes: true, Tag: "jobs",
 		Summary: "Fire times of a schedule that is being written", Description: "A wrong cron expression gives 422 invalid_cron with its position.",
-	}, a.previewSchedule)
+	}, js.previewSchedule)
 }
 
-func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInput) (*struct{ Body NextFires }, error) {
-	v, err := a.job(ctx, id, in.ID)
+func (js *jobs) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInput) (*struct{ Body NextFires }, error) {
+	v, err := web.ByID(ctx, id.Tenant, in.ID, js.store.FindJob)
 	if err != nil {
 		return nil, err
 	}
@@ -90,32 +90,32 @@ func (a *API) nextFires(ctx context.Context, id auth.Identity, in *nextFiresInpu
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	out := NextFires{Fires: firesOf(&v.Spec.Schedule, plan, a.orNow(from), in.N)}
+	out := NextFires{Fires: firesOf(&v.Spec.Schedule, plan, js.orNow(from), in.N)}
 	out.NeverFires = neverRuns(out.Fires)
 	return &struct{ Body NextFires }{out}, nil
 }
 
-func (a *API) previewSchedule(ctx context.Context, id auth.Identity, in *previewInput) (*struct{ Body Preview }, error) {
+func (js *jobs) previewSchedule(ctx context.Context, id auth.Identity, in *previewInput) (*struct{ Body Preview }, error) {
 	var r reader
-	now := a.deps.Now()
+	now := js.now()
 	from := r.Instant("body.from", in.Body.From)
 	spec := in.Body.Schedule.read(&r, "body.schedule", now)
 	var err error
-	if spec.Calendars, err = calendar.Choose(ctx, a.deps.Store, id.Tenant, &r.Reader, "body.schedule", in.Body.Schedule.Calendars); err != nil {
+	if spec.Calendars, err = calendar.Choose(ctx, js.store, id.Tenant, &r.Reader, "body.schedule", in.Body.Schedule.Calendars); err != nil {
 		return nil, err
 	}
 	plan := compile(&r, "body.schedule", &spec, "")
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	out := Preview{Fires: firesOf(&spec, plan, a.orNow(from), in.Body.N), Text: textOf(plan), Warnings: warningsOf(plan)}
+	out := Preview{Fires: firesOf(&spec, plan, js.orNow(from), in.Body.N), Text: textOf(plan), Warnings: warningsOf(plan)}
 	out.NeverFires = neverRuns(out.Fires)
 	return &struct{ Body Preview }{out}, nil
 }
 
-func (a *API) orNow(t time.Time) time.Time {
+func (js *jobs) orNow(t time.Time) time.Time {
 	if t.IsZero() {
-		return a.deps.Now()
+		return js.now()
 	}
 	return t
 }

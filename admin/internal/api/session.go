@@ -80,17 +80,17 @@ const (
 	refreshCookieBelow  = web.Base + "/auth"
 )
 
-func (a *API) refreshCookie() string { return refreshCookiePrefix + a.deps.Auth.Cluster() }
+func (ss *sessions) refreshCookie() string { return refreshCookiePrefix + ss.auth.Cluster() }
 
 // refreshToken is what login or the last refresh has set.
-func (a *API) refreshToken(ctx context.Context) string {
-	return web.RequestOf(ctx).Cookie(a.refreshCookie())
+func (ss *sessions) refreshToken(ctx context.Context) string {
+	return web.RequestOf(ctx).Cookie(ss.refreshCookie())
 }
 
-func (a *API) cookie(ctx context.Context, value string, expires time.Time) string {
+func (ss *sessions) cookie(ctx context.Context, value string, expires time.Time) string {
 	c := http.Cookie{
-		Name: a.refreshCookie(), Value: value, Path: a.deps.Path + refreshCookieBelow, Expires: expires.UTC(),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies.on(web.RequestOf(ctx).Secure),
+		Name: ss.refreshCookie(), Value: value, Path: ss.path + refreshCookieBelow, Expires: expires.UTC(),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: ss.secure.on(web.RequestOf(ctx).Secure),
 	}
 	if value == "" {
 		c.MaxAge = -1
@@ -98,9 +98,9 @@ func (a *API) cookie(ctx context.Context, value string, expires time.Time) strin
 	return c.String()
 }
 
-func (a *API) loginAnswer(ctx context.Context, s auth.Session) *loginOutput {
+func (ss *sessions) loginAnswer(ctx context.Context, s auth.Session) *loginOutput {
 	return &loginOutput{
-		SetCookie: a.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt),
+		SetCookie: ss.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt),
 		Body: Login{
 			AccessToken: s.AccessToken, ExpiresAt: web.Instant(s.ExpiresAt),
 			User: sessionUser(s.Identity), Tenant: access.TenantRef{ID: s.Tenant.ID.String(), Name: s.Tenant.Name},
@@ -140,74 +140,83 @@ type switchInput struct {
 	}
 }
 
-func (a *API) registerSession() {
-	web.Register(a.Server, web.Public, web.Operation{
+// sessions log people in and out, and tell them their rights.
+type sessions struct {
+	// fixed after construction
+	auth        *auth.Service
+	maintenance *maintenance
+	path        string
+	secure      SecureCookies
+}
+
+func (ss *sessions) register(server *web.Server) {
+	web.Register(server, web.Public, web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/auth/login", ID: "login", Tag: "session",
 		Summary:     "Log in with user name and password",
 		Description: "Sets the refresh cookie. Of an account at an address, at most ten wrong passwords a minute are checked.",
 		Errors:      []int{http.StatusUnauthorized, http.StatusForbidden}, Cookies: true,
 	}, func(ctx context.Context, _ auth.Identity, in *loginInput) (*loginOutput, error) {
-		s, err := a.deps.Auth.Login(ctx, auth.LoginParams{
+		s, err := ss.auth.Login(ctx, auth.LoginParams{
 			Username: in.Body.Username, Password: in.Body.Password, Tenant: in.Body.Tenant, Address: web.RequestOf(ctx).IP,
 		})
 		if err != nil {
 			return nil, err
 		}
-		return a.loginAnswer(ctx, s), nil
+		return ss.loginAnswer(ctx, s), nil
 	})
-	web.Register(a.Server, web.Public, web.Operation{
+	web.Register(server, web.Public, web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/auth/refresh", ID: "refresh", Tag: "session",
 		Summary:     "Renew the session with the refresh cookie",
 		Description: "The cookie is exchanged. A cookie that was used before ends the whole session.",
 		Errors:      []int{http.StatusUnauthorized}, Cookies: true, ReadsCookie: true,
 	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*loginOutput, error) {
-		s, err := a.deps.Auth.Refresh(ctx, a.refreshToken(ctx), web.RequestOf(ctx).IP)
+		s, err := ss.auth.Refresh(ctx, ss.refreshToken(ctx), web.RequestOf(ctx).IP)
 		if err != nil {
 			return nil, err
 		}
-		return a.loginAnswer(ctx, s), nil
+		return ss.loginAnswer(ctx, s), nil
 	})
-	web.Register(a.Server, web.Public, web.Operation{
+	web.Register(server, web.Public, web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/auth/logout", ID: "logout", Tag: "session",
 		Summary:     "End the session of the refresh cookie",
 		Description: "All sessions of the cookie's family end, and the cookie is taken back. Without a cookie there is nothing to do, and the answer is the same.", Status: http.StatusNoContent, Cookies: true, ReadsCookie: true,
 	}, func(ctx context.Context, _ auth.Identity, _ *struct{}) (*cookieOutput, error) {
-		if err := a.deps.Auth.Logout(ctx, a.refreshToken(ctx), web.RequestOf(ctx).IP); err != nil {
+		if err := ss.auth.Logout(ctx, ss.refreshToken(ctx), web.RequestOf(ctx).IP); err != nil {
 			return nil, err
 		}
-		return &cookieOutput{SetCookie: a.cookie(ctx, "", time.Unix(1, 0))}, nil
+		return &cookieOutput{SetCookie: ss.cookie(ctx, "", time.Unix(1, 0))}, nil
 	})
-	web.Register(a.Server, web.SignedIn, web.Operation{
+	web.Register(server, web.SignedIn, web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/auth/password", ID: "change-password", Tag: "session",
 		Summary:     "Change one's own password",
 		Description: "Ends all sessions of the user; the answer's cookie begins a new one (POST /auth/refresh).",
 		Status:      http.StatusNoContent, Cookies: true,
 	}, func(ctx context.Context, id auth.Identity, in *passwordInput) (*cookieOutput, error) {
-		s, err := a.deps.Auth.ChangePassword(ctx, id, in.Body.Current, in.Body.New, web.RequestOf(ctx).IP)
+		s, err := ss.auth.ChangePassword(ctx, id, in.Body.Current, in.Body.New, web.RequestOf(ctx).IP)
 		if err != nil {
 			return nil, err
 		}
-		return &cookieOutput{SetCookie: a.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt)}, nil
+		return &cookieOutput{SetCookie: ss.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt)}, nil
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/auth/tenant", ID: "switch-tenant", Tag: "session",
 		Summary:     "Begin a session in another tenant of the user",
 		Description: "Sets the refresh cookie of the new session; the one before goes on until it is used no more.", Cookies: true,
 	}, func(ctx context.Context, id auth.Identity, in *switchInput) (*loginOutput, error) {
-		s, err := a.deps.Auth.SwitchTenant(ctx, id, in.Body.Tenant)
+		s, err := ss.auth.SwitchTenant(ctx, id, in.Body.Tenant)
 		if err != nil {
 			return nil, err
 		}
-		return a.loginAnswer(ctx, s), nil
+		return ss.loginAnswer(ctx, s), nil
 	})
-	web.Register(a.Server, web.SignedIn, web.Operation{
+	web.Register(server, web.SignedIn, web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/me", ID: "me", Tag: "session", Summary: "Who asks, and what is allowed",
 		Description: "The user or API key, the tenant, and the rights that the role gives there.",
-	}, a.me)
+	}, ss.me)
 }
 
-func (a *API) me(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Me }, error) {
-	memberships, err := a.deps.Auth.Memberships(ctx, id)
+func (ss *sessions) me(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Me }, error) {
+	memberships, err := ss.auth.Memberships(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +227,6 @@ func (a *API) me(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ B
 			me.Tenant = access.TenantRef{ID: m.Tenant.ID.String(), Name: m.Tenant.Name}
 		}
 	}
-	me.Maintenance, err = a.maintenancesOn(ctx, id)
+	me.Maintenance, err = ss.maintenance.maintenancesOn(ctx, id)
 	return &struct{ Body Me }{me}, err
 }

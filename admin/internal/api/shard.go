@@ -68,7 +68,7 @@ func checkFollowers(spec *domain.JobSpec) error {
 }
 
 // checkHooks looks for the handlers of hooks and callbacks as for the job's own.
-func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor domain.Executor, spec *domain.JobSpec) error {
+func (js *jobs) checkHooks(ctx context.Context, tenant domain.TenantID, executor domain.Executor, spec *domain.JobSpec) error {
 	for _, hook := range [][2]string{
 		{"body.sharding.before", spec.Sharding.Before}, {"body.sharding.after", spec.Sharding.After},
 		{"body.onSuccess", spec.OnSuccess}, {"body.onFailure", spec.OnFailure},
@@ -77,7 +77,7 @@ func (a *API) checkHooks(ctx context.Context, tenant domain.TenantID, executor d
 		if name == "" {
 			continue
 		}
-		_, err := catalogue.Known(ctx, a.deps.Store, tenant, executor, name, catalogue.HintSave)
+		_, err := catalogue.Known(ctx, js.store, tenant, executor, name, catalogue.HintSave)
 		var known *domain.Error
 		if errors.As(err, &known) {
 			for i := range known.Fields {
@@ -125,19 +125,19 @@ type listPartsInput struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"1002" default:"200" doc:"Parts, at most"`
 }
 
-func (a *API) registerParts() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+func (rs *runs) registerParts(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/parts", ID: "list-run-parts", Large: true, Tag: "runs", Summary: "The shards and hooks of a run",
 		Description: "Empty for a run without shards.",
-	}, a.listParts)
+	}, rs.listParts)
 }
 
-func (a *API) listParts(ctx context.Context, id auth.Identity, in *listPartsInput) (*struct{ Body RunParts }, error) {
+func (rs *runs) listParts(ctx context.Context, id auth.Identity, in *listPartsInput) (*struct{ Body RunParts }, error) {
 	eid, err := domain.ParseID[domain.ExecutionID](in.ID)
 	if err != nil {
 		return nil, err
 	}
-	views, family, err := a.deps.Store.ListParts(ctx, id.Tenant, eid, in.Limit+1)
+	views, family, err := rs.store.ListParts(ctx, id.Tenant, eid, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (a *API) listParts(ctx context.Context, id auth.Identity, in *listPartsInpu
 
 // pickShards lets a new run repeat the shards of an old one that did not succeed,
 // or the one shard that old is.
-func (a *API) pickShards(ctx context.Context, e *domain.Execution, spec *domain.JobSpec, old store.ExecutionView) error {
+func (rs *runs) pickShards(ctx context.Context, e *domain.Execution, spec *domain.JobSpec, old store.ExecutionView) error {
 	switch {
 	case !spec.Sharding.On():
 		return domain.Errorf(domain.CodeConflict, "the job has no shards any more; run it anew")
@@ -161,7 +161,7 @@ func (a *API) pickShards(ctx context.Context, e *domain.Execution, spec *domain.
 		e.Shards, e.Picks = old.Shards, []domain.ShardPick{{Index: old.Shard, Instance: old.Bound}}
 		return nil
 	}
-	views, _, err := a.deps.Store.ListParts(ctx, old.TenantID, old.ID, domain.MaxShards)
+	views, _, err := rs.store.ListParts(ctx, old.TenantID, old.ID, domain.MaxShards)
 	if err != nil {
 		return err
 	}

@@ -155,60 +155,73 @@ type statisticsOutput struct{ Body Statistics }
 
 const statisticsText = "Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count."
 
-func (a *API) registerStatistics() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// statistics sum up how runs have ended.
+type statistics struct {
+	// fixed after construction
+	store interface {
+		store.Statistics
+		store.Jobs
+		store.Executors
+		store.Timers
+	}
+	kept store.StatisticsKept
+	now  func() time.Time
+}
+
+func (ss *statistics) register(server *web.Server) {
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/statistics", ID: "tenant-statistics", Tag: "statistics", Summary: "How the tenant's runs have ended",
 		Description: statisticsText,
 	}, func(ctx context.Context, id auth.Identity, in *statisticsInput) (*statisticsOutput, error) {
-		return a.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfTenant)
+		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfTenant)
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/statistics", ID: "job-statistics", Tag: "statistics", Summary: "How a job's runs have ended",
 		Description: statisticsText,
 	}, func(ctx context.Context, id auth.Identity, in *statisticsOfInput) (*statisticsOutput, error) {
-		job, err := a.job(ctx, id, in.ID)
+		job, err := web.ByID(ctx, id.Tenant, in.ID, ss.store.FindJob)
 		if err != nil {
 			return nil, err
 		}
-		return a.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfJob, int64(job.ID))
+		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfJob, int64(job.ID))
 	})
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/statistics", ID: "executor-statistics", Tag: "statistics", Summary: "How an executor's runs have ended",
 		Description: statisticsText,
 	}, func(ctx context.Context, id auth.Identity, in *statisticsOfInput) (*statisticsOutput, error) {
-		executor, err := a.executor(ctx, id, in.ID)
+		executor, err := web.ByID(ctx, id.Tenant, in.ID, ss.store.FindExecutor)
 		if err != nil {
 			return nil, err
 		}
-		return a.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfExecutor, int64(executor.ID))
+		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfExecutor, int64(executor.ID))
 	})
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(server, web.May(domain.PermTimer), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/timers/statistics", ID: "sum-timers", Tag: "timers", Summary: "How timers have ended",
 		Description: statisticsText,
-	}, a.sumTimers)
+	}, ss.sumTimers)
 }
 
-func (a *API) sumTimers(ctx context.Context, id auth.Identity, in *sumTimersInput) (*statisticsOutput, error) {
-	counts, err := timer.Counts(ctx, a.deps.Store, id, in.TimerFilter)
+func (ss *statistics) sumTimers(ctx context.Context, id auth.Identity, in *sumTimersInput) (*statisticsOutput, error) {
+	counts, err := timer.Counts(ctx, ss.store, id, in.TimerFilter)
 	if err != nil {
 		return nil, err
 	}
-	return a.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfJob, domain.Collect(counts, func(c *store.TimerCount) int64 { return int64(c.Job) })...)
+	return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfJob, domain.Collect(counts, func(c *store.TimerCount) int64 { return int64(c.Job) })...)
 }
 
-func (a *API) statistics(ctx context.Context, id auth.Identity, span StatisticsSpan, kind domain.StatisticKind, subjects ...int64) (*statisticsOutput, error) {
-	now := a.deps.Now()
+func (ss *statistics) statistics(ctx context.Context, id auth.Identity, span StatisticsSpan, kind domain.StatisticKind, subjects ...int64) (*statisticsOutput, error) {
+	now := ss.now()
 	p, err := span.params(now)
 	if err != nil {
 		return nil, err
 	}
 	p.Tenant, p.Kind, p.Subjects = id.Tenant, kind, subjects
-	sums, err := a.deps.Store.SumRuns(ctx, p)
+	sums, err := ss.store.SumRuns(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	out := Statistics{
-		From: web.Instant(p.From), To: web.Instant(p.To), Step: span.Step, Kept: web.Instant(a.deps.Statistics.Since(p.Step, now)),
+		From: web.Instant(p.From), To: web.Instant(p.To), Step: span.Step, Kept: web.Instant(ss.kept.Since(p.Step, now)),
 		Items: []RunEndings{}, Total: RunEndings{At: web.Instant(p.From)},
 	}
 	byStep := map[int64]*RunEndings{}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // Node is one admin process.
@@ -34,16 +36,40 @@ type Version struct {
 	ExecutorAddresses []string `json:"executorAddresses" doc:"Where executors connect, host:port, this node's first; for administrators, others get none"`
 }
 
-func (a *API) registerSystem() {
-	web.Register(a.Server, web.May(domain.PermRead), web.Operation{
+// system shows this node and the cluster, and takes decisions about the database that
+// only a person can take.
+type system struct {
+	// fixed after construction
+	server *web.Server
+	store  interface {
+		store.Cluster
+		store.Refusals
+		partitionReader
+		rollbackReader
+	}
+	nodes     func() []domain.Node
+	self      string
+	version   string
+	noFire    bool
+	clockHeld func() (at time.Time, jump time.Duration, held bool)
+	draining  func() bool
+	ready     func(ctx context.Context) error
+	log       *slog.Logger
+}
+
+func (sys *system) register(server *web.Server) {
+	sys.registerCluster(server)
+	server.Plain(web.Public, http.MethodGet, "/healthz", healthz)
+	server.Plain(web.Public, http.MethodGet, "/readyz", sys.readyz)
+	web.Register(server, web.May(domain.PermRead), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/nodes", ID: "list-nodes", Tag: "system", Summary: "The live admin nodes",
 		Description: "Those that have been heard of lately; get-cluster says more.",
 	}, func(_ context.Context, id auth.Identity, in *web.PageQuery) (*web.PageOutput[Node], error) {
 		items := []Node{}
-		for _, n := range a.deps.Nodes() {
+		for _, n := range sys.nodes() {
 			one := Node{
 				ID: n.ID.String(), Name: n.Name, BootID: n.BootID, Version: n.Version, StartedAt: web.Instant(n.StartedAt),
-				LastHeartbeatAt: web.Instant(n.HeartbeatAt), Current: n.BootID == a.deps.Self,
+				LastHeartbeatAt: web.Instant(n.HeartbeatAt), Current: n.BootID == sys.self,
 			}
 			if id.May(domain.PermAdmin) {
 				one.Sessions = &n.Sessions
@@ -52,24 +78,24 @@ func (a *API) registerSystem() {
 		}
 		return web.SlicePage(items, in.ShortPage, "nodes")
 	})
-	version := Version{Version: a.deps.Version, Commit: commit()}
-	web.Register(a.Server, web.SignedIn, web.Operation{
+	version := Version{Version: sys.version, Commit: commit()}
+	web.Register(server, web.SignedIn, web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/version", ID: "version", Tag: "system", Summary: "The server's version",
 		Description: "Of the node that answers.",
 	}, func(_ context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Version }, error) {
 		answer := version
 		answer.ExecutorAddresses = []string{}
 		if id.May(domain.PermAdmin) {
-			answer.ExecutorAddresses = a.executorAddresses()
+			answer.ExecutorAddresses = sys.executorAddresses()
 		}
 		return &struct{ Body Version }{answer}, nil
 	})
 }
 
-func (a *API) executorAddresses() []string {
+func (sys *system) executorAddresses() []string {
 	out := []string{}
-	for _, n := range a.deps.Nodes() {
-		if n.BootID == a.deps.Self {
+	for _, n := range sys.nodes() {
+		if n.BootID == sys.self {
 			out = slices.Insert(out, 0, n.ExecutorAddress)
 		} else {
 			out = append(out, n.ExecutorAddress)
@@ -93,19 +119,17 @@ func commit() string {
 }
 
 // healthz says that the process answers, whatever the database does.
-func (a *API) healthz(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
+func healthz(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
 
 // held is why firing is held on this node; empty: it is not.
-func (a *API) held() string {
-	if a.deps.NoFire {
+func (sys *system) held() string {
+	if sys.noFire {
 		return "no_fire"
 	}
-	if a.deps.Store != nil {
-		if _, held := a.deps.Store.RolledBack(); held {
-			return string(domain.CodeRolledBack)
-		}
+	if _, held := sys.store.RolledBack(); held {
+		return string(domain.CodeRolledBack)
 	}
-	if _, _, held := a.deps.ClockHeld(); held {
+	if _, _, held := sys.clockHeld(); held {
 		return string(domain.CodeClockJump)
 	}
 	return ""
@@ -115,21 +139,21 @@ func (a *API) held() string {
 const readyTimeout = 2 * time.Second
 
 // readyz says whether requests should be sent here.
-func (a *API) readyz(c *gin.Context) {
-	if a.deps.Draining() {
-		a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, web.Stopping))
+func (sys *system) readyz(c *gin.Context) {
+	if sys.draining() {
+		sys.server.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable, web.Stopping))
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
 	defer cancel()
-	if err := a.deps.Ready(ctx); err != nil {
-		a.log.Debug("not ready", "err", err)
-		a.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable,
+	if err := sys.ready(ctx); err != nil {
+		sys.log.Debug("not ready", "err", err)
+		sys.server.WriteProblem(c, web.NewProblem(c.Request.Context(), http.StatusServiceUnavailable, domain.CodeUnavailable,
 			"this node cannot serve now; its log has the reason"))
 		return
 	}
 	answer := gin.H{"status": "ready"}
-	if held := a.held(); held != "" {
+	if held := sys.held(); held != "" {
 		answer["held"] = held // it serves, and an operator needs it for that
 	}
 	c.JSON(http.StatusOK, answer)

@@ -315,7 +315,8 @@ func TestPanicBecomesAnInternalError(t *testing.T) {
 
 func TestFaultsAreHidden(t *testing.T) {
 	w := newWorld(t)
-	w.api.deps.Store = brokenStore{w.store}
+	w.deps.Store = brokenStore{w.store}
+	w.start()
 	p := w.call("acme/viewer", "GET", "/jobs", nil).problem(500, "internal")
 	require.NotContains(t, p.Detail, "table jobs")
 	require.Contains(t, w.logText(), "no such table jobs")

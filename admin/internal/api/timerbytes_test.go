@@ -21,8 +21,7 @@ var keyedWrites = map[string]int64{
 // The database hands out no inputs of stored timers for a write of many of them. A write of
 // one timer answers with its input.
 func TestWritesByKeyAreBounded(t *testing.T) {
-	described, err := New(describedDeps())
-	require.NoError(t, err)
+	described := New(describedDeps())
 	writes := map[string]string{}
 	operations(described.Document(), func(method, path string, op *huma.Operation) {
 		if method != http.MethodGet && strings.Contains(path, "/timers") {

@@ -113,15 +113,12 @@ func ReadPolicy(ctx context.Context, from store.Scripts, secrets web.Sealer, ten
 	return p, err
 }
 
-// Within waits until this node goes by what has changed, which changed lets it hear;
-// nil: nobody has to.
+// Within calls changed and bounds the wait for it.
 func Within(changed func(context.Context, domain.TenantID)) func(context.Context, domain.TenantID) {
 	return func(ctx context.Context, tenant domain.TenantID) {
-		if changed != nil {
-			within, cancel := context.WithTimeout(ctx, builtInWait)
-			defer cancel()
-			changed(within, tenant)
-		}
+		within, cancel := context.WithTimeout(ctx, builtInWait)
+		defer cancel()
+		changed(within, tenant)
 	}
 }
 

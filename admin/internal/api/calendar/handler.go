@@ -157,9 +157,7 @@ func (a *api) writeCalendar(ctx context.Context, id auth.Identity, text, match s
 		return nil, err
 	}
 	a.deps.Log.Info("calendar changed", "tenant_id", id.Tenant, "calendar_id", c.ID, "calendar", c.Spec.Name, "version", c.Version, "by", id.Actor())
-	if a.deps.FollowCalendar != nil {
-		a.deps.FollowCalendar(ctx, c.ID)
-	}
+	a.deps.FollowCalendar(ctx, c.ID)
 	return calendarAnswer(c), nil
 }
 

@@ -67,9 +67,7 @@ func (a *api) registerTenants() {
 		if err := a.deps.Store.CreateTenant(ctx, t); err != nil {
 			return nil, err
 		}
-		if a.deps.Made != nil {
-			a.deps.Made(ctx, t)
-		}
+		a.deps.Made(ctx, t)
 		return &struct{ Body Tenant }{tenantOf(&t)}, nil
 	})
 	a.registerTenantEdits()
