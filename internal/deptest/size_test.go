@@ -46,9 +46,8 @@ const mostMethods = 45
 
 // large are the types with more methods, and how many they have. They may lose some.
 var large = map[string]int{
-	"admin/internal/dispatch.Dispatcher": 68,
-	"admin/internal/gateway.Gateway":     78,
-	"admin/internal/gateway.Session":     59,
+	"admin/internal/gateway.Gateway": 78,
+	"admin/internal/gateway.Session": 59,
 }
 
 func TestTypesAreSmall(t *testing.T) {

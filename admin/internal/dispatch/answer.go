@@ -163,7 +163,7 @@ func (d *Dispatcher) grant(ctx context.Context, answers []Answer) {
 	for _, g := range out {
 		g.Key.SendGrants(g.Items)
 	}
-	d.slotsFreedAt(freed) // sending a refusal gave its room back
+	d.waits.slotsFreedAt(freed) // sending a refusal gave its room back
 }
 
 // giveBack is the flush of refused offers.
@@ -184,7 +184,7 @@ func (d *Dispatcher) giveBack(ctx context.Context, items []store.GiveBack) {
 			t.SendCancel(lost)                   // behind the offer: what has started there stops as soon as that is heard
 		}
 		d.opt.Later(r.Execution)
-		d.Freed([]domain.Execution{r.Execution})
+		d.limits.freed([]domain.Execution{r.Execution})
 	}
 }
 

@@ -3,10 +3,13 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/runtable"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -102,26 +105,55 @@ func (r *waitQueues) surveyRuns(runs []*waiting, found *waitingFor, out *surveye
 	}
 }
 
-// LookAfterWaiting is one look at the runs that wait for an instance. It records why they
+// lookout looks after the runs that wait. It is owned by LookAfterWaiting, except longest.
+type lookout struct {
+	// fixed after construction
+	store        Store
+	fleet        Fleet
+	table        *runtable.Table
+	now          func() time.Time
+	newID        func() int64
+	backpressure *batch.Backpressure
+	log          *slog.Logger
+	held         *holdings
+	choices      *chooser
+	waits        *waitRoom
+	fire         func([]domain.Execution)
+
+	after     int64 // the number of the line that the last refill ended with; 0 = the last one
+	others    others
+	standings standings
+	outages   outages
+	longest   atomic.Int64 // see Stalled
+}
+
+// look is one look at the runs that wait for an instance. It records why they
 // wait, drops those that wait no more, tells of executors without an instance, and loads
 // runs from the database. It is called from one place at a time. Its error is the first
 // one, and the next look goes on.
-func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
-	now := d.opt.Now()
-	held := d.partitions()
-	found := d.waiting.survey(now, held)
-	err := d.record(ctx, found.record)
-	err = cmp.Or(err, d.check(ctx, found.check))
-	d.outages.keep(found.executors)
+func (lo *lookout) look(ctx context.Context) error {
+	now := lo.now()
+	held := lo.held.partitions()
+	found := lo.waits.queues.survey(now, held)
+	err := lo.waits.record(ctx, found.record)
+	err = cmp.Or(err, lo.waits.check(ctx, found.check))
+	lo.outages.keep(found.executors)
 	for _, x := range found.executors {
-		if _, slots := d.opt.Fleet.Room(x.tenant, x.executor); slots == 0 {
-			err = cmp.Or(err, d.lookForInstances(ctx, x, now))
+		if _, slots := lo.fleet.Room(x.tenant, x.executor); slots == 0 {
+			err = cmp.Or(err, lo.lookForInstances(ctx, x, now))
 			continue
 		}
-		d.outages.over(x.executor)
-		d.SlotsFreed(x.executor, 0, maxWaiting) // should word of free slots have been lost
+		lo.outages.over(x.executor)
+		lo.waits.slotsFreed(x.executor, 0, maxWaiting) // should word of free slots have been lost
 	}
-	return cmp.Or(err, d.refill(ctx, now))
+	return cmp.Or(err, lo.refill(ctx, now))
+}
+
+// holdings are the partitions that this node looks after.
+type holdings struct {
+	list func() []domain.PartitionTerm // nil: all
+	now  func() time.Time
+	at   atomic.Pointer[[domain.Partitions]time.Time] // when each one was held last
 }
 
 // heldGrace is how long a partition counts as held after this node held it last:
@@ -129,33 +161,33 @@ func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error {
 const heldGrace = 5 * time.Second
 
 // partitions notes which partitions this node holds.
-func (d *Dispatcher) partitions() (held func(int) bool) {
-	if d.opt.Held == nil {
+func (hs *holdings) partitions() (held func(int) bool) {
+	if hs.list == nil {
 		return func(int) bool { return true }
 	}
-	now := d.opt.Now()
+	now := hs.now()
 	var at [domain.Partitions]time.Time
-	if last := d.heldAt.Load(); last != nil {
+	if last := hs.at.Load(); last != nil {
 		at = *last
 	}
-	for _, h := range d.opt.Held() {
+	for _, h := range hs.list() {
 		at[h.Partition] = now
 	}
-	d.heldAt.Store(&at)
-	return d.holding()
+	hs.at.Store(&at)
+	return hs.holding()
 }
 
 // holding says whether this node looks after a partition.
-func (d *Dispatcher) holding() func(int) bool {
-	if d.opt.Held == nil {
+func (hs *holdings) holding() func(int) bool {
+	if hs.list == nil {
 		return func(int) bool { return true }
 	}
-	now := d.opt.Now()
+	now := hs.now()
 	var held [domain.Partitions]bool
-	for _, h := range d.opt.Held() {
+	for _, h := range hs.list() {
 		held[h.Partition] = true
 	}
-	if at := d.heldAt.Load(); at != nil {
+	if at := hs.at.Load(); at != nil {
 		for p := range at {
 			held[p] = held[p] || now.Sub(at[p]) <= heldGrace
 		}
@@ -164,23 +196,23 @@ func (d *Dispatcher) holding() func(int) bool {
 }
 
 // record writes why runs wait. Then runs of other nodes' partitions leave.
-func (d *Dispatcher) record(ctx context.Context, list []*waiting) error {
-	now := d.opt.Now()
+func (wr *waitRoom) record(ctx context.Context, list []*waiting) error {
+	now := wr.now()
 	for len(list) > 0 {
 		part := list[:min(len(list), offerBatch)]
 		part = part[:domain.FirstWithin(part, store.MaxListedInput, func(w **waiting) int64 { return int64(len((*w).execution.Input)) })]
 		list = list[len(part):]
-		waits := d.waiting.waits(part, now)
-		covered, err := d.opt.Store.RecordWaits(ctx, waits)
+		waits := wr.queues.waits(part, now)
+		covered, err := wr.store.RecordWaits(ctx, waits)
 		if err != nil {
-			d.waitFailures.failed(d.log, err, len(waits))
+			wr.failures.failed(wr.log, err, len(waits))
 			return err
 		}
-		d.waitFailures.recovered(d.log)
-		d.waiting.recorded(part)
-		ended := d.stopCovered(covered)
-		d.waiting.drop(domain.Collect(ended, func(e *domain.Execution) domain.ExecutionID { return e.ID })...)
-		d.ended(ended)
+		wr.failures.recovered(wr.log)
+		wr.queues.recorded(part)
+		ended := wr.cancels.stopCovered(covered)
+		wr.queues.drop(domain.Collect(ended, func(e *domain.Execution) domain.ExecutionID { return e.ID })...)
+		wr.ended(ended)
 	}
 	return nil
 }
@@ -227,13 +259,13 @@ func (r *waitQueues) recorded(list []*waiting) {
 }
 
 // check drops what does not wait any more, as far as the database knows.
-func (d *Dispatcher) check(ctx context.Context, list []*waiting) error {
+func (wr *waitRoom) check(ctx context.Context, list []*waiting) error {
 	for part := range slices.Chunk(list, 500) {
-		fences, err := d.opt.Store.StillDue(ctx, domain.Collect(part, func(w **waiting) domain.ExecutionID { return (*w).execution.ID }))
+		fences, err := wr.store.StillDue(ctx, domain.Collect(part, func(w **waiting) domain.ExecutionID { return (*w).execution.ID }))
 		if err != nil {
 			return err
 		}
-		d.waiting.checked(part, fences, d.opt.Now())
+		wr.queues.checked(part, fences, wr.now())
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -10,12 +11,30 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
+// chooser picks an instance for a run, reserves room there, and knows why there is none.
+// All that changes in it has a lock of its own, so that both workers of the due queues use
+// it at once.
+type chooser struct {
+	// fixed after construction
+	node     domain.NodeID
+	store    Store
+	now      func() time.Time
+	random   func() uint64
+	disabled func(domain.TenantID, domain.ExecutorID) bool
+	log      *slog.Logger
+
+	uses     uses
+	kept     keptSlots
+	deferred deferredSlots
+	failures failureLog
+}
+
 // choose picks a target and reserves room there: of the pool, if there is one
 // that has room. scratch is memory for the next call. A choice without a target
 // says that the attempt is there already.
-func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []Target, from *pool, scratch []candidate) (choice, *waiter, []candidate) {
-	in := rankInput{routing: spec.Routing, random: d.opt.Random()}
-	in.last, in.recent = d.uses.of(e.JobID, spec.Routing)
+func (ch *chooser) choose(e domain.Execution, spec *domain.JobSpec, targets []Target, from *pool, scratch []candidate) (choice, *waiter, []candidate) {
+	in := rankInput{routing: spec.Routing, random: ch.random()}
+	in.last, in.recent = ch.uses.of(e.JobID, spec.Routing)
 	if spec.Routing == domain.RouteConsistentHash {
 		in.key = hashKey(&e, spec)
 	}
@@ -37,17 +56,17 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 		if tied {
 			left = left.AsTied()
 		}
-		return d.chosen(e, spec, t, 1, in.last, left), nil, scratch
+		return ch.chosen(e, spec, t, 1, in.last, left), nil, scratch
 	}
-	all := d.candidates(&e, spec, targets, scratch[:0])
+	all := ch.candidates(&e, spec, targets, scratch[:0])
 	rank(all, targets, in)
-	for t := d.wish(&e, spec.Handler, targets); ; t = nil {
+	for t := ch.wish(&e, spec.Handler, targets); ; t = nil {
 		wished := t != nil
 		if t == nil {
 			at := pick(all, one)
 			if at < 0 {
-				d.keepSlots(&e, spec.Handler, all, targets, one, d.opt.Now().Add(keptFor))
-				w := waiter{execution: e, spec: spec, online: len(all), message: d.whyWait(&e, spec, targets, all, one)}
+				ch.keepSlots(&e, spec.Handler, all, targets, one, ch.now().Add(keptFor))
+				w := waiter{execution: e, spec: spec, online: len(all), message: ch.whyWait(&e, spec, targets, all, one)}
 				return choice{}, &w, all
 			}
 			t = targets[all[at].at]
@@ -60,19 +79,19 @@ func (d *Dispatcher) choose(e domain.Execution, spec *domain.JobSpec, targets []
 			full(all, t.InstanceID()) // somebody else was quicker
 			continue
 		}
-		if d.kept.drop(e.ID) { // others may have what was kept beyond what it takes
-			d.deferred.add(place{executor: e.Executor}, weight)
+		if ch.kept.drop(e.ID) { // others may have what was kept beyond what it takes
+			ch.deferred.add(place{executor: e.Executor}, weight)
 		}
-		return d.chosen(e, spec, t, weight, in.last, passed(all, t.InstanceID(), wished)), nil, all
+		return ch.chosen(e, spec, t, weight, in.last, passed(all, t.InstanceID(), wished)), nil, all
 	}
 }
 
 // chosen notes that the target has reserved room for the run.
-func (d *Dispatcher) chosen(e domain.Execution, spec *domain.JobSpec, t Target, weight int, last domain.InstanceID, left domain.Passed) choice {
-	d.uses.took(e.JobID, spec.Routing, t.InstanceID())
+func (ch *chooser) chosen(e domain.Execution, spec *domain.JobSpec, t Target, weight int, last domain.InstanceID, left domain.Passed) choice {
+	ch.uses.took(e.JobID, spec.Routing, t.InstanceID())
 	idempotent := t.Idempotent(spec.Handler)
 	return choice{execution: e, target: t, weight: weight, routing: spec.Routing, last: last, offer: store.Offer{
-		Tenant: e.TenantID, ID: e.ID, Node: d.opt.Node, Instance: t.InstanceID(),
+		Tenant: e.TenantID, ID: e.ID, Node: ch.node, Instance: t.InstanceID(),
 		Idempotent: idempotent, Granted: idempotent, Passed: left, Since: waitsSince(&e),
 	}}
 }
@@ -86,7 +105,7 @@ func waitsSince(e *domain.Execution) time.Time {
 }
 
 // candidates are the targets that have the labels which the job requires.
-func (d *Dispatcher) candidates(e *domain.Execution, spec *domain.JobSpec, targets []Target, into []candidate) []candidate {
+func (ch *chooser) candidates(e *domain.Execution, spec *domain.JobSpec, targets []Target, into []candidate) []candidate {
 	into = slices.Grow(into, len(targets))
 	anyLabels, oneTier := spec.Require.Empty(), spec.Prefer.Empty() && len(e.Delays) == 0
 	for at, t := range targets {
@@ -97,7 +116,7 @@ func (d *Dispatcher) candidates(e *domain.Execution, spec *domain.JobSpec, targe
 		if w := t.Weight(spec.Handler); w > 1 {
 			c.free /= w
 		}
-		if c.free > 0 && d.keptFrom(e, c.id) {
+		if c.free > 0 && ch.keptFrom(e, c.id) {
 			c.free = 0
 		}
 		if !oneTier {
@@ -118,12 +137,12 @@ func full(all []candidate, id domain.InstanceID) {
 
 // wish returns the instance that somebody asked for when the run was created, if
 // it has room; nil otherwise. It counts for the first offer only.
-func (d *Dispatcher) wish(e *domain.Execution, handler string, targets []Target) Target {
+func (ch *chooser) wish(e *domain.Execution, handler string, targets []Target) Target {
 	if e.Instance == 0 || e.Fence > 0 {
 		return nil
 	}
 	for _, t := range targets {
-		if t.InstanceID() == e.Instance && t.Free() >= t.Weight(handler) && !d.keptFrom(e, e.Instance) {
+		if t.InstanceID() == e.Instance && t.Free() >= t.Weight(handler) && !ch.keptFrom(e, e.Instance) {
 			return t
 		}
 	}
@@ -131,8 +150,8 @@ func (d *Dispatcher) wish(e *domain.Execution, handler string, targets []Target)
 }
 
 // whyWait says in words why none of the candidates took a run.
-func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets []Target, all []candidate, one bool) string {
-	if len(targets) == 0 && d.opt.Disabled(e.TenantID, e.Executor) {
+func (ch *chooser) whyWait(e *domain.Execution, spec *domain.JobSpec, targets []Target, all []candidate, one bool) string {
+	if len(targets) == 0 && ch.disabled(e.TenantID, e.Executor) {
 		return "the executor is disabled"
 	}
 	if len(targets) == 0 {
@@ -153,7 +172,7 @@ func (d *Dispatcher) whyWait(e *domain.Execution, spec *domain.JobSpec, targets 
 		taken, of = taken+load.Taken, of+load.Of
 		weight = max(weight, t.Weight(spec.Handler))
 		sendQueueFull = sendQueueFull || t.SendQueueFull()
-		kept = kept || t.Free() >= t.Weight(spec.Handler) && d.keptFrom(e, all[i].id)
+		kept = kept || t.Free() >= t.Weight(spec.Handler) && ch.keptFrom(e, all[i].id)
 	}
 	switch {
 	case refusing == len(all):

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
@@ -114,25 +113,18 @@ type Dispatcher struct {
 	due       dueRuns
 	answers   *batch.Queue[Answer]
 	giveBacks *batch.Queue[store.GiveBack]
-	admits    *batch.Queue[domain.LimitKey]
-	cancels   *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
-	uses      uses
 	expected  expected
 	early     earlyOffers
-	waiting   waitQueues
-	kept      keptSlots
-	deferred  deferredSlots
-	seen      seen
-	longest   atomic.Int64                                 // see Stalled
-	heldAt    atomic.Pointer[[domain.Partitions]time.Time] // when each partition was held last
-	// owned by LookAfterWaiting
-	after     int64 // the number of the line that the last refill ended with; 0 = the last one
-	others    others
-	standings standings
-	outages   outages
+	// the parts
+	held    holdings
+	choices chooser
+	waits   waitRoom
+	look    lookout
+	cancels canceller
+	limits  limiter
 	// These keep the log short while the database is away.
-	specFailures, offerFailures, admitFailures, usesFailures, spreadFailures, waitFailures failureLog
-	stop                                                                                   <-chan struct{} // set by Run before its workers begin
+	specFailures, offerFailures, spreadFailures failureLog
+	stop                                        <-chan struct{} // set by Run before its workers begin
 }
 
 // Batch sizes: 200 to 500 rows a transaction is the knee of the measured curve.
@@ -155,19 +147,32 @@ func New(opt Options) *Dispatcher {
 	if opt.Random == nil {
 		opt.Random = rand.Uint64
 	}
+	log := opt.Logger.With("component", "dispatch")
 	d := &Dispatcher{
-		opt: opt, log: opt.Logger.With("component", "dispatch"), due: newDueRuns(opt.Table), early: newEarlyOffers(opt.Table), waiting: newWaitQueues(opt.Table),
-		specFailures: failureLog{step: "read job revision"}, offerFailures: failureLog{step: "offer executions"},
-		admitFailures: failureLog{step: "admit waiting executions"}, usesFailures: failureLog{step: "read recent instances"},
-		spreadFailures: failureLog{step: "spread executions"}, waitFailures: failureLog{step: "record waits"}, others: others{}, standings: standings{}, outages: outages{},
+		opt: opt, log: log, due: newDueRuns(opt.Table), early: newEarlyOffers(opt.Table),
+		specFailures: failureLog{step: "read job revision"}, offerFailures: failureLog{step: "offer executions"}, spreadFailures: failureLog{step: "spread executions"},
+		held: holdings{list: opt.Held, now: opt.Now},
+		choices: chooser{
+			node: opt.Node, store: opt.Store, now: opt.Now, random: opt.Random, disabled: opt.Disabled, log: log, failures: failureLog{step: "read recent instances"},
+		},
+		cancels: canceller{store: opt.Store, fleet: opt.Fleet, later: opt.Later, log: log},
+		limits:  limiter{store: opt.Store, later: opt.Later, log: log, failures: failureLog{step: "admit waiting executions"}},
+		waits:   waitRoom{store: opt.Store, fleet: opt.Fleet, now: opt.Now, log: log, queues: newWaitQueues(opt.Table), failures: failureLog{step: "record waits"}},
+		look: lookout{
+			store: opt.Store, fleet: opt.Fleet, table: opt.Table, now: opt.Now, newID: opt.NewID, backpressure: opt.Backpressure, log: log,
+			others: others{}, standings: standings{}, outages: outages{},
+		},
 	}
+	d.cancels.ended = d.ended
+	d.waits.held, d.waits.choices, d.waits.cancels, d.waits.limits, d.waits.enqueue, d.waits.ended = &d.held, &d.choices, &d.cancels, &d.limits, d.enqueue, d.ended
+	d.look.held, d.look.choices, d.look.waits, d.look.fire = &d.held, &d.choices, &d.waits, d.fire
 	for i := range d.dueQueues {
 		d.dueQueues[i] = batch.NewOrdered(offerBatch, d.dueInTurn, d.offer)
 	}
 	d.answers = batch.NewFair(offerWorkers, offerBatch, answersInTurn, d.grant)
 	d.giveBacks = batch.NewFair(1, offerBatch, giveBacksInTurn, d.giveBack)
-	d.admits = batch.New(1, offerBatch, d.admit)
-	d.cancels = batch.New(1, offerBatch, d.cancelParts)
+	d.limits.queue = batch.New(1, offerBatch, d.limits.admit)
+	d.cancels.queue = batch.New(1, offerBatch, d.cancels.cancelParts)
 	d.answers.Expects(d.expected.soon)
 	for _, q := range d.dueQueues {
 		q.Drops(func(e **domain.Execution) bool { return (*e).Expired(opt.Now()) }, func(gone []*domain.Execution) { d.due.begin(gone).end() })
@@ -180,8 +185,8 @@ func New(opt Options) *Dispatcher {
 	}
 	d.answers.Guards(func(a Answer, err error) { d.setAside(a.ID, err) })
 	d.giveBacks.Guards(func(b store.GiveBack, err error) { d.setAside(b.ID, err) })
-	d.cancels.Guards(func(e domain.Execution, err error) { d.setAside(e.ID, err) })
-	d.admits.Guards(func(k domain.LimitKey, err error) {
+	d.cancels.queue.Guards(func(e domain.Execution, err error) { d.setAside(e.ID, err) })
+	d.limits.queue.Guards(func(k domain.LimitKey, err error) {
 		d.log.Error("a limit cannot be looked after", "limit", k, "err", err)
 	})
 	if opt.FlushLimit != nil {
@@ -197,7 +202,7 @@ func New(opt Options) *Dispatcher {
 // other nodes, answers are still handled. Transactions that have begun then are
 // not broken off: their outcome would be unknown.
 func (d *Dispatcher) Run(ctx context.Context) {
-	d.stop = ctx.Done()
+	d.stop, d.limits.stop = ctx.Done(), ctx.Done()
 	var wg sync.WaitGroup
 	for _, q := range d.Queues() {
 		wg.Go(func() { q.Run(ctx) })
@@ -221,7 +226,7 @@ const setAsideTime = 5 * time.Second
 
 // Queues are all that Run works off.
 func (d *Dispatcher) Queues() []batch.Worker {
-	return append(workers(d.dueQueues[:]), d.answers, d.giveBacks, d.admits, d.cancels)
+	return append(workers(d.dueQueues[:]), d.answers, d.giveBacks, d.limits.queue, d.cancels.queue)
 }
 
 func workers(queues []*batch.Queue[*domain.Execution]) (out []batch.Worker) {
@@ -247,6 +252,30 @@ func (d *Dispatcher) enqueue(due []*domain.Execution, turns map[domain.Execution
 }
 
 func (d *Dispatcher) fire(due []domain.Execution) { d.Fire(pointers(due)) }
+
+// Freed tells that executions left their instances, or the queue of a limit. It never
+// blocks.
+func (d *Dispatcher) Freed(executions []domain.Execution) { d.limits.freed(executions) }
+
+// SlotsFreed tells that an instance of an executor may have n more slots free; 0: one of
+// them has.
+func (d *Dispatcher) SlotsFreed(executor domain.ExecutorID, instance domain.InstanceID, n int) {
+	d.waits.slotsFreed(executor, instance, n)
+}
+
+// Moved tells that an instance takes no more.
+func (d *Dispatcher) Moved(executor domain.ExecutorID) { d.waits.moved(executor) }
+
+// SendCancel passes a cancel on, if this node serves the instance.
+func (d *Dispatcher) SendCancel(e domain.Execution) { d.cancels.send(e) }
+
+// LookAfterWaiting is one look at the runs that wait for an instance. It is called from one
+// place at a time. Its error is the first one, and the next look goes on.
+func (d *Dispatcher) LookAfterWaiting(ctx context.Context) error { return d.look.look(ctx) }
+
+// Stalled is for how long a run has stood beside a free slot that it could have, as of the
+// last look; 0: none has for StalledAfter.
+func (d *Dispatcher) Stalled() time.Duration { return time.Duration(d.look.longest.Load()) }
 
 func pointers(list []domain.Execution) []*domain.Execution {
 	out := make([]*domain.Execution, len(list))

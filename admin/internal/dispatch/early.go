@@ -157,7 +157,7 @@ func (c *choice) leavesCapacity() bool {
 }
 
 // undo gives back what choose took.
-func (d *Dispatcher) undo(c *choice) {
+func (ch *chooser) undo(c *choice) {
 	c.target.Release(c.execution.ID, c.execution.Fence+1)
-	d.uses.undo(c.execution.JobID, c.routing, c.offer.Instance, c.last)
+	ch.uses.undo(c.execution.JobID, c.routing, c.offer.Instance, c.last)
 }

@@ -86,16 +86,16 @@ func (s *keptSlots) dropLocked(id domain.ExecutionID) bool {
 	return ok
 }
 
-func (d *Dispatcher) keptFrom(e *domain.Execution, id domain.InstanceID) bool {
-	return d.kept.count.Load() > 0 && d.kept.from(e, id, d.opt.Now())
+func (ch *chooser) keptFrom(e *domain.Execution, id domain.InstanceID) bool {
+	return ch.kept.count.Load() > 0 && ch.kept.from(e, id, ch.now())
 }
 
 // keepSlots keeps slots for a run of the handler that found no room among the
 // candidates, if it takes more than one: at the instance where it has some
 // already, or else where the fewest are lacking. With one, the best of all
 // is the only one.
-func (d *Dispatcher) keepSlots(e *domain.Execution, handler string, all []candidate, targets []Target, one bool, until time.Time) {
-	now := d.opt.Now()
+func (ch *chooser) keepSlots(e *domain.Execution, handler string, all []candidate, targets []Target, one bool, until time.Time) {
+	now := ch.now()
 	if !now.Before(until) {
 		return
 	}
@@ -103,11 +103,11 @@ func (d *Dispatcher) keepSlots(e *domain.Execution, handler string, all []candid
 		at := best(all, false)
 		all = all[max(at, 0):min(at+1, len(all))]
 	}
-	had, to, least := d.kept.at(e.ID), domain.InstanceID(0), 0
+	had, to, least := ch.kept.at(e.ID), domain.InstanceID(0), 0
 	for i := range all {
 		t := targets[all[i].at]
 		weight := t.Weight(handler)
-		if weight <= 1 || d.keptFrom(e, all[i].id) {
+		if weight <= 1 || ch.keptFrom(e, all[i].id) {
 			continue
 		}
 		lacking := weight - t.Free()
@@ -120,6 +120,6 @@ func (d *Dispatcher) keepSlots(e *domain.Execution, handler string, all []candid
 		}
 	}
 	if to != 0 {
-		d.kept.keep(e, to, now, until)
+		ch.kept.keep(e, to, now, until)
 	}
 }

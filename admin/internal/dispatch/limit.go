@@ -2,31 +2,45 @@ package dispatch
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// Freed tells that executions left their instances, or the queue of a limit: who
+// limiter looks after runs that wait under a limit.
+type limiter struct {
+	// fixed after construction
+	store Store
+	later func(...domain.Execution)
+	log   *slog.Logger
+	queue *batch.Queue[domain.LimitKey]
+
+	failures failureLog
+	stop     <-chan struct{} // set by Run before its workers begin
+}
+
+// freed tells that executions left their instances, or the queue of a limit: who
 // waits under the same limits may have room now. It never blocks, and costs
 // nothing where there are no limits. What is not told here, because another node
 // or nobody heard of it, is found by the sweep a second later.
-func (d *Dispatcher) Freed(executions []domain.Execution) {
+func (ls *limiter) freed(executions []domain.Execution) {
 	for i := range executions {
-		d.freedOne(&executions[i])
+		ls.freedOne(&executions[i])
 	}
 }
 
-func (d *Dispatcher) freedOne(e *domain.Execution) {
-	if keys := d.opt.Store.LimitsOn(e.TenantID, e.Executor); len(keys) > 0 {
-		d.admits.Add(keys...)
+func (ls *limiter) freedOne(e *domain.Execution) {
+	if keys := ls.store.LimitsOn(e.TenantID, e.Executor); len(keys) > 0 {
+		ls.queue.Add(keys...)
 	}
 }
 
 // admit is the flush of the limits that may have room.
-func (d *Dispatcher) admit(ctx context.Context, keys []domain.LimitKey) {
+func (ls *limiter) admit(ctx context.Context, keys []domain.LimitKey) {
 	select {
-	case <-d.stop: // other nodes look after them
+	case <-ls.stop: // other nodes look after them
 		return
 	default:
 	}
@@ -36,11 +50,11 @@ func (d *Dispatcher) admit(ctx context.Context, keys []domain.LimitKey) {
 		seen[k] = true
 		return had
 	})
-	woken, err := d.opt.Store.AdmitWaiting(context.WithoutCancel(ctx), keys)
-	d.opt.Later(woken...)
+	woken, err := ls.store.AdmitWaiting(context.WithoutCancel(ctx), keys)
+	ls.later(woken...)
 	if err != nil {
-		d.admitFailures.failed(d.log, err, len(keys)) // the sweep tries again
+		ls.failures.failed(ls.log, err, len(keys)) // the sweep tries again
 		return
 	}
-	d.admitFailures.recovered(d.log)
+	ls.failures.recovered(ls.log)
 }

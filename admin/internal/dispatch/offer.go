@@ -32,7 +32,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 	batch = d.alive(batch)    // in the order of the queue: the best of them get what room there is
 	unused := map[place]int{} // room that somebody else may have
 	due, specs := d.specsOf(ctx, batch, unused)
-	d.recall(ctx, due, specs)
+	d.choices.recall(ctx, due, specs)
 	now := d.opt.Now()
 	chosen := make([]choice, 0, len(due))
 	var waits []waiter
@@ -54,7 +54,7 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 			onTime = append(onTime, e)
 			continue
 		}
-		if spec.Sharding.On() && len(d.candidates(&e, spec, targets, scratch[:0])) > 0 {
+		if spec.Sharding.On() && len(d.choices.candidates(&e, spec, targets, scratch[:0])) > 0 {
 			parents = append(parents, e) // it needs no room, but somebody to have shards for
 			continue
 		}
@@ -68,14 +68,14 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 		}
 		var c choice
 		var wait *waiter
-		c, wait, scratch = d.choose(e, spec, boundTo(e.Bound, targets), d.poolOf(&here, &e, spec, targets), scratch)
+		c, wait, scratch = d.choices.choose(e, spec, boundTo(e.Bound, targets), d.choices.poolOf(&here, &e, spec, targets), scratch)
 		if wait == nil && c.target == nil || wait != nil && isThere(&e, targets) {
 			unused[place{e.Executor, e.Bound}] += weightOf(spec.Handler, targets)
 			continue
 		}
 		if early && (wait != nil || !c.leavesCapacity()) {
 			if wait == nil {
-				d.undo(&c)
+				d.choices.undo(&c)
 				unused[place{e.Executor, c.offer.Instance}] += c.weight
 			}
 			onTime = append(onTime, e)
@@ -91,15 +91,15 @@ func (d *Dispatcher) offer(ctx context.Context, batch []*domain.Execution) {
 		}
 		// One that goes before its time finds slots kept from it that are free for
 		// those before it.
-		if weightOf(spec.Handler, targets) == 1 && d.kept.count.Load() == 0 {
+		if weightOf(spec.Handler, targets) == 1 && d.choices.kept.count.Load() == 0 {
 			full[wait.line()] = wait
 		}
 	}
 	d.opt.OnTime(onTime...)
 	d.makeOffers(ctx, chosen)
 	d.spread(ctx, parents)
-	d.wait(ctx, waits)
-	d.slotsFreedAt(unused)
+	d.waits.wait(ctx, waits)
+	d.waits.slotsFreedAt(unused)
 }
 
 // lookup asks the fleet once per handler for a batch: an instance that comes
@@ -133,7 +133,7 @@ func (l *lookup) targets(tenant domain.TenantID, executor domain.ExecutorID, han
 // database: runs whose wait for an instance is over, which the sweep ends, and
 // runs that another node looks after by now.
 func (d *Dispatcher) alive(batch []*domain.Execution) []*domain.Execution {
-	now, held := d.opt.Now(), d.holding()
+	now, held := d.opt.Now(), d.held.holding()
 	return slices.DeleteFunc(batch, func(e *domain.Execution) bool {
 		return e.Expired(now) || now.Sub(e.WakeAt) > strangerGrace && !held(e.Partition)
 	})
@@ -157,7 +157,7 @@ func (d *Dispatcher) specsOf(ctx context.Context, due []*domain.Execution, unuse
 				unused[place{e.Executor, e.Bound}]++
 			} else {
 				readable = false
-				d.deferred.add(place{e.Executor, e.Bound}, 1) // the next one would fare no better now
+				d.choices.deferred.add(place{e.Executor, e.Bound}, 1) // the next one would fare no better now
 			}
 			d.postpone(&d.specFailures, err, *e)
 			continue
@@ -187,7 +187,7 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 		again := make([]domain.Execution, len(chosen))
 		for i, c := range chosen {
 			c.target.Release(c.execution.ID, c.execution.Fence+1)
-			d.deferred.add(place{c.execution.Executor, c.offer.Instance}, c.weight)
+			d.choices.deferred.add(place{c.execution.Executor, c.offer.Instance}, c.weight)
 			again[i] = c.execution
 		}
 		d.postpone(&d.offerFailures, err, again...)
@@ -195,18 +195,18 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	}
 	d.offerFailures.recovered(d.log)
 	var out batch.Groups[Target, store.OfferResult]
-	freed := d.deferred.take()
+	freed := d.choices.deferred.take()
 	if freed == nil {
 		freed = map[place]int{}
 	}
 	var ended, stayed []domain.Execution
 	answers := 0
 	for i, r := range results {
-		ended = append(ended, d.stopCovered(r.Covered)...)
+		ended = append(ended, d.cancels.stopCovered(r.Covered)...)
 		c := chosen[i]
 		reserved := c.execution.Fence + 1
 		if r.Status != store.OfferMade {
-			d.undo(&c)
+			d.choices.undo(&c)
 			freed[place{c.execution.Executor, c.offer.Instance}] += c.weight
 			if r.Execution.Reason != domain.ReasonWaitLimit || len(d.opt.Store.LimitsOn(c.execution.TenantID, c.execution.Executor)) > 1 {
 				stayed = append(stayed, c.execution) // it may have left the queue of a limit
@@ -240,8 +240,8 @@ func (d *Dispatcher) makeOffers(ctx context.Context, chosen []choice) {
 	for _, g := range out {
 		g.Key.SendOffers(g.Items)
 	}
-	d.slotsFreedAt(freed) // the other worker may have met a full house
-	d.Freed(stayed)
+	d.waits.slotsFreedAt(freed) // the other worker may have met a full house
+	d.limits.freed(stayed)
 	d.ended(ended)
 }
 

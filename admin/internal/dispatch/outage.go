@@ -13,19 +13,19 @@ import (
 // lookForInstances looks whether other nodes have instances of an executor that
 // has none here: then they may take what waits for it. If nobody has, the owners
 // of the jobs are told once.
-func (d *Dispatcher) lookForInstances(ctx context.Context, x waitingFor, now time.Time) error {
+func (lo *lookout) lookForInstances(ctx context.Context, x waitingFor, now time.Time) error {
 	if len(x.runs) == 0 {
 		return nil
 	}
-	online, err := d.opt.Store.CountOnline(ctx, x.tenant, x.executor)
+	online, err := lo.store.CountOnline(ctx, x.tenant, x.executor)
 	if err != nil {
 		return err
 	}
 	if online == 0 {
-		return d.tellOutage(ctx, x, now)
+		return lo.tellOutage(ctx, x, now)
 	}
-	d.outages.over(x.executor)
-	return d.record(ctx, d.waiting.leaveToOthers(x.runs))
+	lo.outages.over(x.executor)
+	return lo.waits.record(ctx, lo.waits.queues.leaveToOthers(x.runs))
 }
 
 // noExecutorAfter is how long a due execution waits before its owner is told
@@ -55,15 +55,15 @@ const outageJobs = 20
 
 // tellOutage writes one alert for each owner of jobs that are due while no
 // instance of their executor is online on any node.
-func (d *Dispatcher) tellOutage(ctx context.Context, x waitingFor, now time.Time) error {
+func (lo *lookout) tellOutage(ctx context.Context, x waitingFor, now time.Time) error {
 	window := now.Truncate(outageRepeat).Unix()
-	if d.underMaintenance(x.tenant, x.executor, now) {
+	if lo.underMaintenance(x.tenant, x.executor, now) {
 		return nil // they may be down for it
 	}
-	if now.Sub(x.since) < noExecutorAfter || d.outages[x.executor] == window {
+	if now.Sub(x.since) < noExecutorAfter || lo.outages[x.executor] == window {
 		return nil
 	}
-	jobs, err := d.opt.Store.ListWaitingJobs(ctx, x.tenant, x.executor)
+	jobs, err := lo.store.ListWaitingJobs(ctx, x.tenant, x.executor)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (d *Dispatcher) tellOutage(ctx context.Context, x waitingFor, now time.Time
 	var events []domain.AlertEvent
 	var names [][]string
 	for _, j := range jobs {
-		spec, err := d.opt.Store.JobSpec(ctx, x.tenant, j.Job, j.Revision)
+		spec, err := lo.store.JobSpec(ctx, x.tenant, j.Job, j.Revision)
 		if domain.Is(err, domain.CodeNotFound) {
 			continue
 		}
@@ -84,7 +84,7 @@ func (d *Dispatcher) tellOutage(ctx context.Context, x waitingFor, now time.Time
 			at = len(events)
 			byOwner[owner] = at
 			events = append(events, domain.AlertEvent{
-				ID: d.opt.NewID(), TenantID: x.tenant, Kind: domain.AlertNoExecutor, JobID: j.Job, Revision: j.Revision, CreatedAt: now,
+				ID: lo.newID(), TenantID: x.tenant, Kind: domain.AlertNoExecutor, JobID: j.Job, Revision: j.Revision, CreatedAt: now,
 				DedupeKey: fmt.Sprintf("no_executor/%s/%s/%d", x.executor, j.Job, window),
 			})
 			names = append(names, nil)
@@ -99,11 +99,11 @@ func (d *Dispatcher) tellOutage(ctx context.Context, x waitingFor, now time.Time
 		}
 	}
 	if len(events) > 0 {
-		if err := d.opt.Store.RecordAlerts(ctx, events); err != nil {
+		if err := lo.store.RecordAlerts(ctx, events); err != nil {
 			return err
 		}
-		d.log.Warn("no instance of an executor is online", "tenant_id", x.tenant, "executor_id", x.executor, "jobs", len(jobs), "count", len(x.runs))
+		lo.log.Warn("no instance of an executor is online", "tenant_id", x.tenant, "executor_id", x.executor, "jobs", len(jobs), "count", len(x.runs))
 	}
-	d.outages[x.executor] = window
+	lo.outages[x.executor] = window
 	return nil
 }

@@ -28,26 +28,26 @@ const (
 
 // refill is the question of one look. If a line cannot be read, it loads the others, and
 // returns the first error.
-func (d *Dispatcher) refill(ctx context.Context, now time.Time) error {
-	if _, err := d.opt.Store.Maintenances(ctx); err != nil {
+func (lo *lookout) refill(ctx context.Context, now time.Time) error {
+	if _, err := lo.store.Maintenances(ctx); err != nil {
 		return err // no line of an executor under maintenance is loaded
 	}
-	lines, err := d.opt.Store.WaitingLines(ctx, d.after, linesMost)
+	lines, err := lo.store.WaitingLines(ctx, lo.after, linesMost)
 	if err != nil {
 		return err
 	}
-	defer d.noteStalled(now)
-	held, left := d.allHeld(), loadMost
+	defer lo.noteStalled(now)
+	held, left := lo.held.allHeld(), loadMost
 	for i, l := range lines {
-		free, slots := d.opt.Fleet.Room(l.Tenant, l.Executor)
-		err = cmp.Or(err, d.watch(ctx, l, free, now))
+		free, slots := lo.fleet.Room(l.Tenant, l.Executor)
+		err = cmp.Or(err, lo.watch(ctx, l, free, now))
 		share := max(left/(len(lines)-i), 1) // a long line takes nothing from the lines behind it
-		n, failed := d.refillLine(ctx, l, free, slots, held, share, now)
+		n, failed := lo.refillLine(ctx, l, free, slots, held, share, now)
 		err = cmp.Or(err, failed)
-		left, d.after = left-n, l.Line
+		left, lo.after = left-n, l.Line
 	}
 	if len(lines) < linesMost {
-		d.after = 0
+		lo.after = 0
 	}
 	return err
 }
@@ -55,20 +55,20 @@ func (d *Dispatcher) refill(ctx context.Context, now time.Time) error {
 // refillLine loads up to most runs of a line that this node's instances may take: first
 // those of this node's partitions, and of others if slots are free then. If no node has an
 // instance, it loads those of this node's partitions.
-func (d *Dispatcher) refillLine(ctx context.Context, l store.WaitingLine, free, slots int, held []int, most int, now time.Time) (loaded int, err error) {
-	have, limit := d.waiting.length(l.Line)
+func (lo *lookout) refillLine(ctx context.Context, l store.WaitingLine, free, slots int, held []int, most int, now time.Time) (loaded int, err error) {
+	have, limit := lo.waits.queues.length(l.Line)
 	most = min(most, loadedRuns, limit-have)
-	if have >= min(loadedRuns, limit) || d.underMaintenance(l.Tenant, l.Executor, now) {
+	if have >= min(loadedRuns, limit) || lo.underMaintenance(l.Tenant, l.Executor, now) {
 		return 0, nil
 	}
-	if slots == 0 && (have > 0 || d.elsewhere(ctx, l.Tenant, l.Executor, now)) {
+	if slots == 0 && (have > 0 || lo.waits.elsewhere(ctx, l.Tenant, l.Executor, now)) {
 		return 0, nil // some node has them, to tell of the outage and for the first instance
 	}
 	load := func(p store.ListWaitingParams) (int, error) {
-		p.Line, p.Unattended = l.Line, d.opt.Table.Absent
-		list, err := d.opt.Store.ListWaiting(ctx, p)
+		p.Line, p.Unattended = l.Line, lo.table.Absent
+		list, err := lo.store.ListWaiting(ctx, p)
 		if err == nil {
-			d.fire(list)
+			lo.fire(list)
 		}
 		return len(list), err
 	}
@@ -91,7 +91,7 @@ func (d *Dispatcher) refillLine(ctx context.Context, l store.WaitingLine, free, 
 	if loaded > 0 || have > 0 || free == 0 {
 		return loaded, nil
 	}
-	n := d.others.next(l, free)
+	n := lo.others.next(l, free)
 	return load(store.ListWaitingParams{Read: n, Limit: n})
 }
 
@@ -123,8 +123,8 @@ func (o others) next(l store.WaitingLine, free int) int {
 }
 
 // allHeld lists the partitions that this node looks after.
-func (d *Dispatcher) allHeld() (list []int) {
-	for p, held := 0, d.holding(); p < domain.Partitions; p++ {
+func (hs *holdings) allHeld() (list []int) {
+	for p, held := 0, hs.holding(); p < domain.Partitions; p++ {
 		if held(p) {
 			list = append(list, p)
 		}
@@ -134,6 +134,6 @@ func (d *Dispatcher) allHeld() (list []int) {
 
 // underMaintenance reports whether nothing of an executor is to start, as far as this
 // node knows.
-func (d *Dispatcher) underMaintenance(tenant domain.TenantID, executor domain.ExecutorID, now time.Time) bool {
-	return d.opt.Store.KnownMaintenances().Holds(now, &domain.Execution{TenantID: tenant, Executor: executor}) != nil
+func (lo *lookout) underMaintenance(tenant domain.TenantID, executor domain.ExecutorID, now time.Time) bool {
+	return lo.store.KnownMaintenances().Holds(now, &domain.Execution{TenantID: tenant, Executor: executor}) != nil
 }

@@ -27,7 +27,7 @@ func (r *rig) waitElsewhere(job domain.Job, n int) {
 func TestAGainedPartitionsWaitersAreLoaded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var held []domain.PartitionTerm
-		r.d.opt.Held = func() []domain.PartitionTerm { return held }
+		r.d.held.list = func() []domain.PartitionTerm { return held }
 		job := r.Job(nil)
 		r.waitElsewhere(job, 3)
 		to := r.join(10, nil)
@@ -49,7 +49,7 @@ func TestARunBeginsToWaitAtAnyTime(t *testing.T) {
 		job := r.Job(nil)
 		run := r.Run(job, time.Now())
 		held := []domain.PartitionTerm{{Partition: job.Partition, Term: 2}}
-		r.d.opt.Held = func() []domain.PartitionTerm { return held }
+		r.d.held.list = func() []domain.PartitionTerm { return held }
 		to := r.join(10, nil)
 		for range 20 {
 			r.look()
@@ -68,7 +68,7 @@ func TestARunBeginsToWaitAtAnyTime(t *testing.T) {
 // It takes none of a line with runs of its own.
 func TestFreeSlotsServeOtherPartitions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.d.opt.Held = func() []domain.PartitionTerm { return nil }
+		r.d.held.list = func() []domain.PartitionTerm { return nil }
 		job := r.Job(nil)
 		to := r.join(100, nil)
 		r.waitElsewhere(job, 100)
@@ -88,7 +88,7 @@ func TestFreeSlotsServeOtherPartitions(t *testing.T) {
 // instance here serves their handler. They do not stay in memory, and are not written.
 func TestRunsThatNoInstanceHereTakesLeave(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.d.opt.Held = func() []domain.PartitionTerm { return nil }
+		r.d.held.list = func() []domain.PartitionTerm { return nil }
 		to := r.join(100, func(i *instance) { i.handler = "another" })
 		r.waitElsewhere(r.Job(nil), 100)
 		time.Sleep(store.OwnFor)
@@ -101,7 +101,7 @@ func TestRunsThatNoInstanceHereTakesLeave(t *testing.T) {
 		}, nil)
 		for range 10 {
 			r.look()
-			require.Zero(t, r.d.waiting.runs)
+			require.Zero(t, r.d.waits.queues.runs)
 		}
 		require.Empty(t, to.sent())
 		require.Zero(t, writes)
@@ -164,7 +164,7 @@ func TestALineIsLoadedByTurns(t *testing.T) {
 			require.NoError(t, err)
 		}
 		r.look()
-		require.Equal(t, loadedRuns+1, r.d.waiting.runs)
+		require.Equal(t, loadedRuns+1, r.d.waits.queues.runs)
 		at := func(i int) bool { return len(r.d.Unattended([]domain.ExecutionID{waits[i].ID})) == 0 }
 		require.True(t, at(0))
 		require.False(t, at(loadedRuns/2+50))
@@ -222,7 +222,7 @@ func TestEachLineHasItsShare(t *testing.T) {
 		}
 		_, err := r.S.RecordWaits(t.Context(), waits)
 		require.NoError(t, err)
-		require.NoError(t, r.d.refill(t.Context(), time.Now()))
+		require.NoError(t, r.d.look.refill(t.Context(), time.Now()))
 		require.Len(t, loaded, lines)
 		for line := range int64(lines - 1) {
 			require.Greater(t, loaded[line+2], loadMost/lines)

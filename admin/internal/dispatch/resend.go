@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -46,27 +47,38 @@ func (d *Dispatcher) Resend(offers []store.OfferResult) {
 	}
 }
 
+// canceller passes cancels on to instances, and those of parents to their parts.
+type canceller struct {
+	// fixed after construction
+	store Store
+	fleet Fleet
+	later func(...domain.Execution)
+	ended func([]domain.Execution)
+	log   *slog.Logger
+	queue *batch.Queue[domain.Execution] // parents whose parts are to be cancelled
+}
+
 // stopCovered tells covered runs to stop, and returns those that have ended.
-func (d *Dispatcher) stopCovered(covered []domain.Execution) (ended []domain.Execution) {
+func (cs *canceller) stopCovered(covered []domain.Execution) (ended []domain.Execution) {
 	for _, e := range covered {
 		if e.State.Terminal() {
 			ended = append(ended, e)
 		} else {
-			d.SendCancel(e)
+			cs.send(e)
 		}
 	}
 	return ended
 }
 
-// SendCancel passes a cancel on, if this node serves the instance; whoever
+// send passes a cancel on, if this node serves the instance; whoever
 // does not get it through leaves it to the sweep. A parent's cancel goes to its
 // parts.
-func (d *Dispatcher) SendCancel(e domain.Execution) {
+func (cs *canceller) send(e domain.Execution) {
 	if e.OnlyPartsMove() {
-		d.cancels.Add(e)
+		cs.queue.Add(e)
 		return
 	}
-	if t := d.opt.Fleet.TargetOf(e.Instance); t != nil {
+	if t := cs.fleet.TargetOf(e.Instance); t != nil {
 		t.SendCancel(e)
 	}
 }

@@ -58,8 +58,8 @@ func newPool(targets []Target) *pool {
 // poolOf returns the pool for a run, or nil where the choice depends on more than
 // what a pool knows: several slots, slots that are kept, preferred labels, an
 // instance that was asked for or has failed the run.
-func (d *Dispatcher) poolOf(l *lookup, e *domain.Execution, spec *domain.JobSpec, targets []Target) *pool {
-	if len(targets) == 0 || e.Bound != 0 || !spec.Prefer.Empty() || e.Instance != 0 && e.Fence == 0 || d.kept.count.Load() > 0 || e.Sends().Tried() {
+func (ch *chooser) poolOf(l *lookup, e *domain.Execution, spec *domain.JobSpec, targets []Target) *pool {
+	if len(targets) == 0 || e.Bound != 0 || !spec.Prefer.Empty() || e.Instance != 0 && e.Fence == 0 || ch.kept.count.Load() > 0 || e.Sends().Tried() {
 		return nil
 	}
 	key := pooled{served{e.TenantID, e.Executor, spec.Handler}, spec.Require.Text}

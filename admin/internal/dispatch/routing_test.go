@@ -33,7 +33,7 @@ func seats(list ...seat) (out []Target) {
 
 // choice1 is the whole decision without its effects; 0 = nobody.
 func choice1(e domain.Execution, spec domain.JobSpec, in rankInput, targets []Target) domain.InstanceID {
-	all := new(Dispatcher).candidates(&e, &spec, targets, nil)
+	all := new(chooser).candidates(&e, &spec, targets, nil)
 	in.routing = spec.Routing
 	if spec.Routing == domain.RouteConsistentHash {
 		in.key = hashKey(&e, &spec)

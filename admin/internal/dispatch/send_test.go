@@ -269,10 +269,10 @@ func TestUsesAreReadFromTheRows(t *testing.T) {
 					require.Equal(t, turns[n], turn())
 					turns = append(turns, turns[n])
 					if n == 2 || n == 4 {
-						r.d.uses = uses{} // as in another process
+						r.d.choices.uses = uses{} // as in another process
 					}
 				}
-				r.d.uses = uses{}
+				r.d.choices.uses = uses{}
 				r.store.fail(only("RecentInstances"), nil)
 				require.GreaterOrEqual(t, turn(), 0, "without an answer it goes by what is known")
 				r.store.heal()
@@ -306,9 +306,9 @@ func TestAFloodIsNotReadUp(t *testing.T) {
 		}
 		r.fire(part(2)...)
 		require.Equal(t, int32(1), reads.Load())
-		r.d.uses = uses{}
+		r.d.choices.uses = uses{}
 		due, specs := r.d.specsOf(t.Context(), pointers(runs), map[place]int{})
-		r.d.recall(t.Context(), due, specs)
+		r.d.choices.recall(t.Context(), due, specs)
 		require.Equal(t, int32(1), reads.Load())
 	})
 }

@@ -38,7 +38,7 @@ func (d *Dispatcher) spread(ctx context.Context, parents []domain.Execution) {
 	d.spreadFailures.recovered(d.log)
 	var ended []domain.Execution
 	for _, r := range results {
-		ended = append(ended, d.stopCovered(r.Covered)...)
+		ended = append(ended, d.cancels.stopCovered(r.Covered)...)
 		switch {
 		case r.Status == store.OfferDiscarded:
 			ended = append(ended, r.Execution)
@@ -52,17 +52,17 @@ func (d *Dispatcher) spread(ctx context.Context, parents []domain.Execution) {
 
 // cancelParts is the flush of the parents that are to be cancelled. What does not
 // get through is swept.
-func (d *Dispatcher) cancelParts(ctx context.Context, parents []domain.Execution) {
+func (cs *canceller) cancelParts(ctx context.Context, parents []domain.Execution) {
 	slices.SortFunc(parents, func(a, b domain.Execution) int { return int(a.ID - b.ID) })
 	parents = slices.CompactFunc(parents, func(a, b domain.Execution) bool { return a.ID == b.ID })
-	out, err := d.opt.Store.CancelParts(context.WithoutCancel(ctx), parents)
+	out, err := cs.store.CancelParts(context.WithoutCancel(ctx), parents)
 	if err != nil {
-		d.log.Warn("parts could not be cancelled; the sweep tries again", "count", len(parents), "err", err)
+		cs.log.Warn("parts could not be cancelled; the sweep tries again", "count", len(parents), "err", err)
 		return
 	}
 	for _, e := range out.Cancel {
-		d.SendCancel(e)
+		cs.send(e)
 	}
-	d.opt.Later(out.Woken...)
-	d.ended(out.Ended)
+	cs.later(out.Woken...)
+	cs.ended(out.Ended)
 }

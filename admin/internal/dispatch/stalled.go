@@ -38,22 +38,22 @@ const standingsMost = 10_000
 // watch checks one line. free is how many slots of its executor are free here. Slots that
 // are kept for a heavy run are not free. If results of a tenant wait to be stored, its runs
 // are not checked.
-func (d *Dispatcher) watch(ctx context.Context, l store.WaitingLine, free int, now time.Time) error {
-	s, known := d.standings[l.Line]
-	if free == 0 || d.kept.count.Load() > 0 || d.underMaintenance(l.Tenant, l.Executor, now) || d.opt.Backpressure.Holds(int64(l.Tenant)) {
-		delete(d.standings, l.Line)
+func (lo *lookout) watch(ctx context.Context, l store.WaitingLine, free int, now time.Time) error {
+	s, known := lo.standings[l.Line]
+	if free == 0 || lo.choices.kept.count.Load() > 0 || lo.underMaintenance(l.Tenant, l.Executor, now) || lo.backpressure.Holds(int64(l.Tenant)) {
+		delete(lo.standings, l.Line)
 		return nil
 	}
 	if !known || s.next != l.Next {
-		if len(d.standings) >= standingsMost {
-			clear(d.standings)
+		if len(lo.standings) >= standingsMost {
+			clear(lo.standings)
 		}
 		s = standing{next: l.Next, since: now}
 	}
 	was := s.stalled(s.seen)
 	s.seen = now
 	if s.looks++; s.could || now.Sub(s.since) >= StalledAfter { // most have gone before that
-		could, err := d.couldStart(ctx, l)
+		could, err := lo.couldStart(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -62,24 +62,24 @@ func (d *Dispatcher) watch(ctx context.Context, l store.WaitingLine, free int, n
 		}
 	}
 	if !was && s.stalled(now) {
-		d.log.Error("a run does not start although an instance has room for it", "tenant_id", l.Tenant, "executor_id", l.Executor, "execution_id", l.Next)
+		lo.log.Error("a run does not start although an instance has room for it", "tenant_id", l.Tenant, "executor_id", l.Executor, "execution_id", l.Next)
 	}
-	d.standings[l.Line] = s
+	lo.standings[l.Line] = s
 	return nil
 }
 
 // couldStart reports whether an instance that is connected here has room for the next run
 // of a line.
-func (d *Dispatcher) couldStart(ctx context.Context, l store.WaitingLine) (bool, error) {
-	list, err := d.opt.Store.ListWaiting(ctx, store.ListWaitingParams{Line: l.Line, Read: 1, Limit: 1})
+func (lo *lookout) couldStart(ctx context.Context, l store.WaitingLine) (bool, error) {
+	list, err := lo.store.ListWaiting(ctx, store.ListWaitingParams{Line: l.Line, Read: 1, Limit: 1})
 	if err != nil || len(list) == 0 || list[0].ID != l.Next {
 		return false, err
 	}
 	e := &list[0]
-	if now := d.opt.Now(); e.Expired(now) || e.NotBefore.After(now) {
+	if now := lo.now(); e.Expired(now) || e.NotBefore.After(now) {
 		return false, nil
 	}
-	of, err := d.opt.Store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
+	of, err := lo.store.JobSpec(ctx, e.TenantID, e.JobID, e.Revision)
 	if domain.Is(err, domain.CodeNotFound) {
 		return false, nil
 	}
@@ -87,8 +87,8 @@ func (d *Dispatcher) couldStart(ctx context.Context, l store.WaitingLine) (bool,
 		return false, err
 	}
 	spec := of.For(e.Part)
-	targets := boundTo(e.Bound, d.opt.Fleet.Targets(e.TenantID, e.Executor, spec.Handler))
-	all := d.candidates(e, spec, targets, nil)
+	targets := boundTo(e.Bound, lo.fleet.Targets(e.TenantID, e.Executor, spec.Handler))
+	all := lo.choices.candidates(e, spec, targets, nil)
 	in := rankInput{routing: spec.Routing}
 	if spec.Routing == domain.RouteConsistentHash {
 		in.key = hashKey(e, spec)
@@ -98,18 +98,14 @@ func (d *Dispatcher) couldStart(ctx context.Context, l store.WaitingLine) (bool,
 }
 
 // noteStalled notes the longest time that a run has stood beside a slot that it could have.
-func (d *Dispatcher) noteStalled(now time.Time) {
+func (lo *lookout) noteStalled(now time.Time) {
 	longest := time.Duration(0)
-	for line, s := range d.standings {
+	for line, s := range lo.standings {
 		if now.Sub(s.seen) > time.Minute {
-			delete(d.standings, line)
+			delete(lo.standings, line)
 		} else if s.seen.Equal(now) && s.stalled(now) {
 			longest = max(longest, now.Sub(s.since))
 		}
 	}
-	d.longest.Store(int64(longest))
+	lo.longest.Store(int64(longest))
 }
-
-// Stalled is for how long a run has stood beside a free slot that it could have, as of the
-// last look; 0: none has for StalledAfter.
-func (d *Dispatcher) Stalled() time.Duration { return time.Duration(d.longest.Load()) }

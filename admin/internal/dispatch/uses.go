@@ -181,11 +181,11 @@ func (u *uses) undo(job domain.JobID, r domain.Routing, id, last domain.Instance
 
 // recall reads the rows of the batch's jobs whose uses are stale. Without an
 // answer the choices go by what is known.
-func (d *Dispatcher) recall(ctx context.Context, due []domain.Execution, specs []*domain.JobSpec) {
-	now := d.opt.Now()
+func (ch *chooser) recall(ctx context.Context, due []domain.Execution, specs []*domain.JobSpec) {
+	now := ch.now()
 	var turns, windows []store.RecentJob
 	for i, spec := range specs {
-		if spec == nil || !byUse(spec.Routing) && spec.Routing != domain.RouteRoundRobin || !d.uses.stale(&due[i], spec.Routing, now) {
+		if spec == nil || !byUse(spec.Routing) && spec.Routing != domain.RouteRoundRobin || !ch.uses.stale(&due[i], spec.Routing, now) {
 			continue
 		}
 		list, most := &turns, maxTurnsRead
@@ -197,20 +197,20 @@ func (d *Dispatcher) recall(ctx context.Context, due []domain.Execution, specs [
 		}
 	}
 	if len(turns) < maxTurnsRead {
-		d.read(ctx, turns, turnRows, now)
+		ch.read(ctx, turns, turnRows, now)
 	}
-	d.read(ctx, windows, domain.RoutingWindow, now)
+	ch.read(ctx, windows, domain.RoutingWindow, now)
 }
 
-func (d *Dispatcher) read(ctx context.Context, jobs []store.RecentJob, rows int, now time.Time) {
+func (ch *chooser) read(ctx context.Context, jobs []store.RecentJob, rows int, now time.Time) {
 	if len(jobs) == 0 {
 		return
 	}
-	found, err := d.opt.Store.RecentInstances(ctx, store.RecentInstancesParams{Jobs: jobs, Until: now.Add(readAhead), Limit: rows})
+	found, err := ch.store.RecentInstances(ctx, store.RecentInstancesParams{Jobs: jobs, Until: now.Add(readAhead), Limit: rows})
 	if err != nil {
-		d.usesFailures.failed(d.log, err, len(jobs))
+		ch.failures.failed(ch.log, err, len(jobs))
 		return
 	}
-	d.usesFailures.recovered(d.log)
-	d.uses.learn(jobs, found, rows == domain.RoutingWindow, now)
+	ch.failures.recovered(ch.log)
+	ch.uses.learn(jobs, found, rows == domain.RoutingWindow, now)
 }

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -27,18 +28,39 @@ func (w waiter) line() line {
 	return l
 }
 
+// waitRoom has the runs that wait for an instance, and lets them go when one has room. Its
+// methods are called from anywhere: queues are guarded by the table's lock, seen and
+// failures by locks of their own.
+type waitRoom struct {
+	// fixed after construction
+	store   Store
+	fleet   Fleet
+	now     func() time.Time
+	log     *slog.Logger
+	held    *holdings
+	choices *chooser
+	cancels *canceller
+	limits  *limiter
+	enqueue func(due []*domain.Execution, turns map[domain.ExecutionID]int64)
+	ended   func([]domain.Execution)
+
+	queues   waitQueues
+	seen     seen
+	failures failureLog
+}
+
 // capacityFor is how many more runs of the line the targets can take, of which head is
 // the first, when so many slots have been let go to others and may still look
 // free. Of runs that take more than one, slots are kept for head until then: those
 // behind it must not be quicker, whether it has room now or not.
-func (d *Dispatcher) capacityFor(l line, head *domain.Execution, until time.Time, targets []Target, let int) (free int) {
+func (ch *chooser) capacityFor(l line, head *domain.Execution, until time.Time, targets []Target, let int) (free int) {
 	spec := domain.JobSpec{Routing: l.pin, Handler: l.handler}
 	// The texts were parsed before: they come from settings that were read.
 	spec.Require, _ = domain.ParseSelector(l.require)
 	spec.Prefer, _ = domain.ParseSelector(l.prefer)
 	targets = boundTo(l.bound, targets)
 	who := domain.Execution{ID: head.ID, FireAt: head.FireAt, Priority: head.Priority} // by precedence alone
-	all := d.candidates(&who, &spec, targets, nil)
+	all := ch.candidates(&who, &spec, targets, nil)
 	for i := range all {
 		if t := targets[all[i].at]; let > 0 && t.Weight(l.handler) > 1 {
 			all[i].free = min(all[i].free, (t.Free()-let)/t.Weight(l.handler))
@@ -54,7 +76,7 @@ func (d *Dispatcher) capacityFor(l line, head *domain.Execution, until time.Time
 			free += max(all[i].free, 0)
 		}
 	}
-	d.keepSlots(head, l.handler, all, targets, l.pin != "", until)
+	ch.keepSlots(head, l.handler, all, targets, l.pin != "", until)
 	return free
 }
 
@@ -83,11 +105,11 @@ func waitOffline(waited time.Duration) time.Duration {
 }
 
 // wait lets executions wait for an instance.
-func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
+func (wr *waitRoom) wait(ctx context.Context, waiters []waiter) {
 	if len(waiters) == 0 {
 		return
 	}
-	now, held := d.opt.Now(), d.holding()
+	now, held := wr.now(), wr.held.holding()
 	var record []*waiting
 	for _, w := range waiters {
 		e := &w.execution
@@ -105,39 +127,39 @@ func (d *Dispatcher) wait(ctx context.Context, waiters []waiter) {
 			recorded:  e.Reason == domain.ReasonWaitInstance && e.WakeAt.After(now),
 		}
 		if w.online == 0 && !run.elsewhere && !run.foreign {
-			if _, slots := d.opt.Fleet.Room(e.TenantID, e.Executor); slots == 0 {
-				run.elsewhere = d.elsewhere(ctx, e.TenantID, e.Executor, now)
+			if _, slots := wr.fleet.Room(e.TenantID, e.Executor); slots == 0 {
+				run.elsewhere = wr.elsewhere(ctx, e.TenantID, e.Executor, now)
 			}
 		}
 		// A job with a limit on its runs keeps their order in the database. A row that says
 		// nothing of the wait means that no node looked for an instance (Unattended).
 		ordered := w.spec.SlotLimit() > 0 && !e.HoldsSlot
 		short := e.Expired(now.Add(recordAfter + 2*LookEvery))
-		record = append(record, d.waiting.add(run, run.swept || run.elsewhere || run.foreign || ordered || short)...)
+		record = append(record, wr.queues.add(run, run.swept || run.elsewhere || run.foreign || ordered || short)...)
 	}
-	_ = d.record(ctx, record) // it has been logged; they wait here all the same
-	d.recheck(waiters)
+	_ = wr.record(ctx, record) // it has been logged; they wait here all the same
+	wr.recheck(waiters)
 	for i := range waiters { // it may have left the queue of a limit
-		d.freedOne(&waiters[i].execution)
+		wr.limits.freedOne(&waiters[i].execution)
 	}
 }
 
 // elsewhere reports whether other nodes have instances of an executor. It
 // asks the database once a second for an executor.
-func (d *Dispatcher) elsewhere(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, now time.Time) bool {
-	d.seen.mu.Lock()
-	at, known := d.seen.at[executor]
-	d.seen.mu.Unlock()
+func (wr *waitRoom) elsewhere(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, now time.Time) bool {
+	wr.seen.mu.Lock()
+	at, known := wr.seen.at[executor]
+	wr.seen.mu.Unlock()
 	if known && now.Sub(at.when) < time.Second {
 		return at.online
 	}
-	n, err := d.opt.Store.CountOnline(ctx, tenant, executor)
-	d.seen.mu.Lock()
-	defer d.seen.mu.Unlock()
-	if d.seen.at == nil || len(d.seen.at) >= maxSeen {
-		d.seen.at = map[domain.ExecutorID]sighting{}
+	n, err := wr.store.CountOnline(ctx, tenant, executor)
+	wr.seen.mu.Lock()
+	defer wr.seen.mu.Unlock()
+	if wr.seen.at == nil || len(wr.seen.at) >= maxSeen {
+		wr.seen.at = map[domain.ExecutorID]sighting{}
 	}
-	d.seen.at[executor] = sighting{now, err == nil && n > 0}
+	wr.seen.at[executor] = sighting{now, err == nil && n > 0}
 	return err == nil && n > 0
 }
 
@@ -158,33 +180,33 @@ const maxSeen = 10_000
 
 // recheck catches room that became free between the choice and the entry into
 // the wait queues: nobody would tell about it again.
-func (d *Dispatcher) recheck(waiters []waiter) {
+func (wr *waitRoom) recheck(waiters []waiter) {
 	seen := map[line]bool{}
 	for _, w := range waiters {
 		if l := w.line(); !seen[l] {
 			seen[l] = true
-			d.release(l, maxWaiting, 0)
+			wr.release(l, maxWaiting, 0)
 		}
 	}
 }
 
-// SlotsFreed tells that an instance of an executor may have n more slots free; 0: one
+// slotsFreed tells that an instance of an executor may have n more slots free; 0: one
 // of them has.
-func (d *Dispatcher) SlotsFreed(executor domain.ExecutorID, instance domain.InstanceID, n int) {
+func (wr *waitRoom) slotsFreed(executor domain.ExecutorID, instance domain.InstanceID, n int) {
 	let := 0
-	for _, l := range d.waiting.of(executor, instance, d.opt.Now()) {
-		if let += d.release(l, n, let); let >= n {
+	for _, l := range wr.queues.of(executor, instance, wr.now()) {
+		if let += wr.release(l, n, let); let >= n {
 			return
 		}
 	}
 }
 
-// Moved tells that an instance takes no more: runs that waited for it alone have
+// moved tells that an instance takes no more: runs that waited for it alone have
 // another one now.
-func (d *Dispatcher) Moved(executor domain.ExecutorID) {
-	for _, l := range d.waiting.of(executor, 0, d.opt.Now()) {
+func (wr *waitRoom) moved(executor domain.ExecutorID) {
+	for _, l := range wr.queues.of(executor, 0, wr.now()) {
 		if l.pin != "" {
-			d.release(l, maxWaiting, 0)
+			wr.release(l, maxWaiting, 0)
 		}
 	}
 }
@@ -195,33 +217,33 @@ type place struct {
 	instance domain.InstanceID
 }
 
-// slotsFreedAt is SlotsFreed for several places, in the order of their ids.
-func (d *Dispatcher) slotsFreedAt(freed map[place]int) {
+// slotsFreedAt is slotsFreed for several places, in the order of their ids.
+func (wr *waitRoom) slotsFreedAt(freed map[place]int) {
 	order := slices.SortedFunc(maps.Keys(freed), func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.executor, b.executor), cmp.Compare(a.instance, b.instance))
 	})
 	for _, at := range order {
-		d.SlotsFreed(at.executor, at.instance, freed[at])
+		wr.slotsFreed(at.executor, at.instance, freed[at])
 	}
 }
 
 // release fires waiters of a line that n slots are enough for, one at least, as
 // many as its instances have room for beside what was let go to others. It returns
 // how many slots they take.
-func (d *Dispatcher) release(l line, n, let int) (slots int) {
-	targets := d.opt.Fleet.Targets(l.tenant, l.executor, l.handler)
+func (wr *waitRoom) release(l line, n, let int) (slots int) {
+	targets := wr.fleet.Targets(l.tenant, l.executor, l.handler)
 	weight := weightOf(l.handler, targets)
-	head, seen := d.waiting.first(l)
-	for weight > 1 && head != nil && !d.opt.Now().Before(seen.Add(keptFor)) {
-		d.waiting.drop(head.ID) // it runs elsewhere or has ended; who still waits is swept
-		head, seen = d.waiting.first(l)
+	head, seen := wr.queues.first(l)
+	for weight > 1 && head != nil && !wr.now().Before(seen.Add(keptFor)) {
+		wr.queues.drop(head.ID) // it runs elsewhere or has ended; who still waits is swept
+		head, seen = wr.queues.first(l)
 	}
 	if head == nil {
 		return 0
 	}
-	free := d.capacityFor(l, head, seen.Add(keptFor), targets, let)
-	due, turns := d.waiting.take(l, min((n+weight-1)/weight, free), spare(targets), d.opt.Now())
-	d.enqueue(pointers(due), turns)
+	free := wr.choices.capacityFor(l, head, seen.Add(keptFor), targets, let)
+	due, turns := wr.queues.take(l, min((n+weight-1)/weight, free), spare(targets), wr.now())
+	wr.enqueue(pointers(due), turns)
 	return len(due) * weight
 }
 

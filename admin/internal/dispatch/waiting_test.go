@@ -202,7 +202,7 @@ func TestOutagesAreToldOnceAnHour(t *testing.T) {
 			r.d.SlotsFreed(r.Executor, to.id, 100)
 			synctest.Wait()
 			r.look()
-			require.Empty(t, r.d.outages)
+			require.Empty(t, r.d.look.outages)
 			r.fleet.leave(to)
 			require.NoError(t, storetest.LeaveInstance(t.Context(), r.S, r.Tenant, to.id, "restart"))
 			return told

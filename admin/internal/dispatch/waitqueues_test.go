@@ -244,7 +244,7 @@ func TestWhatDoesNotWaitAnyMoreLeaves(t *testing.T) {
 		shard := r.Run(job, time.Now())
 		shard.Bound = 4711
 		r.fire(cancelled, stays, shard)
-		require.Equal(t, 3, r.d.waiting.runs)
+		require.Equal(t, 3, r.d.waits.queues.runs)
 		for _, id := range []domain.ExecutionID{cancelled.ID, shard.ID} {
 			_, err := r.S.RequestCancel(t.Context(), r.Tenant, id, domain.ReasonKilled, "")
 			require.NoError(t, err)
@@ -253,7 +253,7 @@ func TestWhatDoesNotWaitAnyMoreLeaves(t *testing.T) {
 			time.Sleep(time.Second)
 			r.look()
 		}
-		require.Equal(t, 1, r.d.waiting.runs)
+		require.Equal(t, 1, r.d.waits.queues.runs)
 		require.Empty(t, r.d.Unattended([]domain.ExecutionID{stays.ID}))
 		time.Sleep(time.Until(stays.ExpireAt))
 		r.look()
@@ -290,7 +290,7 @@ func TestDeadRunsCostNothing(t *testing.T) {
 		r.store.fail(func(string) error { calls++; return nil }, nil)
 		r.fire(append(dead, live)...)
 		require.Equal(t, live.ID, one(t, to.sent()).Execution.ID)
-		require.Zero(t, r.d.waiting.runs)
+		require.Zero(t, r.d.waits.queues.runs)
 		r.store.heal()
 		require.Equal(t, int64(0), r.Find(dead[0].ID).Fence)
 		require.LessOrEqual(t, calls, 3)
