@@ -26,7 +26,7 @@ func (f Fleet) Targets(tenant domain.TenantID, executor domain.ExecutorID, handl
 	room := false
 	for i, s := range sessions {
 		out[i] = target{s, f.Traced, f.Scripts}
-		room = room || s.Free() >= s.Weight(handler)
+		room = room || s.Free() >= s.Slots.Weight(handler)
 	}
 	if !room {
 		f.Gateway.Want(executor) // some of it may be parked at other nodes

@@ -43,7 +43,7 @@ func (k *Sink) Doubted(s *gateway.Session) {
 }
 
 func (k *Sink) Left(s *gateway.Session) {
-	k.Dispatch.Left(s.Tenant, s.Instance, fencesOf(s.Offered()))
+	k.Dispatch.Left(s.Tenant, s.Instance, fencesOf(s.Slots.Offered()))
 	k.Dispatch.Moved(s.Executor)
 }
 
@@ -93,7 +93,7 @@ func (k *Sink) EndOrphans(ctx context.Context, p store.EndOrphansParams) error {
 func (k *Sink) Answered(s *gateway.Session, answers []*proto.Answer) {
 	out := make([]dispatch.Answer, 0, len(answers))
 	for _, a := range answers {
-		if a.Accepted && s.Granted(a.ExecutionId, a.Fence) {
+		if a.Accepted && s.Slots.Granted(a.ExecutionId, a.Fence) {
 			continue // its offer was the grant
 		}
 		out = append(out, dispatch.Answer{

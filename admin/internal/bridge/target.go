@@ -29,21 +29,21 @@ func (t target) Traits() dispatch.Traits {
 }
 func (t target) Load() dispatch.Load {
 	slots, cpu, memory := t.s.Load()
-	taken, of := t.s.Taken()
+	taken, of := t.s.Slots.Taken()
 	return dispatch.Load{Slots: slots, CPU: cpu, Memory: memory, Taken: taken, Of: of, Refusing: t.s.Refusing()}
 }
-func (t target) Idempotent(handler string) bool {
-	return t.s.Idempotent(handler)
-}
-func (t target) Closed() bool              { return t.s.Closed() }
-func (t target) Weight(handler string) int { return t.s.Weight(handler) }
-func (t target) SendQueueFull() bool       { return t.s.SendQueueFull() }
-func (t target) Spare() int                { return t.s.Spare() }
+func (t target) Idempotent(handler string) bool { return t.s.Idempotent(handler) }
+func (t target) Closed() bool                   { return t.s.Closed() }
+func (t target) Weight(handler string) int      { return t.s.Slots.Weight(handler) }
+func (t target) SendQueueFull() bool            { return t.s.Slots.SendQueueFull() }
+func (t target) Spare() int                     { return t.s.Slots.Spare() }
 func (t target) Reserve(id domain.ExecutionID, fence int64, weight, input int) bool {
 	return t.s.Reserve(int64(id), fence, weight, input)
 }
-func (t target) Holds(id domain.ExecutionID, fence int64) bool { return t.s.Holds(int64(id), fence) }
-func (t target) Release(id domain.ExecutionID, fence int64)    { t.s.Release(int64(id), fence) }
+func (t target) Holds(id domain.ExecutionID, fence int64) bool {
+	return t.s.Slots.Holds(int64(id), fence)
+}
+func (t target) Release(id domain.ExecutionID, fence int64) { t.s.Slots.Release(int64(id), fence) }
 
 func (t target) SendOffers(offers []store.OfferResult) {
 	out := make([]*proto.Offer, len(offers))
@@ -58,7 +58,7 @@ func (t target) SendOffers(offers []store.OfferResult) {
 		var left []*proto.Offer
 		out, left = t.scripts.add(out, offers)
 		for _, o := range left {
-			t.s.Release(o.ExecutionId, o.Fence)
+			t.s.Slots.Release(o.ExecutionId, o.Fence)
 		}
 	}
 	if len(out) > 0 {

@@ -126,8 +126,8 @@ func TestInstancesRegisterTogether(t *testing.T) {
 		}
 		require.NotNil(t, p.nextControl().GetRegistered())
 		s := get(t, b.rec.joined)
-		require.Equal(t, s.Name, fmt.Sprintf("i-%d", s.occupancy.slots-1), "each gets its own")
-		require.Equal(t, s.BootID, bootOf(s.occupancy.slots-1))
+		require.Equal(t, s.Name, fmt.Sprintf("i-%d", s.Slots.occupancy.slots-1), "each gets its own")
+		require.Equal(t, s.BootID, bootOf(s.Slots.occupancy.slots-1))
 	}
 	b.fleet.mu.Lock()
 	defer b.fleet.mu.Unlock()

@@ -48,7 +48,7 @@ var errDisabled = errors.New("its executor is disabled")
 // them.
 func (g *Gateway) EndIdle(of func(domain.TenantID, domain.ExecutorID) bool) (ended int) {
 	for _, s := range g.registry.all() {
-		if of(s.Tenant, s.Executor) && s.runsNothing() {
+		if of(s.Tenant, s.Executor) && s.Slots.runsNothing() {
 			s.close(errDisabled)
 			ended++
 		}
@@ -57,10 +57,10 @@ func (g *Gateway) EndIdle(of func(domain.TenantID, domain.ExecutorID) bool) (end
 }
 
 // runsNothing: neither what was offered here, nor what the last heartbeat tells of.
-func (s *Session) runsNothing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.inflight) == 0 && s.occupancy.Occupied() == 0
+func (sl *Slots) runsNothing() bool {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	return len(sl.inflight) == 0 && sl.occupancy.Occupied() == 0
 }
 
 // EndDenied ends the sessions that a denial names, and tells of which instances.

@@ -19,7 +19,7 @@ func TestDrainedFromOutside(t *testing.T) {
 	require.Same(t, s, get(t, b.rec.draining))
 	require.False(t, s.Reserve(2, 1, 1, 0))
 	require.Zero(t, s.Free())
-	require.True(t, s.Holds(1, 1), "what it runs goes on")
+	require.True(t, s.Slots.Holds(1, 1), "what it runs goes on")
 	require.Positive(t, s.drainingFor(), "its row says so")
 	require.Empty(t, b.gate.Sessions(s.Tenant, s.Executor, "sync"))
 	require.Equal(t, 1, b.gate.Stats().Draining)

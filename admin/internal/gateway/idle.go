@@ -176,7 +176,7 @@ func (g *Gateway) idleFor(h heard, sessions int) time.Duration {
 	s, b := h.session, h.beat
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !b.Paced || b.Running > 0 || b.Draining || b.Refusing || b.Parked || len(s.inflight) > 0 || s.draining || !s.drainedAt.IsZero() || s.retiring {
+	if !b.Paced || b.Running > 0 || b.Draining || b.Refusing || b.Parked || len(s.Slots.inflight) > 0 || s.draining || !s.drainedAt.IsZero() || s.retiring {
 		return 0
 	}
 	return idleInterval(sessions, g.opt.IdleBeats)

@@ -221,7 +221,7 @@ func TestWhoMayBeIdle(t *testing.T) {
 	next, quiet, _ := told(func(*proto.Heartbeat) {})
 	require.Zero(t, next, "something is being offered")
 	require.Zero(t, quiet)
-	s.Release(7, 1)
+	s.Slots.Release(7, 1)
 	rests("it was taken back")
 	b.fleet.broken.Store(true)
 	next, _, every := told(func(*proto.Heartbeat) {})

@@ -36,15 +36,15 @@ const rejectOld = "old"
 // bound says until when an offer that is sent now may be started, in the offer and in
 // its reservation. An offer that waited for its commit for long has less time left, as
 // one in two steps has. mu is held.
-func (s *Session) bound(o *proto.Offer, f *reservation, now time.Time) {
+func (sl *Slots) bound(o *proto.Offer, f *reservation, now time.Time) {
 	asks := o.GoodMs < 0
 	o.GoodMs = 0
-	at := now.Sub(s.began)
+	at := now.Sub(sl.began)
 	switch {
-	case !o.Granted || !s.refusesOld:
+	case !o.Granted || !sl.refusesOld:
 	case asks:
 		o.GoodMs = -1
-	case at >= s.slowTill:
+	case at >= sl.slowTill:
 		good := min(proto.OfferGood, proto.OfferTTL-now.Sub(f.since))
 		o.GoodMs = max(1, (at - f.leaseAt + good).Milliseconds())
 		f.startable = at + max(0, good) + startMargin
@@ -53,22 +53,22 @@ func (s *Session) bound(o *proto.Offer, f *reservation, now time.Time) {
 
 // cameLate is the event that an instance refused an offer as old. One that was
 // taken from it before says nothing about the path.
-func (s *Session) cameLate(k attemptKey, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inflight[k].startable > 0 {
-		s.slowTill = now.Sub(s.began) + slowFor
+func (sl *Slots) cameLate(k attemptKey, now time.Time) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.inflight[k].startable > 0 {
+		sl.slowTill = now.Sub(sl.began) + slowFor
 	}
 }
 
 // overdue takes the one-step offers out of which nobody has heard that they
 // arrived, and that the instance starts no more. next is how long it takes until
 // there are more; 0: none is left.
-func (s *Session) overdue(now time.Time) (out map[int64]int64, next time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := now.Sub(s.began)
-	for k, f := range s.inflight {
+func (sl *Slots) overdue(now time.Time) (out map[int64]int64, next time.Duration) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	at := now.Sub(sl.began)
+	for k, f := range sl.inflight {
 		if f.startable == 0 || f.answered {
 			continue
 		}
@@ -82,7 +82,7 @@ func (s *Session) overdue(now time.Time) (out map[int64]int64, next time.Duratio
 			out = map[int64]int64{}
 		}
 		f.startable = 0
-		s.inflight[k] = f
+		sl.inflight[k] = f
 		out[k.id] = k.fence
 	}
 	return out, next
@@ -106,7 +106,7 @@ func (g *Gateway) reclaimDoubted(s *Session, now time.Time) (again time.Duration
 
 // reclaim tells of what can go elsewhere; see overdue for next.
 func (g *Gateway) reclaim(s *Session, now time.Time) (next time.Duration) {
-	list, next := s.overdue(now)
+	list, next := s.Slots.overdue(now)
 	if len(list) > 0 {
 		g.opt.Sink.Unheard(s, list)
 	}
@@ -116,7 +116,7 @@ func (g *Gateway) reclaim(s *Session, now time.Time) (next time.Duration) {
 // reclaimEnded is reclaim for a session that has ended. A node that stops leaves
 // it to those that take over.
 func (g *Gateway) reclaimEnded(ctx context.Context, s *Session) {
-	for next := returnsIn; next > 0 && s.reclaimable(); next = g.reclaim(s, time.Now()) {
+	for next := returnsIn; next > 0 && s.Slots.reclaimable(); next = g.reclaim(s, time.Now()) {
 		select {
 		case <-ctx.Done():
 			return
@@ -125,10 +125,10 @@ func (g *Gateway) reclaimEnded(ctx context.Context, s *Session) {
 	}
 }
 
-func (s *Session) reclaimable() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.inflight {
+func (sl *Slots) reclaimable() bool {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	for _, f := range sl.inflight {
 		if f.startable > 0 && !f.answered {
 			return true
 		}

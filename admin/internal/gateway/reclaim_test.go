@@ -55,11 +55,12 @@ func TestWhatNobodyHeardOfGoesElsewhere(t *testing.T) {
 // an offer came too late, and none is given by what only asks.
 func TestBoundsOfOffers(t *testing.T) {
 	now := time.Now()
-	s := &Session{began: now.Add(-time.Hour), leasedAt: time.Hour - 2*time.Second, refusesOld: true, inflight: map[attemptKey]reservation{}}
+	s := &Session{}
+	s.Slots = Slots{mu: &s.mu, began: now.Add(-time.Hour), leasedAt: time.Hour - 2*time.Second, refusesOld: true, inflight: map[attemptKey]reservation{}}
 	bound := func(since time.Time, o *proto.Offer) (int64, time.Duration) {
-		f := reservation{leaseAt: s.leasedAt, since: since}
-		s.bound(o, &f, now)
-		s.inflight[attemptKey{1, 1}] = f
+		f := reservation{leaseAt: s.Slots.leasedAt, since: since}
+		s.Slots.bound(o, &f, now)
+		s.Slots.inflight[attemptKey{1, 1}] = f
 		return o.GoodMs, f.startable
 	}
 	one := func() *proto.Offer { return &proto.Offer{Granted: true} }
@@ -76,10 +77,10 @@ func TestBoundsOfOffers(t *testing.T) {
 	require.EqualValues(t, -1, good)
 	require.Zero(t, startable)
 
-	s.cameLate(attemptKey{1, 1}, now)
+	s.Slots.cameLate(attemptKey{1, 1}, now)
 	good, _ = bound(now, one())
 	require.Positive(t, good, "that was taken away before")
-	s.cameLate(attemptKey{1, 1}, now)
+	s.Slots.cameLate(attemptKey{1, 1}, now)
 	good, startable = bound(now, one())
 	require.Zero(t, good)
 	require.Zero(t, startable)
@@ -87,7 +88,7 @@ func TestBoundsOfOffers(t *testing.T) {
 	good, _ = bound(now, one())
 	require.Positive(t, good)
 
-	s.refusesOld = false
+	s.Slots.refusesOld = false
 	good, startable = bound(now, &proto.Offer{Granted: true, GoodMs: -1})
 	require.Zero(t, good, "it would start it")
 	require.Zero(t, startable)
@@ -98,7 +99,8 @@ func TestAPauseOfTheNodeIsNoDoubt(t *testing.T) {
 	rec := &recorder{}
 	g := &Gateway{opt: Options{Sink: rec}}
 	began := time.Now()
-	s := &Session{began: began, inflight: map[attemptKey]reservation{{1, 1}: {granted: true, startable: time.Second}}}
+	s := &Session{began: began}
+	s.Slots = Slots{mu: &s.mu, began: began, inflight: map[attemptKey]reservation{{1, 1}: {granted: true, startable: time.Second}}}
 	at := began.Add(time.Minute)
 	for range 3 { // each look comes after a pause
 		at = at.Add(time.Second)

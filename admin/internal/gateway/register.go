@@ -48,7 +48,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 		tell(&proto.Error{Code: code, Message: message, RetryAfterMs: retryAfter})
 		return fmt.Errorf("registration refused: %s", message)
 	}
-	s.leasedAt = time.Since(s.began) // nobody else has it yet
+	s.Slots.leasedAt = time.Since(s.began) // nobody else has it yet
 	fail := func(code, message string) error { return refuse(code, message, -1) }
 	if reg == nil {
 		return nil, nil, fail("malformed", "the first control frame must be Register")
@@ -82,7 +82,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	}
 	instance := registration.Instance
 	s.Instance, s.Name, s.Labels = instance.ID, instance.Name, reg.Labels
-	s.occupancy.slots, s.refusesOld = int(reg.Slots), reg.RefusesOld
+	s.Slots.occupancy.slots, s.Slots.refusesOld = int(reg.Slots), reg.RefusesOld
 	if reg.Draining {
 		s.drainLocked() // nobody else has it yet
 	}
@@ -90,7 +90,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	for _, h := range reg.Handlers {
 		s.idempotent[h.Name] = h.Idempotent
 	}
-	s.weigh(reg.Handlers)
+	s.Slots.weigh(reg.Handlers)
 	out := &proto.Registered{
 		Verdicts:   g.settle(ctx, s, reg.Inventory),
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),

@@ -85,7 +85,7 @@ func (r *registry) room(tenant domain.TenantID, executor domain.ExecutorID) (fre
 	for _, s := range all {
 		if s.Tenant == tenant && !s.doubt.Load() {
 			s.mu.Lock()
-			slots += s.occupancy.slots
+			slots += s.Slots.occupancy.slots
 			s.mu.Unlock()
 			free += max(0, s.Free())
 		}

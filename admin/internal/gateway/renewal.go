@@ -106,7 +106,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		if !ok[id] {
 			h.interval = 0
 		} else {
-			h.session.renewedBy(h.beat.Seq, h.at)
+			h.session.Slots.renewedBy(h.beat.Seq, h.at)
 		}
 		if h.session.setInterval(h.interval); h.interval > 0 {
 			ack.LeaseExtraMs = leaseExtra(h.interval).Milliseconds()
@@ -121,7 +121,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	}
 	for _, h := range batch {
 		if err == nil {
-			err = g.review(ctx, h.session, h.session.doubtful(time.Now()))
+			err = g.review(ctx, h.session, h.session.Slots.doubtful(time.Now()))
 		}
 	}
 	if err == nil && len(parked) > 0 {

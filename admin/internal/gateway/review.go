@@ -23,14 +23,14 @@ const (
 
 // doubtful returns old attempts, when the instance reports fewer than have a
 // slot here.
-func (s *Session) doubtful(now time.Time) (out []domain.Held) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.occupancy.surplus < reviewBeats {
+func (sl *Slots) doubtful(now time.Time) (out []domain.Held) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.occupancy.surplus < reviewBeats {
 		return nil
 	}
-	s.occupancy.surplus = 0
-	for k, f := range s.inflight {
+	sl.occupancy.surplus = 0
+	for k, f := range sl.inflight {
 		if now.Sub(f.since) > reviewAfter {
 			out = append(out, domain.Held{ID: domain.ExecutionID(k.id), Fence: k.fence})
 		}
@@ -57,7 +57,7 @@ func (g *Gateway) review(ctx context.Context, s *Session, doubtful []domain.Held
 			over = append(over, attemptKey{int64(h.ID), h.Fence})
 		}
 	}
-	if freed := s.forget(over...); freed > 0 {
+	if freed := s.Slots.forget(over...); freed > 0 {
 		g.log.Info("slots given back of attempts that ended elsewhere", "instance_id", s.Instance, "count", freed)
 		g.opt.Sink.Freed(s, freed)
 	}

@@ -32,9 +32,7 @@ type Session struct {
 	Name       string
 	Labels     map[string]string
 	idempotent map[string]bool // by handler name
-	weights    map[string]int  // by handler name; those above 1
 	serial     string          // of its certificate; empty = it has none
-	refusesOld bool            // Register.refuses_old
 	local      bool            // its executor is in this process
 
 	mux        *yamux.Session
@@ -46,6 +44,7 @@ type Session struct {
 	watch      watch
 	wakeSettle func() // of the gateway
 	account    *account
+	Slots      Slots
 	logRate    *rate.Limiter // of all its log connections
 
 	heardAt atomic.Int64 // when the last byte came, in nanoseconds since began
@@ -56,28 +55,21 @@ type Session struct {
 	doubtedAt time.Duration // when it looked last and its instance did not answer, since began
 	logs      atomic.Int32  // its log connections
 
-	mu         sync.Mutex
-	cpu        int                        // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
-	memory     int                        // guarded by mu: likewise
-	inflight   map[attemptKey]reservation // guarded by mu: offered here and not ended
-	occupancy  Occupancy                  // guarded by mu
-	loading    int                        // guarded by mu: bytes of offers that have not been written
-	queueFull  bool                       // guarded by mu: an offer found no room beside loading
-	leased     int64                      // guarded by mu: the last heartbeat that renewed the lease
-	leasedAt   time.Duration              // guarded by mu: when that was heard, since began
-	slowTill   time.Duration              // guarded by mu: until then offers have no bound of their own, since they came too late
-	draining   bool                       // guarded by mu
-	drainsAt   time.Time                  // guarded by mu: when that was heard
-	drainedAt  time.Time                  // guarded by mu: when it was heard that somebody drains it; zero = nobody
-	refusing   bool                       // guarded by mu; it has no room, whatever its slots say
-	retiring   bool                       // guarded by mu: it gets no more offers, and is replaced
-	results    outstanding                // guarded by mu: without their acknowledgement
-	steps      outstanding                // guarded by mu: without their answer
-	unexpected allowance                  // guarded by mu: of answers to what was not offered through this session
-	ungranted  int                        // guarded by mu: acceptances without their grant, about
-	idle       idle                       // guarded by mu
-	cause      error                      // guarded by mu: why it was closed
-	closed     chan struct{}              // closed once by close
+	mu         sync.Mutex    // guards also what changes of Slots
+	cpu        int           // guarded by mu: in thousandths of what it may use, as last reported; 0 = unknown
+	memory     int           // guarded by mu: likewise
+	draining   bool          // guarded by mu
+	drainsAt   time.Time     // guarded by mu: when that was heard
+	drainedAt  time.Time     // guarded by mu: when it was heard that somebody drains it; zero = nobody
+	refusing   bool          // guarded by mu; it has no room, whatever its slots say
+	retiring   bool          // guarded by mu: it gets no more offers, and is replaced
+	results    outstanding   // guarded by mu: without their acknowledgement
+	steps      outstanding   // guarded by mu: without their answer
+	unexpected allowance     // guarded by mu: of answers to what was not offered through this session
+	ungranted  int           // guarded by mu: acceptances without their grant, about
+	idle       idle          // guarded by mu
+	cause      error         // guarded by mu: why it was closed
+	closed     chan struct{} // closed once by close
 }
 
 type attemptKey struct {
@@ -88,8 +80,8 @@ type attemptKey struct {
 // reservation is an attempt that has slots of the instance.
 type reservation struct {
 	granted bool          // it was offered in one step
-	lease   int64         // Session.leased when the instance was chosen
-	leaseAt time.Duration // Session.leasedAt then
+	lease   int64         // Slots.leased when the instance was chosen
+	leaseAt time.Duration // Slots.leasedAt then
 	since   time.Time
 	// startable is until when the instance starts it at most, since Session.began;
 	// 0 = that is not known, or somebody else has the run by now.
@@ -159,6 +151,7 @@ func (g *Gateway) newSession(p *peer, socket net.Conn) *Session {
 		idempotent: map[string]bool{},
 		began:      now, retires: now.Add(g.lifetime(p)), idle: idle{heard: now, beatAt: now}, closed: make(chan struct{}), results: newOutstanding(), steps: newOutstanding(),
 	}
+	s.Slots = Slots{began: now, mu: &s.mu}
 	return s
 }
 
@@ -203,7 +196,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.control.init(io.control, func(err error) { s.close(fmt.Errorf("write control: %w", err)) }, g.wakeSettle)
 	s.command.init(io.command, func(err error) { s.close(fmt.Errorf("write commands: %w", err)) }, g.wakeSettle)
 	s.command.sent = func(part []bulk) {
-		if s.loaded(part) {
+		if s.Slots.loaded(part) {
 			g.opt.Sink.Freed(s, s.Free())
 		}
 	}
@@ -229,7 +222,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	if g.isDraining() {
 		s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Drain{Drain: &proto.Drain{Reason: "admin node stops"}}})
 	}
-	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.occupancy.slots)
+	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.Slots.occupancy.slots)
 	if orphanCheck != nil && g.opt.Inventory != nil {
 		g.spawn(func() error { g.endOrphans(ctx, s, *orphanCheck); return nil }) // may outlast the session by one look
 	}
@@ -330,10 +323,10 @@ func (s *Session) Drained() bool {
 func (s *Session) Free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refusing || s.queueFull || !s.drainedAt.IsZero() {
+	if s.refusing || s.Slots.queueFull || !s.drainedAt.IsZero() {
 		return 0
 	}
-	return s.occupancy.Free()
+	return s.Slots.occupancy.Free()
 }
 
 // Refusing reports whether the instance takes nothing because its journal cannot
@@ -345,10 +338,10 @@ func (s *Session) Refusing() bool {
 }
 
 // Taken returns how many slots are taken, and of how many.
-func (s *Session) Taken() (taken, of int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.occupancy.Occupied(), s.occupancy.slots
+func (sl *Slots) Taken() (taken, of int) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	return sl.occupancy.Occupied(), sl.occupancy.slots
 }
 
 // Load returns how much of its slots, CPU and memory the instance uses, each in
@@ -356,7 +349,7 @@ func (s *Session) Taken() (taken, of int) {
 func (s *Session) Load() (slots, cpu, memory int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.occupancy.Occupied() * 1000 / max(s.occupancy.slots, 1), s.cpu, s.memory
+	return s.Slots.occupancy.Occupied() * 1000 / max(s.Slots.occupancy.slots, 1), s.cpu, s.memory
 }
 
 // Closed reports whether the session has ended.
@@ -371,11 +364,11 @@ func (s *Session) Closed() bool {
 
 // Offered returns the fences of the attempts that were offered here in two
 // steps and have not ended, by execution id. (One-step attempts run already.)
-func (s *Session) Offered() map[int64]int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make(map[int64]int64, len(s.inflight))
-	for k, f := range s.inflight {
+func (sl *Slots) Offered() map[int64]int64 {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	out := make(map[int64]int64, len(sl.inflight))
+	for k, f := range sl.inflight {
 		if !f.granted {
 			out[k.id] = k.fence
 		}

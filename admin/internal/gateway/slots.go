@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"sync"
 	"time"
 
 	"github.com/carillon-sched/carillon/proto"
@@ -9,29 +10,47 @@ import (
 // An attempt takes as many slots as its handler weighs (docs/adr/0036), and a part
 // of the line to its instance until its offer has been written.
 
+// Slots are those of an instance: the attempts that have some, what it reports of them,
+// and until when their offers may be started.
+type Slots struct {
+	// fixed after registration
+	began      time.Time      // of the session
+	weights    map[string]int // by handler name; those above 1
+	refusesOld bool           // Register.refuses_old
+
+	mu        *sync.Mutex                // Session.mu
+	inflight  map[attemptKey]reservation // guarded by mu: offered here and not ended
+	occupancy Occupancy                  // guarded by mu
+	loading   int                        // guarded by mu: bytes of offers that have not been written
+	queueFull bool                       // guarded by mu: an offer found no room beside loading
+	leased    int64                      // guarded by mu: the last heartbeat that renewed the lease
+	leasedAt  time.Duration              // guarded by mu: when that was heard, since began
+	slowTill  time.Duration              // guarded by mu: until then offers have no bound of their own, since they came too late
+}
+
 // weigh keeps what the instance's handlers weigh. It is called before the session
 // is known to anybody.
-func (s *Session) weigh(handlers []*proto.Handler) {
+func (sl *Slots) weigh(handlers []*proto.Handler) {
 	for _, h := range handlers {
 		if h.Weight > 1 {
-			if s.weights == nil {
-				s.weights = map[string]int{}
+			if sl.weights == nil {
+				sl.weights = map[string]int{}
 			}
-			s.weights[h.Name] = int(h.Weight)
+			sl.weights[h.Name] = int(h.Weight)
 		}
 	}
 }
 
 // Weight returns how many of the instance's slots a run of the handler takes: at
 // least 1, also of an SDK that tells none, and at most all, as the SDK counts it.
-func (s *Session) Weight(handler string) int {
-	w := s.weights[handler]
+func (sl *Slots) Weight(handler string) int {
+	w := sl.weights[handler]
 	if w <= 1 {
 		return 1
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(1, min(w, s.occupancy.slots))
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	return max(1, min(w, sl.occupancy.slots))
 }
 
 // maxLoading is how many bytes of offers may be on their way onto the line of an
@@ -45,46 +64,54 @@ const maxLoading = 2 << 20
 func (s *Session) Reserve(execution, fence int64, weight, input int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining || !s.drainedAt.IsZero() || s.retiring || s.cause != nil || s.refusing || s.occupancy.Occupied()+weight > s.occupancy.slots {
+	if s.draining || !s.drainedAt.IsZero() || s.retiring || s.cause != nil || s.refusing {
 		return false
 	}
-	if s.loading > 0 && s.loading+input > maxLoading {
-		s.queueFull = true
+	return s.Slots.reserveLocked(attemptKey{execution, fence}, weight, input)
+}
+
+// reserveLocked is Reserve for an instance that takes runs. mu is held.
+func (sl *Slots) reserveLocked(k attemptKey, weight, input int) bool {
+	if sl.occupancy.Occupied()+weight > sl.occupancy.slots {
 		return false
 	}
-	if f, ok := s.forgetLocked(attemptKey{execution, fence}); ok {
-		s.occupancy.Drop(f.beat, f.weight)
+	if sl.loading > 0 && sl.loading+input > maxLoading {
+		sl.queueFull = true
+		return false
 	}
-	if s.inflight == nil { // most sessions are idle
-		s.inflight = map[attemptKey]reservation{}
+	if f, ok := sl.forgetLocked(k); ok {
+		sl.occupancy.Drop(f.beat, f.weight)
 	}
-	s.inflight[attemptKey{execution, fence}] = reservation{lease: s.leased, leaseAt: s.leasedAt, since: time.Now(), beat: s.occupancy.Take(weight), weight: weight, loading: input}
-	s.loading += input
+	if sl.inflight == nil { // most sessions are idle
+		sl.inflight = map[attemptKey]reservation{}
+	}
+	sl.inflight[k] = reservation{lease: sl.leased, leaseAt: sl.leasedAt, since: time.Now(), beat: sl.occupancy.Take(weight), weight: weight, loading: input}
+	sl.loading += input
 	return true
 }
 
 // Holds reports whether the attempt has slots of the instance.
-func (s *Session) Holds(execution, fence int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.inflight[attemptKey{execution, fence}]
+func (sl *Slots) Holds(execution, fence int64) bool {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	_, ok := sl.inflight[attemptKey{execution, fence}]
 	return ok
 }
 
 // loaded is told which offers have been written; it reports whether the
 // instance takes offers again.
-func (s *Session) loaded(part []bulk) (relieved bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (sl *Slots) loaded(part []bulk) (relieved bool) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
 	for _, b := range part {
 		if b.offer == nil {
 			continue
 		}
 		k := attemptKey{b.offer.ExecutionId, b.offer.Fence}
-		if f, ok := s.inflight[k]; ok {
-			relieved = s.unload(f.loading) || relieved
+		if f, ok := sl.inflight[k]; ok {
+			relieved = sl.unload(f.loading) || relieved
 			f.loading = 0
-			s.inflight[k] = f
+			sl.inflight[k] = f
 		}
 	}
 	return relieved
@@ -92,40 +119,40 @@ func (s *Session) loaded(part []bulk) (relieved bool) {
 
 // unload notes that bytes of offers are on the line, or never will be; it
 // reports whether the instance takes offers again. mu is held.
-func (s *Session) unload(bytes int) (relieved bool) {
-	s.loading -= bytes
-	if relieved = s.queueFull && s.loading <= maxLoading/2; relieved {
-		s.queueFull = false
+func (sl *Slots) unload(bytes int) (relieved bool) {
+	sl.loading -= bytes
+	if relieved = sl.queueFull && sl.loading <= maxLoading/2; relieved {
+		sl.queueFull = false
 	}
 	return relieved
 }
 
 // SendQueueFull reports whether the instance gets nothing because inputs of other
 // runs are still on their way to it.
-func (s *Session) SendQueueFull() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queueFull
+func (sl *Slots) SendQueueFull() bool {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	return sl.queueFull
 }
 
 // Spare returns how many more bytes of offers may be on their way to it.
-func (s *Session) Spare() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(0, maxLoading-s.loading)
+func (sl *Slots) Spare() int {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	return max(0, maxLoading-sl.loading)
 }
 
 // Release gives reserved slots back.
-func (s *Session) Release(execution, fence int64) { s.ended(attemptKey{execution, fence}) }
+func (sl *Slots) Release(execution, fence int64) { sl.ended(attemptKey{execution, fence}) }
 
 // ended forgets attempts of which the instance said, or is told, that they are
 // over; it returns how many slots they had here.
-func (s *Session) ended(keys ...attemptKey) (freed int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (sl *Slots) ended(keys ...attemptKey) (freed int) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
 	for _, k := range keys {
-		if f, ok := s.forgetLocked(k); ok {
-			s.occupancy.End(f.beat, f.weight)
+		if f, ok := sl.forgetLocked(k); ok {
+			sl.occupancy.End(f.beat, f.weight)
 			freed += f.weight
 		}
 	}
@@ -133,12 +160,12 @@ func (s *Session) ended(keys ...attemptKey) (freed int) {
 }
 
 // forget is ended for attempts that the instance does not report any more.
-func (s *Session) forget(keys ...attemptKey) (freed int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (sl *Slots) forget(keys ...attemptKey) (freed int) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
 	for _, k := range keys {
-		if f, ok := s.forgetLocked(k); ok {
-			s.occupancy.Drop(f.beat, f.weight)
+		if f, ok := sl.forgetLocked(k); ok {
+			sl.occupancy.Drop(f.beat, f.weight)
 			freed += f.weight
 		}
 	}
@@ -149,22 +176,22 @@ func (s *Session) forget(keys ...attemptKey) (freed int) {
 const rejectBusy = "busy"
 
 // full forgets an attempt that the instance has no room for.
-func (s *Session) full(k attemptKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f, ok := s.forgetLocked(k)
+func (sl *Slots) full(k attemptKey) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	f, ok := sl.forgetLocked(k)
 	if ok {
-		s.occupancy.Drop(f.beat, f.weight)
+		sl.occupancy.Drop(f.beat, f.weight)
 	}
-	s.occupancy.Full(f.weight)
+	sl.occupancy.Full(f.weight)
 }
 
 // forgetLocked forgets an attempt; its slots are the caller's to take back.
-func (s *Session) forgetLocked(k attemptKey) (f reservation, ok bool) {
-	if f, ok = s.inflight[k]; !ok {
+func (sl *Slots) forgetLocked(k attemptKey) (f reservation, ok bool) {
+	if f, ok = sl.inflight[k]; !ok {
 		return f, false
 	}
-	delete(s.inflight, k)
-	s.unload(f.loading)
+	delete(sl.inflight, k)
+	sl.unload(f.loading)
 	return f, true
 }

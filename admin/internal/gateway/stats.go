@@ -77,8 +77,8 @@ func (g *Gateway) Stats() Stats {
 		if s.draining || !s.drainedAt.IsZero() {
 			out.Draining++
 		}
-		out.Slots += s.occupancy.slots
-		out.Used += s.occupancy.Occupied()
+		out.Slots += s.Slots.occupancy.slots
+		out.Used += s.Slots.occupancy.Occupied()
 		s.mu.Unlock()
 	}
 	return out

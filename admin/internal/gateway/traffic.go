@@ -27,19 +27,19 @@ func (s *Session) sendCommand(m *proto.CommandToExecutor) {
 
 // renewedBy notes that a heartbeat that was heard at that time has renewed the
 // instance's lease.
-func (s *Session) renewedBy(seq int64, heard time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if seq > s.leased {
-		s.leased, s.leasedAt = seq, heard.Sub(s.began)
+func (sl *Slots) renewedBy(seq int64, heard time.Time) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if seq > sl.leased {
+		sl.leased, sl.leasedAt = seq, heard.Sub(sl.began)
 	}
 }
 
 // Granted reports whether the attempt was offered here in one step.
-func (s *Session) Granted(execution, fence int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.inflight[attemptKey{execution, fence}].granted
+func (sl *Slots) Granted(execution, fence int64) bool {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	return sl.inflight[attemptKey{execution, fence}].granted
 }
 
 // SendOffers sends offers in frames of bounded size, behind everything that is
@@ -52,16 +52,16 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 	for i, o := range offers {
 		items[i].offer = o
 		k := attemptKey{o.ExecutionId, o.Fence}
-		f, reserved := s.inflight[k]
+		f, reserved := s.Slots.inflight[k]
 		if !reserved { // a full instance refuses by itself
-			f = reservation{lease: s.leased, leaseAt: s.leasedAt, since: now}
-			s.bound(o, &f, now)
+			f = reservation{lease: s.Slots.leased, leaseAt: s.Slots.leasedAt, since: now}
+			s.Slots.bound(o, &f, now)
 		} else {
-			s.bound(o, &f, now)
+			s.Slots.bound(o, &f, now)
 			f.granted, f.answered = f.granted || o.Granted, false
-			s.loading += offerSize(o) - f.loading
+			s.Slots.loading += offerSize(o) - f.loading
 			f.loading = offerSize(o) // with its script
-			s.inflight[k] = f
+			s.Slots.inflight[k] = f
 		}
 		o.LeaseSeq = f.lease
 	}
@@ -78,7 +78,7 @@ func (s *Session) SendOffers(offers []*proto.Offer) {
 func (s *Session) SendGrants(grants []*proto.Grant) {
 	for _, g := range grants {
 		if !g.Granted {
-			s.ended(attemptKey{g.ExecutionId, g.Fence})
+			s.Slots.ended(attemptKey{g.ExecutionId, g.Fence})
 		}
 	}
 	defer s.endWork(func() { s.ungranted = max(0, s.ungranted-len(grants)) })
@@ -122,7 +122,7 @@ func (s *Session) Unanswered(n int) {
 func (s *Session) accepted(k attemptKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.inflight[k]; ok && !f.granted {
+	if f, ok := s.Slots.inflight[k]; ok && !f.granted {
 		s.ungranted++
 	}
 }
@@ -216,9 +216,9 @@ func (g *Gateway) leave(ctx context.Context, s *Session) {
 func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
 	s.idle.beatAt = time.Now()
-	s.occupancy.Counted(int(b.Running))
+	s.Slots.occupancy.Counted(int(b.Running))
 	if b.Slots > 0 {
-		s.occupancy.slots = int(b.Slots)
+		s.Slots.occupancy.slots = int(b.Slots)
 	}
 	s.cpu, s.memory = share(int64(b.CpuMilli), int64(b.CpuLimitMilli)), share(b.MemoryBytes, b.MemoryLimitBytes)
 	turned := s.refusing != b.Refusing
@@ -295,13 +295,13 @@ func (s *Session) expected(answers []*proto.Answer, now time.Time) []*proto.Answ
 	s.idle.answered(now, len(answers))
 	return slices.DeleteFunc(answers, func(a *proto.Answer) bool {
 		k := attemptKey{a.ExecutionId, a.Fence}
-		f, offered := s.inflight[k]
+		f, offered := s.Slots.inflight[k]
 		if !offered {
 			return !s.unexpected.take(unexpectedAnswers, now)
 		}
 		again := f.answered
 		f.answered = true
-		s.inflight[k] = f
+		s.Slots.inflight[k] = f
 		return again
 	})
 }
@@ -316,12 +316,12 @@ func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
 		case a.Accepted:
 			s.accepted(k)
 		case a.RejectCode == rejectBusy:
-			s.full(k)
+			s.Slots.full(k)
 		case a.RejectCode == rejectOld:
-			s.cameLate(k, time.Now())
-			freed += s.ended(k)
+			s.Slots.cameLate(k, time.Now())
+			freed += s.Slots.ended(k)
 		default:
-			freed += s.ended(k)
+			freed += s.Slots.ended(k)
 		}
 	}
 	g.opt.Sink.Answered(s, answers)
@@ -340,7 +340,7 @@ func (g *Gateway) results(s *Session, results []*proto.Result) {
 	if !s.addOutstanding(&s.results, len(results), sizeOfResults(results)) {
 		return
 	}
-	freed := s.ended(keys...)
+	freed := s.Slots.ended(keys...)
 	g.opt.Sink.Finished(s, results)
 	if freed > 0 {
 		g.opt.Sink.Freed(s, freed)

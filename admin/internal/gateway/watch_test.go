@@ -47,7 +47,7 @@ func TestWhoDoesNotAnswerGetsNoOffers(t *testing.T) {
 	require.Empty(t, b.gate.Sessions(1, 2, "close-day"))
 	require.Zero(t, b.gate.Reached())
 	require.Equal(t, 1, b.gate.Count(), "it is no verdict")
-	require.Equal(t, map[int64]int64{7: 1}, s.Offered(), "to be taken back")
+	require.Equal(t, map[int64]int64{7: 1}, s.Slots.Offered(), "to be taken back")
 
 	deaf.deaf.Unlock()
 	require.Equal(t, room{s, 4}, <-b.rec.freed)

@@ -227,7 +227,7 @@ func (w *wire) Finished(s *gateway.Session, results []*proto.Result) {
 			w.failed.CompareAndSwap(nil, &r.Error)
 		}
 		acks[i] = &proto.ResultAck{ExecutionId: r.ExecutionId, Fence: r.Fence, Code: string(store.FinishStored)}
-		s.Release(r.ExecutionId, r.Fence)
+		s.Slots.Release(r.ExecutionId, r.Fence)
 	}
 	s.SendAcks(acks)
 	w.results <- len(results) // there are never more than its capacity under way
