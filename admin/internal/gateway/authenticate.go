@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/x509"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -24,11 +27,22 @@ type authenticated struct {
 	err      error
 }
 
+// verifier finds out who a peer is, and issues certificates.
+type verifier struct {
+	// fixed after construction
+	auth            Authenticator
+	certificates    Certificates // nil: only join tokens count
+	denials         Denials      // nil: nobody is denied
+	admission       *admission
+	authentications *batch.Calls[credential, authenticated]
+	lookups         *semaphore.Weighted // one per executor, shared with inventories
+}
+
 // authenticate finds out who the peer is: by its certificate when it shows one
 // that counts, else by its join token. What it says of itself must agree.
-func (g *Gateway) authenticate(ctx context.Context, p *peer, shown *x509.Certificate) error {
-	if g.authentications.Waiting() > maxAuthenticating {
-		return g.admission.errOverloaded()
+func (vf *verifier) authenticate(ctx context.Context, p *peer, shown *x509.Certificate) error {
+	if vf.authentications.Waiting() > maxAuthenticating {
+		return vf.admission.errOverloaded()
 	}
 	k := credential{
 		claim: domain.JoinClaim{Secret: p.hello.JoinToken, BootID: p.hello.BootId, Executor: p.hello.Executor},
@@ -36,20 +50,20 @@ func (g *Gateway) authenticate(ctx context.Context, p *peer, shown *x509.Certifi
 	}
 	if who, ok := p.local.prove(p); ok {
 		k.proven, k.who = true, who
-	} else if shown != nil && g.opt.Certificates != nil {
-		m, err := g.certified(ctx, p, shown)
+	} else if shown != nil && vf.certificates != nil {
+		m, err := vf.certified(ctx, p, shown)
 		if err != nil {
 			return err
 		}
 		k.proven, k.who = true, m
 	}
-	v, err := g.authentications.Do(ctx, k)
+	v, err := vf.authentications.Do(ctx, k)
 	switch {
 	case err != nil:
 		return err
 	case v.err != nil:
 		return v.err
-	case !k.proven && g.opt.Certificates != nil && g.opt.Certificates.Required() && p.hello.Purpose != proto.Purpose_PURPOSE_ENROLL:
+	case !k.proven && vf.certificates != nil && vf.certificates.Required() && p.hello.Purpose != proto.Purpose_PURPOSE_ENROLL:
 		return domain.Errorf(codeUncertified, "this admin wants a certificate: enroll with the join token, and connect with what it gives (newer executor SDKs do)")
 	}
 	p.tenant, p.executor, p.noJobs, p.until, p.serial = v.tenant, v.executor, v.noJobs, k.who.Until, k.who.Serial
@@ -57,19 +71,19 @@ func (g *Gateway) authenticate(ctx context.Context, p *peer, shown *x509.Certifi
 }
 
 // certified checks that the hello says what the certificate does.
-func (g *Gateway) certified(ctx context.Context, p *peer, shown *x509.Certificate) (domain.ExecutorIdentity, error) {
-	if g.lookups.Acquire(ctx, 1) != nil {
+func (vf *verifier) certified(ctx context.Context, p *peer, shown *x509.Certificate) (domain.ExecutorIdentity, error) {
+	if vf.lookups.Acquire(ctx, 1) != nil {
 		return domain.ExecutorIdentity{}, domain.Errorf(domain.CodeUnavailable, "too many executors come in at once; try again")
 	}
-	defer g.lookups.Release(1)
-	m, err := g.opt.Certificates.Verify(ctx, shown)
+	defer vf.lookups.Release(1)
+	m, err := vf.certificates.Verify(ctx, shown)
 	if err != nil {
 		return m, err
 	}
 	if m.BootID != p.hello.BootId {
 		return m, domain.Errorf(domain.CodeBadCertificate, "the certificate is another process's")
 	}
-	named, err := g.opt.Certificates.Named(ctx, m, p.hello.Executor)
+	named, err := vf.certificates.Named(ctx, m, p.hello.Executor)
 	if domain.Is(err, domain.CodeNotFound) {
 		return m, domain.Errorf(domain.CodeBadCertificate, "the certificate's executor no longer exists")
 	}
@@ -80,7 +94,7 @@ func (g *Gateway) certified(ctx context.Context, p *peer, shown *x509.Certificat
 }
 
 // authenticateAll asks about tokens first, and then whether somebody is denied.
-func (g *Gateway) authenticateAll(ctx context.Context, list []credential) ([]authenticated, error) {
+func (vf *verifier) authenticateAll(ctx context.Context, list []credential) ([]authenticated, error) {
 	out := make([]authenticated, len(list))
 	var claims []domain.JoinClaim
 	var of []int // the index of each claim in list
@@ -92,7 +106,7 @@ func (g *Gateway) authenticateAll(ctx context.Context, list []credential) ([]aut
 		}
 	}
 	if len(claims) > 0 {
-		verdicts, err := g.opt.Auth.VerifyJoinTokens(ctx, claims)
+		verdicts, err := vf.auth.VerifyJoinTokens(ctx, claims)
 		if err != nil {
 			return nil, err
 		}
@@ -100,11 +114,11 @@ func (g *Gateway) authenticateAll(ctx context.Context, list []credential) ([]aut
 			out[of[n]] = authenticated{v.Tenant, v.Executor, v.NoJobs, v.Err}
 		}
 	}
-	return out, g.refuseDenied(ctx, list, out)
+	return out, vf.refuseDenied(ctx, list, out)
 }
 
-func (g *Gateway) refuseDenied(ctx context.Context, list []credential, out []authenticated) error {
-	if g.opt.Denials == nil {
+func (vf *verifier) refuseDenied(ctx context.Context, list []credential, out []authenticated) error {
+	if vf.denials == nil {
 		return nil
 	}
 	var in []domain.ExecutorIdentity
@@ -118,7 +132,7 @@ func (g *Gateway) refuseDenied(ctx context.Context, list []credential, out []aut
 	if len(in) == 0 {
 		return nil
 	}
-	denied, err := g.opt.Denials.Denied(ctx, in)
+	denied, err := vf.denials.Denied(ctx, in)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func TestWhoIsDeniedIsDeniedAlone(t *testing.T) {
 		return credential{claim: domain.JoinClaim{Secret: token, BootID: boot, Executor: "shop"}, who: domain.ExecutorIdentity{BootID: boot}}
 	}
 	proven := credential{proven: true, who: domain.ExecutorIdentity{Tenant: 7, Executor: 8, BootID: bootA, Serial: "5e"}}
-	out, err := g.authenticateAll(t.Context(), []credential{claim(goodToken, bootA), claim(goodToken, bootB), claim("cjt_wrong", bootB), proven})
+	out, err := g.verifier.authenticateAll(t.Context(), []credential{claim(goodToken, bootA), claim(goodToken, bootB), claim("cjt_wrong", bootB), proven})
 	require.NoError(t, err)
 	require.Equal(t, authenticated{tenant: 1, executor: 2}, out[0])
 	require.Equal(t, domain.CodeInstanceDenied, domain.CodeOf(out[1].err))

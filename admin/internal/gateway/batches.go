@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -37,19 +35,18 @@ const (
 )
 
 func (g *Gateway) openBatches() {
-	g.authentications = batch.NewCalls(maxBatch, batchTimeout, g.authenticateAll)
+	g.verifier.authentications = batch.NewCalls(maxBatch, batchTimeout, g.verifier.authenticateAll)
 	g.registers = batch.NewCalls(maxBatch, batchTimeout, func(ctx context.Context, list []store.RegisterInstanceParams) ([]store.Registration, error) {
 		return g.opt.Fleet.RegisterInstances(ctx, list)
 	})
-	g.settles = batch.NewCalls(maxBatch, batchTimeout, func(ctx context.Context, list []store.SettleInventoryParams) ([]domain.SettledInventory, error) {
+	g.inventories.settles = batch.NewCalls(maxBatch, batchTimeout, func(ctx context.Context, list []store.SettleInventoryParams) ([]domain.SettledInventory, error) {
 		return g.opt.Inventory.SettleInventories(ctx, list), nil
 	})
 	g.succeeds = batch.NewCalls(maxEnded, batchTimeout, func(ctx context.Context, list []store.SupersedeBootsParams) ([]store.SupersededBoots, error) {
 		return g.opt.Fleet.SupersedeBoots(ctx, list), nil
 	})
-	g.leaves = batch.NewCalls(maxEnded, batchTimeout, func(ctx context.Context, list []store.InstanceLeave) ([]error, error) {
+	g.intake.leaves = batch.NewCalls(maxEnded, batchTimeout, func(ctx context.Context, list []store.InstanceLeave) ([]error, error) {
 		return g.opt.Fleet.LeaveInstances(ctx, list), nil
 	})
-	g.logWrites = batch.NewCalls(logFrames, logStoreTime, g.storeLogs)
-	g.lookups, g.orphanLookups = semaphore.NewWeighted(maxLookups), semaphore.NewWeighted(maxOrphanLookups)
+	g.logs.writes = batch.NewCalls(logFrames, logStoreTime, g.logs.storeLogs)
 }

@@ -33,11 +33,11 @@ type Denials interface {
 }
 
 // enroll answers a request for a certificate.
-func (g *Gateway) enroll(ctx context.Context, p *peer) ([]byte, error) {
-	if g.opt.Certificates == nil {
+func (vf *verifier) enroll(ctx context.Context, p *peer) ([]byte, error) {
+	if vf.certificates == nil {
 		return nil, domain.Errorf(domain.CodeInvalid, "this admin issues no certificates")
 	}
-	return g.opt.Certificates.Issue(ctx, domain.ExecutorIdentity{Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, NoJobs: p.noJobs}, p.hello.Csr)
+	return vf.certificates.Issue(ctx, domain.ExecutorIdentity{Tenant: p.tenant, Executor: p.executor, BootID: p.hello.BootId, NoJobs: p.noJobs}, p.hello.Csr)
 }
 
 var errDenied = errors.New("it was denied by an administrator")

@@ -14,7 +14,7 @@ import (
 const drainEvery = 250 * time.Millisecond
 
 func (g *Gateway) runDrains(ctx context.Context) {
-	g.every(ctx, drainEvery, nil, "look for drained instances", func() error { return g.lookAtDrains(ctx) })
+	g.tasks.every(ctx, drainEvery, nil, "look for drained instances", func() error { return g.lookAtDrains(ctx) })
 }
 
 // DrainsChanged reads the drained instances for this node before it returns. Other nodes

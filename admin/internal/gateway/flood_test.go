@@ -193,7 +193,7 @@ func TestSlowLogsDelayNobodyElse(t *testing.T) {
 	require.Len(t, slow, 240)
 	require.Greater(t, len(slow), logFrames)
 	waitFor(t, "their tenant's places are taken", func() bool { return full(session.account.logs) })
-	require.Empty(t, b.gate.logFrames)
+	require.Empty(t, b.gate.logs.frames)
 	// A session of another tenant: the fake knows one, so it is moved.
 	p := b.join(bootB, 4)
 	b.gate.registry.byInstanceName(t, p).account = newAccount()

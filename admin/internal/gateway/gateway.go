@@ -99,26 +99,23 @@ type Gateway struct {
 
 	admission  *admission
 	registry   registry
-	renewals   renewals
-	wakes      wakeRequests
-	conns      sync.WaitGroup
 	locals     chan *localConn // taken while Serve runs; nobody closes it
 	settleWake chan struct{}   // capacity 1: no session may have work under way now; nobody closes it
 
-	// Executors that come and go ask the database together (batches.go), but for a
-	// few that ask for themselves alone.
-	authentications *batch.Calls[credential, authenticated]
-	registers       *batch.Calls[store.RegisterInstanceParams, store.Registration]
-	settles         *batch.Calls[store.SettleInventoryParams, domain.SettledInventory]
-	succeeds        *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
-	leaves          *batch.Calls[store.InstanceLeave, error]
-	lookups         *semaphore.Weighted // one per executor
-	orphanLookups   *semaphore.Weighted // one per look for what an instance does not have
+	// The parts. Executors that come and go ask the database together (batches.go), but
+	// for a few that ask for themselves alone.
+	tasks       tasks
+	verifier    verifier
+	registers   *batch.Calls[store.RegisterInstanceParams, store.Registration]
+	succeeds    *batch.Calls[store.SupersedeBootsParams, store.SupersededBoots]
+	inventories inventories
+	intake      intake
+	watcher     watcher
+	renewer     renewer
+	waker       waker
+	logs        logReceiver
+	refuser     refuser
 
-	logFrames chan struct{} // one token per log batch in memory
-	logWrites *batch.Calls[store.LogAppend, struct{}]
-
-	began time.Time    // fixed after construction
 	epoch atomic.Int64 // how often the sessions were renewed
 	tally tally
 
@@ -138,12 +135,21 @@ func New(opt Options) *Gateway {
 	if opt.RecycleAfter <= 0 {
 		opt.RecycleAfter = DefaultRecycleAfter
 	}
+	log, lookups := opt.Logger.With("component", "gateway"), semaphore.NewWeighted(maxLookups)
 	g := &Gateway{
-		opt: opt, log: opt.Logger.With("component", "gateway"), began: time.Now(),
-		registry: newRegistry(), renewals: newRenewals(), wakes: newWakeRequests(),
-		admission: newAdmission(opt.Limits, opt.NodeID), settleWake: make(chan struct{}, 1), locals: make(chan *localConn), nodes: &proto.NodeList{},
-		logFrames: make(chan struct{}, logFrames),
+		opt: opt, log: log, registry: newRegistry(), admission: newAdmission(opt.Limits, opt.NodeID),
+		settleWake: make(chan struct{}, 1), locals: make(chan *localConn), nodes: &proto.NodeList{},
+		tasks: tasks{log: log}, watcher: watcher{sink: opt.Sink, log: log},
 	}
+	g.verifier = verifier{auth: opt.Auth, certificates: opt.Certificates, denials: opt.Denials, admission: g.admission, lookups: lookups}
+	g.inventories = inventories{settler: opt.Inventory, tasks: &g.tasks, log: log, lookups: lookups, orphanLookups: semaphore.NewWeighted(maxOrphanLookups)}
+	g.waker = waker{fleet: opt.Fleet, registry: &g.registry, nodes: g.nodeList, tasks: &g.tasks, requests: newWakeRequests()}
+	g.renewer = renewer{
+		fleet: opt.Fleet, sink: opt.Sink, registry: &g.registry, waker: &g.waker, tasks: &g.tasks, idleBeats: opt.IdleBeats, began: time.Now(), log: log, renewals: newRenewals(),
+	}
+	g.intake = intake{sink: opt.Sink, inventories: &g.inventories, renewer: &g.renewer, tasks: &g.tasks, wakeSettle: g.wakeSettle, log: log}
+	g.logs = logReceiver{sink: opt.Logs, registry: &g.registry, tasks: &g.tasks, log: log, frames: make(chan struct{}, logFrames)}
+	g.refuser = refuser{book: opt.Refusals, admission: g.admission, tasks: &g.tasks, log: log}
 	g.openBatches()
 	return g
 }
@@ -153,12 +159,12 @@ func New(opt Options) *Gateway {
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	var renewer sync.WaitGroup
+	var chores sync.WaitGroup
 	renewCtx, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
-	renewer.Go(func() { g.runRenewals(renewCtx) })
-	renewer.Go(func() { g.runDrains(renewCtx) })
-	renewer.Go(func() { g.runWakes(renewCtx) })
-	renewer.Go(func() { g.runRefusals(renewCtx) })
+	chores.Go(func() { g.renewer.run(renewCtx) })
+	chores.Go(func() { g.runDrains(renewCtx) })
+	chores.Go(func() { g.waker.run(renewCtx) })
+	chores.Go(func() { g.refuser.run(renewCtx) })
 
 	var locals sync.WaitGroup
 	localCtx, stopLocals := context.WithCancel(ctx)
@@ -167,16 +173,22 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	stopLocals()
 	locals.Wait()
 	g.registry.closeAll(errGatewayStopped)
-	g.conns.Wait()
+	g.tasks.running.Wait()
 	stopRenewals()
-	renewer.Wait()
+	chores.Wait()
 	return err
+}
+
+// tasks run what a Gateway begins, and tell of its panics.
+type tasks struct {
+	log     *slog.Logger // fixed
+	running sync.WaitGroup
 }
 
 // every calls f again and again until ctx ends, and at once when now asks for it.
 // A panic is a failure.
 // That it fails, and that it works again, is told once each.
-func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{}, task string, f func() error) {
+func (ts *tasks) every(ctx context.Context, d time.Duration, now <-chan struct{}, task string, f func() error) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	failing := false
@@ -188,12 +200,12 @@ func (g *Gateway) every(ctx context.Context, d time.Duration, now <-chan struct{
 		case <-now:
 		}
 		err := panics.Catch(f)
-		g.tellFault(err)
+		ts.tellFault(err)
 		switch was := failing; {
 		case err != nil && !was:
-			g.log.Warn("a recurring task fails", "task", task, "err", err)
+			ts.log.Warn("a recurring task fails", "task", task, "err", err)
 		case err == nil && was:
-			g.log.Info("a recurring task works again", "task", task)
+			ts.log.Info("a recurring task works again", "task", task)
 		}
 		failing = err != nil
 	}
@@ -226,19 +238,19 @@ func (g *Gateway) acceptLoop(ctx context.Context, l net.Listener) error {
 			_ = conn.Close() // they may try again
 			continue
 		}
-		g.spawn(func() error { return g.serveConn(ctx, conn, who) })
+		g.tasks.spawn(func() error { return g.serveConn(ctx, conn, who) })
 	}
 }
 
 // spawn runs f until Serve returns at the latest; a panic costs f alone.
-func (g *Gateway) spawn(f func() error) {
-	g.conns.Go(func() { g.tellFault(panics.Catch(f)) })
+func (ts *tasks) spawn(f func() error) {
+	ts.running.Go(func() { ts.tellFault(panics.Catch(f)) })
 }
 
 // tellFault tells of a panic.
-func (g *Gateway) tellFault(err error) {
+func (ts *tasks) tellFault(err error) {
 	if stack := panics.Stack(err); stack != "" {
-		g.log.Error("a fault of this node has ended a connection, or what it asked for", "err", err, "stack", stack)
+		ts.log.Error("a fault of this node has ended a connection, or what it asked for", "err", err, "stack", stack)
 	}
 }
 

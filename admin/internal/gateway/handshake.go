@@ -56,7 +56,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) e
 	p, conn, err := g.greet(ctx, direct.Conn(raw), who)
 	g.admission.advance(who, judged)
 	if err != nil {
-		g.refused(from, err)
+		g.refuser.refused(from, err)
 		return err
 	}
 	defer p.leave()
@@ -65,7 +65,7 @@ func (g *Gateway) serveConn(ctx context.Context, raw net.Conn, who *candidate) e
 	switch p.hello.Purpose {
 	case proto.Purpose_PURPOSE_ENROLL: // it has its answer
 	case proto.Purpose_PURPOSE_LOGS:
-		err = g.serveLogs(ctx, conn, p)
+		err = g.logs.serve(ctx, conn, p)
 	default:
 		err = g.serveSession(ctx, raw, conn, p)
 	}
@@ -146,7 +146,7 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 		return nil, nil, err
 	}
 	p := &peer{name: hello.Executor, hello: hello, local: local, epoch: g.epoch.Load()}
-	if err := g.authenticate(ctx, p, shown); err != nil {
+	if err := g.verifier.authenticate(ctx, p, shown); err != nil {
 		return nil, nil, err
 	}
 	known()
@@ -155,7 +155,7 @@ func (g *Gateway) admit(ctx context.Context, hello *proto.ClientHello, shown *x5
 	var err error
 	switch hello.Purpose {
 	case proto.Purpose_PURPOSE_ENROLL:
-		answer.Certificate, err = g.enroll(ctx, p)
+		answer.Certificate, err = g.verifier.enroll(ctx, p)
 	case proto.Purpose_PURPOSE_LOGS:
 		err = g.admitLogs(p)
 	default:

@@ -172,14 +172,14 @@ func leaseExtra(every time.Duration) time.Duration { return max(0, every-proto.H
 // idleFor is the interval that a heartbeat may be answered with; 0 = the ordinary
 // one. Longer ones are for instances of which nothing is asked, and that understand
 // it.
-func (g *Gateway) idleFor(h heard, sessions int) time.Duration {
+func (rn *renewer) idleFor(h heard, sessions int) time.Duration {
 	s, b := h.session, h.beat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !b.Paced || b.Running > 0 || b.Draining || b.Refusing || b.Parked || len(s.Slots.inflight) > 0 || s.draining || !s.drainedAt.IsZero() || s.retiring {
 		return 0
 	}
-	return idleInterval(sessions, g.opt.IdleBeats)
+	return idleInterval(sessions, rn.idleBeats)
 }
 
 // setInterval notes how far apart the session's heartbeats are from now on; 0 = as

@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -27,25 +29,36 @@ const maxInventory = 5000
 // so that an executor hears at least that it is registered.
 const settleTimeout = 3 * time.Second
 
+// inventories compares what instances say they hold with the database.
+type inventories struct {
+	// fixed after construction
+	settler       Settler // nil: no verdicts
+	tasks         *tasks
+	log           *slog.Logger
+	settles       *batch.Calls[store.SettleInventoryParams, domain.SettledInventory]
+	lookups       *semaphore.Weighted // one per executor, shared with verifier
+	orphanLookups *semaphore.Weighted // one per look for what an instance does not have
+}
+
 // settle judges an inventory. Attempts without a verdict go on as they are:
 // that is what an instance gets when the database does not answer, and its own
 // rules (no grant in time, no lease) do the rest.
-func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.InventoryItem) []*proto.InventoryVerdict {
+func (iv *inventories) settle(ctx context.Context, s *Session, items []*proto.InventoryItem) []*proto.InventoryVerdict {
 	held := heldOf(s, items)
-	if len(held) == 0 || g.opt.Inventory == nil {
+	if len(held) == 0 || iv.settler == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	settled, err := g.ask(ctx, s.account, store.SettleInventoryParams{
+	settled, err := iv.ask(ctx, s.account, store.SettleInventoryParams{
 		Tenant: s.Tenant, Executor: s.Executor, Instance: s.Instance, Items: held,
 	})
 	if err == nil {
 		err = settled.Err
 	}
 	if err != nil {
-		g.log.Warn("an inventory could not be settled", "instance_id", s.Instance, "count", len(held), "err", err)
-		g.tellFault(err)
+		iv.log.Warn("an inventory could not be settled", "instance_id", s.Instance, "count", len(held), "err", err)
+		iv.tasks.tellFault(err)
 		return nil
 	}
 	out := make([]*proto.InventoryVerdict, len(settled.Verdicts))
@@ -60,17 +73,17 @@ func (g *Gateway) settle(ctx context.Context, s *Session, items []*proto.Invento
 const maxBatchedInventory = 50
 
 // ask goes together with others who ask now, unless it is about much.
-func (g *Gateway) ask(ctx context.Context, a *account, p store.SettleInventoryParams) (domain.SettledInventory, error) {
+func (iv *inventories) ask(ctx context.Context, a *account, p store.SettleInventoryParams) (domain.SettledInventory, error) {
 	if len(p.Items) < maxBatchedInventory {
-		return g.settles.Do(ctx, p)
+		return iv.settles.Do(ctx, p)
 	}
-	for _, places := range []*semaphore.Weighted{a.lookup, g.lookups} {
+	for _, places := range []*semaphore.Weighted{a.lookup, iv.lookups} {
 		if err := places.Acquire(ctx, 1); err != nil {
 			return domain.SettledInventory{}, err
 		}
 		defer places.Release(1)
 	}
-	return g.opt.Inventory.SettleInventories(ctx, []store.SettleInventoryParams{p})[0], nil
+	return iv.settler.SettleInventories(ctx, []store.SettleInventoryParams{p})[0], nil
 }
 
 // orphanRetryInterval is the pause before orphans of an instance are looked for
@@ -98,14 +111,14 @@ func orphanCheckOf(s *Session, p *peer, reg *proto.Register, i domain.Instance) 
 // endOrphans tries until the database has answered: nobody else would end these
 // attempts while their instance lives. While the database is under suspicion of a rollback there
 // is nothing to do: the session is ended when an operator has accepted it.
-func (g *Gateway) endOrphans(ctx context.Context, s *Session, p store.EndOrphansParams) {
+func (iv *inventories) endOrphans(ctx context.Context, s *Session, p store.EndOrphansParams) {
 	for told := false; ; told = true {
-		err := g.tryEndOrphans(ctx, s, p)
+		err := iv.tryEndOrphans(ctx, s, p)
 		if err == nil || domain.Is(err, domain.CodeRolledBack) {
 			return
 		}
 		if !told {
-			g.log.Warn("what an instance does not have could not be looked for; it is tried again", "instance_id", s.Instance, "err", err)
+			iv.log.Warn("what an instance does not have could not be looked for; it is tried again", "instance_id", s.Instance, "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -118,17 +131,17 @@ func (g *Gateway) endOrphans(ctx context.Context, s *Session, p store.EndOrphans
 }
 
 // tryEndOrphans waits for its turn first: nobody waits for its answer.
-func (g *Gateway) tryEndOrphans(ctx context.Context, s *Session, p store.EndOrphansParams) error {
-	if err := g.orphanLookups.Acquire(ctx, 1); err != nil {
+func (iv *inventories) tryEndOrphans(ctx context.Context, s *Session, p store.EndOrphansParams) error {
+	if err := iv.orphanLookups.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer g.orphanLookups.Release(1)
+	defer iv.orphanLookups.Release(1)
 	if s.Closed() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	return g.opt.Inventory.EndOrphans(ctx, p)
+	return iv.settler.EndOrphans(ctx, p)
 }
 
 // heldOf leaves out what needs no verdict: results are sent like any other, and
@@ -164,11 +177,11 @@ func verdictOf(v domain.Verdict) proto.Verdict {
 	}
 }
 
-// inventory answers an instance that lost its session to another node. The
+// answer answers an instance that lost its session to another node. The
 // session's reader waits for the database meanwhile: whoever asks without end
 // slows down nobody but itself.
-func (g *Gateway) inventory(ctx context.Context, s *Session, items []*proto.InventoryItem) {
+func (iv *inventories) answer(ctx context.Context, s *Session, items []*proto.InventoryItem) {
 	s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Verdicts{
-		Verdicts: &proto.Verdicts{Verdicts: g.settle(ctx, s, items)},
+		Verdicts: &proto.Verdicts{Verdicts: iv.settle(ctx, s, items)},
 	}})
 }

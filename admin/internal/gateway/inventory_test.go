@@ -189,7 +189,7 @@ func TestInventoriesAreJudgedTogether(t *testing.T) {
 	for i := range int64(maxBatchedInventory) {
 		many = append(many, item(i+10, proto.AttemptPhase_ATTEMPT_PHASE_RUNNING, bootOf(0)))
 	}
-	require.Eventually(t, func() bool { return b.gate.settles.Waiting() == crowd-2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.gate.inventories.settles.Waiting() == crowd-2 }, 20*time.Second, time.Millisecond)
 	ask(peers[0], many)
 	close(b.judge.hold)
 	verdicts := func(p *peerEnd) []*proto.InventoryVerdict {
@@ -221,16 +221,16 @@ func TestLargeInventoriesTakeOnePlaceOfTheirTenant(t *testing.T) {
 		large := store.SettleInventoryParams{Items: make([]domain.Held, maxBatchedInventory)}
 		many, one := newAccount(), newAccount()
 		for range 2 * maxLookups {
-			go func() { _, _ = g.ask(t.Context(), many, large) }()
+			go func() { _, _ = g.inventories.ask(t.Context(), many, large) }()
 		}
 		synctest.Wait()
-		require.Equal(t, 1, taken(g.lookups, maxLookups))
-		go func() { _, _ = g.ask(t.Context(), one, large) }()
+		require.Equal(t, 1, taken(g.inventories.lookups, maxLookups))
+		go func() { _, _ = g.inventories.ask(t.Context(), one, large) }()
 		synctest.Wait()
-		require.Equal(t, 2, taken(g.lookups, maxLookups), "another tenant need not wait")
+		require.Equal(t, 2, taken(g.inventories.lookups, maxLookups), "another tenant need not wait")
 		close(judge.hold)
 		synctest.Wait()
-		require.Zero(t, taken(g.lookups, maxLookups))
+		require.Zero(t, taken(g.inventories.lookups, maxLookups))
 		require.Zero(t, taken(many.lookup, 1))
 		require.Len(t, judge.asked, 2*maxLookups+1)
 	})

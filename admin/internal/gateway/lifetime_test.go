@@ -48,21 +48,21 @@ func TestAnOldSessionIsReplaced(t *testing.T) {
 	require.NotNil(t, p.nextCommand().GetOffers())
 
 	now := s.retires
-	require.Positive(t, b.gate.retire(s, now.Add(-time.Hour)))
+	require.Positive(t, b.gate.watcher.retire(s, now.Add(-time.Hour)))
 	require.False(t, s.isDraining())
-	require.Equal(t, retireEvery, b.gate.retire(s, now))
+	require.Equal(t, retireEvery, b.gate.watcher.retire(s, now))
 	require.Empty(t, b.gate.Sessions(1, 2, "close-day"))
 	require.False(t, s.Reserve(8, 1, 1, 0))
-	require.Equal(t, retireEvery, b.gate.retire(s, now.Add(retireEvery)), "an offer is open")
+	require.Equal(t, retireEvery, b.gate.watcher.retire(s, now.Add(retireEvery)), "an offer is open")
 	p.send(p.command, &proto.CommandToAdmin{Body: &proto.CommandToAdmin_Answers{Answers: &proto.AnswerBatch{
 		Answers: []*proto.Answer{{ExecutionId: 7, Fence: 1, Accepted: true}},
 	}}})
 	get(t, b.rec.answers)
-	require.Equal(t, retireEvery, b.gate.retire(s, now.Add(retireEvery)), "its grant is on the way")
+	require.Equal(t, retireEvery, b.gate.watcher.retire(s, now.Add(retireEvery)), "its grant is on the way")
 	s.SendGrants([]*proto.Grant{{ExecutionId: 7, Fence: 1, Granted: true}})
 	require.True(t, p.nextCommand().GetGrants().GetGrants()[0].Granted)
 	require.Eventually(t, s.command.empty, 10*time.Second, time.Millisecond) // its writer may not have come back
-	require.Equal(t, retirement, b.gate.retire(s, now.Add(2*retireEvery)))
+	require.Equal(t, retirement, b.gate.watcher.retire(s, now.Add(2*retireEvery)))
 	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
 	require.Same(t, s, get(t, b.rec.left))
 	var end *closeError
@@ -79,8 +79,8 @@ func TestAnOldSessionDoesNotWaitForEver(t *testing.T) {
 	s := get(t, b.rec.joined)
 	require.True(t, s.Reserve(7, 1, 1, 0))
 	s.SendOffers([]*proto.Offer{{ExecutionId: 7, Fence: 1, Handler: "close-day"}})
-	b.gate.retire(s, s.retires)
-	b.gate.retire(s, s.retires.Add(retirement))
+	b.gate.watcher.retire(s, s.retires)
+	b.gate.watcher.retire(s, s.retires.Add(retirement))
 	require.Equal(t, codeRecycled, p.nextControl().GetError().GetCode())
 	require.Same(t, s, get(t, b.rec.left))
 }

@@ -43,7 +43,7 @@ func (g *Gateway) acceptLocal(ctx context.Context) {
 				_ = conn.Close() // it tries again
 				continue
 			}
-			g.spawn(func() error { return g.serveConn(ctx, conn, who) })
+			g.tasks.spawn(func() error { return g.serveConn(ctx, conn, who) })
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
@@ -36,12 +38,23 @@ const (
 	lineCost = 64
 )
 
-// serveLogs reads log batches, stores each, and acknowledges it. One batch of a
+// logReceiver stores the logs that executors send.
+type logReceiver struct {
+	// fixed after construction
+	sink     LogSink
+	registry *registry
+	tasks    *tasks
+	log      *slog.Logger
+	frames   chan struct{} // one token per log batch in memory
+	writes   *batch.Calls[store.LogAppend, struct{}]
+}
+
+// serve reads log batches, stores each, and acknowledges it. One batch of a
 // connection at a time: a handler that floods its log slows its own log down.
 // What several connections have is stored together, in one transaction at a
 // time, so that each gets its turn.
-func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
-	s := g.registry.bySession(domain.SessionID(p.session))
+func (lr *logReceiver) serve(ctx context.Context, conn net.Conn, p *peer) error {
+	s := lr.registry.bySession(domain.SessionID(p.session))
 	if s == nil {
 		return nil
 	}
@@ -60,7 +73,7 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 		if err := reader.Await(); err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}
-		ack, size, err := g.takeBatch(ctx, conn, s.account, p, reader)
+		ack, size, err := lr.takeBatch(ctx, conn, s.account, p, reader)
 		if err != nil {
 			if why := faultOf(err); why != nil {
 				_ = conn.SetWriteDeadline(time.Now().Add(proto.WriteTimeout))
@@ -90,7 +103,7 @@ func (g *Gateway) serveLogs(ctx context.Context, conn net.Conn, p *peer) error {
 // takeBatch reads one batch and stores it. From its header on it holds what it
 // takes of its tenant's memory, and once it is there one of the node's places:
 // whoever sends slowly delays nobody but himself.
-func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, a *account, p *peer, reader *proto.Reader) (*proto.LogAck, int, error) {
+func (lr *logReceiver) takeBatch(ctx context.Context, conn net.Conn, a *account, p *peer, reader *proto.Reader) (*proto.LogAck, int, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(logFrameTime))
 	announced, err := reader.Announced()
 	if err != nil {
@@ -107,21 +120,21 @@ func (g *Gateway) takeBatch(ctx context.Context, conn net.Conn, a *account, p *p
 		return nil, 0, fmt.Errorf("read log: %w", err)
 	}
 	select {
-	case g.logFrames <- struct{}{}:
-		defer func() { <-g.logFrames }()
+	case lr.frames <- struct{}{}:
+		defer func() { <-lr.frames }()
 	case <-ctx.Done():
 		return nil, 0, ctx.Err()
 	}
 	ack := &proto.LogAck{Seq: batch.Seq}
 	chunks, size := logChunks(p, &batch)
 	if len(chunks) > 0 {
-		_, err = g.logWrites.Do(ctx, store.LogAppend{Tenant: p.tenant, Executor: p.executor, Chunks: chunks})
+		_, err = lr.writes.Do(ctx, store.LogAppend{Tenant: p.tenant, Executor: p.executor, Chunks: chunks})
 	}
 	if err != nil {
 		ack.Seq-- // of the last one that was stored
 		ack.Error = &proto.Error{Code: "unavailable", Message: "the log could not be stored now", RetryAfterMs: 1000}
-		g.log.Warn("log lines could not be stored", "executor", p.name, "err", err)
-		g.tellFault(err)
+		lr.log.Warn("log lines could not be stored", "executor", p.name, "err", err)
+		lr.tasks.tellFault(err)
 	}
 	return ack, size, nil
 }
@@ -157,10 +170,10 @@ func traceID(id string) string {
 }
 
 // storeLogs stores what several connections have in one transaction.
-func (g *Gateway) storeLogs(ctx context.Context, list []store.LogAppend) ([]struct{}, error) {
-	dropped, err := g.opt.Logs.AppendLogs(ctx, list)
+func (lr *logReceiver) storeLogs(ctx context.Context, list []store.LogAppend) ([]struct{}, error) {
+	dropped, err := lr.sink.AppendLogs(ctx, list)
 	if dropped > 0 {
-		g.log.Warn("log chunks of unknown executions dropped", "chunks", dropped)
+		lr.log.Warn("log chunks of unknown executions dropped", "chunks", dropped)
 	}
 	return make([]struct{}, len(list)), err
 }

@@ -126,7 +126,7 @@ func TestLogsOfManyAreStoredTogether(t *testing.T) {
 	for i := 1; i < 5; i++ {
 		peers[i].send(conns[i], logBatch(1, 100+int64(i), 1, "more"))
 	}
-	waitFor(t, "the others wait", func() bool { return b.gate.logWrites.Waiting() == 4 })
+	waitFor(t, "the others wait", func() bool { return b.gate.logs.writes.Waiting() == 4 })
 	b.logs.proceed <- nil
 	require.Len(t, get(t, b.logs.entered), 4)
 	b.logs.proceed <- nil
@@ -195,8 +195,8 @@ func TestAFloodOfLogsIsBounded(t *testing.T) {
 		conns = append(conns, conn)
 	}
 	get(t, b.logs.entered)
-	waitFor(t, "the places are taken", func() bool { return len(b.gate.logFrames) == most })
-	require.LessOrEqual(t, b.gate.logWrites.Waiting(), most)
+	waitFor(t, "the places are taken", func() bool { return len(b.gate.logs.frames) == most })
+	require.LessOrEqual(t, b.gate.logs.writes.Waiting(), most)
 	p.send(p.control, &proto.ControlToAdmin{Body: &proto.ControlToAdmin_Heartbeat{Heartbeat: &proto.Heartbeat{Seq: 1}}})
 	require.EqualValues(t, 1, p.nextControl().GetHeartbeatAck().GetSeq(), "heartbeats do not wait for logs")
 	close(b.logs.proceed)

@@ -91,32 +91,32 @@ func (sl *Slots) overdue(now time.Time) (out map[int64]int64, next time.Duration
 // reclaimDoubted is reclaim for an instance that does not answer. It counts only
 // at the second look in a row: at the first one after a pause of this process
 // the answers may wait in the socket.
-func (g *Gateway) reclaimDoubted(s *Session, now time.Time) (again time.Duration) {
+func (wa *watcher) reclaimDoubted(s *Session, now time.Time) (again time.Duration) {
 	at := now.Sub(s.began)
 	gap := at - s.doubtedAt
 	s.doubtedAt = at
 	if gap < doubtLook/2 || gap > 3*doubtLook {
 		return doubtLook
 	}
-	if next := g.reclaim(s, now); next == 0 {
+	if next := wa.reclaim(s, now); next == 0 {
 		return deadAfter // nothing is left; what is offered meanwhile goes elsewhere
 	}
 	return doubtLook
 }
 
 // reclaim tells of what can go elsewhere; see overdue for next.
-func (g *Gateway) reclaim(s *Session, now time.Time) (next time.Duration) {
+func (wa *watcher) reclaim(s *Session, now time.Time) (next time.Duration) {
 	list, next := s.Slots.overdue(now)
 	if len(list) > 0 {
-		g.opt.Sink.Unheard(s, list)
+		wa.sink.Unheard(s, list)
 	}
 	return next
 }
 
 // reclaimEnded is reclaim for a session that has ended. A node that stops leaves
 // it to those that take over.
-func (g *Gateway) reclaimEnded(ctx context.Context, s *Session) {
-	for next := returnsIn; next > 0 && s.Slots.reclaimable(); next = g.reclaim(s, time.Now()) {
+func (wa *watcher) reclaimEnded(ctx context.Context, s *Session) {
+	for next := returnsIn; next > 0 && s.Slots.reclaimable(); next = wa.reclaim(s, time.Now()) {
 		select {
 		case <-ctx.Done():
 			return

@@ -97,16 +97,16 @@ func TestBoundsOfOffers(t *testing.T) {
 // TestAPauseOfTheNodeIsNoDoubt: what was heard meanwhile is read first.
 func TestAPauseOfTheNodeIsNoDoubt(t *testing.T) {
 	rec := &recorder{}
-	g := &Gateway{opt: Options{Sink: rec}}
+	w := &watcher{sink: rec}
 	began := time.Now()
 	s := &Session{began: began}
 	s.Slots = Slots{mu: &s.mu, began: began, inflight: map[attemptKey]reservation{{1, 1}: {granted: true, startable: time.Second}}}
 	at := began.Add(time.Minute)
 	for range 3 { // each look comes after a pause
 		at = at.Add(time.Second)
-		require.Equal(t, doubtLook, g.reclaimDoubted(s, at))
+		require.Equal(t, doubtLook, w.reclaimDoubted(s, at))
 		require.Empty(t, rec.moved())
 	}
-	g.reclaimDoubted(s, at.Add(doubtLook))
+	w.reclaimDoubted(s, at.Add(doubtLook))
 	require.Equal(t, map[int64]int64{1: 1}, rec.moved())
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -134,12 +135,21 @@ func (a *admission) restoreRefusals(keys []refusalKey, list []domain.Refusal) {
 // that connect decide how many there are.
 const refusalsTold = 5
 
+// refuser counts connections that passed no handshake, tells of them, and writes them down.
+type refuser struct {
+	// fixed after construction
+	book      RefusalBook // nil: nobody wants to know
+	admission *admission
+	tasks     *tasks
+	log       *slog.Logger
+}
+
 // refused counts a connection that passed no handshake, and tells of it. Only a
 // hello that was refused says anything of anybody.
-func (g *Gateway) refused(from netip.Addr, err error) {
+func (rf *refuser) refused(from netip.Addr, err error) {
 	now := time.Now()
 	code := domain.CodeOf(err)
-	a := g.admission
+	a := rf.admission
 	a.mu.Lock()
 	if code == domain.CodeInternal {
 		a.dropped++
@@ -160,41 +170,41 @@ func (g *Gateway) refused(from netip.Addr, err error) {
 	switch {
 	case !tell:
 	case code != domain.CodeInternal:
-		g.log.Warn("executor refused", "remote", from, "code", code, "err", err, "not_told", untold)
+		rf.log.Warn("executor refused", "remote", from, "code", code, "err", err, "not_told", untold)
 	default:
-		g.log.Debug("connection dropped in the handshake", "remote", from, "err", err, "not_told", untold)
+		rf.log.Debug("connection dropped in the handshake", "remote", from, "err", err, "not_told", untold)
 	}
 }
 
-// runRefusals writes down what was refused until ctx ends, and then once more.
-func (g *Gateway) runRefusals(ctx context.Context) {
-	if g.opt.Refusals == nil {
+// run writes down what was refused until ctx ends, and then once more.
+func (rf *refuser) run(ctx context.Context) {
+	if rf.book == nil {
 		return
 	}
-	write := func() error { return g.writeRefusals(context.WithoutCancel(ctx)) }
-	g.every(ctx, noteEvery, nil, "write down refused connections", write)
+	write := func() error { return rf.writeRefusals(context.WithoutCancel(ctx)) }
+	rf.tasks.every(ctx, noteEvery, nil, "write down refused connections", write)
 	if err := write(); err != nil {
-		g.log.Warn("refused connections are lost", "err", err)
+		rf.log.Warn("refused connections are lost", "err", err)
 	}
 }
 
-func (g *Gateway) writeRefusals(ctx context.Context) error {
-	keys, list := g.admission.takeRefusals(noteMax)
+func (rf *refuser) writeRefusals(ctx context.Context) error {
+	keys, list := rf.admission.takeRefusals(noteMax)
 	if len(list) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	err := g.opt.Refusals.NoteRefusals(ctx, list, MaxRefusals)
+	err := rf.book.NoteRefusals(ctx, list, MaxRefusals)
 	if err != nil {
-		g.admission.restoreRefusals(keys, list)
+		rf.admission.restoreRefusals(keys, list)
 	}
 	return err
 }
 
 // flooded ends a session whose peer sends what no executor does.
-func (g *Gateway) flooded(conn net.Conn, p *peer, s *Session, err error) {
-	g.admission.noteRefusal(addressOf(conn.RemoteAddr()), codeFlood, err.Error(), p.name, p.hello.InstanceName, time.Now())
+func (rf *refuser) flooded(conn net.Conn, p *peer, s *Session, err error) {
+	rf.admission.noteRefusal(addressOf(conn.RemoteAddr()), codeFlood, err.Error(), p.name, p.hello.InstanceName, time.Now())
 	s.closeForFault(conn, err)
 }
 

@@ -42,11 +42,11 @@ func quietGateway(node string) *Gateway {
 func TestRefusalsCountBySubject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, began := quietGateway("node-1"), time.Now()
-		r.refused(refusedFrom, refused("shop", domain.CodeUnauthenticated))
+		r.refuser.refused(refusedFrom, refused("shop", domain.CodeUnauthenticated))
 		time.Sleep(time.Second)
-		r.refused(refusedFrom, refused("till", domain.CodeUnauthenticated))
+		r.refuser.refused(refusedFrom, refused("till", domain.CodeUnauthenticated))
 		time.Sleep(time.Minute)
-		r.refused(refusedFrom, refused("shop", domain.CodeUnauthenticated))
+		r.refuser.refused(refusedFrom, refused("shop", domain.CodeUnauthenticated))
 		list := all(r)
 		require.Len(t, list, 2)
 		require.Equal(t, domain.Refusal{
@@ -61,8 +61,8 @@ func TestRefusalsCountBySubject(t *testing.T) {
 
 func TestRefusalsLeaveOutWhatIsNobodysFault(t *testing.T) {
 	r := quietGateway("")
-	r.refused(refusedFrom, fmt.Errorf("read preface: EOF"))
-	r.refused(refusedFrom, refused("shop", domain.CodeInternal))
+	r.refuser.refused(refusedFrom, fmt.Errorf("read preface: EOF"))
+	r.refuser.refused(refusedFrom, refused("shop", domain.CodeInternal))
 	require.Empty(t, all(r))
 	require.EqualValues(t, 2, r.Stats().Dropped)
 	require.Zero(t, r.Stats().Refused)
@@ -150,7 +150,7 @@ func TestRefusalsAreWrittenALittleAtATime(t *testing.T) {
 		g := New(Options{NodeID: "node-1", Refusals: b, Logger: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { g.runRefusals(ctx); close(ended) }()
+		go func() { g.refuser.run(ctx); close(ended) }()
 		time.Sleep(10*noteEvery + noteEvery/2) // between two of its looks
 		sizes, times := b.read()
 		require.Empty(t, sizes, "nobody was turned away, nothing is written")

@@ -92,7 +92,7 @@ func (g *Gateway) enterInstance(ctx context.Context, s *Session, p *peer, reg *p
 	}
 	s.Slots.weigh(reg.Handlers)
 	out := &proto.Registered{
-		Verdicts:   g.settle(ctx, s, reg.Inventory),
+		Verdicts:   g.inventories.settle(ctx, s, reg.Inventory),
 		InstanceId: int64(instance.ID), HeartbeatIntervalMs: proto.HeartbeatInterval.Milliseconds(),
 		LeaseTtlMs: proto.LeaseTTL.Milliseconds(),
 	}
@@ -134,7 +134,7 @@ func (g *Gateway) supersede(ctx context.Context, s *Session, reg *proto.Register
 	if err != nil {
 		// Their leases run out by themselves; this was only quicker.
 		g.log.Warn("could not end superseded boots", "instance_id", s.Instance, "err", err)
-		g.tellFault(err)
+		g.tasks.tellFault(err)
 		return
 	}
 	for _, id := range superseded.Ended {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -69,19 +70,35 @@ func (r *renewals) take() map[domain.InstanceID]heard {
 	return out
 }
 
-func (g *Gateway) runRenewals(ctx context.Context) {
-	g.every(ctx, renewEvery, nil, "renew instance leases", func() error { return g.renew(ctx, g.renewals.take()) })
+// renewer writes down heartbeats together, and answers them. Only its run calls the
+// methods behind it.
+type renewer struct {
+	// fixed after construction
+	fleet     store.Instances
+	sink      Sink
+	registry  *registry
+	waker     *waker
+	tasks     *tasks
+	idleBeats float64   // see Options
+	began     time.Time // the slots of heartbeats count from it
+	log       *slog.Logger
+
+	renewals renewals
 }
 
-func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) error {
+func (rn *renewer) run(ctx context.Context) {
+	rn.tasks.every(ctx, renewEvery, nil, "renew instance leases", func() error { return rn.renew(ctx, rn.renewals.take()) })
+}
+
+func (rn *renewer) renew(ctx context.Context, batch map[domain.InstanceID]heard) error {
 	if len(batch) == 0 {
 		return nil
 	}
 	var parked []domain.InstanceID
-	sessions := g.registry.count()
+	sessions := rn.registry.count()
 	items := make([]store.InstanceRenewal, 0, len(batch))
 	for id, h := range batch {
-		h.interval = g.idleFor(h, sessions)
+		h.interval = rn.idleFor(h, sessions)
 		batch[id] = h
 		items = append(items, store.InstanceRenewal{
 			ID: id, Running: int(h.beat.Running), Slots: int(h.beat.Slots), Draining: h.beat.Draining || h.session.drainingFor() > 0, Parked: h.beat.Parked, Refusing: h.beat.Refusing,
@@ -93,9 +110,9 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	now, renewed, err := g.opt.Fleet.RenewInstances(ctx, items, proto.LeaseTTL)
+	now, renewed, err := rn.fleet.RenewInstances(ctx, items, proto.LeaseTTL)
 	if err != nil {
-		batch = g.renewals.again(batch, time.Now())
+		batch = rn.renewals.again(batch, time.Now())
 	}
 	ok := make(map[domain.InstanceID]bool, len(renewed))
 	for _, id := range renewed {
@@ -110,7 +127,7 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 		}
 		if h.session.setInterval(h.interval); h.interval > 0 {
 			ack.LeaseExtraMs = leaseExtra(h.interval).Milliseconds()
-			ack.NextMs = nextHeartbeat(id, h.interval, time.Since(g.began)).Milliseconds()
+			ack.NextMs = nextHeartbeat(id, h.interval, time.Since(rn.began)).Milliseconds()
 		}
 		h.session.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_HeartbeatAck{HeartbeatAck: ack}})
 		if err == nil && !ok[id] {
@@ -121,11 +138,11 @@ func (g *Gateway) renew(ctx context.Context, batch map[domain.InstanceID]heard) 
 	}
 	for _, h := range batch {
 		if err == nil {
-			err = g.review(ctx, h.session, h.session.Slots.doubtful(time.Now()))
+			err = rn.review(ctx, h.session, h.session.Slots.doubtful(time.Now()))
 		}
 	}
 	if err == nil && len(parked) > 0 {
-		err = g.wakeParked(ctx, parked)
+		err = rn.waker.wakeParked(ctx, parked)
 	}
 	return err
 }

@@ -39,11 +39,11 @@ func (sl *Slots) doubtful(now time.Time) (out []domain.Held) {
 }
 
 // review gives back the slots of attempts that the database knows to have ended.
-func (g *Gateway) review(ctx context.Context, s *Session, doubtful []domain.Held) error {
+func (rn *renewer) review(ctx context.Context, s *Session, doubtful []domain.Held) error {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	held, err := g.opt.Fleet.ListHeld(ctx, s.Tenant, s.Instance, doubtful)
+	held, err := rn.fleet.ListHeld(ctx, s.Tenant, s.Instance, doubtful)
 	if err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func (g *Gateway) review(ctx context.Context, s *Session, doubtful []domain.Held
 		}
 	}
 	if freed := s.Slots.forget(over...); freed > 0 {
-		g.log.Info("slots given back of attempts that ended elsewhere", "instance_id", s.Instance, "count", freed)
-		g.opt.Sink.Freed(s, freed)
+		rn.log.Info("slots given back of attempts that ended elsewhere", "instance_id", s.Instance, "count", freed)
+		rn.sink.Freed(s, freed)
 	}
 	return nil
 }

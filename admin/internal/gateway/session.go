@@ -119,7 +119,7 @@ func muxConfig() *yamux.Config {
 func (g *Gateway) serveSession(ctx context.Context, raw, conn net.Conn, p *peer) error {
 	s := g.newSession(p, raw)
 	defer g.lived(s, p)
-	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: func(err error) { g.flooded(conn, p, s, err) }}), muxConfig())
+	mux, err := yamux.Server(proto.WholeFrames(&guardedConn{Conn: conn, heard: s.hear, broken: func(err error) { g.refuser.flooded(conn, p, s, err) }}), muxConfig())
 	if err != nil {
 		return fmt.Errorf("start multiplexer: %w", err)
 	}
@@ -201,7 +201,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 		}
 	}
 	s.watch.start(func() (again time.Duration) {
-		if err := panics.Catch(func() error { again = g.look(s); return nil }); err != nil {
+		if err := panics.Catch(func() error { again = g.watcher.look(s); return nil }); err != nil {
 			s.close(err)
 			return proto.HeartbeatTimeout
 		}
@@ -224,15 +224,15 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	}
 	g.log.Info("executor joined", "executor_id", s.Executor, "instance_id", s.Instance, "instance", s.Name, "session", s.ID, "slots", s.Slots.occupancy.slots)
 	if orphanCheck != nil && g.opt.Inventory != nil {
-		g.spawn(func() error { g.endOrphans(ctx, s, *orphanCheck); return nil }) // may outlast the session by one look
+		g.tasks.spawn(func() error { g.inventories.endOrphans(ctx, s, *orphanCheck); return nil }) // may outlast the session by one look
 	}
 	g.opt.Sink.Joined(s)
 
 	var commands sync.WaitGroup
 	commands.Go(func() {
-		s.closeForFault(io.command, fmt.Errorf("read commands: %w", panics.Catch(func() error { return g.readCommands(s, io.command) })))
+		s.closeForFault(io.command, fmt.Errorf("read commands: %w", panics.Catch(func() error { return g.intake.readCommands(s, io.command) })))
 	})
-	s.closeForFault(io.control, fmt.Errorf("read control: %w", panics.Catch(func() error { return g.readControl(ctx, s, io) })))
+	s.closeForFault(io.control, fmt.Errorf("read control: %w", panics.Catch(func() error { return g.intake.readControl(ctx, s, io) })))
 
 	_ = s.mux.Close()
 	s.watch.stop()
@@ -242,7 +242,7 @@ func (g *Gateway) runSession(ctx context.Context, s *Session, p *peer, io stream
 	s.pings.Wait()
 	g.registry.remove(s)
 	g.opt.Sink.Left(s)
-	g.spawn(func() error { g.reclaimEnded(ctx, s); return nil }) // outlasts the session by a second or so
+	g.tasks.spawn(func() error { g.watcher.reclaimEnded(ctx, s); return nil }) // outlasts the session by a second or so
 	g.wakeSettle()
 	return s.err()
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/yamux"
 
+	"github.com/carillon-sched/carillon/admin/internal/batch"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
@@ -144,11 +146,24 @@ func (s *Session) SendCancel(c *proto.Cancel) {
 	}
 }
 
+// intake reads what executors say in their sessions, and hands it on. Its methods are
+// called by the readers of a session.
+type intake struct {
+	// fixed after construction
+	sink        Sink
+	inventories *inventories
+	renewer     *renewer
+	tasks       *tasks
+	wakeSettle  func() // of the gateway
+	log         *slog.Logger
+	leaves      *batch.Calls[store.InstanceLeave, error]
+}
+
 // maxControl bounds the frames on the control stream, in a second. An honest
 // executor sends a heartbeat every 3 s, and some more when its load changes.
 const maxControl = 50
 
-func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error {
+func (it *intake) readControl(ctx context.Context, s *Session, io streams) error {
 	var pace allowance
 	in := inbox{s, io.control, io.reader, 0}
 	for {
@@ -157,7 +172,7 @@ func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error
 			if !pace.take(maxControl, time.Now()) {
 				return &excess{codeLimit, fmt.Sprintf("the executor sends more than %d control frames in a second", maxControl)}
 			}
-			return g.controlled(ctx, s, io, &m)
+			return it.controlled(ctx, s, io, &m)
 		})
 		if err != nil {
 			return err
@@ -166,26 +181,26 @@ func (g *Gateway) readControl(ctx context.Context, s *Session, io streams) error
 }
 
 // controlled does what a control frame says; an error ends the session.
-func (g *Gateway) controlled(ctx context.Context, s *Session, io streams, m *proto.ControlToAdmin) error {
+func (it *intake) controlled(ctx context.Context, s *Session, io streams, m *proto.ControlToAdmin) error {
 	switch body := m.Body.(type) {
 	case *proto.ControlToAdmin_Heartbeat:
-		g.heartbeat(s, body.Heartbeat)
+		it.heartbeat(s, body.Heartbeat)
 		// What a burst has left behind; the next one takes it again.
 		io.control.Shrink()
 		io.command.Shrink()
 	case *proto.ControlToAdmin_Inventory:
-		g.inventory(ctx, s, body.Inventory.GetItems())
+		it.inventories.answer(ctx, s, body.Inventory.GetItems())
 	case *proto.ControlToAdmin_Drain:
 		s.mu.Lock()
 		first := !s.draining
 		s.drainLocked()
 		s.mu.Unlock()
 		if first {
-			g.opt.Sink.Draining(s)
-			g.log.Info("executor drains", "instance_id", s.Instance, "reason", clipText(body.Drain.GetReason(), proto.MaxProgressText))
+			it.sink.Draining(s)
+			it.log.Info("executor drains", "instance_id", s.Instance, "reason", clipText(body.Drain.GetReason(), proto.MaxProgressText))
 		}
 	case *proto.ControlToAdmin_Leave:
-		g.leave(ctx, s)
+		it.leave(ctx, s)
 		return errLeft
 	case *proto.ControlToAdmin_Register:
 		return &excess{codeMalformed, "the executor registered twice in one session"}
@@ -197,23 +212,23 @@ var errLeft = errors.New("the executor has stopped")
 
 // leave takes an instance off the list whose process ends with nothing left to
 // tell. Without the database its lease runs out by itself.
-func (g *Gateway) leave(ctx context.Context, s *Session) {
+func (it *intake) leave(ctx context.Context, s *Session) {
 	s.mu.Lock()
 	s.drainLocked()
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, proto.WriteTimeout)
 	defer cancel()
-	refused, err := g.leaves.Do(ctx, store.InstanceLeave{Tenant: s.Tenant, ID: s.Instance, Reason: "stopped"})
+	refused, err := it.leaves.Do(ctx, store.InstanceLeave{Tenant: s.Tenant, ID: s.Instance, Reason: "stopped"})
 	if err == nil {
 		err = refused
 	}
 	if err != nil {
-		g.log.Warn("an instance that stopped could not be taken off the list; its lease runs out", "instance_id", s.Instance, "err", err)
-		g.tellFault(err)
+		it.log.Warn("an instance that stopped could not be taken off the list; its lease runs out", "instance_id", s.Instance, "err", err)
+		it.tasks.tellFault(err)
 	}
 }
 
-func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
+func (it *intake) heartbeat(s *Session, b *proto.Heartbeat) {
 	s.mu.Lock()
 	s.idle.beatAt = time.Now()
 	s.Slots.occupancy.Counted(int(b.Running))
@@ -229,16 +244,16 @@ func (g *Gateway) heartbeat(s *Session, b *proto.Heartbeat) {
 	}
 	s.mu.Unlock()
 	if leaves {
-		g.opt.Sink.Draining(s)
+		it.sink.Draining(s)
 	}
 	if turned && b.Refusing {
-		g.log.Warn("executor takes nothing: its journal cannot be written", "instance_id", s.Instance)
+		it.log.Warn("executor takes nothing: its journal cannot be written", "instance_id", s.Instance)
 	} else if turned {
-		g.log.Info("executor takes runs again", "instance_id", s.Instance)
+		it.log.Info("executor takes runs again", "instance_id", s.Instance)
 	}
-	g.renewals.add(s, b)
+	it.renewer.renewals.add(s, b)
 	if room := s.Free(); room > 0 { // attempts of other nodes may have ended
-		g.opt.Sink.Freed(s, room)
+		it.sink.Freed(s, room)
 	}
 }
 
@@ -251,12 +266,12 @@ func share(part, limit int64) int {
 	return int(min(float64(part)/float64(limit), 100) * 1000)
 }
 
-func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
+func (it *intake) readCommands(s *Session, stream *yamux.Stream) error {
 	in := inbox{s, stream, proto.NewReader(stream, proto.MaxFrame), commandCost}
 	for {
 		var m proto.CommandToAdmin
 		err := in.next(&m, func(size int) int { return weightOf(size, smallFrame, size) }, func() error {
-			g.command(s, &m)
+			it.command(s, &m)
 			return nil
 		})
 		if err != nil {
@@ -265,20 +280,20 @@ func (g *Gateway) readCommands(s *Session, stream *yamux.Stream) error {
 	}
 }
 
-func (g *Gateway) command(s *Session, m *proto.CommandToAdmin) {
+func (it *intake) command(s *Session, m *proto.CommandToAdmin) {
 	trim(m)
 	switch body := m.Body.(type) {
 	case *proto.CommandToAdmin_Answers:
-		g.answers(s, body.Answers.GetAnswers())
+		it.answers(s, body.Answers.GetAnswers())
 	case *proto.CommandToAdmin_Started:
-		g.opt.Sink.Started(s, body.Started.GetStarted())
+		it.sink.Started(s, body.Started.GetStarted())
 	case *proto.CommandToAdmin_Results:
-		g.results(s, body.Results.GetResults())
+		it.results(s, body.Results.GetResults())
 	case *proto.CommandToAdmin_Progress:
-		g.opt.Sink.Progress(s, body.Progress.GetProgress())
+		it.sink.Progress(s, body.Progress.GetProgress())
 	case *proto.CommandToAdmin_Steps:
 		if list := body.Steps.GetSteps(); s.addOutstanding(&s.steps, len(list), sizeOfSteps(list)) {
-			g.opt.Sink.Steps(s, list)
+			it.sink.Steps(s, list)
 		}
 	}
 }
@@ -306,9 +321,9 @@ func (s *Session) expected(answers []*proto.Answer, now time.Time) []*proto.Answ
 	})
 }
 
-func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
+func (it *intake) answers(s *Session, answers []*proto.Answer) {
 	answers = s.expected(answers, time.Now())
-	defer g.wakeSettle() // when what they ask for has been handed on
+	defer it.wakeSettle() // when what they ask for has been handed on
 	freed := 0
 	for _, a := range answers {
 		k := attemptKey{a.ExecutionId, a.Fence}
@@ -324,13 +339,13 @@ func (g *Gateway) answers(s *Session, answers []*proto.Answer) {
 			freed += s.Slots.ended(k)
 		}
 	}
-	g.opt.Sink.Answered(s, answers)
+	it.sink.Answered(s, answers)
 	if freed > 0 {
-		g.opt.Sink.Freed(s, freed)
+		it.sink.Freed(s, freed)
 	}
 }
 
-func (g *Gateway) results(s *Session, results []*proto.Result) {
+func (it *intake) results(s *Session, results []*proto.Result) {
 	keys := make([]attemptKey, 0, len(results))
 	for _, r := range results {
 		if !r.StillRunning {
@@ -341,8 +356,8 @@ func (g *Gateway) results(s *Session, results []*proto.Result) {
 		return
 	}
 	freed := s.Slots.ended(keys...)
-	g.opt.Sink.Finished(s, results)
+	it.sink.Finished(s, results)
 	if freed > 0 {
-		g.opt.Sink.Freed(s, freed)
+		it.sink.Freed(s, freed)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/proto"
 )
 
@@ -36,18 +37,32 @@ func newWakeRequests() wakeRequests {
 	return wakeRequests{now: make(chan struct{}, 1), until: map[domain.ExecutorID]time.Time{}}
 }
 
+// waker asks the instances that are parked at other nodes to come, and passes on what
+// other nodes ask for.
+type waker struct {
+	// fixed after construction
+	fleet    store.Instances
+	registry *registry
+	nodes    func() *proto.NodeList
+	tasks    *tasks
+
+	requests wakeRequests
+}
+
 // Want asks for the parked instances of an executor. It does not wait.
-func (g *Gateway) Want(executor domain.ExecutorID) {
-	if len(g.nodeList().GetNodes()) < 2 {
+func (g *Gateway) Want(executor domain.ExecutorID) { g.waker.want(executor) }
+
+func (wk *waker) want(executor domain.ExecutorID) {
+	if len(wk.nodes().GetNodes()) < 2 {
 		return // whoever is parked is parked here
 	}
-	g.wakes.mu.Lock()
-	_, known := g.wakes.until[executor]
-	g.wakes.until[executor] = time.Now().Add(wakeFor)
-	g.wakes.mu.Unlock()
+	wk.requests.mu.Lock()
+	_, known := wk.requests.until[executor]
+	wk.requests.until[executor] = time.Now().Add(wakeFor)
+	wk.requests.mu.Unlock()
 	if !known {
 		select {
-		case g.wakes.now <- struct{}{}:
+		case wk.requests.now <- struct{}{}:
 		default:
 		}
 	}
@@ -69,10 +84,10 @@ func (w *wakeRequests) open(now time.Time) []domain.ExecutorID {
 	return out
 }
 
-func (g *Gateway) runWakes(ctx context.Context) {
-	g.every(ctx, wakeEvery, g.wakes.now, "ask for parked instances", func() error {
-		for list := range slices.Chunk(g.wakes.open(time.Now()), 500) {
-			if err := g.opt.Fleet.WakeInstances(ctx, list); err != nil {
+func (wk *waker) run(ctx context.Context) {
+	wk.tasks.every(ctx, wakeEvery, wk.requests.now, "ask for parked instances", func() error {
+		for list := range slices.Chunk(wk.requests.open(time.Now()), 500) {
+			if err := wk.fleet.WakeInstances(ctx, list); err != nil {
 				return err
 			}
 		}
@@ -81,10 +96,10 @@ func (g *Gateway) runWakes(ctx context.Context) {
 }
 
 // wakeParked tells those of the instances that somebody wants to connect to all nodes.
-func (g *Gateway) wakeParked(ctx context.Context, parked []domain.InstanceID) error {
-	wanted, err := g.opt.Fleet.ListWanted(ctx, parked)
+func (wk *waker) wakeParked(ctx context.Context, parked []domain.InstanceID) error {
+	wanted, err := wk.fleet.ListWanted(ctx, parked)
 	for _, id := range wanted {
-		if s := g.registry.byInstance(id); s != nil {
+		if s := wk.registry.byInstance(id); s != nil {
 			s.sendControl(&proto.ControlToExecutor{Body: &proto.ControlToExecutor_Wake{Wake: &proto.Wake{}}})
 		}
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,9 +66,17 @@ func (w *watch) within(d time.Duration) {
 	}
 }
 
+// watcher judges sessions by their silence and their age. Its methods are called by the
+// watch of a session.
+type watcher struct {
+	// fixed after construction
+	sink Sink
+	log  *slog.Logger
+}
+
 // look applies the idle policy to a session, and retires it when it is old. It
 // returns when to look again.
-func (g *Gateway) look(s *Session) time.Duration {
+func (wa *watcher) look(s *Session) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
 	s.idle.hear(s.began.Add(time.Duration(s.heardAt.Load())))
@@ -82,16 +91,16 @@ func (g *Gateway) look(s *Session) time.Duration {
 	}
 	switch was := s.doubt.Swap(v.doubted); {
 	case v.doubted && !was:
-		g.log.Warn("executor does not answer; it gets no offers from here meanwhile", "instance_id", s.Instance, "instance", s.Name)
-		g.opt.Sink.Doubted(s)
+		wa.log.Warn("executor does not answer; it gets no offers from here meanwhile", "instance_id", s.Instance, "instance", s.Name)
+		wa.sink.Doubted(s)
 	case was && !v.doubted:
-		g.log.Info("executor answers again", "instance_id", s.Instance, "instance", s.Name)
-		g.opt.Sink.Freed(s, s.Free())
+		wa.log.Info("executor answers again", "instance_id", s.Instance, "instance", s.Name)
+		wa.sink.Freed(s, s.Free())
 	}
 	if v.doubted {
-		v.again = min(v.again, g.reclaimDoubted(s, now))
+		v.again = min(v.again, wa.reclaimDoubted(s, now))
 	}
-	return min(v.again, g.retire(s, now))
+	return min(v.again, wa.retire(s, now))
 }
 
 // hear notes that something came. It is called by the connection's reader.
@@ -138,7 +147,7 @@ const codeRecycled = "recycled"
 // retire lets a session that is old have no more offers, and ends it when no offer
 // waits for its answer and no result for its acknowledgement. It returns when to
 // look again.
-func (g *Gateway) retire(s *Session, now time.Time) time.Duration {
+func (wa *watcher) retire(s *Session, now time.Time) time.Duration {
 	if left := s.retires.Sub(now); left > 0 {
 		return left
 	}

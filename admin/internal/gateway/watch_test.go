@@ -122,7 +122,7 @@ func TestARecurringTaskOutlivesAPanic(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second+time.Millisecond)
 		defer cancel()
 		calls := 0
-		g.every(ctx, time.Second, nil, "count", func() error {
+		g.tasks.every(ctx, time.Second, nil, "count", func() error {
 			if calls++; calls == 2 {
 				panic("two")
 			}
