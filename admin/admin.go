@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calendar"
@@ -78,9 +78,9 @@ type Admin struct {
 	sweeper    *sweeper.Sweeper
 	calendars  *calendar.Follower
 	declarer   *declare.Declarer
-	alerting   *alerting.Service
-	alerts     alerting.Tables
-	receivers  *alerting.Receivers
+	alerting   *notify.Service
+	alerts     notify.Tables
+	receivers  *notify.Receivers
 	auth       *auth.Service
 	box        *secret.Box
 	authority  *auth.Authority // nil: executors get no certificates

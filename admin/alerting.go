@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/chat"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/webhook"
@@ -21,7 +21,7 @@ import (
 // alertStore is the database as alerting knows it.
 type alertStore struct {
 	*gormstore.Store
-	alerting.Tables
+	notify.Tables
 }
 
 // alertOptions lets runs that have succeeded write the events that alert rules want.
@@ -34,9 +34,9 @@ func (a *Admin) buildAlerting() error {
 		return err
 	}
 	a.alerts = alertsql.New(a.store.Engine)
-	a.alerting = alerting.New(alerting.Options{
-		Operators: alerting.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
-		Store: alertStore{a.store, a.alerts}, Senders: alerting.Traced(senders, a.tracer), Addresses: addresses, Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.Registry(),
+	a.alerting = notify.New(notify.Options{
+		Operators: notify.Operators(a.config.Operators), Policy: a.config.Alerts.policy(),
+		Store: alertStore{a.store, a.alerts}, Senders: notify.Traced(senders, a.tracer), Addresses: addresses, Opener: a.box, BaseURL: a.config.BaseURL, RunbookURL: a.config.RunbookURL, Logger: a.log, Metrics: a.metrics.Registry(),
 		MailsPerHour: a.config.Mail.PerHour,
 		Boot:         a.self.BootID, Living: func() []string { return a.leases.Living() }, Shown: func() (time.Time, bool) { return a.leases.Shown() },
 	})
@@ -70,10 +70,10 @@ func (c Config) unheard(ctx context.Context, s *gormstore.Store) (names []string
 
 // mailServer returns the server for mails that the doctor looks at. nil: there is none.
 func (c Config) mailServer() (check.Mail, error) {
-	if _, err := alerting.ParseLanguage(c.Mail.Language); err != nil || c.Mail.Host == "" {
+	if _, err := notify.ParseLanguage(c.Mail.Language); err != nil || c.Mail.Host == "" {
 		return nil, err
 	}
-	sender, err := c.Mail.sender(alerting.English, c.Operators, nil)
+	sender, err := c.Mail.sender(notify.English, c.Operators, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func (c Config) reachWebhook(ctx context.Context, address string) error {
 
 // senders are the channels that are configured. Without a mail server, mails
 // fail with that reason in the delivery log.
-func (c Config) senders(box *secret.Box) ([]alerting.Sender, alerting.AddressCheck, error) {
-	language, err := alerting.ParseLanguage(c.Mail.Language)
+func (c Config) senders(box *secret.Box) ([]notify.Sender, notify.AddressCheck, error) {
+	language, err := notify.ParseLanguage(c.Mail.Language)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +104,7 @@ func (c Config) senders(box *secret.Box) ([]alerting.Sender, alerting.AddressChe
 	return append(out, sender), sender, nil
 }
 
-func (m MailConfig) sender(language alerting.Language, operators OperatorsConfig, log *slog.Logger) (*mail.Sender, error) {
+func (m MailConfig) sender(language notify.Language, operators OperatorsConfig, log *slog.Logger) (*mail.Sender, error) {
 	return mail.New(mail.Config{
 		Host: m.Host, Port: m.Port, From: m.From, Username: m.Username, Password: m.Password, TLS: m.TLS, Language: language, Logger: log,
 		Recipients: mail.Recipients{Domains: m.Domains, Operators: operators.Emails},

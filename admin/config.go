@@ -223,7 +223,7 @@ type MailConfig struct {
 	// Domains bound the addresses that get mails, beside the operators'. The entry
 	// .example.com stands for the domains below it, any for all. Default: the domain of From.
 	Domains []string
-	// PerHour bounds the mails of each tenant; 0 = alerting.DefaultMailsPerHour.
+	// PerHour bounds the mails of each tenant; 0 = notify.DefaultMailsPerHour.
 	PerHour  int
 	Username string
 	Password string

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/bridge"
@@ -21,7 +21,7 @@ import (
 
 // buildFront constructs what people see: API and UI.
 func (a *Admin) buildFront(ctx context.Context) error {
-	a.receivers = &alerting.Receivers{Store: a.alerts, NewID: a.ids.Next, Default: a.config.receivers(), Log: a.log.With("component", "alerting")}
+	a.receivers = &notify.Receivers{Store: a.alerts, NewID: a.ids.Next, Default: a.config.receivers(), Log: a.log.With("component", "alerting")}
 	ready := &front.Readiness{
 		Store: a.store, Silent: a.leases.Silent, NoFire: a.config.NoFire, Here: func(id domain.InstanceID) bool { return a.gateway.SessionOf(id) != nil },
 	}

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/backup"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"
@@ -255,7 +255,7 @@ func (c Config) checkReceivers(addresses []string) error {
 	if c.Mail.Host == "" || len(addresses) == 0 {
 		return provision.CheckAddresses(addresses, nil)
 	}
-	sender, err := c.Mail.sender(alerting.English, c.Operators, nil)
+	sender, err := c.Mail.sender(notify.English, c.Operators, nil)
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ test_all() {
 # What the race detector, the other databases and whole paths find is left to
 # the others. This is for the minutes between two edits.
 test_check() {
-  local rooms=(domain run lease scheduler completer dispatch addon/alerting auth gateway api/... calljob store/logchunk)
+  local rooms=(domain run lease scheduler completer dispatch addon/alerting/notify auth gateway api/... calljob store/logchunk)
   # The alert of a run in a server's database needs the server.
   test_packages check . -skip '^TestAFailedRunIsTold$' -- ./sql "${rooms[@]/#/./admin/internal/}"
   test_packages check-store . -run "$store_on_sqlite" -- "$store"
@@ -165,7 +165,7 @@ test_check() {
 
 # The rooms in which a trigger becomes a run, and a run an alert.
 test_engine() {
-  local parts=("${own_server[@]}") rooms=(dispatch scheduler completer lease sweeper addon/alerting hotset)
+  local parts=("${own_server[@]}") rooms=(dispatch scheduler completer lease sweeper addon/alerting/notify hotset)
   test_packages engine . "${race[@]}" -- "${rooms[@]/#/./admin/internal/}"
   parts=()
   test_packages engine-sim . "${race[@]}" -run '^TestSwarm$' -- "$sim" -args -seeds 4

@@ -32,7 +32,7 @@ const (
 	apiWeb         = api + "/web"
 	apiDocument    = api + "/document"
 	apiAccess      = api + "/access"
-	alertRoute     = alerting + "/route"
+	alertRoute     = addOnAlerting + "/route"
 	apiBuiltIn     = api + "/builtin"
 	apiCalendar    = api + "/calendar"
 	apiCatalogue   = api + "/catalogue"
@@ -40,14 +40,14 @@ const (
 	apiTenant      = api + "/tenant"
 	apiTimer       = api + "/timer"
 	auth           = "admin/internal/auth"
-	alerting       = "admin/internal/addon/alerting"
-	mailChannel    = alerting + "/mail"
+	notifyRoom     = addOnAlerting + "/notify"
+	mailChannel    = addOnAlerting + "/mail"
 	publish        = addOnBroker + "/publish"
 	brokerWire     = "admin/internal/wire"
 	nodeHandler    = "admin/internal/nodehandler"
-	webhookChannel = alerting + "/webhook"
-	chatChannel    = alerting + "/chat"
-	alertPost      = alerting + "/post"
+	webhookChannel = addOnAlerting + "/webhook"
+	chatChannel    = addOnAlerting + "/chat"
+	alertPost      = addOnAlerting + "/post"
 	gateway        = "admin/internal/gateway"
 	gormstore      = store + "/gormstore"
 	database       = gormstore + "/db"
@@ -55,7 +55,7 @@ const (
 	storeDocument  = gormstore + "/document"
 	storeEngine    = gormstore + "/engine"
 	storeAccess    = gormstore + "/access"
-	alertSQL       = alerting + "/alertsql"
+	alertSQL       = addOnAlerting + "/alertsql"
 	storeRetention = gormstore + "/retention"
 	storeTimer     = gormstore + "/timer"
 	storeConsole   = gormstore + "/console"
@@ -71,6 +71,7 @@ const (
 	addOn          = "admin/internal/addon"
 	addOnAssistant = addOn + "/assistant"
 	addOnBroker    = addOn + "/broker"
+	addOnAlerting  = addOn + "/alerting"
 	brokerNoun     = addOnBroker + "/noun"
 	faults         = "tools/faults"
 	verify         = "admin/verify"
@@ -168,13 +169,13 @@ func rooms() []Room {
 		{resource, []string{domain}, "it says what a document is, and knows no kind and no database"},
 		{storeDocument, []string{domain, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
-		{alertSQL, []string{alerting, store, domain, panics, database, record, storeEngine}, whyNoun},
+		{alertSQL, []string{notifyRoom, store, domain, panics, database, record, storeEngine}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeConsole, []string{store, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
-		{storetest, []string{store, domain, alerting}, "one suite for all databases must not know any of them"},
+		{storetest, []string{store, domain, notifyRoom}, "one suite for all databases must not know any of them"},
 		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
@@ -197,11 +198,11 @@ func rooms() []Room {
 		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
 		{callbacks, []string{domain, store, secret, budget, nodeHandler, "executor-sdk", httpCall, egress}, whySide},
-		{alerting, []string{domain, store, panics, secret}, whySide},
-		{mailChannel, []string{alerting, domain, secret, egress}, whySide},
-		{alertPost, []string{alerting, httpCall, egress}, whySide},
-		{webhookChannel, []string{alerting, alertPost, domain, secret, httpCall}, whySide},
-		{chatChannel, []string{alerting, alertPost, domain}, whySide},
+		{notifyRoom, []string{domain, store, panics, secret}, whySide},
+		{mailChannel, []string{notifyRoom, domain, secret, egress}, whySide},
+		{alertPost, []string{notifyRoom, httpCall, egress}, whySide},
+		{webhookChannel, []string{notifyRoom, alertPost, domain, secret, httpCall}, whySide},
+		{chatChannel, []string{notifyRoom, alertPost, domain}, whySide},
 		{publish, []string{brokerNoun, domain, resource, secret, egress, brokerWire}, whySide},
 		{brokerNoun, []string{domain, resource}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
@@ -230,7 +231,7 @@ func rooms() []Room {
 		{apiWeb, []string{domain, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
 		{apiDocument, []string{apiWeb, domain, resource, auth}, "it serves documents of all kinds, and knows no kind"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
-		{alertRoute, []string{alerting, apiWeb, domain, store, auth, secret}, whyAPINoun},
+		{alertRoute, []string{notifyRoom, apiWeb, domain, store, auth, secret}, whyAPINoun},
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
 		{apiCalendar, []string{apiWeb, domain, store, auth, schedule, timing, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
@@ -246,7 +247,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			alerting, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAssistant, addOnBroker, nodeHandler,
+			notifyRoom, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAssistant, addOnBroker, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -23,7 +23,7 @@ type fakeChannels struct {
 	tenants []domain.Tenant
 	spec    domain.AlertChannelSpec
 	kind    domain.AlertKind
-	of      *alerting.AlertContext
+	of      *notify.AlertContext
 	noMails bool
 }
 
@@ -36,7 +36,7 @@ func (f *fakeChannels) TryChannel(_ context.Context, t domain.Tenant, c domain.A
 	return f.trial
 }
 
-func (f *fakeChannels) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *alerting.AlertContext) (domain.RenderedAlert, error) {
+func (f *fakeChannels) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *notify.AlertContext) (domain.RenderedAlert, error) {
 	f.spec, f.kind, f.of = spec, kind, of
 	return domain.RenderedAlert{Title: "t", ContentType: "text/plain", Body: "b"}, nil
 }

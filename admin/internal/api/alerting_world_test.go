@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -13,7 +13,7 @@ import (
 // worldStore is the database of a world with the tables of add-ons.
 type worldStore struct {
 	*gormstore.Store
-	alerting.Tables
+	notify.Tables
 }
 
 // addOns gives the API of the world its add-ons.

@@ -25,8 +25,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
@@ -433,7 +433,7 @@ func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.In
 	event := domain.AlertEvent{TenantID: tenant, Kind: domain.AlertRunFailed, JobID: job, Revision: 1, Reason: domain.ReasonHandlerFailed, DedupeKey: fmt.Sprint(w.ids.Next())}
 	require.NoError(w.t, w.store.RecordAlerts(w.t.Context(), []domain.AlertEvent{event}))
 	w.expandAlerts()
-	list, err := w.store.ListIncidents(w.t.Context(), alerting.ListIncidentsParams{Tenant: tenant})
+	list, err := w.store.ListIncidents(w.t.Context(), notify.ListIncidentsParams{Tenant: tenant})
 	require.NoError(w.t, err)
 	return list.Items[0].ID
 }
@@ -441,8 +441,8 @@ func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.In
 // expandAlerts makes these deliveries of each event that is in the outbox.
 func (w *world) expandAlerts(deliveries ...domain.Delivery) {
 	w.t.Helper()
-	_, err := w.store.ExpandAlertEvents(w.t.Context(), 10, func(b *alerting.AlertBatch) {
-		storetest.EachAlone(b, func(alerting.AlertContext) bool { return true }, func(alerting.AlertContext) []domain.Delivery { return deliveries })
+	_, err := w.store.ExpandAlertEvents(w.t.Context(), 10, func(b *notify.AlertBatch) {
+		storetest.EachAlone(b, func(notify.AlertContext) bool { return true }, func(notify.AlertContext) []domain.Delivery { return deliveries })
 	})
 	require.NoError(w.t, err)
 }

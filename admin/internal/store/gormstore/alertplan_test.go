@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -120,7 +120,7 @@ func alertLife(t *testing.T, w *world) {
 	require.NoError(t, s.RecordAlerts(ctx, events))
 	var of *domain.Incident
 	for _, half := range []int{10, 1000} {
-		_, err := s.ExpandAlertEvents(ctx, half, func(b *alerting.AlertBatch) {
+		_, err := s.ExpandAlertEvents(ctx, half, func(b *notify.AlertBatch) {
 			at := domain.IncidentKey{Tenant: w.tenant, Key: domain.JobIncidentKey(w.jobs[0], domain.AlertRunFailed)}
 			if of = b.Live[at]; of == nil {
 				of = &domain.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunFailed, Executor: w.executor, Job: w.jobs[0]}
@@ -140,7 +140,7 @@ func alertLife(t *testing.T, w *world) {
 			return nil
 		})
 		require.NoError(t, err)
-		_, _, err = s.TellIncidents(ctx, 100, func(now time.Time, due []*alerting.DueIncident) {
+		_, _, err = s.TellIncidents(ctx, 100, func(now time.Time, due []*notify.DueIncident) {
 			for _, d := range due {
 				d.Told, d.WakeAt = []int{0}, now.Add(time.Hour)
 				d.Tell(now)
@@ -148,23 +148,23 @@ func alertLife(t *testing.T, w *world) {
 		})
 		require.NoError(t, err)
 	}
-	due, err := s.ClaimDueDeliveries(ctx, alerting.ClaimDeliveriesParams{Limit: 10, Hold: time.Minute, Boot: "b", Living: []string{"b"}})
+	due, err := s.ClaimDueDeliveries(ctx, notify.ClaimDeliveriesParams{Limit: 10, Hold: time.Minute, Boot: "b", Living: []string{"b"}})
 	require.NoError(t, err)
 	require.NotEmpty(t, due)
 	require.NoError(t, s.ReleaseDeliveries(ctx, "b", []int64{due[0].Delivery.ID}))
 	require.NoError(t, s.FinishDelivery(ctx, due[0].Delivery.ID, domain.DeliveryDelivered, 0, ""))
 	_, err = s.OutboxLag(ctx)
 	require.NoError(t, err)
-	for _, p := range []alerting.ListIncidentsParams{{}, {State: domain.IncidentOpen}, {Executor: w.executor}, {Executor: w.executor, State: domain.IncidentResolved}, {Before: of.ID}} {
+	for _, p := range []notify.ListIncidentsParams{{}, {State: domain.IncidentOpen}, {Executor: w.executor}, {Executor: w.executor, State: domain.IncidentResolved}, {Before: of.ID}} {
 		p.Tenant, p.Limit = w.tenant, 10
 		_, err := s.ListIncidents(ctx, p)
 		require.NoError(t, err)
 	}
 	for _, before := range []int64{0, of.LastEvent} {
-		_, err := s.ListIncidentEvents(ctx, alerting.ListIncidentEventsParams{Tenant: w.tenant, Incident: of.ID, Before: before, Limit: 10})
+		_, err := s.ListIncidentEvents(ctx, notify.ListIncidentEventsParams{Tenant: w.tenant, Incident: of.ID, Before: before, Limit: 10})
 		require.NoError(t, err)
 	}
-	for _, p := range []alerting.ListDeliveriesParams{
+	for _, p := range []notify.ListDeliveriesParams{
 		{}, {Job: w.jobs[0]}, {State: domain.DeliveryPending}, {State: domain.DeliveryFailed}, {Incident: of.ID}, {Incident: of.ID, State: domain.DeliveryPending}, {Before: due[0].Delivery.ID},
 	} {
 		p.Tenant, p.Limit = w.tenant, 10
@@ -203,7 +203,7 @@ func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 				_, err := s.EvaluateAlertRules(t.Context())
 				require.NoError(t, err)
 				for n := 1; n > 0; {
-					n, err = s.ExpandAlertEvents(t.Context(), 500, func(b *alerting.AlertBatch) {
+					n, err = s.ExpandAlertEvents(t.Context(), 500, func(b *notify.AlertBatch) {
 						at := domain.IncidentKey{Tenant: w.tenant, Key: b.Events[0].Rule.Key(domain.ExecutorIncidentKey(w.executor, domain.AlertClass(domain.AlertRunLate)))}
 						if of = b.Live[at]; of == nil {
 							of = &domain.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunLate, Executor: w.executor}

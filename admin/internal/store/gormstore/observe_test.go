@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -34,7 +34,7 @@ func TestOutboxLag(t *testing.T) {
 				ID: 1, TenantID: tenant, Kind: domain.AlertNoExecutor, DedupeKey: "k", CreatedAt: now.Add(-time.Hour),
 			}}))
 			require.GreaterOrEqual(t, lag(), time.Hour)
-			_, err = s.ExpandAlertEvents(ctx, 10, func(b *alerting.AlertBatch) {
+			_, err = s.ExpandAlertEvents(ctx, 10, func(b *notify.AlertBatch) {
 				b.Direct = []domain.Delivery{{ID: 2, TenantID: tenant, EventID: 1, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
 			})
 			require.NoError(t, err)

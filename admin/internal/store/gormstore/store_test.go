@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // aging is a store whose executions can be made older.
 type aging struct {
 	*Store
-	alerting.Tables
+	notify.Tables
 }
 
 func newAging(s *Store) aging { return aging{s, alertsql.New(s.Engine)} }

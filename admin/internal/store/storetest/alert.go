@@ -8,17 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // expand expands all events and returns the contexts of this tenant's.
-func (f *fixture) expand(deliveries func(alerting.AlertContext) []domain.Delivery) []alerting.AlertContext {
+func (f *fixture) expand(deliveries func(notify.AlertContext) []domain.Delivery) []notify.AlertContext {
 	f.t.Helper()
-	var seen []alerting.AlertContext
+	var seen []notify.AlertContext
 	for {
-		n, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *alerting.AlertBatch) {
+		n, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *notify.AlertBatch) {
 			seen = append(seen, eachAlone(b, f.tenant, deliveries)...)
 		})
 		f.ok(err)
@@ -28,13 +28,13 @@ func (f *fixture) expand(deliveries func(alerting.AlertContext) []domain.Deliver
 	}
 }
 
-func eachAlone(b *alerting.AlertBatch, tenant domain.TenantID, deliveries func(alerting.AlertContext) []domain.Delivery) []alerting.AlertContext {
-	return EachAlone(b, func(c alerting.AlertContext) bool { return c.Event.TenantID == tenant }, deliveries)
+func eachAlone(b *notify.AlertBatch, tenant domain.TenantID, deliveries func(notify.AlertContext) []domain.Delivery) []notify.AlertContext {
+	return EachAlone(b, func(c notify.AlertContext) bool { return c.Event.TenantID == tenant }, deliveries)
 }
 
 // EachAlone makes an incident of each wanted event, with these deliveries, for
 // ExpandAlertEvents. It returns the events.
-func EachAlone(b *alerting.AlertBatch, wanted func(alerting.AlertContext) bool, deliveries func(alerting.AlertContext) []domain.Delivery) (seen []alerting.AlertContext) {
+func EachAlone(b *notify.AlertBatch, wanted func(notify.AlertContext) bool, deliveries func(notify.AlertContext) []domain.Delivery) (seen []notify.AlertContext) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		if !wanted(e.AlertContext) {
@@ -99,9 +99,9 @@ func testAlerts(t *testing.T, f *fixture) {
 	require.Equal(t, f.executor, contexts[0].Executor.ID)
 }
 
-func (f *fixture) claimDeliveries(hold time.Duration) (out []alerting.DueDelivery) {
+func (f *fixture) claimDeliveries(hold time.Duration) (out []notify.DueDelivery) {
 	f.t.Helper()
-	got, err := f.s.ClaimDueDeliveries(f.ctx, alerting.ClaimDeliveriesParams{Limit: 1000, Hold: hold, Boot: "one"})
+	got, err := f.s.ClaimDueDeliveries(f.ctx, notify.ClaimDeliveriesParams{Limit: 1000, Hold: hold, Boot: "one"})
 	f.ok(err)
 	for _, d := range got {
 		if d.Delivery.TenantID == f.tenant {
@@ -114,7 +114,7 @@ func (f *fixture) claimDeliveries(hold time.Duration) (out []alerting.DueDeliver
 func testDeliveries(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
-	f.expand(func(c alerting.AlertContext) []domain.Delivery {
+	f.expand(func(c notify.AlertContext) []domain.Delivery {
 		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "webhook", Target: "https://example.com"}}
 	})
 	due := f.claimDeliveries(time.Minute)
@@ -134,24 +134,24 @@ func testDeliveries(t *testing.T, f *fixture) {
 	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryFailed, 0, "gave up"))
 	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryDelivered, 0, ""))
 
-	list := func(p alerting.ListDeliveriesParams) []domain.Delivery {
+	list := func(p notify.ListDeliveriesParams) []domain.Delivery {
 		t.Helper()
 		p.Tenant = f.tenant
 		got, err := f.s.ListDeliveries(f.ctx, p)
 		f.ok(err)
 		return got
 	}
-	all := list(alerting.ListDeliveriesParams{})
+	all := list(notify.ListDeliveriesParams{})
 	require.Len(t, all, 2)
 	require.Equal(t, domain.DeliveryFailed, all[0].State, "newest first; settled once")
 	require.Equal(t, "gave up", all[0].LastError)
 	require.Equal(t, domain.DeliveryDelivered, all[1].State)
 	require.False(t, all[1].DeliveredAt.IsZero())
 	require.Equal(t, j.ID, all[1].Event.JobID)
-	require.Len(t, list(alerting.ListDeliveriesParams{State: domain.DeliveryFailed}), 1)
-	require.Len(t, list(alerting.ListDeliveriesParams{Job: j.ID, Limit: 1}), 1)
-	require.Equal(t, all[1:], list(alerting.ListDeliveriesParams{Before: all[0].ID}))
-	require.Empty(t, list(alerting.ListDeliveriesParams{Job: j.ID + 1}))
+	require.Len(t, list(notify.ListDeliveriesParams{State: domain.DeliveryFailed}), 1)
+	require.Len(t, list(notify.ListDeliveriesParams{Job: j.ID, Limit: 1}), 1)
+	require.Equal(t, all[1:], list(notify.ListDeliveriesParams{Before: all[0].ID}))
+	require.Empty(t, list(notify.ListDeliveriesParams{Job: j.ID + 1}))
 }
 
 func testDeliveryRace(t *testing.T, f *fixture) {
@@ -160,8 +160,8 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 		f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	}
 	race(4, func(int) {
-		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(b *alerting.AlertBatch) {
-			eachAlone(b, f.tenant, func(alerting.AlertContext) []domain.Delivery {
+		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(b *notify.AlertBatch) {
+			eachAlone(b, f.tenant, func(notify.AlertContext) []domain.Delivery {
 				return []domain.Delivery{{Channel: "email", Target: "x"}}
 			})
 		})
@@ -169,14 +169,14 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 			t.Errorf("expand: %v", err)
 		}
 	})
-	f.expand(func(alerting.AlertContext) []domain.Delivery {
+	f.expand(func(notify.AlertContext) []domain.Delivery {
 		return []domain.Delivery{{Channel: "email", Target: "x"}}
 	})
 	var mu sync.Mutex
 	seen := map[int64]int{}
 	race(4, func(int) {
 		for range 4 {
-			got, err := f.s.ClaimDueDeliveries(f.ctx, alerting.ClaimDeliveriesParams{Limit: 4, Hold: time.Minute, Boot: "one"})
+			got, err := f.s.ClaimDueDeliveries(f.ctx, notify.ClaimDeliveriesParams{Limit: 4, Hold: time.Minute, Boot: "one"})
 			if err != nil {
 				t.Errorf("claim: %v", err)
 			}
@@ -203,13 +203,13 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 func testDeadClaims(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
-	f.expand(func(alerting.AlertContext) []domain.Delivery {
+	f.expand(func(notify.AlertContext) []domain.Delivery {
 		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "email", Target: "ben@example.com"}}
 	})
 	boot := f.tenant.String() // the databases of other tests hold claims, too
 	claim := func(limit int, by string, living ...string) (ids []int64) {
 		t.Helper()
-		got, err := f.s.ClaimDueDeliveries(f.ctx, alerting.ClaimDeliveriesParams{Limit: limit, Hold: time.Hour, Boot: boot + by, Living: living})
+		got, err := f.s.ClaimDueDeliveries(f.ctx, notify.ClaimDeliveriesParams{Limit: limit, Hold: time.Hour, Boot: boot + by, Living: living})
 		f.ok(err)
 		for _, d := range got {
 			if d.Delivery.TenantID == f.tenant {

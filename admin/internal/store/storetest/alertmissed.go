@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // missedTold are the AlertRunMissed that are told now.
-func (f *fixture) missedTold() (out []alerting.AlertContext) {
+func (f *fixture) missedTold() (out []notify.AlertContext) {
 	f.t.Helper()
-	for _, c := range f.expand(func(alerting.AlertContext) []domain.Delivery {
+	for _, c := range f.expand(func(notify.AlertContext) []domain.Delivery {
 		return []domain.Delivery{{Channel: "email", Target: "x"}}
 	}) {
 		require.Equal(f.t, domain.AlertRunMissed, c.Event.Kind)
@@ -50,7 +50,7 @@ func testMissedAlerts(t *testing.T, f *fixture) {
 	lag, err := f.s.OutboxLag(f.ctx)
 	f.ok(err)
 	require.Zero(t, lag, "what gathers is not late")
-	_, wait, err := f.s.TellIncidents(f.ctx, 100, func(time.Time, []*alerting.DueIncident) {})
+	_, wait, err := f.s.TellIncidents(f.ctx, 100, func(time.Time, []*notify.DueIncident) {})
 	f.ok(err)
 	require.Positive(t, wait, "and is not forgotten")
 	require.LessOrEqual(t, wait, time.Hour+domain.MissedGather)
@@ -116,7 +116,7 @@ func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
 		require.Len(t, f.sweep().Ended, 1)
 		f.ok(f.s.AgeAlerts(f.ctx, f.tenant, 2*domain.MissedRepeat))
 		seen := 0
-		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *alerting.AlertBatch) {
+		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *notify.AlertBatch) {
 			for i := range b.Events {
 				if b.Events[i].Event.JobID != j.ID {
 					continue

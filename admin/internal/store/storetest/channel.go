@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -92,14 +92,14 @@ func testAlertChannelDeliveries(t *testing.T, f *fixture) {
 	})
 	f.ok(err)
 	f.finish(f.start(f.run(f.job(nil))), domain.OutcomeFailed)
-	f.expand(func(a alerting.AlertContext) []domain.Delivery {
+	f.expand(func(a notify.AlertContext) []domain.Delivery {
 		foreign := c
 		foreign.ID++
 		return append(append(c.Deliveries(a.Event.ID), foreign.Deliveries(a.Event.ID)[:1]...), domain.Delivery{Channel: "email", Target: "zoe@example.com"})
 	})
 	due := f.claimDeliveries(0)
 	require.Len(t, due, 4)
-	byTarget := map[string]alerting.DueDelivery{}
+	byTarget := map[string]notify.DueDelivery{}
 	gone := 0
 	for _, d := range due {
 		if d.Delivery.ChannelID == c.ID+1 {
@@ -123,7 +123,7 @@ func testAlertChannelDeliveries(t *testing.T, f *fixture) {
 		}
 	}
 	f.ok(f.s.DeleteAlertChannel(f.ctx, f.tenant, c.ID))
-	all, err := f.s.ListDeliveries(f.ctx, alerting.ListDeliveriesParams{Tenant: f.tenant})
+	all, err := f.s.ListDeliveries(f.ctx, notify.ListDeliveriesParams{Tenant: f.tenant})
 	f.ok(err)
 	require.Len(t, all, 4, "the log keeps what was told through it")
 }

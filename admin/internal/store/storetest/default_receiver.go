@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -13,7 +13,7 @@ import (
 // only once.
 func testDefaultReceiver(t *testing.T, f *fixture) {
 	mails := true
-	unheard := func() *alerting.UnheardTenant {
+	unheard := func() *notify.UnheardTenant {
 		list, err := f.s.ListUnheardTenants(f.ctx, mails)
 		f.ok(err)
 		for n := range list {

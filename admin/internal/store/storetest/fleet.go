@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -430,7 +430,7 @@ func testLostInstances(t *testing.T, f *fixture) {
 	f.ok(f.s.RecordAlerts(f.ctx, []domain.AlertEvent{{TenantID: f.tenant, Kind: domain.AlertNoExecutor, JobID: f.job(func(*domain.JobSpec) {}).ID, Revision: 1, DedupeKey: "outage"}}))
 	f.count("outage")
 	require.Empty(t, lost(), "the outage is told")
-	page, err := f.s.ListIncidents(f.ctx, alerting.ListIncidentsParams{Tenant: f.tenant, Limit: 10})
+	page, err := f.s.ListIncidents(f.ctx, notify.ListIncidentsParams{Tenant: f.tenant, Limit: 10})
 	incidents := page.Items
 	f.ok(err)
 	require.Len(t, incidents, 1)

@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // groupAll counts a tenant's events in one incident of a key, which is due at once.
-func groupAll(b *alerting.AlertBatch, tenant domain.TenantID, key string, receivers ...domain.Receiver) *domain.Incident {
+func groupAll(b *notify.AlertBatch, tenant domain.TenantID, key string, receivers ...domain.Receiver) *domain.Incident {
 	at := domain.IncidentKey{Tenant: tenant, Key: key}
 	for n := range b.Events {
 		e := &b.Events[n]
@@ -32,15 +32,15 @@ func groupAll(b *alerting.AlertBatch, tenant domain.TenantID, key string, receiv
 // count expands all that is in the outbox with groupAll.
 func (f *fixture) count(key string, receivers ...domain.Receiver) {
 	f.t.Helper()
-	_, err := f.s.ExpandAlertEvents(f.ctx, 2000, func(b *alerting.AlertBatch) { groupAll(b, f.tenant, key, receivers...) })
+	_, err := f.s.ExpandAlertEvents(f.ctx, 2000, func(b *notify.AlertBatch) { groupAll(b, f.tenant, key, receivers...) })
 	f.ok(err)
 }
 
 // tellAll tells this tenant's due incidents to all their receivers, and returns
 // them; the other tenants' stay as they are.
-func (f *fixture) tellAll() (out []alerting.DueIncident) {
+func (f *fixture) tellAll() (out []notify.DueIncident) {
 	f.t.Helper()
-	_, _, err := f.s.TellIncidents(f.ctx, 1000, func(now time.Time, due []*alerting.DueIncident) {
+	_, _, err := f.s.TellIncidents(f.ctx, 1000, func(now time.Time, due []*notify.DueIncident) {
 		for _, d := range due {
 			if d.TenantID != f.tenant {
 				continue
@@ -57,7 +57,7 @@ func (f *fixture) tellAll() (out []alerting.DueIncident) {
 	return out
 }
 
-func (f *fixture) incidents(p alerting.ListIncidentsParams) []domain.Incident {
+func (f *fixture) incidents(p notify.ListIncidentsParams) []domain.Incident {
 	f.t.Helper()
 	p.Tenant = f.tenant
 	page, err := f.s.ListIncidents(f.ctx, p)
@@ -76,14 +76,14 @@ func testIncidents(t *testing.T, f *fixture) {
 	f.count(key, anna)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	f.count(key, anna, hook)
-	list := f.incidents(alerting.ListIncidentsParams{})
+	list := f.incidents(notify.ListIncidentsParams{})
 	require.Len(t, list, 1)
 	i := list[0]
 	require.Equal(t, domain.IncidentOpen, i.State)
 	require.EqualValues(t, 3, i.Events)
 	require.Equal(t, []domain.IncidentJob{{ID: j.ID, Name: j.Spec.Name, Events: 3}}, i.Jobs)
 	require.True(t, i.Live)
-	events, err := f.s.ListIncidentEvents(f.ctx, alerting.ListIncidentEventsParams{Tenant: f.tenant, Incident: i.ID})
+	events, err := f.s.ListIncidentEvents(f.ctx, notify.ListIncidentEventsParams{Tenant: f.tenant, Incident: i.ID})
 	f.ok(err)
 	require.Len(t, events, 3)
 	require.Equal(t, i.LastEvent, events[0].ID)
@@ -133,9 +133,9 @@ func testIncidents(t *testing.T, f *fixture) {
 	found, err := f.s.FindIncident(f.ctx, f.tenant, i.ID)
 	f.ok(err)
 	require.Equal(t, domain.IncidentAcknowledged, found.ToldState)
-	require.Len(t, f.incidents(alerting.ListIncidentsParams{State: domain.IncidentAcknowledged, Executor: f.executor}), 1)
-	require.Empty(t, f.incidents(alerting.ListIncidentsParams{State: domain.IncidentOpen}))
-	require.Empty(t, f.incidents(alerting.ListIncidentsParams{Before: i.ID}))
+	require.Len(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentAcknowledged, Executor: f.executor}), 1)
+	require.Empty(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentOpen}))
+	require.Empty(t, f.incidents(notify.ListIncidentsParams{Before: i.ID}))
 
 	// Where there is nobody to tell, there was no message.
 	require.Positive(t, found.Told)
@@ -145,7 +145,7 @@ func testIncidents(t *testing.T, f *fixture) {
 	told = f.tellAll()
 	require.Len(t, told, 1)
 	require.Empty(t, told[0].Receivers)
-	for _, one := range f.incidents(alerting.ListIncidentsParams{}) {
+	for _, one := range f.incidents(notify.ListIncidentsParams{}) {
 		require.Equal(t, one.ID == i.ID, one.Told > 0 && !one.ToldAt.IsZero(), one)
 	}
 
@@ -155,7 +155,7 @@ func testIncidents(t *testing.T, f *fixture) {
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
 	_, err = f.s.ChangeIncident(f.ctx, other, i.ID, func(*domain.Incident, time.Time) error { return nil })
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
-	events, err = f.s.ListIncidentEvents(f.ctx, alerting.ListIncidentEventsParams{Tenant: other, Incident: i.ID})
+	events, err = f.s.ListIncidentEvents(f.ctx, notify.ListIncidentEventsParams{Tenant: other, Incident: i.ID})
 	f.ok(err)
 	require.Empty(t, events)
 }
@@ -175,7 +175,7 @@ func testIncidentOfManyEvents(t *testing.T, f *fixture) {
 	kept := func() (n int) {
 		before := int64(0)
 		for {
-			events, err := f.s.ListIncidentEvents(f.ctx, alerting.ListIncidentEventsParams{Tenant: f.tenant, Incident: f.incidents(alerting.ListIncidentsParams{})[0].ID, Before: before, Limit: 200})
+			events, err := f.s.ListIncidentEvents(f.ctx, notify.ListIncidentEventsParams{Tenant: f.tenant, Incident: f.incidents(notify.ListIncidentsParams{})[0].ID, Before: before, Limit: 200})
 			f.ok(err)
 			if len(events) == 0 {
 				return n
@@ -191,7 +191,7 @@ func testIncidentOfManyEvents(t *testing.T, f *fixture) {
 		send(domain.MaxIncidentEvents+100+round*50, domain.MaxIncidentEvents+150+round*50)
 	}
 	require.Equal(t, domain.MaxIncidentEvents+2, kept(), "also the one that was told")
-	require.EqualValues(t, domain.MaxIncidentEvents+250, f.incidents(alerting.ListIncidentsParams{})[0].Events)
+	require.EqualValues(t, domain.MaxIncidentEvents+250, f.incidents(notify.ListIncidentsParams{})[0].Events)
 	require.Len(t, f.claimDeliveries(time.Minute), 1)
 }
 
@@ -202,7 +202,7 @@ func testAbsorbedIncident(t *testing.T, f *fixture) {
 	f.finish(f.start(f.run(j)), domain.OutcomeUnknown)
 	f.count(domain.JobIncidentKey(j.ID, domain.AlertRunLost), domain.Receiver{Channel: "email", Target: "anna@example.com"})
 	f.finish(f.start(f.run(j)), domain.OutcomeUnknown)
-	_, err := f.s.ExpandAlertEvents(f.ctx, 100, func(b *alerting.AlertBatch) {
+	_, err := f.s.ExpandAlertEvents(f.ctx, 100, func(b *notify.AlertBatch) {
 		whole := groupAll(b, f.tenant, domain.ExecutorIncidentKey(f.executor, domain.ClassUnavailable), domain.Receiver{Channel: "email", Target: "ben@example.com"})
 		require.Len(t, b.Recent[f.executor], 1)
 		whole.Absorb(b.Recent[f.executor][0], b.Now)
@@ -212,25 +212,25 @@ func testAbsorbedIncident(t *testing.T, f *fixture) {
 	require.Len(t, told, 1)
 	require.EqualValues(t, 2, told[0].Events)
 	require.Len(t, told[0].Receivers, 2)
-	events, err := f.s.ListIncidentEvents(f.ctx, alerting.ListIncidentEventsParams{Tenant: f.tenant, Incident: told[0].ID})
+	events, err := f.s.ListIncidentEvents(f.ctx, notify.ListIncidentEventsParams{Tenant: f.tenant, Incident: told[0].ID})
 	f.ok(err)
 	require.Len(t, events, 2)
-	part := f.incidents(alerting.ListIncidentsParams{State: domain.IncidentResolved})
+	part := f.incidents(notify.ListIncidentsParams{State: domain.IncidentResolved})
 	require.Len(t, part, 1)
 	require.Equal(t, told[0].ID, part[0].Parent)
 	require.False(t, part[0].Live)
 	// Its key is free.
 	f.finish(f.start(f.run(j)), domain.OutcomeUnknown)
 	f.count(domain.JobIncidentKey(j.ID, domain.AlertRunLost))
-	require.Len(t, f.incidents(alerting.ListIncidentsParams{State: domain.IncidentOpen}), 2)
+	require.Len(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentOpen}), 2)
 
 	f.ok(f.s.AgeIncident(f.ctx, part[0].ID, 365*24*time.Hour))
 	for deleted := int64(1); deleted > 0; {
 		deleted, err = f.s.DeleteAlertsBefore(f.ctx, time.Now().Add(-200*24*time.Hour), 100)
 		f.ok(err)
 	}
-	require.Empty(t, f.incidents(alerting.ListIncidentsParams{State: domain.IncidentResolved}))
-	require.Len(t, f.incidents(alerting.ListIncidentsParams{State: domain.IncidentOpen}), 2, "those that live stay")
+	require.Empty(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentResolved}))
+	require.Len(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentOpen}), 2, "those that live stay")
 }
 
 // testIncidentRace: several nodes count, and open one incident.
@@ -246,13 +246,13 @@ func testIncidentRace(t *testing.T, f *fixture) {
 	}
 	race(4, func(int) {
 		for range events / 10 {
-			_, err := f.s.ExpandAlertEvents(f.ctx, 7, func(b *alerting.AlertBatch) { groupAll(b, f.tenant, "race") })
+			_, err := f.s.ExpandAlertEvents(f.ctx, 7, func(b *notify.AlertBatch) { groupAll(b, f.tenant, "race") })
 			if err != nil {
 				t.Errorf("expand: %v", err)
 			}
 		}
 	})
-	list := f.incidents(alerting.ListIncidentsParams{})
+	list := f.incidents(notify.ListIncidentsParams{})
 	require.Len(t, list, 1)
 	require.EqualValues(t, events, list[0].Events)
 }

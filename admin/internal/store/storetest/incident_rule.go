@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -105,7 +105,7 @@ func testIncidentWishes(t *testing.T, f *fixture) {
 	f.ok(err)
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
-	_, err = f.s.ExpandAlertEvents(f.ctx, 1000, func(b *alerting.AlertBatch) {
+	_, err = f.s.ExpandAlertEvents(f.ctx, 1000, func(b *notify.AlertBatch) {
 		of := b.Tenants[f.tenant]
 		require.Equal(t, []domain.ChannelID{channel.ID}, of.Settings.DefaultChannels)
 		require.Equal(t, "ops", of.Channels[channel.ID].Spec.Name)
@@ -159,7 +159,7 @@ func testLookedForRules(t *testing.T, f *fixture) {
 			f.ok(err)
 		}
 		out := map[domain.AlertKind][]domain.JobID{}
-		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *alerting.AlertBatch) {
+		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *notify.AlertBatch) {
 			for n := range b.Events {
 				if e := &b.Events[n]; e.Event.TenantID == f.tenant && e.Event.Rule != 0 {
 					require.Equal(t, e.Event.Rule, e.Rule.ID)
@@ -202,9 +202,9 @@ func testSuccessRules(t *testing.T, f *fixture) {
 		Condition: domain.AlertCondition{Kind: domain.ConditionEvents}}}
 	rule, err := f.s.CreateAlertRule(f.ctx, rule)
 	f.ok(err)
-	told := func() (out []alerting.GroupedEvent) {
+	told := func() (out []notify.GroupedEvent) {
 		t.Helper()
-		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *alerting.AlertBatch) {
+		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *notify.AlertBatch) {
 			out = nil
 			for _, e := range b.Events {
 				if e.Event.TenantID == f.tenant {
@@ -248,9 +248,9 @@ func testSuccessRules(t *testing.T, f *fixture) {
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	f.count(domain.JobIncidentKey(j.ID, domain.AlertRunSucceeded), domain.Receiver{Channel: "webhook", Target: "https://example.com", Job: j.ID})
 	require.Len(t, f.tellAll(), 1)
-	over := func() alerting.DueIncident {
+	over := func() notify.DueIncident {
 		t.Helper()
-		_, err := f.s.ChangeIncident(f.ctx, f.tenant, f.incidents(alerting.ListIncidentsParams{})[0].ID, func(i *domain.Incident, now time.Time) error {
+		_, err := f.s.ChangeIncident(f.ctx, f.tenant, f.incidents(notify.ListIncidentsParams{})[0].ID, func(i *domain.Incident, now time.Time) error {
 			i.State, i.WakeAt = domain.IncidentResolved, now
 			return nil
 		})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -168,7 +168,7 @@ func testSlotQueueFull(t *testing.T, f *fixture) {
 
 	f.finish(running, domain.OutcomeSucceeded)
 	f.count("pile", domain.Receiver{Channel: "email", Target: "anna@example.com", Job: j.ID})
-	list := f.incidents(alerting.ListIncidentsParams{})
+	list := f.incidents(notify.ListIncidentsParams{})
 	require.Len(t, list, 1)
 	require.Equal(t, []any{domain.AlertRunsPileUp, "3 runs wait for earlier ones, as many as may: further fires are discarded"}, []any{list[0].Kind, list[0].Detail})
 	require.LessOrEqual(t, list[0].Events, int64(2), "one in an hour, which may have ended between the two")

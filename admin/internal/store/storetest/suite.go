@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -25,7 +25,7 @@ import (
 // Store is a store under test.
 type Store interface {
 	store.Store
-	alerting.Tables
+	notify.Tables
 	// Age makes everything planned for the execution (wake, not before, expiry,
 	// end of the offer, deadline) come sooner by d, and its end be d ago if it has
 	// ended: tests do not wait for the database's clock.

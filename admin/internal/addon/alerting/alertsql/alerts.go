@@ -1,13 +1,13 @@
 package alertsql
 
 import (
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// Alerts is alerting.Tables.
+// Alerts is notify.Tables.
 type Alerts struct {
 	*db.DB
 	specs *record.SpecCache
@@ -15,7 +15,7 @@ type Alerts struct {
 	engine *engine.Engine
 }
 
-var _ alerting.Tables = (*Alerts)(nil)
+var _ notify.Tables = (*Alerts)(nil)
 
 // New works on the engine's database.
 func New(e *engine.Engine) *Alerts { return &Alerts{e.DB, e.Specs, e} }

@@ -92,7 +92,7 @@ func (s *Alerts) channels() record.Definition[domain.ChannelID] {
 	return record.Definition[domain.ChannelID]{DB: s.DB, Noun: "alert channel", Row: &channelRow{}, Most: domain.MaxAlertChannels}
 }
 
-// CreateAlertChannel implements alerting.AlertChannels.
+// CreateAlertChannel implements notify.AlertChannels.
 func (s *Alerts) CreateAlertChannel(ctx context.Context, c domain.AlertChannel) (domain.AlertChannel, error) {
 	c.Version, c.UpdatedBy = 1, c.CreatedBy
 	row, err := toChannelRow(&c)
@@ -109,7 +109,7 @@ func (s *Alerts) CreateAlertChannel(ctx context.Context, c domain.AlertChannel) 
 	return s.FindAlertChannel(ctx, c.TenantID, c.ID)
 }
 
-// UpdateAlertChannel implements alerting.AlertChannels.
+// UpdateAlertChannel implements notify.AlertChannels.
 func (s *Alerts) UpdateAlertChannel(ctx context.Context, c domain.AlertChannel) (domain.AlertChannel, error) {
 	row, err := toChannelRow(&c)
 	if err != nil {
@@ -126,12 +126,12 @@ func (s *Alerts) UpdateAlertChannel(ctx context.Context, c domain.AlertChannel) 
 	return s.FindAlertChannel(ctx, c.TenantID, c.ID)
 }
 
-// DeleteAlertChannel implements alerting.AlertChannels.
+// DeleteAlertChannel implements notify.AlertChannels.
 func (s *Alerts) DeleteAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) error {
 	return s.channels().Delete(ctx, tenant, id)
 }
 
-// FindAlertChannel implements alerting.AlertChannels.
+// FindAlertChannel implements notify.AlertChannels.
 func (s *Alerts) FindAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) (domain.AlertChannel, error) {
 	row, err := db.FindOne[channelRow](ctx, s.DB, "find alert channel", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Alerts) FindAlertChannel(ctx context.Context, tenant domain.TenantID, i
 	return row.channel()
 }
 
-// ListAlertChannels implements alerting.AlertChannels.
+// ListAlertChannels implements notify.AlertChannels.
 func (s *Alerts) ListAlertChannels(ctx context.Context, tenant domain.TenantID) ([]domain.AlertChannel, error) {
 	rows, err := db.FindAll[channelRow](ctx, s.DB, "list alert channels", "name", "tenant_id = ?", int64(tenant))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -15,7 +15,7 @@ import (
 
 // alertContexts loads what messages about events need, one query per table, in
 // the order of the events. What does not exist any more stays zero.
-func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, events []record.AlertEventRow, withRuns bool) ([]alerting.AlertContext, error) {
+func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, events []record.AlertEventRow, withRuns bool) ([]notify.AlertContext, error) {
 	tenants, err := db.ByID[record.TenantRow](g, "id IN ?", db.IDs(events, func(r record.AlertEventRow) int64 { return r.TenantID }), func(r record.TenantRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load tenants: %w", err)
@@ -44,9 +44,9 @@ func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, ev
 	if err != nil {
 		return nil, fmt.Errorf("load job revisions: %w", err)
 	}
-	out := make([]alerting.AlertContext, len(events))
+	out := make([]notify.AlertContext, len(events))
 	for i, r := range events {
-		out[i] = alerting.AlertContext{
+		out[i] = notify.AlertContext{
 			Event: r.Event(), Tenant: tenants[r.TenantID].Tenant(), Executor: executors[executorIDs[i]].Executor(),
 			Execution: executions[r.ExecutionID],
 		}

@@ -7,13 +7,13 @@ import (
 
 	"gorm.io/gorm/clause"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// CreateDefaultReceiver implements alerting.AlertChannels.
+// CreateDefaultReceiver implements notify.AlertChannels.
 func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c domain.AlertChannel) (made bool, err error) {
 	c.Version, c.UpdatedBy = 1, c.CreatedBy
 	row, err := toChannelRow(&c)
@@ -52,8 +52,8 @@ func saveSettings(t *db.Tx, tenant domain.TenantID, version int64, text string, 
 	return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 }
 
-// ListUnheardTenants implements alerting.AlertChannels.
-func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]alerting.UnheardTenant, error) {
+// ListUnheardTenants implements notify.AlertChannels.
+func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]notify.UnheardTenant, error) {
 	tenants, err := db.FindAll[record.TenantRow](ctx, s.DB, "list unheard tenants", "name", "state IN ?", []int64{int64(domain.TenantEnabled), int64(domain.TenantDisabled)})
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]alerting
 	for n := range rows {
 		said[rows[n].TenantID] = &rows[n]
 	}
-	var out []alerting.UnheardTenant
+	var out []notify.UnheardTenant
 	for n := range tenants {
 		var settings domain.AlertSettings
 		row, found := said[tenants[n].ID]
@@ -86,7 +86,7 @@ func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]alerting
 			}
 		}
 		if len(settings.Receivers(channels)) == 0 {
-			out = append(out, alerting.UnheardTenant{Tenant: tenants[n].Tenant(), Fresh: !found})
+			out = append(out, notify.UnheardTenant{Tenant: tenants[n].Tenant(), Fresh: !found})
 		}
 	}
 	return out, nil

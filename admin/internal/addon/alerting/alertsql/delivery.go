@@ -10,7 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -63,8 +63,8 @@ func (s *Alerts) newDelivery(d *domain.Delivery, now time.Time) (row deliveryRow
 
 // ClaimDueDeliveries hides what it returns: a node that dies while delivering
 // delays the next attempt until its death is known, and loses nothing.
-func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p alerting.ClaimDeliveriesParams) ([]alerting.DueDelivery, error) {
-	return db.Value(ctx, s.RunRepeatable, "claim deliveries", func(t *db.Tx) ([]alerting.DueDelivery, error) {
+func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p notify.ClaimDeliveriesParams) ([]notify.DueDelivery, error) {
+	return db.Value(ctx, s.RunRepeatable, "claim deliveries", func(t *db.Tx) ([]notify.DueDelivery, error) {
 		now, err := t.Clock()
 		if err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (s *Alerts) FinishDelivery(ctx context.Context, id int64, state domain.Deli
 
 // ListDeliveries reads an index that has them in the order of their ids. That of an
 // incident has them so for each state.
-func (s *Alerts) ListDeliveries(ctx context.Context, p alerting.ListDeliveriesParams) (out []domain.Delivery, err error) {
+func (s *Alerts) ListDeliveries(ctx context.Context, p notify.ListDeliveriesParams) (out []domain.Delivery, err error) {
 	states, index := []domain.DeliveryState{p.State}, "ix_deliveries_tenant"
 	switch {
 	case p.Incident != 0:
@@ -192,7 +192,7 @@ func (s *Alerts) ListDeliveries(ctx context.Context, p alerting.ListDeliveriesPa
 }
 
 // dueDeliveries loads what is told by claimed deliveries, of these events.
-func (s *Alerts) dueDeliveries(t *db.Tx, rows []deliveryRow, ids []int64) ([]alerting.DueDelivery, error) {
+func (s *Alerts) dueDeliveries(t *db.Tx, rows []deliveryRow, ids []int64) ([]notify.DueDelivery, error) {
 	found, err := db.ByID[record.AlertEventRow](t.Gorm, "id IN ?", ids, func(r record.AlertEventRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load events: %w", err)
@@ -217,9 +217,9 @@ func (s *Alerts) dueDeliveries(t *db.Tx, rows []deliveryRow, ids []int64) ([]ale
 	if err != nil {
 		return nil, err
 	}
-	out := make([]alerting.DueDelivery, len(rows))
+	out := make([]notify.DueDelivery, len(rows))
 	for i, r := range rows {
-		out[i] = alerting.DueDelivery{Delivery: r.delivery(contexts[i].Event), Context: contexts[i]}
+		out[i] = notify.DueDelivery{Delivery: r.delivery(contexts[i].Event), Context: contexts[i]}
 		if c := channels[r.ChannelID]; c != nil && int64(c.TenantID) == r.TenantID {
 			out[i].Channel = c
 		}

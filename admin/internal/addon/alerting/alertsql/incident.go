@@ -7,14 +7,14 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-func (s *Alerts) ListIncidents(ctx context.Context, p alerting.ListIncidentsParams) (page store.Page[domain.Incident], err error) {
+func (s *Alerts) ListIncidents(ctx context.Context, p notify.ListIncidentsParams) (page store.Page[domain.Incident], err error) {
 	limit := record.PageSize(p.Limit)
 	err = s.Look(ctx, "list incidents", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var out []domain.Incident
@@ -121,7 +121,7 @@ func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id 
 	})
 }
 
-func (s *Alerts) ListIncidentEvents(ctx context.Context, p alerting.ListIncidentEventsParams) (out []domain.AlertEvent, err error) {
+func (s *Alerts) ListIncidentEvents(ctx context.Context, p notify.ListIncidentEventsParams) (out []domain.AlertEvent, err error) {
 	rows, err := db.FindBy[record.AlertEventRow](ctx, s.DB, "list events of incident", func(g *gorm.DB) *gorm.DB {
 		g = g.Where("incident_id = ? AND tenant_id = ?", int64(p.Incident), int64(p.Tenant))
 		if p.Before != 0 {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -26,7 +26,7 @@ func takeAlertingTurn(t *db.Tx) error {
 }
 
 // ExpandAlertEvents marks an event done also when nobody has to know of it.
-func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*alerting.AlertBatch)) (n int, err error) {
+func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*notify.AlertBatch)) (n int, err error) {
 	if pending, err := s.unexpanded(ctx); err != nil || !pending {
 		return 0, err // so that a look alone writes nothing
 	}
@@ -79,7 +79,7 @@ type grouping struct {
 	t      *db.Tx
 	now    time.Time
 	rows   []record.AlertEventRow
-	batch  alerting.AlertBatch
+	batch  notify.AlertBatch
 	before map[*domain.Incident]incidentEdge // those that were there
 }
 
@@ -94,7 +94,7 @@ func (g *grouping) load() error {
 	if b.Tenants, err = g.loadTenants(contexts); err != nil {
 		return err
 	}
-	b.Events = make([]alerting.GroupedEvent, len(contexts))
+	b.Events = make([]notify.GroupedEvent, len(contexts))
 	keys := map[domain.TenantID]map[string]bool{}
 	executors := map[domain.ExecutorID]domain.TenantID{}
 	for i, c := range contexts {
@@ -155,7 +155,7 @@ func (g *grouping) loadOffline() error {
 }
 
 // loadTenants reads what the events' tenants say.
-func (g *grouping) loadTenants(contexts []alerting.AlertContext) (map[domain.TenantID]alerting.TenantAlerts, error) {
+func (g *grouping) loadTenants(contexts []notify.AlertContext) (map[domain.TenantID]notify.TenantAlerts, error) {
 	var ids []domain.TenantID
 	for _, c := range contexts {
 		if c.Event.TenantID != 0 && !slices.Contains(ids, c.Event.TenantID) {
@@ -273,7 +273,7 @@ func (g *grouping) loadLive(keys map[domain.TenantID]map[string]bool) error {
 func (g *grouping) loadRecent(tenant domain.TenantID, executor domain.ExecutorID) error {
 	var rows []incidentRow
 	err := g.t.Gorm.Clauses(g.t.Locking()...).Where("tenant_id = ? AND executor_id = ?", int64(tenant), int64(executor)).
-		Order("id DESC").Limit(alerting.RecentIncidents).Find(&rows).Error
+		Order("id DESC").Limit(notify.RecentIncidents).Find(&rows).Error
 	if err != nil {
 		return err
 	}
@@ -369,7 +369,7 @@ func sortedIncidents(live map[domain.IncidentKey]*domain.Incident) []*domain.Inc
 // keepEvents decides which of an incident's new events keep their rows: of a flood
 // the first ones, the newest, and those that were told; and what a rule has found
 // (dropSettled).
-func keepEvents(i *domain.Incident, edge incidentEdge, list []int, events []alerting.GroupedEvent) (gone []int64) {
+func keepEvents(i *domain.Incident, edge incidentEdge, list []int, events []notify.GroupedEvent) (gone []int64) {
 	looked := false
 	for _, at := range list {
 		id := events[at].Event.ID

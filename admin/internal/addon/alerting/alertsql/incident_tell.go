@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -15,7 +15,7 @@ import (
 )
 
 // TellIncidents looks without the turn first: there is hardly ever anything.
-func (s *Alerts) TellIncidents(ctx context.Context, limit int, tell func(now time.Time, due []*alerting.DueIncident)) (n int, wait time.Duration, err error) {
+func (s *Alerts) TellIncidents(ctx context.Context, limit int, tell func(now time.Time, due []*notify.DueIncident)) (n int, wait time.Duration, err error) {
 	if due, wait, err := s.nextIncident(ctx); err != nil || !due {
 		return 0, wait, err
 	}
@@ -76,16 +76,16 @@ func (s *Alerts) nextIncident(ctx context.Context) (due bool, wait time.Duration
 	return due, wait, err
 }
 
-func (s *Alerts) loadDue(t *db.Tx, rows []incidentRow) ([]*alerting.DueIncident, error) {
+func (s *Alerts) loadDue(t *db.Tx, rows []incidentRow) ([]*notify.DueIncident, error) {
 	list, err := domain.TryCollect(rows, (*incidentRow).incident)
 	if err != nil {
 		return nil, err
 	}
-	due := make([]*alerting.DueIncident, len(list))
-	byID := map[domain.IncidentID]*alerting.DueIncident{}
+	due := make([]*notify.DueIncident, len(list))
+	byID := map[domain.IncidentID]*notify.DueIncident{}
 	ids := make([]int64, len(list))
 	for n, i := range list {
-		due[n] = &alerting.DueIncident{Incident: i}
+		due[n] = &notify.DueIncident{Incident: i}
 		byID[i.ID], ids[n] = due[n], int64(i.ID)
 	}
 	var receivers []receiverRow
@@ -119,7 +119,7 @@ func (s *Alerts) loadDue(t *db.Tx, rows []incidentRow) ([]*alerting.DueIncident,
 
 // loadWishes reads what tenants say about their incidents: rules, settings, channels,
 // silences that last, and the labels of single jobs.
-func loadWishes(t *db.Tx, due []*alerting.DueIncident) error {
+func loadWishes(t *db.Tx, due []*notify.DueIncident) error {
 	now, err := t.Clock()
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func loadWishes(t *db.Tx, due []*alerting.DueIncident) error {
 const recoveryRuns = 50
 
 // loadRecovery looks at the newest runs of the incident's job or executor.
-func (s *Alerts) loadRecovery(t *db.Tx, d *alerting.DueIncident) error {
+func (s *Alerts) loadRecovery(t *db.Tx, d *notify.DueIncident) error {
 	if d.Kind == domain.AlertRunsPileUp {
 		return loadWaiting(t, d)
 	}
@@ -199,7 +199,7 @@ func (s *Alerts) loadRecovery(t *db.Tx, d *alerting.DueIncident) error {
 }
 
 // loadWaiting reads the slots of the incident's jobs by primary key.
-func loadWaiting(t *db.Tx, d *alerting.DueIncident) error {
+func loadWaiting(t *db.Tx, d *notify.DueIncident) error {
 	jobs := domain.Collect(d.Jobs, func(j *domain.IncidentJob) domain.JobID { return j.ID })
 	if len(jobs) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func loadWaiting(t *db.Tx, d *alerting.DueIncident) error {
 }
 
 // saveTold writes what was decided about one.
-func (s *Alerts) saveTold(t *db.Tx, d *alerting.DueIncident, now time.Time) error {
+func (s *Alerts) saveTold(t *db.Tx, d *notify.DueIncident, now time.Time) error {
 	if len(d.Told) > 0 {
 		pending, err := pendingReceivers(t, d.ID)
 		if err != nil {
@@ -247,7 +247,7 @@ func (s *Alerts) saveTold(t *db.Tx, d *alerting.DueIncident, now time.Time) erro
 
 // deliveriesTo are what it takes to tell a receiver: a channel may have several
 // addresses. One that is gone fails with that reason.
-func deliveriesTo(d *alerting.DueIncident, r *domain.Receiver) []domain.Delivery {
+func deliveriesTo(d *notify.DueIncident, r *domain.Receiver) []domain.Delivery {
 	list := []domain.Delivery{{TenantID: d.TenantID, EventID: d.LastEvent, Channel: r.Channel, ChannelID: r.ChannelID, Target: r.Target, State: domain.DeliveryPending}}
 	if c, ok := d.Channels[r.ChannelID]; ok {
 		list = c.Deliveries(d.LastEvent)

@@ -16,7 +16,7 @@ import (
 // outage.
 const maxOutages = 500
 
-// WithoutOutage implements alerting.Tables.
+// WithoutOutage implements notify.Tables.
 func (s *Alerts) WithoutOutage(ctx context.Context, list []store.LostInstances) (out []store.LostInstances, err error) {
 	if len(list) == 0 {
 		return nil, nil

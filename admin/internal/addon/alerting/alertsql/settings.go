@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -99,10 +99,10 @@ func (s *Alerts) SaveAlertSettings(ctx context.Context, settings domain.AlertSet
 }
 
 // tenantAlerts reads settings and channels of tenants.
-func tenantAlerts(t *db.Tx, tenants []domain.TenantID) (map[domain.TenantID]alerting.TenantAlerts, error) {
-	out := make(map[domain.TenantID]alerting.TenantAlerts, len(tenants))
+func tenantAlerts(t *db.Tx, tenants []domain.TenantID) (map[domain.TenantID]notify.TenantAlerts, error) {
+	out := make(map[domain.TenantID]notify.TenantAlerts, len(tenants))
 	for _, id := range tenants {
-		of := alerting.TenantAlerts{Settings: domain.AlertSettings{TenantID: id}, Channels: map[domain.ChannelID]domain.AlertChannel{}}
+		of := notify.TenantAlerts{Settings: domain.AlertSettings{TenantID: id}, Channels: map[domain.ChannelID]domain.AlertChannel{}}
 		var settings []alertSettingsRow
 		if err := t.Gorm.Where("tenant_id = ?", int64(id)).Find(&settings).Error; err != nil {
 			return nil, fmt.Errorf("load alert settings: %w", err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -24,9 +24,9 @@ type product struct {
 	// channel has a URL.
 	base string
 	// message is the request's body, without what says who sends it.
-	message func(n *alerting.Notice, c *alerting.Content) object
+	message func(n *notify.Notice, c *notify.Content) object
 	// address is where the message goes, and completes header and body.
-	address func(n *alerting.Notice, base string, header http.Header, body object, now time.Time) string
+	address func(n *notify.Notice, base string, header http.Header, body object, now time.Time) string
 	// verdict reads an answer with a status of 2xx, or one that says more than its
 	// status; nil: the status says it all.
 	verdict func(a post.Answer) error
@@ -35,7 +35,7 @@ type product struct {
 // Options of the senders.
 type Options struct {
 	Client   *post.Client
-	Language alerting.Language // where the channel has none; empty = English
+	Language notify.Language // where the channel has none; empty = English
 }
 
 // Sender tells alerts in one product. It is safe for concurrent use.
@@ -45,24 +45,24 @@ type Sender struct {
 	now func() time.Time
 }
 
-var _ alerting.Sender = (*Sender)(nil)
+var _ notify.Sender = (*Sender)(nil)
 
 // New returns a sender for each product; it opens no connection.
-func New(opt Options) []alerting.Sender {
-	var out []alerting.Sender
+func New(opt Options) []notify.Sender {
+	var out []notify.Sender
 	for _, p := range []product{dingTalk, feishu, weCom, slack, teams, telegram, pagerDuty, opsgenie} {
 		out = append(out, &Sender{product: p, opt: opt, now: time.Now})
 	}
 	return out
 }
 
-// Channel implements alerting.Sender.
+// Channel implements notify.Sender.
 func (s *Sender) Channel() string { return string(s.kind) }
 
-// Timeout implements alerting.Sender.
+// Timeout implements notify.Sender.
 func (s *Sender) Timeout() time.Duration { return post.Timeout }
 
-func (s *Sender) baseOf(n *alerting.Notice) string {
+func (s *Sender) baseOf(n *notify.Notice) string {
 	switch {
 	case s.base == "":
 		return n.Channel.Secrets.URL
@@ -73,32 +73,32 @@ func (s *Sender) baseOf(n *alerting.Notice) string {
 	}
 }
 
-// Lane implements alerting.Sender.
-func (s *Sender) Lane(n *alerting.Notice) string {
+// Lane implements notify.Sender.
+func (s *Sender) Lane(n *notify.Notice) string {
 	if n.Channel == nil {
 		return "?"
 	}
 	return post.Lane(n, s.baseOf(n))
 }
 
-// Render implements alerting.Sender.
-func (s *Sender) Render(n *alerting.Notice) (alerting.Rendered, error) {
+// Render implements notify.Sender.
+func (s *Sender) Render(n *notify.Notice) (notify.Rendered, error) {
 	c := n.Content(s.opt.Language)
 	body, err := encode(s.message(n, &c), "  ")
-	return alerting.Rendered{Title: c.Title, ContentType: "application/json", Body: string(body)}, err
+	return notify.Rendered{Title: c.Title, ContentType: "application/json", Body: string(body)}, err
 }
 
-// Send implements alerting.Sender.
-func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
+// Send implements notify.Sender.
+func (s *Sender) Send(ctx context.Context, n *notify.Notice) error {
 	if n.Channel == nil {
-		return alerting.Permanent(fmt.Errorf("%s is told through alert channels only", s.kind))
+		return notify.Permanent(fmt.Errorf("%s is told through alert channels only", s.kind))
 	}
 	c := n.Content(s.opt.Language)
 	header, body := http.Header{"Content-Type": {"application/json; charset=utf-8"}}, s.message(n, &c)
 	address := s.address(n, s.baseOf(n), header, body, s.now())
 	raw, err := encode(body, "")
 	if err != nil {
-		return alerting.Permanent(err)
+		return notify.Permanent(err)
 	}
 	answer, err := s.opt.Client.Do(ctx, address, header, raw)
 	if err != nil {
@@ -123,7 +123,7 @@ func encode(body object, indent string) ([]byte, error) {
 }
 
 // here is the address of products whose channel has the whole of it.
-func here(_ *alerting.Notice, base string, _ http.Header, _ object, _ time.Time) string { return base }
+func here(_ *notify.Notice, base string, _ http.Header, _ object, _ time.Time) string { return base }
 
 // refused is a "no" that the body says.
 func refused(code any, message string) error {
@@ -132,7 +132,7 @@ func refused(code any, message string) error {
 
 // later is a "no" that may be a "yes" after a while.
 func later(err error, wait time.Duration) error {
-	return &alerting.SendError{Err: err, RetryAfter: wait}
+	return &notify.SendError{Err: err, RetryAfter: wait}
 }
 
 // throttled is how long a product is left alone that limits messages by the minute.
@@ -144,7 +144,7 @@ func unreadable(a post.Answer) error {
 }
 
 // title is a message's first line.
-func title(n *alerting.Notice, c *alerting.Content) string {
+func title(n *notify.Notice, c *notify.Content) string {
 	if n.Channel != nil && n.Channel.Templates.Title != "" {
 		return c.Title
 	}
@@ -152,7 +152,7 @@ func title(n *alerting.Notice, c *alerting.Content) string {
 }
 
 // lead is what comes after the title: what happened, or the channel's own text.
-func lead(c *alerting.Content) string {
+func lead(c *notify.Content) string {
 	if c.Text != "" {
 		return c.Text
 	}
@@ -163,7 +163,7 @@ func lead(c *alerting.Content) string {
 }
 
 // facts are the table; a channel's own text stands for it.
-func facts(c *alerting.Content) []alerting.Fact {
+func facts(c *notify.Content) []notify.Fact {
 	if c.Text != "" {
 		return nil
 	}
@@ -171,7 +171,7 @@ func facts(c *alerting.Content) []alerting.Fact {
 }
 
 // plain is a message of at most so many bytes without any format.
-func plain(n *alerting.Notice, c *alerting.Content, limit int) string {
+func plain(n *notify.Notice, c *notify.Content, limit int) string {
 	var table strings.Builder
 	for _, f := range facts(c) {
 		table.WriteString(f.Label + ": " + f.Value + "\n")

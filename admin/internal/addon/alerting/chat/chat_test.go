@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/internal/testenv"
@@ -43,9 +43,9 @@ func senderOf(t *testing.T, kind domain.ChannelKind) *Sender {
 var kinds = domain.ChannelKinds[2:]
 
 // notice is a sample that goes to a server of the test.
-func notice(kind domain.ChannelKind, server string) *alerting.Notice {
-	n := alerting.Sample(domain.AlertRunFailed)
-	n.Channel = &alerting.Channel{ID: 7, AlertChannelSpec: domain.AlertChannelSpec{Name: "on call", Kind: kind, Enabled: true}}
+func notice(kind domain.ChannelKind, server string) *notify.Notice {
+	n := notify.Sample(domain.AlertRunFailed)
+	n.Channel = &notify.Channel{ID: 7, AlertChannelSpec: domain.AlertChannelSpec{Name: "on call", Kind: kind, Enabled: true}}
 	s := &n.Channel.Secrets
 	switch kind {
 	case domain.ChannelDingTalk:
@@ -67,7 +67,7 @@ func notice(kind domain.ChannelKind, server string) *alerting.Notice {
 }
 
 // sent sends a notice and returns what a server got.
-func sent(t *testing.T, n *alerting.Notice, sink *testenv.Sink) (testenv.HTTPRequest, map[string]any) {
+func sent(t *testing.T, n *notify.Notice, sink *testenv.Sink) (testenv.HTTPRequest, map[string]any) {
 	t.Helper()
 	sink.Script(testenv.HTTPAnswer{Status: 200, Body: yes[n.Channel.Kind]})
 	require.NoError(t, senderOf(t, n.Channel.Kind).Send(t.Context(), n))
@@ -234,7 +234,7 @@ func TestPagerDuty(t *testing.T) {
 	require.Equal(t, []any{"Failed: close-day", "shop/billing/web-1", "error", "2026-01-15T02:01:00Z", "run_failed"},
 		[]any{payload["summary"], payload["source"], payload["severity"], payload["timestamp"], payload["class"]})
 	require.Contains(t, payload["custom_details"], "error")
-	n.Phase = alerting.PhaseResolve
+	n.Phase = notify.PhaseResolve
 	_, body = sent(t, n, sink)
 	require.Equal(t, map[string]any{"routing_key": "t0ken", "event_action": "resolve", "dedup_key": n.Group, "client": "Carillon"}, body)
 }
@@ -260,7 +260,7 @@ func TestPagerDutySuccess(t *testing.T) {
 	got, body = sent(t, n, sink)
 	require.Equal(t, "/v2/enqueue", got.URI)
 	require.Equal(t, []any{"trigger", "critical"}, []any{body["event_action"], body["payload"].(map[string]any)["severity"]})
-	n.Phase = alerting.PhaseResolve
+	n.Phase = notify.PhaseResolve
 	_, body = sent(t, n, sink)
 	require.Equal(t, []any{"resolve", n.Group}, []any{body["event_action"], body["dedup_key"]})
 }
@@ -277,10 +277,10 @@ func TestOpsgenie(t *testing.T) {
 		total += len(name) + len(text.(string))
 	}
 	require.LessOrEqual(t, total, 8000)
-	n.Phase = alerting.PhaseResolve
+	n.Phase = notify.PhaseResolve
 	got, _ = sent(t, n, sink)
 	require.Equal(t, "/v2/alerts/"+n.Group+"/close?identifierType=alias", got.URI)
-	n.Phase = alerting.PhaseAcknowledge
+	n.Phase = notify.PhaseAcknowledge
 	got, _ = sent(t, n, sink)
 	require.Equal(t, "/v2/alerts/"+n.Group+"/acknowledge?identifierType=alias", got.URI)
 }
@@ -345,7 +345,7 @@ func TestAnswers(t *testing.T) {
 				return
 			}
 			require.Error(t, err)
-			var e *alerting.SendError
+			var e *notify.SendError
 			if errors.As(err, &e) {
 				require.False(t, e.Unreachable, "it answered")
 				require.Equal(t, row.permanent, e.Permanent, "%v", err)
@@ -366,17 +366,17 @@ func TestTrouble(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			sink := testenv.HTTPSink(t)
-			send := func(a testenv.HTTPAnswer) (alerting.SendError, error) {
+			send := func(a testenv.HTTPAnswer) (notify.SendError, error) {
 				sink.Script(a)
 				err := senderOf(t, kind).Send(t.Context(), notice(kind, sink.URL))
 				require.Error(t, err)
 				require.NotContains(t, err.Error(), "t0ken")
 				require.NotContains(t, err.Error(), sink.URL, "addresses may hold tokens")
-				var e *alerting.SendError
+				var e *notify.SendError
 				if errors.As(err, &e) {
 					return *e, err
 				}
-				return alerting.SendError{}, err
+				return notify.SendError{}, err
 			}
 			e, err := send(testenv.HTTPAnswer{Status: 503, Header: http.Header{"Retry-After": {"120"}}, Body: "busy\x1b[31m"})
 			require.Equal(t, []any{false, 2 * time.Minute}, []any{e.Permanent, e.RetryAfter}, "%v", err)
@@ -399,7 +399,7 @@ func TestAnAnswerThatSaysNeitherYesNorNo(t *testing.T) {
 			sink.Script(testenv.HTTPAnswer{Status: 200, Body: body})
 			err := senderOf(t, kind).Send(t.Context(), notice(kind, sink.URL))
 			require.ErrorContains(t, err, "without saying whether", "%s %q", kind, body)
-			var e *alerting.SendError
+			var e *notify.SendError
 			require.False(t, errors.As(err, &e) && e.Permanent)
 		}
 	}
@@ -445,8 +445,8 @@ func checkSlack(t *testing.T, body map[string]any) {
 func TestRenderNeedsNoSecrets(t *testing.T) {
 	for _, kind := range kinds {
 		for _, alert := range []domain.AlertKind{domain.AlertRunFailed, domain.AlertNoExecutor, domain.AlertTest} {
-			n := alerting.Sample(alert)
-			n.Channel = &alerting.Channel{AlertChannelSpec: domain.AlertChannelSpec{Name: "x", Kind: kind}}
+			n := notify.Sample(alert)
+			n.Channel = &notify.Channel{AlertChannelSpec: domain.AlertChannelSpec{Name: "x", Kind: kind}}
 			got, err := senderOf(t, kind).Render(n)
 			require.NoError(t, err)
 			require.True(t, json.Valid([]byte(got.Body)), fmt.Sprint(kind, alert))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -20,7 +20,7 @@ import (
 // which knows no way to take a sign for itself.
 var dingTalk = product{
 	kind: domain.ChannelDingTalk,
-	message: func(n *alerting.Notice, c *alerting.Content) object {
+	message: func(n *notify.Notice, c *notify.Content) object {
 		text := plain(n, c, 8<<10)
 		for _, mobile := range n.Channel.Mentions {
 			text += " @" + mobile // it is called only where the text says so
@@ -30,7 +30,7 @@ var dingTalk = product{
 			"at": object{"atMobiles": append([]string{}, n.Channel.Mentions...), "isAtAll": n.Channel.MentionAll},
 		}
 	},
-	address: func(n *alerting.Notice, base string, _ http.Header, _ object, now time.Time) string {
+	address: func(n *notify.Notice, base string, _ http.Header, _ object, now time.Time) string {
 		if n.Channel.Secrets.Secret == "" {
 			return base
 		}
@@ -73,5 +73,5 @@ func errCode(a post.Answer, retry map[int64]time.Duration) error {
 	if wait, ok := retry[*said.Code]; ok {
 		return later(err, wait)
 	}
-	return alerting.Permanent(err)
+	return notify.Permanent(err)
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -17,7 +17,7 @@ import (
 // feishu is a group's custom bot, of Feishu or Lark. A request has at most 20 KB.
 var feishu = product{
 	kind: domain.ChannelFeishu,
-	message: func(n *alerting.Notice, c *alerting.Content) object {
+	message: func(n *notify.Notice, c *notify.Content) object {
 		text := func(s string) object { return object{"tag": "plain_text", "content": s} }
 		elements := []object{{"tag": "div", "text": text(cut(lead(c), 6<<10))}}
 		fields := []object{}
@@ -52,7 +52,7 @@ var feishu = product{
 			"elements": elements,
 		}}
 	},
-	address: func(n *alerting.Notice, base string, _ http.Header, body object, now time.Time) string {
+	address: func(n *notify.Notice, base string, _ http.Header, body object, now time.Time) string {
 		if secret := n.Channel.Secrets.Secret; secret != "" {
 			at := strconv.FormatInt(now.Unix(), 10)
 			body["timestamp"], body["sign"] = at, feishuSign(secret, at)
@@ -78,7 +78,7 @@ var feishu = product{
 		case a.Status/100 == 5:
 			return later(refused(*said.Code, said.Message), a.RetryAfter())
 		}
-		return alerting.Permanent(refused(*said.Code, said.Message))
+		return notify.Permanent(refused(*said.Code, said.Message))
 	},
 }
 
@@ -87,14 +87,14 @@ func feishuSign(secret, at string) string {
 	return base64.StdEncoding.EncodeToString(hmac.New(sha256.New, []byte(at+"\n"+secret)).Sum(nil))
 }
 
-func feishuColor(n *alerting.Notice) string {
-	if n.Phase == alerting.PhaseResolve {
+func feishuColor(n *notify.Notice) string {
+	if n.Phase == notify.PhaseResolve {
 		return "green"
 	}
 	switch n.Severity() {
-	case alerting.SeverityInfo:
+	case notify.SeverityInfo:
 		return "blue"
-	case alerting.SeverityWarning:
+	case notify.SeverityWarning:
 		return "orange"
 	}
 	return "red"

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -15,22 +15,22 @@ import (
 // 8,000 in all.
 var opsgenie = product{
 	kind: domain.ChannelOpsgenie, base: "https://api.opsgenie.com",
-	message: func(n *alerting.Notice, c *alerting.Content) object {
-		if n.Phase != alerting.PhaseTrigger && n.Phase != "" {
-			return object{"source": "Carillon", "note": alerting.Shorten(c.Title, 1000)}
+	message: func(n *notify.Notice, c *notify.Content) object {
+		if n.Phase != notify.PhaseTrigger && n.Phase != "" {
+			return object{"source": "Carillon", "note": notify.Shorten(c.Title, 1000)}
 		}
 		return object{
-			"message": alerting.Shorten(c.Title, 130), "alias": n.Group, "description": alerting.Shorten(c.Plain(), 15000), "source": "Carillon",
-			"entity": alerting.Shorten(component(n), 512), "priority": opsgeniePriority(n), "tags": []string{"carillon", string(n.Kind())},
+			"message": notify.Shorten(c.Title, 130), "alias": n.Group, "description": notify.Shorten(c.Plain(), 15000), "source": "Carillon",
+			"entity": notify.Shorten(component(n), 512), "priority": opsgeniePriority(n), "tags": []string{"carillon", string(n.Kind())},
 			"details": details(n, c, 6000),
 		}
 	},
-	address: func(n *alerting.Notice, base string, header http.Header, _ object, _ time.Time) string {
+	address: func(n *notify.Notice, base string, header http.Header, _ object, _ time.Time) string {
 		header.Set("Authorization", "GenieKey "+n.Channel.Secrets.Token)
 		switch n.Phase {
-		case alerting.PhaseResolve:
+		case notify.PhaseResolve:
 			return base + "/v2/alerts/" + url.PathEscape(n.Group) + "/close?identifierType=alias"
-		case alerting.PhaseAcknowledge:
+		case notify.PhaseAcknowledge:
 			return base + "/v2/alerts/" + url.PathEscape(n.Group) + "/acknowledge?identifierType=alias"
 		}
 		return base + "/v2/alerts"
@@ -43,13 +43,13 @@ var opsgenie = product{
 	},
 }
 
-func opsgeniePriority(n *alerting.Notice) string {
+func opsgeniePriority(n *notify.Notice) string {
 	switch n.Severity() {
-	case alerting.SeverityCritical:
+	case notify.SeverityCritical:
 		return "P1"
-	case alerting.SeverityError:
+	case notify.SeverityError:
 		return "P2"
-	case alerting.SeverityWarning:
+	case notify.SeverityWarning:
 		return "P3"
 	}
 	return "P5"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -15,10 +15,10 @@ import (
 // incident that somebody would have to close.
 var pagerDuty = product{
 	kind: domain.ChannelPagerDuty, base: "https://events.pagerduty.com",
-	message: func(n *alerting.Notice, c *alerting.Content) object {
+	message: func(n *notify.Notice, c *notify.Content) object {
 		if n.Change() {
 			event := object{"payload": object{
-				"summary": alerting.Shorten(c.Title, 1024), "source": source(n), "timestamp": n.Event.CreatedAt.UTC().Format(time.RFC3339Nano), "custom_details": details(n, c, 16<<10),
+				"summary": notify.Shorten(c.Title, 1024), "source": source(n), "timestamp": n.Event.CreatedAt.UTC().Format(time.RFC3339Nano), "custom_details": details(n, c, 16<<10),
 			}}
 			if c.Link != "" {
 				event["links"] = []object{{"href": c.Link, "text": c.LinkText}}
@@ -27,10 +27,10 @@ var pagerDuty = product{
 		}
 		phase := n.Phase
 		if phase == "" {
-			phase = alerting.PhaseTrigger
+			phase = notify.PhaseTrigger
 		}
 		event := object{"event_action": string(phase), "dedup_key": n.Group, "client": "Carillon"}
-		if phase != alerting.PhaseTrigger {
+		if phase != notify.PhaseTrigger {
 			return event
 		}
 		if c.Link != "" {
@@ -38,12 +38,12 @@ var pagerDuty = product{
 			event["links"] = []object{{"href": c.Link, "text": c.LinkText}}
 		}
 		event["payload"] = object{
-			"summary": alerting.Shorten(c.Title, 1024), "source": source(n), "severity": string(n.Severity()), "class": string(n.Kind()),
+			"summary": notify.Shorten(c.Title, 1024), "source": source(n), "severity": string(n.Severity()), "class": string(n.Kind()),
 			"component": component(n), "group": n.Executor.Name, "timestamp": n.Event.CreatedAt.UTC().Format(time.RFC3339Nano), "custom_details": details(n, c, 16<<10),
 		}
 		return event
 	},
-	address: func(n *alerting.Notice, base string, _ http.Header, body object, _ time.Time) string {
+	address: func(n *notify.Notice, base string, _ http.Header, body object, _ time.Time) string {
 		body["routing_key"] = n.Channel.Secrets.Token
 		if n.Change() {
 			return base + "/v2/change/enqueue"
@@ -59,7 +59,7 @@ var pagerDuty = product{
 }
 
 // source is what is affected.
-func source(n *alerting.Notice) string {
+func source(n *notify.Notice) string {
 	parts := []string{}
 	for _, s := range []string{n.Tenant.Name, n.Executor.Name, n.Instance} {
 		if s != "" {
@@ -73,7 +73,7 @@ func source(n *alerting.Notice) string {
 }
 
 // component is the job, or the executor where several jobs are in trouble.
-func component(n *alerting.Notice) string {
+func component(n *notify.Notice) string {
 	if n.Several() {
 		return n.Executor.Name
 	}
@@ -81,7 +81,7 @@ func component(n *alerting.Notice) string {
 }
 
 // details are texts by their names, of at most so many bytes in all.
-func details(n *alerting.Notice, c *alerting.Content, limit int) map[string]string {
+func details(n *notify.Notice, c *notify.Content, limit int) map[string]string {
 	out := map[string]string{"kind": string(n.Kind())}
 	add := func(name, text string) {
 		if text = cut(text, max(0, limit)); text != "" && limit > len(name) {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -14,9 +14,9 @@ import (
 // characters, a section 3,000, a field 2,000, and a section ten fields.
 var slack = product{
 	kind: domain.ChannelSlack,
-	message: func(n *alerting.Notice, c *alerting.Content) object {
+	message: func(n *notify.Notice, c *notify.Content) object {
 		text := func(s string, limit int) object {
-			return object{"type": "plain_text", "text": alerting.Shorten(s, limit), "emoji": false}
+			return object{"type": "plain_text", "text": notify.Shorten(s, limit), "emoji": false}
 		}
 		blocks := []object{
 			{"type": "header", "text": text(title(n, c), 150)},
@@ -51,7 +51,7 @@ var slack = product{
 			}})
 		}
 		// Notifications, and products without blocks, show text.
-		return object{"text": slackEscape(title(n, c) + "\n" + alerting.Shorten(lead(c), 3000)), "blocks": blocks}
+		return object{"text": slackEscape(title(n, c) + "\n" + notify.Shorten(lead(c), 3000)), "blocks": blocks}
 	},
 	address: here,
 	verdict: func(a post.Answer) error {
@@ -60,7 +60,7 @@ var slack = product{
 		case a.Status == http.StatusTooManyRequests:
 			return later(refused(a.Status, word), max(throttled/60, a.RetryAfter()))
 		case a.Status == http.StatusOK && slackErrors[word]:
-			return alerting.Permanent(refused(a.Status, word))
+			return notify.Permanent(refused(a.Status, word))
 		}
 		return nil // the status says it, and its text follows
 	},

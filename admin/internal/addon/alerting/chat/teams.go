@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -14,7 +14,7 @@ import (
 // message has at most 28 KB. Text runs, unlike text blocks, give no sign a meaning.
 var teams = product{
 	kind: domain.ChannelTeams,
-	message: func(n *alerting.Notice, c *alerting.Content) object {
+	message: func(n *notify.Notice, c *notify.Content) object {
 		run := func(text, kind string) object {
 			r := object{"type": "TextRun", "text": text}
 			switch kind {
@@ -57,18 +57,18 @@ var teams = product{
 		if strings.Contains(string(a.Body), "429") {
 			return later(err, throttled)
 		}
-		return alerting.Permanent(err)
+		return notify.Permanent(err)
 	},
 }
 
-func teamsColor(n *alerting.Notice) string {
-	if n.Phase == alerting.PhaseResolve {
+func teamsColor(n *notify.Notice) string {
+	if n.Phase == notify.PhaseResolve {
 		return "Good"
 	}
 	switch n.Severity() {
-	case alerting.SeverityInfo:
+	case notify.SeverityInfo:
 		return "Accent"
-	case alerting.SeverityWarning:
+	case notify.SeverityWarning:
 		return "Warning"
 	}
 	return "Attention"

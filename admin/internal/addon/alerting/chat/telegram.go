@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -18,10 +18,10 @@ const maxTelegram = 4096
 // telegram is a bot, of Telegram or of a Bot API server of one's own.
 var telegram = product{
 	kind: domain.ChannelTelegram, base: "https://api.telegram.org",
-	message: func(n *alerting.Notice, c *alerting.Content) object {
+	message: func(n *notify.Notice, c *notify.Content) object {
 		left := maxTelegram
 		take := func(s string, most int) string {
-			s = alerting.Shorten(s, max(1, min(most, left)))
+			s = notify.Shorten(s, max(1, min(most, left)))
 			left -= len([]rune(s)) + 2 // and the line ends around it
 			return telegramEscape(s)
 		}
@@ -46,7 +46,7 @@ var telegram = product{
 		}
 		return out
 	},
-	address: func(n *alerting.Notice, base string, _ http.Header, _ object, _ time.Time) string {
+	address: func(n *notify.Notice, base string, _ http.Header, _ object, _ time.Time) string {
 		return base + "/bot" + n.Channel.Secrets.Token + "/sendMessage"
 	},
 	verdict: func(a post.Answer) error {
@@ -75,7 +75,7 @@ var telegram = product{
 		case said.Parameters.MigrateTo != 0:
 			err = fmt.Errorf("%w; the chat's number is %d now", err, said.Parameters.MigrateTo)
 		}
-		return alerting.Permanent(err)
+		return notify.Permanent(err)
 	},
 }
 

@@ -3,7 +3,7 @@ package chat
 import (
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -12,7 +12,7 @@ import (
 // texts could call people; a text has at most 2,048 bytes.
 var weCom = product{
 	kind: domain.ChannelWeCom,
-	message: func(n *alerting.Notice, c *alerting.Content) object {
+	message: func(n *notify.Notice, c *notify.Content) object {
 		text := object{"content": plain(n, c, 2048)}
 		called := append([]string{}, n.Channel.Mentions...)
 		if n.Channel.MentionAll {

@@ -3,40 +3,40 @@ package mail
 import (
 	"strings"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // content is what both parts of a mail say.
 type content struct {
-	alerting.Content
+	notify.Content
 
 	Lang, Subject, Footer string
 }
 
-var footers = map[alerting.Language][2]string{
-	alerting.English: {"Sent by Carillon because you own this job or are listed in its alerts.", "Sent by Carillon because you are listed as one of its operators."},
-	alerting.Chinese: {"您是该任务的负责人或告警接收人，因此收到 Carillon（编钟）发出的这封邮件。", "您是 Carillon（编钟）的运维人员，因此收到这封邮件。"},
+var footers = map[notify.Language][2]string{
+	notify.English: {"Sent by Carillon because you own this job or are listed in its alerts.", "Sent by Carillon because you are listed as one of its operators."},
+	notify.Chinese: {"您是该任务的负责人或告警接收人，因此收到 Carillon（编钟）发出的这封邮件。", "您是 Carillon（编钟）的运维人员，因此收到这封邮件。"},
 }
 
 // channelFooters name the channel that is meant.
-var channelFooters = map[alerting.Language]string{
-	alerting.English: "Sent by Carillon to the alert channel %s.",
-	alerting.Chinese: "本邮件由 Carillon（编钟）通过告警渠道“%s”发出。",
+var channelFooters = map[notify.Language]string{
+	notify.English: "Sent by Carillon to the alert channel %s.",
+	notify.Chinese: "本邮件由 Carillon（编钟）通过告警渠道“%s”发出。",
 }
 
-func newContent(n *alerting.Notice, server alerting.Language) content {
+func newContent(n *notify.Notice, server notify.Language) content {
 	c := content{Content: n.Content(server), Lang: "en"}
-	if c.Language == alerting.Chinese {
+	if c.Language == notify.Chinese {
 		c.Lang = "zh-CN"
 	}
 	c.Subject = c.Title
 	if n.Channel == nil || n.Channel.Templates.Title == "" {
 		c.Subject = "[Carillon] " + c.Title
 		if line := domain.ErrorLine(c.Error); line != "" && !n.Event.Kind.Platform() {
-			c.Subject += map[alerting.Language]string{alerting.Chinese: "：", alerting.English: ": "}[c.Language] + line
+			c.Subject += map[notify.Language]string{notify.Chinese: "：", notify.English: ": "}[c.Language] + line
 		}
-		c.Subject = alerting.Shorten(c.Subject, maxSubject)
+		c.Subject = notify.Shorten(c.Subject, maxSubject)
 	}
 	switch {
 	case n.Channel != nil:

@@ -9,14 +9,14 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 )
 
 // maxSubject bounds what users' texts may add, in characters.
 const maxSubject = 200
 
 // message builds the mail. Its error is permanent: the address is not valid.
-func (s *Sender) message(n *alerting.Notice, now time.Time) (*gomail.Msg, error) {
+func (s *Sender) message(n *notify.Notice, now time.Time) (*gomail.Msg, error) {
 	to, err := netmail.ParseAddress(n.Target)
 	if err != nil {
 		return nil, fmt.Errorf("mail address: %w", err)
@@ -41,10 +41,10 @@ func (s *Sender) message(n *alerting.Notice, now time.Time) (*gomail.Msg, error)
 	return m, nil
 }
 
-// Render implements alerting.Sender.
-func (s *Sender) Render(n *alerting.Notice) (alerting.Rendered, error) {
+// Render implements notify.Sender.
+func (s *Sender) Render(n *notify.Notice) (notify.Rendered, error) {
 	c := newContent(n, s.config.Language)
-	out := alerting.Rendered{Title: c.Subject, ContentType: "text/plain; charset=utf-8", Body: c.plain()}
+	out := notify.Rendered{Title: c.Subject, ContentType: "text/plain; charset=utf-8", Body: c.plain()}
 	if n.Channel != nil && n.Channel.Templates.HTML != "" {
 		var err error
 		if out.HTML, err = n.HTML(s.config.Language); err == nil {

@@ -14,15 +14,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
 var at = time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
 
-func notice() *alerting.Notice {
-	return &alerting.Notice{
+func notice() *notify.Notice {
+	return &notify.Notice{
 		DedupeKey: strings.Repeat("ab", 16), Try: 1, Target: "ann@example.com", Instance: "web-1",
 		Event:    domain.AlertEvent{ID: 1, TenantID: 1, Kind: domain.AlertRunFailed, JobID: 5, ExecutionID: 1001, CreatedAt: at},
 		Tenant:   domain.Tenant{ID: 1, Name: "shop"},
@@ -81,7 +81,7 @@ func parse(t *testing.T, data string) received {
 }
 
 // sent sends n through a real server and returns what arrived.
-func sent(t *testing.T, n *alerting.Notice, language alerting.Language) received {
+func sent(t *testing.T, n *notify.Notice, language notify.Language) received {
 	t.Helper()
 	server := testenv.SMTP(t)
 	require.NoError(t, sender(t, server, func(c *Config) { c.Language = language }).Send(t.Context(), n))
@@ -91,7 +91,7 @@ func sent(t *testing.T, n *alerting.Notice, language alerting.Language) received
 func TestEnglishMail(t *testing.T) {
 	n := notice()
 	n.Log = []string{"02:00:00.100 INFO 12 of 400", "02:00:00.900 ERROR <gave up>"}
-	m := sent(t, n, alerting.English)
+	m := sent(t, n, notify.English)
 	require.Equal(t, "[Carillon] Failed: close-day: no route to <db>", m.subject(t))
 	require.Equal(t, `"Carillon" <carillon@example.com>`, m.header("From"))
 	require.Equal(t, "<ann@example.com>", m.header("To"))
@@ -135,7 +135,7 @@ func TestChineseMail(t *testing.T) {
 	n := notice()
 	n.Job.Spec.Name = "日终结算"
 	n.Event.Kind, n.Execution.State, n.Execution.StartedAt = domain.AlertRunLost, domain.Succeeded, time.Time{}
-	m := sent(t, n, alerting.Chinese)
+	m := sent(t, n, notify.Chinese)
 	require.Equal(t, "[Carillon] 执行结果未知：日终结算：no route to <db>", m.subject(t))
 	for _, want := range []string{"任务: 日终结算", "计划时间: 2026-11-21 02:00:00.000 +08:00", "开始时间: 未开始", "第 3 次，共 3 次",
 		"请人工核对", "此后该执行的状态已变为：成功。", "查看本次执行: https://c.example.com/runs/1001"} {
@@ -148,7 +148,7 @@ func TestChineseMail(t *testing.T) {
 func TestMailAboutAJobWithoutARun(t *testing.T) {
 	n := notice()
 	n.Event.Kind, n.Execution, n.RunURL, n.Instance = domain.AlertNoExecutor, nil, "", ""
-	m := sent(t, n, alerting.English)
+	m := sent(t, n, notify.English)
 	require.Equal(t, "[Carillon] No executor online: close-day", m.subject(t))
 	require.Contains(t, m.plain, "no instance of executor billing is online")
 	require.Contains(t, m.plain, "Due: 2026-11-21 02:00:00.000 +08:00")
@@ -191,7 +191,7 @@ func TestDotsAndLongLinesArrive(t *testing.T) {
 	n := notice()
 	n.Execution.Error = ".\r\n.\n..\nQUIT\n" + strings.Repeat("长", 3000) + "\n" + strings.Repeat("y", 9000)
 	n.Execution.Message = ""
-	m := sent(t, n, alerting.English)
+	m := sent(t, n, notify.English)
 	require.Contains(t, m.plain, "    .\n    .\n    ..\n    QUIT\n    长长长")
 	require.Contains(t, m.plain, "…\n")
 	require.Less(t, len(m.plain), 20_000)
@@ -201,7 +201,7 @@ func TestDotsAndLongLinesArrive(t *testing.T) {
 func TestLongNamesAreCutInTheSubject(t *testing.T) {
 	n := notice()
 	n.Job.Spec.Name = strings.Repeat("名", 1000)
-	subject := sent(t, n, alerting.English).subject(t)
+	subject := sent(t, n, notify.English).subject(t)
 	require.Len(t, []rune(subject), maxSubject)
 	require.True(t, strings.HasSuffix(subject, "…"))
 }

@@ -17,7 +17,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
 
@@ -42,8 +42,8 @@ type Config struct {
 	Recipients Recipients
 	// Username and Password log in; an empty Username does not.
 	Username, Password string
-	TLS                string            // a TLS mode; empty = TLSStart
-	Language           alerting.Language // empty = English
+	TLS                string          // a TLS mode; empty = TLSStart
+	Language           notify.Language // empty = English
 	// RootCAs verify the server's certificate; nil = the system's.
 	RootCAs *x509.CertPool
 	// Timeout bounds one exchange; 0 = the constant Timeout.
@@ -59,7 +59,7 @@ type Sender struct {
 	dialer *egress.Dialer
 }
 
-var _ alerting.Sender = (*Sender)(nil)
+var _ notify.Sender = (*Sender)(nil)
 
 // New checks the configuration; it opens no connection.
 func New(config Config) (*Sender, error) {
@@ -108,28 +108,28 @@ func New(config Config) (*Sender, error) {
 	return s, err
 }
 
-// Channel implements alerting.Sender.
-func (s *Sender) Channel() string { return alerting.ChannelEmail }
+// Channel implements notify.Sender.
+func (s *Sender) Channel() string { return notify.ChannelEmail }
 
-// Timeout implements alerting.Sender.
+// Timeout implements notify.Sender.
 func (s *Sender) Timeout() time.Duration { return s.config.Timeout }
 
-// Lane implements alerting.Sender: all mails go to the same server.
-func (s *Sender) Lane(*alerting.Notice) string { return s.config.Host }
+// Lane implements notify.Sender: all mails go to the same server.
+func (s *Sender) Lane(*notify.Notice) string { return s.config.Host }
 
 // Check returns nil if the address may get mails.
 func (s *Sender) Check(address string) error { return s.config.Recipients.Check(address) }
 
-// Send implements alerting.Sender.
-func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
+// Send implements notify.Sender.
+func (s *Sender) Send(ctx context.Context, n *notify.Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	if err := s.Check(n.Target); err != nil {
-		return alerting.Permanent(err)
+		return notify.Permanent(err)
 	}
 	message, err := s.message(n, time.Now())
 	if err != nil {
-		return alerting.Permanent(err)
+		return notify.Permanent(err)
 	}
 	client, err := s.client(ctx)
 	if err != nil {
@@ -216,16 +216,16 @@ func (s *Sender) auth() gomail.Option {
 func classify(ctx context.Context, err error) error {
 	var refused *gomail.SendError
 	if errors.As(err, &refused) && refused.ErrorCode() >= 500 {
-		return alerting.Permanent(err)
+		return notify.Permanent(err)
 	}
 	var answer *textproto.Error
 	switch {
 	case refused != nil && refused.ErrorCode() >= 400, errors.As(err, &answer):
 		return err
 	case isOver(ctx):
-		return alerting.Unreachable(fmt.Errorf("the mail server did not finish in time: %w", err))
+		return notify.Unreachable(fmt.Errorf("the mail server did not finish in time: %w", err))
 	case isConnectionError(err):
-		return alerting.Unreachable(err)
+		return notify.Unreachable(err)
 	default:
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
 
@@ -32,12 +32,12 @@ func sender(t *testing.T, server *testenv.SMTPServer, change ...func(*Config)) *
 }
 
 func permanent(err error) bool {
-	var e *alerting.SendError
+	var e *notify.SendError
 	return errors.As(err, &e) && e.Permanent
 }
 
 func unreachable(err error) bool {
-	var e *alerting.SendError
+	var e *notify.SendError
 	return errors.As(err, &e) && e.Unreachable
 }
 

@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/internal/egress"
 	"github.com/carillon-sched/carillon/internal/httpcall"
 )
@@ -73,7 +73,7 @@ func New(opt Options) *Client {
 
 // Lane names what is slow together: one host of one tenant. Tenants do not
 // close each other's lanes, though they use the same service.
-func Lane(n *alerting.Notice, address string) string {
+func Lane(n *notify.Notice, address string) string {
 	host := "?"
 	if u, err := url.Parse(address); err == nil {
 		host = strings.ToLower(u.Host)
@@ -94,13 +94,13 @@ type Answer struct {
 // is for Verdict, or for who knows the receiver better.
 func (c *Client) Do(ctx context.Context, address string, header http.Header, body []byte) (Answer, error) {
 	if err := CheckURL(address); err != nil {
-		return Answer{}, alerting.Permanent(err)
+		return Answer{}, notify.Permanent(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, alerting.Permanent(errors.New("the address is not valid"))
+		return Answer{}, notify.Permanent(errors.New("the address is not valid"))
 	}
 	request.Header = header
 	header.Set("User-Agent", c.userAgent)
@@ -168,11 +168,11 @@ func transportError(err error) error {
 	err = egress.Public(err)
 	switch {
 	case egress.Refused(err):
-		return alerting.Permanent(fmt.Errorf("%w (--webhook-allow)", err))
+		return notify.Permanent(fmt.Errorf("%w (--webhook-allow)", err))
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
-		return alerting.Unreachable(fmt.Errorf("no answer within %s: %w", Timeout, err))
+		return notify.Unreachable(fmt.Errorf("no answer within %s: %w", Timeout, err))
 	default:
-		return alerting.Unreachable(err)
+		return notify.Unreachable(err)
 	}
 }
 
@@ -190,11 +190,11 @@ func (a Answer) Verdict() error {
 	err := fmt.Errorf("the receiver answered %d %s%s", a.Status, http.StatusText(a.Status), a.Excerpt())
 	switch {
 	case a.Status/100 == 3:
-		return alerting.Permanent(fmt.Errorf("%w; redirects are not followed", err))
+		return notify.Permanent(fmt.Errorf("%w; redirects are not followed", err))
 	case a.Status/100 == 5, a.Status == http.StatusRequestTimeout, a.Status == http.StatusTooEarly, a.Status == http.StatusTooManyRequests:
-		return &alerting.SendError{Err: err, RetryAfter: a.RetryAfter()}
+		return &notify.SendError{Err: err, RetryAfter: a.RetryAfter()}
 	default:
-		return alerting.Permanent(err)
+		return notify.Permanent(err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/internal/testenv"
 )
@@ -45,7 +45,7 @@ func TestDo(t *testing.T) {
 	for header, want := range map[string]time.Duration{"65536": 65535 * time.Second, "99999999999999999999": 65535 * time.Second, "-1": 0, "soon": 0} {
 		require.Equal(t, want, Answer{Header: http.Header{"Retry-After": {header}}}.RetryAfter(), header)
 	}
-	var e *alerting.SendError
+	var e *notify.SendError
 	require.ErrorAs(t, a.Verdict(), &e)
 	require.Equal(t, []any{false, 12 * time.Second}, []any{e.Permanent, e.RetryAfter})
 	_, err = New(Options{}).Do(t.Context(), server.URL+"/t0ken", http.Header{}, nil)
@@ -55,7 +55,7 @@ func TestDo(t *testing.T) {
 
 func TestLane(t *testing.T) {
 	of := func(tenant domain.TenantID, address string) string {
-		return Lane(&alerting.Notice{Event: domain.AlertEvent{TenantID: tenant}}, address)
+		return Lane(&notify.Notice{Event: domain.AlertEvent{TenantID: tenant}}, address)
 	}
 	require.Equal(t, of(1, "https://A.example/x"), of(1, "https://a.example/y"))
 	require.NotEqual(t, of(1, "https://a.example/"), of(2, "https://a.example/"))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -46,7 +46,7 @@ func (a *api) unheard(ctx context.Context, id auth.Identity) ([]web.AttentionIte
 // undelivered names mail and channels whose newest alert of the last day was given
 // up. The next alert would not arrive either.
 func (a *api) undelivered(ctx context.Context, id auth.Identity, since time.Time) ([]web.AttentionItem, error) {
-	rows, err := a.deps.Store.ListDeliveries(ctx, alerting.ListDeliveriesParams{Tenant: id.Tenant, Limit: attentionDeliveries})
+	rows, err := a.deps.Store.ListDeliveries(ctx, notify.ListDeliveriesParams{Tenant: id.Tenant, Limit: attentionDeliveries})
 	if err != nil {
 		return nil, err
 	}

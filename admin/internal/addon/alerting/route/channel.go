@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -29,7 +29,7 @@ type Channels interface {
 	// TryChannel sends a test message, once.
 	TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial
 	// PreviewChannel shows what would be sent of an event; nil: of a sample of the kind.
-	PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *alerting.AlertContext) (domain.RenderedAlert, error)
+	PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *notify.AlertContext) (domain.RenderedAlert, error)
 }
 
 // AlertChannel is a means by which the tenant is told.
@@ -317,7 +317,7 @@ func (a *api) previewAlertChannel(ctx context.Context, id auth.Identity, in *str
 		return nil, err
 	}
 	kind := domain.AlertKind(cmp.Or(in.Body.Alert, string(domain.AlertRunFailed)))
-	var of *alerting.AlertContext
+	var of *notify.AlertContext
 	if in.Body.RunID != "" {
 		var err error
 		if of, err = a.alertOfRun(ctx, id.Tenant, in.Body.RunID, domain.AlertKind(in.Body.Alert)); err != nil {
@@ -332,7 +332,7 @@ func (a *api) previewAlertChannel(ctx context.Context, id auth.Identity, in *str
 }
 
 // alertOfRun is what would be told of a run; kind: empty = as it has ended.
-func (a *api) alertOfRun(ctx context.Context, tenant domain.TenantID, text string, kind domain.AlertKind) (*alerting.AlertContext, error) {
+func (a *api) alertOfRun(ctx context.Context, tenant domain.TenantID, text string, kind domain.AlertKind) (*notify.AlertContext, error) {
 	run, err := web.ByID(ctx, tenant, text, a.deps.Store.FindExecution)
 	if err != nil {
 		return nil, err
@@ -341,7 +341,7 @@ func (a *api) alertOfRun(ctx context.Context, tenant domain.TenantID, text strin
 	if err != nil {
 		return nil, err
 	}
-	out := &alerting.AlertContext{Job: job.Job, Execution: &run.Execution}
+	out := &notify.AlertContext{Job: job.Job, Execution: &run.Execution}
 	if out.Executor, err = a.deps.Store.FindExecutor(ctx, tenant, run.Executor); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -64,7 +64,7 @@ func (a *api) listDeliveries(ctx context.Context, id auth.Identity, in *listDeli
 		return nil, err
 	}
 	var r reader
-	p := alerting.ListDeliveriesParams{
+	p := notify.ListDeliveriesParams{
 		Tenant: id.Tenant, Job: web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
 		Incident: web.OptionalID[domain.IncidentID](&r.Reader, "query.incidentId", in.IncidentID),
 		State:    deliveryStates[in.State], Before: at.ID, Limit: in.Limit + 1,

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -122,7 +122,7 @@ func (a *api) listIncidents(ctx context.Context, id auth.Identity, in *listIncid
 		return nil, err
 	}
 	var r reader
-	p := alerting.ListIncidentsParams{
+	p := notify.ListIncidentsParams{
 		Tenant: id.Tenant, Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID), Before: domain.IncidentID(at.ID), Limit: in.Limit,
 	}
 	for _, state := range domain.IncidentStates {
@@ -154,7 +154,7 @@ func (a *api) listIncidentEvents(ctx context.Context, id auth.Identity, in *stru
 	if _, err := a.deps.Store.FindIncident(ctx, id.Tenant, incident); err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Store.ListIncidentEvents(ctx, alerting.ListIncidentEventsParams{Tenant: id.Tenant, Incident: incident, Before: at.ID, Limit: in.Limit + 1})
+	rows, err := a.deps.Store.ListIncidentEvents(ctx, notify.ListIncidentEventsParams{Tenant: id.Tenant, Incident: incident, Before: at.ID, Limit: in.Limit + 1})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -13,9 +13,9 @@ import (
 
 // Store is what is asked of the database.
 type Store interface {
-	alerting.Alerts
-	alerting.AlertChannels
-	alerting.AlertRules
+	notify.Alerts
+	notify.AlertChannels
+	notify.AlertRules
 	FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
 	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error)

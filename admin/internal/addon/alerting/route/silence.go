@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -70,7 +70,7 @@ func (a *api) alertSettingsAnswer(ctx context.Context, s domain.AlertSettings) (
 }
 
 // reachesNobody reports whether no default channel of the tenant works.
-func reachesNobody(ctx context.Context, s alerting.AlertChannels, mails Mails, settings *domain.AlertSettings) (bool, error) {
+func reachesNobody(ctx context.Context, s notify.AlertChannels, mails Mails, settings *domain.AlertSettings) (bool, error) {
 	list, err := s.ListAlertChannels(ctx, settings.TenantID)
 	if err != nil {
 		return false, err

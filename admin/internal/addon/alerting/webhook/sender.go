@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/internal/httpcall"
@@ -30,52 +30,52 @@ const jsonType = "application/json; charset=utf-8"
 type Options struct {
 	Client *post.Client
 	// Opener opens the jobs' signing secrets.
-	Opener   alerting.Opener
-	Language alerting.Language // of title and summary; empty = English
+	Opener   notify.Opener
+	Language notify.Language // of title and summary; empty = English
 }
 
 // Sender posts notices. It is safe for concurrent use.
 type Sender struct{ opt Options }
 
-var _ alerting.Sender = (*Sender)(nil)
+var _ notify.Sender = (*Sender)(nil)
 
 // New returns a sender; it opens no connection.
 func New(opt Options) *Sender { return &Sender{opt} }
 
-// Channel implements alerting.Sender.
-func (s *Sender) Channel() string { return alerting.ChannelWebhook }
+// Channel implements notify.Sender.
+func (s *Sender) Channel() string { return notify.ChannelWebhook }
 
-// Timeout implements alerting.Sender.
+// Timeout implements notify.Sender.
 func (s *Sender) Timeout() time.Duration { return post.Timeout }
 
-// Lane implements alerting.Sender.
-func (s *Sender) Lane(n *alerting.Notice) string { return post.Lane(n, address(n)) }
+// Lane implements notify.Sender.
+func (s *Sender) Lane(n *notify.Notice) string { return post.Lane(n, address(n)) }
 
-func address(n *alerting.Notice) string {
+func address(n *notify.Notice) string {
 	if n.Channel != nil {
 		return n.Channel.Secrets.URL
 	}
 	return n.Target
 }
 
-// Render implements alerting.Sender.
-func (s *Sender) Render(n *alerting.Notice) (alerting.Rendered, error) {
+// Render implements notify.Sender.
+func (s *Sender) Render(n *notify.Notice) (notify.Rendered, error) {
 	if n.Channel == nil || n.Channel.Templates.Body == "" {
-		return alerting.Rendered{ContentType: jsonType, Body: string(alerting.NewPayload(n, n.Language(s.opt.Language)).Encode())}, nil
+		return notify.Rendered{ContentType: jsonType, Body: string(notify.NewPayload(n, n.Language(s.opt.Language)).Encode())}, nil
 	}
 	body, err := n.Body(n.Language(s.opt.Language))
 	if err != nil {
-		return alerting.Rendered{}, alerting.Permanent(err) // another text would not be what the receiver takes
+		return notify.Rendered{}, notify.Permanent(err) // another text would not be what the receiver takes
 	}
 	kind := n.Channel.Templates.ContentType
 	if kind == "" {
 		kind = jsonType
 	}
-	return alerting.Rendered{ContentType: kind, Body: body}, nil
+	return notify.Rendered{ContentType: kind, Body: body}, nil
 }
 
-// Send implements alerting.Sender.
-func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
+// Send implements notify.Sender.
+func (s *Sender) Send(ctx context.Context, n *notify.Notice) error {
 	rendered, err := s.Render(n)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
 	h := http.Header{}
 	h.Set("Content-Type", rendered.ContentType)
 	if n.Channel == nil || n.Channel.Templates.Body == "" {
-		h.Set(HeaderVersion, alerting.PayloadVersion)
+		h.Set(HeaderVersion, notify.PayloadVersion)
 	}
 	h.Set(HeaderDedupeKey, n.DedupeKey)
 	h.Set(HeaderTry, strconv.Itoa(n.Try))
@@ -107,7 +107,7 @@ func (s *Sender) Send(ctx context.Context, n *alerting.Notice) error {
 }
 
 // key signs the request; nil: it is not signed.
-func (s *Sender) key(n *alerting.Notice) ([]byte, error) {
+func (s *Sender) key(n *notify.Notice) ([]byte, error) {
 	if n.Channel != nil {
 		if n.Channel.Secrets.Secret == "" {
 			return nil, nil

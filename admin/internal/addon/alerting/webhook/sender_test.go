@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -43,9 +43,9 @@ func testBox(t *testing.T) *secret.Box {
 }
 
 // notice is about a run that failed; key, if any, is the job's signing secret.
-func notice(t *testing.T, url, key string) *alerting.Notice {
+func notice(t *testing.T, url, key string) *notify.Notice {
 	t.Helper()
-	n := &alerting.Notice{
+	n := &notify.Notice{
 		Incident: &domain.Incident{ID: 11, Kind: domain.AlertRunFailed, Job: 5, State: domain.IncidentOpen, OpenedAt: at, LastAt: at.Add(time.Second),
 			Events: 1, Told: 1, Jobs: []domain.IncidentJob{{ID: 5, Name: "close-day", Events: 1}}},
 		DedupeKey: strings.Repeat("ab", 16), Try: 2, Target: url, Instance: "web-1",
@@ -112,7 +112,7 @@ func TestPayloadOfAnEventWithoutARun(t *testing.T) {
 	n := notice(t, "https://example.com", "")
 	n.Incident, n.Event.Kind, n.Execution, n.RunURL, n.Job.Spec.Labels = nil, domain.AlertNoExecutor, nil, "", nil
 	var got map[string]any
-	require.NoError(t, json.Unmarshal(alerting.NewPayload(n, alerting.Chinese).Encode(), &got))
+	require.NoError(t, json.Unmarshal(notify.NewPayload(n, notify.Chinese).Encode(), &got))
 	require.Nil(t, got["run"])
 	require.Contains(t, got, "run")
 	require.Equal(t, "没有在线的执行器：close-day", got["title"])
@@ -138,12 +138,12 @@ func TestASecretThatDoesNotOpenIsTemporary(t *testing.T) {
 }
 
 func permanent(err error) bool {
-	var e *alerting.SendError
+	var e *notify.SendError
 	return errors.As(err, &e) && e.Permanent
 }
 
 func unreachable(err error) bool {
-	var e *alerting.SendError
+	var e *notify.SendError
 	return errors.As(err, &e) && e.Unreachable
 }
 
@@ -178,7 +178,7 @@ func TestAnswers(t *testing.T) {
 			require.Equal(t, row.permanent, permanent(err))
 			require.False(t, unreachable(err), "it answered")
 			if row.wait > 0 {
-				var e *alerting.SendError
+				var e *notify.SendError
 				require.ErrorAs(t, err, &e)
 				require.Equal(t, row.wait, e.RetryAfter)
 			}
@@ -356,7 +356,7 @@ func TestEndsWithItsContext(t *testing.T) {
 func TestLane(t *testing.T) {
 	s := sender(t)
 	lane := func(tenant domain.TenantID, url string) string {
-		return s.Lane(&alerting.Notice{Target: url, Event: domain.AlertEvent{TenantID: tenant}})
+		return s.Lane(&notify.Notice{Target: url, Event: domain.AlertEvent{TenantID: tenant}})
 	}
 	require.Equal(t, lane(1, "https://Hooks.example.com/a"), lane(1, "https://hooks.example.com/b?c"))
 	require.NotEqual(t, lane(1, "https://hooks.example.com/a"), lane(2, "https://hooks.example.com/a"))
@@ -366,7 +366,7 @@ func TestLane(t *testing.T) {
 func TestLongTextsAreCut(t *testing.T) {
 	n := notice(t, "https://example.com", "")
 	n.Execution.Error = strings.Repeat("é", 100_000)
-	body := alerting.NewPayload(n, alerting.English).Encode()
+	body := notify.NewPayload(n, notify.English).Encode()
 	require.Less(t, len(body), 12<<10)
 	require.True(t, json.Valid(body))
 }
