@@ -56,9 +56,6 @@ func newFakeServer(t *testing.T) *fakeServer {
 	for _, add := range addOnRoutes {
 		add(s, mux)
 	}
-	s.alertRoutes(mux)
-	s.alertRuleRoutes(mux)
-	s.alertChannelRoutes(mux)
 	s.backfillRoutes(mux)
 	s.timerRoutes(mux)
 	s.catalogueRoutes(mux)

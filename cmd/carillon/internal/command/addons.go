@@ -3,6 +3,7 @@ package command
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/alerting"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/assistant"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/broker"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
@@ -12,6 +13,7 @@ import (
 // those that package admin knows of them.
 func addOns(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
+		alerting.Command(a),
 		assistant.Command(a),
 		broker.Command(a),
 	}

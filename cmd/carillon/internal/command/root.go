@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/account"
-	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/alert"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/calendar"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cluster"
@@ -36,7 +35,7 @@ func Commands(a *cli.App) []*cobra.Command {
 	return slices.Concat(
 		account.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
 		[]*cobra.Command{
-			job.Command(a), calendar.Command(a), script.Command(a), alert.Command(a), timer.Command(a), executor.Command(a),
+			job.Command(a), calendar.Command(a), script.Command(a), timer.Command(a), executor.Command(a),
 		},
 		addOns(a),
 	)

@@ -9,6 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func init() {
+	addOnRoutes = append(addOnRoutes, (*fakeServer).alertRoutes, (*fakeServer).alertRuleRoutes, (*fakeServer).alertChannelRoutes)
+}
+
 // alertRoutes know one incident, 7, of three jobs, and one delivery of it.
 func (s *fakeServer) alertRoutes(mux *http.ServeMux) {
 	incident := func(state string) string {

@@ -1,4 +1,4 @@
-package alert
+package alerting
 
 import (
 	"github.com/spf13/cobra"

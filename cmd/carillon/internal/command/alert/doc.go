@@ -1,3 +1,0 @@
-// Package alert answers: who is told of what, by which means, and what became of
-// it? Channels, rules, silences, incidents and deliveries.
-package alert
