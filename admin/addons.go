@@ -2,9 +2,13 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/addon/assistant"
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -13,12 +17,14 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
 
 // addOns are the add-ons of a node, one line each.
 func addOns() []addon.AddOn {
 	return []addon.AddOn{
+		alerting.AddOn(),
 		assistant.AddOn(),
 		broker.AddOn(),
 	}
@@ -26,6 +32,15 @@ func addOns() []addon.AddOn {
 
 // AddOnSetting is a setting of the server that belongs to an add-on.
 type AddOnSetting = addon.Setting
+
+// Kinds of add-ons' settings. All others are texts.
+const (
+	ListSetting     = addon.List
+	NumberSetting   = addon.Number
+	DurationSetting = addon.Duration
+	AddressSetting  = addon.Address
+	SecretSetting   = addon.Secret
+)
 
 // Settings are the values of the add-ons' settings by name.
 type Settings = addon.Values
@@ -53,8 +68,10 @@ func (a *Admin) buildAddOns() error {
 	a.addOns = nil
 	for _, one := range addOns() {
 		parts, err := one.Build(addon.Node{
-			Logger: a.log, Version: a.config.Version, BaseURL: a.config.BaseURL, Settings: a.config.AddOns,
-			DB: a.store.DB, Secrets: a.box, NewID: a.ids.Next, EnsureBuiltIn: a.store.EnsureBuiltIn,
+			Logger: a.log, Version: a.config.Version, BaseURL: a.config.BaseURL, Settings: a.config.AddOns, Networks: a.config.Webhook.AllowPrefixes,
+			DB: a.store.DB, Engine: a.store.Engine, Store: a.store, Secrets: a.box, NewID: a.ids.Next, Now: a.clock.Now, Metrics: a.metrics.Registry(), Trace: a.tracer.Tell,
+			Boot: a.self.BootID, Living: func() []string { return a.leases.Living() }, Shown: func() (time.Time, bool) { return a.leases.Shown() },
+			EnsureBuiltIn:  a.store.EnsureBuiltIn,
 			BuiltInChanged: func(ctx context.Context, tenant domain.TenantID) { a.callbacks.Refresh(ctx, tenant) },
 		})
 		if err != nil {
@@ -74,6 +91,87 @@ func (a *Admin) addOnRoutes(s *web.Server) {
 	}
 }
 
+// subscribe lets runs write the events that the subscriber of the outbox wants.
+func subscribe(o *gormstore.Options) {
+	o.NoOutbox = true
+	for _, a := range addOns() {
+		if a.Successes != nil {
+			o.Successes, o.NoOutbox = a.Successes, false
+		}
+	}
+}
+
+// nudge says that the outbox may hold something new.
+func (a *Admin) nudge() {
+	for _, parts := range a.addOns {
+		if parts.Nudge != nil {
+			parts.Nudge()
+		}
+	}
+}
+
+// outboxLag is for how long the oldest event of the outbox has waited. Without a subscriber
+// there is none.
+func (a *Admin) outboxLag(ctx context.Context) (time.Duration, error) {
+	for _, parts := range a.addOns {
+		if parts.OutboxLag != nil {
+			return parts.OutboxLag(ctx)
+		}
+	}
+	return 0, nil
+}
+
+// unexplained leaves out lost instances that another event explains.
+func (a *Admin) unexplained(ctx context.Context, list []store.LostInstances) (_ []store.LostInstances, err error) {
+	for _, parts := range a.addOns {
+		if parts.Unexplained != nil {
+			if list, err = parts.Unexplained(ctx, list); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// attention are the add-ons' parts of the overview.
+func (a *Admin) attention() (out []web.Attention) {
+	for _, parts := range a.addOns {
+		if parts.Attention != nil {
+			out = append(out, parts.Attention)
+		}
+	}
+	return out
+}
+
+// tenantMade tells the add-ons of a new tenant.
+func (a *Admin) tenantMade(ctx context.Context, t domain.Tenant) {
+	for _, parts := range a.addOns {
+		if parts.TenantMade != nil {
+			parts.TenantMade(ctx, t)
+		}
+	}
+}
+
+// provisioned tells the add-ons what the provision file has for them.
+func (a *Admin) provisioned(ctx context.Context, receivers map[string][]string) (err error) {
+	for _, parts := range a.addOns {
+		if parts.Provisioned != nil {
+			err = errors.Join(err, parts.Provisioned(ctx, receivers))
+		}
+	}
+	return err
+}
+
+// checkReceivers holds addresses for failures against what the add-ons send.
+func (c Config) checkReceivers(addresses []string) error {
+	for _, a := range addOns() {
+		if a.CheckReceivers != nil {
+			return a.CheckReceivers(c.AddOns, addresses)
+		}
+	}
+	return errors.New("this server sends no messages about failures: leave the addresses out")
+}
+
 // addOnHandlers are the handlers of the built-in executors that add-ons have.
 func (a *Admin) addOnHandlers() (out nodehandler.List) {
 	for _, parts := range a.addOns {
@@ -83,25 +181,27 @@ func (a *Admin) addOnHandlers() (out nodehandler.List) {
 }
 
 // addOnChecks are the checks of the doctor that add-ons have.
-func addOnChecks(settings Settings) (out []check.More) {
+func addOnChecks(settings Settings, networks []netip.Prefix) (out []check.More) {
 	for _, one := range addOns() {
-		d := one.Doctor
-		if d == nil {
-			continue
-		}
-		out = append(out, check.More{
-			ID: d.ID,
-			Look: func(ctx context.Context, s *gormstore.Store, box *secret.Box) ([]doctor.Result, error) {
-				return d.Look(ctx, addon.Examination{DB: s.DB, Box: box, Settings: settings, Plainly: check.Plainly})
-			},
-			Sealed: func(ctx context.Context, s *gormstore.Store) (list []check.Sealed, err error) {
-				found, err := d.Sealed(ctx, s.DB)
-				for _, f := range found {
-					list = append(list, check.Sealed(f))
+		for _, d := range one.Doctor {
+			more := check.More{ID: d.ID, Alone: d.Alone, Look: func(ctx context.Context, s *gormstore.Store, box *secret.Box) ([]doctor.Result, error) {
+				e := addon.Examination{Box: box, Settings: settings, Networks: networks, Plainly: check.Plainly}
+				if s != nil {
+					e.DB = s.DB
 				}
-				return list, err
-			},
-		})
+				return d.Look(ctx, e)
+			}}
+			if d.Sealed != nil {
+				more.Sealed = func(ctx context.Context, s *gormstore.Store) (list []check.Sealed, err error) {
+					found, err := d.Sealed(ctx, s.DB)
+					for _, f := range found {
+						list = append(list, check.Sealed(f))
+					}
+					return list, err
+				}
+			}
+			out = append(out, more)
+		}
 	}
 	return out
 }

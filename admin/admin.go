@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calendar"
@@ -78,9 +77,6 @@ type Admin struct {
 	sweeper    *sweeper.Sweeper
 	calendars  *calendar.Follower
 	declarer   *declare.Declarer
-	alerting   *notify.Service
-	alerts     notify.Tables
-	receivers  *notify.Receivers
 	auth       *auth.Service
 	box        *secret.Box
 	authority  *auth.Authority // nil: executors get no certificates
@@ -297,7 +293,7 @@ func (a *Admin) enterCluster(ctx context.Context) error {
 	a.guard, err = clockguard.Open(ctx, clockguard.Options{
 		Store: a.store, Source: a.store, Node: self.Name, DataDir: a.config.DataDir, Cluster: a.clusterID, Logger: a.log,
 		Held: func() []domain.PartitionTerm { return a.leases.Held() }, Table: func() domain.PartitionTable { return a.leases.Table() },
-		RenewSessions: func() { a.gateway.RenewSessions() }, Told: func() { a.alerting.Nudge() },
+		RenewSessions: func() { a.gateway.RenewSessions() }, Told: a.nudge,
 		Jumped: a.metrics.ClockJumped, RolledBack: a.metrics.RolledBack,
 	})
 	if err == nil {

@@ -1,22 +1,18 @@
 package admin
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/mail"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
-	mailchannel "github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/hotset"
@@ -71,9 +67,6 @@ type Config struct {
 	// begins the links in mails and webhooks. Its path is where pages, API,
 	// cookies and the doors of add-ons are. The default is HTTPAddress with its scheme.
 	BaseURL string
-	// RunbookURL is the page that alerts lead to for what to do, such as a copy of
-	// docs/guide/runbooks.md; the kind of the incident is its anchor. Empty: none.
-	RunbookURL string
 	// TLS for the UI and API, and for executors; empty = plain.
 	TLSCertFile, TLSKeyFile                 string
 	ExecutorTLSCertFile, ExecutorTLSKeyFile string
@@ -123,12 +116,7 @@ type Config struct {
 	LogRetention time.Duration
 	// Logs bounds what handlers' logs may fill.
 	Logs    LogsConfig
-	Mail    MailConfig
 	Webhook WebhookConfig
-	Alerts  AlertsConfig
-	// Operators are told when firing is held on all nodes: the database's clock
-	// leapt, or the database has lost commits.
-	Operators OperatorsConfig
 	// DrainDelay is how long a node that was told to stop still works as before,
 	// but for its readiness, so that balancers stop sending requests; default 0.
 	DrainDelay time.Duration
@@ -214,89 +202,6 @@ func (l LogsConfig) withDefaults() LogsConfig {
 	return l
 }
 
-// MailConfig says how mails are sent. An empty Host means that mail alerts
-// cannot be delivered; they then fail with a reason in the delivery log.
-type MailConfig struct {
-	Host string
-	Port int    // default 587, or 465 with TLS "tls"
-	From string // default carillon@<host name>
-	// Domains bound the addresses that get mails, beside the operators'. The entry
-	// .example.com stands for the domains below it, any for all. Default: the domain of From.
-	Domains []string
-	// PerHour bounds the mails of each tenant; 0 = notify.DefaultMailsPerHour.
-	PerHour  int
-	Username string
-	Password string
-	// TLS is "starttls" (default), "tls" or "none".
-	TLS string
-	// Language is "en" (default) or "zh".
-	Language string
-}
-
-func (m MailConfig) check() error {
-	for _, pattern := range m.Domains {
-		if err := mailchannel.CheckDomain(pattern); err != nil {
-			return fmt.Errorf("mail domains: %w", err)
-		}
-	}
-	if m.PerHour < 0 {
-		return fmt.Errorf("mails per hour: %d is negative: use 1 or more", m.PerHour)
-	}
-	return nil
-}
-
-// AlertsConfig sets the receivers of alerts and their frequency.
-type AlertsConfig struct {
-	// To are the addresses of the channel "default" that each tenant gets while its alert
-	// settings were never saved. Without any, the channel has the operators' addresses, if
-	// there is a mail server.
-	To []string
-	// Throttle is the least time between the first two messages; four times as long
-	// after each further one. 0 = 5 minutes.
-	Throttle time.Duration
-	// Repeat is the most time between two messages while it goes on. 0 = 4 hours.
-	Repeat time.Duration
-}
-
-func (c AlertsConfig) check() error {
-	for name, d := range map[string]time.Duration{"alert throttle": c.Throttle, "alert repeat": c.Repeat} {
-		if d != 0 && d < time.Second {
-			return fmt.Errorf("%s: %s is less than a second", name, d)
-		}
-	}
-	return nil
-}
-
-// policy is how incidents are told.
-func (c AlertsConfig) policy() domain.TellPolicy {
-	p := domain.DefaultTellPolicy
-	p.Throttle, p.Repeat = cmp.Or(c.Throttle, p.Throttle), cmp.Or(c.Repeat, p.Repeat)
-	return p
-}
-
-// OperatorsConfig says who is told of what concerns all jobs; empty: nobody, it
-// is logged and shown only.
-type OperatorsConfig struct {
-	Emails     []string
-	WebhookURL string // its requests are not signed
-}
-
-func (o OperatorsConfig) check() error {
-	for _, address := range o.Emails {
-		if _, err := mail.ParseAddress(address); err != nil {
-			return fmt.Errorf("operator email: %q: %w", address, err)
-		}
-	}
-	if o.WebhookURL == "" {
-		return nil
-	}
-	u, err := url.Parse(o.WebhookURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("operator webhook: %q is no http or https URL", o.WebhookURL)
-	}
-	return nil
-}
-
 // WebhookConfig says where webhooks may go.
 type WebhookConfig struct {
 	// AllowPrefixes are private networks that webhooks may reach all the same.
@@ -375,8 +280,6 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Statistics.fill(); err != nil {
 		return c, err
 	}
-	setDefault(&c.Mail.TLS, "starttls")
-	setDefault(&c.Mail.Language, "en")
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -389,20 +292,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.BaseURL, _, err = web.CheckBaseURL(c.BaseURL, addOnPaths()...); err != nil {
 		return c, err
 	}
-	if u, err := url.Parse(c.RunbookURL); c.RunbookURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || len(c.RunbookURL) > 400) {
-		return c, errors.New("runbook URL: must be an http or https address of up to 400 characters without #")
-	}
 	c.LogRetention = min(c.LogRetention, c.RunRetention) // logs never outlive their run
 	if c.HotStore != "" {
 		if err := hotset.CheckURL(c.HotStore); err != nil {
 			return c, err
 		}
-	}
-	if err := errors.Join(c.Alerts.check(), c.Mail.check(), c.Operators.check()); err != nil {
-		return c, err
-	}
-	if err := c.checkReceivers(c.Alerts.To); err != nil {
-		return c, fmt.Errorf("receivers of alerts (--alert-to): %w", err)
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") || (c.ExecutorTLSCertFile == "") != (c.ExecutorTLSKeyFile == "") {
 		return c, errors.New("tls: certificate and key have to be given together")

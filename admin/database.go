@@ -83,7 +83,7 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if a.schedules, err = timing.NewCache(scheduleCache); err != nil {
 		return err
 	}
-	alertOptions(&options)
+	subscribe(&options)
 	options.Misfire = scheduler.Misfire(a.schedules.Plan)
 	options.Observe = a.metrics.ObserveTransaction
 	options.Rearmed = func() {

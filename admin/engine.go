@@ -46,15 +46,12 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	if err := a.openTrust(ctx); err != nil {
 		return err
 	}
-	if err := a.buildAlerting(); err != nil {
-		return err
-	}
 	if err := a.buildAddOns(); err != nil {
 		return err
 	}
 	a.endings = watchdog.NewEndings(a.log, a.store.JobSpec)
 	a.watchdog = watchdog.New(watchdog.Options{
-		Store: a.store, Alerts: a.alerting, Node: a.self.Name, Now: a.clock.Now, Logger: a.log,
+		Store: a.store, Recorded: a.nudge, Unexplained: a.unexplained, Node: a.self.Name, Now: a.clock.Now, Logger: a.log,
 		Planning: func() (bool, time.Duration) { return a.planner.HeldBack(), a.planner.Lag() }, Stalled: func() time.Duration { return a.dispatcher.Stalled() },
 	})
 	if a.config.HotStore != "" {
@@ -65,7 +62,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 		}
 	}
 	a.steps = observed{a.store, telemetry.NewSteps(telemetry.StepsOptions{
-		Store: a.store, Metrics: a.metrics, Tracer: a.tracer, Hot: a.hot, Now: a.clock.Now, Missed: func() { a.alerting.Nudge() },
+		Store: a.store, Metrics: a.metrics, Tracer: a.tracer, Hot: a.hot, Now: a.clock.Now, Missed: a.nudge,
 	})}
 	a.leases = lease.NewKeeper(lease.Options{
 		Store: a.store, Node: a.self.ID, BootID: a.self.BootID, Horizon: scheduler.LookAhead,
@@ -116,7 +113,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 	a.gauges = a.metrics.Export(telemetry.Sources{
 		Store: a.store, Gateway: a.gateway, HTTP: a.httpConns, Hot: a.hot, Planner: a.planner, Dispatcher: a.dispatcher, Results: a.completer.Results(),
 		Held: a.leases.Held, Nodes: a.self.Nodes, Now: a.clock.Now, ClockHeld: a.guard.ClockHeld, HistoryHeld: a.guard.HistoryHeld, Draining: a.draining.Load,
-		Waits: a.runs.Waits, Pending: a.timer.Len, OutboxLag: a.alerts.OutboxLag,
+		Waits: a.runs.Waits, Pending: a.timer.Len, OutboxLag: a.outboxLag,
 	})
 	followups := &followup.Starter{Store: a.store, Job: a.calls.For, NewID: a.ids.Next, Now: a.clock.Now, Later: a.timer.Add, Logger: a.log}
 	a.follow = disabled.NewFollower(disabled.Options{
@@ -162,7 +159,7 @@ func (a *Admin) ended(list []domain.Execution) {
 	for i := range list {
 		switch list[i].State {
 		case domain.Failed, domain.TimedOut, domain.Lost, domain.Missed:
-			a.alerting.Nudge() // its event is in the outbox
+			a.nudge() // its event is in the outbox
 			return
 		}
 	}

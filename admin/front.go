@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/bridge"
@@ -21,7 +20,6 @@ import (
 
 // buildFront constructs what people see: API and UI.
 func (a *Admin) buildFront(ctx context.Context) error {
-	a.receivers = &notify.Receivers{Store: a.alerts, NewID: a.ids.Next, Default: a.config.receivers(), Log: a.log.With("component", "alerting")}
 	ready := &front.Readiness{
 		Store: a.store, Silent: a.leases.Silent, NoFire: a.config.NoFire, Here: func(id domain.InstanceID) bool { return a.gateway.SessionOf(id) != nil },
 	}
@@ -34,13 +32,13 @@ func (a *Admin) buildFront(ctx context.Context) error {
 		CallJob: a.calls.For, Held: a.leases.Held, TimersSet: a.planner.TimersSet,
 		Plan: a.planner.PlanTrigger, JobsChanged: a.planner.Nudge, FollowCalendar: a.calendars.Edited, Nodes: a.self.Nodes, Self: a.self.BootID,
 		DisabledChanged: a.follow.Changed, BeforeDisable: a.follow.BeforeDisable, DrainsChanged: a.gateway.DrainsChanged,
-		Attention: []web.Attention{a.alertAttention()}, TenantMade: a.receivers.TenantMade,
+		Attention: a.attention(), TenantMade: a.tenantMade,
 		Weights: declare.Weights, Declaration: a.declarer.Declaration, GivenBack: a.declarer.GivenBack, BuiltInChanged: a.callbacks.Refresh,
 		ClockHeld: a.guard.Hold,
 		Ready:     ready.Ready,
 		NoFire:    a.config.NoFire,
 		Draining:  a.draining.Load, Closing: a.closing.Load,
-		AddOns: func(s *web.Server) { a.addOnRoutes(s); a.alertRoutes(s) }, Handlers: a.addOnHandlers(),
+		AddOns: a.addOnRoutes, Handlers: a.addOnHandlers(),
 		Path: a.config.path(), UI: pages, Metrics: a.metrics.Registry(), MetricsElsewhere: a.scrapes != nil, Logger: a.log, Version: a.config.Version,
 		RunRetention:  a.config.RunRetention,
 		LogRetention:  a.config.LogRetention,
@@ -73,7 +71,7 @@ type runner struct {
 // provisionLimit bounds what a start takes to make what is declared.
 const provisionLimit = time.Minute
 
-// applyProvision makes what the provision file declares, and default receivers.
+// applyProvision makes what the provision file declares.
 func (a *Admin) applyProvision(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, provisionLimit)
 	defer cancel()
@@ -93,5 +91,5 @@ func (a *Admin) applyProvision(ctx context.Context) error {
 	if a.config.NoFire {
 		return nil
 	}
-	return a.receivers.Give(ctx, declared)
+	return a.provisioned(ctx, declared)
 }

@@ -84,6 +84,16 @@ func startNode(t *testing.T, change func(*admin.Config)) *node {
 	return n
 }
 
+// set gives settings of add-ons further values.
+func set(c *admin.Config, values admin.Settings) {
+	all := maps.Clone(c.AddOns)
+	if all == nil {
+		all = admin.Settings{}
+	}
+	maps.Copy(all, values)
+	c.AddOns = all
+}
+
 // testWriter shows log lines with the test that they belong to.
 type testWriter struct{ t *testing.T }
 

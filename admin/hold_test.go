@@ -102,7 +102,9 @@ func TestABackupIsPutBackUnderARunningNode(t *testing.T) {
 	server := testenv.PrivateServer(t)
 	dsn := server.Database(t)
 	hook := testenv.HTTPSink(t)
-	n := startNode(t, func(c *admin.Config) { c.Database, c.Operators.WebhookURL = "mysql:"+dsn, hook.URL })
+	n := startNode(t, func(c *admin.Config) {
+		c.Database, c.AddOns = "mysql:"+dsn, admin.Settings{"operator-webhook": {hook.URL}}
+	})
 	k := n.newTicking()
 	k.more(n, 1)
 	backup := filepath.Join(t.TempDir(), "backup")

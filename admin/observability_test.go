@@ -38,7 +38,7 @@ type metricFamily struct {
 func families(t *testing.T) (node, sdk map[string]*metricFamily) {
 	t.Helper()
 	n := startNode(t, func(c *admin.Config) {
-		c.Mail = admin.MailConfig{Host: "127.0.0.1", Port: 1, From: "carillon@example.test", TLS: "none"}
+		c.AddOns = admin.Settings{"mail-host": {"127.0.0.1"}, "mail-port": {"1"}, "mail-from": {"carillon@example.test"}, "mail-tls": {"none"}}
 	})
 	var ex *executor.Executor
 	n.startExecutor("shop", nil, func(e *executor.Executor) {

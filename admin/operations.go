@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/backup"
 	"github.com/carillon-sched/carillon/admin/internal/clockguard"
@@ -67,18 +66,14 @@ func (c Config) toCheck() check.Settings {
 		DataDir: c.DataDir, SigningKeyFile: auth.SigningKeyFile, SealingKeyFile: c.SealingKeyFile,
 		HTTPAddress: c.HTTPAddress, ExecutorAddress: c.ExecutorAddress, AdvertiseAddress: c.AdvertiseAddress, MetricsAddress: c.MetricsAddress,
 		BaseURL: c.BaseURL, TLSCertFile: c.TLSCertFile, TLSKeyFile: c.TLSKeyFile, ExecutorTLSCertFile: c.ExecutorTLSCertFile, ExecutorTLSKeyFile: c.ExecutorTLSKeyFile,
-		Files:    uint64(cmp.Or(c.HTTPLimits.Connections, httpconn.DefaultMax) + cmp.Or(c.ExecutorLimits.Sessions, gateway.DefaultSessions) + otherFiles),
-		MailUser: c.Mail.Username, OperatorMails: len(c.Operators.Emails) > 0, OperatorWebhook: c.Operators.WebhookURL,
-		ReachWebhook: c.reachWebhook, More: addOnChecks(c.AddOns), HotStore: c.HotStore, Unheard: c.unheard,
+		Files: uint64(cmp.Or(c.HTTPLimits.Connections, httpconn.DefaultMax) + cmp.Or(c.ExecutorLimits.Sessions, gateway.DefaultSessions) + otherFiles),
+		More:  addOnChecks(c.AddOns, c.Webhook.AllowPrefixes), HotStore: c.HotStore,
 	}
 	if c.ProvisionFile != "" {
 		s.Provision = func() (string, error) { return CheckProvision(c.ProvisionFile) }
 	}
 	if err == nil {
 		s.Database, err = c.storeOptions()
-	}
-	if err == nil {
-		s.Mail, err = c.mailServer()
 	}
 	s.Refused = err
 	return s
@@ -236,30 +231,6 @@ func CheckProvision(path string) (summary string, err error) {
 		return "", err
 	}
 	return d.Summary(), nil
-}
-
-// receivers are the addresses of the default channel that a tenant gets. They come from
-// --alert-to, or else from the operators. Without a mail server there are none.
-func (c Config) receivers() []string {
-	if c.Mail.Host == "" {
-		return nil
-	}
-	if len(c.Alerts.To) > 0 {
-		return provision.Addresses(c.Alerts.To)
-	}
-	return provision.Addresses(c.Operators.Emails)
-}
-
-// checkReceivers holds addresses against what this server sends.
-func (c Config) checkReceivers(addresses []string) error {
-	if c.Mail.Host == "" || len(addresses) == 0 {
-		return provision.CheckAddresses(addresses, nil)
-	}
-	sender, err := c.Mail.sender(notify.English, c.Operators, nil)
-	if err != nil {
-		return err
-	}
-	return provision.CheckAddresses(addresses, sender.Check)
 }
 
 // NewSecret makes a random secret of a kind of SecretKinds.

@@ -225,35 +225,3 @@ func TestBlockingStrategies(t *testing.T) {
 	require.Equal(t, want, order)
 	require.Equal(t, 1, most)
 }
-
-// TestOwnersAreTold when a run failed for good, by mail and by webhook.
-func TestOwnersAreTold(t *testing.T) {
-	t.Parallel()
-	smtp := testenv.SMTP(t)
-	hook := testenv.HTTPSink(t)
-	n := startNode(t, func(c *admin.Config) {
-		c.Mail = admin.MailConfig{Host: "127.0.0.1", Port: smtp.Port(), From: "carillon@example.test", TLS: "none"}
-	})
-	n.startExecutor("shop", nil, func(ex *executor.Executor) {
-		executor.HandleFunc(ex, "hopeless", func(context.Context) error { return errors.New("the till is empty") })
-	})
-	// Only the domain of the sender gets mails.
-	channel := func(address string, want int) {
-		n.do(http.MethodPost, "/api/v1/alert-channels", map[string]any{"name": address, "kind": "email", "emails": []string{"lin@example.test", address}}, nil, want)
-	}
-	channel("wang@example.test", 201)
-	channel("eve@evil.example", 422)
-	job := n.newJob("shop", "hopeless", map[string]any{
-		"retry": map[string]any{"maxAttempts": 2, "delay": "50ms"},
-		"owner": map[string]any{"name": "Lin", "email": "lin@example.test"},
-		"alert": map[string]any{"onFailure": true, "webhookUrl": hook.URL, "webhookSecret": "whsec-0123456789abcdef"},
-	})
-	id := n.runNow(job, nil)
-	n.until(id, "failed")
-	mails := smtp.WaitMails(t, 1)
-	require.Contains(t, fmt.Sprint(mails[0]), "lin@example.test")
-	requests := hook.Wait(t, 1)
-	require.Contains(t, string(requests[0].Body), id)
-	require.Contains(t, string(requests[0].Body), "the till is empty")
-	require.NotEmpty(t, requests[0].Header.Get("Carillon-Signature"))
-}

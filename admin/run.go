@@ -66,7 +66,11 @@ func (a *Admin) Run(ctx context.Context) (err error) {
 		}
 		intake.Go(func() error { a.timer.Run(intakeCtx); return nil })
 		intake.Go(func() error { return a.sweeper.Run(intakeCtx) })
-		intake.Go(func() error { return a.alerting.Run(intakeCtx) })
+		for _, parts := range a.addOns {
+			if parts.Intake != nil {
+				intake.Go(func() error { return parts.Intake(intakeCtx) })
+			}
+		}
 	}
 	intake.Go(func() error { return a.auth.Run(intakeCtx) })
 	intake.Go(func() error { // a failure of what outlasts the intake ends it too

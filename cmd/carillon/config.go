@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/settings"
@@ -153,7 +154,7 @@ func explainSettings(flags *pflag.FlagSet) (*explanation, error) {
 func explainSetting(s settings.Setting) explainedSetting {
 	meaning, otherwise := splitUsage(s.Flag)
 	value := strings.TrimSuffix(strings.TrimPrefix(s.Flag.Value.String(), "["), "]")
-	mask, secret := maskedSettings[s.Flag.Name]
+	mask, secret := maskOf(s.Flag.Name)
 	if secret && value != "" {
 		value = mask(value)
 	}
@@ -181,9 +182,17 @@ const masked = "***"
 
 // maskedSettings hide what is secret in the values of these settings.
 var maskedSettings = map[string]func(string) string{
-	"database":         maskPassword,
-	"hot-store":        maskPassword,
-	"operator-webhook": maskPath,
+	"database":  maskPassword,
+	"hot-store": maskPassword,
+}
+
+// maskOf hides what is secret in the value of a setting.
+func maskOf(name string) (mask func(string) string, secret bool) {
+	if slices.ContainsFunc(admin.AddOnSettings(), func(s admin.AddOnSetting) bool { return s.Name == name && s.Kind == admin.AddressSetting }) {
+		return maskPath, true
+	}
+	mask, secret = maskedSettings[name]
+	return mask, secret
 }
 
 // maskPassword hides what stands between the user and the last @, as the

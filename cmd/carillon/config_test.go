@@ -95,7 +95,7 @@ func TestVariablesOfKubernetesAreTold(t *testing.T) {
 	var out bytes.Buffer
 	c, err := serverConfig(&out, newServerCommand().Flags())
 	require.NoError(t, err)
-	require.Zero(t, c.Mail.Port)
+	require.Equal(t, "0", c.AddOns.Text("mail-port"))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"), "%s", out.String())
 	require.Contains(t, out.String(), "variable=CARILLON_MAIL_PORT")
 	require.Contains(t, out.String(), "enableServiceLinks: false")

@@ -9,7 +9,10 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
@@ -102,7 +105,6 @@ func serverFlags(f *pflag.FlagSet) {
 	f.String("metrics-listen", "", "address that serves /metrics alone, without TLS, for example :9100, which is on loopback, or 10.0.0.5:9100 (default: none, /metrics is on --http and for this machine alone)")
 	f.String("executors", "127.0.0.1:7070", "address that executors connect to")
 	f.String("advertise", "", "address that executors are told to dial (default: as --executors)")
-	f.String("runbook-url", "", "page that alerts lead to for what to do, such as a copy of docs/guide/runbooks.md; the kind of incident is its anchor")
 	f.String("base-url", "", "address that people open, for example https://example.com/carillon; its path is where the node is, and links in mails and webhooks begin with it (default: the address of the web UI)")
 	f.String("tls-cert", "", "certificate of web UI and API")
 	f.String("tls-key", "", "its key")
@@ -125,44 +127,43 @@ func serverFlags(f *pflag.FlagSet) {
 	f.Int64("log-run-bytes", 0, "bytes of one run's log that are kept, before compression (default 256 MiB; -1 = all)")
 	f.Int64("log-day-bytes", 0, "bytes that a tenant's runs may log in a day, before compression (default 4 GiB; -1 = any number)")
 	f.Int64("log-bytes", 0, "bytes that a tenant's logs take in the database before the oldest go (default 10 GiB; -1 = any number)")
-	f.String("mail-host", "", "SMTP server for alerts")
-	f.Int("mail-port", 0, "its port (default 587, or 465 with --mail-tls tls)")
-	f.String("mail-from", "", "sender of alert mails")
-	f.StringSlice("mail-domains", nil, "domains whose addresses get alert mails, for example example.com,.example.org (those below it), or any (default: the domain of --mail-from)")
-	f.Int("mail-per-hour", 600, "how many alert mails a tenant may cause in an hour; further ones wait")
-	f.String("mail-user", "", "user name at the SMTP server")
-	f.String("mail-password-file", "", "file with the password at the SMTP server")
-	f.String("mail-tls", "starttls", "starttls, tls or none")
-	f.String("alert-language", "en", "language of alerts: en or zh")
-	f.Duration("alert-throttle", 0, "least time between the first two messages about an incident; ever longer after each further one (default 5m)")
-	f.Duration("alert-repeat", 0, "most time between two messages about an incident that goes on (default 4h)")
-	f.StringSlice("alert-to", nil, "addresses that get failures which name no receiver: each tenant without alert settings gets an alert channel \"default\" to them (default: --operator-email)")
-	f.StringSlice("operator-email", nil, "who is told when firing is held on all nodes, for example ops@example.com")
-	f.String("operator-webhook", "", "URL that is told of it too, unsigned")
 	f.StringSlice("webhook-allow", nil, "private networks that webhooks may reach, for example 10.1.0.0/16")
 	f.Duration("drain-delay", 0, "how long a node that was told to stop serves on while /readyz says no, so that balancers let go of it (default 0)")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", "text", "text or json")
 	for _, s := range admin.AddOnSettings() {
-		if s.List {
+		switch s.Kind {
+		case admin.ListSetting:
 			f.StringSlice(s.Name, nil, s.Usage)
-		} else {
+		case admin.NumberSetting:
+			n, _ := strconv.Atoi(s.Default) // none: 0
+			f.Int(s.Name, n, s.Usage)
+		case admin.DurationSetting:
+			d, _ := time.ParseDuration(s.Default) // none: 0
+			f.Duration(s.Name, d, s.Usage)
+		default:
 			f.String(s.Name, s.Default, s.Usage)
 		}
 	}
 }
 
 // addOnSettings reads the settings of the add-ons.
-func addOnSettings(k *koanf.Koanf) admin.Settings {
+func addOnSettings(k *koanf.Koanf) (_ admin.Settings, err error) {
 	out := admin.Settings{}
 	for _, s := range admin.AddOnSettings() {
-		if s.List {
+		value := k.String(s.Name)
+		switch s.Kind {
+		case admin.ListSetting:
 			out[s.Name] = k.Strings(s.Name)
-		} else {
-			out[s.Name] = []string{k.String(s.Name)}
+			continue
+		case admin.SecretSetting:
+			if value, err = secretSetting(k, s.Name); err != nil {
+				return nil, err
+			}
 		}
+		out[s.Name] = []string{value}
 	}
-	return out
+	return out, nil
 }
 
 // someServerFlags gives a command those of the server's flags that it uses. It
@@ -203,7 +204,7 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 	config := admin.Config{
 		DataDir: k.String("data"), Database: k.String("database"), HotStore: k.String("hot-store"), DatabaseWait: k.Duration("database-wait"), AllowMultiWriter: k.Bool("allow-multi-writer"), NoFire: k.Bool("no-fire"), NodeName: k.String("node"), NodeNumbers: k.String("node-numbers"),
 		HTTPAddress: k.String("http"), MetricsAddress: k.String("metrics-listen"), ExecutorAddress: k.String("executors"),
-		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"), RunbookURL: k.String("runbook-url"),
+		AdvertiseAddress: k.String("advertise"), BaseURL: k.String("base-url"),
 		TLSCertFile: k.String("tls-cert"), TLSKeyFile: k.String("tls-key"),
 		ExecutorTLSCertFile: k.String("executors-tls-cert"), ExecutorTLSKeyFile: k.String("executors-tls-key"),
 		ExecutorCertificates: k.String("executor-certificates"), ExecutorRecycle: k.Duration("executors-recycle"),
@@ -228,19 +229,17 @@ func serverConfig(stderr io.Writer, flags *pflag.FlagSet) (admin.Config, error) 
 		RunLines: k.Int64("log-run-lines"), RunBytes: k.Int64("log-run-bytes"),
 		TenantDayBytes: k.Int64("log-day-bytes"), TenantBytes: k.Int64("log-bytes"),
 	}
-	config.Alerts = admin.AlertsConfig{To: k.Strings("alert-to"), Throttle: k.Duration("alert-throttle"), Repeat: k.Duration("alert-repeat")}
-	config.Operators = admin.OperatorsConfig{Emails: k.Strings("operator-email"), WebhookURL: k.String("operator-webhook")}
 	// Secrets are no flags: flags are seen by every user of the machine.
-	if config.AdminPassword, err = secretSetting(k, "ADMIN_PASSWORD", "admin-password-file"); err != nil {
+	if config.AdminPassword, err = secretSetting(k, "admin-password-file"); err != nil {
 		return admin.Config{}, err
 	}
 	if config.DatabasePassword, err = databasePassword(k); err != nil {
 		return admin.Config{}, err
 	}
-	if config.Mail, err = mailConfig(k); err != nil {
+	if config.AddOns, err = addOnSettings(k); err != nil {
 		return admin.Config{}, err
 	}
-	config.SecureCookies, config.AddOns = k.String("secure-cookies"), addOnSettings(k)
+	config.SecureCookies = k.String("secure-cookies")
 	if config.TrustedProxies, err = networks(k, "trusted-proxies"); err != nil {
 		return admin.Config{}, err
 	}
@@ -259,29 +258,16 @@ func networks(k *koanf.Koanf, setting string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-func mailConfig(k *koanf.Koanf) (mail admin.MailConfig, err error) {
-	mail = admin.MailConfig{
-		Host: k.String("mail-host"), Port: k.Int("mail-port"), From: k.String("mail-from"),
-		Domains: k.Strings("mail-domains"), PerHour: k.Int("mail-per-hour"),
-		Username: k.String("mail-user"), TLS: k.String("mail-tls"), Language: k.String("alert-language"),
-	}
-	if mail.PerHour < 1 {
-		return mail, fmt.Errorf("--mail-per-hour: %d: use 1 or more", mail.PerHour)
-	}
-	mail.Password, err = secretSetting(k, "MAIL_PASSWORD", "mail-password-file")
-	return mail, err
-}
-
 func databasePassword(k *koanf.Koanf) (string, error) {
-	return secretSetting(k, "DATABASE_PASSWORD", "database-password-file")
+	return secretSetting(k, "database-password-file")
 }
 
-// secretSetting reads a secret from the file that a setting names, or else from a
-// variable.
-func secretSetting(k *koanf.Koanf, variable, file string) (string, error) {
+// secretSetting reads a secret from the file that a setting names, or else from the variable
+// of its name without -file.
+func secretSetting(k *koanf.Koanf, file string) (string, error) {
 	path := k.String(file)
 	if path == "" {
-		return os.Getenv(settings.Prefix + variable), nil
+		return os.Getenv(settings.Variable(strings.TrimSuffix(file, "-file"))), nil
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {

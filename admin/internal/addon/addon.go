@@ -9,13 +9,19 @@ package addon
 import (
 	"context"
 	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 )
 
 // AddOn is an add-on before there is a node.
@@ -29,8 +35,14 @@ type AddOn struct {
 	Settings []Setting
 	// Check judges the values of Settings before the node opens anything. nil: it takes all.
 	Check func(Values) error
-	// Doctor looks at what it keeps in the database. nil: it keeps nothing.
-	Doctor *Doctor
+	// Doctor has its checks of carillon doctor.
+	Doctor []Doctor
+	// Successes reads which runs that succeed are events of the outbox. The one add-on that
+	// has it is the subscriber of the outbox. Without a subscriber nothing is written there.
+	Successes engine.ReadSuccesses
+	// CheckReceivers judges the addresses that the provision file has for a tenant's failures.
+	// nil: it has no use for them.
+	CheckReceivers func(v Values, addresses []string) error
 	// Build makes its parts of a node. It starts nothing.
 	Build func(Node) (Parts, error)
 }
@@ -44,12 +56,29 @@ type Node struct {
 	BaseURL string
 	// Settings have a value for each setting of the add-on.
 	Settings Values
-	// DB is the node's database. The tables of the add-on are its own.
-	DB *db.DB
+	// Networks are the private networks that requests of tenants may reach.
+	Networks []netip.Prefix
+	// DB is the node's database. The tables of the add-on are its own. Engine moves runs
+	// there, and Store answers questions about nouns of the core.
+	DB     *db.DB
+	Engine *engine.Engine
+	Store  Store
 	// Secrets seals what is kept in the database.
 	Secrets *secret.Box
 	// NewID makes ids of rows.
 	NewID func() int64
+	// Now is the database's clock.
+	Now func() time.Time
+	// Metrics takes counters.
+	Metrics prometheus.Registerer
+	// Trace opens a span around a message about a run, which may be nil.
+	Trace func(ctx context.Context, channel string, run *domain.Execution) (context.Context, func(error))
+	// Boot is the node's boot id. Living returns those of all nodes that are not dead for
+	// certain, empty = unknown. Shown returns since when no other node can have taken this one
+	// for dead; false: one may.
+	Boot   string
+	Living func() []string
+	Shown  func() (since time.Time, ok bool)
 	// EnsureBuiltIn makes the built-in executor of a tenant in a transaction, unless it is
 	// there. now is in milliseconds. BuiltInChanged returns when this node is an instance.
 	EnsureBuiltIn  func(t *db.Tx, tenant domain.TenantID, now int64) error
@@ -64,25 +93,56 @@ type Parts struct {
 	Handlers nodehandler.List
 	// Run works until ctx ends, after the last run of its handlers has ended.
 	Run func(ctx context.Context) error
+	// Intake works like the planner: it ends before calls and results do, and never begins on
+	// a node with --no-fire.
+	Intake func(ctx context.Context) error
+	// Nudge says that the outbox may hold something new. It never blocks.
+	Nudge func()
+	// OutboxLag is for how long the oldest event of the outbox has waited.
+	OutboxLag func(ctx context.Context) (time.Duration, error)
+	// Unexplained leaves out lost instances that another event explains.
+	Unexplained func(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
+	// Attention is its part of the overview.
+	Attention web.Attention
+	// TenantMade hears of a new tenant.
+	TenantMade func(ctx context.Context, t domain.Tenant)
+	// Provisioned hears at a start, but not with --no-fire, which addresses the provision
+	// file has for failures, by the tenant's name.
+	Provisioned func(ctx context.Context, receivers map[string][]string) error
 }
 
-// Doctor is the part of carillon doctor that looks at what an add-on keeps.
+// Store answers questions about nouns of the core. Errors are as in package store.
+type Store interface {
+	FindTenant(ctx context.Context, id domain.TenantID) (domain.Tenant, error)
+	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
+	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
+	FindJob(ctx context.Context, tenant domain.TenantID, id domain.JobID) (store.JobView, error)
+	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.ExecutionView, error)
+	LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error)
+	ReadLog(ctx context.Context, p store.ReadLogParams) (store.LogPage, error)
+}
+
+// Doctor is a check of carillon doctor.
 type Doctor struct {
 	// ID is that of the check.
 	ID string
-	// Look looks whether the rows lead anywhere. An error says that the database did not
-	// answer.
+	// Alone needs no database.
+	Alone bool
+	// Look looks whether what is configured, or what the rows say, leads anywhere. An error
+	// says that the database did not answer.
 	Look func(context.Context, Examination) ([]doctor.Result, error)
-	// Sealed lists what is sealed in the rows.
+	// Sealed lists what is sealed in the rows. nil: nothing is.
 	Sealed func(context.Context, *db.DB) ([]Sealed, error)
 }
 
 // Examination has the parts of a server that Look may use. No node runs.
 type Examination struct {
-	DB *db.DB
+	DB *db.DB // nil for a check that is Alone
 	// Box is nil if the sealing key cannot be read.
 	Box      *secret.Box
 	Settings Values
+	// Networks are the private networks that requests of tenants may reach.
+	Networks []netip.Prefix
 	// Plainly puts errors of libraries into plain words.
 	Plainly func(context.Context, error) error
 }

@@ -58,6 +58,15 @@ func Read(path string, getenv func(string) string) (*Declaration, error) {
 	return d, nil
 }
 
+// Receiver has the default addresses for failures of a tenant.
+type Receiver struct {
+	Tenant string
+	Emails []string
+	// Line and Where are its place in the file.
+	Line  int
+	Where string
+}
+
 // Fits holds the file against the node's own settings: an administrator's password that they
 // name already, and the check of addresses for alerts. What is wrong is an *Error. It returns
 // the password that counts.

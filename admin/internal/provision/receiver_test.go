@@ -2,25 +2,10 @@ package provision
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
-
-func TestAddressesOfAlerts(t *testing.T) {
-	require.Equal(t, []string{"ops@example.com", "b@example.com"}, Addresses([]string{"Operators <ops@example.com>", "nobody", "b@example.com"}))
-	many := strings.Split(strings.Repeat("a@example.com ", domain.MaxChannelEmails+1), " ")[:domain.MaxChannelEmails+1]
-	require.Len(t, Addresses(many), domain.MaxChannelEmails)
-	fine := func(string) error { return nil }
-	require.NoError(t, CheckAddresses(nil, nil))
-	require.ErrorContains(t, CheckAddresses(many[:1], nil), "--mail-host")
-	require.ErrorContains(t, CheckAddresses(many, fine), "17 addresses are too many")
-	require.NoError(t, CheckAddresses(many[:1], fine))
-	require.ErrorContains(t, CheckAddresses(many[:1], func(string) error { return errors.New("not there") }), `"a@example.com": not there`)
-}
 
 // A file is held against the settings that the node has of its own.
 func TestAFileFitsTheNode(t *testing.T) {

@@ -26,7 +26,7 @@ func TestOverloadIsTold(t *testing.T) {
 	heldBack, lag, told := false, time.Hour, 0
 	node := func(name string) *Watchdog {
 		return New(Options{
-			Store: db, Alerts: &recorder{db, &told}, Node: name, Now: time.Now, Planning: func() (bool, time.Duration) { return heldBack, lag },
+			Store: db, Recorded: func() { told++ }, Node: name, Now: time.Now, Planning: func() (bool, time.Duration) { return heldBack, lag },
 			Logger: slog.New(slog.DiscardHandler),
 		})
 	}
@@ -60,7 +60,7 @@ func TestFlappingAndStalledRunsAreTold(t *testing.T) {
 	var box outbox
 	stands := time.Duration(0)
 	w := New(Options{
-		Store: &box, Alerts: &box, Node: "one", Now: func() time.Time { return time.Unix(7200, 0) }, Stalled: func() time.Duration { return stands },
+		Store: &box, Recorded: func() { box.recorded++ }, Unexplained: box.unexplained, Node: "one", Now: func() time.Time { return time.Unix(7200, 0) }, Stalled: func() time.Duration { return stands },
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	w.Flapping(domain.Flapping{Tenant: 7, Executor: 8, Name: "shop", Instance: "shop-1", Strikes: 20, Within: time.Minute})
@@ -73,37 +73,24 @@ func TestFlappingAndStalledRunsAreTold(t *testing.T) {
 	stands = 9 * time.Second
 	require.NoError(t, w.LookForStalled(t.Context()))
 	require.Equal(t, `node "one" has room for a run that has not started for 9s`, box.events[1].Detail)
-}
-
-// recorder writes alerts into the outbox of a database, and counts the calls.
-type recorder struct {
-	store.Outbox
-	told *int
-}
-
-func (r *recorder) Tell(ctx context.Context, events ...domain.AlertEvent) error {
-	*r.told++
-	return r.RecordAlerts(ctx, events)
-}
-
-func (r *recorder) Unexplained(_ context.Context, list []store.LostInstances) ([]store.LostInstances, error) {
-	return list, nil
+	require.Equal(t, 2, box.recorded)
 }
 
 // outbox keeps alerts in memory.
 type outbox struct {
-	events []domain.AlertEvent
-	lost   []store.LostInstances
+	events   []domain.AlertEvent
+	recorded int // calls of Recorded
+	lost     []store.LostInstances
 	// explained are the executors whose lost instances another alert explains.
 	explained map[domain.ExecutorID]bool
 }
 
-func (o *outbox) Tell(_ context.Context, events ...domain.AlertEvent) error {
+func (o *outbox) RecordAlerts(_ context.Context, events []domain.AlertEvent) error {
 	o.events = append(o.events, events...)
 	return nil
 }
 
-func (o *outbox) Unexplained(_ context.Context, list []store.LostInstances) (out []store.LostInstances, err error) {
+func (o *outbox) unexplained(_ context.Context, list []store.LostInstances) (out []store.LostInstances, err error) {
 	for _, x := range list {
 		if !o.explained[x.Executor] {
 			out = append(out, x)
@@ -124,7 +111,7 @@ func TestLostInstancesAreToldUnlessExplained(t *testing.T) {
 		{Tenant: 7, Executor: 8, Name: "shop", Lost: []string{"a"}, LostSlots: 2, Newest: 21, Since: since},
 		{Tenant: 7, Executor: 9, Name: "web", Lost: []string{"b"}, LostSlots: 2, Newest: 22, Since: since, Living: 1, LivingSlots: 2},
 	}}
-	w := New(Options{Store: &box, Alerts: &box, Node: "one", Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	w := New(Options{Store: &box, Recorded: func() { box.recorded++ }, Unexplained: box.unexplained, Node: "one", Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, w.LookForLost(t.Context()))
 	require.Equal(t, []domain.AlertEvent{{
 		TenantID: 7, Kind: domain.AlertInstanceGone, Executor: 9, DedupeKey: string(domain.AlertInstanceGone) + ":9:22",

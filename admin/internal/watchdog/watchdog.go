@@ -16,22 +16,18 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// Alerts tells operators and owners.
-type Alerts interface {
-	// Tell writes events, and lets them be told at once. An event whose key exists is ignored.
-	Tell(ctx context.Context, events ...domain.AlertEvent) error
-	// Unexplained leaves out lost instances that another alert explains.
-	Unexplained(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
-}
-
 // Options configures a Watchdog.
 type Options struct {
 	Store interface {
+		store.Outbox
 		ListLostInstances(ctx context.Context) ([]store.LostInstances, error)
 	}
-	Alerts Alerts
-	Node   string           // its name
-	Now    func() time.Time // the database's clock
+	// Recorded is called when the outbox has new events. It must not block.
+	Recorded func()
+	// Unexplained leaves out lost instances that another event explains.
+	Unexplained func(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
+	Node        string           // its name
+	Now         func() time.Time // the database's clock
 	// Planning says whether this node holds its tenants back, and how late it plans.
 	Planning func() (heldBack bool, lag time.Duration)
 	// Stalled is for how long a run has stood still beside a free slot; 0: none has.
@@ -64,9 +60,10 @@ const (
 
 // record writes alerts and lets them be told at once.
 func (w *Watchdog) record(ctx context.Context, events ...domain.AlertEvent) error {
-	if err := w.opt.Alerts.Tell(ctx, events...); err != nil {
+	if err := w.opt.Store.RecordAlerts(ctx, events); err != nil {
 		return fmt.Errorf("write the alert: %w", err)
 	}
+	w.opt.Recorded()
 	return nil
 }
 
@@ -96,7 +93,7 @@ func (w *Watchdog) Flapping(f domain.Flapping) {
 func (w *Watchdog) LookForLost(ctx context.Context) error {
 	list, err := w.opt.Store.ListLostInstances(ctx)
 	if err == nil && len(list) > 0 {
-		list, err = w.opt.Alerts.Unexplained(ctx, list)
+		list, err = w.opt.Unexplained(ctx, list)
 	}
 	if err != nil || len(list) == 0 {
 		return err

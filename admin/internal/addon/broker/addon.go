@@ -26,9 +26,9 @@ func AddOn() addon.AddOn {
 	return addon.AddOn{
 		Name: "broker", Check: check, Build: build,
 		Settings: []addon.Setting{{
-			Name: allow, List: true, Usage: "private networks that connections to brokers may lead to, for example 10.1.0.0/16",
+			Name: allow, Kind: addon.List, Usage: "private networks that connections to brokers may lead to, for example 10.1.0.0/16",
 		}},
-		Doctor: &addon.Doctor{ID: "brokers", Look: look, Sealed: sealed},
+		Doctor: []addon.Doctor{{ID: "brokers", Look: look, Sealed: sealed}},
 	}
 }
 

@@ -38,29 +38,19 @@ type Settings struct {
 	// Provision judges the provision file, and says what it declares; nil: there is none.
 	Provision func() (summary string, err error)
 	Database  gormstore.Options
-	// Mail is the server for mails, and MailUser the user's name there; nil: there is none.
-	Mail     Mail
-	MailUser string
-	// OperatorMails reports whether operators want mails.
-	OperatorMails   bool
-	OperatorWebhook string // empty: none
-	// ReachWebhook connects to the server of an address, and posts nothing.
-	ReachWebhook func(ctx context.Context, address string) error
-	HotStore     string // empty: none
-	// More are the checks of add-ons. They need the tables.
+	HotStore  string // empty: none
+	// More are the checks of add-ons.
 	More []More
-	// Unheard names the tenants without a receiver of their failures. nil: the server has no
-	// alerts.
-	Unheard func(ctx context.Context, s *gormstore.Store) (names []string, err error)
 }
 
-// More is a check of something that is kept in the database.
+// More is a check of an add-on. It needs the tables, unless it is Alone.
 type More struct {
-	ID string
-	// Look looks whether the rows lead anywhere. box is nil if the sealing key cannot be read. An
+	ID    string
+	Alone bool
+	// Look gets no store if it is Alone. box is nil if the sealing key cannot be read. An
 	// error says that the database did not answer.
 	Look func(ctx context.Context, s *gormstore.Store, box *secret.Box) ([]doctor.Result, error)
-	// Sealed lists what is sealed in the rows.
+	// Sealed lists what is sealed in the rows. nil: nothing is.
 	Sealed func(ctx context.Context, s *gormstore.Store) ([]Sealed, error)
 }
 
@@ -71,14 +61,6 @@ type Sealed struct {
 	Purpose string
 	ID      int64
 	Bytes   []byte
-}
-
-// Mail is what this room asks of the channel for mails.
-type Mail interface {
-	// LogIn connects to the server, and sends nothing.
-	LogIn(ctx context.Context) error
-	// Server is its host and port.
-	Server() string
 }
 
 // Run makes all checks. It returns within doctor.Limit.
@@ -120,11 +102,18 @@ func (e *examination) checks() []doctor.Check {
 		{ID: "certificate.executors", Look: e.lookAtExecutorCertificate},
 	}
 	list = append(list, e.databaseChecks()...)
-	list = append(list,
-		doctor.Check{ID: "mail", Look: one(e.lookAtMail)},
-		doctor.Check{ID: "webhook", Look: one(e.lookAtWebhook)},
-		doctor.Check{ID: "hot-store", Look: one(e.lookAtHotStore)},
-	)
+	for _, m := range e.More {
+		if m.Alone {
+			list = append(list, doctor.Check{ID: m.ID, Look: func(ctx context.Context) []doctor.Result {
+				found, err := m.Look(ctx, nil, nil)
+				if err != nil {
+					return unasked(ctx, err)
+				}
+				return found
+			}})
+		}
+	}
+	list = append(list, doctor.Check{ID: "hot-store", Look: one(e.lookAtHotStore)})
 	for i := range list[1:] {
 		list[1+i].Needs = append([]string{"config"}, list[1+i].Needs...)
 	}

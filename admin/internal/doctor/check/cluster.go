@@ -105,26 +105,6 @@ func judgeZones(ours domain.ZoneRules, table domain.PartitionTable) (out []docto
 	return out
 }
 
-// shownUnheard is how many tenants the doctor names.
-const shownUnheard = 10
-
-// lookAtReceivers names tenants without a receiver of their failures.
-func (e *examination) lookAtReceivers(ctx context.Context) ([]doctor.Result, error) {
-	if e.Unheard == nil {
-		return []doctor.Result{doctor.Skip("this server sends no alerts")}, nil
-	}
-	names, err := e.Unheard(ctx, e.store)
-	if len(names) == 0 {
-		return []doctor.Result{doctor.Passed("each tenant has an alert channel for failures that name no receiver")}, err
-	}
-	shown := strings.Join(names[:min(len(names), shownUnheard)], ", ")
-	if more := len(names) - shownUnheard; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
-	}
-	return []doctor.Result{doctor.Warn("alerts_reach_nobody", "Give the server addresses with --alert-to (and --mail-host), or each tenant a default channel: carillon alert default CHANNEL-ID",
-		"failures of timers and calls, and of jobs that name no receiver, reach nobody in these tenants: %s", shown)}, nil
-}
-
 // lookAtSecrets holds the sealing key against the cluster's, and tries it on what
 // is sealed.
 func (e *examination) lookAtSecrets(ctx context.Context) []doctor.Result {
@@ -135,6 +115,9 @@ func (e *examination) lookAtSecrets(ctx context.Context) []doctor.Result {
 		authorities, errs[1] = e.store.ListAuthorities(ctx)
 		err := errors.Join(errs[:]...)
 		for _, m := range e.More {
+			if m.Sealed == nil {
+				continue
+			}
 			if more, failed := m.Sealed(ctx, e.store); failed == nil {
 				sealed = append(sealed, more...)
 			} else {

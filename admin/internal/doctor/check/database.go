@@ -37,11 +37,13 @@ func (e *examination) databaseChecks() []doctor.Check {
 		server("clock", e.lookAtClock),
 		rows("clock.nodes", e.lookAtNodesClocks),
 		rows("cluster", e.lookAtCluster),
-		rows("receivers", e.lookAtReceivers),
 		rows("zones", e.lookAtZones),
 		{ID: "secrets", Needs: []string{reach, tables}, Look: e.lookAtSecrets},
 	}
 	for _, m := range e.More {
+		if m.Alone {
+			continue
+		}
 		list = append(list, rows(m.ID, func(ctx context.Context) ([]doctor.Result, error) {
 			box, err := secret.Read(os.Getenv(secret.EnvKey), e.SealingKeyFile)
 			if err != nil {

@@ -55,6 +55,8 @@ type Options struct {
 	Observe func(Transaction)
 	// NoStatistics leaves ends of runs uncounted.
 	NoStatistics bool
+	// NoOutbox writes no event to the outbox: it has no subscriber.
+	NoOutbox bool
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 	// LogLimits bound what handlers' logs may fill.
@@ -81,7 +83,7 @@ const ConnectionsPerNode = db.ConnectionsPerNode
 func (o Options) connection() db.Options {
 	return db.Options{
 		Driver: o.Driver, DSN: o.DSN, NewID: o.NewID, Logger: o.Logger, MaxOpenConns: o.MaxOpenConns,
-		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, ReadOnly: o.ReadOnly, AllowMultiWriter: o.AllowMultiWriter,
+		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, ReadOnly: o.ReadOnly, AllowMultiWriter: o.AllowMultiWriter,
 	}
 }
 

@@ -41,7 +41,6 @@ type outbox struct {
 
 	mu         sync.Mutex
 	events     []AlertContext                               // guarded by mu: not expanded yet
-	recorded   []domain.AlertEvent                          // guarded by mu: by RecordAlerts
 	contexts   map[int64]AlertContext                       // guarded by mu
 	deliveries map[int64]*domain.Delivery                   // guarded by mu
 	down       error                                        // guarded by mu: every call fails with it
@@ -97,17 +96,6 @@ func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, _ func(*AlertBa
 	}
 	o.events = o.events[n:]
 	return n, nil
-}
-
-func (o *outbox) RecordAlerts(_ context.Context, events []domain.AlertEvent) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.recorded = append(o.recorded, events...)
-	return nil
-}
-
-func (o *outbox) WithoutOutage(_ context.Context, list []store.LostInstances) ([]store.LostInstances, error) {
-	return list, nil
 }
 
 func (o *outbox) EvaluateAlertRules(context.Context) (bool, error) {

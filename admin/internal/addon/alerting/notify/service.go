@@ -37,8 +37,6 @@ const (
 // Store is what alerting asks of the database.
 type Store interface {
 	Alerts
-	store.Outbox
-	WithoutOutage(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
 	FindInstance(ctx context.Context, tenant domain.TenantID, id domain.InstanceID) (domain.Instance, error)
 	// LogEnd and ReadLog are those of store.Logs.
 	LogEnd(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (attempt int, line int64, err error)
@@ -152,21 +150,6 @@ func (s *Service) Nudge() {
 	case s.nudge <- struct{}{}:
 	default: // one is on its way already
 	}
-}
-
-// Tell writes events of the platform or of executors, and delivers them at once. An event
-// whose key exists is ignored.
-func (s *Service) Tell(ctx context.Context, events ...domain.AlertEvent) error {
-	if err := s.opt.Store.RecordAlerts(ctx, events); err != nil {
-		return err
-	}
-	s.Nudge()
-	return nil
-}
-
-// Unexplained leaves out lost instances that the alert of an outage explains.
-func (s *Service) Unexplained(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error) {
-	return s.opt.Store.WithoutOutage(ctx, list)
 }
 
 // Run delivers until ctx ends. Tellings under way then get stopGrace to end;

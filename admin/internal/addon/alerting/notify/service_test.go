@@ -443,14 +443,3 @@ func TestMetrics(t *testing.T) {
 		}, got)
 	})
 }
-
-// Tell writes events and lets the service look at the outbox at once.
-func TestTellWritesAndNudges(t *testing.T) {
-	t.Parallel()
-	o := newOutbox()
-	s := New(Options{Store: o, Logger: slog.New(slog.DiscardHandler)})
-	event := domain.AlertEvent{Kind: domain.AlertOverload, DedupeKey: "overload:1"}
-	require.NoError(t, s.Tell(t.Context(), event))
-	require.Equal(t, []domain.AlertEvent{event}, o.recorded)
-	require.Len(t, s.nudge, 1)
-}

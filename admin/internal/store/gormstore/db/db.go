@@ -28,6 +28,7 @@ type Options struct {
 	Rearmed      func()
 	Observe      func(Transaction)
 	NoStatistics bool
+	NoOutbox     bool
 	ReadOnly     bool
 	// AllowMultiWriter: nodes may write through several servers of one cluster.
 	AllowMultiWriter bool
@@ -59,6 +60,7 @@ type DB struct {
 	OnRearm      func()
 	Observe      func(Transaction)
 	NoStatistics bool // ends of runs are not counted
+	NoOutbox     bool // no events are written
 
 	idSource atomic.Pointer[func() int64]
 }
@@ -73,7 +75,7 @@ func Open(o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
+	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
 	if o.NewID != nil {
 		s.idSource.Store(&o.NewID)
 	}

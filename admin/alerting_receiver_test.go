@@ -14,6 +14,8 @@ import (
 	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
 
+func init() { soundness = append(soundness, (*node).newDefaultChannel) }
+
 // newDefaultChannel gives the tenant a default channel by hand.
 func (n *node) newDefaultChannel() {
 	n.t.Helper()
@@ -77,8 +79,10 @@ func TestDefaultReceivers(t *testing.T) {
 			mails := func(to, operators []string, file string) func(c *admin.Config) {
 				return func(c *admin.Config) {
 					c.DataDir, c.Database, c.ProvisionFile = dir, dsn, file
-					c.Mail.Host, c.Mail.Port, c.Mail.TLS, c.Mail.From = "127.0.0.1", 1, "none", "carillon@example.com"
-					c.Alerts.To, c.Operators.Emails = to, operators
+					c.AddOns = admin.Settings{
+						"mail-host": {"127.0.0.1"}, "mail-port": {"1"}, "mail-tls": {"none"}, "mail-from": {"carillon@example.com"},
+						"alert-to": to, "operator-email": operators,
+					}
 				}
 			}
 			n := startNode(t, func(c *admin.Config) { c.DataDir, c.Database = dir, dsn })
@@ -132,14 +136,14 @@ func TestRefusedReceivers(t *testing.T) {
 		many[i] = "a@example.com"
 	}
 	for wrong, change := range map[string]func(c *admin.Config){
-		"(--alert-to): alerts to addresses need a mail server: name one with --mail-host": func(c *admin.Config) { c.Alerts.To, c.Mail.Host = many[:1], "" },
-		`(--alert-to): "a@other.example": this server sends no mails to the domain`:       func(c *admin.Config) { c.Alerts.To = []string{"a@other.example"} },
-		`(--alert-to): "nobody": mail address`:                                            func(c *admin.Config) { c.Alerts.To = []string{"nobody"} },
-		"(--alert-to): 17 addresses are too many: use at most 16":                         func(c *admin.Config) { c.Alerts.To = many },
+		"(--alert-to): alerts to addresses need a mail server: name one with --mail-host": func(c *admin.Config) { set(c, admin.Settings{"alert-to": many[:1], "mail-host": nil}) },
+		`(--alert-to): "a@other.example": this server sends no mails to the domain`:       func(c *admin.Config) { set(c, admin.Settings{"alert-to": {"a@other.example"}}) },
+		`(--alert-to): "nobody": mail address`:                                            func(c *admin.Config) { set(c, admin.Settings{"alert-to": {"nobody"}}) },
+		"(--alert-to): 17 addresses are too many: use at most 16":                         func(c *admin.Config) { set(c, admin.Settings{"alert-to": many}) },
 		file + `:3: tenants[0].alertTo: "a@other.example": this server sends no mails`:    func(c *admin.Config) { c.ProvisionFile = file },
 	} {
 		config := admin.Config{DataDir: t.TempDir(), HTTPAddress: "127.0.0.1:0", ExecutorAddress: "127.0.0.1:0"}
-		config.Mail.Host, config.Mail.From = "127.0.0.1", "carillon@example.com"
+		config.AddOns = admin.Settings{"mail-host": {"127.0.0.1"}, "mail-from": {"carillon@example.com"}}
 		change(&config)
 		_, err := admin.New(t.Context(), config)
 		require.ErrorContains(t, err, wrong)
