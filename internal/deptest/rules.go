@@ -41,6 +41,7 @@ const (
 	apiTimer       = api + "/timer"
 	auth           = "admin/internal/auth"
 	notifyRoom     = addOnAlerting + "/notify"
+	alertNoun      = addOnAlerting + "/noun"
 	mailChannel    = addOnAlerting + "/mail"
 	publish        = addOnBroker + "/publish"
 	brokerWire     = "admin/internal/wire"
@@ -169,13 +170,13 @@ func rooms() []Room {
 		{resource, []string{domain}, "it says what a document is, and knows no kind and no database"},
 		{storeDocument, []string{domain, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
-		{alertSQL, []string{notifyRoom, store, domain, panics, database, record, storeEngine}, whyNoun},
+		{alertSQL, []string{notifyRoom, alertNoun, store, domain, panics, database, record, storeEngine}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeConsole, []string{store, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
-		{storetest, []string{store, domain, notifyRoom}, "one suite for all databases must not know any of them"},
+		{storetest, []string{store, domain, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
 		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
@@ -198,11 +199,12 @@ func rooms() []Room {
 		{declareRoom, []string{"proto", domain, store, timing, schedule, declaration}, whySide},
 		// It is an application of the SDK whose processes are the admin nodes.
 		{callbacks, []string{domain, store, secret, budget, nodeHandler, "executor-sdk", httpCall, egress}, whySide},
-		{notifyRoom, []string{domain, store, panics, secret}, whySide},
-		{mailChannel, []string{notifyRoom, domain, secret, egress}, whySide},
+		{notifyRoom, []string{alertNoun, domain, store, panics, secret}, whySide},
+		{alertNoun, []string{domain}, whyPure},
+		{mailChannel, []string{notifyRoom, alertNoun, domain, secret, egress}, whySide},
 		{alertPost, []string{notifyRoom, httpCall, egress}, whySide},
-		{webhookChannel, []string{notifyRoom, alertPost, domain, secret, httpCall}, whySide},
-		{chatChannel, []string{notifyRoom, alertPost, domain}, whySide},
+		{webhookChannel, []string{notifyRoom, alertNoun, alertPost, domain, secret, httpCall}, whySide},
+		{chatChannel, []string{notifyRoom, alertNoun, alertPost, domain}, whySide},
 		{publish, []string{brokerNoun, domain, resource, secret, egress, brokerWire}, whySide},
 		{brokerNoun, []string{domain, resource}, whyPure},
 		{brokerWire, nil, "it bounds bytes of brokers and knows nothing of messages"},
@@ -222,7 +224,7 @@ func rooms() []Room {
 		{nodeHandler, []string{domain, "executor-sdk"}, "a bottom room: it says what a handler of the nodes is, and knows none"},
 		{addOn, []string{apiWeb, domain, store, doctorRoom, nodeHandler, secret, database, storeEngine}, "it says what an add-on is, and knows none"},
 		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiDocument, apiBuiltIn, auth, domain, resource, doctorRoom, nodeHandler, secret, database, storeDocument, "executor-sdk", httpCall, egress}, whyAddOn},
-		{addOnAlerting, []string{addOn, notifyRoom, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, apiWeb, domain, doctorRoom}, whyAddOn},
+		{addOnAlerting, []string{addOn, notifyRoom, alertNoun, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, apiWeb, domain, doctorRoom}, whyAddOn},
 		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
@@ -232,7 +234,7 @@ func rooms() []Room {
 		{apiWeb, []string{domain, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
 		{apiDocument, []string{apiWeb, domain, resource, auth}, "it serves documents of all kinds, and knows no kind"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
-		{alertRoute, []string{notifyRoom, apiWeb, domain, store, auth, secret}, whyAPINoun},
+		{alertRoute, []string{notifyRoom, alertNoun, apiWeb, domain, store, auth, secret}, whyAPINoun},
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
 		{apiCalendar, []string{apiWeb, domain, store, auth, schedule, timing, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -18,10 +19,10 @@ import (
 // fakeChannels notes what it is asked.
 type fakeChannels struct {
 	check   error
-	trial   domain.ChannelTrial
-	tried   []domain.AlertChannel
+	trial   noun.ChannelTrial
+	tried   []noun.AlertChannel
 	tenants []domain.Tenant
-	spec    domain.AlertChannelSpec
+	spec    noun.AlertChannelSpec
 	kind    domain.AlertKind
 	of      *notify.AlertContext
 	noMails bool
@@ -29,16 +30,16 @@ type fakeChannels struct {
 
 func (f *fakeChannels) Mails() bool { return !f.noMails }
 
-func (f *fakeChannels) Check(*domain.AlertChannelSpec) error { return f.check }
+func (f *fakeChannels) Check(*noun.AlertChannelSpec) error { return f.check }
 
-func (f *fakeChannels) TryChannel(_ context.Context, t domain.Tenant, c domain.AlertChannel) domain.ChannelTrial {
+func (f *fakeChannels) TryChannel(_ context.Context, t domain.Tenant, c noun.AlertChannel) noun.ChannelTrial {
 	f.tried, f.tenants = append(f.tried, c), append(f.tenants, t)
 	return f.trial
 }
 
-func (f *fakeChannels) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *notify.AlertContext) (domain.RenderedAlert, error) {
+func (f *fakeChannels) PreviewChannel(spec noun.AlertChannelSpec, kind domain.AlertKind, of *notify.AlertContext) (noun.RenderedAlert, error) {
 	f.spec, f.kind, f.of = spec, kind, of
-	return domain.RenderedAlert{Title: "t", ContentType: "text/plain", Body: "b"}, nil
+	return noun.RenderedAlert{Title: "t", ContentType: "text/plain", Body: "b"}, nil
 }
 
 func dingTalk(change ...any) map[string]any {
@@ -49,7 +50,7 @@ func dingTalk(change ...any) map[string]any {
 	return body
 }
 
-func (w *world) channelSecrets(id string) (s domain.AlertChannelSecrets) {
+func (w *world) channelSecrets(id string) (s noun.AlertChannelSecrets) {
 	w.t.Helper()
 	c, err := w.store.FindAlertChannel(w.t.Context(), w.tenants["acme"], mustID[domain.ChannelID](w.t, id))
 	require.NoError(w.t, err)
@@ -80,7 +81,7 @@ func TestAlertChannelLifecycle(t *testing.T) {
 	w.call("acme/editor", "PUT", path, change, header{"If-Match": `"7"`}).problem(412, "revision_mismatch")
 	c = into[route.AlertChannel](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
 	require.Equal(t, []any{int64(2), "nights", false, "zh", true}, []any{c.Version, c.Name, c.Enabled, c.Language, c.HasSecret})
-	require.Equal(t, domain.AlertChannelSecrets{URL: "https://oapi.dingtalk.example/robot/send?access_token=s3cret-1", Secret: "SECs3cret"}, w.channelSecrets(c.ID))
+	require.Equal(t, noun.AlertChannelSecrets{URL: "https://oapi.dingtalk.example/robot/send?access_token=s3cret-1", Secret: "SECs3cret"}, w.channelSecrets(c.ID))
 
 	list := w.call("acme/viewer", "GET", "/alert-channels", nil).is(200)
 	require.Equal(t, []route.AlertChannel{c}, into[web.Page[route.AlertChannel]](list).Items)
@@ -159,7 +160,7 @@ func TestAlertChannelTemplatesAreChecked(t *testing.T) {
 }
 
 func TestAlertChannelTest(t *testing.T) {
-	fake := &fakeChannels{trial: domain.ChannelTrial{Delivered: true, Rendered: domain.RenderedAlert{Body: "hi"}}}
+	fake := &fakeChannels{trial: noun.ChannelTrial{Delivered: true, Rendered: noun.RenderedAlert{Body: "hi"}}}
 	w := newAlertWorld(t, fake)
 	c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("enabled", false)).is(201))
 	path := "/alert-channels/" + c.ID + "/test"
@@ -170,7 +171,7 @@ func TestAlertChannelTest(t *testing.T) {
 	require.Len(t, fake.tried, 1)
 	require.Equal(t, []any{c.ID, w.tenants["acme"]}, []any{fake.tried[0].ID.String(), fake.tenants[0].ID})
 
-	fake.trial = domain.ChannelTrial{Permanent: true, Message: "token is not exist"}
+	fake.trial = noun.ChannelTrial{Permanent: true, Message: "token is not exist"}
 	got = into[route.ChannelTestResult](w.call("acme/editor", "POST", path, nil).is(200))
 	require.Equal(t, []any{false, true, "token is not exist"}, []any{got.Delivered, got.Permanent, got.Message})
 }
@@ -182,14 +183,14 @@ func TestAlertChannelPreview(t *testing.T) {
 	w.call("acme/editor", "POST", path, map[string]any{}).problem(422, "validation_failed")
 	got := into[route.RenderedAlert](w.call("acme/editor", "POST", path, map[string]any{"kind": "slack", "language": "zh", "alert": "no_executor"}).is(200))
 	require.Equal(t, "b", got.Body)
-	require.Equal(t, []any{domain.ChannelSlack, "zh", domain.AlertNoExecutor}, []any{fake.spec.Kind, fake.spec.Language, fake.kind})
+	require.Equal(t, []any{noun.ChannelSlack, "zh", domain.AlertNoExecutor}, []any{fake.spec.Kind, fake.spec.Language, fake.kind})
 	require.Nil(t, fake.of)
 
 	c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("templates", map[string]any{"title": "mine"})).is(201))
 	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID}).is(200)
 	require.Equal(t, []any{"on call", "mine"}, []any{fake.spec.Name, fake.spec.Templates.Title})
 	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID, "templates": map[string]any{"text": "now"}}).is(200)
-	require.Equal(t, domain.ChannelTemplates{Text: "now"}, fake.spec.Templates)
+	require.Equal(t, noun.ChannelTemplates{Text: "now"}, fake.spec.Templates)
 	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID, "kind": "slack"}).problem(422, "validation_failed")
 	w.call("beta/editor", "POST", path, map[string]any{"channelId": c.ID}).problem(404, "not_found")
 

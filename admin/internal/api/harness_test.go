@@ -27,6 +27,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
@@ -439,10 +440,10 @@ func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.In
 }
 
 // expandAlerts makes these deliveries of each event that is in the outbox.
-func (w *world) expandAlerts(deliveries ...domain.Delivery) {
+func (w *world) expandAlerts(deliveries ...noun.Delivery) {
 	w.t.Helper()
 	_, err := w.store.ExpandAlertEvents(w.t.Context(), 10, func(b *notify.AlertBatch) {
-		storetest.EachAlone(b, func(notify.AlertContext) bool { return true }, func(notify.AlertContext) []domain.Delivery { return deliveries })
+		storetest.EachAlone(b, func(notify.AlertContext) bool { return true }, func(notify.AlertContext) []noun.Delivery { return deliveries })
 	})
 	require.NoError(w.t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -36,8 +37,8 @@ func TestReadersSeeNoAddresses(t *testing.T) {
 	require.NoError(t, w.store.Propose(t.Context(), proposal))
 	own["/job-proposals/{id}"] = domain.JobID(proposal.ID).String()
 	delivery := w.ids.Next()
-	w.expandAlerts(domain.Delivery{ID: delivery, Channel: "webhook", Target: webhook})
-	require.NoError(t, w.store.FinishDelivery(t.Context(), delivery, domain.DeliveryFailed, 0, "dial tcp "+inside+": connection refused"))
+	w.expandAlerts(noun.Delivery{ID: delivery, Channel: "webhook", Target: webhook})
+	require.NoError(t, w.store.FinishDelivery(t.Context(), delivery, noun.DeliveryFailed, 0, "dial tcp "+inside+": connection refused"))
 
 	seen := map[domain.Role]map[string]int{}
 	operations(w.api.Document(), func(method, path string, _ *huma.Operation) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -110,13 +111,13 @@ func (w *world) fattenIncidents(tenant domain.TenantID, job string) {
 	w.t.Helper()
 	page := into[web.Page[Job]](w.call("acme/admin", "GET", "/jobs?limit=200", nil).is(http.StatusOK))
 	require.Greater(w.t, len(page.Items), largeIncidents)
-	list := make([]domain.IncidentJob, domain.MaxIncidentJobs)
+	list := make([]noun.IncidentJob, noun.MaxIncidentJobs)
 	for i := range list {
-		list[i] = domain.IncidentJob{ID: mustID[domain.JobID](w.t, job), Name: strings.Repeat("j", 200), Events: 1}
+		list[i] = noun.IncidentJob{ID: mustID[domain.JobID](w.t, job), Name: strings.Repeat("j", 200), Events: 1}
 	}
 	for _, of := range page.Items[:largeIncidents] {
 		id := w.incident(tenant, mustID[domain.JobID](w.t, of.ID))
-		_, err := w.store.ChangeIncident(w.t.Context(), tenant, id, func(i *domain.Incident, _ time.Time) error {
+		_, err := w.store.ChangeIncident(w.t.Context(), tenant, id, func(i *noun.Incident, _ time.Time) error {
 			i.Jobs = list
 			return nil
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -153,8 +154,8 @@ func TestDeliveries(t *testing.T) {
 	w.instance(shop, "one", "reconcile")
 	job := w.job("acme", "bad", shop)
 	run := w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
-	w.expandAlerts(domain.Delivery{Channel: "email", Target: "a@example.com"}, domain.Delivery{Channel: "email", Target: "b@example.com"},
-		domain.Delivery{Channel: "email", Target: "c@example.com"})
+	w.expandAlerts(noun.Delivery{Channel: "email", Target: "a@example.com"}, noun.Delivery{Channel: "email", Target: "b@example.com"},
+		noun.Delivery{Channel: "email", Target: "c@example.com"})
 	page := into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
 	require.Len(t, page.Items, 2)
 	require.Equal(t, "run_failed", page.Items[0].Kind)
@@ -183,25 +184,25 @@ func TestOverviewTellsOfAlertsThatDoNotArrive(t *testing.T) {
 		}
 		return out
 	}
-	deliver := func(state domain.DeliveryState, lastError string, d domain.Delivery) {
+	deliver := func(state noun.DeliveryState, lastError string, d noun.Delivery) {
 		d.ID = w.ids.Next()
 		w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
 		w.expandAlerts(d)
-		if state != domain.DeliveryPending {
+		if state != noun.DeliveryPending {
 			require.NoError(t, w.store.FinishDelivery(t.Context(), d.ID, state, 0, lastError))
 		}
 	}
-	mail, channel := domain.Delivery{Channel: "email", Target: "ann@example.com"}, domain.Delivery{Channel: "slack", ChannelID: 7, Target: "on-call"}
-	deliver(domain.DeliveryDelivered, "", mail)
+	mail, channel := noun.Delivery{Channel: "email", Target: "ann@example.com"}, noun.Delivery{Channel: "slack", ChannelID: 7, Target: "on-call"}
+	deliver(noun.DeliveryDelivered, "", mail)
 	require.Empty(t, told("viewer"))
-	deliver(domain.DeliveryFailed, "mail is not configured on this server (mail-host)\nmore", mail)
-	deliver(domain.DeliveryFailed, "404 no such channel", channel)
-	deliver(domain.DeliveryPending, "", channel)
+	deliver(noun.DeliveryFailed, "mail is not configured on this server (mail-host)\nmore", mail)
+	deliver(noun.DeliveryFailed, "404 no such channel", channel)
+	deliver(noun.DeliveryPending, "", channel)
 	require.ElementsMatch(t, []string{"The last alert by mail did not arrive.", `The last alert through the channel "on-call" did not arrive.`}, told("viewer"))
 	require.ElementsMatch(t, []string{
 		"The last alert by mail did not arrive: mail is not configured on this server (mail-host).", `The last alert through the channel "on-call" did not arrive: 404 no such channel.`,
 	}, told("editor"))
-	deliver(domain.DeliveryDelivered, "", mail)
+	deliver(noun.DeliveryDelivered, "", mail)
 	require.Equal(t, []string{`The last alert through the channel "on-call" did not arrive.`}, told("viewer"))
 }
 

@@ -157,45 +157,12 @@ type AlertEvent struct {
 	CreatedAt time.Time
 }
 
-// Delivery is one telling on one channel to one target: of an incident, of which
-// EventID is the newest event, or of an event that belongs to none.
-type Delivery struct {
-	ID       int64
-	TenantID TenantID
-	EventID  int64
-	Event    AlertEvent
-	Incident IncidentID
-	// Job is whose settings name the target; 0 = no job's.
-	Job     JobID
-	Channel string // a ChannelKind
-	// ChannelID is the tenant's alert channel that it goes through; 0: to an
-	// address of the job, or of the operators.
-	ChannelID ChannelID
-	Target    string // address or URL; of an alert channel its name, or an address of it
-	State     DeliveryState
-	Attempts  int
-	// NextAt is when it is tried (again).
-	NextAt      time.Time
-	LastError   string
-	CreatedAt   time.Time
-	DeliveredAt time.Time
-}
+// SuccessWish says how those runs of a job that have succeeded are told.
+type SuccessWish uint8
 
-type DeliveryState uint8
-
+// The wishes. The greatest one decides.
 const (
-	DeliveryPending   DeliveryState = 1
-	DeliveryDelivered DeliveryState = 2
-	DeliveryFailed    DeliveryState = 3 // given up
+	SuccessUnwanted SuccessWish = iota
+	SuccessCounted              // those of one transaction are one event
+	SuccessEach                 // each one is an event: a rule reads what it says
 )
-
-func (s DeliveryState) String() string {
-	switch s {
-	case DeliveryPending:
-		return "pending"
-	case DeliveryDelivered:
-		return "delivered"
-	default:
-		return "failed"
-	}
-}

@@ -3,7 +3,9 @@ package domain
 import (
 	"fmt"
 	"net/mail"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -143,6 +145,30 @@ func (c *checker) err() error {
 	return &Error{Code: CodeInvalid, Message: f.Location + ": " + f.Message, Fields: c.fields}
 }
 
+// httpURL checks an address that may hold a key: it is not repeated.
+func (c *checker) httpURL(at, address string) {
+	if address == "" {
+		return
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		c.fail(at, nil, "is not an http or https address")
+	case u.User != nil:
+		c.fail(at, nil, "must not contain a user name or password")
+	case u.Port() != "" && !isPort(u.Port()):
+		c.fail(at, nil, "has a port that is not from 1 to 65535")
+	case HasControl(address):
+		c.fail(at, nil, "must not contain control characters")
+	}
+	c.check(len(address) <= MaxWebhookLength, at, nil, "must not exceed 2048 bytes")
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && port > 0
+}
+
 // Checker collects the wrong fields of a document of an add-on.
 type Checker struct{ c checker }
 
@@ -153,6 +179,9 @@ func (c *Checker) Check(ok bool, location string, value any, message string) {
 
 // Labels checks the labels of a document, in body.labels.
 func (c *Checker) Labels(labels map[string]string) { c.c.labels(labels) }
+
+// HTTPURL adds a field that is no http or https address. It may hold a key, and is not shown.
+func (c *Checker) HTTPURL(location, address string) { c.c.httpURL(location, address) }
 
 // Err is an error of all fields that were added, or nil.
 func (c *Checker) Err() error { return c.c.err() }

@@ -28,8 +28,6 @@ func TestStoredNumbers(t *testing.T) {
 		Failed: 11, TimedOut: 12, Cancelled: 13, Lost: 14, Missed: 15, Discarded: 16, Excluded: 17},
 		map[State]State{1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14, 15: 15, 16: 16, 17: 17})
 	require.Equal(t, []string{"enabled", "paused", "deleted"}, []string{JobState(1).String(), JobState(2).String(), JobState(3).String()})
-	require.Equal(t, []string{"pending", "delivered", "failed"},
-		[]string{DeliveryState(1).String(), DeliveryState(2).String(), DeliveryState(3).String()})
 }
 
 func TestRolesContainEachOther(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 )
 
 // Names of the settings.
@@ -121,8 +121,8 @@ func operators(v addon.Values) notify.Operators {
 }
 
 // policy is how incidents are told.
-func policy(v addon.Values) domain.TellPolicy {
-	p := domain.DefaultTellPolicy
+func policy(v addon.Values) noun.TellPolicy {
+	p := noun.DefaultTellPolicy
 	p.Throttle, p.Repeat = cmp.Or(v.Duration(alertThrottle), p.Throttle), cmp.Or(v.Duration(alertRepeat), p.Repeat)
 	return p
 }
@@ -142,7 +142,7 @@ func defaultAddresses(v addon.Values) []string {
 // addressesOf are those of a list that people wrote, at most as many as a channel may have. A
 // text that is no address is left out.
 func addressesOf(list []string) (out []string) {
-	for _, text := range list[:min(len(list), domain.MaxChannelEmails)] {
+	for _, text := range list[:min(len(list), noun.MaxChannelEmails)] {
 		if address, err := netmail.ParseAddress(text); err == nil {
 			out = append(out, address.Address)
 		}
@@ -155,8 +155,8 @@ func checkReceivers(v addon.Values, addresses []string) error {
 	if len(addresses) == 0 {
 		return nil
 	}
-	if len(addresses) > domain.MaxChannelEmails {
-		return fmt.Errorf("%d addresses are too many: use at most %d, such as that of a list", len(addresses), domain.MaxChannelEmails)
+	if len(addresses) > noun.MaxChannelEmails {
+		return fmt.Errorf("%d addresses are too many: use at most %d, such as that of a list", len(addresses), noun.MaxChannelEmails)
 	}
 	sender, err := mailSender(v, nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 )
 
 // valuesOf are the settings of a server, with all defaults.
@@ -21,8 +21,8 @@ func valuesOf(t *testing.T, given addon.Values) addon.Values {
 func TestAddressesOfAlerts(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"ops@example.com", "b@example.com"}, addressesOf([]string{"Operators <ops@example.com>", "nobody", "b@example.com"}))
-	many := strings.Split(strings.Repeat("a@example.com ", domain.MaxChannelEmails+1), " ")[:domain.MaxChannelEmails+1]
-	require.Len(t, addressesOf(many), domain.MaxChannelEmails)
+	many := strings.Split(strings.Repeat("a@example.com ", noun.MaxChannelEmails+1), " ")[:noun.MaxChannelEmails+1]
+	require.Len(t, addressesOf(many), noun.MaxChannelEmails)
 
 	without, mails := valuesOf(t, nil), valuesOf(t, addon.Values{mailHost: {"127.0.0.1"}, mailFrom: {"carillon@example.com"}})
 	require.NoError(t, checkReceivers(without, nil))

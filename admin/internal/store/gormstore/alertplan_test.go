@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -99,13 +100,13 @@ func fillAlerts(t *testing.T, w *world) {
 func alertLife(t *testing.T, w *world) {
 	t.Helper()
 	ctx, s := t.Context(), newAging(w.s)
-	channel := domain.Receiver{Channel: "email", Target: "ann@example.com", Job: w.jobs[0]}
-	for _, condition := range []domain.AlertCondition{
-		{Kind: domain.ConditionFailures, Failures: 1, Of: 5}, {Kind: domain.ConditionKeyword, Keyword: "x"}, {Kind: domain.ConditionLate, After: time.Second},
-		{Kind: domain.ConditionLong, After: time.Second, Factor: 2}, {Kind: domain.ConditionAbsent, After: time.Second},
+	channel := noun.Receiver{Channel: "email", Target: "ann@example.com", Job: w.jobs[0]}
+	for _, condition := range []noun.AlertCondition{
+		{Kind: noun.ConditionFailures, Failures: 1, Of: 5}, {Kind: noun.ConditionKeyword, Keyword: "x"}, {Kind: noun.ConditionLate, After: time.Second},
+		{Kind: noun.ConditionLong, After: time.Second, Factor: 2}, {Kind: noun.ConditionAbsent, After: time.Second},
 	} {
-		_, err := s.CreateAlertRule(ctx, domain.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: domain.AlertRuleSpec{
-			Name: string(condition.Kind), Enabled: true, Condition: condition, Match: domain.AlertMatcher{Jobs: w.jobs[len(condition.Kind)%2 : len(condition.Kind)%2+1]}}})
+		_, err := s.CreateAlertRule(ctx, noun.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: noun.AlertRuleSpec{
+			Name: string(condition.Kind), Enabled: true, Condition: condition, Match: noun.AlertMatcher{Jobs: w.jobs[len(condition.Kind)%2 : len(condition.Kind)%2+1]}}})
 		require.NoError(t, err)
 	}
 	for found := true; found; {
@@ -118,24 +119,24 @@ func alertLife(t *testing.T, w *world) {
 		events[n] = domain.AlertEvent{TenantID: w.tenant, Kind: domain.AlertRunFailed, JobID: w.jobs[n%2], Executor: w.executor, ExecutionID: w.last, DedupeKey: fmt.Sprint(n)}
 	}
 	require.NoError(t, s.RecordAlerts(ctx, events))
-	var of *domain.Incident
+	var of *noun.Incident
 	for _, half := range []int{10, 1000} {
 		_, err := s.ExpandAlertEvents(ctx, half, func(b *notify.AlertBatch) {
-			at := domain.IncidentKey{Tenant: w.tenant, Key: domain.JobIncidentKey(w.jobs[0], domain.AlertRunFailed)}
+			at := noun.IncidentKey{Tenant: w.tenant, Key: noun.JobIncidentKey(w.jobs[0], domain.AlertRunFailed)}
 			if of = b.Live[at]; of == nil {
-				of = &domain.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunFailed, Executor: w.executor, Job: w.jobs[0]}
+				of = &noun.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunFailed, Executor: w.executor, Job: w.jobs[0]}
 				b.Live[at] = of
 			}
 			for n := range b.Events {
 				of.Add(&b.Events[n].Event, "job", b.Now)
-				b.Events[n].Incident, b.Events[n].Receivers = of, []domain.Receiver{channel}
+				b.Events[n].Incident, b.Events[n].Receivers = of, []noun.Receiver{channel}
 			}
 			of.WakeAt = b.Now
 		})
 		require.NoError(t, err)
 	}
 	for _, job := range []domain.JobID{w.jobs[0], 0} {
-		_, err := s.ChangeIncident(ctx, w.tenant, of.ID, func(i *domain.Incident, now time.Time) error {
+		_, err := s.ChangeIncident(ctx, w.tenant, of.ID, func(i *noun.Incident, now time.Time) error {
 			i.Job, i.WakeAt = job, now
 			return nil
 		})
@@ -152,10 +153,10 @@ func alertLife(t *testing.T, w *world) {
 	require.NoError(t, err)
 	require.NotEmpty(t, due)
 	require.NoError(t, s.ReleaseDeliveries(ctx, "b", []int64{due[0].Delivery.ID}))
-	require.NoError(t, s.FinishDelivery(ctx, due[0].Delivery.ID, domain.DeliveryDelivered, 0, ""))
+	require.NoError(t, s.FinishDelivery(ctx, due[0].Delivery.ID, noun.DeliveryDelivered, 0, ""))
 	_, err = s.OutboxLag(ctx)
 	require.NoError(t, err)
-	for _, p := range []notify.ListIncidentsParams{{}, {State: domain.IncidentOpen}, {Executor: w.executor}, {Executor: w.executor, State: domain.IncidentResolved}, {Before: of.ID}} {
+	for _, p := range []notify.ListIncidentsParams{{}, {State: noun.IncidentOpen}, {Executor: w.executor}, {Executor: w.executor, State: noun.IncidentResolved}, {Before: of.ID}} {
 		p.Tenant, p.Limit = w.tenant, 10
 		_, err := s.ListIncidents(ctx, p)
 		require.NoError(t, err)
@@ -165,7 +166,7 @@ func alertLife(t *testing.T, w *world) {
 		require.NoError(t, err)
 	}
 	for _, p := range []notify.ListDeliveriesParams{
-		{}, {Job: w.jobs[0]}, {State: domain.DeliveryPending}, {State: domain.DeliveryFailed}, {Incident: of.ID}, {Incident: of.ID, State: domain.DeliveryPending}, {Before: due[0].Delivery.ID},
+		{}, {Job: w.jobs[0]}, {State: noun.DeliveryPending}, {State: noun.DeliveryFailed}, {Incident: of.ID}, {Incident: of.ID, State: noun.DeliveryPending}, {Before: due[0].Delivery.ID},
 	} {
 		p.Tenant, p.Limit = w.tenant, 10
 		_, err := s.ListDeliveries(ctx, p)
@@ -193,10 +194,10 @@ func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 				}))
 			}
 			do("UPDATE executions SET fire_at = fire_at - 36000000, not_before = 0, version = version + 1")
-			_, err := s.CreateAlertRule(t.Context(), domain.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: domain.AlertRuleSpec{
-				Name: "late", Enabled: true, Condition: domain.AlertCondition{Kind: domain.ConditionLate, After: time.Minute}}})
+			_, err := s.CreateAlertRule(t.Context(), noun.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: noun.AlertRuleSpec{
+				Name: "late", Enabled: true, Condition: noun.AlertCondition{Kind: noun.ConditionLate, After: time.Minute}}})
 			require.NoError(t, err)
-			var of *domain.Incident
+			var of *noun.Incident
 			look := func() {
 				t.Helper()
 				do("UPDATE alert_rules SET next_at = 0")
@@ -204,9 +205,9 @@ func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 				require.NoError(t, err)
 				for n := 1; n > 0; {
 					n, err = s.ExpandAlertEvents(t.Context(), 500, func(b *notify.AlertBatch) {
-						at := domain.IncidentKey{Tenant: w.tenant, Key: b.Events[0].Rule.Key(domain.ExecutorIncidentKey(w.executor, domain.AlertClass(domain.AlertRunLate)))}
+						at := noun.IncidentKey{Tenant: w.tenant, Key: b.Events[0].Rule.Key(noun.ExecutorIncidentKey(w.executor, noun.AlertClass(domain.AlertRunLate)))}
 						if of = b.Live[at]; of == nil {
-							of = &domain.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunLate, Executor: w.executor}
+							of = &noun.Incident{ID: b.NewID(), TenantID: w.tenant, Key: at.Key, Live: true, Kind: domain.AlertRunLate, Executor: w.executor}
 							b.Live[at] = of
 						}
 						for n := range b.Events {
@@ -223,15 +224,15 @@ func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 				return n
 			}
 			look()
-			require.EqualValues(t, domain.MaxIncidentEvents, of.Events)
+			require.EqualValues(t, noun.MaxIncidentEvents, of.Events)
 			for ended := 100; ended <= 300; ended += 100 {
 				do("UPDATE executions SET phase = ?, state = ?, wake_at = NULL, version = version + 1 WHERE id <= ?", int64(domain.Succeeded), int64(domain.Succeeded), int64(all[ended-1].ID))
 				for range 3 {
 					look()
-					require.EqualValues(t, domain.MaxIncidentEvents+ended, of.Events, "each run is counted once")
+					require.EqualValues(t, noun.MaxIncidentEvents+ended, of.Events, "each run is counted once")
 				}
 			}
-			require.LessOrEqual(t, kept(), int64(domain.MaxIncidentEvents+100), "those of ended runs have gone")
+			require.LessOrEqual(t, kept(), int64(noun.MaxIncidentEvents+100), "those of ended runs have gone")
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -35,14 +36,14 @@ func TestOutboxLag(t *testing.T) {
 			}}))
 			require.GreaterOrEqual(t, lag(), time.Hour)
 			_, err = s.ExpandAlertEvents(ctx, 10, func(b *notify.AlertBatch) {
-				b.Direct = []domain.Delivery{{ID: 2, TenantID: tenant, EventID: 1, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
+				b.Direct = []noun.Delivery{{ID: 2, TenantID: tenant, EventID: 1, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
 			})
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, lag(), time.Minute)
 			require.Less(t, lag(), time.Hour)
-			require.NoError(t, s.FinishDelivery(ctx, 2, domain.DeliveryPending, time.Hour, "not now"))
+			require.NoError(t, s.FinishDelivery(ctx, 2, noun.DeliveryPending, time.Hour, "not now"))
 			require.Zero(t, lag(), "it waits for its next time, and for nobody")
-			require.NoError(t, s.FinishDelivery(ctx, 2, domain.DeliveryDelivered, 0, ""))
+			require.NoError(t, s.FinishDelivery(ctx, 2, noun.DeliveryDelivered, 0, ""))
 			require.Zero(t, lag())
 		})
 	}

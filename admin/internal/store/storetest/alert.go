@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // expand expands all events and returns the contexts of this tenant's.
-func (f *fixture) expand(deliveries func(notify.AlertContext) []domain.Delivery) []notify.AlertContext {
+func (f *fixture) expand(deliveries func(notify.AlertContext) []noun.Delivery) []notify.AlertContext {
 	f.t.Helper()
 	var seen []notify.AlertContext
 	for {
@@ -28,13 +29,13 @@ func (f *fixture) expand(deliveries func(notify.AlertContext) []domain.Delivery)
 	}
 }
 
-func eachAlone(b *notify.AlertBatch, tenant domain.TenantID, deliveries func(notify.AlertContext) []domain.Delivery) []notify.AlertContext {
+func eachAlone(b *notify.AlertBatch, tenant domain.TenantID, deliveries func(notify.AlertContext) []noun.Delivery) []notify.AlertContext {
 	return EachAlone(b, func(c notify.AlertContext) bool { return c.Event.TenantID == tenant }, deliveries)
 }
 
 // EachAlone makes an incident of each wanted event, with these deliveries, for
 // ExpandAlertEvents. It returns the events.
-func EachAlone(b *notify.AlertBatch, wanted func(notify.AlertContext) bool, deliveries func(notify.AlertContext) []domain.Delivery) (seen []notify.AlertContext) {
+func EachAlone(b *notify.AlertBatch, wanted func(notify.AlertContext) bool, deliveries func(notify.AlertContext) []noun.Delivery) (seen []notify.AlertContext) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		if !wanted(e.AlertContext) {
@@ -42,8 +43,8 @@ func EachAlone(b *notify.AlertBatch, wanted func(notify.AlertContext) bool, deli
 		}
 		tenant := e.Event.TenantID
 		seen = append(seen, e.AlertContext)
-		key := domain.IncidentKey{Tenant: tenant, Key: fmt.Sprintf("alone/%d", e.Event.ID)}
-		e.Incident = &domain.Incident{ID: b.NewID(), TenantID: tenant, Key: key.Key, Live: true, Kind: e.Event.Kind, Executor: e.Executor.ID}
+		key := noun.IncidentKey{Tenant: tenant, Key: fmt.Sprintf("alone/%d", e.Event.ID)}
+		e.Incident = &noun.Incident{ID: b.NewID(), TenantID: tenant, Key: key.Key, Live: true, Kind: e.Event.Kind, Executor: e.Executor.ID}
 		e.Incident.Add(&e.Event, "", b.Now)
 		e.Incident.WakeAt = b.Now.Add(time.Hour)
 		b.Live[key] = e.Incident
@@ -114,8 +115,8 @@ func (f *fixture) claimDeliveries(hold time.Duration) (out []notify.DueDelivery)
 func testDeliveries(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
-	f.expand(func(c notify.AlertContext) []domain.Delivery {
-		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "webhook", Target: "https://example.com"}}
+	f.expand(func(c notify.AlertContext) []noun.Delivery {
+		return []noun.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "webhook", Target: "https://example.com"}}
 	})
 	due := f.claimDeliveries(time.Minute)
 	require.Len(t, due, 2)
@@ -124,17 +125,17 @@ func testDeliveries(t *testing.T, f *fixture) {
 	require.Equal(t, j.ID, due[0].Context.Job.ID)
 	require.Empty(t, f.claimDeliveries(time.Minute), "hidden")
 
-	f.ok(f.s.FinishDelivery(f.ctx, due[0].Delivery.ID, domain.DeliveryDelivered, 0, ""))
-	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryPending, 0, "503"))
+	f.ok(f.s.FinishDelivery(f.ctx, due[0].Delivery.ID, noun.DeliveryDelivered, 0, ""))
+	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, noun.DeliveryPending, 0, "503"))
 	again := f.claimDeliveries(0)
 	require.Len(t, again, 1)
 	require.Equal(t, due[1].Delivery.ID, again[0].Delivery.ID)
 	require.Equal(t, 2, again[0].Delivery.Attempts)
 	require.Len(t, f.claimDeliveries(time.Minute), 1, "the node that held it died")
-	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryFailed, 0, "gave up"))
-	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, domain.DeliveryDelivered, 0, ""))
+	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, noun.DeliveryFailed, 0, "gave up"))
+	f.ok(f.s.FinishDelivery(f.ctx, due[1].Delivery.ID, noun.DeliveryDelivered, 0, ""))
 
-	list := func(p notify.ListDeliveriesParams) []domain.Delivery {
+	list := func(p notify.ListDeliveriesParams) []noun.Delivery {
 		t.Helper()
 		p.Tenant = f.tenant
 		got, err := f.s.ListDeliveries(f.ctx, p)
@@ -143,12 +144,12 @@ func testDeliveries(t *testing.T, f *fixture) {
 	}
 	all := list(notify.ListDeliveriesParams{})
 	require.Len(t, all, 2)
-	require.Equal(t, domain.DeliveryFailed, all[0].State, "newest first; settled once")
+	require.Equal(t, noun.DeliveryFailed, all[0].State, "newest first; settled once")
 	require.Equal(t, "gave up", all[0].LastError)
-	require.Equal(t, domain.DeliveryDelivered, all[1].State)
+	require.Equal(t, noun.DeliveryDelivered, all[1].State)
 	require.False(t, all[1].DeliveredAt.IsZero())
 	require.Equal(t, j.ID, all[1].Event.JobID)
-	require.Len(t, list(notify.ListDeliveriesParams{State: domain.DeliveryFailed}), 1)
+	require.Len(t, list(notify.ListDeliveriesParams{State: noun.DeliveryFailed}), 1)
 	require.Len(t, list(notify.ListDeliveriesParams{Job: j.ID, Limit: 1}), 1)
 	require.Equal(t, all[1:], list(notify.ListDeliveriesParams{Before: all[0].ID}))
 	require.Empty(t, list(notify.ListDeliveriesParams{Job: j.ID + 1}))
@@ -161,16 +162,16 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 	}
 	race(4, func(int) {
 		_, err := f.s.ExpandAlertEvents(f.ctx, 3, func(b *notify.AlertBatch) {
-			eachAlone(b, f.tenant, func(notify.AlertContext) []domain.Delivery {
-				return []domain.Delivery{{Channel: "email", Target: "x"}}
+			eachAlone(b, f.tenant, func(notify.AlertContext) []noun.Delivery {
+				return []noun.Delivery{{Channel: "email", Target: "x"}}
 			})
 		})
 		if err != nil {
 			t.Errorf("expand: %v", err)
 		}
 	})
-	f.expand(func(notify.AlertContext) []domain.Delivery {
-		return []domain.Delivery{{Channel: "email", Target: "x"}}
+	f.expand(func(notify.AlertContext) []noun.Delivery {
+		return []noun.Delivery{{Channel: "email", Target: "x"}}
 	})
 	var mu sync.Mutex
 	seen := map[int64]int{}
@@ -203,8 +204,8 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 func testDeadClaims(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
-	f.expand(func(notify.AlertContext) []domain.Delivery {
-		return []domain.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "email", Target: "ben@example.com"}}
+	f.expand(func(notify.AlertContext) []noun.Delivery {
+		return []noun.Delivery{{Channel: "email", Target: "anna@example.com"}, {Channel: "email", Target: "ben@example.com"}}
 	})
 	boot := f.tenant.String() // the databases of other tests hold claims, too
 	claim := func(limit int, by string, living ...string) (ids []int64) {
@@ -222,13 +223,13 @@ func testDeadClaims(t *testing.T, f *fixture) {
 	require.Len(t, all, 2)
 	require.Empty(t, claim(1000, "heir"), "who lives is not known")
 	require.Empty(t, claim(1000, "heir", boot+"heir", boot+"dead", "one"), "it lives")
-	f.ok(f.s.FinishDelivery(f.ctx, all[0], domain.DeliveryDelivered, 0, ""))
+	f.ok(f.s.FinishDelivery(f.ctx, all[0], noun.DeliveryDelivered, 0, ""))
 	require.Equal(t, all[1:], claim(1000, "heir", boot+"heir", "one"))
 
 	f.ok(f.s.ReleaseDeliveries(f.ctx, boot+"dead", all))
 	require.Empty(t, claim(1000, "third", boot+"heir", "one"), "the dead one awoke: it is another's now")
 	f.ok(f.s.ReleaseDeliveries(f.ctx, boot+"heir", all))
 	require.Equal(t, all[1:], claim(1000, "third", boot+"third", boot+"heir", "one"))
-	f.ok(f.s.FinishDelivery(f.ctx, all[1], domain.DeliveryPending, 0, "503"))
+	f.ok(f.s.FinishDelivery(f.ctx, all[1], noun.DeliveryPending, 0, "503"))
 	require.Equal(t, all[1:], claim(1000, "third", boot+"third", "one"), "put back, it is nobody's")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -14,8 +15,8 @@ import (
 // missedTold are the AlertRunMissed that are told now.
 func (f *fixture) missedTold() (out []notify.AlertContext) {
 	f.t.Helper()
-	for _, c := range f.expand(func(notify.AlertContext) []domain.Delivery {
-		return []domain.Delivery{{Channel: "email", Target: "x"}}
+	for _, c := range f.expand(func(notify.AlertContext) []noun.Delivery {
+		return []noun.Delivery{{Channel: "email", Target: "x"}}
 	}) {
 		require.Equal(f.t, domain.AlertRunMissed, c.Event.Kind)
 		out = append(out, c)

@@ -8,16 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 func testAlertChannels(t *testing.T, f *fixture) {
-	spec := domain.AlertChannelSpec{
-		Name: "值班", Description: "on call", Kind: domain.ChannelTelegram, Enabled: true, Language: domain.LanguageChinese,
+	spec := noun.AlertChannelSpec{
+		Name: "值班", Description: "on call", Kind: noun.ChannelTelegram, Enabled: true, Language: noun.LanguageChinese,
 		BaseURL: "https://bots.example", ChatID: "-100", ThreadID: 7, Mentions: []string{"a"}, MentionAll: true,
-		Templates: domain.ChannelTemplates{Title: "{{.title}}", Text: "t", HTML: "h", Body: "b", ContentType: "text/plain"},
+		Templates: noun.ChannelTemplates{Title: "{{.title}}", Text: "t", HTML: "h", Body: "b", ContentType: "text/plain"},
 	}
-	made, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{
+	made, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{
 		ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: spec, Secrets: []byte("sealed\x00"), Host: "https://h", HasSecret: true, HasToken: true, CreatedBy: "anna",
 	})
 	f.ok(err)
@@ -25,25 +26,25 @@ func testAlertChannels(t *testing.T, f *fixture) {
 	require.Equal(t, []any{int64(1), []byte("sealed\x00"), "https://h", true, true, "anna", "anna"},
 		[]any{made.Version, made.Secrets, made.Host, made.HasSecret, made.HasToken, made.CreatedBy, made.UpdatedBy})
 	require.False(t, made.CreatedAt.IsZero())
-	_, err = f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: spec})
+	_, err = f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: spec})
 	f.code(domain.CodeConflict, err)
 
-	plain, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertChannelSpec{
-		Name: "mail", Kind: domain.ChannelEmail, Emails: []string{"ops@example.com"},
+	plain, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertChannelSpec{
+		Name: "mail", Kind: noun.ChannelEmail, Emails: []string{"ops@example.com"},
 	}})
 	f.ok(err)
 	require.Empty(t, plain.Secrets)
 	require.False(t, plain.Spec.Enabled)
 	list, err := f.s.ListAlertChannels(f.ctx, f.tenant)
 	f.ok(err)
-	require.Equal(t, []domain.AlertChannel{plain, made}, list, "by name")
+	require.Equal(t, []noun.AlertChannel{plain, made}, list, "by name")
 
 	changed := made
-	changed.Spec.Name, changed.Spec.Enabled, changed.Spec.Templates = "oncall", false, domain.ChannelTemplates{}
+	changed.Spec.Name, changed.Spec.Enabled, changed.Spec.Templates = "oncall", false, noun.ChannelTemplates{}
 	changed.Secrets, changed.HasSecret, changed.Host, changed.UpdatedBy, changed.CreatedBy = []byte("other"), false, "", "bob", "bob"
 	changed, err = f.s.UpdateAlertChannel(f.ctx, changed)
 	f.ok(err)
-	require.Equal(t, []any{int64(2), []byte("other"), false, true, "", "anna", "bob", false, domain.ChannelTemplates{}},
+	require.Equal(t, []any{int64(2), []byte("other"), false, true, "", "anna", "bob", false, noun.ChannelTemplates{}},
 		[]any{changed.Version, changed.Secrets, changed.HasSecret, changed.HasToken, changed.Host, changed.CreatedBy, changed.UpdatedBy, changed.Spec.Enabled, changed.Spec.Templates})
 	_, err = f.s.UpdateAlertChannel(f.ctx, made)
 	f.code(domain.CodeRevisionMismatch, err)
@@ -71,31 +72,31 @@ func testAlertChannels(t *testing.T, f *fixture) {
 
 func testAlertChannelsMost(t *testing.T, f *fixture) {
 	create := func(n int) error {
-		_, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertChannelSpec{
-			Name: fmt.Sprint("c", n), Kind: domain.ChannelEmail, Emails: []string{"ops@example.com"},
+		_, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertChannelSpec{
+			Name: fmt.Sprint("c", n), Kind: noun.ChannelEmail, Emails: []string{"ops@example.com"},
 		}})
 		return err
 	}
-	for n := range domain.MaxAlertChannels {
+	for n := range noun.MaxAlertChannels {
 		f.ok(create(n))
 	}
-	err := create(domain.MaxAlertChannels)
+	err := create(noun.MaxAlertChannels)
 	f.code(domain.CodeConflict, err)
 	require.ErrorContains(t, err, "delete one first")
 }
 
 // A delivery that names a channel comes with it as it is when it is claimed.
 func testAlertChannelDeliveries(t *testing.T, f *fixture) {
-	c, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{
+	c, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{
 		ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Secrets: []byte("sealed"),
-		Spec: domain.AlertChannelSpec{Name: "team", Kind: domain.ChannelEmail, Enabled: true, Emails: []string{"ann@example.com", "bob@example.com"}},
+		Spec: noun.AlertChannelSpec{Name: "team", Kind: noun.ChannelEmail, Enabled: true, Emails: []string{"ann@example.com", "bob@example.com"}},
 	})
 	f.ok(err)
 	f.finish(f.start(f.run(f.job(nil))), domain.OutcomeFailed)
-	f.expand(func(a notify.AlertContext) []domain.Delivery {
+	f.expand(func(a notify.AlertContext) []noun.Delivery {
 		foreign := c
 		foreign.ID++
-		return append(append(c.Deliveries(a.Event.ID), foreign.Deliveries(a.Event.ID)[:1]...), domain.Delivery{Channel: "email", Target: "zoe@example.com"})
+		return append(append(c.Deliveries(a.Event.ID), foreign.Deliveries(a.Event.ID)[:1]...), noun.Delivery{Channel: "email", Target: "zoe@example.com"})
 	})
 	due := f.claimDeliveries(0)
 	require.Len(t, due, 4)

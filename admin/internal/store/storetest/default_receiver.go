@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -23,9 +24,9 @@ func testDefaultReceiver(t *testing.T, f *fixture) {
 		}
 		return nil
 	}
-	wanted := func() domain.AlertChannel {
-		return domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, CreatedBy: "node",
-			Spec: domain.AlertChannelSpec{Name: "default", Kind: domain.ChannelEmail, Enabled: true, Emails: []string{"ops@example.com"}}}
+	wanted := func() noun.AlertChannel {
+		return noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, CreatedBy: "node",
+			Spec: noun.AlertChannelSpec{Name: "default", Kind: noun.ChannelEmail, Enabled: true, Emails: []string{"ops@example.com"}}}
 	}
 	require.True(t, unheard().Fresh)
 	first := wanted()

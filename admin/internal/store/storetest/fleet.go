@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -434,7 +435,7 @@ func testLostInstances(t *testing.T, f *fixture) {
 	incidents := page.Items
 	f.ok(err)
 	require.Len(t, incidents, 1)
-	_, err = f.s.ChangeIncident(f.ctx, f.tenant, incidents[0].ID, func(i *domain.Incident, now time.Time) error {
+	_, err = f.s.ChangeIncident(f.ctx, f.tenant, incidents[0].ID, func(i *noun.Incident, now time.Time) error {
 		i.Resolve(now, "ann")
 		return nil
 	})

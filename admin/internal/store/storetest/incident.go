@@ -8,19 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // groupAll counts a tenant's events in one incident of a key, which is due at once.
-func groupAll(b *notify.AlertBatch, tenant domain.TenantID, key string, receivers ...domain.Receiver) *domain.Incident {
-	at := domain.IncidentKey{Tenant: tenant, Key: key}
+func groupAll(b *notify.AlertBatch, tenant domain.TenantID, key string, receivers ...noun.Receiver) *noun.Incident {
+	at := noun.IncidentKey{Tenant: tenant, Key: key}
 	for n := range b.Events {
 		e := &b.Events[n]
 		if e.Event.TenantID != tenant {
 			continue
 		}
 		if b.Live[at] == nil {
-			b.Live[at] = &domain.Incident{ID: b.NewID(), TenantID: tenant, Key: key, Live: true, Kind: e.Event.Kind, Executor: e.Executor.ID, Job: e.Event.JobID}
+			b.Live[at] = &noun.Incident{ID: b.NewID(), TenantID: tenant, Key: key, Live: true, Kind: e.Event.Kind, Executor: e.Executor.ID, Job: e.Event.JobID}
 		}
 		b.Live[at].Add(&e.Event, e.Job.Spec.Name, b.Now)
 		b.Live[at].WakeAt = b.Now
@@ -30,7 +31,7 @@ func groupAll(b *notify.AlertBatch, tenant domain.TenantID, key string, receiver
 }
 
 // count expands all that is in the outbox with groupAll.
-func (f *fixture) count(key string, receivers ...domain.Receiver) {
+func (f *fixture) count(key string, receivers ...noun.Receiver) {
 	f.t.Helper()
 	_, err := f.s.ExpandAlertEvents(f.ctx, 2000, func(b *notify.AlertBatch) { groupAll(b, f.tenant, key, receivers...) })
 	f.ok(err)
@@ -57,7 +58,7 @@ func (f *fixture) tellAll() (out []notify.DueIncident) {
 	return out
 }
 
-func (f *fixture) incidents(p notify.ListIncidentsParams) []domain.Incident {
+func (f *fixture) incidents(p notify.ListIncidentsParams) []noun.Incident {
 	f.t.Helper()
 	p.Tenant = f.tenant
 	page, err := f.s.ListIncidents(f.ctx, p)
@@ -68,8 +69,8 @@ func (f *fixture) incidents(p notify.ListIncidentsParams) []domain.Incident {
 
 func testIncidents(t *testing.T, f *fixture) {
 	j := f.job(nil)
-	key := domain.JobIncidentKey(j.ID, domain.AlertRunFailed)
-	anna, hook := domain.Receiver{Channel: "email", Target: "anna@example.com", Job: j.ID}, domain.Receiver{Channel: "webhook", Target: "https://example.com", Job: j.ID}
+	key := noun.JobIncidentKey(j.ID, domain.AlertRunFailed)
+	anna, hook := noun.Receiver{Channel: "email", Target: "anna@example.com", Job: j.ID}, noun.Receiver{Channel: "webhook", Target: "https://example.com", Job: j.ID}
 	for range 2 {
 		f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	}
@@ -79,9 +80,9 @@ func testIncidents(t *testing.T, f *fixture) {
 	list := f.incidents(notify.ListIncidentsParams{})
 	require.Len(t, list, 1)
 	i := list[0]
-	require.Equal(t, domain.IncidentOpen, i.State)
+	require.Equal(t, noun.IncidentOpen, i.State)
 	require.EqualValues(t, 3, i.Events)
-	require.Equal(t, []domain.IncidentJob{{ID: j.ID, Name: j.Spec.Name, Events: 3}}, i.Jobs)
+	require.Equal(t, []noun.IncidentJob{{ID: j.ID, Name: j.Spec.Name, Events: 3}}, i.Jobs)
 	require.True(t, i.Live)
 	events, err := f.s.ListIncidentEvents(f.ctx, notify.ListIncidentEventsParams{Tenant: f.tenant, Incident: i.ID})
 	f.ok(err)
@@ -105,7 +106,7 @@ func testIncidents(t *testing.T, f *fixture) {
 	}
 
 	// What waits there tells how it stands then; what is under way does not.
-	f.ok(f.s.FinishDelivery(f.ctx, due[0].Delivery.ID, domain.DeliveryPending, 0, "503"))
+	f.ok(f.s.FinishDelivery(f.ctx, due[0].Delivery.ID, noun.DeliveryPending, 0, "503"))
 	waits := due[0].Delivery.Target
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	f.count(key)
@@ -121,8 +122,8 @@ func testIncidents(t *testing.T, f *fixture) {
 
 	// Whoever looks after the success of a run sees it.
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
-	changed, err := f.s.ChangeIncident(f.ctx, f.tenant, i.ID, func(i *domain.Incident, now time.Time) error {
-		i.State, i.AcknowledgedAt, i.AcknowledgedBy, i.WakeAt = domain.IncidentAcknowledged, now, "ann", now
+	changed, err := f.s.ChangeIncident(f.ctx, f.tenant, i.ID, func(i *noun.Incident, now time.Time) error {
+		i.State, i.AcknowledgedAt, i.AcknowledgedBy, i.WakeAt = noun.IncidentAcknowledged, now, "ann", now
 		return nil
 	})
 	f.ok(err)
@@ -132,16 +133,16 @@ func testIncidents(t *testing.T, f *fixture) {
 	require.False(t, told[0].Succeeded.IsZero())
 	found, err := f.s.FindIncident(f.ctx, f.tenant, i.ID)
 	f.ok(err)
-	require.Equal(t, domain.IncidentAcknowledged, found.ToldState)
-	require.Len(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentAcknowledged, Executor: f.executor}), 1)
-	require.Empty(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentOpen}))
+	require.Equal(t, noun.IncidentAcknowledged, found.ToldState)
+	require.Len(t, f.incidents(notify.ListIncidentsParams{State: noun.IncidentAcknowledged, Executor: f.executor}), 1)
+	require.Empty(t, f.incidents(notify.ListIncidentsParams{State: noun.IncidentOpen}))
 	require.Empty(t, f.incidents(notify.ListIncidentsParams{Before: i.ID}))
 
 	// Where there is nobody to tell, there was no message.
 	require.Positive(t, found.Told)
 	nobodys := f.job(nil)
 	f.finish(f.start(f.run(nobodys)), domain.OutcomeFailed)
-	f.count(domain.JobIncidentKey(nobodys.ID, domain.AlertRunFailed))
+	f.count(noun.JobIncidentKey(nobodys.ID, domain.AlertRunFailed))
 	told = f.tellAll()
 	require.Len(t, told, 1)
 	require.Empty(t, told[0].Receivers)
@@ -153,7 +154,7 @@ func testIncidents(t *testing.T, f *fixture) {
 	other := f.tenant + 1
 	_, err = f.s.FindIncident(f.ctx, other, i.ID)
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
-	_, err = f.s.ChangeIncident(f.ctx, other, i.ID, func(*domain.Incident, time.Time) error { return nil })
+	_, err = f.s.ChangeIncident(f.ctx, other, i.ID, func(*noun.Incident, time.Time) error { return nil })
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
 	events, err = f.s.ListIncidentEvents(f.ctx, notify.ListIncidentEventsParams{Tenant: other, Incident: i.ID})
 	f.ok(err)
@@ -170,7 +171,7 @@ func testIncidentOfManyEvents(t *testing.T, f *fixture) {
 			events = append(events, domain.AlertEvent{TenantID: f.tenant, Kind: domain.AlertRunFailed, JobID: j.ID, Revision: 1, DedupeKey: fmt.Sprint(n)})
 		}
 		f.ok(f.s.RecordAlerts(f.ctx, events))
-		f.count("flood", domain.Receiver{Channel: "email", Target: "x"})
+		f.count("flood", noun.Receiver{Channel: "email", Target: "x"})
 	}
 	kept := func() (n int) {
 		before := int64(0)
@@ -183,15 +184,15 @@ func testIncidentOfManyEvents(t *testing.T, f *fixture) {
 			n, before = n+len(events), events[len(events)-1].ID
 		}
 	}
-	send(0, domain.MaxIncidentEvents-10)
-	send(domain.MaxIncidentEvents-10, domain.MaxIncidentEvents+100)
-	require.Equal(t, domain.MaxIncidentEvents+1, kept(), "the first ones and the newest")
+	send(0, noun.MaxIncidentEvents-10)
+	send(noun.MaxIncidentEvents-10, noun.MaxIncidentEvents+100)
+	require.Equal(t, noun.MaxIncidentEvents+1, kept(), "the first ones and the newest")
 	require.Len(t, f.tellAll(), 1)
 	for round := range 3 {
-		send(domain.MaxIncidentEvents+100+round*50, domain.MaxIncidentEvents+150+round*50)
+		send(noun.MaxIncidentEvents+100+round*50, noun.MaxIncidentEvents+150+round*50)
 	}
-	require.Equal(t, domain.MaxIncidentEvents+2, kept(), "also the one that was told")
-	require.EqualValues(t, domain.MaxIncidentEvents+250, f.incidents(notify.ListIncidentsParams{})[0].Events)
+	require.Equal(t, noun.MaxIncidentEvents+2, kept(), "also the one that was told")
+	require.EqualValues(t, noun.MaxIncidentEvents+250, f.incidents(notify.ListIncidentsParams{})[0].Events)
 	require.Len(t, f.claimDeliveries(time.Minute), 1)
 }
 
@@ -200,10 +201,10 @@ func testIncidentOfManyEvents(t *testing.T, f *fixture) {
 func testAbsorbedIncident(t *testing.T, f *fixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeUnknown)
-	f.count(domain.JobIncidentKey(j.ID, domain.AlertRunLost), domain.Receiver{Channel: "email", Target: "anna@example.com"})
+	f.count(noun.JobIncidentKey(j.ID, domain.AlertRunLost), noun.Receiver{Channel: "email", Target: "anna@example.com"})
 	f.finish(f.start(f.run(j)), domain.OutcomeUnknown)
 	_, err := f.s.ExpandAlertEvents(f.ctx, 100, func(b *notify.AlertBatch) {
-		whole := groupAll(b, f.tenant, domain.ExecutorIncidentKey(f.executor, domain.ClassUnavailable), domain.Receiver{Channel: "email", Target: "ben@example.com"})
+		whole := groupAll(b, f.tenant, noun.ExecutorIncidentKey(f.executor, noun.ClassUnavailable), noun.Receiver{Channel: "email", Target: "ben@example.com"})
 		require.Len(t, b.Recent[f.executor], 1)
 		whole.Absorb(b.Recent[f.executor][0], b.Now)
 	})
@@ -215,22 +216,22 @@ func testAbsorbedIncident(t *testing.T, f *fixture) {
 	events, err := f.s.ListIncidentEvents(f.ctx, notify.ListIncidentEventsParams{Tenant: f.tenant, Incident: told[0].ID})
 	f.ok(err)
 	require.Len(t, events, 2)
-	part := f.incidents(notify.ListIncidentsParams{State: domain.IncidentResolved})
+	part := f.incidents(notify.ListIncidentsParams{State: noun.IncidentResolved})
 	require.Len(t, part, 1)
 	require.Equal(t, told[0].ID, part[0].Parent)
 	require.False(t, part[0].Live)
 	// Its key is free.
 	f.finish(f.start(f.run(j)), domain.OutcomeUnknown)
-	f.count(domain.JobIncidentKey(j.ID, domain.AlertRunLost))
-	require.Len(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentOpen}), 2)
+	f.count(noun.JobIncidentKey(j.ID, domain.AlertRunLost))
+	require.Len(t, f.incidents(notify.ListIncidentsParams{State: noun.IncidentOpen}), 2)
 
 	f.ok(f.s.AgeIncident(f.ctx, part[0].ID, 365*24*time.Hour))
 	for deleted := int64(1); deleted > 0; {
 		deleted, err = f.s.DeleteAlertsBefore(f.ctx, time.Now().Add(-200*24*time.Hour), 100)
 		f.ok(err)
 	}
-	require.Empty(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentResolved}))
-	require.Len(t, f.incidents(notify.ListIncidentsParams{State: domain.IncidentOpen}), 2, "those that live stay")
+	require.Empty(t, f.incidents(notify.ListIncidentsParams{State: noun.IncidentResolved}))
+	require.Len(t, f.incidents(notify.ListIncidentsParams{State: noun.IncidentOpen}), 2, "those that live stay")
 }
 
 // testIncidentRace: several nodes count, and open one incident.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -14,17 +15,17 @@ import (
 func testAlertRules(t *testing.T, f *fixture) {
 	labels, err := domain.ParseSelector("team=finance")
 	f.ok(err)
-	spec := domain.AlertRuleSpec{
-		Name: "money", Description: "d", Enabled: true, Position: 3, Match: domain.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunFailed}, Executors: []domain.ExecutorID{1}, Jobs: []domain.JobID{2}, Labels: labels},
-		Condition: domain.AlertCondition{Kind: domain.ConditionFailures, Failures: 2, Of: 3}, Severity: domain.SeverityCritical, Channels: []domain.ChannelID{4},
-		Repeat: time.Hour, Quiet: domain.QuietHours{Zone: "UTC", From: "22:00", To: "06:00", Days: []time.Weekday{time.Friday}}, EscalateAfter: time.Minute, EscalateTo: []domain.ChannelID{5},
+	spec := noun.AlertRuleSpec{
+		Name: "money", Description: "d", Enabled: true, Position: 3, Match: noun.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunFailed}, Executors: []domain.ExecutorID{1}, Jobs: []domain.JobID{2}, Labels: labels},
+		Condition: noun.AlertCondition{Kind: noun.ConditionFailures, Failures: 2, Of: 3}, Severity: noun.SeverityCritical, Channels: []domain.ChannelID{4},
+		Repeat: time.Hour, Quiet: noun.QuietHours{Zone: "UTC", From: "22:00", To: "06:00", Days: []time.Weekday{time.Friday}}, EscalateAfter: time.Minute, EscalateTo: []domain.ChannelID{5},
 	}
-	r, err := f.s.CreateAlertRule(f.ctx, domain.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: spec, CreatedBy: "ann"})
+	r, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: spec, CreatedBy: "ann"})
 	f.ok(err)
 	require.Equal(t, spec, r.Spec)
 	require.EqualValues(t, 1, r.Version)
 	require.Equal(t, "ann", r.UpdatedBy)
-	first := domain.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertRuleSpec{Name: "money", Condition: domain.AlertCondition{Kind: domain.ConditionEvents}}}
+	first := noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{Name: "money", Condition: noun.AlertCondition{Kind: noun.ConditionEvents}}}
 	_, err = f.s.CreateAlertRule(f.ctx, first)
 	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
 	first.Spec.Name = "zero"
@@ -32,7 +33,7 @@ func testAlertRules(t *testing.T, f *fixture) {
 	f.ok(err)
 	list, err := f.s.ListAlertRules(f.ctx, f.tenant)
 	f.ok(err)
-	require.Equal(t, []domain.AlertRule{first, r}, list, "by position")
+	require.Equal(t, []noun.AlertRule{first, r}, list, "by position")
 	r.Spec.Name = "zero"
 	_, err = f.s.UpdateAlertRule(f.ctx, r)
 	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
@@ -52,7 +53,7 @@ func testAlertRules(t *testing.T, f *fixture) {
 
 func testSilences(t *testing.T, f *fixture) {
 	now := f.now().Truncate(time.Millisecond)
-	s, err := f.s.CreateSilence(f.ctx, domain.AlertSilence{ID: domain.SilenceID(ids.Next()), TenantID: f.tenant, Reason: "deploy", Match: domain.AlertMatcher{Jobs: []domain.JobID{7}},
+	s, err := f.s.CreateSilence(f.ctx, noun.AlertSilence{ID: domain.SilenceID(ids.Next()), TenantID: f.tenant, Reason: "deploy", Match: noun.AlertMatcher{Jobs: []domain.JobID{7}},
 		StartsAt: now, EndsAt: now.Add(time.Hour), CreatedBy: "ann"})
 	f.ok(err)
 	found, err := f.s.FindSilence(f.ctx, f.tenant, s.ID)
@@ -60,7 +61,7 @@ func testSilences(t *testing.T, f *fixture) {
 	require.Equal(t, s, found)
 	list, err := f.s.ListSilences(f.ctx, f.tenant, now)
 	f.ok(err)
-	require.Equal(t, []domain.AlertSilence{s}, list)
+	require.Equal(t, []noun.AlertSilence{s}, list)
 	_, err = f.s.EndSilence(f.ctx, f.tenant+1, s.ID, "ben")
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
 	ended, err := f.s.EndSilence(f.ctx, f.tenant, s.ID, "ben")
@@ -72,8 +73,8 @@ func testSilences(t *testing.T, f *fixture) {
 
 	settings, err := f.s.FindAlertSettings(f.ctx, f.tenant)
 	f.ok(err)
-	require.Equal(t, domain.AlertSettings{TenantID: f.tenant}, settings)
-	settings.DefaultChannels, settings.Quiet, settings.UpdatedBy = []domain.ChannelID{9}, domain.QuietHours{Zone: "UTC", From: "22:00", To: "06:00"}, "ann"
+	require.Equal(t, noun.AlertSettings{TenantID: f.tenant}, settings)
+	settings.DefaultChannels, settings.Quiet, settings.UpdatedBy = []domain.ChannelID{9}, noun.QuietHours{Zone: "UTC", From: "22:00", To: "06:00"}, "ann"
 	saved, err := f.s.SaveAlertSettings(f.ctx, settings)
 	f.ok(err)
 	require.EqualValues(t, 1, saved.Version)
@@ -90,18 +91,18 @@ func testSilences(t *testing.T, f *fixture) {
 // testIncidentWishes: who decides about events and messages finds what the tenant says.
 func testIncidentWishes(t *testing.T, f *fixture) {
 	j := f.job(func(s *domain.JobSpec) { s.Labels = map[string]string{"team": "finance"} })
-	channel, err := f.s.CreateAlertChannel(f.ctx, domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant,
-		Spec: domain.AlertChannelSpec{Name: "ops", Kind: domain.ChannelEmail, Enabled: true, Emails: []string{"a@example.com", "b@example.com"}}})
+	channel, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant,
+		Spec: noun.AlertChannelSpec{Name: "ops", Kind: noun.ChannelEmail, Enabled: true, Emails: []string{"a@example.com", "b@example.com"}}})
 	f.ok(err)
-	_, err = f.s.SaveAlertSettings(f.ctx, domain.AlertSettings{TenantID: f.tenant, DefaultChannels: []domain.ChannelID{channel.ID}})
+	_, err = f.s.SaveAlertSettings(f.ctx, noun.AlertSettings{TenantID: f.tenant, DefaultChannels: []domain.ChannelID{channel.ID}})
 	f.ok(err)
-	rule, err := f.s.CreateAlertRule(f.ctx, domain.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertRuleSpec{
-		Name: "r", Enabled: true, Match: domain.AlertMatcher{Jobs: []domain.JobID{j.ID}}, Condition: domain.AlertCondition{Kind: domain.ConditionFailures, Failures: 2, Of: 3}}})
+	rule, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
+		Name: "r", Enabled: true, Match: noun.AlertMatcher{Jobs: []domain.JobID{j.ID}}, Condition: noun.AlertCondition{Kind: noun.ConditionFailures, Failures: 2, Of: 3}}})
 	f.ok(err)
 	now := f.now()
-	_, err = f.s.CreateSilence(f.ctx, domain.AlertSilence{ID: domain.SilenceID(ids.Next()), TenantID: f.tenant, Reason: "x", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour)})
+	_, err = f.s.CreateSilence(f.ctx, noun.AlertSilence{ID: domain.SilenceID(ids.Next()), TenantID: f.tenant, Reason: "x", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour)})
 	f.ok(err)
-	_, err = f.s.CreateSilence(f.ctx, domain.AlertSilence{ID: domain.SilenceID(ids.Next()), TenantID: f.tenant, Reason: "later", StartsAt: now.Add(time.Hour), EndsAt: now.Add(2 * time.Hour)})
+	_, err = f.s.CreateSilence(f.ctx, noun.AlertSilence{ID: domain.SilenceID(ids.Next()), TenantID: f.tenant, Reason: "later", StartsAt: now.Add(time.Hour), EndsAt: now.Add(2 * time.Hour)})
 	f.ok(err)
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
@@ -115,14 +116,14 @@ func testIncidentWishes(t *testing.T, f *fixture) {
 				require.Equal(t, []bool{true, false}, b.Events[n].Facts.Bad)
 			}
 		}
-		i := groupAll(b, f.tenant, "wishes", domain.Receiver{Channel: "email", Target: "ops", ChannelID: channel.ID}, domain.Receiver{Channel: "slack", Target: "gone", ChannelID: 5})
-		i.Rule, i.Severity = rule.ID, domain.SeverityCritical
+		i := groupAll(b, f.tenant, "wishes", noun.Receiver{Channel: "email", Target: "ops", ChannelID: channel.ID}, noun.Receiver{Channel: "slack", Target: "gone", ChannelID: 5})
+		i.Rule, i.Severity = rule.ID, noun.SeverityCritical
 	})
 	f.ok(err)
 	told := f.tellAll()
 	require.Len(t, told, 1)
 	require.Equal(t, rule.ID, told[0].Rule.ID)
-	require.Equal(t, domain.SeverityCritical, told[0].Severity)
+	require.Equal(t, noun.SeverityCritical, told[0].Severity)
 	require.Equal(t, map[string]string{"team": "finance"}, told[0].Labels)
 	require.Len(t, told[0].Silences, 1)
 	require.Len(t, told[0].Receivers, 2)
@@ -144,10 +145,10 @@ func testLookedForRules(t *testing.T, f *fixture) {
 	require.Len(t, f.drive(), 1, "what a backfill asks for is not late")
 	f.ok(f.s.AgeStart(f.ctx, waits.ID, time.Hour))
 	f.ok(f.s.AgeStart(f.ctx, runs.ID, time.Hour))
-	condition := map[domain.AlertConditionKind]domain.AlertRuleID{}
-	for _, kind := range []domain.AlertConditionKind{domain.ConditionLate, domain.ConditionLong, domain.ConditionAbsent} {
-		r, err := f.s.CreateAlertRule(f.ctx, domain.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertRuleSpec{
-			Name: string(kind), Enabled: true, Match: domain.AlertMatcher{Executors: []domain.ExecutorID{f.executor}}, Condition: domain.AlertCondition{Kind: kind, After: 10 * time.Minute}}})
+	condition := map[noun.AlertConditionKind]domain.AlertRuleID{}
+	for _, kind := range []noun.AlertConditionKind{noun.ConditionLate, noun.ConditionLong, noun.ConditionAbsent} {
+		r, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
+			Name: string(kind), Enabled: true, Match: noun.AlertMatcher{Executors: []domain.ExecutorID{f.executor}}, Condition: noun.AlertCondition{Kind: kind, After: 10 * time.Minute}}})
 		f.ok(err)
 		condition[kind] = r.ID
 	}
@@ -182,7 +183,7 @@ func testLookedForRules(t *testing.T, f *fixture) {
 	require.Len(t, second, 1, "each is told once")
 	f.ok(f.s.AgeRules(f.ctx, f.tenant, time.Hour))
 	require.Empty(t, look())
-	r, err := f.s.FindAlertRule(f.ctx, f.tenant, condition[domain.ConditionLate])
+	r, err := f.s.FindAlertRule(f.ctx, f.tenant, condition[noun.ConditionLate])
 	f.ok(err)
 	r.Spec.Enabled = false
 	_, err = f.s.UpdateAlertRule(f.ctx, r)
@@ -197,9 +198,9 @@ func testSuccessRules(t *testing.T, f *fixture) {
 	j, other := f.job(nil), f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	require.Empty(t, f.expand(nil), "nobody wants to know, so nothing was written")
-	rule := domain.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: domain.AlertRuleSpec{
-		Name: "done", Enabled: true, Match: domain.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}, Jobs: []domain.JobID{j.ID}},
-		Condition: domain.AlertCondition{Kind: domain.ConditionEvents}}}
+	rule := noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
+		Name: "done", Enabled: true, Match: noun.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}, Jobs: []domain.JobID{j.ID}},
+		Condition: noun.AlertCondition{Kind: noun.ConditionEvents}}}
 	rule, err := f.s.CreateAlertRule(f.ctx, rule)
 	f.ok(err)
 	told := func() (out []notify.GroupedEvent) {
@@ -230,7 +231,7 @@ func testSuccessRules(t *testing.T, f *fixture) {
 	f.ok(err)
 	require.Len(t, told(), 1, "those of one transaction are counted together")
 
-	rule.Spec.Condition = domain.AlertCondition{Kind: domain.ConditionKeyword, Keyword: "corrected"}
+	rule.Spec.Condition = noun.AlertCondition{Kind: noun.ConditionKeyword, Keyword: "corrected"}
 	rule, err = f.s.UpdateAlertRule(f.ctx, rule)
 	f.ok(err)
 	a, b = f.start(f.run(j)), f.start(f.run(j))
@@ -246,12 +247,12 @@ func testSuccessRules(t *testing.T, f *fixture) {
 
 	// Before one is closed, all that was to be told about it must have been.
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
-	f.count(domain.JobIncidentKey(j.ID, domain.AlertRunSucceeded), domain.Receiver{Channel: "webhook", Target: "https://example.com", Job: j.ID})
+	f.count(noun.JobIncidentKey(j.ID, domain.AlertRunSucceeded), noun.Receiver{Channel: "webhook", Target: "https://example.com", Job: j.ID})
 	require.Len(t, f.tellAll(), 1)
 	over := func() notify.DueIncident {
 		t.Helper()
-		_, err := f.s.ChangeIncident(f.ctx, f.tenant, f.incidents(notify.ListIncidentsParams{})[0].ID, func(i *domain.Incident, now time.Time) error {
-			i.State, i.WakeAt = domain.IncidentResolved, now
+		_, err := f.s.ChangeIncident(f.ctx, f.tenant, f.incidents(notify.ListIncidentsParams{})[0].ID, func(i *noun.Incident, now time.Time) error {
+			i.State, i.WakeAt = noun.IncidentResolved, now
 			return nil
 		})
 		f.ok(err)
@@ -264,7 +265,7 @@ func testSuccessRules(t *testing.T, f *fixture) {
 	require.Len(t, due, 1)
 	require.True(t, over().Unsent, "it is under way")
 	for _, d := range append(due, f.claimDeliveries(time.Minute)...) {
-		f.ok(f.s.FinishDelivery(f.ctx, d.Delivery.ID, domain.DeliveryDelivered, 0, ""))
+		f.ok(f.s.FinishDelivery(f.ctx, d.Delivery.ID, noun.DeliveryDelivered, 0, ""))
 	}
 	require.False(t, over().Unsent)
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -69,7 +70,7 @@ func testAlertRetention(t *testing.T, f *fixture) {
 		f.ok(err)
 		require.Equal(t, want, n)
 	}
-	left := f.expand(func(notify.AlertContext) []domain.Delivery { return nil })
+	left := f.expand(func(notify.AlertContext) []noun.Delivery { return nil })
 	require.Len(t, left, 1)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -167,7 +168,7 @@ func testSlotQueueFull(t *testing.T, f *fixture) {
 	require.EqualValues(t, 4, f.view(j).Waiting)
 
 	f.finish(running, domain.OutcomeSucceeded)
-	f.count("pile", domain.Receiver{Channel: "email", Target: "anna@example.com", Job: j.ID})
+	f.count("pile", noun.Receiver{Channel: "email", Target: "anna@example.com", Job: j.ID})
 	list := f.incidents(notify.ListIncidentsParams{})
 	require.Len(t, list, 1)
 	require.Equal(t, []any{domain.AlertRunsPileUp, "3 runs wait for earlier ones, as many as may: further fires are discarded"}, []any{list[0].Kind, list[0].Detail})
@@ -179,7 +180,7 @@ func testSlotQueueFull(t *testing.T, f *fixture) {
 	for _, e := range append(runs[1:4], asked) {
 		f.finish(f.start(e), domain.OutcomeSucceeded)
 	}
-	_, err := f.s.ChangeIncident(f.ctx, f.tenant, list[0].ID, func(i *domain.Incident, now time.Time) error {
+	_, err := f.s.ChangeIncident(f.ctx, f.tenant, list[0].ID, func(i *noun.Incident, now time.Time) error {
 		i.WakeAt = now
 		return nil
 	})

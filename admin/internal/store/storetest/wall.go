@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -18,8 +19,8 @@ func testTenantWall(t *testing.T, f *fixture) {
 	due, offered, running := f.run(j), f.offer(store.OfferMade, f.run(j)), f.start(f.run(j))
 	failed := f.start(f.run(j))
 	f.finish(failed, domain.OutcomeFailed)
-	f.expand(func(notify.AlertContext) []domain.Delivery {
-		return []domain.Delivery{{Channel: "email", Target: "x"}}
+	f.expand(func(notify.AlertContext) []noun.Delivery {
+		return []noun.Delivery{{Channel: "email", Target: "x"}}
 	})
 	_, err := f.s.AppendLogs(f.ctx, []store.LogAppend{{Tenant: f.tenant, Executor: f.executor, Chunks: []domain.LogChunk{chunk(running, 1, 1, 1)}}})
 	f.ok(err)

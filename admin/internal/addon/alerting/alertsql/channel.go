@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -52,7 +53,7 @@ type templateDocument struct {
 	ContentType string `json:"contentType,omitempty"`
 }
 
-func toChannelRow(c *domain.AlertChannel) (channelRow, error) {
+func toChannelRow(c *noun.AlertChannel) (channelRow, error) {
 	s := &c.Spec
 	text, err := json.Marshal(channelDocument{
 		Description: s.Description, Language: s.Language, Emails: s.Emails, BaseURL: s.BaseURL, ChatID: s.ChatID, ThreadID: s.ThreadID,
@@ -71,49 +72,49 @@ func toChannelRow(c *domain.AlertChannel) (channelRow, error) {
 	}, nil
 }
 
-func (r *channelRow) channel() (domain.AlertChannel, error) {
+func (r *channelRow) channel() (noun.AlertChannel, error) {
 	var d channelDocument
 	if err := json.Unmarshal([]byte(r.Settings), &d); err != nil {
-		return domain.AlertChannel{}, fmt.Errorf("decode alert channel %d: %w", r.ID, err)
+		return noun.AlertChannel{}, fmt.Errorf("decode alert channel %d: %w", r.ID, err)
 	}
-	return domain.AlertChannel{
+	return noun.AlertChannel{
 		ID: domain.ChannelID(r.ID), TenantID: domain.TenantID(r.TenantID), Version: r.Version, Secrets: r.Secrets,
 		Host: d.Host, HasSecret: d.HasSecret, HasToken: d.HasToken,
 		CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
-		Spec: domain.AlertChannelSpec{
-			Name: r.Name, Description: d.Description, Kind: domain.ChannelKind(r.Kind), Enabled: r.Enabled, Language: d.Language, Emails: d.Emails,
+		Spec: noun.AlertChannelSpec{
+			Name: r.Name, Description: d.Description, Kind: noun.ChannelKind(r.Kind), Enabled: r.Enabled, Language: d.Language, Emails: d.Emails,
 			BaseURL: d.BaseURL, ChatID: d.ChatID, ThreadID: d.ThreadID, Mentions: d.Mentions, MentionAll: d.MentionAll,
-			Templates: domain.ChannelTemplates(d.Templates),
+			Templates: noun.ChannelTemplates(d.Templates),
 		},
 	}, nil
 }
 
 func (s *Alerts) channels() record.Definition[domain.ChannelID] {
-	return record.Definition[domain.ChannelID]{DB: s.DB, Noun: "alert channel", Row: &channelRow{}, Most: domain.MaxAlertChannels}
+	return record.Definition[domain.ChannelID]{DB: s.DB, Noun: "alert channel", Row: &channelRow{}, Most: noun.MaxAlertChannels}
 }
 
 // CreateAlertChannel implements notify.AlertChannels.
-func (s *Alerts) CreateAlertChannel(ctx context.Context, c domain.AlertChannel) (domain.AlertChannel, error) {
+func (s *Alerts) CreateAlertChannel(ctx context.Context, c noun.AlertChannel) (noun.AlertChannel, error) {
 	c.Version, c.UpdatedBy = 1, c.CreatedBy
 	row, err := toChannelRow(&c)
 	if err != nil {
-		return domain.AlertChannel{}, err
+		return noun.AlertChannel{}, err
 	}
 	err = s.channels().Create(ctx, c.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
 		row.CreatedAt, row.UpdatedAt = db.Millis(now), db.Millis(now)
 		return t.Gorm.Create(&row).Error
 	})
 	if err != nil {
-		return domain.AlertChannel{}, err
+		return noun.AlertChannel{}, err
 	}
 	return s.FindAlertChannel(ctx, c.TenantID, c.ID)
 }
 
 // UpdateAlertChannel implements notify.AlertChannels.
-func (s *Alerts) UpdateAlertChannel(ctx context.Context, c domain.AlertChannel) (domain.AlertChannel, error) {
+func (s *Alerts) UpdateAlertChannel(ctx context.Context, c noun.AlertChannel) (noun.AlertChannel, error) {
 	row, err := toChannelRow(&c)
 	if err != nil {
-		return domain.AlertChannel{}, err
+		return noun.AlertChannel{}, err
 	}
 	err = s.channels().Update(ctx, c.TenantID, c.ID, c.Version, row.Name, func(t *db.Tx, now time.Time) error {
 		_, err := t.Exec(t.Ctx, "UPDATE alert_channels SET name = ?, enabled = ?, version = ?, settings = ?, secrets = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
@@ -121,7 +122,7 @@ func (s *Alerts) UpdateAlertChannel(ctx context.Context, c domain.AlertChannel) 
 		return err
 	})
 	if err != nil {
-		return domain.AlertChannel{}, err
+		return noun.AlertChannel{}, err
 	}
 	return s.FindAlertChannel(ctx, c.TenantID, c.ID)
 }
@@ -132,16 +133,16 @@ func (s *Alerts) DeleteAlertChannel(ctx context.Context, tenant domain.TenantID,
 }
 
 // FindAlertChannel implements notify.AlertChannels.
-func (s *Alerts) FindAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) (domain.AlertChannel, error) {
+func (s *Alerts) FindAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) (noun.AlertChannel, error) {
 	row, err := db.FindOne[channelRow](ctx, s.DB, "find alert channel", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
-		return domain.AlertChannel{}, err
+		return noun.AlertChannel{}, err
 	}
 	return row.channel()
 }
 
 // ListAlertChannels implements notify.AlertChannels.
-func (s *Alerts) ListAlertChannels(ctx context.Context, tenant domain.TenantID) ([]domain.AlertChannel, error) {
+func (s *Alerts) ListAlertChannels(ctx context.Context, tenant domain.TenantID) ([]noun.AlertChannel, error) {
 	rows, err := db.FindAll[channelRow](ctx, s.DB, "list alert channels", "name", "tenant_id = ?", int64(tenant))
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (s *Alerts) ListAlertChannels(ctx context.Context, tenant domain.TenantID) 
 
 // channelsOf reads the channels that deliveries name. One that is gone is missing;
 // one that cannot be read, too, and is logged.
-func (s *Alerts) channelsOf(t *db.Tx, deliveries []deliveryRow) (map[int64]*domain.AlertChannel, error) {
+func (s *Alerts) channelsOf(t *db.Tx, deliveries []deliveryRow) (map[int64]*noun.AlertChannel, error) {
 	ids := map[int64]bool{}
 	for _, d := range deliveries {
 		if d.ChannelID != 0 {
@@ -169,7 +170,7 @@ func (s *Alerts) channelsOf(t *db.Tx, deliveries []deliveryRow) (map[int64]*doma
 	if err := t.Gorm.Where("id IN ?", list).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("load alert channels: %w", err)
 	}
-	out := make(map[int64]*domain.AlertChannel, len(rows))
+	out := make(map[int64]*noun.AlertChannel, len(rows))
 	for i := range rows {
 		c, err := rows[i].channel()
 		if err != nil {

@@ -8,19 +8,20 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
 // CreateDefaultReceiver implements notify.AlertChannels.
-func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c domain.AlertChannel) (made bool, err error) {
+func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel) (made bool, err error) {
 	c.Version, c.UpdatedBy = 1, c.CreatedBy
 	row, err := toChannelRow(&c)
 	if err != nil {
 		return false, err
 	}
-	text, err := encodeSettings(&domain.AlertSettings{DefaultChannels: []domain.ChannelID{c.ID}})
+	text, err := encodeSettings(&noun.AlertSettings{DefaultChannels: []domain.ChannelID{c.ID}})
 	if err != nil {
 		return false, err
 	}
@@ -62,11 +63,11 @@ func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]notify.U
 	if err != nil {
 		return nil, err
 	}
-	open, err := db.FindAll[channelRow](ctx, s.DB, "list unheard tenants", "id", "enabled = ? AND (kind <> ? OR ?)", true, string(domain.ChannelEmail), mails)
+	open, err := db.FindAll[channelRow](ctx, s.DB, "list unheard tenants", "id", "enabled = ? AND (kind <> ? OR ?)", true, string(noun.ChannelEmail), mails)
 	if err != nil {
 		return nil, err
 	}
-	channels := make(map[domain.ChannelID]domain.AlertChannel, len(open))
+	channels := make(map[domain.ChannelID]noun.AlertChannel, len(open))
 	for n := range open {
 		if channels[domain.ChannelID(open[n].ID)], err = open[n].channel(); err != nil {
 			return nil, fmt.Errorf("list unheard tenants: %w", err)
@@ -78,7 +79,7 @@ func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]notify.U
 	}
 	var out []notify.UnheardTenant
 	for n := range tenants {
-		var settings domain.AlertSettings
+		var settings noun.AlertSettings
 		row, found := said[tenants[n].ID]
 		if found {
 			if settings, err = row.settings(domain.TenantID(tenants[n].ID)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -36,21 +37,21 @@ type deliveryRow struct {
 
 func (deliveryRow) TableName() string { return "deliveries" }
 
-func (r deliveryRow) delivery(event domain.AlertEvent) domain.Delivery {
-	return domain.Delivery{
+func (r deliveryRow) delivery(event domain.AlertEvent) noun.Delivery {
+	return noun.Delivery{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), EventID: r.EventID, Event: event, Incident: domain.IncidentID(r.IncidentID), Job: domain.JobID(r.JobID), Channel: r.Channel,
-		ChannelID: domain.ChannelID(r.ChannelID), Target: r.Target, State: domain.DeliveryState(r.State), Attempts: int(r.Attempts), NextAt: db.Instant(r.NextAt), LastError: r.LastError,
+		ChannelID: domain.ChannelID(r.ChannelID), Target: r.Target, State: noun.DeliveryState(r.State), Attempts: int(r.Attempts), NextAt: db.Instant(r.NextAt), LastError: r.LastError,
 		CreatedAt: db.Instant(r.CreatedAt), DeliveredAt: db.Instant(r.DeliveredAt),
 	}
 }
 
-func (s *Alerts) newDelivery(d *domain.Delivery, now time.Time) (row deliveryRow, err error) {
+func (s *Alerts) newDelivery(d *noun.Delivery, now time.Time) (row deliveryRow, err error) {
 	row = deliveryRow{
 		ID: d.ID, TenantID: int64(d.TenantID), EventID: d.EventID, IncidentID: int64(d.Incident), JobID: int64(d.Job), Channel: d.Channel, ChannelID: int64(d.ChannelID), Target: record.Clip(d.Target, 2048),
 		State: int64(d.State), Attempts: int64(d.Attempts), NextAt: db.Millis(d.NextAt), LastError: record.Clip(d.LastError, record.MessageSize), CreatedAt: db.Millis(now),
 	}
 	if row.State == 0 {
-		row.State = int64(domain.DeliveryPending)
+		row.State = int64(noun.DeliveryPending)
 	}
 	if row.NextAt == 0 {
 		row.NextAt = db.Millis(now)
@@ -73,7 +74,7 @@ func (s *Alerts) ClaimDueDeliveries(ctx context.Context, p notify.ClaimDeliverie
 			return nil, err
 		}
 		var rows []deliveryRow
-		err = t.Gorm.Clauses(t.SkipLocked()...).Where("state = ? AND next_at <= ?", int64(domain.DeliveryPending), db.Millis(now)).
+		err = t.Gorm.Clauses(t.SkipLocked()...).Where("state = ? AND next_at <= ?", int64(noun.DeliveryPending), db.Millis(now)).
 			Order("next_at").Limit(record.PageSize(p.Limit)).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
 			return nil, err
@@ -103,12 +104,12 @@ func freeClaims(t *db.Tx, now time.Time, living []string) error {
 		return nil
 	}
 	var ids []int64
-	err := t.Gorm.Model(&deliveryRow{}).Where("claimed_by > '' AND claimed_by NOT IN ? AND state = ?", living, int64(domain.DeliveryPending)).
+	err := t.Gorm.Model(&deliveryRow{}).Where("claimed_by > '' AND claimed_by NOT IN ? AND state = ?", living, int64(noun.DeliveryPending)).
 		Limit(freeLimit).Pluck("id", &ids).Error
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return t.Gorm.Model(&deliveryRow{}).Where("id IN ? AND claimed_by NOT IN ? AND state = ?", ids, living, int64(domain.DeliveryPending)).
+	return t.Gorm.Model(&deliveryRow{}).Where("id IN ? AND claimed_by NOT IN ? AND state = ?", ids, living, int64(noun.DeliveryPending)).
 		Updates(map[string]any{"next_at": db.Millis(now), "claimed_by": ""}).Error
 }
 
@@ -118,36 +119,36 @@ func (s *Alerts) ReleaseDeliveries(ctx context.Context, boot string, ids []int64
 	}
 	return s.RunRepeatableAt(ctx, "release deliveries", func(t *db.Tx, now time.Time) error {
 		_, err := t.Exec(t.Ctx, "UPDATE deliveries SET next_at = ?, claimed_by = '' WHERE id IN ("+db.IDList(ids)+") AND claimed_by = ? AND state = ?",
-			db.Millis(now), boot, int64(domain.DeliveryPending))
+			db.Millis(now), boot, int64(noun.DeliveryPending))
 		return err
 	})
 }
 
 // FinishDelivery leaves a delivery alone that another node has settled.
-func (s *Alerts) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
+func (s *Alerts) FinishDelivery(ctx context.Context, id int64, state noun.DeliveryState, retryIn time.Duration, lastError string) error {
 	return s.RunRepeatableAt(ctx, "finish delivery", func(t *db.Tx, now time.Time) error {
 		deliveredAt, nextAt := int64(0), db.Millis(now)
 		switch state {
-		case domain.DeliveryDelivered:
+		case noun.DeliveryDelivered:
 			deliveredAt = db.Millis(now)
-		case domain.DeliveryPending:
+		case noun.DeliveryPending:
 			nextAt = db.Millis(now.Add(retryIn))
 		}
 		_, err := t.Exec(t.Ctx, "UPDATE deliveries SET state = ?, next_at = ?, delivered_at = ?, last_error = ?, claimed_by = '' WHERE id = ? AND state = ?",
-			int64(state), nextAt, deliveredAt, record.Clip(lastError, record.MessageSize), id, int64(domain.DeliveryPending))
+			int64(state), nextAt, deliveredAt, record.Clip(lastError, record.MessageSize), id, int64(noun.DeliveryPending))
 		return err
 	})
 }
 
 // ListDeliveries reads an index that has them in the order of their ids. That of an
 // incident has them so for each state.
-func (s *Alerts) ListDeliveries(ctx context.Context, p notify.ListDeliveriesParams) (out []domain.Delivery, err error) {
-	states, index := []domain.DeliveryState{p.State}, "ix_deliveries_tenant"
+func (s *Alerts) ListDeliveries(ctx context.Context, p notify.ListDeliveriesParams) (out []noun.Delivery, err error) {
+	states, index := []noun.DeliveryState{p.State}, "ix_deliveries_tenant"
 	switch {
 	case p.Incident != 0:
 		index = "ix_deliveries_incident"
 		if p.State == 0 {
-			states = []domain.DeliveryState{domain.DeliveryPending, domain.DeliveryDelivered, domain.DeliveryFailed}
+			states = []noun.DeliveryState{noun.DeliveryPending, noun.DeliveryDelivered, noun.DeliveryFailed}
 		}
 	case p.Job != 0:
 		index = "ix_deliveries_job"
@@ -182,7 +183,7 @@ func (s *Alerts) ListDeliveries(ctx context.Context, p notify.ListDeliveriesPara
 		if err != nil {
 			return err
 		}
-		out = make([]domain.Delivery, len(rows))
+		out = make([]noun.Delivery, len(rows))
 		for i, r := range rows {
 			out[i] = r.delivery(events[r.EventID].Event())
 		}
@@ -251,7 +252,7 @@ func (s *Alerts) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
 			return nil
 		}, "SELECT "+s.Dialect.Clock()+","+
 			" COALESCE((SELECT CASE WHEN tell_at = 0 THEN created_at ELSE tell_at END FROM alert_events WHERE expanded_at = 0 ORDER BY tell_at, id LIMIT 1), 0),"+
-			" COALESCE((SELECT next_at FROM deliveries WHERE state = ? ORDER BY next_at LIMIT 1), 0)", int64(domain.DeliveryPending))
+			" COALESCE((SELECT next_at FROM deliveries WHERE state = ? ORDER BY next_at LIMIT 1), 0)", int64(noun.DeliveryPending))
 	})
 	return lag, err
 }

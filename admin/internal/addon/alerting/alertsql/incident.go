@@ -8,20 +8,21 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-func (s *Alerts) ListIncidents(ctx context.Context, p notify.ListIncidentsParams) (page store.Page[domain.Incident], err error) {
+func (s *Alerts) ListIncidents(ctx context.Context, p notify.ListIncidentsParams) (page store.Page[noun.Incident], err error) {
 	limit := record.PageSize(p.Limit)
 	err = s.Look(ctx, "list incidents", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		var out []domain.Incident
+		var out []noun.Incident
 		end := domain.IncidentID(0) // older incidents may lack others between them, which were not read
 		size := map[domain.IncidentID]int{}
 		// One bounded scan of the index per state, merged.
-		for _, state := range domain.IncidentStates {
+		for _, state := range noun.IncidentStates {
 			if p.State != 0 && p.State != state {
 				continue
 			}
@@ -50,13 +51,13 @@ func (s *Alerts) ListIncidents(ctx context.Context, p notify.ListIncidentsParams
 				out = append(out, *i)
 			}
 		}
-		slices.SortFunc(out, func(a, b domain.Incident) int { return int(min(max(b.ID-a.ID, -1), 1)) })
-		read := slices.IndexFunc(out, func(i domain.Incident) bool { return i.ID < end })
+		slices.SortFunc(out, func(a, b noun.Incident) int { return int(min(max(b.ID-a.ID, -1), 1)) })
+		read := slices.IndexFunc(out, func(i noun.Incident) bool { return i.ID < end })
 		if read < 0 {
 			read = len(out)
 		}
-		n := domain.FirstWithin(out[:min(read, limit)], domain.MaxPageBytes, func(i *domain.Incident) int64 { return int64(size[i.ID]) })
-		page = store.Page[domain.Incident]{Items: out[:n], More: end > 0 || n < len(out)}
+		n := domain.FirstWithin(out[:min(read, limit)], domain.MaxPageBytes, func(i *noun.Incident) int64 { return int64(size[i.ID]) })
+		page = store.Page[noun.Incident]{Items: out[:n], More: end > 0 || n < len(out)}
 		return countTold(g, page.Items)
 	})
 	return page, err
@@ -64,12 +65,12 @@ func (s *Alerts) ListIncidents(ctx context.Context, p notify.ListIncidentsParams
 
 // countTold takes the messages from incidents that nobody was told of. Told counts the
 // times at which whoever there is was told, which is what their pace goes by.
-func countTold(g *gorm.DB, list []domain.Incident) error {
+func countTold(g *gorm.DB, list []noun.Incident) error {
 	if len(list) == 0 {
 		return nil
 	}
 	var told []int64
-	ids := domain.Collect(list, func(i *domain.Incident) int64 { return int64(i.ID) })
+	ids := domain.Collect(list, func(i *noun.Incident) int64 { return int64(i.ID) })
 	if err := g.Model(&receiverRow{}).Where("incident_id IN ? AND told = ?", ids, true).Distinct().Pluck("incident_id", &told).Error; err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func countTold(g *gorm.DB, list []domain.Incident) error {
 	return nil
 }
 
-func (s *Alerts) FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (out domain.Incident, err error) {
+func (s *Alerts) FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (out noun.Incident, err error) {
 	row, err := db.FindOne[incidentRow](ctx, s.DB, "find incident", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
 		return out, err
@@ -90,13 +91,13 @@ func (s *Alerts) FindIncident(ctx context.Context, tenant domain.TenantID, id do
 	if err != nil {
 		return out, err
 	}
-	list := []domain.Incident{*i}
+	list := []noun.Incident{*i}
 	err = s.Look(ctx, "count messages", func(_ context.Context, _ db.Querier, g *gorm.DB) error { return countTold(g, list) })
 	return list[0], err
 }
 
-func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(*domain.Incident, time.Time) error) (domain.Incident, error) {
-	return db.Value(ctx, s.RunRepeatable, "find incident", func(t *db.Tx) (none domain.Incident, err error) {
+func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(*noun.Incident, time.Time) error) (noun.Incident, error) {
+	return db.Value(ctx, s.RunRepeatable, "find incident", func(t *db.Tx) (none noun.Incident, err error) {
 		now, err := t.Clock()
 		if err != nil {
 			return none, err
@@ -115,7 +116,7 @@ func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id 
 		if err := saveIncident(t, i); err != nil {
 			return none, err
 		}
-		list := []domain.Incident{*i}
+		list := []noun.Incident{*i}
 		err = countTold(t.Gorm, list)
 		return list[0], err
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -42,7 +43,7 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*n
 		if err != nil || len(rows) == 0 {
 			return n, err
 		}
-		g := grouping{s: s, t: t, rows: rows, now: now, before: map[*domain.Incident]incidentEdge{}}
+		g := grouping{s: s, t: t, rows: rows, now: now, before: map[*noun.Incident]incidentEdge{}}
 		if err := g.load(); err != nil {
 			return 0, err
 		}
@@ -80,7 +81,7 @@ type grouping struct {
 	now    time.Time
 	rows   []record.AlertEventRow
 	batch  notify.AlertBatch
-	before map[*domain.Incident]incidentEdge // those that were there
+	before map[*noun.Incident]incidentEdge // those that were there
 }
 
 func (g *grouping) load() error {
@@ -90,7 +91,7 @@ func (g *grouping) load() error {
 	}
 	b := &g.batch
 	b.Now, b.NewID = g.now, g.s.newIncidentID
-	b.Live, b.Recent = map[domain.IncidentKey]*domain.Incident{}, map[domain.ExecutorID][]*domain.Incident{}
+	b.Live, b.Recent = map[noun.IncidentKey]*noun.Incident{}, map[domain.ExecutorID][]*noun.Incident{}
 	if b.Tenants, err = g.loadTenants(contexts); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (g *grouping) loadOffline() error {
 	b.Offline = map[domain.ExecutorID]bool{}
 	for n := range b.Events {
 		e := &b.Events[n]
-		if _, looked := b.Offline[e.Executor.ID]; looked || e.Executor.ID == 0 || !e.Event.Shows() {
+		if _, looked := b.Offline[e.Executor.ID]; looked || e.Executor.ID == 0 || !noun.Shows(&e.Event) {
 			continue
 		}
 		b.Offline[e.Executor.ID] = true
@@ -191,7 +192,7 @@ func (g *grouping) loadFacts() error {
 			continue
 		}
 		switch e.Rule.Spec.Condition.Kind {
-		case domain.ConditionFailures:
+		case noun.ConditionFailures:
 			if _, known := bad[e.Event.JobID]; !known {
 				list, err := lastEnds(g.t, e.Event.TenantID, e.Event.JobID)
 				if err != nil {
@@ -200,7 +201,7 @@ func (g *grouping) loadFacts() error {
 				bad[e.Event.JobID] = list
 			}
 			e.Facts.Bad = bad[e.Event.JobID]
-		case domain.ConditionKeyword:
+		case noun.ConditionKeyword:
 			runs = append(runs, int64(e.Event.ExecutionID))
 			e.Facts.Text = e.Event.Detail
 		}
@@ -231,7 +232,7 @@ func lastEnds(t *db.Tx, tenant domain.TenantID, job domain.JobID) (bad []bool, e
 		var state domain.State
 		var parent int64
 		err := rows.Scan(&of, &state, &parent)
-		if of != tenant || parent != 0 || len(bad) == domain.MaxFailuresOf {
+		if of != tenant || parent != 0 || len(bad) == noun.MaxFailuresOf {
 			return err
 		}
 		switch state {
@@ -242,7 +243,7 @@ func lastEnds(t *db.Tx, tenant domain.TenantID, job domain.JobID) (bad []bool, e
 		}
 		return err
 	}, fmt.Sprintf("SELECT tenant_id, state, parent_id FROM executions%s WHERE job_id = %d ORDER BY fire_at DESC LIMIT %d",
-		t.Dialect.ByIndex("uq_executions_occurrence"), job, 4*domain.MaxFailuresOf))
+		t.Dialect.ByIndex("uq_executions_occurrence"), job, 4*noun.MaxFailuresOf))
 	return bad, err
 }
 
@@ -282,7 +283,7 @@ func (g *grouping) loadRecent(tenant domain.TenantID, executor domain.ExecutorID
 		return err
 	}
 	for _, r := range rows {
-		g.batch.Recent[executor] = append(g.batch.Recent[executor], g.batch.Live[domain.IncidentKey{Tenant: domain.TenantID(r.TenantID), Key: r.LiveKey}])
+		g.batch.Recent[executor] = append(g.batch.Recent[executor], g.batch.Live[noun.IncidentKey{Tenant: domain.TenantID(r.TenantID), Key: r.LiveKey}])
 	}
 	return nil
 }
@@ -294,7 +295,7 @@ func (g *grouping) keep(rows []incidentRow) error {
 		return err
 	}
 	for _, i := range list {
-		key := domain.IncidentKey{Tenant: i.TenantID, Key: i.Key}
+		key := noun.IncidentKey{Tenant: i.TenantID, Key: i.Key}
 		if g.batch.Live[key] == nil && i.Live {
 			g.batch.Live[key] = i
 			g.before[i] = incidentEdge{i.Events, i.LastEvent}
@@ -305,9 +306,9 @@ func (g *grouping) keep(rows []incidentRow) error {
 
 // save writes incidents, receivers and deliveries, and settles the events.
 func (g *grouping) save() error {
-	of := map[*domain.Incident][]int{} // its events
-	var gone []int64                   // events that keep no row
-	receivers := map[*domain.Incident][]domain.Receiver{}
+	of := map[*noun.Incident][]int{} // its events
+	var gone []int64                 // events that keep no row
+	receivers := map[*noun.Incident][]noun.Receiver{}
 	for i := range g.batch.Events {
 		e := &g.batch.Events[i]
 		switch {
@@ -360,27 +361,27 @@ func (g *grouping) save() error {
 	return g.settle(settled, gone)
 }
 
-func sortedIncidents(live map[domain.IncidentKey]*domain.Incident) []*domain.Incident {
+func sortedIncidents(live map[noun.IncidentKey]*noun.Incident) []*noun.Incident {
 	out := slices.Collect(maps.Values(live))
-	slices.SortFunc(out, func(a, b *domain.Incident) int { return int(min(max(a.ID-b.ID, -1), 1)) })
-	return slices.CompactFunc(out, func(a, b *domain.Incident) bool { return a == b })
+	slices.SortFunc(out, func(a, b *noun.Incident) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	return slices.CompactFunc(out, func(a, b *noun.Incident) bool { return a == b })
 }
 
 // keepEvents decides which of an incident's new events keep their rows: of a flood
 // the first ones, the newest, and those that were told; and what a rule has found
 // (dropSettled).
-func keepEvents(i *domain.Incident, edge incidentEdge, list []int, events []notify.GroupedEvent) (gone []int64) {
+func keepEvents(i *noun.Incident, edge incidentEdge, list []int, events []notify.GroupedEvent) (gone []int64) {
 	looked := false
 	for _, at := range list {
 		id := events[at].Event.ID
 		looked = looked || events[at].Event.Rule != 0
-		if i.Kept < domain.MaxIncidentEvents || events[at].Event.Rule != 0 {
+		if i.Kept < noun.MaxIncidentEvents || events[at].Event.Rule != 0 {
 			i.Kept++
 		} else if id != i.LastEvent {
 			gone = append(gone, id)
 		}
 	}
-	if len(list) > 0 && i.Kept >= domain.MaxIncidentEvents && edge.events >= domain.MaxIncidentEvents && edge.last != i.ToldEvent && edge.last != i.LastEvent && !looked {
+	if len(list) > 0 && i.Kept >= noun.MaxIncidentEvents && edge.events >= noun.MaxIncidentEvents && edge.last != i.ToldEvent && edge.last != i.LastEvent && !looked {
 		gone = append(gone, edge.last) // of the last round, which nobody has told
 	}
 	return gone
@@ -390,8 +391,8 @@ func keepEvents(i *domain.Incident, edge incidentEdge, list []int, events []noti
 // rule has found and will not find again, because their run does not live any more or
 // their day is over. Those that it would find again keep their rows, whose keys keep
 // them from being counted twice: as many as a look finds (lookRuns), or as there are jobs.
-func (g *grouping) dropSettled(i *domain.Incident) error {
-	over := i.Kept - domain.MaxIncidentEvents
+func (g *grouping) dropSettled(i *noun.Incident) error {
+	over := i.Kept - noun.MaxIncidentEvents
 	if over <= 0 {
 		return nil
 	}

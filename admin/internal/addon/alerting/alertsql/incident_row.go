@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -52,7 +53,7 @@ func (r *incidentRow) size() int {
 
 func (incidentRow) TableName() string { return "alert_incidents" }
 
-func toIncidentRow(i *domain.Incident) (incidentRow, error) {
+func toIncidentRow(i *noun.Incident) (incidentRow, error) {
 	row := incidentRow{
 		ID: int64(i.ID), TenantID: int64(i.TenantID), LiveKey: i.Key, Kind: string(i.Kind), ExecutorID: int64(i.Executor), JobID: int64(i.Job),
 		ParentID: int64(i.Parent), State: int64(i.State), OpenedAt: db.Millis(i.OpenedAt), LastAt: db.Millis(i.LastAt),
@@ -76,15 +77,15 @@ func toIncidentRow(i *domain.Incident) (incidentRow, error) {
 	return row, nil
 }
 
-func (r *incidentRow) incident() (*domain.Incident, error) {
-	i := &domain.Incident{
+func (r *incidentRow) incident() (*noun.Incident, error) {
+	i := &noun.Incident{
 		ID: domain.IncidentID(r.ID), TenantID: domain.TenantID(r.TenantID), Key: r.LiveKey, Live: r.WakeAt != nil, Kind: domain.AlertKind(r.Kind),
-		Executor: domain.ExecutorID(r.ExecutorID), Job: domain.JobID(r.JobID), Parent: domain.IncidentID(r.ParentID), State: domain.IncidentState(r.State),
+		Executor: domain.ExecutorID(r.ExecutorID), Job: domain.JobID(r.JobID), Parent: domain.IncidentID(r.ParentID), State: noun.IncidentState(r.State),
 		OpenedAt: db.Instant(r.OpenedAt), LastAt: db.Instant(r.LastAt), ResolvedAt: db.Instant(r.ResolvedAt), ResolvedBy: r.ResolvedBy,
 		AcknowledgedAt: db.Instant(r.AcknowledgedAt), AcknowledgedBy: r.AcknowledgedBy, Events: r.Events, Kept: r.Kept, Reopened: r.Reopened,
 		FirstEvent: r.FirstEventID, LastEvent: r.LastEventID, Detail: r.Detail, Told: r.Told, ToldAt: db.Instant(r.ToldAt), ToldEvents: r.ToldEvents,
-		ToldState: domain.IncidentState(r.ToldState), ToldEvent: r.ToldEventID,
-		Rule: domain.AlertRuleID(r.RuleID), Severity: domain.Severity(r.Severity), EscalatedAt: db.Instant(r.EscalatedAt),
+		ToldState: noun.IncidentState(r.ToldState), ToldEvent: r.ToldEventID,
+		Rule: domain.AlertRuleID(r.RuleID), Severity: noun.Severity(r.Severity), EscalatedAt: db.Instant(r.EscalatedAt),
 	}
 	if r.WakeAt != nil {
 		i.WakeAt = db.Instant(*r.WakeAt)
@@ -98,7 +99,7 @@ func (r *incidentRow) incident() (*domain.Incident, error) {
 }
 
 // saveIncident writes one that was there.
-func saveIncident(t *db.Tx, i *domain.Incident) error {
+func saveIncident(t *db.Tx, i *noun.Incident) error {
 	row, err := toIncidentRow(i)
 	if err != nil {
 		return err

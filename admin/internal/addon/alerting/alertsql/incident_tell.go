@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -100,14 +101,14 @@ func (s *Alerts) loadDue(t *db.Tx, rows []incidentRow) ([]*notify.DueIncident, e
 		return nil, err
 	}
 	for _, d := range due {
-		if d.Momentary() && d.State == domain.IncidentResolved {
+		if d.Momentary() && d.State == noun.IncidentResolved {
 			err := db.Query(t.Ctx, t.Conn, func(*sql.Rows) error { d.Unsent = true; return nil },
-				"SELECT 1 FROM deliveries WHERE incident_id = ? AND state = ? LIMIT 1", int64(d.ID), int64(domain.DeliveryPending))
+				"SELECT 1 FROM deliveries WHERE incident_id = ? AND state = ? LIMIT 1", int64(d.ID), int64(noun.DeliveryPending))
 			if err != nil {
 				return nil, fmt.Errorf("look for pending deliveries: %w", err)
 			}
 		}
-		if d.State == domain.IncidentResolved || d.Executor == 0 {
+		if d.State == noun.IncidentResolved || d.Executor == 0 {
 			continue
 		}
 		if err := s.loadRecovery(t, d); err != nil {
@@ -136,10 +137,10 @@ func loadWishes(t *db.Tx, due []*notify.DueIncident) error {
 	if err != nil {
 		return err
 	}
-	quiet := map[domain.TenantID][]domain.AlertSilence{}
+	quiet := map[domain.TenantID][]noun.AlertSilence{}
 	for _, id := range tenants {
 		var rows []silenceRow
-		err := t.Gorm.Where("tenant_id = ? AND ends_at > ? AND starts_at <= ?", int64(id), db.Millis(now), db.Millis(now)).Limit(domain.MaxAlertSilences).Find(&rows).Error
+		err := t.Gorm.Where("tenant_id = ? AND ends_at > ? AND starts_at <= ?", int64(id), db.Millis(now), db.Millis(now)).Limit(noun.MaxAlertSilences).Find(&rows).Error
 		if err == nil {
 			quiet[id], err = domain.TryCollect(rows, (*silenceRow).silence)
 		}
@@ -200,7 +201,7 @@ func (s *Alerts) loadRecovery(t *db.Tx, d *notify.DueIncident) error {
 
 // loadWaiting reads the slots of the incident's jobs by primary key.
 func loadWaiting(t *db.Tx, d *notify.DueIncident) error {
-	jobs := domain.Collect(d.Jobs, func(j *domain.IncidentJob) domain.JobID { return j.ID })
+	jobs := domain.Collect(d.Jobs, func(j *noun.IncidentJob) domain.JobID { return j.ID })
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -215,8 +216,8 @@ func (s *Alerts) saveTold(t *db.Tx, d *notify.DueIncident, now time.Time) error 
 		if err != nil {
 			return err
 		}
-		var deliveries []domain.Delivery
-		var fresh []domain.Receiver
+		var deliveries []noun.Delivery
+		var fresh []noun.Receiver
 		for _, at := range d.Told {
 			r := d.Receivers[at]
 			if !r.Told {
@@ -235,7 +236,7 @@ func (s *Alerts) saveTold(t *db.Tx, d *notify.DueIncident, now time.Time) error 
 			if err := addReceivers(t, d.ID, fresh); err != nil {
 				return err
 			}
-			keys := domain.Collect(fresh, (*domain.Receiver).Key)
+			keys := domain.Collect(fresh, (*noun.Receiver).Key)
 			err := t.Gorm.Model(&receiverRow{}).Where("incident_id = ? AND receiver_key IN ?", int64(d.ID), keys).Update("told", true).Error
 			if err != nil {
 				return fmt.Errorf("note receivers: %w", err)
@@ -247,8 +248,8 @@ func (s *Alerts) saveTold(t *db.Tx, d *notify.DueIncident, now time.Time) error 
 
 // deliveriesTo are what it takes to tell a receiver: a channel may have several
 // addresses. One that is gone fails with that reason.
-func deliveriesTo(d *notify.DueIncident, r *domain.Receiver) []domain.Delivery {
-	list := []domain.Delivery{{TenantID: d.TenantID, EventID: d.LastEvent, Channel: r.Channel, ChannelID: r.ChannelID, Target: r.Target, State: domain.DeliveryPending}}
+func deliveriesTo(d *notify.DueIncident, r *noun.Receiver) []noun.Delivery {
+	list := []noun.Delivery{{TenantID: d.TenantID, EventID: d.LastEvent, Channel: r.Channel, ChannelID: r.ChannelID, Target: r.Target, State: noun.DeliveryPending}}
 	if c, ok := d.Channels[r.ChannelID]; ok {
 		list = c.Deliveries(d.LastEvent)
 	}
@@ -259,7 +260,7 @@ func deliveriesTo(d *notify.DueIncident, r *domain.Receiver) []domain.Delivery {
 }
 
 // deliveryKey is the same for what goes to the same place by the same means.
-func deliveryKey(d *domain.Delivery) string {
+func deliveryKey(d *noun.Delivery) string {
 	return d.Channel + " " + d.ChannelID.String() + " " + d.Target
 }
 
@@ -267,7 +268,7 @@ func deliveryKey(d *domain.Delivery) string {
 // be told earlier. What a node has claimed may be under way, and is none of them.
 func pendingReceivers(t *db.Tx, incident domain.IncidentID) (map[string]bool, error) {
 	var rows []deliveryRow
-	err := t.Gorm.Clauses(t.SkipLocked()...).Where("incident_id = ? AND state = ? AND claimed_by = ''", int64(incident), int64(domain.DeliveryPending)).Find(&rows).Error
+	err := t.Gorm.Clauses(t.SkipLocked()...).Where("incident_id = ? AND state = ? AND claimed_by = ''", int64(incident), int64(noun.DeliveryPending)).Find(&rows).Error
 	out := map[string]bool{}
 	for _, r := range rows {
 		d := r.delivery(domain.AlertEvent{})
@@ -279,7 +280,7 @@ func pendingReceivers(t *db.Tx, incident domain.IncidentID) (map[string]bool, er
 	return out, err
 }
 
-func (s *Alerts) insertDeliveries(t *db.Tx, list []domain.Delivery, now time.Time) error {
+func (s *Alerts) insertDeliveries(t *db.Tx, list []noun.Delivery, now time.Time) error {
 	rows := make([]deliveryRow, len(list))
 	for n := range list {
 		var err error

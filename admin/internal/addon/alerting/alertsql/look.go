@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -23,7 +24,7 @@ const (
 )
 
 // nextLook is when a rule is looked at; nil: events say that its condition holds.
-func nextLook(s *domain.AlertRuleSpec, now time.Time) *int64 {
+func nextLook(s *noun.AlertRuleSpec, now time.Time) *int64 {
 	if s.Condition.Kind.Kind() == "" || !s.Enabled {
 		return nil
 	}
@@ -53,7 +54,7 @@ func (s *Alerts) EvaluateAlertRules(ctx context.Context) (found bool, err error)
 			return false, err
 		}
 		l := look{t: t, now: now, rule: &rule, after: domain.JobID(list[0].NextJob)}
-		if rule.Spec.Condition.Kind == domain.ConditionAbsent {
+		if rule.Spec.Condition.Kind == noun.ConditionAbsent {
 			err = l.absent()
 		} else {
 			err = l.runs()
@@ -77,7 +78,7 @@ func (s *Alerts) EvaluateAlertRules(ctx context.Context) (found bool, err error)
 type look struct {
 	t     *db.Tx
 	now   time.Time
-	rule  *domain.AlertRule
+	rule  *noun.AlertRule
 	after domain.JobID // the last job that was looked at; 0: all were
 	found []record.AlertEventRow
 }
@@ -132,7 +133,7 @@ func (l *look) runs() error {
 		}
 		waits := (r.state == domain.Due || r.state == domain.Offered) && r.from == 0 && l.now.Sub(db.Instant(max(r.fireAt, r.notBefore))) > condition.After
 		runs := (r.state == domain.Running || r.state == domain.Cancelling) && r.from > 0 && l.now.Sub(db.Instant(r.from)) > condition.After
-		if condition.Kind == domain.ConditionLate && waits || condition.Kind == domain.ConditionLong && runs {
+		if condition.Kind == noun.ConditionLate && waits || condition.Kind == noun.ConditionLong && runs {
 			list = append(list, r)
 		}
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -30,7 +31,7 @@ func (s *Alerts) WithoutOutage(ctx context.Context, list []store.LostInstances) 
 				fmt.Sprintf("SELECT (SELECT COUNT(*) FROM alert_incidents WHERE tenant_id = ? AND state IN (%d, %d) AND kind = '%[3]s' AND executor_id = ?) +"+
 					" (SELECT COUNT(*) FROM (SELECT kind, executor_id, resolved_at FROM alert_incidents WHERE tenant_id = ? AND state = %[4]d ORDER BY id DESC LIMIT %[5]d) AS ended"+
 					" WHERE kind = '%[3]s' AND executor_id = ? AND resolved_at >= ?)",
-					domain.IncidentOpen, domain.IncidentAcknowledged, domain.AlertNoExecutor, domain.IncidentResolved, maxOutages),
+					noun.IncidentOpen, noun.IncidentAcknowledged, domain.AlertNoExecutor, noun.IncidentResolved, maxOutages),
 				int64(x.Tenant), int64(x.Executor), int64(x.Tenant), int64(x.Executor), db.Millis(x.Since))
 			if err != nil {
 				return err

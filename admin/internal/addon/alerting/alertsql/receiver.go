@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -24,18 +25,18 @@ type receiverRow struct {
 
 func (receiverRow) TableName() string { return "alert_receivers" }
 
-func toReceiverRow(i domain.IncidentID, r *domain.Receiver) receiverRow {
+func toReceiverRow(i domain.IncidentID, r *noun.Receiver) receiverRow {
 	return receiverRow{
 		IncidentID: int64(i), ReceiverKey: r.Key(), Channel: r.Channel, ChannelID: int64(r.ChannelID), Target: record.Clip(r.Target, domain.MaxWebhookLength), JobID: int64(r.Job), Told: r.Told,
 	}
 }
 
-func (r *receiverRow) receiver() domain.Receiver {
-	return domain.Receiver{Channel: r.Channel, ChannelID: domain.ChannelID(r.ChannelID), Target: r.Target, Job: domain.JobID(r.JobID), Told: r.Told}
+func (r *receiverRow) receiver() noun.Receiver {
+	return noun.Receiver{Channel: r.Channel, ChannelID: domain.ChannelID(r.ChannelID), Target: r.Target, Job: domain.JobID(r.JobID), Told: r.Told}
 }
 
 // moveParts gives events and receivers of an absorbed incident to its parent.
-func (g *grouping) moveParts(part *domain.Incident) error {
+func (g *grouping) moveParts(part *noun.Incident) error {
 	if _, err := g.t.Exec(g.t.Ctx, "UPDATE alert_events SET incident_id = ? WHERE incident_id = ?", int64(part.Parent), int64(part.ID)); err != nil {
 		return fmt.Errorf("move events: %w", err)
 	}
@@ -47,7 +48,7 @@ func (g *grouping) moveParts(part *domain.Incident) error {
 }
 
 // addReceivers adds those that are not there yet.
-func addReceivers(t *db.Tx, incident domain.IncidentID, list []domain.Receiver) error {
+func addReceivers(t *db.Tx, incident domain.IncidentID, list []noun.Receiver) error {
 	seen := map[string]bool{}
 	var rows []receiverRow
 	for n := range list {

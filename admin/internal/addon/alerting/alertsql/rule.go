@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -27,57 +28,57 @@ type alertRuleRow struct {
 
 func (alertRuleRow) TableName() string { return "alert_rules" }
 
-func toAlertRuleRow(r *domain.AlertRule) (alertRuleRow, error) {
+func toAlertRuleRow(r *noun.AlertRule) (alertRuleRow, error) {
 	text, err := encodeAlertRule(&r.Spec)
 	return alertRuleRow{
 		ID: int64(r.ID), TenantID: int64(r.TenantID), Name: r.Spec.Name, Version: r.Version, Spec: text, OnSuccess: r.Spec.WantsSuccess(), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}, err
 }
 
-func (r *alertRuleRow) rule() (domain.AlertRule, error) {
+func (r *alertRuleRow) rule() (noun.AlertRule, error) {
 	spec, err := decodeAlertRule(r.Spec)
 	if err != nil {
-		return domain.AlertRule{}, fmt.Errorf("decode alert rule %d: %w", r.ID, err)
+		return noun.AlertRule{}, fmt.Errorf("decode alert rule %d: %w", r.ID, err)
 	}
 	spec.Name = r.Name
-	return domain.AlertRule{
+	return noun.AlertRule{
 		ID: domain.AlertRuleID(r.ID), TenantID: domain.TenantID(r.TenantID), Version: r.Version, Spec: spec,
 		CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}, nil
 }
 
-func rules(rows []alertRuleRow) ([]domain.AlertRule, error) {
+func rules(rows []alertRuleRow) ([]noun.AlertRule, error) {
 	out, err := domain.TryCollect(rows, (*alertRuleRow).rule)
-	domain.SortRules(out)
+	noun.SortRules(out)
 	return out, err
 }
 
 func (s *Alerts) rules() record.Definition[domain.AlertRuleID] {
-	return record.Definition[domain.AlertRuleID]{DB: s.DB, Noun: "alert rule", Row: &alertRuleRow{}, Most: domain.MaxAlertRules}
+	return record.Definition[domain.AlertRuleID]{DB: s.DB, Noun: "alert rule", Row: &alertRuleRow{}, Most: noun.MaxAlertRules}
 }
 
-func (s *Alerts) CreateAlertRule(ctx context.Context, r domain.AlertRule) (domain.AlertRule, error) {
+func (s *Alerts) CreateAlertRule(ctx context.Context, r noun.AlertRule) (noun.AlertRule, error) {
 	defer s.engine.ForgetSuccesses()
 	r.Version, r.UpdatedBy = 1, r.CreatedBy
 	row, err := toAlertRuleRow(&r)
 	if err != nil {
-		return domain.AlertRule{}, err
+		return noun.AlertRule{}, err
 	}
 	err = s.rules().Create(ctx, r.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
 		row.CreatedAt, row.UpdatedAt, row.NextAt = db.Millis(now), db.Millis(now), nextLook(&r.Spec, now)
 		return t.Gorm.Create(&row).Error
 	})
 	if err != nil {
-		return domain.AlertRule{}, err
+		return noun.AlertRule{}, err
 	}
 	return s.FindAlertRule(ctx, r.TenantID, r.ID)
 }
 
-func (s *Alerts) UpdateAlertRule(ctx context.Context, r domain.AlertRule) (domain.AlertRule, error) {
+func (s *Alerts) UpdateAlertRule(ctx context.Context, r noun.AlertRule) (noun.AlertRule, error) {
 	defer s.engine.ForgetSuccesses()
 	row, err := toAlertRuleRow(&r)
 	if err != nil {
-		return domain.AlertRule{}, err
+		return noun.AlertRule{}, err
 	}
 	err = s.rules().Update(ctx, r.TenantID, r.ID, r.Version, row.Name, func(t *db.Tx, now time.Time) error {
 		_, err := t.Exec(t.Ctx, "UPDATE alert_rules SET name = ?, version = ?, spec = ?, on_success = ?, next_at = ?, next_job = 0, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
@@ -85,7 +86,7 @@ func (s *Alerts) UpdateAlertRule(ctx context.Context, r domain.AlertRule) (domai
 		return err
 	})
 	if err != nil {
-		return domain.AlertRule{}, err
+		return noun.AlertRule{}, err
 	}
 	return s.FindAlertRule(ctx, r.TenantID, r.ID)
 }
@@ -95,15 +96,15 @@ func (s *Alerts) DeleteAlertRule(ctx context.Context, tenant domain.TenantID, id
 	return s.rules().Delete(ctx, tenant, id)
 }
 
-func (s *Alerts) FindAlertRule(ctx context.Context, tenant domain.TenantID, id domain.AlertRuleID) (domain.AlertRule, error) {
+func (s *Alerts) FindAlertRule(ctx context.Context, tenant domain.TenantID, id domain.AlertRuleID) (noun.AlertRule, error) {
 	row, err := db.FindOne[alertRuleRow](ctx, s.DB, "find alert rule", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
-		return domain.AlertRule{}, err
+		return noun.AlertRule{}, err
 	}
 	return row.rule()
 }
 
-func (s *Alerts) ListAlertRules(ctx context.Context, tenant domain.TenantID) ([]domain.AlertRule, error) {
+func (s *Alerts) ListAlertRules(ctx context.Context, tenant domain.TenantID) ([]noun.AlertRule, error) {
 	rows, err := db.FindAll[alertRuleRow](ctx, s.DB, "list alert rules", "name", "tenant_id = ?", int64(tenant))
 	if err != nil {
 		return nil, err

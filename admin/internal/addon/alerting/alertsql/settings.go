@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -23,11 +24,11 @@ func (alertSettingsRow) TableName() string { return "alert_settings" }
 
 type alertSettingsDocument struct {
 	DefaultChannels []domain.ChannelID `json:"defaultChannels,omitempty"`
-	Quiet           *domain.QuietHours `json:"quiet,omitempty"`
+	Quiet           *noun.QuietHours   `json:"quiet,omitempty"`
 }
 
-func (r *alertSettingsRow) settings(tenant domain.TenantID) (domain.AlertSettings, error) {
-	out := domain.AlertSettings{TenantID: tenant, Version: r.Version, UpdatedAt: db.Instant(r.UpdatedAt), UpdatedBy: r.UpdatedBy}
+func (r *alertSettingsRow) settings(tenant domain.TenantID) (noun.AlertSettings, error) {
+	out := noun.AlertSettings{TenantID: tenant, Version: r.Version, UpdatedAt: db.Instant(r.UpdatedAt), UpdatedBy: r.UpdatedBy}
 	if r.Version == 0 {
 		return out, nil
 	}
@@ -42,7 +43,7 @@ func (r *alertSettingsRow) settings(tenant domain.TenantID) (domain.AlertSetting
 	return out, nil
 }
 
-func encodeSettings(s *domain.AlertSettings) (string, error) {
+func encodeSettings(s *noun.AlertSettings) (string, error) {
 	document := alertSettingsDocument{DefaultChannels: s.DefaultChannels}
 	if !s.Quiet.IsZero() {
 		document.Quiet = &s.Quiet
@@ -54,21 +55,21 @@ func encodeSettings(s *domain.AlertSettings) (string, error) {
 	return string(text), nil
 }
 
-func (s *Alerts) FindAlertSettings(ctx context.Context, tenant domain.TenantID) (domain.AlertSettings, error) {
+func (s *Alerts) FindAlertSettings(ctx context.Context, tenant domain.TenantID) (noun.AlertSettings, error) {
 	rows, err := db.FindAll[alertSettingsRow](ctx, s.DB, "find alert settings", "tenant_id", "tenant_id = ?", int64(tenant))
 	if err != nil {
-		return domain.AlertSettings{}, err
+		return noun.AlertSettings{}, err
 	}
 	if len(rows) == 0 {
-		return domain.AlertSettings{TenantID: tenant}, nil
+		return noun.AlertSettings{TenantID: tenant}, nil
 	}
 	return rows[0].settings(tenant)
 }
 
-func (s *Alerts) SaveAlertSettings(ctx context.Context, settings domain.AlertSettings) (domain.AlertSettings, error) {
+func (s *Alerts) SaveAlertSettings(ctx context.Context, settings noun.AlertSettings) (noun.AlertSettings, error) {
 	text, err := encodeSettings(&settings)
 	if err != nil {
-		return domain.AlertSettings{}, err
+		return noun.AlertSettings{}, err
 	}
 	err = s.Run(ctx, "save alert settings", func(t *db.Tx) error {
 		var tenant record.TenantRow // so that two who say something for the first time come one after the other
@@ -93,7 +94,7 @@ func (s *Alerts) SaveAlertSettings(ctx context.Context, settings domain.AlertSet
 		return saveSettings(t, settings.TenantID, version+1, text, now, settings.UpdatedBy)
 	})
 	if err != nil {
-		return domain.AlertSettings{}, err
+		return noun.AlertSettings{}, err
 	}
 	return s.FindAlertSettings(ctx, settings.TenantID)
 }
@@ -102,7 +103,7 @@ func (s *Alerts) SaveAlertSettings(ctx context.Context, settings domain.AlertSet
 func tenantAlerts(t *db.Tx, tenants []domain.TenantID) (map[domain.TenantID]notify.TenantAlerts, error) {
 	out := make(map[domain.TenantID]notify.TenantAlerts, len(tenants))
 	for _, id := range tenants {
-		of := notify.TenantAlerts{Settings: domain.AlertSettings{TenantID: id}, Channels: map[domain.ChannelID]domain.AlertChannel{}}
+		of := notify.TenantAlerts{Settings: noun.AlertSettings{TenantID: id}, Channels: map[domain.ChannelID]noun.AlertChannel{}}
 		var settings []alertSettingsRow
 		if err := t.Gorm.Where("tenant_id = ?", int64(id)).Find(&settings).Error; err != nil {
 			return nil, fmt.Errorf("load alert settings: %w", err)

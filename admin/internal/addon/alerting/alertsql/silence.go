@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
@@ -24,21 +25,21 @@ type silenceRow struct {
 
 func (silenceRow) TableName() string { return "alert_silences" }
 
-func (r *silenceRow) silence() (domain.AlertSilence, error) {
+func (r *silenceRow) silence() (noun.AlertSilence, error) {
 	match, err := decodeMatcher(r.Matcher)
 	if err != nil {
-		return domain.AlertSilence{}, fmt.Errorf("decode silence %d: %w", r.ID, err)
+		return noun.AlertSilence{}, fmt.Errorf("decode silence %d: %w", r.ID, err)
 	}
-	return domain.AlertSilence{
+	return noun.AlertSilence{
 		ID: domain.SilenceID(r.ID), TenantID: domain.TenantID(r.TenantID), Match: match, Reason: r.Reason, StartsAt: db.Instant(r.StartsAt),
 		EndsAt: db.Instant(r.EndsAt), CreatedAt: db.Instant(r.CreatedAt), CreatedBy: r.CreatedBy, EndedBy: r.EndedBy,
 	}, nil
 }
 
-func (s *Alerts) CreateSilence(ctx context.Context, silence domain.AlertSilence) (domain.AlertSilence, error) {
+func (s *Alerts) CreateSilence(ctx context.Context, silence noun.AlertSilence) (noun.AlertSilence, error) {
 	matcher, err := encodeMatcher(&silence.Match)
 	if err != nil {
-		return domain.AlertSilence{}, fmt.Errorf("encode silence: %w", err)
+		return noun.AlertSilence{}, fmt.Errorf("encode silence: %w", err)
 	}
 	silence.CreatedAt, err = db.Value(ctx, s.Run, "create silence", func(t *db.Tx) (now time.Time, err error) {
 		if now, err = t.Clock(); err != nil {
@@ -48,7 +49,7 @@ func (s *Alerts) CreateSilence(ctx context.Context, silence domain.AlertSilence)
 		if err != nil {
 			return now, err
 		}
-		if count >= domain.MaxAlertSilences {
+		if count >= noun.MaxAlertSilences {
 			return now, domain.Errorf(domain.CodeConflict, "there are %d silences that are not over, which is the most; end one first", count)
 		}
 		return now, t.Gorm.Create(&silenceRow{
@@ -57,32 +58,32 @@ func (s *Alerts) CreateSilence(ctx context.Context, silence domain.AlertSilence)
 		}).Error
 	})
 	if err != nil {
-		return domain.AlertSilence{}, err
+		return noun.AlertSilence{}, err
 	}
 	return silence, nil
 }
 
-func (s *Alerts) EndSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID, by string) (domain.AlertSilence, error) {
+func (s *Alerts) EndSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID, by string) (noun.AlertSilence, error) {
 	err := s.RunAt(ctx, "end silence", func(t *db.Tx, now time.Time) error {
 		_, err := t.Exec(t.Ctx, "UPDATE alert_silences SET ends_at = ?, ended_by = ? WHERE id = ? AND tenant_id = ? AND ends_at > ?",
 			db.Millis(now), by, int64(id), int64(tenant), db.Millis(now))
 		return err
 	})
 	if err != nil {
-		return domain.AlertSilence{}, err
+		return noun.AlertSilence{}, err
 	}
 	return s.FindSilence(ctx, tenant, id)
 }
 
-func (s *Alerts) FindSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID) (domain.AlertSilence, error) {
+func (s *Alerts) FindSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID) (noun.AlertSilence, error) {
 	row, err := db.FindOne[silenceRow](ctx, s.DB, "find silence", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	if err != nil {
-		return domain.AlertSilence{}, err
+		return noun.AlertSilence{}, err
 	}
 	return row.silence()
 }
 
-func (s *Alerts) ListSilences(ctx context.Context, tenant domain.TenantID, endAfter time.Time) ([]domain.AlertSilence, error) {
+func (s *Alerts) ListSilences(ctx context.Context, tenant domain.TenantID, endAfter time.Time) ([]noun.AlertSilence, error) {
 	rows, err := db.FindPage[silenceRow](ctx, s.DB, "list silences", "ends_at", record.MaxPage*5, "tenant_id = ? AND ends_at > ?", int64(tenant), db.Millis(endAfter))
 	if err != nil {
 		return nil, err

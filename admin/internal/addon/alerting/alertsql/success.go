@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
@@ -14,10 +15,10 @@ import (
 const maxSuccessRules = 10_000
 
 // successRules are the rules of one tenant that name successes.
-type successRules []domain.AlertRuleSpec
+type successRules []noun.AlertRuleSpec
 
 func (r successRules) SuccessWish(executor domain.ExecutorID, job domain.JobID, labels map[string]string) domain.SuccessWish {
-	return domain.SuccessWishOf(r, executor, job, labels)
+	return noun.SuccessWishOf(r, executor, job, labels)
 }
 
 // ReadSuccesses implements engine.ReadSuccesses. It leaves out a rule that cannot be read.

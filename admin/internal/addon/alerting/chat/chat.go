@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // object is JSON that is sent.
@@ -19,7 +19,7 @@ type object = map[string]any
 
 // product is how one of them is spoken to.
 type product struct {
-	kind domain.ChannelKind
+	kind noun.ChannelKind
 	// base is where its interface is, if the channel does not say; empty: the
 	// channel has a URL.
 	base string

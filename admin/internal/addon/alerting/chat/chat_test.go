@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/internal/testenv"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // at is when everything is sent in these tests.
 var at = time.Unix(1700000000, 0)
 
-func senderOf(t *testing.T, kind domain.ChannelKind) *Sender {
+func senderOf(t *testing.T, kind noun.ChannelKind) *Sender {
 	t.Helper()
 	client := post.New(post.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	for _, s := range New(Options{Client: client}) {
@@ -40,25 +41,25 @@ func senderOf(t *testing.T, kind domain.ChannelKind) *Sender {
 }
 
 // kinds are those of this package.
-var kinds = domain.ChannelKinds[2:]
+var kinds = noun.ChannelKinds[2:]
 
 // notice is a sample that goes to a server of the test.
-func notice(kind domain.ChannelKind, server string) *notify.Notice {
+func notice(kind noun.ChannelKind, server string) *notify.Notice {
 	n := notify.Sample(domain.AlertRunFailed)
-	n.Channel = &notify.Channel{ID: 7, AlertChannelSpec: domain.AlertChannelSpec{Name: "on call", Kind: kind, Enabled: true}}
+	n.Channel = &notify.Channel{ID: 7, AlertChannelSpec: noun.AlertChannelSpec{Name: "on call", Kind: kind, Enabled: true}}
 	s := &n.Channel.Secrets
 	switch kind {
-	case domain.ChannelDingTalk:
+	case noun.ChannelDingTalk:
 		s.URL, s.Secret = server+"/robot/send?access_token=t0ken", "SEC000000000000000000000"
-	case domain.ChannelFeishu:
+	case noun.ChannelFeishu:
 		s.URL, s.Secret = server+"/open-apis/bot/v2/hook/t0ken", "demo-secret"
-	case domain.ChannelWeCom:
+	case noun.ChannelWeCom:
 		s.URL = server + "/cgi-bin/webhook/send?key=t0ken"
-	case domain.ChannelSlack:
+	case noun.ChannelSlack:
 		s.URL = server + "/services/T0/B0/t0ken"
-	case domain.ChannelTeams:
+	case noun.ChannelTeams:
 		s.URL = server + "/workflows/1/triggers/manual/paths/invoke?sig=t0ken"
-	case domain.ChannelTelegram:
+	case noun.ChannelTelegram:
 		s.Token, n.Channel.BaseURL, n.Channel.ChatID = "123:t0ken", server, "-1001"
 	default:
 		s.Token, n.Channel.BaseURL = "t0ken", server
@@ -81,12 +82,12 @@ func sent(t *testing.T, n *notify.Notice, sink *testenv.Sink) (testenv.HTTPReque
 }
 
 // yes is what the products say when they have taken a message.
-var yes = map[domain.ChannelKind]string{
-	domain.ChannelDingTalk: `{"errcode":0,"errmsg":"ok"}`, domain.ChannelWeCom: `{"errcode":0,"errmsg":"ok"}`,
-	domain.ChannelFeishu: `{"StatusCode":0,"StatusMessage":"success","code":0,"data":{},"msg":"success"}`,
-	domain.ChannelSlack:  "ok", domain.ChannelTeams: "", domain.ChannelTelegram: `{"ok":true,"result":{"message_id":7}}`,
-	domain.ChannelPagerDuty: `{"status":"success","message":"Event processed","dedup_key":"k"}`,
-	domain.ChannelOpsgenie:  `{"result":"Request will be processed","took":0.302,"requestId":"43a29c5c"}`,
+var yes = map[noun.ChannelKind]string{
+	noun.ChannelDingTalk: `{"errcode":0,"errmsg":"ok"}`, noun.ChannelWeCom: `{"errcode":0,"errmsg":"ok"}`,
+	noun.ChannelFeishu: `{"StatusCode":0,"StatusMessage":"success","code":0,"data":{},"msg":"success"}`,
+	noun.ChannelSlack:  "ok", noun.ChannelTeams: "", noun.ChannelTelegram: `{"ok":true,"result":{"message_id":7}}`,
+	noun.ChannelPagerDuty: `{"status":"success","message":"Event processed","dedup_key":"k"}`,
+	noun.ChannelOpsgenie:  `{"result":"Request will be processed","took":0.302,"requestId":"43a29c5c"}`,
 }
 
 func TestSignatures(t *testing.T) {
@@ -98,7 +99,7 @@ func TestSignatures(t *testing.T) {
 
 func TestDingTalk(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelDingTalk, sink.URL)
+	n := notice(noun.ChannelDingTalk, sink.URL)
 	n.Channel.Mentions = []string{"13800000000"}
 	got, body := sent(t, n, sink)
 	u, err := url.Parse(got.URI)
@@ -125,7 +126,7 @@ no route to "db" <10.0.0.7> *now*
 second line \ with 100 %
 Open the run: https://carillon.example.com/runs/4 @13800000000`, text)
 
-	n.Channel.Secrets.Secret, n.Channel.Mentions, n.Channel.MentionAll, n.Channel.Language = "", nil, true, domain.LanguageChinese
+	n.Channel.Secrets.Secret, n.Channel.Mentions, n.Channel.MentionAll, n.Channel.Language = "", nil, true, noun.LanguageChinese
 	got, body = sent(t, n, sink)
 	require.Equal(t, "/robot/send?access_token=t0ken", got.URI, "not signed")
 	require.Equal(t, map[string]any{"atMobiles": []any{}, "isAtAll": true}, body["at"])
@@ -134,7 +135,7 @@ Open the run: https://carillon.example.com/runs/4 @13800000000`, text)
 
 func TestFeishu(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelFeishu, sink.URL)
+	n := notice(noun.ChannelFeishu, sink.URL)
 	n.Channel.Mentions, n.Channel.MentionAll = []string{"ou_1"}, true
 	_, body := sent(t, n, sink)
 	require.Equal(t, []any{"interactive", "1700000000", feishuSign("demo-secret", "1700000000")}, []any{body["msg_type"], body["timestamp"], body["sign"]})
@@ -152,7 +153,7 @@ func TestFeishu(t *testing.T) {
 
 func TestWeCom(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelWeCom, sink.URL)
+	n := notice(noun.ChannelWeCom, sink.URL)
 	got, body := sent(t, n, sink)
 	require.Equal(t, "/cgi-bin/webhook/send?key=t0ken", got.URI)
 	require.Equal(t, "text", body["msgtype"])
@@ -170,7 +171,7 @@ func TestWeCom(t *testing.T) {
 
 func TestSlack(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelSlack, sink.URL)
+	n := notice(noun.ChannelSlack, sink.URL)
 	n.Job.Spec.Name, n.Channel.Mentions, n.Channel.MentionAll = "<!channel> & *all*", []string{"U012"}, true
 	_, body := sent(t, n, sink)
 	require.Contains(t, body["text"], "[Carillon] Failed: &lt;!channel&gt; &amp; *all*")
@@ -193,7 +194,7 @@ func TestSlack(t *testing.T) {
 
 func TestTeams(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelTeams, sink.URL)
+	n := notice(noun.ChannelTeams, sink.URL)
 	_, body := sent(t, n, sink)
 	require.Equal(t, "message", body["type"])
 	attachment := body["attachments"].([]any)[0].(map[string]any)
@@ -208,7 +209,7 @@ func TestTeams(t *testing.T) {
 
 func TestTelegram(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelTelegram, sink.URL)
+	n := notice(noun.ChannelTelegram, sink.URL)
 	n.Channel.ThreadID = 3
 	got, body := sent(t, n, sink)
 	require.Equal(t, "/bot123:t0ken/sendMessage", got.URI)
@@ -226,7 +227,7 @@ func TestTelegram(t *testing.T) {
 
 func TestPagerDuty(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelPagerDuty, sink.URL)
+	n := notice(noun.ChannelPagerDuty, sink.URL)
 	got, body := sent(t, n, sink)
 	require.Equal(t, "/v2/enqueue", got.URI)
 	require.Equal(t, []any{"t0ken", "trigger", n.Group}, []any{body["routing_key"], body["event_action"], body["dedup_key"]})
@@ -243,9 +244,9 @@ func TestPagerDuty(t *testing.T) {
 // rule calls it critical.
 func TestPagerDutySuccess(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelPagerDuty, sink.URL)
+	n := notice(noun.ChannelPagerDuty, sink.URL)
 	n.Event.Kind, n.Execution.State = domain.AlertRunSucceeded, domain.Succeeded
-	n.Incident = &domain.Incident{Kind: domain.AlertRunSucceeded, Job: n.Job.ID, State: domain.IncidentResolved, Live: true, Severity: domain.SeverityWarning, Events: 1}
+	n.Incident = &noun.Incident{Kind: domain.AlertRunSucceeded, Job: n.Job.ID, State: noun.IncidentResolved, Live: true, Severity: noun.SeverityWarning, Events: 1}
 	got, body := sent(t, n, sink)
 	require.Equal(t, "/v2/change/enqueue", got.URI)
 	require.NotContains(t, body, "event_action")
@@ -256,7 +257,7 @@ func TestPagerDutySuccess(t *testing.T) {
 	require.Equal(t, []any{"Succeeded: close-day", "shop/billing/web-1", "2026-01-15T02:01:00Z"}, []any{payload["summary"], payload["source"], payload["timestamp"]})
 	require.NotContains(t, payload, "severity", "a change event has none")
 
-	n.Incident.Severity = domain.SeverityCritical
+	n.Incident.Severity = noun.SeverityCritical
 	got, body = sent(t, n, sink)
 	require.Equal(t, "/v2/enqueue", got.URI)
 	require.Equal(t, []any{"trigger", "critical"}, []any{body["event_action"], body["payload"].(map[string]any)["severity"]})
@@ -267,7 +268,7 @@ func TestPagerDutySuccess(t *testing.T) {
 
 func TestOpsgenie(t *testing.T) {
 	sink := testenv.HTTPSink(t)
-	n := notice(domain.ChannelOpsgenie, sink.URL)
+	n := notice(noun.ChannelOpsgenie, sink.URL)
 	n.Execution.Error = strings.Repeat("x", 5000)
 	got, body := sent(t, n, sink)
 	require.Equal(t, []any{"/v2/alerts", "GenieKey t0ken"}, []any{got.URI, got.Header.Get("Authorization")})
@@ -289,7 +290,7 @@ func TestOpsgenie(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	after := func(s string) http.Header { return http.Header{"Retry-After": {s}} }
 	for _, row := range []struct {
-		kind      domain.ChannelKind
+		kind      noun.ChannelKind
 		name      string
 		status    int
 		header    http.Header
@@ -299,42 +300,42 @@ func TestAnswers(t *testing.T) {
 		wait      time.Duration
 		text      string
 	}{
-		{kind: domain.ChannelDingTalk, name: "limited", status: 200, body: `{"errcode":130101,"errmsg":"send too fast, exceed 20 times per minute"}`, fails: true, wait: 10 * time.Minute, text: "send too fast"},
-		{kind: domain.ChannelDingTalk, name: "limited, newer", status: 200, body: `{"errcode":410100,"errmsg":"发送速度太快而限流"}`, fails: true, wait: 10 * time.Minute},
-		{kind: domain.ChannelDingTalk, name: "bad token", status: 200, body: `{"errcode":300005,"errmsg":"token is not exist"}`, fails: true, permanent: true, text: "token is not exist"},
-		{kind: domain.ChannelDingTalk, name: "no keyword", status: 200, body: `{"errcode":310000,"errmsg":"keywords not in content"}`, fails: true, permanent: true, text: "keywords not in content"},
-		{kind: domain.ChannelDingTalk, name: "busy", status: 200, body: `{"errcode":-1,"errmsg":"system busy"}`, fails: true},
-		{kind: domain.ChannelFeishu, name: "limited", status: 200, body: `{"code":11232,"msg":"create message trigger system rate limit","data":{}}`, fails: true, wait: time.Minute},
-		{kind: domain.ChannelFeishu, name: "limited by the gateway", status: 400, header: after("90"), body: `{"code":99991400,"msg":"request trigger frequency limit"}`, fails: true, wait: 90 * time.Second},
-		{kind: domain.ChannelFeishu, name: "bad token", status: 200, body: `{"code":19001,"msg":"param invalid: incoming webhook access token invalid"}`, fails: true, permanent: true, text: "access token invalid"},
-		{kind: domain.ChannelFeishu, name: "bad sign", status: 200, body: `{"code":19021,"msg":"sign match fail or timestamp is not within one hour from current time"}`, fails: true, permanent: true},
-		{kind: domain.ChannelFeishu, name: "bad request", status: 400, body: `{"code":9499,"msg":"Bad Request","data":{}}`, fails: true, permanent: true, text: "9499"},
-		{kind: domain.ChannelWeCom, name: "limited", status: 200, body: `{"errcode":45009,"errmsg":"api freq out of limit"}`, fails: true, wait: time.Minute},
-		{kind: domain.ChannelWeCom, name: "bad key", status: 200, body: `{"errcode":93000,"errmsg":"invalid webhook url, hint: [16]"}`, fails: true, permanent: true, text: "invalid webhook url"},
-		{kind: domain.ChannelSlack, name: "limited", status: 429, header: after("30"), body: `rate_limited`, fails: true, wait: 30 * time.Second},
-		{kind: domain.ChannelSlack, name: "gone", status: 404, body: "no_service", fails: true, permanent: true, text: "no_service"},
-		{kind: domain.ChannelSlack, name: "malformed", status: 400, body: "invalid_payload", fails: true, permanent: true, text: "invalid_payload"},
-		{kind: domain.ChannelSlack, name: "archived", status: 410, body: "channel_is_archived", fails: true, permanent: true},
-		{kind: domain.ChannelSlack, name: "no in a 200", status: 200, body: "no_service", fails: true, permanent: true, text: "no_service"},
-		{kind: domain.ChannelTeams, name: "taken", status: 202},
-		{kind: domain.ChannelTeams, name: "limited", status: 429, header: after("17"), fails: true, wait: 17 * time.Second},
-		{kind: domain.ChannelTeams, name: "malformed", status: 400, body: `{"error":{"code":"TriggerInputSchemaMismatch","message":"The input body did not match its schema"}}`, fails: true, permanent: true, text: "TriggerInputSchemaMismatch"},
-		{kind: domain.ChannelTeams, name: "bad signature", status: 401, body: `{"error":{"code":"DirectApiAuthorizationRequired"}}`, fails: true, permanent: true},
-		{kind: domain.ChannelTeams, name: "limited in a 200", status: 200, body: "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId x", fails: true, wait: time.Minute},
-		{kind: domain.ChannelTeams, name: "no in a 200", status: 200, body: "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 413", fails: true, permanent: true},
-		{kind: domain.ChannelTelegram, name: "limited", status: 429, body: `{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 27","parameters":{"retry_after":27}}`, fails: true, wait: 27 * time.Second, text: "retry after 27"},
-		{kind: domain.ChannelTelegram, name: "bad token", status: 401, body: `{"ok":false,"error_code":401,"description":"Unauthorized"}`, fails: true, permanent: true, text: "Unauthorized"},
-		{kind: domain.ChannelTelegram, name: "no chat", status: 400, body: `{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}`, fails: true, permanent: true, text: "chat not found"},
-		{kind: domain.ChannelTelegram, name: "moved", status: 400, body: `{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-1002}}`, fails: true, permanent: true, text: "is -1002 now"},
-		{kind: domain.ChannelTelegram, name: "its trouble", status: 502, body: `{"ok":false,"error_code":502,"description":"Bad Gateway"}`, fails: true},
-		{kind: domain.ChannelPagerDuty, name: "taken", status: 202, body: yes[domain.ChannelPagerDuty]},
-		{kind: domain.ChannelPagerDuty, name: "a change was taken", status: 202, body: `{"status":"success","message":"Change event processed"}`},
-		{kind: domain.ChannelPagerDuty, name: "limited", status: 429, body: `{"status":"throttle exceeded"}`, fails: true, wait: time.Minute},
-		{kind: domain.ChannelPagerDuty, name: "malformed", status: 400, body: `{"status":"invalid event","message":"Event object is invalid","errors":["Length of 'routing_key' is incorrect (should be 32 characters)"]}`, fails: true, permanent: true, text: "routing_key"},
-		{kind: domain.ChannelOpsgenie, name: "taken", status: 202, body: yes[domain.ChannelOpsgenie]},
-		{kind: domain.ChannelOpsgenie, name: "limited", status: 429, body: `{"message":"You are making too many requests!","took":0.0,"requestId":"r"}`, fails: true, wait: time.Minute},
-		{kind: domain.ChannelOpsgenie, name: "bad key", status: 403, body: `{"message":"Key format is not valid!","took":0.0,"requestId":"r"}`, fails: true, permanent: true, text: "Key format is not valid!"},
-		{kind: domain.ChannelOpsgenie, name: "malformed", status: 422, body: `{"message":"Request body is not processable.","took":0.0,"requestId":"r"}`, fails: true, permanent: true},
+		{kind: noun.ChannelDingTalk, name: "limited", status: 200, body: `{"errcode":130101,"errmsg":"send too fast, exceed 20 times per minute"}`, fails: true, wait: 10 * time.Minute, text: "send too fast"},
+		{kind: noun.ChannelDingTalk, name: "limited, newer", status: 200, body: `{"errcode":410100,"errmsg":"发送速度太快而限流"}`, fails: true, wait: 10 * time.Minute},
+		{kind: noun.ChannelDingTalk, name: "bad token", status: 200, body: `{"errcode":300005,"errmsg":"token is not exist"}`, fails: true, permanent: true, text: "token is not exist"},
+		{kind: noun.ChannelDingTalk, name: "no keyword", status: 200, body: `{"errcode":310000,"errmsg":"keywords not in content"}`, fails: true, permanent: true, text: "keywords not in content"},
+		{kind: noun.ChannelDingTalk, name: "busy", status: 200, body: `{"errcode":-1,"errmsg":"system busy"}`, fails: true},
+		{kind: noun.ChannelFeishu, name: "limited", status: 200, body: `{"code":11232,"msg":"create message trigger system rate limit","data":{}}`, fails: true, wait: time.Minute},
+		{kind: noun.ChannelFeishu, name: "limited by the gateway", status: 400, header: after("90"), body: `{"code":99991400,"msg":"request trigger frequency limit"}`, fails: true, wait: 90 * time.Second},
+		{kind: noun.ChannelFeishu, name: "bad token", status: 200, body: `{"code":19001,"msg":"param invalid: incoming webhook access token invalid"}`, fails: true, permanent: true, text: "access token invalid"},
+		{kind: noun.ChannelFeishu, name: "bad sign", status: 200, body: `{"code":19021,"msg":"sign match fail or timestamp is not within one hour from current time"}`, fails: true, permanent: true},
+		{kind: noun.ChannelFeishu, name: "bad request", status: 400, body: `{"code":9499,"msg":"Bad Request","data":{}}`, fails: true, permanent: true, text: "9499"},
+		{kind: noun.ChannelWeCom, name: "limited", status: 200, body: `{"errcode":45009,"errmsg":"api freq out of limit"}`, fails: true, wait: time.Minute},
+		{kind: noun.ChannelWeCom, name: "bad key", status: 200, body: `{"errcode":93000,"errmsg":"invalid webhook url, hint: [16]"}`, fails: true, permanent: true, text: "invalid webhook url"},
+		{kind: noun.ChannelSlack, name: "limited", status: 429, header: after("30"), body: `rate_limited`, fails: true, wait: 30 * time.Second},
+		{kind: noun.ChannelSlack, name: "gone", status: 404, body: "no_service", fails: true, permanent: true, text: "no_service"},
+		{kind: noun.ChannelSlack, name: "malformed", status: 400, body: "invalid_payload", fails: true, permanent: true, text: "invalid_payload"},
+		{kind: noun.ChannelSlack, name: "archived", status: 410, body: "channel_is_archived", fails: true, permanent: true},
+		{kind: noun.ChannelSlack, name: "no in a 200", status: 200, body: "no_service", fails: true, permanent: true, text: "no_service"},
+		{kind: noun.ChannelTeams, name: "taken", status: 202},
+		{kind: noun.ChannelTeams, name: "limited", status: 429, header: after("17"), fails: true, wait: 17 * time.Second},
+		{kind: noun.ChannelTeams, name: "malformed", status: 400, body: `{"error":{"code":"TriggerInputSchemaMismatch","message":"The input body did not match its schema"}}`, fails: true, permanent: true, text: "TriggerInputSchemaMismatch"},
+		{kind: noun.ChannelTeams, name: "bad signature", status: 401, body: `{"error":{"code":"DirectApiAuthorizationRequired"}}`, fails: true, permanent: true},
+		{kind: noun.ChannelTeams, name: "limited in a 200", status: 200, body: "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId x", fails: true, wait: time.Minute},
+		{kind: noun.ChannelTeams, name: "no in a 200", status: 200, body: "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 413", fails: true, permanent: true},
+		{kind: noun.ChannelTelegram, name: "limited", status: 429, body: `{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 27","parameters":{"retry_after":27}}`, fails: true, wait: 27 * time.Second, text: "retry after 27"},
+		{kind: noun.ChannelTelegram, name: "bad token", status: 401, body: `{"ok":false,"error_code":401,"description":"Unauthorized"}`, fails: true, permanent: true, text: "Unauthorized"},
+		{kind: noun.ChannelTelegram, name: "no chat", status: 400, body: `{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}`, fails: true, permanent: true, text: "chat not found"},
+		{kind: noun.ChannelTelegram, name: "moved", status: 400, body: `{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-1002}}`, fails: true, permanent: true, text: "is -1002 now"},
+		{kind: noun.ChannelTelegram, name: "its trouble", status: 502, body: `{"ok":false,"error_code":502,"description":"Bad Gateway"}`, fails: true},
+		{kind: noun.ChannelPagerDuty, name: "taken", status: 202, body: yes[noun.ChannelPagerDuty]},
+		{kind: noun.ChannelPagerDuty, name: "a change was taken", status: 202, body: `{"status":"success","message":"Change event processed"}`},
+		{kind: noun.ChannelPagerDuty, name: "limited", status: 429, body: `{"status":"throttle exceeded"}`, fails: true, wait: time.Minute},
+		{kind: noun.ChannelPagerDuty, name: "malformed", status: 400, body: `{"status":"invalid event","message":"Event object is invalid","errors":["Length of 'routing_key' is incorrect (should be 32 characters)"]}`, fails: true, permanent: true, text: "routing_key"},
+		{kind: noun.ChannelOpsgenie, name: "taken", status: 202, body: yes[noun.ChannelOpsgenie]},
+		{kind: noun.ChannelOpsgenie, name: "limited", status: 429, body: `{"message":"You are making too many requests!","took":0.0,"requestId":"r"}`, fails: true, wait: time.Minute},
+		{kind: noun.ChannelOpsgenie, name: "bad key", status: 403, body: `{"message":"Key format is not valid!","took":0.0,"requestId":"r"}`, fails: true, permanent: true, text: "Key format is not valid!"},
+		{kind: noun.ChannelOpsgenie, name: "malformed", status: 422, body: `{"message":"Request body is not processable.","took":0.0,"requestId":"r"}`, fails: true, permanent: true},
 	} {
 		t.Run(string(row.kind)+" "+row.name, func(t *testing.T) {
 			sink := testenv.HTTPSink(t)
@@ -393,7 +394,7 @@ func TestTrouble(t *testing.T) {
 }
 
 func TestAnAnswerThatSaysNeitherYesNorNo(t *testing.T) {
-	for _, kind := range []domain.ChannelKind{domain.ChannelDingTalk, domain.ChannelFeishu, domain.ChannelWeCom, domain.ChannelTelegram} {
+	for _, kind := range []noun.ChannelKind{noun.ChannelDingTalk, noun.ChannelFeishu, noun.ChannelWeCom, noun.ChannelTelegram} {
 		for _, body := range []string{"", "<html>welcome</html>", "{", `"ok"`} {
 			sink := testenv.HTTPSink(t)
 			sink.Script(testenv.HTTPAnswer{Status: 200, Body: body})
@@ -407,9 +408,9 @@ func TestAnAnswerThatSaysNeitherYesNorNo(t *testing.T) {
 
 // Nobody's text makes a message that the product would refuse for its length.
 func TestLongTexts(t *testing.T) {
-	most := map[domain.ChannelKind]int{
-		domain.ChannelDingTalk: 20_000, domain.ChannelFeishu: 20 << 10, domain.ChannelWeCom: 2048 + 200, domain.ChannelSlack: 40_000, domain.ChannelTeams: 28 << 10,
-		domain.ChannelTelegram: 4 * maxTelegram * 4, domain.ChannelPagerDuty: 512 << 10, domain.ChannelOpsgenie: 100 << 10,
+	most := map[noun.ChannelKind]int{
+		noun.ChannelDingTalk: 20_000, noun.ChannelFeishu: 20 << 10, noun.ChannelWeCom: 2048 + 200, noun.ChannelSlack: 40_000, noun.ChannelTeams: 28 << 10,
+		noun.ChannelTelegram: 4 * maxTelegram * 4, noun.ChannelPagerDuty: 512 << 10, noun.ChannelOpsgenie: 100 << 10,
 	}
 	for _, kind := range kinds {
 		for _, text := range []string{"长", "<&>", "\n"} {
@@ -422,7 +423,7 @@ func TestLongTexts(t *testing.T) {
 				got, body := sent(t, n, sink)
 				require.LessOrEqual(t, len(got.Body), most[kind], kind)
 				require.True(t, utf8.Valid(got.Body))
-				if kind == domain.ChannelSlack {
+				if kind == noun.ChannelSlack {
 					checkSlack(t, body)
 				}
 				n.Channel.Templates.Text = ""
@@ -446,7 +447,7 @@ func TestRenderNeedsNoSecrets(t *testing.T) {
 	for _, kind := range kinds {
 		for _, alert := range []domain.AlertKind{domain.AlertRunFailed, domain.AlertNoExecutor, domain.AlertTest} {
 			n := notify.Sample(alert)
-			n.Channel = &notify.Channel{AlertChannelSpec: domain.AlertChannelSpec{Name: "x", Kind: kind}}
+			n.Channel = &notify.Channel{AlertChannelSpec: noun.AlertChannelSpec{Name: "x", Kind: kind}}
 			got, err := senderOf(t, kind).Render(n)
 			require.NoError(t, err)
 			require.True(t, json.Valid([]byte(got.Body)), fmt.Sprint(kind, alert))
@@ -456,9 +457,9 @@ func TestRenderNeedsNoSecrets(t *testing.T) {
 }
 
 func TestDefaultAddresses(t *testing.T) {
-	for kind, want := range map[domain.ChannelKind]string{
-		domain.ChannelTelegram: "https://api.telegram.org/bot123:t0ken/sendMessage", domain.ChannelPagerDuty: "https://events.pagerduty.com/v2/enqueue",
-		domain.ChannelOpsgenie: "https://api.opsgenie.com/v2/alerts",
+	for kind, want := range map[noun.ChannelKind]string{
+		noun.ChannelTelegram: "https://api.telegram.org/bot123:t0ken/sendMessage", noun.ChannelPagerDuty: "https://events.pagerduty.com/v2/enqueue",
+		noun.ChannelOpsgenie: "https://api.opsgenie.com/v2/alerts",
 	} {
 		s, n := senderOf(t, kind), notice(kind, "")
 		require.Equal(t, want, s.address(n, s.baseOf(n), http.Header{}, object{}, at))

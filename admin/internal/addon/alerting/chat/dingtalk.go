@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // dingTalk is a group's custom robot. Its messages are text and not its Markdown,
 // which knows no way to take a sign for itself.
 var dingTalk = product{
-	kind: domain.ChannelDingTalk,
+	kind: noun.ChannelDingTalk,
 	message: func(n *notify.Notice, c *notify.Content) object {
 		text := plain(n, c, 8<<10)
 		for _, mobile := range n.Channel.Mentions {

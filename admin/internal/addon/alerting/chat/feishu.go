@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // feishu is a group's custom bot, of Feishu or Lark. A request has at most 20 KB.
 var feishu = product{
-	kind: domain.ChannelFeishu,
+	kind: noun.ChannelFeishu,
 	message: func(n *notify.Notice, c *notify.Content) object {
 		text := func(s string) object { return object{"tag": "plain_text", "content": s} }
 		elements := []object{{"tag": "div", "text": text(cut(lead(c), 6<<10))}}

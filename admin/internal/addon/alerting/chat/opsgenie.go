@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // opsgenie is an integration of the alert API, of Opsgenie or of Jira Service
 // Management. A message has at most 130 characters, a description 15,000, details
 // 8,000 in all.
 var opsgenie = product{
-	kind: domain.ChannelOpsgenie, base: "https://api.opsgenie.com",
+	kind: noun.ChannelOpsgenie, base: "https://api.opsgenie.com",
 	message: func(n *notify.Notice, c *notify.Content) object {
 		if n.Phase != notify.PhaseTrigger && n.Phase != "" {
 			return object{"source": "Carillon", "note": notify.Shorten(c.Title, 1000)}

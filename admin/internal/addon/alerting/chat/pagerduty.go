@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // pagerDuty is an integration of Events API v2. A summary has at most 1,024
 // characters, an event 512 KB. What is no trouble is a change event, which opens no
 // incident that somebody would have to close.
 var pagerDuty = product{
-	kind: domain.ChannelPagerDuty, base: "https://events.pagerduty.com",
+	kind: noun.ChannelPagerDuty, base: "https://events.pagerduty.com",
 	message: func(n *notify.Notice, c *notify.Content) object {
 		if n.Change() {
 			event := object{"payload": object{

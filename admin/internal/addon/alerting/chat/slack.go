@@ -5,15 +5,15 @@ import (
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // slack is an incoming webhook, of Slack or of what takes the same messages. Its
 // blocks are plain text, in which no sign has a meaning; a header has at most 150
 // characters, a section 3,000, a field 2,000, and a section ten fields.
 var slack = product{
-	kind: domain.ChannelSlack,
+	kind: noun.ChannelSlack,
 	message: func(n *notify.Notice, c *notify.Content) object {
 		text := func(s string, limit int) object {
 			return object{"type": "plain_text", "text": notify.Shorten(s, limit), "emoji": false}

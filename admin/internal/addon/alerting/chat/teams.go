@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // teams is a workflow that posts a card when it receives a webhook request. A
 // message has at most 28 KB. Text runs, unlike text blocks, give no sign a meaning.
 var teams = product{
-	kind: domain.ChannelTeams,
+	kind: noun.ChannelTeams,
 	message: func(n *notify.Notice, c *notify.Content) object {
 		run := func(text, kind string) object {
 			r := object{"type": "TextRun", "text": text}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // maxTelegram is how many characters a message has, after entities were parsed.
@@ -17,7 +17,7 @@ const maxTelegram = 4096
 
 // telegram is a bot, of Telegram or of a Bot API server of one's own.
 var telegram = product{
-	kind: domain.ChannelTelegram, base: "https://api.telegram.org",
+	kind: noun.ChannelTelegram, base: "https://api.telegram.org",
 	message: func(n *notify.Notice, c *notify.Content) object {
 		left := maxTelegram
 		take := func(s string, most int) string {

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // weCom is a group's robot. Its messages are text and not its Markdown, in which
 // texts could call people; a text has at most 2,048 bytes.
 var weCom = product{
-	kind: domain.ChannelWeCom,
+	kind: noun.ChannelWeCom,
 	message: func(n *notify.Notice, c *notify.Content) object {
 		text := object{"content": plain(n, c, 2048)}
 		called := append([]string{}, n.Channel.Mentions...)

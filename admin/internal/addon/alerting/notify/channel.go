@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -19,7 +20,7 @@ var (
 )
 
 // open makes a channel's secrets readable. nil is one that is gone.
-func (s *Service) open(c *domain.AlertChannel) (*Channel, error) {
+func (s *Service) open(c *noun.AlertChannel) (*Channel, error) {
 	switch {
 	case c == nil:
 		return nil, Permanent(errChannelGone)
@@ -29,7 +30,7 @@ func (s *Service) open(c *domain.AlertChannel) (*Channel, error) {
 	return s.unseal(c)
 }
 
-func (s *Service) unseal(c *domain.AlertChannel) (*Channel, error) {
+func (s *Service) unseal(c *noun.AlertChannel) (*Channel, error) {
 	out := &Channel{ID: c.ID, AlertChannelSpec: c.Spec}
 	if len(c.Secrets) == 0 {
 		return out, nil
@@ -49,10 +50,10 @@ func (s *Service) unseal(c *domain.AlertChannel) (*Channel, error) {
 // once and only once. It counts for the channel's limit like any message, and is refused
 // while deliveries wait for the channel. A product that would keep it open is told that
 // it is over.
-func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial {
-	fail := func(err error) domain.ChannelTrial {
+func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c noun.AlertChannel) noun.ChannelTrial {
+	fail := func(err error) noun.ChannelTrial {
 		e := sendErrorOf(err)
-		return domain.ChannelTrial{Permanent: e.Permanent, Message: err.Error()}
+		return noun.ChannelTrial{Permanent: e.Permanent, Message: err.Error()}
 	}
 	opened, err := s.unseal(&c)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 		})
 	}
 	work.Wait()
-	trial := domain.ChannelTrial{Delivered: true}
+	trial := noun.ChannelTrial{Delivered: true}
 	if err := errors.Join(errs...); err != nil {
 		trial = fail(err)
 		s.paces.pause(int64(c.ID), time.Now(), min(sendErrorOf(err).RetryAfter, maxRetryAfter))
@@ -98,9 +99,9 @@ func (s *Service) TryChannel(ctx context.Context, tenant domain.Tenant, c domain
 
 // mayTry counts a test of so many messages for the channel and, of mails, for the tenant.
 // A refused test counts for neither.
-func (s *Service) mayTry(c *domain.AlertChannel, messages int) error {
+func (s *Service) mayTry(c *noun.AlertChannel, messages int) error {
 	nodes, now := len(s.opt.Living()), time.Now()
-	most, isMail := mailLimit(s.opt.MailsPerHour, nodes), c.Spec.Kind == domain.ChannelEmail
+	most, isMail := mailLimit(s.opt.MailsPerHour, nodes), c.Spec.Kind == noun.ChannelEmail
 	if isMail {
 		if wait := s.mails.free(int64(c.TenantID), most, nodes, messages, now); wait > 0 {
 			return fmt.Errorf("the tenant's mails of this hour are used up (--mail-per-hour); try again in %s", wait.Round(time.Second))
@@ -122,7 +123,7 @@ func sendOnce(ctx context.Context, sender Sender, n *Notice) error {
 	return panics.Catch(func() error { return sender.Send(bounded, n) })
 }
 
-func (s *Service) test(tenant domain.Tenant, c *Channel, d domain.Delivery) *Notice {
+func (s *Service) test(tenant domain.Tenant, c *Channel, d noun.Delivery) *Notice {
 	n := Sample(domain.AlertTest)
 	now := time.Now()
 	n.Event.TenantID, n.Event.CreatedAt, n.Tenant, n.Executor = tenant.ID, now, tenant, domain.Executor{}
@@ -133,17 +134,17 @@ func (s *Service) test(tenant domain.Tenant, c *Channel, d domain.Delivery) *Not
 
 // PreviewChannel shows what a channel would send of an event; nil: of a sample of
 // the kind. Its secrets are not needed.
-func (s *Service) PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *AlertContext) (domain.RenderedAlert, error) {
+func (s *Service) PreviewChannel(spec noun.AlertChannelSpec, kind domain.AlertKind, of *AlertContext) (noun.RenderedAlert, error) {
 	sender := s.senders[string(spec.Kind)]
 	if sender == nil {
-		return domain.RenderedAlert{}, errNotConfigured(string(spec.Kind))
+		return noun.RenderedAlert{}, errNotConfigured(string(spec.Kind))
 	}
 	n := Sample(kind)
 	if of != nil {
-		n = newNotice(DueDelivery{Context: *of, Delivery: domain.Delivery{Channel: string(spec.Kind), Target: spec.Name, Attempts: 1}}, &s.opt)
+		n = newNotice(DueDelivery{Context: *of, Delivery: noun.Delivery{Channel: string(spec.Kind), Target: spec.Name, Attempts: 1}}, &s.opt)
 	}
 	n.Channel = &Channel{AlertChannelSpec: spec}
-	if spec.Kind == domain.ChannelEmail && len(spec.Emails) > 0 {
+	if spec.Kind == noun.ChannelEmail && len(spec.Emails) > 0 {
 		n.Target = spec.Emails[0]
 	}
 	return sender.Render(n)
@@ -153,7 +154,7 @@ func (s *Service) PreviewChannel(spec domain.AlertChannelSpec, kind domain.Alert
 func (s *Service) Mails() bool { return s.opt.Addresses != nil }
 
 // Check holds a channel against what this server sends.
-func (s *Service) Check(spec *domain.AlertChannelSpec) error {
+func (s *Service) Check(spec *noun.AlertChannelSpec) error {
 	for i, address := range spec.Emails {
 		if s.opt.Addresses == nil {
 			break

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
@@ -17,11 +18,11 @@ import (
 )
 
 // channel makes an alert channel of the tenant.
-func (w world) channel(t *testing.T, spec domain.AlertChannelSpec, secrets domain.AlertChannelSecrets) domain.AlertChannel {
+func (w world) channel(t *testing.T, spec noun.AlertChannelSpec, secrets noun.AlertChannelSecrets) noun.AlertChannel {
 	t.Helper()
-	c := domain.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: w.tenant, Spec: spec}
+	c := noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: w.tenant, Spec: spec}
 	c.Spec.Name, c.Spec.Enabled = "channel "+c.ID.String(), true
-	require.NoError(t, domain.CheckAlertChannel(&c.Spec, &secrets))
+	require.NoError(t, noun.CheckAlertChannel(&c.Spec, &secrets))
 	plain, err := json.Marshal(secrets)
 	require.NoError(t, err)
 	c.Secrets, err = box().Seal(w.tenant, secret.PurposeAlertChannel, int64(c.ID), plain)
@@ -32,11 +33,11 @@ func (w world) channel(t *testing.T, spec domain.AlertChannelSpec, secrets domai
 }
 
 // tell makes the next event one for these channels.
-func (w world) tell(t *testing.T, channels ...domain.AlertChannel) {
+func (w world) tell(t *testing.T, channels ...noun.AlertChannel) {
 	t.Helper()
 	w.fail(t)
 	_, err := w.store.ExpandAlertEvents(t.Context(), 100, func(b *notify.AlertBatch) {
-		storetest.EachAlone(b, func(notify.AlertContext) bool { return true }, func(c notify.AlertContext) (out []domain.Delivery) {
+		storetest.EachAlone(b, func(notify.AlertContext) bool { return true }, func(c notify.AlertContext) (out []noun.Delivery) {
 			for i := range channels {
 				out = append(out, channels[i].Deliveries(c.Event.ID)...)
 			}
@@ -51,23 +52,23 @@ func (w world) tell(t *testing.T, channels ...domain.AlertChannel) {
 func TestAlertChannels(t *testing.T) {
 	sink, mails := testenv.HTTPSink(t), testenv.SMTP(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
-	ding := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelDingTalk, Language: "zh"}, domain.AlertChannelSecrets{URL: sink.URL + "/robot/send?access_token=t0ken"})
-	hook := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelWebhook, Templates: domain.ChannelTemplates{Body: `{"what":{{json .Title}},"who":{{json .Channel}}}`}},
-		domain.AlertChannelSecrets{URL: sink.URL + "/hook", Secret: "s3cret", Token: "t0ken"})
-	team := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"ann@example.com", "bob@example.com"},
-		Templates: domain.ChannelTemplates{Title: "{{.Job.Name}} is down", Text: "Look: {{.Link}}", HTML: "<i>{{.Title}}</i>"}}, domain.AlertChannelSecrets{})
-	off := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelSlack}, domain.AlertChannelSecrets{URL: sink.URL + "/never"})
-	gone := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelSlack}, domain.AlertChannelSecrets{URL: sink.URL + "/never"})
+	ding := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelDingTalk, Language: "zh"}, noun.AlertChannelSecrets{URL: sink.URL + "/robot/send?access_token=t0ken"})
+	hook := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelWebhook, Templates: noun.ChannelTemplates{Body: `{"what":{{json .Title}},"who":{{json .Channel}}}`}},
+		noun.AlertChannelSecrets{URL: sink.URL + "/hook", Secret: "s3cret", Token: "t0ken"})
+	team := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelEmail, Emails: []string{"ann@example.com", "bob@example.com"},
+		Templates: noun.ChannelTemplates{Title: "{{.Job.Name}} is down", Text: "Look: {{.Link}}", HTML: "<i>{{.Title}}</i>"}}, noun.AlertChannelSecrets{})
+	off := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelSlack}, noun.AlertChannelSecrets{URL: sink.URL + "/never"})
+	gone := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelSlack}, noun.AlertChannelSecrets{URL: sink.URL + "/never"})
 	w.tell(t, ding, hook, team, off, gone)
 	off.Spec.Enabled = false
 	_, err := w.store.UpdateAlertChannel(t.Context(), off)
 	require.NoError(t, err)
 	require.NoError(t, w.store.DeleteAlertChannel(t.Context(), w.tenant, gone.ID))
 
-	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan noun.DeliveryState, 100)}
 	sink.Script(testenv.HTTPAnswer{Body: `{"errcode":0,"errmsg":"ok"}`}, testenv.HTTPAnswer{Body: `{"errcode":0,"errmsg":"ok"}`})
 	run(t, q, mails.Port())
-	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryDelivered: 4, domain.DeliveryFailed: 2}, q.settle(t, 6))
+	require.Equal(t, map[noun.DeliveryState]int{noun.DeliveryDelivered: 4, noun.DeliveryFailed: 2}, q.settle(t, 6))
 
 	got := map[string]testenv.HTTPRequest{}
 	for _, r := range sink.Wait(t, 2) {
@@ -101,15 +102,15 @@ func TestAlertChannels(t *testing.T) {
 func TestARobotThatLimits(t *testing.T) {
 	sink := testenv.HTTPSink(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
-	ding := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelDingTalk}, domain.AlertChannelSecrets{URL: sink.URL + "/robot/send?access_token=t0ken"})
-	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
+	ding := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelDingTalk}, noun.AlertChannelSecrets{URL: sink.URL + "/robot/send?access_token=t0ken"})
+	q := quick{realStore: w.store, settled: make(chan noun.DeliveryState, 100)}
 	w.tell(t, ding)
 	sink.Script(testenv.HTTPAnswer{Body: `{"errcode":410100,"errmsg":"too fast"}`})
 	service := run(t, q, 0)
-	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryPending: 1}, q.settle(t, 1))
+	require.Equal(t, map[noun.DeliveryState]int{noun.DeliveryPending: 1}, q.settle(t, 1))
 	w.tell(t, ding, ding, ding)
 	service.Nudge()
-	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryPending: 3}, q.settle(t, 3))
+	require.Equal(t, map[noun.DeliveryState]int{noun.DeliveryPending: 3}, q.settle(t, 3))
 	require.Len(t, sink.Requests(), 1, "not tried while the robot is silent")
 	log, err := w.store.ListDeliveries(t.Context(), notify.ListDeliveriesParams{Tenant: w.tenant})
 	require.NoError(t, err)
@@ -122,24 +123,24 @@ func TestARobotThatLimits(t *testing.T) {
 func TestATenantsMailsAreBounded(t *testing.T) {
 	mails := testenv.SMTP(t)
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
-	one := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"a@example.com", "b@example.com", "c@example.com"}}, domain.AlertChannelSecrets{})
-	two := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"d@example.com", "e@example.com", "f@example.com"}}, domain.AlertChannelSecrets{})
+	one := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelEmail, Emails: []string{"a@example.com", "b@example.com", "c@example.com"}}, noun.AlertChannelSecrets{})
+	two := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelEmail, Emails: []string{"d@example.com", "e@example.com", "f@example.com"}}, noun.AlertChannelSecrets{})
 	w.tell(t, one, two)
-	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan noun.DeliveryState, 100)}
 	service := run(t, q, mails.Port(), func(o *notify.Options) { o.MailsPerHour = 8 }) // four at once
-	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryDelivered: 4, domain.DeliveryPending: 2}, q.settle(t, 6))
+	require.Equal(t, map[noun.DeliveryState]int{noun.DeliveryDelivered: 4, noun.DeliveryPending: 2}, q.settle(t, 6))
 	require.Len(t, mails.WaitMails(t, 4), 4)
 	log, err := w.store.ListDeliveries(t.Context(), notify.ListDeliveriesParams{Tenant: w.tenant})
 	require.NoError(t, err)
 	waiting := 0
 	for _, d := range log {
-		if d.State == domain.DeliveryPending {
+		if d.State == noun.DeliveryPending {
 			waiting++
 			require.Contains(t, d.LastError, "--mail-per-hour")
 		}
 	}
 	require.Equal(t, 2, waiting)
-	for _, c := range []domain.AlertChannel{one, two} {
+	for _, c := range []noun.AlertChannel{one, two} {
 		got := service.TryChannel(t.Context(), domain.Tenant{ID: w.tenant, Name: "shop"}, c)
 		require.Equal(t, []any{false, false}, []any{got.Delivered, got.Permanent})
 		require.Contains(t, got.Message, "--mail-per-hour")
@@ -153,10 +154,10 @@ func TestRefusedTestsCountForNothing(t *testing.T) {
 	w := newWorld(t, open(t, "sqlite", t.TempDir()+"/c.db"), "")
 	service, err := newService(quick{realStore: w.store}, mails.Port(), func(o *notify.Options) { o.MailsPerHour = 80 }) // forty at once
 	require.NoError(t, err)
-	mail := func() domain.AlertChannel {
-		return w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"a@example.com"}}, domain.AlertChannelSecrets{})
+	mail := func() noun.AlertChannel {
+		return w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelEmail, Emails: []string{"a@example.com"}}, noun.AlertChannelSecrets{})
 	}
-	try := func(c domain.AlertChannel) domain.ChannelTrial {
+	try := func(c noun.AlertChannel) noun.ChannelTrial {
 		return service.TryChannel(t.Context(), domain.Tenant{ID: w.tenant, Name: "shop"}, c)
 	}
 	delivered := 0
@@ -181,7 +182,7 @@ func TestTryChannel(t *testing.T) {
 	service, err := newService(quick{realStore: w.store}, mails.Port())
 	require.NoError(t, err)
 	tenant := domain.Tenant{ID: w.tenant, Name: "shop"}
-	slack := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelSlack}, domain.AlertChannelSecrets{URL: sink.URL})
+	slack := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelSlack}, noun.AlertChannelSecrets{URL: sink.URL})
 	slack.Spec.Enabled = false
 	sink.Script(testenv.HTTPAnswer{Body: "ok"}, testenv.HTTPAnswer{Status: 404, Body: "no_service"}, testenv.HTTPAnswer{Status: 429, Header: map[string][]string{"Retry-After": {"60"}}})
 	got := service.TryChannel(t.Context(), tenant, slack)
@@ -197,13 +198,13 @@ func TestTryChannel(t *testing.T) {
 	require.Contains(t, got.Message, "try again in", "the receiver asked to wait")
 	require.Len(t, sink.Requests(), 3)
 
-	team := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelEmail, Emails: []string{"ann@example.com", "bob@example.com"}}, domain.AlertChannelSecrets{})
+	team := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelEmail, Emails: []string{"ann@example.com", "bob@example.com"}}, noun.AlertChannelSecrets{})
 	got = service.TryChannel(t.Context(), tenant, team)
 	require.True(t, got.Delivered, got.Message)
 	mails.WaitMails(t, 2)
 
 	// A product that keeps what it is told open is told that it is over.
-	pager := w.channel(t, domain.AlertChannelSpec{Kind: domain.ChannelPagerDuty, BaseURL: sink.URL}, domain.AlertChannelSecrets{Token: "key"})
+	pager := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelPagerDuty, BaseURL: sink.URL}, noun.AlertChannelSecrets{Token: "key"})
 	sink.Script(testenv.HTTPAnswer{Status: 202}, testenv.HTTPAnswer{Status: 202}, testenv.HTTPAnswer{Status: 202}, testenv.HTTPAnswer{Status: 400, Body: "bad"})
 	got = service.TryChannel(t.Context(), tenant, pager)
 	require.True(t, got.Delivered, got.Message)
@@ -227,13 +228,13 @@ func TestPreviewChannel(t *testing.T) {
 	e := w.fail(t)
 	e.FireAt = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	of := &notify.AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: w.tenant, Kind: domain.AlertRunFailed, JobID: w.job.ID, ExecutionID: e.ID}, Job: w.job.Job, Execution: &e}
-	got, err := service.PreviewChannel(domain.AlertChannelSpec{Name: "x", Kind: domain.ChannelWebhook, Templates: domain.ChannelTemplates{Body: "{{.Links.Run}}", ContentType: "text/plain"}}, "", of)
+	got, err := service.PreviewChannel(noun.AlertChannelSpec{Name: "x", Kind: noun.ChannelWebhook, Templates: noun.ChannelTemplates{Body: "{{.Links.Run}}", ContentType: "text/plain"}}, "", of)
 	require.NoError(t, err)
 	require.Equal(t, notify.Rendered{ContentType: "text/plain", Body: "https://c.example.com/runs/" + e.ID.String()}, got)
-	got, err = service.PreviewChannel(domain.AlertChannelSpec{Name: "x", Kind: domain.ChannelTeams, Language: "zh"}, domain.AlertNoExecutor, nil)
+	got, err = service.PreviewChannel(noun.AlertChannelSpec{Name: "x", Kind: noun.ChannelTeams, Language: "zh"}, domain.AlertNoExecutor, nil)
 	require.NoError(t, err)
 	require.Contains(t, got.Body, "没有在线的执行器")
-	_, err = service.PreviewChannel(domain.AlertChannelSpec{Name: "x", Kind: domain.ChannelEmail, Emails: []string{"a@example.com"}}, domain.AlertTest, nil)
+	_, err = service.PreviewChannel(noun.AlertChannelSpec{Name: "x", Kind: noun.ChannelEmail, Emails: []string{"a@example.com"}}, domain.AlertTest, nil)
 	require.ErrorContains(t, err, "mail is not configured")
 }
 
@@ -250,7 +251,7 @@ func (j judge) Check(address string) error {
 // The addresses of a channel are judged where there is a mail server.
 func TestAddressesOfAChannelAreJudged(t *testing.T) {
 	t.Parallel()
-	spec := domain.AlertChannelSpec{Emails: []string{"a@example.com", "b@example.com"}}
+	spec := noun.AlertChannelSpec{Emails: []string{"a@example.com", "b@example.com"}}
 	s := notify.New(notify.Options{})
 	require.False(t, s.Mails())
 	require.NoError(t, s.Check(&spec))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -44,21 +45,21 @@ type words struct {
 	openRun, openJo string
 	lastLines       string
 	severity        string
-	severities      map[domain.Severity]string
+	severities      map[noun.Severity]string
 }
 
 var english = words{
 	job: "Job", tenant: "Tenant", executor: "Executor", run: "Run", due: "Due", started: "Started", ended: "Ended",
 	attempt: "Attempt", instance: "Instance", runbook: "Runbook", attemptOf: "%d of %d", never: "not started",
 	openRun: "Open the run", openJo: "Open the job", lastLines: "Last lines of the log",
-	severity: "Severity", severities: map[domain.Severity]string{domain.SeverityInfo: "info", domain.SeverityWarning: "warning", domain.SeverityCritical: "critical"},
+	severity: "Severity", severities: map[noun.Severity]string{noun.SeverityInfo: "info", noun.SeverityWarning: "warning", noun.SeverityCritical: "critical"},
 }
 
 var chinese = words{
 	job: "任务", tenant: "租户", executor: "执行器", run: "执行编号", due: "计划时间", started: "开始时间", ended: "结束时间",
 	attempt: "尝试次数", instance: "实例", runbook: "应急手册", attemptOf: "第 %d 次，共 %d 次", never: "未开始",
 	openRun: "查看本次执行", openJo: "查看任务", lastLines: "日志的最后几行",
-	severity: "级别", severities: map[domain.Severity]string{domain.SeverityInfo: "提示", domain.SeverityWarning: "警告", domain.SeverityCritical: "严重"},
+	severity: "级别", severities: map[noun.Severity]string{noun.SeverityInfo: "提示", noun.SeverityWarning: "警告", noun.SeverityCritical: "严重"},
 }
 
 func wordsOf(l Language) words {
@@ -103,7 +104,7 @@ func facts(n *Notice, w words) []Fact {
 	}
 	add(w.tenant, n.Tenant.Name)
 	if n.Incident != nil && !n.Incident.Kind.Platform() {
-		add(w.severity, w.severities[cmp.Or(n.Incident.Severity, domain.SeverityWarning)])
+		add(w.severity, w.severities[cmp.Or(n.Incident.Severity, noun.SeverityWarning)])
 	}
 	executor := n.Executor.Name
 	if handler := n.Job.Spec.Handler; handler != "" && executor != "" {

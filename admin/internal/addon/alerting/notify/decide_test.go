@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -88,7 +89,7 @@ func TestRetryWait(t *testing.T) {
 
 func TestDedupeKey(t *testing.T) {
 	event := domain.AlertEvent{ID: 8, TenantID: 3, DedupeKey: "run_failed:7:1"}
-	d := domain.Delivery{Channel: ChannelEmail, Target: "ann@example.com"}
+	d := noun.Delivery{Channel: ChannelEmail, Target: "ann@example.com"}
 	key := dedupeKey(event, d)
 	require.Regexp(t, `^[0-9a-f]{32}$`, key)
 
@@ -142,17 +143,17 @@ func TestTextsOfIncidents(t *testing.T) {
 			if kind == domain.AlertSchedulerBehind && !several {
 				continue // it is the tenant's
 			}
-			for _, state := range domain.IncidentStates {
+			for _, state := range noun.IncidentStates {
 				n := &Notice{
 					Event: domain.AlertEvent{Kind: kind, JobID: 1}, Job: domain.Job{ID: 1, Spec: domain.JobSpec{Name: "close-day"}}, Executor: domain.Executor{Name: "billing"},
-					Incident: &domain.Incident{Kind: kind, Job: 1, State: state, Events: 4321, OpenedAt: time.Unix(1e9, 0), ResolvedAt: time.Unix(1e9, 0)},
+					Incident: &noun.Incident{Kind: kind, Job: 1, State: state, Events: 4321, OpenedAt: time.Unix(1e9, 0), ResolvedAt: time.Unix(1e9, 0)},
 				}
-				n.Incident.Jobs = []domain.IncidentJob{{ID: 1, Name: "close-day", Events: 3}}
+				n.Incident.Jobs = []noun.IncidentJob{{ID: 1, Name: "close-day", Events: 3}}
 				if several {
 					n.Incident.Job = 0
-					n.Incident.Jobs = append(n.Incident.Jobs, domain.IncidentJob{ID: 2, Name: "open-day", Events: 3}, domain.IncidentJob{ID: 3, Events: 4315})
+					n.Incident.Jobs = append(n.Incident.Jobs, noun.IncidentJob{ID: 2, Name: "open-day", Events: 3}, noun.IncidentJob{ID: 3, Events: 4315})
 				}
-				over := state == domain.IncidentResolved && !n.Incident.Momentary() // which nobody hears the end of
+				over := state == noun.IncidentResolved && !n.Incident.Momentary() // which nobody hears the end of
 				for _, l := range []Language{English, Chinese} {
 					title, summary := n.Title(l), n.Summary(l)
 					require.NotContains(t, title+summary, "%!")
@@ -199,7 +200,7 @@ func TestErrorText(t *testing.T) {
 
 func TestNoticeOfAJobThatIsGone(t *testing.T) {
 	n := newNotice(DueDelivery{
-		Delivery: domain.Delivery{Channel: ChannelEmail, Target: "ann@example.com", Attempts: 2},
+		Delivery: noun.Delivery{Channel: ChannelEmail, Target: "ann@example.com", Attempts: 2},
 		Context:  AlertContext{Event: domain.AlertEvent{ID: 1, TenantID: 1, JobID: 5, ExecutionID: 1001, Kind: domain.AlertRunLost}},
 	}, &Options{BaseURL: "https://c.example.com", RunbookURL: "https://w.example.com/runbooks"})
 	require.Equal(t, "https://w.example.com/runbooks#run_lost", n.RunbookURL)
@@ -233,7 +234,7 @@ func TestPilesOfRuns(t *testing.T) {
 	require.Contains(t, n.Summary(English), "1000 runs wait for earlier ones, as many as may (maxWaiting). Further fires are discarded.")
 	require.Contains(t, n.Summary(Chinese), "有 1000 次执行在等待之前的执行")
 
-	d := &DueIncident{Incident: &domain.Incident{Kind: domain.AlertRunsPileUp, Job: 1}, Succeeded: time.Unix(1e9, 0), Waiting: 1}
+	d := &DueIncident{Incident: &noun.Incident{Kind: domain.AlertRunsPileUp, Job: 1}, Succeeded: time.Unix(1e9, 0), Waiting: 1}
 	require.False(t, recovered(d, time.Unix(2e9, 0)), "runs of the job succeed meanwhile")
 	d.Waiting = 0
 	require.True(t, recovered(d, time.Unix(2e9, 0)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -15,7 +16,7 @@ const defaultChannel = "default"
 // ReceiverStore is what Receivers asks of the store.
 type ReceiverStore interface {
 	ListUnheardTenants(ctx context.Context, mails bool) ([]UnheardTenant, error)
-	CreateDefaultReceiver(ctx context.Context, c domain.AlertChannel) (made bool, err error)
+	CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel) (made bool, err error)
 }
 
 // Receivers gives tenants without saved alert settings a default channel.
@@ -61,9 +62,9 @@ func (r *Receivers) give(ctx context.Context, t *domain.Tenant, emails []string)
 	if len(emails) == 0 {
 		return nil
 	}
-	made, err := r.Store.CreateDefaultReceiver(ctx, domain.AlertChannel{
+	made, err := r.Store.CreateDefaultReceiver(ctx, noun.AlertChannel{
 		ID: domain.ChannelID(r.NewID()), TenantID: t.ID, CreatedBy: "carillon",
-		Spec: domain.AlertChannelSpec{Name: defaultChannel, Kind: domain.ChannelEmail, Enabled: true, Emails: emails,
+		Spec: noun.AlertChannelSpec{Name: defaultChannel, Kind: noun.ChannelEmail, Enabled: true, Emails: emails,
 			Description: "Receives failures of timers and calls, and of jobs that name no receiver."},
 	})
 	if err == nil && made {

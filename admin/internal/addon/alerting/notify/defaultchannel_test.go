@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -27,7 +28,7 @@ func (u *unheard) ListUnheardTenants(context.Context, bool) (out []UnheardTenant
 	return out, nil
 }
 
-func (u *unheard) CreateDefaultReceiver(_ context.Context, c domain.AlertChannel) (bool, error) {
+func (u *unheard) CreateDefaultReceiver(_ context.Context, c noun.AlertChannel) (bool, error) {
 	if u.fails == nil {
 		u.made[c.TenantID] = c.Spec.Emails
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -118,32 +119,32 @@ func (s *Service) lastLines(ctx context.Context, n *Notice) {
 func (s *Service) record(ctx context.Context, j job, err error) error {
 	d := j.due.Delivery
 	if err == nil {
-		return s.finish(ctx, j, resultDelivered, domain.DeliveryDelivered, 0, "")
+		return s.finish(ctx, j, resultDelivered, noun.DeliveryDelivered, 0, "")
 	}
 	failure := sendErrorOf(err)
 	wait, again := retryWait(d.Attempts, time.Since(d.CreatedAt), failure.RetryAfter, rand.Float64())
 	if again && !failure.Permanent {
 		s.log.Debug("alert will be told again", "delivery_id", d.ID, "channel", d.Channel, "tries", d.Attempts, "wait", wait, "err", err)
-		return s.finish(ctx, j, resultRetry, domain.DeliveryPending, wait, err.Error())
+		return s.finish(ctx, j, resultRetry, noun.DeliveryPending, wait, err.Error())
 	}
 	s.log.Warn("alert could not be delivered and is given up", "delivery_id", d.ID, "channel", d.Channel,
 		"tenant_id", d.TenantID.String(), "job_id", j.notice.Event.JobID.String(), "tries", d.Attempts, "err", err)
-	return s.finish(ctx, j, resultFailed, domain.DeliveryFailed, 0, err.Error())
+	return s.finish(ctx, j, resultFailed, noun.DeliveryFailed, 0, err.Error())
 }
 
 // putOff returns a delivery that was not tried.
 func (s *Service) putOff(ctx context.Context, j job, wait time.Duration, why string) error {
-	return s.finish(ctx, j, resultPutOff, domain.DeliveryPending, wait, why)
+	return s.finish(ctx, j, resultPutOff, noun.DeliveryPending, wait, why)
 }
 
 // finish writes to the delivery log, also while the node stops. What cannot
 // be written is told again when the claim has run out: at least once.
-func (s *Service) finish(ctx context.Context, j job, result string, state domain.DeliveryState, wait time.Duration, lastError string) error {
+func (s *Service) finish(ctx context.Context, j job, result string, state noun.DeliveryState, wait time.Duration, lastError string) error {
 	s.metrics.results.WithLabelValues(j.due.Delivery.Channel, result).Inc()
 	ctx = context.WithoutCancel(ctx)
 	var err error
 	for try := range recordTries {
-		if try > 0 && state != domain.DeliveryDelivered {
+		if try > 0 && state != noun.DeliveryDelivered {
 			break // only a repeated telling is worth the insistence
 		}
 		bounded, cancel := context.WithTimeout(ctx, recordTimeout)

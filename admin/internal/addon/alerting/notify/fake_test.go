@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -40,17 +41,17 @@ type outbox struct {
 	log []string // fixed: of every run
 
 	mu         sync.Mutex
-	events     []AlertContext                               // guarded by mu: not expanded yet
-	contexts   map[int64]AlertContext                       // guarded by mu
-	deliveries map[int64]*domain.Delivery                   // guarded by mu
-	down       error                                        // guarded by mu: every call fails with it
-	finishFunc func(id int64, s domain.DeliveryState) error // guarded by mu: may refuse a FinishDelivery
-	claims     int                                          // guarded by mu
-	claimedBy  map[int64]string                             // guarded by mu: boots
+	events     []AlertContext                             // guarded by mu: not expanded yet
+	contexts   map[int64]AlertContext                     // guarded by mu
+	deliveries map[int64]*noun.Delivery                   // guarded by mu
+	down       error                                      // guarded by mu: every call fails with it
+	finishFunc func(id int64, s noun.DeliveryState) error // guarded by mu: may refuse a FinishDelivery
+	claims     int                                        // guarded by mu
+	claimedBy  map[int64]string                           // guarded by mu: boots
 }
 
 func newOutbox() *outbox {
-	return &outbox{contexts: map[int64]AlertContext{}, deliveries: map[int64]*domain.Delivery{}, claimedBy: map[int64]string{}}
+	return &outbox{contexts: map[int64]AlertContext{}, deliveries: map[int64]*noun.Delivery{}, claimedBy: map[int64]string{}}
 }
 
 // write adds an event about a failed run of a job with this owner and URL.
@@ -87,8 +88,8 @@ func (o *outbox) ExpandAlertEvents(_ context.Context, limit int, _ func(*AlertBa
 		receivers, _ := Operators{}.receivers(&GroupedEvent{AlertContext: c}, TenantAlerts{})
 		for _, r := range receivers {
 			id := int64(len(o.deliveries) + 1)
-			o.deliveries[id] = &domain.Delivery{
-				ID: id, TenantID: c.Event.TenantID, EventID: c.Event.ID, Channel: r.Channel, Target: r.Target, State: domain.DeliveryPending,
+			o.deliveries[id] = &noun.Delivery{
+				ID: id, TenantID: c.Event.TenantID, EventID: c.Event.ID, Channel: r.Channel, Target: r.Target, State: noun.DeliveryPending,
 				CreatedAt: time.Now(), NextAt: time.Now(),
 			}
 		}
@@ -130,13 +131,13 @@ func (o *outbox) ClaimDueDeliveries(_ context.Context, p ClaimDeliveriesParams) 
 	if o.down != nil {
 		return nil, o.down
 	}
-	var due []*domain.Delivery
+	var due []*noun.Delivery
 	now := time.Now()
 	for id, d := range o.deliveries {
 		if boot := o.claimedBy[id]; boot != "" && len(p.Living) > 0 && !slices.Contains(p.Living, boot) {
 			d.NextAt, o.claimedBy[id] = now, ""
 		}
-		if d.State == domain.DeliveryPending && !d.NextAt.After(now) {
+		if d.State == noun.DeliveryPending && !d.NextAt.After(now) {
 			due = append(due, d)
 		}
 	}
@@ -157,7 +158,7 @@ func (o *outbox) ClaimDueDeliveries(_ context.Context, p ClaimDeliveriesParams) 
 	return out, nil
 }
 
-func (o *outbox) FinishDelivery(_ context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
+func (o *outbox) FinishDelivery(_ context.Context, id int64, state noun.DeliveryState, retryIn time.Duration, lastError string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down != nil {
@@ -169,14 +170,14 @@ func (o *outbox) FinishDelivery(_ context.Context, id int64, state domain.Delive
 		}
 	}
 	d := o.deliveries[id]
-	if d.State != domain.DeliveryPending {
+	if d.State != noun.DeliveryPending {
 		return nil
 	}
 	d.State, d.LastError, o.claimedBy[id] = state, lastError, ""
 	switch state {
-	case domain.DeliveryPending:
+	case noun.DeliveryPending:
 		d.NextAt = time.Now().Add(retryIn)
-	case domain.DeliveryDelivered:
+	case noun.DeliveryDelivered:
 		d.DeliveredAt = time.Now()
 	}
 	return nil
@@ -204,24 +205,24 @@ func (o *outbox) setDown(err error) {
 	o.down = err
 }
 
-func (o *outbox) setFinish(f func(int64, domain.DeliveryState) error) {
+func (o *outbox) setFinish(f func(int64, noun.DeliveryState) error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.finishFunc = f
 }
 
 // all returns copies, by id.
-func (o *outbox) all() []domain.Delivery {
+func (o *outbox) all() []noun.Delivery {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := make([]domain.Delivery, len(o.deliveries))
+	out := make([]noun.Delivery, len(o.deliveries))
 	for id, d := range o.deliveries {
 		out[id-1] = *d
 	}
 	return out
 }
 
-func (o *outbox) count(s domain.DeliveryState) (n int) {
+func (o *outbox) count(s noun.DeliveryState) (n int) {
 	for _, d := range o.all() {
 		if d.State == s {
 			n++

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -35,14 +36,14 @@ func (s *Service) group(b *AlertBatch) {
 			continue
 		}
 		e.Receivers = receivers
-		class := e.Event.Class()
+		class := noun.ClassOf(&e.Event)
 		switch {
 		case e.Event.Kind.Platform():
-			g.join(e, domain.PlatformIncidentKey(&e.Event), 0)
+			g.join(e, noun.PlatformIncidentKey(&e.Event), 0)
 		case class == "":
 			for _, r := range receivers {
-				b.Direct = append(b.Direct, domain.Delivery{
-					TenantID: e.Event.TenantID, EventID: e.Event.ID, Job: r.Job, Channel: r.Channel, Target: r.Target, State: domain.DeliveryPending,
+				b.Direct = append(b.Direct, noun.Delivery{
+					TenantID: e.Event.TenantID, EventID: e.Event.ID, Job: r.Job, Channel: r.Channel, Target: r.Target, State: noun.DeliveryPending,
 				})
 			}
 		default:
@@ -57,7 +58,7 @@ func (s *Service) group(b *AlertBatch) {
 		g.groupCause(c, byCause[c])
 	}
 	for _, i := range g.changed {
-		i.Schedule(b.Now, g.policy, domain.Wishes{Fresh: true})
+		i.Schedule(b.Now, g.policy, noun.Wishes{Fresh: true})
 	}
 }
 
@@ -65,7 +66,7 @@ func (s *Service) group(b *AlertBatch) {
 type cause struct {
 	tenant   domain.TenantID
 	executor domain.ExecutorID
-	class    domain.AlertClass
+	class    noun.AlertClass
 	rule     domain.AlertRuleID // 0: none decides
 }
 
@@ -73,7 +74,7 @@ type cause struct {
 func (c cause) compare(o cause) int {
 	outage := map[bool]int{true: -1}
 	return cmp.Or(
-		cmp.Compare(c.executor, o.executor), cmp.Compare(outage[c.class == domain.ClassUnavailable], outage[o.class == domain.ClassUnavailable]),
+		cmp.Compare(c.executor, o.executor), cmp.Compare(outage[c.class == noun.ClassUnavailable], outage[o.class == noun.ClassUnavailable]),
 		cmp.Compare(c.class, o.class), cmp.Compare(c.rule, o.rule),
 	)
 }
@@ -81,22 +82,22 @@ func (c cause) compare(o cause) int {
 // grouper is one call of group.
 type grouper struct {
 	b         *AlertBatch
-	policy    *domain.TellPolicy
+	policy    *noun.TellPolicy
 	operators Operators
-	changed   []*domain.Incident
+	changed   []*noun.Incident
 }
 
 func (g *grouper) groupCause(c cause, events []*GroupedEvent) {
 	if events = slices.DeleteFunc(events, g.isPart); len(events) == 0 {
 		return
 	}
-	key := events[0].Rule.Key(domain.ExecutorIncidentKey(c.executor, c.class))
-	of := g.b.Live[domain.IncidentKey{Tenant: c.tenant, Key: key}]
-	if of == nil || of.State == domain.IncidentResolved {
+	key := events[0].Rule.Key(noun.ExecutorIncidentKey(c.executor, c.class))
+	of := g.b.Live[noun.IncidentKey{Tenant: c.tenant, Key: key}]
+	if of == nil || of.State == noun.IncidentResolved {
 		parts, storm := g.storm(c, events)
 		if !storm {
 			for _, e := range events {
-				g.join(e, e.Rule.Key(domain.JobIncidentKey(e.Event.JobID, e.Event.Kind)), e.Event.JobID)
+				g.join(e, e.Rule.Key(noun.JobIncidentKey(e.Event.JobID, e.Event.Kind)), e.Event.JobID)
 			}
 			return
 		}
@@ -114,27 +115,27 @@ func (g *grouper) groupCause(c cause, events []*GroupedEvent) {
 
 // down reports whether the event shows that no instance of its executor is online.
 func (g *grouper) down(e *GroupedEvent) bool {
-	return e.Event.Shows() && g.b.Offline[e.Executor.ID]
+	return noun.Shows(&e.Event) && g.b.Offline[e.Executor.ID]
 }
 
 // isPart counts an event in the incident of its cause. The receivers of the event become
 // receivers of that incident. An event that a rule calls critical stays by itself.
 func (g *grouper) isPart(e *GroupedEvent) bool {
-	if e.Rule != nil && e.Rule.Spec.Severity == domain.SeverityCritical {
+	if e.Rule != nil && e.Rule.Spec.Severity == noun.SeverityCritical {
 		return false
 	}
-	switch e.Event.Cause() {
-	case domain.BySchedulerBehind:
-		g.count(e, g.parent(e, domain.SchedulerIncidentKey, domain.Incident{Kind: domain.AlertSchedulerBehind}, nil))
+	switch noun.CauseOf(&e.Event) {
+	case noun.BySchedulerBehind:
+		g.count(e, g.parent(e, noun.SchedulerIncidentKey, noun.Incident{Kind: domain.AlertSchedulerBehind}, nil))
 		return true
-	case domain.ByExecutorDown:
-		outage := g.b.Live[domain.IncidentKey{Tenant: e.Event.TenantID, Key: e.OutageKey}]
-		lasts := outage != nil && outage.State != domain.IncidentResolved && outage.Kind == domain.AlertNoExecutor
+	case noun.ByExecutorDown:
+		outage := g.b.Live[noun.IncidentKey{Tenant: e.Event.TenantID, Key: e.OutageKey}]
+		lasts := outage != nil && outage.State != noun.IncidentResolved && outage.Kind == domain.AlertNoExecutor
 		if e.Event.Kind == domain.AlertNoExecutor || !lasts && !g.down(e) {
 			return false
 		}
 		if !lasts {
-			outage = g.parent(e, e.OutageKey, domain.Incident{Kind: domain.AlertNoExecutor, Executor: e.Executor.ID}, e.OutageRule)
+			outage = g.parent(e, e.OutageKey, noun.Incident{Kind: domain.AlertNoExecutor, Executor: e.Executor.ID}, e.OutageRule)
 			g.absorb(outage)
 		}
 		g.count(e, outage)
@@ -144,12 +145,12 @@ func (g *grouper) isPart(e *GroupedEvent) bool {
 }
 
 // parent finds or opens the incident of a cause, and says what it is now.
-func (g *grouper) parent(e *GroupedEvent, key string, like domain.Incident, rule *domain.AlertRule) *domain.Incident {
-	at := domain.IncidentKey{Tenant: e.Event.TenantID, Key: key}
+func (g *grouper) parent(e *GroupedEvent, key string, like noun.Incident, rule *noun.AlertRule) *noun.Incident {
+	at := noun.IncidentKey{Tenant: e.Event.TenantID, Key: key}
 	i := g.b.Live[at]
 	if i == nil {
 		i = &like
-		i.ID, i.TenantID, i.Key, i.Live, i.Severity = g.b.NewID(), e.Event.TenantID, key, true, domain.SeverityWarning
+		i.ID, i.TenantID, i.Key, i.Live, i.Severity = g.b.NewID(), e.Event.TenantID, key, true, noun.SeverityWarning
 		if rule != nil {
 			i.Rule, i.Severity = rule.ID, rule.Spec.Severity
 		}
@@ -161,10 +162,10 @@ func (g *grouper) parent(e *GroupedEvent, key string, like domain.Incident, rule
 
 // absorb makes incidents of single jobs parts of an outage, unless a message has told of
 // them.
-func (g *grouper) absorb(outage *domain.Incident) {
+func (g *grouper) absorb(outage *noun.Incident) {
 	for _, i := range g.b.Recent[outage.Executor] {
 		like := domain.AlertEvent{Kind: i.Kind}
-		if like.Class() == domain.ClassUnavailable && i.Live && i.Told == 0 && i.Severity != domain.SeverityCritical && g.b.Now.Sub(i.LastAt) <= stormWindow {
+		if noun.ClassOf(&like) == noun.ClassUnavailable && i.Live && i.Told == 0 && i.Severity != noun.SeverityCritical && g.b.Now.Sub(i.LastAt) <= stormWindow {
 			outage.Absorb(i, g.b.Now)
 			g.changed = append(g.changed, i)
 		}
@@ -173,7 +174,7 @@ func (g *grouper) absorb(outage *domain.Incident) {
 
 // storm reports whether the events are more than single jobs' trouble, and returns
 // the incidents of single jobs that nobody was told of yet.
-func (g *grouper) storm(c cause, events []*GroupedEvent) (untold []*domain.Incident, storm bool) {
+func (g *grouper) storm(c cause, events []*GroupedEvent) (untold []*noun.Incident, storm bool) {
 	jobs := map[domain.JobID]bool{}
 	for _, e := range events {
 		storm = storm || e.Event.Kind == domain.AlertNoExecutor // nobody has an instance
@@ -181,7 +182,7 @@ func (g *grouper) storm(c cause, events []*GroupedEvent) (untold []*domain.Incid
 	}
 	for _, i := range g.b.Recent[c.executor] {
 		like := domain.AlertEvent{Kind: i.Kind}
-		if like.Class() != c.class || i.Rule != c.rule || g.b.Now.Sub(i.LastAt) > stormWindow || !i.Live {
+		if noun.ClassOf(&like) != c.class || i.Rule != c.rule || g.b.Now.Sub(i.LastAt) > stormWindow || !i.Live {
 			continue
 		}
 		jobs[i.Job] = true
@@ -194,13 +195,13 @@ func (g *grouper) storm(c cause, events []*GroupedEvent) (untold []*domain.Incid
 
 // join counts an event in the incident of a key, which it opens if there is none.
 // job is 0 for one of several jobs.
-func (g *grouper) join(e *GroupedEvent, key string, job domain.JobID) *domain.Incident {
-	at := domain.IncidentKey{Tenant: e.Event.TenantID, Key: key}
+func (g *grouper) join(e *GroupedEvent, key string, job domain.JobID) *noun.Incident {
+	at := noun.IncidentKey{Tenant: e.Event.TenantID, Key: key}
 	i := g.b.Live[at]
 	if i == nil {
-		i = &domain.Incident{
+		i = &noun.Incident{
 			ID: g.b.NewID(), TenantID: e.Event.TenantID, Key: key, Live: true, Kind: e.Event.Kind, Executor: e.Executor.ID, Job: job,
-			Severity: domain.SeverityWarning,
+			Severity: noun.SeverityWarning,
 		}
 		if e.Rule != nil {
 			i.Rule, i.Severity = e.Rule.ID, e.Rule.Spec.Severity
@@ -212,7 +213,7 @@ func (g *grouper) join(e *GroupedEvent, key string, job domain.JobID) *domain.In
 }
 
 // count adds an event to an incident.
-func (g *grouper) count(e *GroupedEvent, i *domain.Incident) {
+func (g *grouper) count(e *GroupedEvent, i *noun.Incident) {
 	i.Add(&e.Event, e.Job.Spec.Name, g.b.Now)
 	e.Incident = i
 	if !slices.Contains(g.changed, i) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -16,13 +17,13 @@ type board struct {
 	s    *Service
 	now  time.Time
 	ids  int64
-	live map[domain.IncidentKey]*domain.Incident
+	live map[noun.IncidentKey]*noun.Incident
 	told []string // kind, and job or executor, of each message
 	due  map[domain.IncidentID]*DueIncident
 
 	tenant   TenantAlerts
-	silences []domain.AlertSilence
-	facts    domain.AlertFacts // of every event
+	silences []noun.AlertSilence
+	facts    noun.AlertFacts // of every event
 	offline  map[domain.ExecutorID]bool
 }
 
@@ -30,8 +31,8 @@ func newBoard(t *testing.T) *board {
 	t.Helper()
 	return &board{
 		t: t, s: New(Options{Operators: Operators{Emails: []string{"ops@example.com"}}}), now: time.Unix(1e9, 0).UTC(),
-		live: map[domain.IncidentKey]*domain.Incident{}, due: map[domain.IncidentID]*DueIncident{},
-		tenant: TenantAlerts{Channels: map[domain.ChannelID]domain.AlertChannel{50: {ID: 50, Spec: domain.AlertChannelSpec{Kind: domain.ChannelSlack, Name: "on-call"}}}},
+		live: map[noun.IncidentKey]*noun.Incident{}, due: map[domain.IncidentID]*DueIncident{},
+		tenant: TenantAlerts{Channels: map[domain.ChannelID]noun.AlertChannel{50: {ID: 50, Spec: noun.AlertChannelSpec{Kind: noun.ChannelSlack, Name: "on-call"}}}},
 	}
 }
 
@@ -47,7 +48,7 @@ func (b *board) event(kind domain.AlertKind, job int, reason domain.Reason) Aler
 
 // happen groups events as the store does.
 func (b *board) happen(contexts ...AlertContext) *AlertBatch {
-	batch := &AlertBatch{Now: b.now, Live: b.live, Offline: b.offline, Recent: map[domain.ExecutorID][]*domain.Incident{}, NewID: func() domain.IncidentID {
+	batch := &AlertBatch{Now: b.now, Live: b.live, Offline: b.offline, Recent: map[domain.ExecutorID][]*noun.Incident{}, NewID: func() domain.IncidentID {
 		b.ids++
 		return domain.IncidentID(b.ids)
 	}, Tenants: map[domain.TenantID]TenantAlerts{3: b.tenant}}
@@ -165,7 +166,7 @@ func TestOneMessageOfAThousandJobs(t *testing.T) {
 	require.Len(t, b.live, 1)
 	for _, i := range b.live {
 		require.EqualValues(t, 1001, i.Events)
-		require.Len(t, i.Jobs, domain.MaxIncidentJobs)
+		require.Len(t, i.Jobs, noun.MaxIncidentJobs)
 	}
 }
 
@@ -243,12 +244,12 @@ func TestUnwantedEventsAreNotCounted(t *testing.T) {
 
 func TestRulesDecide(t *testing.T) {
 	b := newBoard(t)
-	b.tenant.Rules = []domain.AlertRule{
-		{ID: 1, Spec: domain.AlertRuleSpec{Enabled: true, Match: domain.AlertMatcher{Jobs: []domain.JobID{1}}, Condition: domain.AlertCondition{Kind: domain.ConditionFailures, Failures: 2, Of: 3}}},
-		{ID: 2, Spec: domain.AlertRuleSpec{Enabled: true, Match: domain.AlertMatcher{Jobs: []domain.JobID{2}}, Condition: domain.AlertCondition{Kind: domain.ConditionEvents}, Severity: domain.SeverityCritical, Channels: []domain.ChannelID{50}}},
-		{ID: 3, Spec: domain.AlertRuleSpec{Enabled: true, Match: domain.AlertMatcher{Jobs: []domain.JobID{3}}, Condition: domain.AlertCondition{Kind: domain.ConditionEvents}, Mute: true}},
+	b.tenant.Rules = []noun.AlertRule{
+		{ID: 1, Spec: noun.AlertRuleSpec{Enabled: true, Match: noun.AlertMatcher{Jobs: []domain.JobID{1}}, Condition: noun.AlertCondition{Kind: noun.ConditionFailures, Failures: 2, Of: 3}}},
+		{ID: 2, Spec: noun.AlertRuleSpec{Enabled: true, Match: noun.AlertMatcher{Jobs: []domain.JobID{2}}, Condition: noun.AlertCondition{Kind: noun.ConditionEvents}, Severity: noun.SeverityCritical, Channels: []domain.ChannelID{50}}},
+		{ID: 3, Spec: noun.AlertRuleSpec{Enabled: true, Match: noun.AlertMatcher{Jobs: []domain.JobID{3}}, Condition: noun.AlertCondition{Kind: noun.ConditionEvents}, Mute: true}},
 	}
-	b.facts = domain.AlertFacts{Bad: []bool{true, false, false}}
+	b.facts = noun.AlertFacts{Bad: []bool{true, false, false}}
 	for job := range 4 {
 		b.happen(b.event(domain.AlertRunFailed, job+1, domain.ReasonHandlerFailed))
 	}
@@ -273,7 +274,7 @@ func TestTheTenantsDefault(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	b := newBoard(t)
-	b.silences = []domain.AlertSilence{{StartsAt: b.now, EndsAt: b.now.Add(time.Hour), Match: domain.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunFailed}}}}
+	b.silences = []noun.AlertSilence{{StartsAt: b.now, EndsAt: b.now.Add(time.Hour), Match: noun.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunFailed}}}}
 	b.happen(b.event(domain.AlertRunFailed, 1, domain.ReasonHandlerFailed), b.event(domain.AlertRunFailed, 2, domain.ReasonHandlerFailed), b.event(domain.AlertRunLost, 3, domain.ReasonProcessDied))
 	b.pass(30 * time.Minute)
 	require.Equal(t, []string{"open run_lost job 3 to owner-0@example.com"}, b.told)
@@ -288,8 +289,8 @@ func TestSilence(t *testing.T) {
 
 func TestQuietHoursHoldMessagesBack(t *testing.T) {
 	b := newBoard(t) // at 01:46:40 UTC
-	b.tenant.Settings.Quiet = domain.QuietHours{Zone: "UTC", From: "22:00", To: "06:00"}
-	b.tenant.Rules = []domain.AlertRule{{ID: 2, Spec: domain.AlertRuleSpec{Enabled: true, Match: domain.AlertMatcher{Jobs: []domain.JobID{2}}, Condition: domain.AlertCondition{Kind: domain.ConditionEvents}, Severity: domain.SeverityCritical}}}
+	b.tenant.Settings.Quiet = noun.QuietHours{Zone: "UTC", From: "22:00", To: "06:00"}
+	b.tenant.Rules = []noun.AlertRule{{ID: 2, Spec: noun.AlertRuleSpec{Enabled: true, Match: noun.AlertMatcher{Jobs: []domain.JobID{2}}, Condition: noun.AlertCondition{Kind: noun.ConditionEvents}, Severity: noun.SeverityCritical}}}
 	b.happen(b.event(domain.AlertRunFailed, 1, domain.ReasonHandlerFailed), b.event(domain.AlertRunFailed, 2, domain.ReasonHandlerFailed))
 	b.pass(time.Hour)
 	require.Equal(t, []string{"open run_failed job 2 to owner-2@example.com"}, b.told, "the critical one")
@@ -308,8 +309,8 @@ func TestSuccessesAreTold(t *testing.T) {
 	b := newBoard(t)
 	b.happen(b.event(domain.AlertRunSucceeded, 1, ""))
 	require.Empty(t, b.live, "its rule is gone")
-	b.tenant.Rules = []domain.AlertRule{{ID: 2, Spec: domain.AlertRuleSpec{
-		Enabled: true, Match: domain.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}}, Condition: domain.AlertCondition{Kind: domain.ConditionEvents},
+	b.tenant.Rules = []noun.AlertRule{{ID: 2, Spec: noun.AlertRuleSpec{
+		Enabled: true, Match: noun.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}}, Condition: noun.AlertCondition{Kind: noun.ConditionEvents},
 		Channels: []domain.ChannelID{50}, EscalateAfter: time.Minute, EscalateTo: []domain.ChannelID{51}}}}
 	const message = "resolved run_succeeded job 1 to on-call" // over as soon as it is told
 	first := b.happen(b.event(domain.AlertRunSucceeded, 1, "")).Events[0].Incident
@@ -325,7 +326,7 @@ func TestSuccessesAreTold(t *testing.T) {
 	b.pass(24 * time.Hour)
 	require.Len(t, b.told, 4, "and the rest of them")
 	b.told = nil
-	b.silences = []domain.AlertSilence{{StartsAt: b.now, EndsAt: b.now.Add(time.Hour)}}
+	b.silences = []noun.AlertSilence{{StartsAt: b.now, EndsAt: b.now.Add(time.Hour)}}
 	b.happen(b.event(domain.AlertRunSucceeded, 1, ""))
 	b.pass(24 * time.Hour)
 	require.Empty(t, b.told)
@@ -340,20 +341,20 @@ func TestSuccessesAreTold(t *testing.T) {
 // closes, after all that was to be told about it; PagerDuty only where it was an incident.
 func TestSuccessesAreClosed(t *testing.T) {
 	b := newBoard(t)
-	channel := func(id domain.ChannelID, kind domain.ChannelKind) domain.AlertChannel {
-		return domain.AlertChannel{ID: id, Spec: domain.AlertChannelSpec{Kind: kind, Name: string(kind)}}
+	channel := func(id domain.ChannelID, kind noun.ChannelKind) noun.AlertChannel {
+		return noun.AlertChannel{ID: id, Spec: noun.AlertChannelSpec{Kind: kind, Name: string(kind)}}
 	}
-	b.tenant.Channels[51], b.tenant.Channels[52] = channel(51, domain.ChannelOpsgenie), channel(52, domain.ChannelPagerDuty)
-	rule := domain.AlertRule{ID: 2, Spec: domain.AlertRuleSpec{
-		Enabled: true, Match: domain.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}}, Condition: domain.AlertCondition{Kind: domain.ConditionEvents},
-		Severity: domain.SeverityWarning, Channels: []domain.ChannelID{50, 51, 52}}}
+	b.tenant.Channels[51], b.tenant.Channels[52] = channel(51, noun.ChannelOpsgenie), channel(52, noun.ChannelPagerDuty)
+	rule := noun.AlertRule{ID: 2, Spec: noun.AlertRuleSpec{
+		Enabled: true, Match: noun.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}}, Condition: noun.AlertCondition{Kind: noun.ConditionEvents},
+		Severity: noun.SeverityWarning, Channels: []domain.ChannelID{50, 51, 52}}}
 	const toSlack, toOpsgenie, toPagerDuty = "resolved run_succeeded job 1 to on-call", "resolved run_succeeded job 1 to opsgenie", "resolved run_succeeded job 1 to pagerduty"
 	for _, c := range []struct {
-		severity domain.Severity
+		severity noun.Severity
 		closed   []string
-	}{{domain.SeverityWarning, []string{toOpsgenie}}, {domain.SeverityCritical, []string{toOpsgenie, toPagerDuty}}} {
+	}{{noun.SeverityWarning, []string{toOpsgenie}}, {noun.SeverityCritical, []string{toOpsgenie, toPagerDuty}}} {
 		rule.Spec.Severity, b.told = c.severity, nil
-		b.tenant.Rules = []domain.AlertRule{rule}
+		b.tenant.Rules = []noun.AlertRule{rule}
 		i := b.happen(b.event(domain.AlertRunSucceeded, 1, "")).Events[0].Incident
 		b.due[i.ID].Unsent = true
 		b.pass(time.Hour)
@@ -373,7 +374,7 @@ func TestSuccessesAreClosed(t *testing.T) {
 
 func TestEscalation(t *testing.T) {
 	b := newBoard(t)
-	b.tenant.Rules = []domain.AlertRule{{ID: 2, Spec: domain.AlertRuleSpec{Enabled: true, Condition: domain.AlertCondition{Kind: domain.ConditionEvents}, EscalateAfter: 30 * time.Minute, EscalateTo: []domain.ChannelID{50}}}}
+	b.tenant.Rules = []noun.AlertRule{{ID: 2, Spec: noun.AlertRuleSpec{Enabled: true, Condition: noun.AlertCondition{Kind: noun.ConditionEvents}, EscalateAfter: 30 * time.Minute, EscalateTo: []domain.ChannelID{50}}}}
 	b.happen(b.event(domain.AlertRunFailed, 1, domain.ReasonHandlerFailed))
 	b.happen(b.event(domain.AlertRunTimedOut, 2, domain.ReasonTimeout))
 	b.pass(10 * time.Minute)

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // Names of the channels that jobs have without an alert channel of the tenant.
 const (
-	ChannelEmail   = string(domain.ChannelEmail)
-	ChannelWebhook = string(domain.ChannelWebhook)
+	ChannelEmail   = string(noun.ChannelEmail)
+	ChannelWebhook = string(noun.ChannelWebhook)
 )
 
 // Phase is what a notice means to who keeps incidents, such as PagerDuty.
@@ -41,8 +42,8 @@ const (
 // Channel is an alert channel with its secrets open.
 type Channel struct {
 	ID domain.ChannelID
-	domain.AlertChannelSpec
-	Secrets domain.AlertChannelSecrets
+	noun.AlertChannelSpec
+	Secrets noun.AlertChannelSecrets
 }
 
 // Notice is what one delivery tells. It is read-only for senders.
@@ -61,7 +62,7 @@ type Notice struct {
 
 	// Incident is what the message is about, as it stands now; nil: it is about
 	// Event alone. Its id is the same in all messages about it.
-	Incident *domain.Incident
+	Incident *noun.Incident
 	// Event is the incident's newest when the message was written.
 	Event  domain.AlertEvent
 	Tenant domain.Tenant
@@ -96,7 +97,7 @@ func newNotice(due DueDelivery, opt *Options) *Notice {
 		switch {
 		case n.Over(), n.Incident.Momentary() && !n.Incident.Live: // it closes when nothing else about it is to be told
 			n.Phase = PhaseResolve
-		case n.Incident.State == domain.IncidentAcknowledged:
+		case n.Incident.State == noun.IncidentAcknowledged:
 			n.Phase = PhaseAcknowledge
 		}
 	}
@@ -114,7 +115,7 @@ func newNotice(due DueDelivery, opt *Options) *Notice {
 
 // dedupeKey names a message to one target. It is derived and not stored: any node
 // computes the same.
-func dedupeKey(event domain.AlertEvent, d domain.Delivery) string {
+func dedupeKey(event domain.AlertEvent, d noun.Delivery) string {
 	name, target := eventName(event), d.Target
 	if d.Incident != 0 {
 		name = "message " + strconv.FormatInt(d.ID, 10)
@@ -155,7 +156,7 @@ func (n *Notice) Kind() domain.AlertKind {
 
 // Over reports whether the message says that an incident is over.
 func (n *Notice) Over() bool {
-	return n.Incident != nil && n.Incident.State == domain.IncidentResolved && !n.Incident.Momentary()
+	return n.Incident != nil && n.Incident.State == noun.IncidentResolved && !n.Incident.Momentary()
 }
 
 // Change reports whether the message is of no trouble: see asChange.
@@ -176,7 +177,7 @@ func (n *Notice) JobID() domain.JobID { return cmp.Or(n.Job.ID, n.Event.JobID) }
 
 // Severity is how bad it is.
 func (n *Notice) Severity() Severity {
-	if n.Incident != nil && n.Incident.Severity == domain.SeverityCritical && !n.Over() {
+	if n.Incident != nil && n.Incident.Severity == noun.SeverityCritical && !n.Over() {
 		return SeverityCritical // as a rule says
 	}
 	switch n.Kind() {

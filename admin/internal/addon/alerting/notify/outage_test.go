@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -25,8 +26,8 @@ func TestALostInstanceIsToldOnce(t *testing.T) {
 // by one message.
 func TestAnOutageExplains(t *testing.T) {
 	b := newBoard(t)
-	b.tenant.Rules = []domain.AlertRule{{ID: 7, Spec: domain.AlertRuleSpec{
-		Name: "dead man", Enabled: true, Severity: domain.SeverityInfo, Channels: []domain.ChannelID{50}, Condition: domain.AlertCondition{Kind: domain.ConditionAbsent, After: time.Hour}}}}
+	b.tenant.Rules = []noun.AlertRule{{ID: 7, Spec: noun.AlertRuleSpec{
+		Name: "dead man", Enabled: true, Severity: noun.SeverityInfo, Channels: []domain.ChannelID{50}, Condition: noun.AlertCondition{Kind: noun.ConditionAbsent, After: time.Hour}}}}
 	absent := func(job int) AlertContext {
 		c := b.event(domain.AlertJobAbsent, job, "")
 		c.Event.Rule, c.Event.ExecutionID = 7, 0
@@ -44,7 +45,7 @@ func TestAnOutageExplains(t *testing.T) {
 	for _, d := range b.due {
 		require.EqualValues(t, 5, d.Events)
 		require.Equal(t, domain.AlertNoExecutor, d.Kind)
-		require.Equal(t, domain.SeverityWarning, d.Severity)
+		require.Equal(t, noun.SeverityWarning, d.Severity)
 		var channels []domain.ChannelID
 		for _, r := range d.Receivers {
 			require.True(t, r.Told, r.Target)
@@ -97,10 +98,10 @@ func TestOneIncidentPerCause(t *testing.T) {
 	}, b.told)
 	require.Len(t, b.live, 4)
 	for key, i := range b.live {
-		if key.Key == domain.SchedulerIncidentKey {
-			require.Equal(t, []any{int64(5), domain.IncidentResolved}, []any{i.Events, i.State}, "what it is late with is known when it has caught up")
+		if key.Key == noun.SchedulerIncidentKey {
+			require.Equal(t, []any{int64(5), noun.IncidentResolved}, []any{i.Events, i.State}, "what it is late with is known when it has caught up")
 		} else {
-			require.Equal(t, []any{int64(200), domain.IncidentOpen}, []any{i.Events, i.State})
+			require.Equal(t, []any{int64(200), noun.IncidentOpen}, []any{i.Events, i.State})
 		}
 	}
 }
@@ -110,7 +111,7 @@ func TestOneIncidentPerCause(t *testing.T) {
 func TestNotEverythingIsPartOfACause(t *testing.T) {
 	b := newBoard(t)
 	b.offline = map[domain.ExecutorID]bool{9: true}
-	b.tenant.Rules = []domain.AlertRule{{ID: 7, Spec: domain.AlertRuleSpec{Enabled: true, Severity: domain.SeverityCritical, Match: domain.AlertMatcher{Jobs: []domain.JobID{4}}}}}
+	b.tenant.Rules = []noun.AlertRule{{ID: 7, Spec: noun.AlertRuleSpec{Enabled: true, Severity: noun.SeverityCritical, Match: noun.AlertMatcher{Jobs: []domain.JobID{4}}}}}
 	b.happen(
 		b.event(domain.AlertRunLost, 1, domain.ReasonProcessDied), b.event(domain.AlertRunFailed, 2, domain.ReasonHandlerFailed), b.event(domain.AlertRunTimedOut, 3, domain.ReasonTimeout),
 		b.event(domain.AlertRunLost, 4, domain.ReasonProcessDied), b.event(domain.AlertRunMissed, 4, domain.ReasonMisfire),
@@ -127,7 +128,7 @@ func TestNotEverythingIsPartOfACause(t *testing.T) {
 func TestAnOutageTakesInWhatIsUntold(t *testing.T) {
 	b := newBoard(t)
 	b.happen(b.event(domain.AlertRunLost, 1, domain.ReasonProcessDied))
-	require.Contains(t, b.live, domain.IncidentKey{Tenant: 3, Key: domain.JobIncidentKey(1, domain.AlertRunLost)})
+	require.Contains(t, b.live, noun.IncidentKey{Tenant: 3, Key: noun.JobIncidentKey(1, domain.AlertRunLost)})
 	b.offline = map[domain.ExecutorID]bool{9: true}
 	batch := b.happen(b.event(domain.AlertRunMissed, 2, domain.ReasonNoExecutor))
 	require.Equal(t, []any{domain.AlertNoExecutor, int64(2)}, []any{batch.Events[0].Incident.Kind, batch.Events[0].Incident.Events})

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 )
 
 // limit is how many messages a channel takes: perMinute, and burst at once. Burst
@@ -19,17 +19,17 @@ type limit struct {
 
 // limits are those of the products' documents; what has none is bounded so that
 // nothing floods.
-var limits = map[domain.ChannelKind]limit{
-	domain.ChannelEmail:     {60, 20},
-	domain.ChannelWebhook:   {600, 50},
-	domain.ChannelDingTalk:  {15, 5},   // 20 a minute; then the robot is silent for 10 minutes
-	domain.ChannelFeishu:    {90, 5},   // 100 a minute, 5 a second
-	domain.ChannelWeCom:     {15, 5},   // 20 a minute
-	domain.ChannelSlack:     {55, 3},   // 1 a second, and short bursts
-	domain.ChannelTeams:     {55, 4},   // 4 a second, and few in a longer time
-	domain.ChannelTelegram:  {15, 5},   // 20 a minute to a group
-	domain.ChannelPagerDuty: {100, 20}, // 120 a minute for an integration
-	domain.ChannelOpsgenie:  {60, 10},  // depends on the plan
+var limits = map[noun.ChannelKind]limit{
+	noun.ChannelEmail:     {60, 20},
+	noun.ChannelWebhook:   {600, 50},
+	noun.ChannelDingTalk:  {15, 5},   // 20 a minute; then the robot is silent for 10 minutes
+	noun.ChannelFeishu:    {90, 5},   // 100 a minute, 5 a second
+	noun.ChannelWeCom:     {15, 5},   // 20 a minute
+	noun.ChannelSlack:     {55, 3},   // 1 a second, and short bursts
+	noun.ChannelTeams:     {55, 4},   // 4 a second, and few in a longer time
+	noun.ChannelTelegram:  {15, 5},   // 20 a minute to a group
+	noun.ChannelPagerDuty: {100, 20}, // 120 a minute for an integration
+	noun.ChannelOpsgenie:  {60, 10},  // depends on the plan
 }
 
 // maxPaceWait bounds how long a delivery is put off because of many before it.

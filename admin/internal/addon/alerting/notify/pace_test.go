@@ -6,17 +6,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // No channel gets more in any minute than its product takes, however many there
 // are to send and on however many nodes, and none is put off for long.
 func TestPace(t *testing.T) {
-	most := map[domain.ChannelKind]int{
-		domain.ChannelDingTalk: 20, domain.ChannelFeishu: 100, domain.ChannelWeCom: 20, domain.ChannelSlack: 60, domain.ChannelTelegram: 20,
-		domain.ChannelPagerDuty: 120, domain.ChannelTeams: 60, domain.ChannelOpsgenie: 70, domain.ChannelEmail: 80, domain.ChannelWebhook: 650,
+	most := map[noun.ChannelKind]int{
+		noun.ChannelDingTalk: 20, noun.ChannelFeishu: 100, noun.ChannelWeCom: 20, noun.ChannelSlack: 60, noun.ChannelTelegram: 20,
+		noun.ChannelPagerDuty: 120, noun.ChannelTeams: 60, noun.ChannelOpsgenie: 70, noun.ChannelEmail: 80, noun.ChannelWebhook: 650,
 	}
-	for _, kind := range domain.ChannelKinds {
+	for _, kind := range noun.ChannelKinds {
 		for _, nodes := range []int{1, 2} {
 			start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			type waiting struct {
@@ -67,24 +68,24 @@ func TestPace(t *testing.T) {
 func TestPauseOfAChannel(t *testing.T) {
 	p, now := newPaces(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	p.pause(1, now, time.Hour) // nothing was sent: there is nobody who could have asked
-	require.Zero(t, p.take(1, limits[domain.ChannelSlack], 1, now))
+	require.Zero(t, p.take(1, limits[noun.ChannelSlack], 1, now))
 	p.pause(1, now, 10*time.Minute)
 	p.pause(1, now, time.Minute)
 	p.pause(1, now, 0)
 	require.Equal(t, 10*time.Minute, p.paused(1, now), "the longest wish counts")
-	require.Equal(t, 10*time.Minute, p.take(1, limits[domain.ChannelSlack], 1, now))
-	require.Greater(t, p.take(1, limits[domain.ChannelSlack], 1, now), 10*time.Minute, "one after the other")
-	require.Zero(t, p.take(2, limits[domain.ChannelSlack], 1, now), "another channel")
+	require.Equal(t, 10*time.Minute, p.take(1, limits[noun.ChannelSlack], 1, now))
+	require.Greater(t, p.take(1, limits[noun.ChannelSlack], 1, now), 10*time.Minute, "one after the other")
+	require.Zero(t, p.take(2, limits[noun.ChannelSlack], 1, now), "another channel")
 	now = now.Add(10 * time.Minute)
 	require.Zero(t, p.paused(1, now))
-	require.Zero(t, p.take(1, limits[domain.ChannelSlack], 1, now))
+	require.Zero(t, p.take(1, limits[noun.ChannelSlack], 1, now))
 }
 
 func TestPacesAreForgotten(t *testing.T) {
 	p, now := newPaces(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for id := range domain.ChannelID(1000) {
 		now = now.Add(time.Minute)
-		require.Zero(t, p.take(int64(id), limits[domain.ChannelDingTalk], 1, now))
+		require.Zero(t, p.take(int64(id), limits[noun.ChannelDingTalk], 1, now))
 	}
 	require.Less(t, len(p.of), 4, "those whose bucket is full again")
 }
@@ -94,16 +95,16 @@ func TestRefusedTestsTakeNoTurn(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	waits := func(tests int) (out []time.Duration, sent int) {
 		p := newPaces()
-		for range limits[domain.ChannelDingTalk].burst {
-			require.Zero(t, p.take(1, limits[domain.ChannelDingTalk], 1, start))
+		for range limits[noun.ChannelDingTalk].burst {
+			require.Zero(t, p.take(1, limits[noun.ChannelDingTalk], 1, start))
 		}
 		for second := range 60 {
 			now := start.Add(time.Duration(second) * time.Second)
 			if second < 10 {
-				out = append(out, p.take(1, limits[domain.ChannelDingTalk], 1, now))
+				out = append(out, p.take(1, limits[noun.ChannelDingTalk], 1, now))
 			}
 			for range tests {
-				if p.try(1, limits[domain.ChannelDingTalk], 1, 1, now) == 0 {
+				if p.try(1, limits[noun.ChannelDingTalk], 1, 1, now) == 0 {
 					sent++
 				}
 			}
@@ -116,15 +117,15 @@ func TestRefusedTestsTakeNoTurn(t *testing.T) {
 	require.Positive(t, sent, "when no delivery waits any more, tests go through")
 
 	p := newPaces()
-	for range limits[domain.ChannelDingTalk].burst {
-		require.Zero(t, p.try(1, limits[domain.ChannelDingTalk], 1, 1, start))
+	for range limits[noun.ChannelDingTalk].burst {
+		require.Zero(t, p.try(1, limits[noun.ChannelDingTalk], 1, 1, start))
 	}
 	for range 1000 {
-		require.Equal(t, 4*time.Second, p.try(1, limits[domain.ChannelDingTalk], 1, 1, start))
+		require.Equal(t, 4*time.Second, p.try(1, limits[noun.ChannelDingTalk], 1, 1, start))
 	}
-	require.Equal(t, 4*time.Second, p.take(1, limits[domain.ChannelDingTalk], 1, start), "the next turn is free")
+	require.Equal(t, 4*time.Second, p.take(1, limits[noun.ChannelDingTalk], 1, start), "the next turn is free")
 	p.pause(1, start, time.Minute)
-	require.Equal(t, time.Minute, p.try(1, limits[domain.ChannelDingTalk], 1, 1, start))
+	require.Equal(t, time.Minute, p.try(1, limits[noun.ChannelDingTalk], 1, 1, start))
 }
 
 // A tenant gets no more mails in an hour than it may, on one node and on several.

@@ -19,6 +19,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/chat"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/mail"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/webhook"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -43,8 +44,8 @@ type realStore struct {
 // quick is the real store with waits that a test can bear.
 type quick struct {
 	realStore
-	settled chan domain.DeliveryState // gets what FinishDelivery wrote; nil = nobody listens
-	stuck   bool                      // a delivery is never written down as done
+	settled chan noun.DeliveryState // gets what FinishDelivery wrote; nil = nobody listens
+	stuck   bool                    // a delivery is never written down as done
 }
 
 func (q quick) ClaimDueDeliveries(ctx context.Context, p notify.ClaimDeliveriesParams) ([]notify.DueDelivery, error) {
@@ -52,8 +53,8 @@ func (q quick) ClaimDueDeliveries(ctx context.Context, p notify.ClaimDeliveriesP
 	return q.Tables.ClaimDueDeliveries(ctx, p)
 }
 
-func (q quick) FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error {
-	if q.stuck && state == domain.DeliveryDelivered {
+func (q quick) FinishDelivery(ctx context.Context, id int64, state noun.DeliveryState, retryIn time.Duration, lastError string) error {
+	if q.stuck && state == noun.DeliveryDelivered {
 		select {}
 	}
 	err := q.Tables.FinishDelivery(ctx, id, state, retryIn/100, lastError)
@@ -167,9 +168,9 @@ func newService(s quick, mailPort int, change ...func(*notify.Options)) (*notify
 }
 
 // settle waits until n deliveries were written down, and counts them by state.
-func (q quick) settle(t *testing.T, n int) map[domain.DeliveryState]int {
+func (q quick) settle(t *testing.T, n int) map[noun.DeliveryState]int {
 	t.Helper()
-	got := map[domain.DeliveryState]int{}
+	got := map[noun.DeliveryState]int{}
 	deadline := time.NewTimer(testenv.WaitLimit)
 	defer deadline.Stop()
 	for range n {
@@ -193,12 +194,12 @@ func TestAFailedRunIsTold(t *testing.T) {
 			smtp.Script(testenv.SMTPReply{Command: "RCPT", Code: 451, Text: "greylisted"}) // one of the two mails, once
 			sink.Script(testenv.HTTPAnswer{Status: 500})
 			w := newWorld(t, open(t, row.driver, row.dsn), sink.URL+"/hook")
-			q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
+			q := quick{realStore: w.store, settled: make(chan noun.DeliveryState, 100)}
 			service := run(t, q, smtp.Port())
 			e := w.fail(t)
 			service.Nudge()
 
-			require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryPending: 2, domain.DeliveryDelivered: 3}, q.settle(t, 5))
+			require.Equal(t, map[noun.DeliveryState]int{noun.DeliveryPending: 2, noun.DeliveryDelivered: 3}, q.settle(t, 5))
 			mails := smtp.WaitMails(t, 2)
 			to := []string{mails[0].To[0], mails[1].To[0]}
 			slices.Sort(to)
@@ -219,7 +220,7 @@ func TestAFailedRunIsTold(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, log, 3)
 			for _, d := range log {
-				require.Equal(t, domain.DeliveryDelivered, d.State)
+				require.Equal(t, noun.DeliveryDelivered, d.State)
 				require.False(t, d.DeliveredAt.IsZero())
 			}
 		})
@@ -230,13 +231,13 @@ func TestRefusalsEndInTheDeliveryLog(t *testing.T) {
 	smtp, sink := testenv.SMTP(t), testenv.HTTPSink(t)
 	smtp.Script(testenv.SMTPReply{Command: "RCPT", Code: 550, Text: "no such user"}, testenv.SMTPReply{Command: "RCPT", Code: 550, Text: "no such user"})
 	w := newWorld(t, open(t, "sqlite", filepath.Join(t.TempDir(), "carillon.db")), "http://10.0.0.1/"+strings.TrimPrefix(sink.URL, "http://"))
-	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan noun.DeliveryState, 100)}
 	service := run(t, q, smtp.Port())
 	// The way of dispatch: nothing runs, and nobody is there to run it.
 	event := domain.AlertEvent{TenantID: w.tenant, Kind: domain.AlertNoExecutor, JobID: w.job.ID, Revision: 1, DedupeKey: "no_executor/1"}
 	require.NoError(t, w.store.RecordAlerts(t.Context(), []domain.AlertEvent{event, event}))
 	service.Nudge()
-	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryFailed: 3}, q.settle(t, 3))
+	require.Equal(t, map[noun.DeliveryState]int{noun.DeliveryFailed: 3}, q.settle(t, 3))
 	log, err := w.store.ListDeliveries(t.Context(), notify.ListDeliveriesParams{Tenant: w.tenant, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, log, 3, "the second event had the same key")
@@ -281,9 +282,9 @@ func TestKilledBetweenSendAndRecord(t *testing.T) {
 	require.NoError(t, victim.Process.Kill())
 	require.Error(t, victim.Wait(), "it was killed")
 
-	q := quick{realStore: w.store, settled: make(chan domain.DeliveryState, 100)}
+	q := quick{realStore: w.store, settled: make(chan noun.DeliveryState, 100)}
 	run(t, q, 0) // the node that is left
-	require.Equal(t, map[domain.DeliveryState]int{domain.DeliveryDelivered: 1}, q.settle(t, 1))
+	require.Equal(t, map[noun.DeliveryState]int{noun.DeliveryDelivered: 1}, q.settle(t, 1))
 	posts := sink.Requests()
 	require.Len(t, posts, 2)
 	require.Equal(t, first.Header.Get("Carillon-Dedupe-Key"), posts[1].Header.Get("Carillon-Dedupe-Key"))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -65,7 +66,7 @@ type Incident struct {
 	Message int64 `json:"message"`
 }
 
-func payloadIncident(i *domain.Incident) *Incident {
+func payloadIncident(i *noun.Incident) *Incident {
 	if i == nil {
 		return nil
 	}
@@ -74,7 +75,7 @@ func payloadIncident(i *domain.Incident) *Incident {
 		names = []string{}
 	}
 	return &Incident{
-		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), Severity: string(cmp.Or(i.Severity, domain.SeverityWarning)), OpenedAt: rfc3339(i.OpenedAt), LastAt: rfc3339(i.LastAt),
+		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), Severity: string(cmp.Or(i.Severity, noun.SeverityWarning)), OpenedAt: rfc3339(i.OpenedAt), LastAt: rfc3339(i.LastAt),
 		ResolvedAt: rfc3339(i.ResolvedAt), Events: i.Events, Jobs: len(i.Jobs), JobNames: names, Message: i.Told,
 	}
 }

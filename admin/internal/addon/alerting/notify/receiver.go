@@ -3,6 +3,7 @@ package notify
 import (
 	"strings"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -17,7 +18,7 @@ type Operators struct {
 // nobody is; else the job's settings do: its owner and its further addresses by mail,
 // its URL by webhook. Who has named nobody has the tenant's default. The operators
 // are told of what is not about a job. unwanted: it is not counted.
-func (o Operators) receivers(e *GroupedEvent, tenant TenantAlerts) (out []domain.Receiver, isWanted bool) {
+func (o Operators) receivers(e *GroupedEvent, tenant TenantAlerts) (out []noun.Receiver, isWanted bool) {
 	if e.Event.Kind.Platform() {
 		out = addresses(domain.Alert{Emails: o.Emails, WebhookURL: o.WebhookURL}, "", 0)
 		if e.Event.Kind == domain.AlertFlapping || e.Event.Kind == domain.AlertInstanceGone {
@@ -47,10 +48,10 @@ func (o Operators) receivers(e *GroupedEvent, tenant TenantAlerts) (out []domain
 
 // channels are those of these ids. One that is gone stays one, so that the delivery
 // log says that somebody was not told.
-func channels(tenant TenantAlerts, ids []domain.ChannelID) []domain.Receiver {
-	out := make([]domain.Receiver, len(ids))
+func channels(tenant TenantAlerts, ids []domain.ChannelID) []noun.Receiver {
+	out := make([]noun.Receiver, len(ids))
 	for n, id := range ids {
-		out[n] = domain.Receiver{ChannelID: id, Channel: ChannelWebhook, Target: "#" + id.String()}
+		out[n] = noun.Receiver{ChannelID: id, Channel: ChannelWebhook, Target: "#" + id.String()}
 		if c, ok := tenant.Channels[id]; ok {
 			out[n].Channel, out[n].Target = string(c.Spec.Kind), c.Spec.Name
 		}
@@ -59,7 +60,7 @@ func channels(tenant TenantAlerts, ids []domain.ChannelID) []domain.Receiver {
 }
 
 // addresses are those that a job's settings, or the operators', name.
-func addresses(alert domain.Alert, owner string, job domain.JobID) (out []domain.Receiver) {
+func addresses(alert domain.Alert, owner string, job domain.JobID) (out []noun.Receiver) {
 	seen := map[string]bool{}
 	for _, address := range append([]string{owner}, alert.Emails...) {
 		address = strings.TrimSpace(address)
@@ -67,11 +68,11 @@ func addresses(alert domain.Alert, owner string, job domain.JobID) (out []domain
 		// one mailbox written in two ways is told once.
 		if key := strings.ToLower(address); key != "" && !seen[key] {
 			seen[key] = true
-			out = append(out, domain.Receiver{Channel: ChannelEmail, Target: address, Job: job})
+			out = append(out, noun.Receiver{Channel: ChannelEmail, Target: address, Job: job})
 		}
 	}
 	if url := strings.TrimSpace(alert.WebhookURL); url != "" {
-		out = append(out, domain.Receiver{Channel: ChannelWebhook, Target: url, Job: job})
+		out = append(out, noun.Receiver{Channel: ChannelWebhook, Target: url, Job: job})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -26,7 +27,7 @@ type Sender interface {
 }
 
 // Rendered is a message as the receiver gets it.
-type Rendered = domain.RenderedAlert
+type Rendered = noun.RenderedAlert
 
 // SendError tells more about an error than that it happened.
 type SendError struct {

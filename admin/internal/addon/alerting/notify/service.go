@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -53,8 +54,8 @@ type Options struct {
 	Opener Opener
 	// Operators are told of what concerns the platform; none: it is logged only.
 	Operators Operators
-	// Policy says how often incidents are told; zero = domain.DefaultTellPolicy.
-	Policy domain.TellPolicy
+	// Policy says how often incidents are told; zero = noun.DefaultTellPolicy.
+	Policy noun.TellPolicy
 	// BaseURL begins the links, such as https://carillon.example.com.
 	BaseURL string
 	// RunbookURL is the page with what to do about each kind of incident; empty: none.
@@ -127,8 +128,8 @@ func New(opt Options) *Service {
 	if opt.Shown == nil {
 		opt.Shown = func() (time.Time, bool) { return time.Time{}, true }
 	}
-	if opt.Policy == (domain.TellPolicy{}) {
-		opt.Policy = domain.DefaultTellPolicy
+	if opt.Policy == (noun.TellPolicy{}) {
+		opt.Policy = noun.DefaultTellPolicy
 	}
 	opt.BaseURL = strings.TrimRight(opt.BaseURL, "/")
 	s := &Service{

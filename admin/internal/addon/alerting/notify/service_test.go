@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -30,7 +31,7 @@ func TestDeliversOnceToEveryTarget(t *testing.T) {
 		stop()
 		require.Len(t, mail.tellings(""), 20)
 		require.Len(t, hook.tellings(""), 20)
-		require.Equal(t, 40, o.count(domain.DeliveryDelivered))
+		require.Equal(t, 40, o.count(noun.DeliveryDelivered))
 		keys := map[string]bool{}
 		for _, x := range append(mail.tellings(""), hook.tellings("")...) {
 			require.Len(t, x.key, 32)
@@ -104,7 +105,7 @@ func TestTemporaryErrorsAreRetriedForADay(t *testing.T) {
 		require.Greater(t, last, 14*time.Hour)
 		require.LessOrEqual(t, last, 26*time.Hour)
 		d := o.all()[0]
-		require.Equal(t, domain.DeliveryFailed, d.State)
+		require.Equal(t, noun.DeliveryFailed, d.State)
 		require.Equal(t, "451 greylisted", d.LastError)
 	})
 }
@@ -120,8 +121,8 @@ func TestPermanentErrorsAreGivenUpAtOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 		stop()
 		require.Len(t, mail.tellings(""), 1)
-		require.Equal(t, domain.DeliveryFailed, o.all()[0].State)
-		require.Equal(t, domain.DeliveryFailed, o.all()[1].State)
+		require.Equal(t, noun.DeliveryFailed, o.all()[0].State)
+		require.Equal(t, noun.DeliveryFailed, o.all()[1].State)
 		require.Contains(t, o.all()[1].LastError, `no channel "webhook"`)
 	})
 }
@@ -191,7 +192,7 @@ func TestABurstToAFastReceiverGoesOutAtOnce(t *testing.T) {
 		_, stop := start(t, o, mail)
 		time.Sleep(45 * time.Second) // alone, the receiver needs 12.5 s
 		stop()
-		require.Equal(t, 10_000, o.count(domain.DeliveryDelivered))
+		require.Equal(t, 10_000, o.count(noun.DeliveryDelivered))
 		require.Len(t, mail.tellings(""), 10_000, "each once")
 	})
 }
@@ -212,7 +213,7 @@ func TestAClosedLaneOpensWithTheFirstAnswer(t *testing.T) {
 		_, stop := start(t, o, hook)
 		time.Sleep(30 * time.Minute)
 		stop()
-		require.Equal(t, 100, o.count(domain.DeliveryDelivered))
+		require.Equal(t, 100, o.count(noun.DeliveryDelivered))
 		require.Less(t, len(hook.tellings("")), 120, "hardly one was told in vain")
 	})
 }
@@ -236,7 +237,7 @@ func TestASlowReceiverGetsAllInSmallPortions(t *testing.T) {
 		require.Len(t, hook.tellings("https://good"), 1)
 		time.Sleep(time.Hour)
 		stop()
-		require.Equal(t, 501, o.count(domain.DeliveryDelivered))
+		require.Equal(t, 501, o.count(noun.DeliveryDelivered))
 		require.Len(t, hook.tellings("https://slow"), 500, "each once")
 		require.Equal(t, laneSends, hook.mostAtOnce("https://slow"))
 	})
@@ -248,12 +249,12 @@ func TestToldAgainWithTheSameKeyWhenTheRecordIsLost(t *testing.T) {
 		o.write(1, "ann@example.com", "")
 		// The node dies between sending and recording: nothing it does reaches
 		// the database any more.
-		o.setFinish(func(int64, domain.DeliveryState) error { return errors.New("connection refused") })
+		o.setFinish(func(int64, noun.DeliveryState) error { return errors.New("connection refused") })
 		_, stop := start(t, o, mail)
 		time.Sleep(10 * time.Second)
 		stop()
 		require.Len(t, mail.tellings(""), 1)
-		require.Equal(t, domain.DeliveryPending, o.all()[0].State)
+		require.Equal(t, noun.DeliveryPending, o.all()[0].State)
 
 		o.setFinish(nil)
 		_, stop = start(t, o, mail) // another node
@@ -263,7 +264,7 @@ func TestToldAgainWithTheSameKeyWhenTheRecordIsLost(t *testing.T) {
 		require.Len(t, tellings, 2)
 		require.Equal(t, tellings[0].key, tellings[1].key)
 		require.Equal(t, 2, tellings[1].try)
-		require.Equal(t, domain.DeliveryDelivered, o.all()[0].State)
+		require.Equal(t, noun.DeliveryDelivered, o.all()[0].State)
 	})
 }
 
@@ -273,7 +274,7 @@ func TestAFailedWriteDoesNotTellAgain(t *testing.T) {
 		o, mail := newOutbox(), newChannel(ChannelEmail, ok)
 		o.write(1, "ann@example.com", "")
 		writes := 0 // guarded by the outbox
-		o.setFinish(func(int64, domain.DeliveryState) error {
+		o.setFinish(func(int64, noun.DeliveryState) error {
 			if writes++; writes < 3 {
 				return errors.New("connection refused")
 			}
@@ -283,7 +284,7 @@ func TestAFailedWriteDoesNotTellAgain(t *testing.T) {
 		time.Sleep(claimHold + 10*time.Second)
 		stop()
 		require.Len(t, mail.tellings(""), 1)
-		require.Equal(t, domain.DeliveryDelivered, o.all()[0].State)
+		require.Equal(t, noun.DeliveryDelivered, o.all()[0].State)
 	})
 }
 
@@ -293,7 +294,7 @@ func TestWhatADeadNodeHadClaimedIsToldSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, mail := newOutbox(), newChannel(ChannelEmail, ok)
 		o.write(1, "ann@example.com", "")
-		o.setFinish(func(int64, domain.DeliveryState) error { return errors.New("connection refused") })
+		o.setFinish(func(int64, noun.DeliveryState) error { return errors.New("connection refused") })
 		_, stop := run(t, Options{Store: o, Senders: []Sender{mail}, Boot: "dies"})
 		time.Sleep(time.Second)
 		stop()
@@ -311,7 +312,7 @@ func TestWhatADeadNodeHadClaimedIsToldSoon(t *testing.T) {
 		tellings := mail.tellings("")
 		require.Len(t, tellings, 2)
 		require.Equal(t, tellings[0].key, tellings[1].key)
-		require.Equal(t, domain.DeliveryDelivered, o.all()[0].State)
+		require.Equal(t, noun.DeliveryDelivered, o.all()[0].State)
 	})
 }
 
@@ -365,9 +366,9 @@ func TestStopLetsTellingsEndAndGivesBackTheRest(t *testing.T) {
 		began := time.Now()
 		stop()
 		require.Equal(t, stopGrace, time.Since(began))
-		require.Equal(t, 4, o.count(domain.DeliveryDelivered), "what was told is recorded")
+		require.Equal(t, 4, o.count(noun.DeliveryDelivered), "what was told is recorded")
 		for _, d := range o.all() {
-			if d.State == domain.DeliveryPending {
+			if d.State == noun.DeliveryPending {
 				require.False(t, d.NextAt.After(time.Now()), "another node can take it at once")
 			}
 		}
@@ -403,7 +404,7 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 		stopA()
 		stopB()
 		require.Equal(t, 30, len(a.tellings(""))+len(b.tellings("")), "each once")
-		require.Equal(t, 30, o.count(domain.DeliveryDelivered))
+		require.Equal(t, 30, o.count(noun.DeliveryDelivered))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -39,11 +40,11 @@ type Alerts interface {
 	// at, or an event that gathers to be counted (0: there is neither).
 	TellIncidents(ctx context.Context, limit int, tell func(now time.Time, due []*DueIncident)) (int, time.Duration, error)
 	// ListIncidents lists a tenant's, newest first.
-	ListIncidents(ctx context.Context, p ListIncidentsParams) (store.Page[domain.Incident], error)
-	FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (domain.Incident, error)
+	ListIncidents(ctx context.Context, p ListIncidentsParams) (store.Page[noun.Incident], error)
+	FindIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID) (noun.Incident, error)
 	// ChangeIncident lets change move one on, and writes it. What change returns
 	// is returned.
-	ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(i *domain.Incident, now time.Time) error) (domain.Incident, error)
+	ChangeIncident(ctx context.Context, tenant domain.TenantID, id domain.IncidentID, change func(i *noun.Incident, now time.Time) error) (noun.Incident, error)
 	// ListIncidentEvents lists the events of an incident that have a row, newest first.
 	ListIncidentEvents(ctx context.Context, p ListIncidentEventsParams) ([]domain.AlertEvent, error)
 	// ClaimDueDeliveries takes up to Limit deliveries whose time has come,
@@ -55,8 +56,8 @@ type Alerts interface {
 	ReleaseDeliveries(ctx context.Context, boot string, ids []int64) error
 	// FinishDelivery writes what became of an attempt to deliver. retryIn is
 	// used with DeliveryPending.
-	FinishDelivery(ctx context.Context, id int64, state domain.DeliveryState, retryIn time.Duration, lastError string) error
-	ListDeliveries(ctx context.Context, p ListDeliveriesParams) ([]domain.Delivery, error)
+	FinishDelivery(ctx context.Context, id int64, state noun.DeliveryState, retryIn time.Duration, lastError string) error
+	ListDeliveries(ctx context.Context, p ListDeliveriesParams) ([]noun.Delivery, error)
 	// OutboxLag is how long what has to be told waits already: since the oldest
 	// event without deliveries, or since the earliest pending delivery was due.
 	OutboxLag(ctx context.Context) (time.Duration, error)
@@ -78,30 +79,30 @@ type AlertBatch struct {
 	Events []GroupedEvent // in the order in which they may be told
 	// Live are the incidents that the events may join, by the keys of package
 	// domain. Those that group makes are added here.
-	Live map[domain.IncidentKey]*domain.Incident
+	Live map[noun.IncidentKey]*noun.Incident
 	// Recent are the newest incidents that live of each executor's single jobs.
-	Recent map[domain.ExecutorID][]*domain.Incident
+	Recent map[domain.ExecutorID][]*noun.Incident
 	// Offline are the executors of the events that have no instance online now.
 	Offline map[domain.ExecutorID]bool
 	NewID   func() domain.IncidentID
 	// Tenants are what the events' tenants say.
 	Tenants map[domain.TenantID]TenantAlerts
 	// Direct are deliveries of events that belong to no incident.
-	Direct []domain.Delivery
+	Direct []noun.Delivery
 }
 
 // Keys are those of the incidents that an event may join.
 func (e *GroupedEvent) Keys() []string {
-	switch class := e.Event.Class(); {
+	switch class := noun.ClassOf(&e.Event); {
 	case e.Event.Kind.Platform():
-		return []string{domain.PlatformIncidentKey(&e.Event)}
+		return []string{noun.PlatformIncidentKey(&e.Event)}
 	case class != "":
-		keys := []string{e.Rule.Key(domain.ExecutorIncidentKey(e.Executor.ID, class)), e.Rule.Key(domain.JobIncidentKey(e.Event.JobID, e.Event.Kind))}
+		keys := []string{e.Rule.Key(noun.ExecutorIncidentKey(e.Executor.ID, class)), e.Rule.Key(noun.JobIncidentKey(e.Event.JobID, e.Event.Kind))}
 		if e.OutageKey != "" {
 			keys = append(keys, e.OutageKey)
 		}
-		if e.Event.Cause() == domain.BySchedulerBehind {
-			keys = append(keys, domain.SchedulerIncidentKey)
+		if noun.CauseOf(&e.Event) == noun.BySchedulerBehind {
+			keys = append(keys, noun.SchedulerIncidentKey)
 		}
 		return keys
 	}
@@ -109,19 +110,19 @@ func (e *GroupedEvent) Keys() []string {
 }
 
 // Decide finds the rule that an event is told by, and the outage that may explain it.
-func (e *GroupedEvent) Decide(rules []domain.AlertRule) {
-	of := func(kind domain.AlertKind) *domain.AlertRule {
-		return domain.RuleOf(rules, kind, e.Executor.ID, e.Event.JobID, e.Job.Spec.Labels)
+func (e *GroupedEvent) Decide(rules []noun.AlertRule) {
+	of := func(kind domain.AlertKind) *noun.AlertRule {
+		return noun.RuleOf(rules, kind, e.Executor.ID, e.Event.JobID, e.Job.Spec.Labels)
 	}
-	if e.Event.Class() == "" {
+	if noun.ClassOf(&e.Event) == "" {
 		return
 	}
-	if e.Rule = domain.RuleByID(rules, e.Event.Rule); e.Rule == nil {
+	if e.Rule = noun.RuleByID(rules, e.Event.Rule); e.Rule == nil {
 		e.Rule = of(e.Event.Kind)
 	}
-	if e.Event.Cause() == domain.ByExecutorDown {
+	if noun.CauseOf(&e.Event) == noun.ByExecutorDown {
 		e.OutageRule = of(domain.AlertNoExecutor)
-		e.OutageKey = e.OutageRule.Key(domain.ExecutorIncidentKey(e.Executor.ID, domain.ClassUnavailable))
+		e.OutageKey = e.OutageRule.Key(noun.ExecutorIncidentKey(e.Executor.ID, noun.ClassUnavailable))
 	}
 }
 
@@ -129,22 +130,22 @@ func (e *GroupedEvent) Decide(rules []domain.AlertRule) {
 type GroupedEvent struct {
 	AlertContext // without Execution
 	// Rule is the one that decides; nil: none does. Facts are what it asks for.
-	Rule  *domain.AlertRule
-	Facts domain.AlertFacts
+	Rule  *noun.AlertRule
+	Facts noun.AlertFacts
 	// OutageKey is that of the incident that tells, for its job, that no instance is
 	// online, where that explains the event; else it is empty. OutageRule decides it.
 	OutageKey  string
-	OutageRule *domain.AlertRule
+	OutageRule *noun.AlertRule
 	// Incident is what it is counted in; nil: nobody has to know.
-	Incident  *domain.Incident
-	Receivers []domain.Receiver
+	Incident  *noun.Incident
+	Receivers []noun.Receiver
 }
 
 // TenantAlerts is what a tenant says about its alerts.
 type TenantAlerts struct {
-	Settings domain.AlertSettings
-	Rules    []domain.AlertRule // in the order in which they decide
-	Channels map[domain.ChannelID]domain.AlertChannel
+	Settings noun.AlertSettings
+	Rules    []noun.AlertRule // in the order in which they decide
+	Channels map[domain.ChannelID]noun.AlertChannel
 }
 
 // RecentIncidents is how many AlertBatch.Recent has of an executor.
@@ -152,16 +153,16 @@ const RecentIncidents = 20
 
 // DueIncident is an incident whose time has come.
 type DueIncident struct {
-	*domain.Incident
+	*noun.Incident
 	// Rule is the one that it was opened by; nil: none, or it is gone.
-	Rule *domain.AlertRule
+	Rule *noun.AlertRule
 	// Labels are those of its job; nil: it is about several.
 	Labels map[string]string
 	// TenantAlerts is without rules; Silences are those that last now.
 	TenantAlerts
-	Silences []domain.AlertSilence
+	Silences []noun.AlertSilence
 	// Receivers in no order; tell may add some.
-	Receivers []domain.Receiver
+	Receivers []noun.Receiver
 	// Succeeded is when a run of its job, or of its executor if it is about several,
 	// succeeded after its newest event; zero: none did.
 	Succeeded time.Time
@@ -178,9 +179,9 @@ type DueIncident struct {
 // ListIncidentsParams select incidents.
 type ListIncidentsParams struct {
 	Tenant   domain.TenantID
-	State    domain.IncidentState // 0 = all
-	Executor domain.ExecutorID    // 0 = all
-	Before   domain.IncidentID    // cursor: ids below; 0 = newest
+	State    noun.IncidentState // 0 = all
+	Executor domain.ExecutorID  // 0 = all
+	Before   domain.IncidentID  // cursor: ids below; 0 = newest
 	Limit    int
 }
 
@@ -202,20 +203,20 @@ type AlertContext struct {
 }
 
 type DueDelivery struct {
-	Delivery domain.Delivery
+	Delivery noun.Delivery
 	// Context is of the event; its job is the delivery's, where that is another one.
 	Context AlertContext
 	// Incident is the one it tells of, as it stands now; nil: it is of the event.
-	Incident *domain.Incident
+	Incident *noun.Incident
 	// Channel is the one that the delivery names; nil: it names none, or there is
 	// none of that id in its tenant any more.
-	Channel *domain.AlertChannel
+	Channel *noun.AlertChannel
 }
 
 type ListDeliveriesParams struct {
 	Tenant domain.TenantID
 	Job    domain.JobID
-	State  domain.DeliveryState // 0 = all
+	State  noun.DeliveryState // 0 = all
 	// Incident selects its deliveries; 0 = all.
 	Incident domain.IncidentID
 	Before   int64 // cursor: ids below; 0 = newest

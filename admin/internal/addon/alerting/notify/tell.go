@@ -4,20 +4,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // settled is how long an executor's incident has to be without a further event
 // before it is over: its jobs fail one after the other.
-var settled = map[domain.AlertClass]time.Duration{
-	domain.ClassUnavailable: 10 * time.Second, domain.ClassFailed: 5 * time.Minute, domain.ClassTimedOut: 5 * time.Minute,
+var settled = map[noun.AlertClass]time.Duration{
+	noun.ClassUnavailable: 10 * time.Second, noun.ClassFailed: 5 * time.Minute, noun.ClassTimedOut: 5 * time.Minute,
 }
 
 // tell decides what becomes of incidents whose time has come, and who is told.
 // It is pure; the store calls it inside a transaction, perhaps twice.
 func (s *Service) tell(now time.Time, due []*DueIncident) {
 	for _, d := range due {
-		if d.State != domain.IncidentResolved && recovered(d, now) {
+		if d.State != noun.IncidentResolved && recovered(d, now) {
 			d.Resolve(now, "")
 		}
 		policy := s.opt.Policy
@@ -32,12 +33,12 @@ func (s *Service) tell(now time.Time, due []*DueIncident) {
 		others := escalateAt(d)
 		switch {
 		case hold.After(now):
-			if !silent.IsZero() && d.State == domain.IncidentResolved && d.ToldState != domain.IncidentOpen {
+			if !silent.IsZero() && d.State == noun.IncidentResolved && d.ToldState != noun.IncidentOpen {
 				d.Forgive() // it came and went while nobody wanted to hear of it
 			}
 		case !d.NextTell(&policy).After(now):
 			tellAll(d, now)
-		case d.State == domain.IncidentOpen:
+		case d.State == noun.IncidentOpen:
 			// Who has come later is told what the others know.
 			for n := range d.Receivers {
 				if !d.Receivers[n].Told {
@@ -45,8 +46,8 @@ func (s *Service) tell(now time.Time, due []*DueIncident) {
 				}
 			}
 		}
-		if d.Momentary() && d.State != domain.IncidentResolved &&
-			(d.Events == d.ToldEvents || !silent.IsZero() || d.State == domain.IncidentAcknowledged) {
+		if d.Momentary() && d.State != noun.IncidentResolved &&
+			(d.Events == d.ToldEvents || !silent.IsZero() || d.State == noun.IncidentAcknowledged) {
 			d.Resolve(now, "")
 			d.Forgive()
 		}
@@ -55,7 +56,7 @@ func (s *Service) tell(now time.Time, due []*DueIncident) {
 			others = time.Time{}
 		}
 		live := d.Live
-		d.Schedule(now, &policy, domain.Wishes{Hold: hold, EscalateAt: others, Unsent: d.Unsent})
+		d.Schedule(now, &policy, noun.Wishes{Hold: hold, EscalateAt: others, Unsent: d.Unsent})
 		if live && !d.Live && d.Momentary() {
 			tellKeepers(d)
 		}
@@ -70,7 +71,7 @@ func tellKeepers(d *DueIncident) {
 		if _, exists := d.Channels[r.ChannelID]; !exists || !r.Told {
 			continue
 		}
-		if keepsOpen(r.Channel) && !(r.Channel == string(domain.ChannelPagerDuty) && asChange(d.Incident)) {
+		if keepsOpen(r.Channel) && !(r.Channel == string(noun.ChannelPagerDuty) && asChange(d.Incident)) {
 			d.Told = append(d.Told, n)
 		}
 	}
@@ -79,13 +80,13 @@ func tellKeepers(d *DueIncident) {
 // keepsOpen reports whether the product keeps what it was told until it is told that it
 // is over.
 func keepsOpen(channel string) bool {
-	return channel == string(domain.ChannelOpsgenie) || channel == string(domain.ChannelPagerDuty)
+	return channel == string(noun.ChannelOpsgenie) || channel == string(noun.ChannelPagerDuty)
 }
 
 // asChange reports whether products that know changes beside trouble hear of it as a
 // change, which calls nobody: it is good news, and no rule says that it is critical.
-func asChange(i *domain.Incident) bool {
-	return i.Kind == domain.AlertRunSucceeded && i.Severity != domain.SeverityCritical
+func asChange(i *noun.Incident) bool {
+	return i.Kind == domain.AlertRunSucceeded && i.Severity != noun.SeverityCritical
 }
 
 func tellAll(d *DueIncident, now time.Time) {
@@ -99,7 +100,7 @@ func tellAll(d *DueIncident, now time.Time) {
 // escalateAt is when others are to be told; zero: never, or they were. Nobody has to
 // do anything about what is over at once.
 func escalateAt(d *DueIncident) time.Time {
-	if d.Rule == nil || d.Rule.Spec.EscalateAfter == 0 || !d.EscalatedAt.IsZero() || d.State != domain.IncidentOpen || d.Momentary() {
+	if d.Rule == nil || d.Rule.Spec.EscalateAfter == 0 || !d.EscalatedAt.IsZero() || d.State != noun.IncidentOpen || d.Momentary() {
 		return time.Time{}
 	}
 	return d.OpenedAt.Add(d.Rule.Spec.EscalateAfter)
@@ -109,7 +110,7 @@ func escalateAt(d *DueIncident) time.Time {
 func escalate(d *DueIncident, now time.Time) {
 	d.EscalatedAt = now
 	for _, r := range channels(d.TenantAlerts, d.Rule.Spec.EscalateTo) {
-		at := slices.IndexFunc(d.Receivers, func(o domain.Receiver) bool { return o.Key() == r.Key() })
+		at := slices.IndexFunc(d.Receivers, func(o noun.Receiver) bool { return o.Key() == r.Key() })
 		if at < 0 {
 			at, d.Receivers = len(d.Receivers), append(d.Receivers, r)
 		}
@@ -135,7 +136,7 @@ func quietUntil(d *DueIncident, now time.Time) time.Time {
 	if d.Rule != nil && !d.Rule.Spec.Quiet.IsZero() {
 		quiet = d.Rule.Spec.Quiet
 	}
-	if d.Severity == domain.SeverityCritical || d.Kind.Platform() {
+	if d.Severity == noun.SeverityCritical || d.Kind.Platform() {
 		return time.Time{}
 	}
 	return quiet.Until(now)
@@ -156,7 +157,7 @@ func recovered(d *DueIncident, now time.Time) bool {
 		return !d.Succeeded.IsZero()
 	}
 	event := domain.AlertEvent{Kind: d.Kind}
-	if now.Sub(d.LastAt) < settled[event.Class()] {
+	if now.Sub(d.LastAt) < settled[noun.ClassOf(&event)] {
 		return false
 	}
 	return !d.Succeeded.IsZero() || d.Kind == domain.AlertNoExecutor && d.Online > 0

@@ -11,6 +11,7 @@ import (
 	"text/template/parse"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -138,7 +139,7 @@ func isJSON(contentType string) bool {
 }
 
 // CheckTemplates renders samples of all kinds of alerts.
-func CheckTemplates(spec *domain.AlertChannelSpec) error {
+func CheckTemplates(spec *noun.AlertChannelSpec) error {
 	t := &spec.Templates
 	for _, kind := range sampleKinds {
 		n := Sample(kind)

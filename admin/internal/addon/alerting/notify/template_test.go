@@ -11,12 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-func templated(kind domain.AlertKind, t domain.ChannelTemplates) *Notice {
+func templated(kind domain.AlertKind, t noun.ChannelTemplates) *Notice {
 	n := Sample(kind)
-	n.Channel = &Channel{AlertChannelSpec: domain.AlertChannelSpec{Name: "on call", Kind: domain.ChannelWebhook, Templates: t}}
+	n.Channel = &Channel{AlertChannelSpec: noun.AlertChannelSpec{Name: "on call", Kind: noun.ChannelWebhook, Templates: t}}
 	return n
 }
 
@@ -33,7 +34,7 @@ func TestTemplates(t *testing.T) {
 		{"{{printf \"%-12s|%03d\" .Kind .Run.Attempt}}", "run_failed  |003"},
 		{"", ""},
 	} {
-		n := templated(domain.AlertRunFailed, domain.ChannelTemplates{Body: row.text, ContentType: "text/plain"})
+		n := templated(domain.AlertRunFailed, noun.ChannelTemplates{Body: row.text, ContentType: "text/plain"})
 		got, err := n.Body(English)
 		require.NoError(t, err, row.text)
 		require.Equal(t, row.want, got, row.text)
@@ -72,7 +73,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			n := templated(domain.AlertRunFailed, domain.ChannelTemplates{Body: text, ContentType: "text/plain", HTML: text, Text: text})
+			n := templated(domain.AlertRunFailed, noun.ChannelTemplates{Body: text, ContentType: "text/plain", HTML: text, Text: text})
 			_, err := n.Body(English)
 			require.Error(t, err)
 			_, err = n.HTML(English)
@@ -92,7 +93,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 }
 
 func TestHTMLTemplatesEscape(t *testing.T) {
-	n := templated(domain.AlertRunFailed, domain.ChannelTemplates{HTML: `<p>{{.Error}}</p>{{range .Facts}}<a title="{{.Value}}">{{end}}`})
+	n := templated(domain.AlertRunFailed, noun.ChannelTemplates{HTML: `<p>{{.Error}}</p>{{range .Facts}}<a title="{{.Value}}">{{end}}`})
 	got, err := n.HTML(English)
 	require.NoError(t, err)
 	require.Contains(t, got, "<p>no route to &#34;db&#34; &lt;10.0.0.7&gt; *now*")
@@ -100,23 +101,23 @@ func TestHTMLTemplatesEscape(t *testing.T) {
 }
 
 func TestCheckTemplates(t *testing.T) {
-	check := func(t domain.ChannelTemplates) error {
-		return CheckTemplates(&domain.AlertChannelSpec{Name: "x", Kind: domain.ChannelWebhook, Templates: t})
+	check := func(t noun.ChannelTemplates) error {
+		return CheckTemplates(&noun.AlertChannelSpec{Name: "x", Kind: noun.ChannelWebhook, Templates: t})
 	}
-	require.NoError(t, check(domain.ChannelTemplates{}))
-	require.NoError(t, check(domain.ChannelTemplates{Body: `{"text":{{json .Title}},"error":{{json .Run.Error}},"labels":{{json .Job.Labels}}}`}))
-	require.ErrorContains(t, check(domain.ChannelTemplates{Body: `{"text":"{{.Error}}"}`}), "{{json .Title}}", "quotes and line ends of an error would break it")
-	require.NoError(t, check(domain.ChannelTemplates{Body: `{"text":"{{.Error}}"}`, ContentType: "text/plain"}))
-	require.NoError(t, check(domain.ChannelTemplates{Title: "{{.Title}}", Text: "{{.Summary}}{{.Run.Error}}", HTML: "<b>{{.Title}}</b>"}))
-	require.ErrorContains(t, check(domain.ChannelTemplates{Text: `{{if not .Run.ID}}{{.Nothing}}{{end}}`}), "no_executor", "of one kind only")
+	require.NoError(t, check(noun.ChannelTemplates{}))
+	require.NoError(t, check(noun.ChannelTemplates{Body: `{"text":{{json .Title}},"error":{{json .Run.Error}},"labels":{{json .Job.Labels}}}`}))
+	require.ErrorContains(t, check(noun.ChannelTemplates{Body: `{"text":"{{.Error}}"}`}), "{{json .Title}}", "quotes and line ends of an error would break it")
+	require.NoError(t, check(noun.ChannelTemplates{Body: `{"text":"{{.Error}}"}`, ContentType: "text/plain"}))
+	require.NoError(t, check(noun.ChannelTemplates{Title: "{{.Title}}", Text: "{{.Summary}}{{.Run.Error}}", HTML: "<b>{{.Title}}</b>"}))
+	require.ErrorContains(t, check(noun.ChannelTemplates{Text: `{{if not .Run.ID}}{{.Nothing}}{{end}}`}), "no_executor", "of one kind only")
 }
 
 func TestContentByTemplates(t *testing.T) {
-	n := templated(domain.AlertRunFailed, domain.ChannelTemplates{Title: "{{upper .Job.Name}}\n{{.Severity}}", Text: "  {{.Summary}}\x1b[31m "})
+	n := templated(domain.AlertRunFailed, noun.ChannelTemplates{Title: "{{upper .Job.Name}}\n{{.Severity}}", Text: "  {{.Summary}}\x1b[31m "})
 	c := n.Content(Chinese)
 	require.Equal(t, "CLOSE-DAY error", c.Title)
 	require.Equal(t, "本次执行在 3 次尝试后最终失败，不会再重试。[31m", c.Text)
-	n.Channel.Language = domain.LanguageEnglish
+	n.Channel.Language = noun.LanguageEnglish
 	require.Equal(t, English, n.Content(Chinese).Language, "the channel's comes first")
 }
 

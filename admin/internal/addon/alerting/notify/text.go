@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
@@ -13,8 +14,8 @@ import (
 type Language string
 
 const (
-	English Language = domain.LanguageEnglish
-	Chinese Language = domain.LanguageChinese
+	English Language = noun.LanguageEnglish
+	Chinese Language = noun.LanguageChinese
 )
 
 // ParseLanguage reads a setting; empty means English.
@@ -39,23 +40,23 @@ func (t text) in(l Language) string {
 	return t.en
 }
 
-// noun is something that is counted: one of it and several in English, and with its
+// counted is something that is counted: one of it and several in English, and with its
 // measure word in Chinese.
-type noun struct{ one, many, zh string }
+type counted struct{ one, many, zh string }
 
 var (
-	events = noun{"event", "events", "次"}
-	jobs   = noun{"job", "jobs", "个任务"}
-	runs   = noun{"run", "runs", "次"}
-	tries  = noun{"attempt", "attempts", "次尝试"}
-	times  = noun{"time", "times", "次"}
+	events = counted{"event", "events", "次"}
+	jobs   = counted{"job", "jobs", "个任务"}
+	runs   = counted{"run", "runs", "次"}
+	tries  = counted{"attempt", "attempts", "次尝试"}
+	times  = counted{"time", "times", "次"}
 )
 
 // of is n of them in words.
-func (w noun) of(l Language, n int64) string { return w.count(l, n, strconv.FormatInt(n, 10)) }
+func (w counted) of(l Language, n int64) string { return w.count(l, n, strconv.FormatInt(n, 10)) }
 
 // count is of with a number that is written otherwise, such as "1000+".
-func (w noun) count(l Language, n int64, number string) string {
+func (w counted) count(l Language, n int64, number string) string {
 	switch {
 	case l == Chinese:
 		return " " + number + " " + w.zh
@@ -127,7 +128,7 @@ func (n *Notice) subject(l Language) string {
 // jobCount is how many jobs an incident is about.
 func (n *Notice) jobCount() string {
 	count := strconv.Itoa(len(n.Incident.Jobs))
-	if len(n.Incident.Jobs) >= domain.MaxIncidentJobs {
+	if len(n.Incident.Jobs) >= noun.MaxIncidentJobs {
 		count += "+"
 	}
 	return count

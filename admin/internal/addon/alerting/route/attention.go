@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -59,17 +60,17 @@ func (a *api) undelivered(ctx context.Context, id auth.Identity, since time.Time
 	for n := range rows {
 		d := &rows[n]
 		by := means{d.Channel, d.ChannelID}
-		if d.State == domain.DeliveryPending || d.CreatedAt.Before(since) || seen[by] || len(items) >= web.MaxAttention {
+		if d.State == noun.DeliveryPending || d.CreatedAt.Before(since) || seen[by] || len(items) >= web.MaxAttention {
 			continue
 		}
-		if seen[by] = true; d.State != domain.DeliveryFailed {
+		if seen[by] = true; d.State != noun.DeliveryFailed {
 			continue
 		}
 		en, zh := "by "+d.Channel, "通过 "+d.Channel+" 发送的"
 		switch {
 		case d.ChannelID != 0:
 			en, zh = fmt.Sprintf("through the channel %q", d.Target), fmt.Sprintf("通过告警渠道“%s”发送的", d.Target)
-		case d.Channel == string(domain.ChannelEmail):
+		case d.Channel == string(noun.ChannelEmail):
 			en, zh = "by mail", "通过邮件发送的"
 		}
 		en, zh = "The last alert "+en+" did not arrive", zh+"最近一条告警未能送达"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -24,12 +25,12 @@ type Mails interface {
 type Channels interface {
 	// Check holds a channel's addresses against those that the server mails to, and its
 	// templates against samples of all alerts.
-	Check(spec *domain.AlertChannelSpec) error
+	Check(spec *noun.AlertChannelSpec) error
 	Mails
 	// TryChannel sends a test message, once.
-	TryChannel(ctx context.Context, tenant domain.Tenant, c domain.AlertChannel) domain.ChannelTrial
+	TryChannel(ctx context.Context, tenant domain.Tenant, c noun.AlertChannel) noun.ChannelTrial
 	// PreviewChannel shows what would be sent of an event; nil: of a sample of the kind.
-	PreviewChannel(spec domain.AlertChannelSpec, kind domain.AlertKind, of *notify.AlertContext) (domain.RenderedAlert, error)
+	PreviewChannel(spec noun.AlertChannelSpec, kind domain.AlertKind, of *notify.AlertContext) (noun.RenderedAlert, error)
 }
 
 // AlertChannel is a means by which the tenant is told.
@@ -114,7 +115,7 @@ type alertChannelOutput = web.Versioned[AlertChannel]
 
 type writeAlertChannelInput = web.Edited[AlertChannelWrite]
 
-func alertChannelOf(c *domain.AlertChannel) AlertChannel {
+func alertChannelOf(c *noun.AlertChannel) AlertChannel {
 	s := c.Spec
 	return AlertChannel{
 		ID: c.ID.String(), Version: c.Version, Enabled: s.Enabled, Host: c.Host, HasSecret: c.HasSecret, HasToken: c.HasToken,
@@ -126,20 +127,20 @@ func alertChannelOf(c *domain.AlertChannel) AlertChannel {
 	}
 }
 
-func alertChannelAnswer(c domain.AlertChannel) *alertChannelOutput {
+func alertChannelAnswer(c noun.AlertChannel) *alertChannelOutput {
 	return &alertChannelOutput{ETag: web.ETag(c.Version), Body: alertChannelOf(&c)}
 }
 
-func (w *AlertChannelWrite) spec() domain.AlertChannelSpec {
-	return domain.AlertChannelSpec{
-		Name: strings.TrimSpace(w.Name), Description: strings.TrimSpace(w.Description), Kind: domain.ChannelKind(w.Kind),
+func (w *AlertChannelWrite) spec() noun.AlertChannelSpec {
+	return noun.AlertChannelSpec{
+		Name: strings.TrimSpace(w.Name), Description: strings.TrimSpace(w.Description), Kind: noun.ChannelKind(w.Kind),
 		Enabled: w.Enabled == nil || *w.Enabled, Language: w.Language, Emails: w.Emails, BaseURL: strings.TrimRight(w.BaseURL, "/"), ChatID: w.ChatID,
-		ThreadID: w.ThreadID, Mentions: w.Mentions, MentionAll: w.MentionAll, Templates: domain.ChannelTemplates(w.Templates),
+		ThreadID: w.ThreadID, Mentions: w.Mentions, MentionAll: w.MentionAll, Templates: noun.ChannelTemplates(w.Templates),
 	}
 }
 
 // give puts the secrets that were given into the place of others.
-func (w *AlertChannelWrite) give(s *domain.AlertChannelSecrets) {
+func (w *AlertChannelWrite) give(s *noun.AlertChannelSecrets) {
 	for from, to := range map[*string]*string{w.URL: &s.URL, w.Secret: &s.Secret, w.Token: &s.Token} {
 		if from != nil {
 			*to = strings.TrimSpace(*from)
@@ -200,20 +201,20 @@ func (a *api) registerAlertChannels() {
 }
 
 // alertChannel finds one of the tenant by the id in the path.
-func (a *api) alertChannel(ctx context.Context, tenant domain.TenantID, text string) (domain.AlertChannel, error) {
+func (a *api) alertChannel(ctx context.Context, tenant domain.TenantID, text string) (noun.AlertChannel, error) {
 	return web.ByID(ctx, tenant, text, a.deps.Store.FindAlertChannel)
 }
 
-func (a *api) checkAlertChannel(spec *domain.AlertChannelSpec, secrets *domain.AlertChannelSecrets) error {
-	if err := domain.CheckAlertChannel(spec, secrets); err != nil {
+func (a *api) checkAlertChannel(spec *noun.AlertChannelSpec, secrets *noun.AlertChannelSecrets) error {
+	if err := noun.CheckAlertChannel(spec, secrets); err != nil {
 		return err
 	}
 	return a.deps.Channels.Check(spec)
 }
 
 func (a *api) createAlertChannel(ctx context.Context, id auth.Identity, in *struct{ Body AlertChannelWrite }) (*alertChannelOutput, error) {
-	c := domain.AlertChannel{ID: domain.ChannelID(a.deps.NewID()), TenantID: id.Tenant, Spec: in.Body.spec(), CreatedBy: id.Actor()}
-	var secrets domain.AlertChannelSecrets
+	c := noun.AlertChannel{ID: domain.ChannelID(a.deps.NewID()), TenantID: id.Tenant, Spec: in.Body.spec(), CreatedBy: id.Actor()}
+	var secrets noun.AlertChannelSecrets
 	in.Body.give(&secrets)
 	if err := a.checkAlertChannel(&c.Spec, &secrets); err != nil {
 		return nil, err
@@ -237,7 +238,7 @@ func (a *api) updateAlertChannel(ctx context.Context, id auth.Identity, in *writ
 	if err := web.MustMatch(ctx, in.IfMatch, "alert channel", c.ID, c.Version); err != nil {
 		return nil, err
 	}
-	secrets, err := web.Unseal[domain.AlertChannelSecrets](a.deps.Secrets, c.TenantID, secret.PurposeAlertChannel, int64(c.ID), c.Secrets)
+	secrets, err := web.Unseal[noun.AlertChannelSecrets](a.deps.Secrets, c.TenantID, secret.PurposeAlertChannel, int64(c.ID), c.Secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ func (a *api) updateAlertChannel(ctx context.Context, id auth.Identity, in *writ
 	return alertChannelAnswer(c), nil
 }
 
-func (a *api) sealAlertChannel(c *domain.AlertChannel, s domain.AlertChannelSecrets) (err error) {
+func (a *api) sealAlertChannel(c *noun.AlertChannel, s noun.AlertChannelSecrets) (err error) {
 	c.Secrets, c.Host, c.HasSecret, c.HasToken = nil, s.Host(), s.Secret != "", s.Token != ""
 	c.Secrets, err = web.Seal(a.deps.Secrets, c.TenantID, secret.PurposeAlertChannel, int64(c.ID), s)
 	return err
@@ -292,7 +293,7 @@ func (a *api) testAlertChannel(ctx context.Context, id auth.Identity, in *web.ID
 }
 
 func (a *api) previewAlertChannel(ctx context.Context, id auth.Identity, in *struct{ Body ChannelPreview }) (*struct{ Body RenderedAlert }, error) {
-	spec := domain.AlertChannelSpec{Name: "preview", Kind: domain.ChannelKind(in.Body.Kind), Enabled: true}
+	spec := noun.AlertChannelSpec{Name: "preview", Kind: noun.ChannelKind(in.Body.Kind), Enabled: true}
 	if in.Body.ChannelID != "" {
 		c, err := a.alertChannel(ctx, id.Tenant, in.Body.ChannelID)
 		if err != nil {
@@ -307,10 +308,10 @@ func (a *api) previewAlertChannel(ctx context.Context, id auth.Identity, in *str
 		return nil, domain.Invalid("body.kind", "is needed without channelId")
 	}
 	spec.Language = cmp.Or(in.Body.Language, spec.Language)
-	if t := domain.ChannelTemplates(in.Body.Templates); t != (domain.ChannelTemplates{}) {
+	if t := noun.ChannelTemplates(in.Body.Templates); t != (noun.ChannelTemplates{}) {
 		spec.Templates = t
 	}
-	if err := domain.CheckChannelTemplates(&spec); err != nil {
+	if err := noun.CheckChannelTemplates(&spec); err != nil {
 		return nil, err
 	}
 	if err := a.deps.Channels.Check(&spec); err != nil {

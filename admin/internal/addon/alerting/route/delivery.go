@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -54,8 +55,8 @@ func (a *api) registerDeliveries() {
 	}, a.listDeliveries)
 }
 
-var deliveryStates = map[string]domain.DeliveryState{
-	"pending": domain.DeliveryPending, "delivered": domain.DeliveryDelivered, "failed": domain.DeliveryFailed,
+var deliveryStates = map[string]noun.DeliveryState{
+	"pending": noun.DeliveryPending, "delivered": noun.DeliveryDelivered, "failed": noun.DeliveryFailed,
 }
 
 func (a *api) listDeliveries(ctx context.Context, id auth.Identity, in *listDeliveriesInput) (*web.PageOutput[Delivery], error) {
@@ -73,7 +74,7 @@ func (a *api) listDeliveries(ctx context.Context, id auth.Identity, in *listDeli
 		return nil, err
 	}
 	rows, err := a.deps.Store.ListDeliveries(ctx, p)
-	return web.RowsPage(rows, err, in.Limit, func(d *domain.Delivery) Delivery {
+	return web.RowsPage(rows, err, in.Limit, func(d *noun.Delivery) Delivery {
 		one := Delivery{
 			ID: strconv.FormatInt(d.ID, 10), Kind: string(d.Event.Kind), IncidentID: web.IDOrNull(d.Incident), JobID: web.IDOrNull(cmp.Or(d.Job, d.Event.JobID)), RunID: web.IDOrNull(d.Event.ExecutionID),
 			Channel: d.Channel, ChannelID: web.IDOrNull(d.ChannelID), Target: d.Target, State: d.State.String(), Attempts: d.Attempts, LastError: d.LastError,
@@ -83,7 +84,7 @@ func (a *api) listDeliveries(ctx context.Context, id auth.Identity, in *listDeli
 			one.hide()
 		}
 		return one
-	}, func(last *domain.Delivery) web.Cursor {
+	}, func(last *noun.Delivery) web.Cursor {
 		return web.Cursor{List: "deliveries", ID: last.ID}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -62,14 +63,14 @@ type listIncidentsInput struct {
 	ExecutorID string `query:"executorId" doc:"Only incidents of this executor"`
 }
 
-func incidentOf(i *domain.Incident) Incident {
+func incidentOf(i *noun.Incident) Incident {
 	out := Incident{
-		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), Severity: string(cmp.Or(i.Severity, domain.SeverityWarning)), ExecutorID: web.IDOrNull(i.Executor), JobID: web.IDOrNull(i.Job),
+		ID: i.ID.String(), Kind: string(i.Kind), State: i.State.String(), Severity: string(cmp.Or(i.Severity, noun.SeverityWarning)), ExecutorID: web.IDOrNull(i.Executor), JobID: web.IDOrNull(i.Job),
 		PartOf: web.IDOrNull(i.Parent), OpenedAt: web.Instant(i.OpenedAt), LastAt: web.Instant(i.LastAt), ResolvedAt: web.InstantOrNull(i.ResolvedAt),
 		ResolvedBy: i.ResolvedBy, AcknowledgedAt: web.InstantOrNull(i.AcknowledgedAt), AcknowledgedBy: i.AcknowledgedBy, Events: i.Events, Reopened: i.Reopened,
 		JobCount: len(i.Jobs), Jobs: []IncidentJob{}, Detail: i.Detail, Messages: i.Told, ToldAt: web.InstantOrNull(i.ToldAt),
 	}
-	for _, j := range i.Jobs[:min(len(i.Jobs), domain.MaxIncidentNames)] {
+	for _, j := range i.Jobs[:min(len(i.Jobs), noun.MaxIncidentNames)] {
 		out.Jobs = append(out.Jobs, IncidentJob{ID: j.ID.String(), Name: j.Name, Events: j.Events})
 	}
 	return out
@@ -93,10 +94,10 @@ func (a *api) registerIncidents() {
 	}, a.listIncidentEvents)
 	for _, change := range []struct {
 		name, summary, description string
-		change                     func(*domain.Incident, time.Time, string) error
+		change                     func(*noun.Incident, time.Time, string) error
 	}{
-		{"acknowledge", "Take an incident on", "Nothing is told of it from then on until it is over, and nobody else is asked. Taking it on again changes nothing.", (*domain.Incident).Acknowledge},
-		{"resolve", "Say that an incident is over", "Whoever was told of it is told so. It goes on with its next event, if that comes soon; resolving it again changes nothing.", (*domain.Incident).ResolveBy},
+		{"acknowledge", "Take an incident on", "Nothing is told of it from then on until it is over, and nobody else is asked. Taking it on again changes nothing.", (*noun.Incident).Acknowledge},
+		{"resolve", "Say that an incident is over", "Whoever was told of it is told so. It goes on with its next event, if that comes soon; resolving it again changes nothing.", (*noun.Incident).ResolveBy},
 	} {
 		web.Register(a.Server, web.May(domain.PermOperate), web.Operation{
 			Method: http.MethodPost, Path: web.Base + "/alert-incidents/{id}/" + change.name, ID: change.name + "-alert-incident", Tag: "alerts",
@@ -106,7 +107,7 @@ func (a *api) registerIncidents() {
 			if err != nil {
 				return nil, err
 			}
-			i, err := a.deps.Store.ChangeIncident(ctx, id.Tenant, incident, func(i *domain.Incident, now time.Time) error { return change.change(i, now, id.Actor()) })
+			i, err := a.deps.Store.ChangeIncident(ctx, id.Tenant, incident, func(i *noun.Incident, now time.Time) error { return change.change(i, now, id.Actor()) })
 			if err != nil {
 				return nil, err
 			}
@@ -125,7 +126,7 @@ func (a *api) listIncidents(ctx context.Context, id auth.Identity, in *listIncid
 	p := notify.ListIncidentsParams{
 		Tenant: id.Tenant, Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID), Before: domain.IncidentID(at.ID), Limit: in.Limit,
 	}
-	for _, state := range domain.IncidentStates {
+	for _, state := range noun.IncidentStates {
 		if state.String() == in.State {
 			p.State = state
 		}
@@ -134,7 +135,7 @@ func (a *api) listIncidents(ctx context.Context, id auth.Identity, in *listIncid
 		return nil, err
 	}
 	page, err := a.deps.Store.ListIncidents(ctx, p)
-	return web.StoredPage(page.Items, page.More, err, incidentOf, func(last *domain.Incident) web.Cursor {
+	return web.StoredPage(page.Items, page.More, err, incidentOf, func(last *noun.Incident) web.Cursor {
 		return web.Cursor{List: "alert-incidents", ID: int64(last.ID)}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -76,7 +77,7 @@ type writeAlertRuleInput = web.Edited[AlertRuleSpec]
 // reader reads also what rules and silences are made of.
 type reader struct{ web.Reader }
 
-func matchOf(m *domain.AlertMatcher) AlertMatch {
+func matchOf(m *noun.AlertMatcher) AlertMatch {
 	return AlertMatch{
 		Kinds: domain.Collect(m.Kinds, func(k *domain.AlertKind) string { return string(*k) }), ExecutorIDs: idTexts(m.Executors), JobIDs: idTexts(m.Jobs), Labels: m.Labels.Text,
 	}
@@ -86,14 +87,14 @@ func idTexts[T ~int64](ids []T) []string {
 	return domain.Collect(ids, func(id *T) string { return strconv.FormatInt(int64(*id), 10) })
 }
 
-func quietOf(q *domain.QuietHours) *AlertQuietHours {
+func quietOf(q *noun.QuietHours) *AlertQuietHours {
 	if q.IsZero() {
 		return nil
 	}
 	return &AlertQuietHours{q.Zone, q.From, q.To, domain.Collect(q.Days, func(d *time.Weekday) string { return strings.ToLower(d.String()) })}
 }
 
-func ruleOf(r *domain.AlertRule) AlertRule {
+func ruleOf(r *noun.AlertRule) AlertRule {
 	s := &r.Spec
 	return AlertRule{
 		ID: r.ID.String(), Version: r.Version, CreatedAt: web.Instant(r.CreatedAt), UpdatedAt: web.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
@@ -114,9 +115,9 @@ func durationOrEmpty(d time.Duration) string {
 }
 
 // match reads a matcher.
-func (r *reader) match(at string, m *AlertMatch) domain.AlertMatcher {
+func (r *reader) match(at string, m *AlertMatch) noun.AlertMatcher {
 	labels := r.Selector(at+".labels", m.Labels)
-	return domain.AlertMatcher{
+	return noun.AlertMatcher{
 		Kinds:     domain.Collect(m.Kinds, func(k *string) domain.AlertKind { return domain.AlertKind(*k) }),
 		Executors: idsIn[domain.ExecutorID](r, at+".executorIds", m.ExecutorIDs), Jobs: idsIn[domain.JobID](r, at+".jobIds", m.JobIDs), Labels: labels,
 	}
@@ -132,11 +133,11 @@ func idsIn[T ~int64](r *reader, at string, texts []string) []T {
 	return out
 }
 
-func (r *reader) quietHours(q *AlertQuietHours) (out domain.QuietHours) {
+func (r *reader) quietHours(q *AlertQuietHours) (out noun.QuietHours) {
 	if q == nil {
 		return out
 	}
-	out = domain.QuietHours{Zone: q.Zone, From: q.From, To: q.To}
+	out = noun.QuietHours{Zone: q.Zone, From: q.From, To: q.To}
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		for _, name := range q.Days {
 			if strings.EqualFold(name, day.String()) {
@@ -158,20 +159,20 @@ func (r *reader) optionalDuration(at, text string) time.Duration {
 	return d
 }
 
-func (a *api) ruleSpec(ctx context.Context, tenant domain.TenantID, w *AlertRuleSpec, was domain.AlertMatcher) (domain.AlertRuleSpec, error) {
+func (a *api) ruleSpec(ctx context.Context, tenant domain.TenantID, w *AlertRuleSpec, was noun.AlertMatcher) (noun.AlertRuleSpec, error) {
 	var r reader
-	s := domain.AlertRuleSpec{
+	s := noun.AlertRuleSpec{
 		Name: strings.TrimSpace(w.Name), Description: strings.TrimSpace(w.Description), Enabled: w.Enabled == nil || *w.Enabled, Position: w.Position, Match: r.match("body.match", &w.Match),
-		Condition: domain.AlertCondition{Kind: domain.AlertConditionKind(w.Condition.Kind), Failures: w.Condition.Failures, Of: w.Condition.Of, Keyword: w.Condition.Keyword,
+		Condition: noun.AlertCondition{Kind: noun.AlertConditionKind(w.Condition.Kind), Failures: w.Condition.Failures, Of: w.Condition.Of, Keyword: w.Condition.Keyword,
 			After: r.optionalDuration("body.condition.after", w.Condition.After), Factor: w.Condition.Factor},
-		Severity: domain.Severity(cmp.Or(w.Severity, string(domain.SeverityWarning))), Channels: idsIn[domain.ChannelID](&r, "body.channelIds", w.ChannelIDs), Mute: w.Mute,
+		Severity: noun.Severity(cmp.Or(w.Severity, string(noun.SeverityWarning))), Channels: idsIn[domain.ChannelID](&r, "body.channelIds", w.ChannelIDs), Mute: w.Mute,
 		Repeat: r.optionalDuration("body.repeat", w.Repeat), Quiet: r.quietHours(w.QuietHours), EscalateAfter: r.optionalDuration("body.escalateAfter", w.EscalateAfter),
 		EscalateTo: idsIn[domain.ChannelID](&r, "body.escalateTo", w.EscalateTo),
 	}
 	if err := r.Err(); err != nil {
 		return s, err
 	}
-	if err := domain.CheckAlertRule(&s); err != nil {
+	if err := noun.CheckAlertRule(&s); err != nil {
 		return s, err
 	}
 	if err := a.checkMatched(ctx, tenant, s.Match, was); err != nil {
@@ -182,7 +183,7 @@ func (a *api) ruleSpec(ctx context.Context, tenant domain.TenantID, w *AlertRule
 
 // checkMatched refuses executors and jobs that the tenant does not have: nothing would
 // ever match. What was named before may have been deleted since.
-func (a *api) checkMatched(ctx context.Context, tenant domain.TenantID, m, was domain.AlertMatcher) error {
+func (a *api) checkMatched(ctx context.Context, tenant domain.TenantID, m, was noun.AlertMatcher) error {
 	for n, id := range m.Executors {
 		if slices.Contains(was.Executors, id) {
 			continue
@@ -230,7 +231,7 @@ func (a *api) checkChannels(ctx context.Context, tenant domain.TenantID, at stri
 	return nil
 }
 
-func ruleAnswer(r domain.AlertRule) *alertRuleOutput {
+func ruleAnswer(r noun.AlertRule) *alertRuleOutput {
 	return &alertRuleOutput{ETag: web.ETag(r.Version), Body: ruleOf(&r)}
 }
 
@@ -247,11 +248,11 @@ func (a *api) registerAlertRules() {
 		Description: "It decides about events from now on; incidents that are open go on as they began. A tenant may have 100.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *struct{ Body AlertRuleSpec }) (*alertRuleOutput, error) {
-		spec, err := a.ruleSpec(ctx, id.Tenant, &in.Body, domain.AlertMatcher{})
+		spec, err := a.ruleSpec(ctx, id.Tenant, &in.Body, noun.AlertMatcher{})
 		if err != nil {
 			return nil, err
 		}
-		r, err := a.deps.Store.CreateAlertRule(ctx, domain.AlertRule{ID: domain.AlertRuleID(a.deps.NewID()), TenantID: id.Tenant, Spec: spec, CreatedBy: id.Actor()})
+		r, err := a.deps.Store.CreateAlertRule(ctx, noun.AlertRule{ID: domain.AlertRuleID(a.deps.NewID()), TenantID: id.Tenant, Spec: spec, CreatedBy: id.Actor()})
 		if err != nil {
 			return nil, err
 		}
@@ -310,6 +311,6 @@ func (a *api) registerAlertRules() {
 	})
 }
 
-func (a *api) alertRule(ctx context.Context, tenant domain.TenantID, text string) (domain.AlertRule, error) {
+func (a *api) alertRule(ctx context.Context, tenant domain.TenantID, text string) (noun.AlertRule, error) {
 	return web.ByID(ctx, tenant, text, a.deps.Store.FindAlertRule)
 }

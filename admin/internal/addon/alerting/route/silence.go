@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -51,14 +52,14 @@ type AlertSettingsWrite struct {
 
 type alertSettingsOutput = web.Versioned[AlertSettings]
 
-func silenceOf(s *domain.AlertSilence) AlertSilence {
+func silenceOf(s *noun.AlertSilence) AlertSilence {
 	return AlertSilence{
 		ID: s.ID.String(), Match: matchOf(&s.Match), Reason: s.Reason, StartsAt: web.Instant(s.StartsAt), EndsAt: web.Instant(s.EndsAt),
 		CreatedAt: web.Instant(s.CreatedAt), CreatedBy: s.CreatedBy, EndedBy: s.EndedBy,
 	}
 }
 
-func (a *api) alertSettingsAnswer(ctx context.Context, s domain.AlertSettings) (*alertSettingsOutput, error) {
+func (a *api) alertSettingsAnswer(ctx context.Context, s noun.AlertSettings) (*alertSettingsOutput, error) {
 	nobody, err := reachesNobody(ctx, a.deps.Store, a.deps.Channels, &s)
 	if err != nil {
 		return nil, err
@@ -70,14 +71,14 @@ func (a *api) alertSettingsAnswer(ctx context.Context, s domain.AlertSettings) (
 }
 
 // reachesNobody reports whether no default channel of the tenant works.
-func reachesNobody(ctx context.Context, s notify.AlertChannels, mails Mails, settings *domain.AlertSettings) (bool, error) {
+func reachesNobody(ctx context.Context, s notify.AlertChannels, mails Mails, settings *noun.AlertSettings) (bool, error) {
 	list, err := s.ListAlertChannels(ctx, settings.TenantID)
 	if err != nil {
 		return false, err
 	}
-	of := make(map[domain.ChannelID]domain.AlertChannel, len(list))
+	of := make(map[domain.ChannelID]noun.AlertChannel, len(list))
 	for _, c := range list {
-		if c.Spec.Kind != domain.ChannelEmail || mails.Mails() {
+		if c.Spec.Kind != noun.ChannelEmail || mails.Mails() {
 			of[c.ID] = c
 		}
 	}
@@ -145,7 +146,7 @@ func (a *api) registerSilences() {
 func (a *api) createSilence(ctx context.Context, id auth.Identity, in *struct{ Body AlertSilenceWrite }) (*struct{ Body AlertSilence }, error) {
 	var r reader
 	now := a.deps.Now().UTC().Truncate(time.Millisecond)
-	s := domain.AlertSilence{
+	s := noun.AlertSilence{
 		ID: domain.SilenceID(a.deps.NewID()), TenantID: id.Tenant, Match: r.match("body.match", &in.Body.Match), Reason: strings.TrimSpace(in.Body.Reason),
 		StartsAt: now, CreatedBy: id.Actor(),
 	}
@@ -163,10 +164,10 @@ func (a *api) createSilence(ctx context.Context, id auth.Identity, in *struct{ B
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	if err := domain.CheckSilence(&s, now); err != nil {
+	if err := noun.CheckSilence(&s, now); err != nil {
 		return nil, err
 	}
-	if err := a.checkMatched(ctx, id.Tenant, s.Match, domain.AlertMatcher{}); err != nil {
+	if err := a.checkMatched(ctx, id.Tenant, s.Match, noun.AlertMatcher{}); err != nil {
 		return nil, err
 	}
 	s, err := a.deps.Store.CreateSilence(ctx, s)
@@ -194,14 +195,14 @@ func (a *api) updateAlertSettings(ctx context.Context, id auth.Identity, in *str
 		version = 0
 	}
 	var r reader
-	s := domain.AlertSettings{
+	s := noun.AlertSettings{
 		TenantID: id.Tenant, Version: version, DefaultChannels: idsIn[domain.ChannelID](&r, "body.defaultChannelIds", in.Body.DefaultChannelIDs),
 		Quiet: r.quietHours(in.Body.QuietHours), UpdatedBy: id.Actor(),
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	if err := domain.CheckAlertSettings(&s); err != nil {
+	if err := noun.CheckAlertSettings(&s); err != nil {
 		return nil, err
 	}
 	if err := a.checkChannels(ctx, id.Tenant, "body.defaultChannelIds", s.DefaultChannels); err != nil {

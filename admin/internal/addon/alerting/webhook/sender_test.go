@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/post"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
@@ -46,8 +47,8 @@ func testBox(t *testing.T) *secret.Box {
 func notice(t *testing.T, url, key string) *notify.Notice {
 	t.Helper()
 	n := &notify.Notice{
-		Incident: &domain.Incident{ID: 11, Kind: domain.AlertRunFailed, Job: 5, State: domain.IncidentOpen, OpenedAt: at, LastAt: at.Add(time.Second),
-			Events: 1, Told: 1, Jobs: []domain.IncidentJob{{ID: 5, Name: "close-day", Events: 1}}},
+		Incident: &noun.Incident{ID: 11, Kind: domain.AlertRunFailed, Job: 5, State: noun.IncidentOpen, OpenedAt: at, LastAt: at.Add(time.Second),
+			Events: 1, Told: 1, Jobs: []noun.IncidentJob{{ID: 5, Name: "close-day", Events: 1}}},
 		DedupeKey: strings.Repeat("ab", 16), Try: 2, Target: url, Instance: "web-1",
 		Event: domain.AlertEvent{ID: 9007199254740993, TenantID: 1, Kind: domain.AlertRunFailed, JobID: 5, Revision: 2, ExecutionID: 1001,
 			DedupeKey: "run_failed:1001:3", CreatedAt: at.Add(time.Minute)},

@@ -330,7 +330,7 @@ func (m *Move) turn(t *table, r row) {
 	}
 	if p, ok := parked[t.name]; ok {
 		i := t.at(p.column)
-		if at, isSet := r[i].(int64); isSet && at < parkBy && (t.name != "deliveries" || r[t.at("state")].(int64) == int64(domain.DeliveryPending)) {
+		if at, isSet := r[i].(int64); isSet && at < parkBy && (t.name != "deliveries" || r[t.at("state")].(int64) == pending) {
 			r[i] = at + parkBy
 		}
 	}

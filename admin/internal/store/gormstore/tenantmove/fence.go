@@ -70,7 +70,7 @@ func (m *Move) underWay(ctx context.Context) (what string, err error) {
 	}{
 		{fmt.Sprintf("SELECT COUNT(*) FROM executions WHERE tenant_id = ? AND phase IN (%s) AND (state IN (%d, %d, %d) OR lingers = 1)", alivePhases, domain.Offered, domain.Running, domain.Cancelling), "%d runs are with executors"},
 		{"SELECT COUNT(*) FROM callbacks AS c JOIN executions AS e ON e.id = c.execution_id WHERE c.tenant_id = ? AND e.tenant_id = ?", "%d callbacks are not started"},
-		{fmt.Sprintf("SELECT COUNT(*) FROM deliveries WHERE tenant_id = ? AND state = %d AND claimed_by <> ''", domain.DeliveryPending), "%d alerts are being told"},
+		{fmt.Sprintf("SELECT COUNT(*) FROM deliveries WHERE tenant_id = ? AND state = %d AND claimed_by <> ''", pending), "%d alerts are being told"},
 	} {
 		args := []any{m.id}
 		if strings.Count(look.query, "?") == 2 {

@@ -77,7 +77,11 @@ var parked = map[string]struct{ column, only string }{
 	"alert_incidents": {"wake_at", ""}, "alert_rules": {"next_at", ""}, "alert_events": {"tell_at", "expanded_at = 0"}, "deliveries": {"next_at", "state = 1"},
 }
 
-const parkBy = record.ParkedFrom
+const (
+	parkBy = record.ParkedFrom
+	// pending is the state of deliveries that are still to be made.
+	pending = 1
+)
 
 // table is a table as both databases have it.
 type table struct {

@@ -1,4 +1,4 @@
-package domain
+package noun
 
 import (
 	"net/url"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // ChannelKind is a means by which alerts are told.
@@ -70,8 +72,8 @@ var traitsOfChannels = map[ChannelKind]channelTraits{
 
 // AlertChannel says by which means, and to whom, a tenant is told.
 type AlertChannel struct {
-	ID       ChannelID
-	TenantID TenantID
+	ID       domain.ChannelID
+	TenantID domain.TenantID
 	// Version grows by one with each edit.
 	Version int64
 	Spec    AlertChannelSpec
@@ -174,16 +176,16 @@ func (c *AlertChannel) Deliveries(event int64) []Delivery {
 func CheckAlertChannel(s *AlertChannelSpec, secrets *AlertChannelSecrets) error {
 	var c checker
 	traits, known := traitsOfChannels[s.Kind]
-	c.check(s.Name != "" && len(s.Name) <= MaxNameLength && !HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
-	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
-	c.check(s.Language == "" || s.Language == LanguageEnglish || s.Language == LanguageChinese, "body.language", s.Language, "must be en or zh")
+	c.Check(s.Name != "" && len(s.Name) <= domain.MaxNameLength && !domain.HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
+	c.Check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
+	c.Check(s.Language == "" || s.Language == LanguageEnglish || s.Language == LanguageChinese, "body.language", s.Language, "must be en or zh")
 	if !known {
 		kinds := make([]string, len(ChannelKinds))
 		for i, k := range ChannelKinds {
 			kinds[i] = string(k)
 		}
-		c.fail("body.kind", s.Kind, "must be one of "+strings.Join(kinds, ", "))
-		return c.err()
+		c.Check(false, "body.kind", s.Kind, "must be one of "+strings.Join(kinds, ", "))
+		return c.Err()
 	}
 	has := func(has, set bool, at string) { c.channelHas(s.Kind, has, set, at) }
 	has(traits.emails, len(s.Emails) > 0, "body.emails")
@@ -197,14 +199,14 @@ func CheckAlertChannel(s *AlertChannelSpec, secrets *AlertChannelSecrets) error 
 	has(traits.mentionAll, s.MentionAll, "body.mentionAll")
 	c.channelReceivers(s, secrets, traits)
 	c.channelTemplates(s.Kind, &s.Templates)
-	return c.err()
+	return c.Err()
 }
 
 // CheckChannelTemplates is the part of CheckAlertChannel that needs no receiver.
 func CheckChannelTemplates(s *AlertChannelSpec) error {
 	var c checker
 	c.channelTemplates(s.Kind, &s.Templates)
-	return c.err()
+	return c.Err()
 }
 
 var (
@@ -216,67 +218,43 @@ var (
 
 func (c *checker) channelReceivers(s *AlertChannelSpec, secrets *AlertChannelSecrets, traits channelTraits) {
 	if traits.emails {
-		c.check(len(s.Emails) > 0 && len(s.Emails) <= MaxChannelEmails, "body.emails", nil, "must be 1 to 16 addresses")
+		c.Check(len(s.Emails) > 0 && len(s.Emails) <= MaxChannelEmails, "body.emails", nil, "must be 1 to 16 addresses")
 		for i, e := range s.Emails {
-			c.check(IsEmail(e), "body.emails["+strconv.Itoa(i)+"]", e, NotAnEmail)
-			c.check(!slices.ContainsFunc(s.Emails[:i], func(o string) bool { return strings.EqualFold(o, e) }), "body.emails["+strconv.Itoa(i)+"]", e, "is there twice")
+			c.Check(domain.IsEmail(e), "body.emails["+strconv.Itoa(i)+"]", e, domain.NotAnEmail)
+			c.Check(!slices.ContainsFunc(s.Emails[:i], func(o string) bool { return strings.EqualFold(o, e) }), "body.emails["+strconv.Itoa(i)+"]", e, "is there twice")
 		}
 	}
 	if traits.url {
-		c.check(secrets.URL != "", "body.url", nil, "is needed: where messages are posted")
-		c.httpURL("body.url", secrets.URL)
+		c.Check(secrets.URL != "", "body.url", nil, "is needed: where messages are posted")
+		c.HTTPURL("body.url", secrets.URL)
 		query := url.Values{}
 		if u, err := url.Parse(secrets.URL); err == nil {
 			query = u.Query()
 		}
-		c.check(s.Kind != ChannelDingTalk || query.Get("access_token") != "", "body.url", nil, "must be the robot's whole address, with access_token")
-		c.check(s.Kind != ChannelWeCom || query.Get("key") != "", "body.url", nil, "must be the robot's whole address, with key")
+		c.Check(s.Kind != ChannelDingTalk || query.Get("access_token") != "", "body.url", nil, "must be the robot's whole address, with access_token")
+		c.Check(s.Kind != ChannelWeCom || query.Get("key") != "", "body.url", nil, "must be the robot's whole address, with key")
 	}
-	c.httpURL("body.baseUrl", s.BaseURL)
-	c.check(!strings.ContainsAny(s.BaseURL, "?#"), "body.baseUrl", nil, "must have neither query nor fragment")
-	c.check(!traits.tokenNeeded || secrets.Token != "", "body.token", nil, "is needed: "+map[ChannelKind]string{
+	c.HTTPURL("body.baseUrl", s.BaseURL)
+	c.Check(!strings.ContainsAny(s.BaseURL, "?#"), "body.baseUrl", nil, "must have neither query nor fragment")
+	c.Check(!traits.tokenNeeded || secrets.Token != "", "body.token", nil, "is needed: "+map[ChannelKind]string{
 		ChannelTelegram: "the bot's token", ChannelPagerDuty: "the integration's routing key", ChannelOpsgenie: "the integration's API key",
 	}[s.Kind])
-	c.check(s.Kind != ChannelTelegram || secrets.Token == "" || botToken.MatchString(secrets.Token), "body.token", nil, "must be a bot's token such as 123456:ABC-def")
+	c.Check(s.Kind != ChannelTelegram || secrets.Token == "" || botToken.MatchString(secrets.Token), "body.token", nil, "must be a bot's token such as 123456:ABC-def")
 	for at, secret := range map[string]string{"body.token": secrets.Token, "body.secret": secrets.Secret} {
-		c.check(len(secret) <= maxChannelSecret && !HasControl(secret), at, nil, "must have at most 1024 bytes in one line")
+		c.Check(len(secret) <= maxChannelSecret && !domain.HasControl(secret), at, nil, "must have at most 1024 bytes in one line")
 	}
-	c.check(!traits.chat || chatID.MatchString(s.ChatID), "body.chatId", s.ChatID, "must be a chat's number, or the @name of a public one")
-	c.check(s.ThreadID >= 0, "body.threadId", s.ThreadID, "must not be negative")
-	c.check(len(s.Mentions) <= MaxMentions, "body.mentions", nil, "must not be more than 20")
+	c.Check(!traits.chat || chatID.MatchString(s.ChatID), "body.chatId", s.ChatID, "must be a chat's number, or the @name of a public one")
+	c.Check(s.ThreadID >= 0, "body.threadId", s.ThreadID, "must not be negative")
+	c.Check(len(s.Mentions) <= MaxMentions, "body.mentions", nil, "must not be more than 20")
 	for i, m := range s.Mentions {
-		c.check(len(m) <= maxChannelMention && mention.MatchString(m), "body.mentions["+strconv.Itoa(i)+"]", m, "must be an id of the product: letters, digits, dots, dashes, underscores")
+		c.Check(len(m) <= maxChannelMention && mention.MatchString(m), "body.mentions["+strconv.Itoa(i)+"]", m, "must be an id of the product: letters, digits, dots, dashes, underscores")
 	}
-}
-
-// httpURL checks an address that may hold a key: it is not repeated.
-func (c *checker) httpURL(at, address string) {
-	if address == "" {
-		return
-	}
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		c.fail(at, nil, "is not an http or https address")
-	case u.User != nil:
-		c.fail(at, nil, "must not contain a user name or password")
-	case u.Port() != "" && !isPort(u.Port()):
-		c.fail(at, nil, "has a port that is not from 1 to 65535")
-	case HasControl(address):
-		c.fail(at, nil, "must not contain control characters")
-	}
-	c.check(len(address) <= MaxWebhookLength, at, nil, "must not exceed 2048 bytes")
-}
-
-func isPort(text string) bool {
-	port, err := strconv.ParseUint(text, 10, 16)
-	return err == nil && port > 0
 }
 
 var contentType = regexp.MustCompile(`^[a-z]+/[a-z0-9.+-]+(; ?charset=[A-Za-z0-9-]+)?$`)
 
 func (c *checker) channelHas(kind ChannelKind, has, set bool, at string) {
-	c.check(has || !set, at, nil, "is not for channels of the kind "+string(kind))
+	c.Check(has || !set, at, nil, "is not for channels of the kind "+string(kind))
 }
 
 func (c *checker) channelTemplates(kind ChannelKind, t *ChannelTemplates) {
@@ -286,10 +264,10 @@ func (c *checker) channelTemplates(kind ChannelKind, t *ChannelTemplates) {
 	c.channelHas(kind, traits.html, t.HTML != "", "body.templates.html")
 	c.channelHas(kind, traits.body, t.Body != "", "body.templates.body")
 	c.channelHas(kind, traits.body, t.ContentType != "", "body.templates.contentType")
-	c.check(len(t.Title) <= MaxTitleTemplate && !strings.ContainsAny(t.Title, "\r\n"), "body.templates.title", nil, "must have at most 1024 bytes in one line")
+	c.Check(len(t.Title) <= MaxTitleTemplate && !strings.ContainsAny(t.Title, "\r\n"), "body.templates.title", nil, "must have at most 1024 bytes in one line")
 	for at, text := range map[string]string{"text": t.Text, "html": t.HTML, "body": t.Body} {
-		c.check(len(text) <= MaxTextTemplate, "body.templates."+at, nil, "must not exceed 16384 bytes")
+		c.Check(len(text) <= MaxTextTemplate, "body.templates."+at, nil, "must not exceed 16384 bytes")
 	}
-	c.check(t.ContentType == "" || t.Body != "", "body.templates.contentType", t.ContentType, "goes with a body")
-	c.check(t.ContentType == "" || len(t.ContentType) <= 100 && contentType.MatchString(t.ContentType), "body.templates.contentType", t.ContentType, "must be a type such as text/plain; charset=utf-8")
+	c.Check(t.ContentType == "" || t.Body != "", "body.templates.contentType", t.ContentType, "goes with a body")
+	c.Check(t.ContentType == "" || len(t.ContentType) <= 100 && contentType.MatchString(t.ContentType), "body.templates.contentType", t.ContentType, "must be a type such as text/plain; charset=utf-8")
 }

@@ -1,55 +1,57 @@
-package domain
+package noun
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 func TestRuleOf(t *testing.T) {
-	finance, err := ParseSelector("team=finance")
+	finance, err := domain.ParseSelector("team=finance")
 	require.NoError(t, err)
 	rules := []AlertRule{
 		{ID: 3, Spec: AlertRuleSpec{Enabled: true, Position: 9}},
-		{ID: 1, Spec: AlertRuleSpec{Enabled: true, Match: AlertMatcher{Labels: finance, Kinds: []AlertKind{AlertRunFailed}}}},
+		{ID: 1, Spec: AlertRuleSpec{Enabled: true, Match: AlertMatcher{Labels: finance, Kinds: []domain.AlertKind{domain.AlertRunFailed}}}},
 		{ID: 2, Spec: AlertRuleSpec{Enabled: false, Position: 1}},
-		{ID: 4, Spec: AlertRuleSpec{Enabled: true, Position: 2, Match: AlertMatcher{Executors: []ExecutorID{7}, Jobs: []JobID{5}}}},
+		{ID: 4, Spec: AlertRuleSpec{Enabled: true, Position: 2, Match: AlertMatcher{Executors: []domain.ExecutorID{7}, Jobs: []domain.JobID{5}}}},
 	}
 	SortRules(rules)
 	for _, row := range []struct {
-		kind     AlertKind
-		executor ExecutorID
-		job      JobID
+		kind     domain.AlertKind
+		executor domain.ExecutorID
+		job      domain.JobID
 		labels   map[string]string
-		want     AlertRuleID
+		want     domain.AlertRuleID
 	}{
-		{AlertRunFailed, 7, 5, map[string]string{"team": "finance"}, 1},
-		{AlertRunLost, 7, 5, map[string]string{"team": "finance"}, 4},
-		{AlertRunLost, 7, 6, nil, 3},
-		{AlertRunLost, 8, 5, nil, 3},
+		{domain.AlertRunFailed, 7, 5, map[string]string{"team": "finance"}, 1},
+		{domain.AlertRunLost, 7, 5, map[string]string{"team": "finance"}, 4},
+		{domain.AlertRunLost, 7, 6, nil, 3},
+		{domain.AlertRunLost, 8, 5, nil, 3},
 	} {
 		require.Equal(t, row.want, RuleOf(rules, row.kind, row.executor, row.job, row.labels).ID)
 	}
-	require.Nil(t, RuleOf(rules[:2], AlertRunLost, 8, 5, nil))
+	require.Nil(t, RuleOf(rules[:2], domain.AlertRunLost, 8, 5, nil))
 }
 
 func TestOnlyWhoNamesSuccessHearsOfIt(t *testing.T) {
 	all := AlertRule{ID: 1, Spec: AlertRuleSpec{Enabled: true, Condition: AlertCondition{Kind: ConditionEvents}}}
-	named := AlertRule{ID: 2, Spec: AlertRuleSpec{Enabled: true, Match: AlertMatcher{Kinds: []AlertKind{AlertRunSucceeded}, Jobs: []JobID{5}}, Condition: AlertCondition{Kind: ConditionEvents}}}
+	named := AlertRule{ID: 2, Spec: AlertRuleSpec{Enabled: true, Match: AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}, Jobs: []domain.JobID{5}}, Condition: AlertCondition{Kind: ConditionEvents}}}
 	rules := []AlertRule{all, named}
-	require.EqualValues(t, 2, RuleOf(rules, AlertRunSucceeded, 7, 5, nil).ID, "the first one is about what went wrong")
-	require.Nil(t, RuleOf(rules, AlertRunSucceeded, 7, 6, nil))
-	require.EqualValues(t, 1, RuleOf(rules, AlertRunFailed, 7, 5, nil).ID)
+	require.EqualValues(t, 2, RuleOf(rules, domain.AlertRunSucceeded, 7, 5, nil).ID, "the first one is about what went wrong")
+	require.Nil(t, RuleOf(rules, domain.AlertRunSucceeded, 7, 6, nil))
+	require.EqualValues(t, 1, RuleOf(rules, domain.AlertRunFailed, 7, 5, nil).ID)
 
 	specs := []AlertRuleSpec{all.Spec, named.Spec}
-	require.Equal(t, SuccessCounted, SuccessWishOf(specs, 7, 5, nil))
-	require.Equal(t, SuccessUnwanted, SuccessWishOf(specs, 7, 6, nil))
+	require.Equal(t, domain.SuccessCounted, SuccessWishOf(specs, 7, 5, nil))
+	require.Equal(t, domain.SuccessUnwanted, SuccessWishOf(specs, 7, 6, nil))
 	keyword := named.Spec
 	keyword.Condition = AlertCondition{Kind: ConditionKeyword, Keyword: "x"}
-	require.Equal(t, SuccessEach, SuccessWishOf(append(specs, keyword), 7, 5, nil))
+	require.Equal(t, domain.SuccessEach, SuccessWishOf(append(specs, keyword), 7, 5, nil))
 	keyword.Enabled = false
-	require.Equal(t, SuccessCounted, SuccessWishOf(append(specs, keyword), 7, 5, nil))
+	require.Equal(t, domain.SuccessCounted, SuccessWishOf(append(specs, keyword), 7, 5, nil))
 
 	named.Spec.Name, named.Spec.Severity = "n", SeverityInfo
 	require.NoError(t, CheckAlertRule(&named.Spec))
@@ -103,20 +105,20 @@ func TestQuietHours(t *testing.T) {
 }
 
 func TestMatchesIncident(t *testing.T) {
-	test, err := ParseSelector("env=test")
+	test, err := domain.ParseSelector("env=test")
 	require.NoError(t, err)
-	one := &Incident{Kind: AlertRunFailed, Executor: 7, Job: 5}
-	several := &Incident{Kind: AlertRunLost, Executor: 7, Jobs: []IncidentJob{{ID: 5}, {ID: 6}}}
+	one := &Incident{Kind: domain.AlertRunFailed, Executor: 7, Job: 5}
+	several := &Incident{Kind: domain.AlertRunLost, Executor: 7, Jobs: []IncidentJob{{ID: 5}, {ID: 6}}}
 	for _, row := range []struct {
 		m            AlertMatcher
 		one, several bool
 	}{
 		{AlertMatcher{}, true, true},
-		{AlertMatcher{Kinds: []AlertKind{AlertRunLost}}, false, true},
-		{AlertMatcher{Executors: []ExecutorID{7}}, true, true},
-		{AlertMatcher{Executors: []ExecutorID{8}}, false, false},
-		{AlertMatcher{Jobs: []JobID{5}}, true, false},
-		{AlertMatcher{Jobs: []JobID{5, 6, 7}}, true, true},
+		{AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunLost}}, false, true},
+		{AlertMatcher{Executors: []domain.ExecutorID{7}}, true, true},
+		{AlertMatcher{Executors: []domain.ExecutorID{8}}, false, false},
+		{AlertMatcher{Jobs: []domain.JobID{5}}, true, false},
+		{AlertMatcher{Jobs: []domain.JobID{5, 6, 7}}, true, true},
 		{AlertMatcher{Labels: test}, true, false},
 	} {
 		require.Equal(t, row.one, row.m.MatchesIncident(one, map[string]string{"env": "test"}), "%+v", row.m)

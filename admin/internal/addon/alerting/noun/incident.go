@@ -1,4 +1,4 @@
-package domain
+package noun
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // IncidentState says whether somebody has to do something.
@@ -48,19 +50,19 @@ const (
 // Incident is what is told as one thing: the events of one kind of one job, of an
 // executor when many of its jobs are concerned, or of the platform (ADR 0081).
 type Incident struct {
-	ID       IncidentID
-	TenantID TenantID
+	ID       domain.IncidentID
+	TenantID domain.TenantID
 	// Key is the same for all events that belong together. At most one incident
 	// of a key is live.
 	Key      string
 	Live     bool // events can still join it
-	Kind     AlertKind
-	Rule     AlertRuleID // that it was opened by; 0 = none
+	Kind     domain.AlertKind
+	Rule     domain.AlertRuleID // that it was opened by; 0 = none
 	Severity Severity
-	Executor ExecutorID // 0: the platform's
-	Job      JobID      // 0: it is about more than one job
+	Executor domain.ExecutorID // 0: the platform's
+	Job      domain.JobID      // 0: it is about more than one job
 	// Parent is the one that it became a part of, without having been told.
-	Parent IncidentID
+	Parent domain.IncidentID
 	State  IncidentState
 
 	OpenedAt, LastAt           time.Time // of its first and its newest event
@@ -88,14 +90,14 @@ type Incident struct {
 
 // IncidentJob is a job that an incident is about.
 type IncidentJob struct {
-	ID     JobID  `json:"id"`
-	Name   string `json:"name,omitempty"` // of the first MaxIncidentNames
-	Events int64  `json:"events"`
+	ID     domain.JobID `json:"id"`
+	Name   string       `json:"name,omitempty"` // of the first MaxIncidentNames
+	Events int64        `json:"events"`
 }
 
 // IncidentKey names the incident of what belongs together.
 type IncidentKey struct {
-	Tenant TenantID
+	Tenant domain.TenantID
 	Key    string
 }
 
@@ -104,9 +106,9 @@ type Receiver struct {
 	Channel string // kind of the channel
 	Target  string // address or URL; the channel's name
 	// ChannelID is the tenant's alert channel; 0: an address of the job or of the operators.
-	ChannelID ChannelID
-	Job       JobID // whose settings name it; 0 = no job's
-	Told      bool  // by at least one message
+	ChannelID domain.ChannelID
+	Job       domain.JobID // whose settings name it; 0 = no job's
+	Told      bool         // by at least one message
 }
 
 // Key is the same for what reaches the same place by the same means.
@@ -150,18 +152,20 @@ func (p *TellPolicy) pause(told int64) time.Duration {
 
 // Lasting reports whether what has happened goes on until it is over, and is not
 // told by further events: nobody counts the seconds of an outage.
-func (i *Incident) Lasting() bool { return i.Kind == AlertNoExecutor || i.Kind == AlertJobAbsent }
+func (i *Incident) Lasting() bool {
+	return i.Kind == domain.AlertNoExecutor || i.Kind == domain.AlertJobAbsent
+}
 
 // Momentary reports whether nothing has to come to an end: it is over, without a
 // word, when it was told. Only products that keep it open hear when it closes.
 // The delay of a scheduler is known when it has caught up. A lost instance does not come
 // back.
 func (i *Incident) Momentary() bool {
-	return i.Kind == AlertRunSucceeded || i.Kind == AlertSchedulerBehind || i.Kind == AlertInstanceGone
+	return i.Kind == domain.AlertRunSucceeded || i.Kind == domain.AlertSchedulerBehind || i.Kind == domain.AlertInstanceGone
 }
 
 // Add counts an event. missed runs count as many.
-func (i *Incident) Add(e *AlertEvent, jobName string, now time.Time) {
+func (i *Incident) Add(e *domain.AlertEvent, jobName string, now time.Time) {
 	if i.State == IncidentResolved && i.Events > 0 {
 		i.Reopened++
 		i.ResolvedAt, i.ResolvedBy, i.AcknowledgedAt, i.AcknowledgedBy = time.Time{}, "", time.Time{}, ""
@@ -230,7 +234,7 @@ func (i *Incident) Resolve(at time.Time, by string) {
 // Acknowledge notes that somebody is at it.
 func (i *Incident) Acknowledge(now time.Time, by string) error {
 	if i.State == IncidentResolved {
-		return Errorf(CodeConflict, "incident %s is over since %s: there is nothing to acknowledge", i.ID, i.ResolvedAt.UTC().Format(time.RFC3339))
+		return domain.Errorf(domain.CodeConflict, "incident %s is over since %s: there is nothing to acknowledge", i.ID, i.ResolvedAt.UTC().Format(time.RFC3339))
 	}
 	if i.State == IncidentOpen {
 		i.State, i.AcknowledgedAt, i.AcknowledgedBy = IncidentAcknowledged, now, by
@@ -269,7 +273,7 @@ func (i *Incident) NextTell(p *TellPolicy) time.Time {
 	case i.Told == 0 && i.Events > i.ToldEvents:
 		return i.OpenedAt.Add(p.Gather)
 	case i.State == IncidentAcknowledged:
-		return Never
+		return domain.Never
 	case i.State == IncidentResolved && i.ToldState != IncidentResolved:
 		return i.ResolvedAt
 	case i.Events > i.ToldEvents:
@@ -277,7 +281,7 @@ func (i *Incident) NextTell(p *TellPolicy) time.Time {
 	case i.State == IncidentOpen && i.Lasting():
 		return i.ToldAt.Add(p.Repeat)
 	}
-	return Never
+	return domain.Never
 }
 
 // Tell notes that all receivers are told now how it stands.
@@ -323,11 +327,11 @@ func (i *Incident) Schedule(now time.Time, p *TellPolicy, w Wishes) {
 	if !w.EscalateAt.IsZero() && i.State == IncidentOpen {
 		next = earliest(next, w.EscalateAt)
 	}
-	if w.Hold.After(next) && next.Before(Never) {
+	if w.Hold.After(next) && next.Before(domain.Never) {
 		next = earliest(w.Hold, now.Add(checkLatest)) // a silence may be ended before its time
 	}
 	if i.State == IncidentResolved {
-		if next.Equal(Never) {
+		if next.Equal(domain.Never) {
 			next = i.closesAt(p)
 			if !next.After(now) {
 				if !w.Unsent {
@@ -373,19 +377,19 @@ const (
 	ClassTimedOut    AlertClass = "timed_out"
 )
 
-// Class is empty for what is not about runs.
-func (e *AlertEvent) Class() AlertClass {
+// ClassOf is empty for what is not about runs.
+func ClassOf(e *domain.AlertEvent) AlertClass {
 	switch e.Kind {
-	case AlertNoExecutor, AlertRunLost, AlertRunMissed:
+	case domain.AlertNoExecutor, domain.AlertRunLost, domain.AlertRunMissed:
 		return ClassUnavailable
-	case AlertRunFailed:
-		if e.Reason == ReasonSendFailed {
+	case domain.AlertRunFailed:
+		if e.Reason == domain.ReasonSendFailed {
 			return ClassUnavailable
 		}
 		return ClassFailed
-	case AlertRunTimedOut:
+	case domain.AlertRunTimedOut:
 		return ClassTimedOut
-	case AlertRunLate, AlertRunLong, AlertJobAbsent, AlertRunsPileUp, AlertRunSucceeded:
+	case domain.AlertRunLate, domain.AlertRunLong, domain.AlertJobAbsent, domain.AlertRunsPileUp, domain.AlertRunSucceeded:
 		return AlertClass(e.Kind)
 	}
 	return ""
@@ -402,27 +406,27 @@ const (
 	BySchedulerBehind AlertCause = "scheduler_behind"
 )
 
-// Cause is empty for an event without a cause outside of its job.
-func (e *AlertEvent) Cause() AlertCause {
+// CauseOf is empty for an event without a cause outside of its job.
+func CauseOf(e *domain.AlertEvent) AlertCause {
 	switch e.Kind {
-	case AlertNoExecutor, AlertRunLate, AlertJobAbsent:
+	case domain.AlertNoExecutor, domain.AlertRunLate, domain.AlertJobAbsent:
 		return ByExecutorDown
-	case AlertRunMissed:
+	case domain.AlertRunMissed:
 		switch e.Reason {
-		case ReasonMisfire, ReasonMisfireWindow, ReasonMisfireCap, ReasonCoalesced:
+		case domain.ReasonMisfire, domain.ReasonMisfireWindow, domain.ReasonMisfireCap, domain.ReasonCoalesced:
 			return BySchedulerBehind
 		}
 		return ByExecutorDown
-	case AlertRunLost:
+	case domain.AlertRunLost:
 		switch e.Reason {
-		case ReasonLeaseLost:
+		case domain.ReasonLeaseLost:
 			return BySchedulerBehind
-		case ReasonRollback:
+		case domain.ReasonRollback:
 			return ""
 		}
 		return ByExecutorDown
-	case AlertRunFailed:
-		if e.Reason == ReasonSendFailed {
+	case domain.AlertRunFailed:
+		if e.Reason == domain.ReasonSendFailed {
 			return ByExecutorDown
 		}
 	}
@@ -431,12 +435,12 @@ func (e *AlertEvent) Cause() AlertCause {
 
 // Shows reports whether the event shows by itself that the executor is down, if no
 // instance is online: work was lost, or could not start.
-func (e *AlertEvent) Shows() bool {
+func Shows(e *domain.AlertEvent) bool {
 	switch e.Kind {
-	case AlertRunMissed:
-		return e.Reason == ReasonNoExecutor
-	case AlertRunLost, AlertRunFailed:
-		return e.Cause() == ByExecutorDown
+	case domain.AlertRunMissed:
+		return e.Reason == domain.ReasonNoExecutor
+	case domain.AlertRunLost, domain.AlertRunFailed:
+		return CauseOf(e) == ByExecutorDown
 	}
 	return false
 }
@@ -445,16 +449,16 @@ func (e *AlertEvent) Shows() bool {
 const SchedulerIncidentKey = "scheduler/behind"
 
 // JobIncidentKey names what happens to one job.
-func JobIncidentKey(job JobID, kind AlertKind) string {
+func JobIncidentKey(job domain.JobID, kind domain.AlertKind) string {
 	return "job/" + job.String() + "/" + string(kind)
 }
 
 // ExecutorIncidentKey names what happens to an executor.
-func ExecutorIncidentKey(executor ExecutorID, class AlertClass) string {
+func ExecutorIncidentKey(executor domain.ExecutorID, class AlertClass) string {
 	return "executor/" + executor.String() + "/" + string(class)
 }
 
 // PlatformIncidentKey names what the operators are told.
-func PlatformIncidentKey(e *AlertEvent) string {
+func PlatformIncidentKey(e *domain.AlertEvent) string {
 	return strings.Join([]string{"platform", string(e.Kind), e.Executor.String(), e.JobID.String()}, "/")
 }

@@ -1,10 +1,12 @@
-package domain
+package noun
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // played is an incident whose messages a test reads: it is looked at whenever it
@@ -18,7 +20,7 @@ type played struct {
 	told  []string
 }
 
-func play(t *testing.T, kind AlertKind) *played {
+func play(t *testing.T, kind domain.AlertKind) *played {
 	t.Helper()
 	return &played{t: t, i: &Incident{ID: 7, Key: "k", Live: true, Kind: kind, Job: 1}, p: DefaultTellPolicy, now: time.Unix(1e9, 0).UTC()}
 }
@@ -28,7 +30,7 @@ func (p *played) happen(n int) {
 	require.True(p.t, p.i.Live, "the next event is another incident's")
 	for range n {
 		p.event++
-		p.i.Add(&AlertEvent{ID: p.event, Kind: p.i.Kind, JobID: 1}, "job", p.now)
+		p.i.Add(&domain.AlertEvent{ID: p.event, Kind: p.i.Kind, JobID: 1}, "job", p.now)
 	}
 	p.i.Schedule(p.now, &p.p, Wishes{Fresh: true})
 }
@@ -58,7 +60,7 @@ func (p *played) pass(d time.Duration) {
 }
 
 func TestAnIncidentIsToldOnceAndItsEnd(t *testing.T) {
-	p := play(t, AlertRunFailed)
+	p := play(t, domain.AlertRunFailed)
 	p.happen(3)
 	p.pass(2 * time.Second)
 	require.Equal(t, []string{"open"}, p.told)
@@ -75,7 +77,7 @@ func TestAnIncidentIsToldOnceAndItsEnd(t *testing.T) {
 
 // A job that fails every second for a day is told a few times, and each failure is counted.
 func TestAFloodIsTold(t *testing.T) {
-	p := play(t, AlertRunFailed)
+	p := play(t, domain.AlertRunFailed)
 	for range 24 * 3600 {
 		p.happen(1)
 		p.pass(time.Second)
@@ -86,7 +88,7 @@ func TestAFloodIsTold(t *testing.T) {
 }
 
 func TestFlappingIsNoFlood(t *testing.T) {
-	p := play(t, AlertRunFailed)
+	p := play(t, domain.AlertRunFailed)
 	for range 12 * 60 {
 		p.happen(1)
 		p.pass(30 * time.Second)
@@ -102,7 +104,7 @@ func TestFlappingIsNoFlood(t *testing.T) {
 
 // What is over before the first message is told all the same.
 func TestWhatIsOverAtOnceIsTold(t *testing.T) {
-	p := play(t, AlertRunFailed)
+	p := play(t, domain.AlertRunFailed)
 	p.happen(1)
 	p.recover()
 	p.pass(time.Minute)
@@ -110,7 +112,7 @@ func TestWhatIsOverAtOnceIsTold(t *testing.T) {
 }
 
 func TestAnOutageIsRepeated(t *testing.T) {
-	p := play(t, AlertNoExecutor)
+	p := play(t, domain.AlertNoExecutor)
 	p.happen(1)
 	p.pass(13 * time.Hour)
 	require.Equal(t, []string{"open", "open", "open", "open"}, p.told)
@@ -125,7 +127,7 @@ func TestAnOutageIsRepeated(t *testing.T) {
 }
 
 func TestForgottenIncidents(t *testing.T) {
-	p := play(t, AlertRunFailed)
+	p := play(t, domain.AlertRunFailed)
 	p.happen(1)
 	p.pass(8 * 24 * time.Hour)
 	require.False(t, p.i.Live)
@@ -135,19 +137,19 @@ func TestForgottenIncidents(t *testing.T) {
 
 func TestAbsorb(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	part := &Incident{ID: 1, Key: "job/1", Live: true, Kind: AlertRunLost, Job: 1}
-	part.Add(&AlertEvent{ID: 10, JobID: 1}, "one", now)
-	whole := &Incident{ID: 2, Key: "executor/9", Live: true, Kind: AlertRunLost}
-	whole.Add(&AlertEvent{ID: 11, JobID: 2}, "two", now.Add(time.Second))
+	part := &Incident{ID: 1, Key: "job/1", Live: true, Kind: domain.AlertRunLost, Job: 1}
+	part.Add(&domain.AlertEvent{ID: 10, JobID: 1}, "one", now)
+	whole := &Incident{ID: 2, Key: "executor/9", Live: true, Kind: domain.AlertRunLost}
+	whole.Add(&domain.AlertEvent{ID: 11, JobID: 2}, "two", now.Add(time.Second))
 	whole.Absorb(part, now.Add(time.Second))
 	require.EqualValues(t, 2, whole.Events)
 	require.Len(t, whole.Jobs, 2)
 	require.EqualValues(t, 10, whole.FirstEvent)
 	require.EqualValues(t, 11, whole.LastEvent)
 	require.False(t, part.Live)
-	require.Equal(t, IncidentID(2), part.Parent)
+	require.Equal(t, domain.IncidentID(2), part.Parent)
 	for n := range 3 * MaxIncidentJobs {
-		whole.Add(&AlertEvent{ID: int64(100 + n), JobID: JobID(100 + n)}, "x", now)
+		whole.Add(&domain.AlertEvent{ID: int64(100 + n), JobID: domain.JobID(100 + n)}, "x", now)
 	}
 	require.Len(t, whole.Jobs, MaxIncidentJobs)
 	names, more := whole.Names()

@@ -1,4 +1,4 @@
-package domain
+package noun
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // Severity says how urgent an incident is.
@@ -41,14 +43,14 @@ const (
 )
 
 // Kind is what a condition that is looked for finds; empty: events say that it holds.
-func (k AlertConditionKind) Kind() AlertKind {
+func (k AlertConditionKind) Kind() domain.AlertKind {
 	switch k {
 	case ConditionLate:
-		return AlertRunLate
+		return domain.AlertRunLate
 	case ConditionLong:
-		return AlertRunLong
+		return domain.AlertRunLong
 	case ConditionAbsent:
-		return AlertJobAbsent
+		return domain.AlertJobAbsent
 	}
 	return ""
 }
@@ -73,8 +75,8 @@ type AlertCondition struct {
 // AlertRule says what is told of some of a tenant's events, how urgent it is, and to
 // whom. Of several rules that match an event the first one decides, by position.
 type AlertRule struct {
-	ID       AlertRuleID
-	TenantID TenantID
+	ID       domain.AlertRuleID
+	TenantID domain.TenantID
 	// Version grows by one with each edit.
 	Version              int64
 	Spec                 AlertRuleSpec
@@ -92,7 +94,7 @@ type AlertRuleSpec struct {
 	Condition   AlertCondition
 	Severity    Severity
 	// Channels are told; empty: whom the job's own settings name, or the tenant's default.
-	Channels []ChannelID
+	Channels []domain.ChannelID
 	// Mute: nobody is told. The incident is shown.
 	Mute bool
 	// Repeat is the most time between two messages; 0 = as the server says.
@@ -101,77 +103,70 @@ type AlertRuleSpec struct {
 	// EscalateTo are told too when nobody has acknowledged the incident within
 	// EscalateAfter of its beginning; 0 = never.
 	EscalateAfter time.Duration
-	EscalateTo    []ChannelID
+	EscalateTo    []domain.ChannelID
 }
 
 // CheckAlertRule says what is wrong with a rule.
 func CheckAlertRule(s *AlertRuleSpec) error {
 	var c checker
-	c.check(s.Name != "" && len(s.Name) <= MaxNameLength && !HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
-	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
-	c.check(s.Position >= 0 && s.Position <= 1_000_000, "body.position", s.Position, "must be from 0 to 1000000")
-	c.check(slices.Contains(Severities, s.Severity), "body.severity", string(s.Severity), "must be info, warning or critical")
+	c.Check(s.Name != "" && len(s.Name) <= domain.MaxNameLength && !domain.HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
+	c.Check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
+	c.Check(s.Position >= 0 && s.Position <= 1_000_000, "body.position", s.Position, "must be from 0 to 1000000")
+	c.Check(slices.Contains(Severities, s.Severity), "body.severity", string(s.Severity), "must be info, warning or critical")
 	c.matcher("body.match", &s.Match)
 	c.condition(&s.Condition)
-	c.check(s.Condition.Kind.Kind() == "" || len(s.Match.Kinds) == 0, "body.match.kinds", nil, "is for conditions of events")
-	c.check(s.Condition.Kind != ConditionFailures || !slices.Contains(s.Match.Kinds, AlertRunSucceeded), "body.match.kinds", string(AlertRunSucceeded), "is for the conditions events and keyword")
-	c.check(len(s.Channels) <= MaxRuleChannels, "body.channelIds", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
-	c.check(!s.Mute || len(s.Channels) == 0 && len(s.EscalateTo) == 0, "body.mute", nil, "goes without channels")
-	c.check(s.Repeat == 0 || s.Repeat >= time.Minute && s.Repeat <= 7*24*time.Hour, "body.repeat", nil, "must be from 1m to 168h")
+	c.Check(s.Condition.Kind.Kind() == "" || len(s.Match.Kinds) == 0, "body.match.kinds", nil, "is for conditions of events")
+	c.Check(s.Condition.Kind != ConditionFailures || !slices.Contains(s.Match.Kinds, domain.AlertRunSucceeded), "body.match.kinds", string(domain.AlertRunSucceeded), "is for the conditions events and keyword")
+	c.Check(len(s.Channels) <= MaxRuleChannels, "body.channelIds", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
+	c.Check(!s.Mute || len(s.Channels) == 0 && len(s.EscalateTo) == 0, "body.mute", nil, "goes without channels")
+	c.Check(s.Repeat == 0 || s.Repeat >= time.Minute && s.Repeat <= 7*24*time.Hour, "body.repeat", nil, "must be from 1m to 168h")
 	c.quietHours("body.quietHours", &s.Quiet)
-	c.check((s.EscalateAfter > 0) == (len(s.EscalateTo) > 0), "body.escalateTo", nil, "goes with escalateAfter")
-	c.check(s.EscalateAfter == 0 || s.EscalateAfter >= time.Minute && s.EscalateAfter <= 7*24*time.Hour, "body.escalateAfter", nil, "must be from 1m to 168h")
-	c.check(s.EscalateAfter == 0 || !slices.Equal(s.Match.Kinds, []AlertKind{AlertRunSucceeded}), "body.escalateAfter", nil, "does nothing for successes: nobody has to acknowledge them")
-	c.check(len(s.EscalateTo) <= MaxRuleChannels, "body.escalateTo", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
-	return c.err()
+	c.Check((s.EscalateAfter > 0) == (len(s.EscalateTo) > 0), "body.escalateTo", nil, "goes with escalateAfter")
+	c.Check(s.EscalateAfter == 0 || s.EscalateAfter >= time.Minute && s.EscalateAfter <= 7*24*time.Hour, "body.escalateAfter", nil, "must be from 1m to 168h")
+	c.Check(s.EscalateAfter == 0 || !slices.Equal(s.Match.Kinds, []domain.AlertKind{domain.AlertRunSucceeded}), "body.escalateAfter", nil, "does nothing for successes: nobody has to acknowledge them")
+	c.Check(len(s.EscalateTo) <= MaxRuleChannels, "body.escalateTo", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
+	return c.Err()
 }
 
+// checker collects the wrong fields of a rule, a silence, settings or a channel.
+type checker struct{ domain.Checker }
+
 func (c *checker) condition(s *AlertCondition) {
-	c.check(slices.Contains(AlertConditionKinds, s.Kind), "body.condition.kind", string(s.Kind), "must be events, failures, keyword, late, long or absent")
+	c.Check(slices.Contains(AlertConditionKinds, s.Kind), "body.condition.kind", string(s.Kind), "must be events, failures, keyword, late, long or absent")
 	failures := s.Kind == ConditionFailures
-	c.check(failures || s.Failures == 0 && s.Of == 0, "body.condition.failures", nil, "is for failures")
-	c.check(!failures || s.Of >= 1 && s.Of <= MaxFailuresOf, "body.condition.of", s.Of, "must be from 1 to 50")
-	c.check(!failures || s.Failures >= 1 && s.Failures <= s.Of, "body.condition.failures", s.Failures, "must be from 1 to of")
+	c.Check(failures || s.Failures == 0 && s.Of == 0, "body.condition.failures", nil, "is for failures")
+	c.Check(!failures || s.Of >= 1 && s.Of <= MaxFailuresOf, "body.condition.of", s.Of, "must be from 1 to 50")
+	c.Check(!failures || s.Failures >= 1 && s.Failures <= s.Of, "body.condition.failures", s.Failures, "must be from 1 to of")
 	keyword := s.Kind == ConditionKeyword
-	c.check(keyword == (s.Keyword != ""), "body.condition.keyword", nil, "is for keyword, which needs it")
+	c.Check(keyword == (s.Keyword != ""), "body.condition.keyword", nil, "is for keyword, which needs it")
 	looked := s.Kind.Kind() != ""
-	c.check(looked || s.After == 0, "body.condition.after", nil, "is for late, long and absent")
-	c.check(!looked || s.After >= time.Second && s.After <= 90*24*time.Hour, "body.condition.after", nil, "must be from 1s to 2160h")
-	c.check(s.Factor == 0 || s.Kind == ConditionLong && s.Factor >= 1 && s.Factor <= 100, "body.condition.factor", nil, "is for long, from 1 to 100")
-	c.check(len(s.Keyword) <= 256 && !HasControl(s.Keyword), "body.condition.keyword", nil, "must have at most 256 bytes in one line")
+	c.Check(looked || s.After == 0, "body.condition.after", nil, "is for late, long and absent")
+	c.Check(!looked || s.After >= time.Second && s.After <= 90*24*time.Hour, "body.condition.after", nil, "must be from 1s to 2160h")
+	c.Check(s.Factor == 0 || s.Kind == ConditionLong && s.Factor >= 1 && s.Factor <= 100, "body.condition.factor", nil, "is for long, from 1 to 100")
+	c.Check(len(s.Keyword) <= 256 && !domain.HasControl(s.Keyword), "body.condition.keyword", nil, "must have at most 256 bytes in one line")
 }
 
 // WantsSuccess reports whether the rule hears of runs that have succeeded: only if it
 // names that kind. A rule that names no kind is about what went wrong.
 func (s *AlertRuleSpec) WantsSuccess() bool {
-	return s.Enabled && slices.Contains(s.Match.Kinds, AlertRunSucceeded)
+	return s.Enabled && slices.Contains(s.Match.Kinds, domain.AlertRunSucceeded)
 }
 
-// SuccessWish says how those runs of a job that have succeeded are told.
-type SuccessWish uint8
-
-// The wishes. The greatest one decides.
-const (
-	SuccessUnwanted SuccessWish = iota
-	SuccessCounted              // those of one transaction are one event
-	SuccessEach                 // each one is an event: a rule reads what it says
-)
-
 // SuccessWishOf returns what rules that want successes want of a job's.
-func SuccessWishOf(rules []AlertRuleSpec, executor ExecutorID, job JobID, labels map[string]string) (wish SuccessWish) {
+func SuccessWishOf(rules []AlertRuleSpec, executor domain.ExecutorID, job domain.JobID, labels map[string]string) (wish domain.SuccessWish) {
 	for n := range rules {
-		if s := &rules[n]; s.WantsSuccess() && s.Match.MatchesJob(AlertRunSucceeded, executor, job, labels) {
+		if s := &rules[n]; s.WantsSuccess() && s.Match.MatchesJob(domain.AlertRunSucceeded, executor, job, labels) {
 			if s.Condition.Kind == ConditionKeyword {
-				return SuccessEach
+				return domain.SuccessEach
 			}
-			wish = SuccessCounted
+			wish = domain.SuccessCounted
 		}
 	}
 	return wish
 }
 
 // ChannelIDs are all that a rule names.
-func (s *AlertRuleSpec) ChannelIDs() []ChannelID {
+func (s *AlertRuleSpec) ChannelIDs() []domain.ChannelID {
 	return append(slices.Clone(s.Channels), s.EscalateTo...)
 }
 
@@ -202,11 +197,11 @@ func (s *AlertCondition) Holds(f *AlertFacts) bool {
 }
 
 // RuleOf returns the first rule that matches what happens to a job; nil: none does.
-func RuleOf(rules []AlertRule, kind AlertKind, executor ExecutorID, job JobID, labels map[string]string) *AlertRule {
+func RuleOf(rules []AlertRule, kind domain.AlertKind, executor domain.ExecutorID, job domain.JobID, labels map[string]string) *AlertRule {
 	for n := range rules {
 		r := &rules[n]
 		if r.Spec.Enabled && r.Spec.Condition.Kind.Kind() == "" && r.Spec.Match.MatchesJob(kind, executor, job, labels) &&
-			(kind != AlertRunSucceeded || r.Spec.WantsSuccess()) {
+			(kind != domain.AlertRunSucceeded || r.Spec.WantsSuccess()) {
 			return r
 		}
 	}
@@ -214,7 +209,7 @@ func RuleOf(rules []AlertRule, kind AlertKind, executor ExecutorID, job JobID, l
 }
 
 // RuleByID returns the one that found an event; nil: it is gone.
-func RuleByID(rules []AlertRule, id AlertRuleID) *AlertRule {
+func RuleByID(rules []AlertRule, id domain.AlertRuleID) *AlertRule {
 	for n := range rules {
 		if rules[n].ID == id {
 			return &rules[n]
@@ -249,19 +244,19 @@ const (
 // AlertMatcher selects what a rule or a silence is about: what meets all that is
 // given. Empty: everything.
 type AlertMatcher struct {
-	Kinds     []AlertKind
-	Executors []ExecutorID
-	Jobs      []JobID
-	Labels    Selector
+	Kinds     []domain.AlertKind
+	Executors []domain.ExecutorID
+	Jobs      []domain.JobID
+	Labels    domain.Selector
 }
 
 // MatchesJob reports whether it selects what happens to a job.
-func (m *AlertMatcher) MatchesJob(kind AlertKind, executor ExecutorID, job JobID, labels map[string]string) bool {
+func (m *AlertMatcher) MatchesJob(kind domain.AlertKind, executor domain.ExecutorID, job domain.JobID, labels map[string]string) bool {
 	return m.matchesKind(kind) && (len(m.Executors) == 0 || slices.Contains(m.Executors, executor)) &&
 		(len(m.Jobs) == 0 || slices.Contains(m.Jobs, job)) && m.Labels.Matches(labels)
 }
 
-func (m *AlertMatcher) matchesKind(kind AlertKind) bool {
+func (m *AlertMatcher) matchesKind(kind domain.AlertKind) bool {
 	return len(m.Kinds) == 0 || slices.Contains(m.Kinds, kind)
 }
 
@@ -272,8 +267,8 @@ func (m *AlertMatcher) MatchesIncident(i *Incident, labels map[string]string) bo
 		return m.MatchesJob(i.Kind, i.Executor, i.Job, labels)
 	}
 	kind := i.Kind
-	if kind == AlertSchedulerBehind {
-		kind = AlertRunMissed // by which tenants select it
+	if kind == domain.AlertSchedulerBehind {
+		kind = domain.AlertRunMissed // by which tenants select it
 	}
 	if !m.matchesKind(kind) || len(m.Executors) > 0 && !slices.Contains(m.Executors, i.Executor) || !m.Labels.Empty() {
 		return false
@@ -287,25 +282,25 @@ func (m *AlertMatcher) MatchesIncident(i *Incident, labels map[string]string) bo
 }
 
 // TenantAlertKinds are those that tenants are told.
-var TenantAlertKinds = []AlertKind{AlertRunFailed, AlertRunTimedOut, AlertRunLost, AlertRunMissed, AlertNoExecutor, AlertRunLate, AlertRunLong, AlertJobAbsent, AlertRunsPileUp, AlertRunSucceeded}
+var TenantAlertKinds = []domain.AlertKind{domain.AlertRunFailed, domain.AlertRunTimedOut, domain.AlertRunLost, domain.AlertRunMissed, domain.AlertNoExecutor, domain.AlertRunLate, domain.AlertRunLong, domain.AlertJobAbsent, domain.AlertRunsPileUp, domain.AlertRunSucceeded}
 
 func (c *checker) matcher(at string, m *AlertMatcher) {
 	for _, kind := range m.Kinds {
-		c.check(slices.Contains(TenantAlertKinds, kind), at+".kinds", string(kind), "must be "+joinKinds(TenantAlertKinds))
+		c.Check(slices.Contains(TenantAlertKinds, kind), at+".kinds", string(kind), "must be "+joinKinds(TenantAlertKinds))
 	}
-	c.check(len(m.Executors) <= MaxMatched, at+".executorIds", nil, "must not be more than 100")
-	c.check(len(m.Jobs) <= MaxMatched, at+".jobIds", nil, "must not be more than 100")
+	c.Check(len(m.Executors) <= MaxMatched, at+".executorIds", nil, "must not be more than 100")
+	c.Check(len(m.Jobs) <= MaxMatched, at+".jobIds", nil, "must not be more than 100")
 }
 
-func joinKinds(kinds []AlertKind) string {
-	return strings.Join(Collect(kinds, func(k *AlertKind) string { return string(*k) }), ", ")
+func joinKinds(kinds []domain.AlertKind) string {
+	return strings.Join(domain.Collect(kinds, func(k *domain.AlertKind) string { return string(*k) }), ", ")
 }
 
 // AlertSilence keeps messages back: of incidents that it selects nothing is told
 // while it lasts. Those that are over by its end are never told.
 type AlertSilence struct {
-	ID        SilenceID
-	TenantID  TenantID
+	ID        domain.SilenceID
+	TenantID  domain.TenantID
 	Match     AlertMatcher
 	Reason    string
 	StartsAt  time.Time
@@ -322,11 +317,11 @@ const MaxSilence = 90 * 24 * time.Hour
 func CheckSilence(s *AlertSilence, now time.Time) error {
 	var c checker
 	c.matcher("body.match", &s.Match)
-	c.check(s.Reason != "" && len(s.Reason) <= 1024 && !HasControl(s.Reason), "body.reason", nil, "must say why, in 1 to 1024 bytes of one line")
-	c.check(s.EndsAt.After(s.StartsAt), "body.endsAt", nil, "must be after startsAt")
-	c.check(s.EndsAt.After(now), "body.endsAt", nil, "must be in the future")
-	c.check(s.EndsAt.Sub(s.StartsAt) <= MaxSilence, "body.endsAt", nil, "must be at most 90 days after startsAt")
-	return c.err()
+	c.Check(s.Reason != "" && len(s.Reason) <= 1024 && !domain.HasControl(s.Reason), "body.reason", nil, "must say why, in 1 to 1024 bytes of one line")
+	c.Check(s.EndsAt.After(s.StartsAt), "body.endsAt", nil, "must be after startsAt")
+	c.Check(s.EndsAt.After(now), "body.endsAt", nil, "must be in the future")
+	c.Check(s.EndsAt.Sub(s.StartsAt) <= MaxSilence, "body.endsAt", nil, "must be at most 90 days after startsAt")
+	return c.Err()
 }
 
 // QuietHours are a time of each day at which only critical incidents are told; the
@@ -344,16 +339,16 @@ const clockLayout = "15:04"
 
 func (c *checker) quietHours(at string, q *QuietHours) {
 	if q.IsZero() {
-		c.check(q.Zone == "" && len(q.Days) == 0, at, nil, "needs from and to")
+		c.Check(q.Zone == "" && len(q.Days) == 0, at, nil, "needs from and to")
 		return
 	}
 	_, err := time.LoadLocation(q.Zone)
-	c.check(err == nil && q.Zone != "" && q.Zone != "Local", at+".zone", q.Zone, "is not a time zone such as Europe/Berlin")
+	c.Check(err == nil && q.Zone != "" && q.Zone != "Local", at+".zone", q.Zone, "is not a time zone such as Europe/Berlin")
 	for field, text := range map[string]string{".from": q.From, ".to": q.To} {
 		_, err := time.Parse(clockLayout, text)
-		c.check(err == nil && len(text) == len(clockLayout), at+field, text, "must be a time such as 22:00")
+		c.Check(err == nil && len(text) == len(clockLayout), at+field, text, "must be a time such as 22:00")
 	}
-	c.check(q.From != q.To, at+".to", q.To, "must differ from from")
+	c.Check(q.From != q.To, at+".to", q.To, "must differ from from")
 }
 
 // Until returns the end of the quiet hours that now is in; zero: in none.
@@ -383,18 +378,18 @@ func onDay(day time.Time, clock string) time.Time {
 
 // AlertSettings are what a tenant says about all of its alerts.
 type AlertSettings struct {
-	TenantID TenantID
+	TenantID domain.TenantID
 	// Version grows by one with each edit; 0: nobody has said anything.
 	Version int64
 	// DefaultChannels are told of what nobody else is told of.
-	DefaultChannels []ChannelID
+	DefaultChannels []domain.ChannelID
 	Quiet           QuietHours
 	UpdatedAt       time.Time
 	UpdatedBy       string
 }
 
 // Receivers returns the default channels that exist and are enabled.
-func (s *AlertSettings) Receivers(channels map[ChannelID]AlertChannel) (out []AlertChannel) {
+func (s *AlertSettings) Receivers(channels map[domain.ChannelID]AlertChannel) (out []AlertChannel) {
 	for _, id := range s.DefaultChannels {
 		if c, ok := channels[id]; ok && c.Spec.Enabled {
 			out = append(out, c)
@@ -406,7 +401,7 @@ func (s *AlertSettings) Receivers(channels map[ChannelID]AlertChannel) (out []Al
 // CheckAlertSettings says what is wrong with settings.
 func CheckAlertSettings(s *AlertSettings) error {
 	var c checker
-	c.check(len(s.DefaultChannels) <= MaxRuleChannels, "body.defaultChannelIds", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
+	c.Check(len(s.DefaultChannels) <= MaxRuleChannels, "body.defaultChannelIds", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
 	c.quietHours("body.quietHours", &s.Quiet)
-	return c.err()
+	return c.Err()
 }
