@@ -91,6 +91,14 @@ func (a *Admin) addOnRoutes(s *web.Server) {
 	}
 }
 
+// addOnTables are the add-ons' tables with rows of tenants.
+func addOnTables() (out []gormstore.OwnedTable) {
+	for _, a := range addOns() {
+		out = append(out, a.Tables...)
+	}
+	return out
+}
+
 // subscribe lets runs write the events that the subscriber of the outbox wants.
 func subscribe(o *gormstore.Options) {
 	o.NoOutbox = true

@@ -22,11 +22,13 @@ func (c Config) storeOptions() (gormstore.Options, error) {
 	if err != nil {
 		return gormstore.Options{}, err
 	}
-	return gormstore.Options{
+	o := gormstore.Options{
 		Driver: driver, DSN: dsn, Logger: c.Logger, AllowMultiWriter: c.AllowMultiWriter, NextFire: timing.Next, FiresPerMinute: timing.FiresPerMinute,
-		NoStatistics: c.Statistics.Off,
-		LogLimits:    store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
-	}, nil
+		NoStatistics: c.Statistics.Off, Tables: addOnTables(),
+		LogLimits: store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
+	}
+	subscribe(&o)
+	return o, nil
 }
 
 // database splits Database into driver and data source.
@@ -83,7 +85,6 @@ func (a *Admin) openStore(ctx context.Context) error {
 	if a.schedules, err = timing.NewCache(scheduleCache); err != nil {
 		return err
 	}
-	subscribe(&options)
 	options.Misfire = scheduler.Misfire(a.schedules.Plan)
 	options.Observe = a.metrics.ObserveTransaction
 	options.Rearmed = func() {

@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
 )
 
 // MetricsURL returns where /metrics is.
@@ -18,6 +19,9 @@ func (a *Admin) MetricsURL() string {
 	}
 	return "http://" + a.metricsListener.Addr().String() + "/metrics"
 }
+
+// AddOnTables are the add-ons' tables with rows of tenants.
+func AddOnTables() []gormstore.OwnedTable { return addOnTables() }
 
 // SetTimers sets timers of a handler by their keys.
 func (a *Admin) SetTimers(ctx context.Context, executor, handler string, at map[string]time.Time) error {

@@ -3,7 +3,6 @@ package deptest_test
 import (
 	"encoding/json"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -26,7 +25,7 @@ func addOnNames(t *testing.T) (names []string) {
 	entries, err := os.ReadDir(filepath.Join(root, addOns))
 	require.NoError(t, err)
 	for _, entry := range entries {
-		if entry.IsDir() && entry.Name() != "alerting" { // see outsideAlerting
+		if entry.IsDir() {
 			names = append(names, entry.Name())
 		}
 	}
@@ -43,12 +42,18 @@ func TestOnlyWiringNamesAddOns(t *testing.T) {
 	}
 	for _, room := range deptest.Carillon().Rooms {
 		for _, may := range room.May {
-			if strings.HasPrefix(may, addOns+"/") && room.Path != "admin" && !slices.Contains(outsideAlerting, room.Path) {
+			if strings.HasPrefix(may, addOns+"/") && room.Path != "admin" && room.Path != suite {
 				require.True(t, own(room.Path, may), "%s may import %s", room.Path, may)
 			}
 		}
 	}
 }
+
+// suite is the package with the tests of stores. Files in it are no tests for the go command.
+const suite = "admin/internal/store/storetest"
+
+// testsOf are the folders with tests of add-ons, in files whose names begin with the add-on's.
+var testsOf = []string{"admin", "admin/internal/api", "admin/internal/store/gormstore", "cmd/carillon", suite}
 
 // registers are the files with one line for each add-on.
 var registers = []string{"admin/addons.go", "cmd/carillon/internal/command/addons.go"}
@@ -79,8 +84,12 @@ func removal(t *testing.T, name string) (overlay string) {
 			require.NoError(t, err)
 		}
 	}
-	for _, folder := range []string{"admin", "admin/internal/api", "cmd/carillon"} {
-		tests, err := filepath.Glob(filepath.Join(root, folder, name+"_*test.go"))
+	for _, folder := range testsOf {
+		pattern := name + "_*test.go"
+		if folder == suite {
+			pattern = name + "_*.go"
+		}
+		tests, err := filepath.Glob(filepath.Join(root, folder, pattern))
 		require.NoError(t, err)
 		for _, file := range tests {
 			remove(file)
@@ -123,32 +132,26 @@ func TestAnAddOnCanBeRemoved(t *testing.T) {
 	}
 }
 
-// outsideAlerting are the packages outside of alerting that import it. Package admin
-// registers it. The others hold tests of alerting that have not moved there yet. This list
-// may only become shorter.
-var outsideAlerting = []string{
-	"admin",
-	"admin/internal/api (tests)",
-	"admin/internal/store/gormstore (tests)",
-	"admin/internal/store/storetest",
-}
-
-// No room of the core imports alerting.
-func TestNoRoomImportsAlerting(t *testing.T) {
-	const folder = m + "admin/internal/addon/alerting"
-	inside := func(path string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
-	found := map[string]bool{}
-	for _, line := range goList(t, "admin", "-f", `{{.ImportPath}}|{{join .Imports ","}}|{{join .TestImports ","}},{{join .XTestImports ","}}`, "./...", "../cmd/...", "../internal/...") {
-		fields := strings.Split(line, "|")
-		if inside(fields[0]) {
-			continue
-		}
-		room := strings.TrimPrefix(fields[0], m)
-		if slices.ContainsFunc(strings.Split(fields[1], ","), inside) {
-			found[room] = true
-		} else if slices.ContainsFunc(strings.Split(fields[2], ","), inside) {
-			found[room+" (tests)"] = true
+// Beside the registers, only tests in files with its name import an add-on. So these files can
+// be left out with it.
+func TestOnlyOwnTestsImportAnAddOn(t *testing.T) {
+	for _, name := range addOnNames(t) {
+		imports := regexp.MustCompile(`"` + regexp.QuoteMeta(deptest.Module) + `/(` + addOns + `|cmd/carillon/internal/command)/` + name + `[/"]`)
+		for _, top := range []string{"admin", "cmd", "internal", "tools", "examples", "packaging"} {
+			require.NoError(t, filepath.WalkDir(filepath.Join(root, top), func(file string, entry fs.DirEntry, err error) error {
+				if err != nil || !strings.HasSuffix(file, ".go") {
+					return err
+				}
+				at, err := filepath.Rel(root, file)
+				require.NoError(t, err)
+				at = filepath.ToSlash(at)
+				own := slices.ContainsFunc(folders(name), func(f string) bool { return strings.HasPrefix(at, f+"/") }) ||
+					slices.Contains(registers, at) || strings.HasPrefix(path.Base(at), name+"_") && slices.Contains(testsOf, path.Dir(at))
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				require.True(t, own || !imports.Match(text), "%s imports the add-on %s: put that into a file %s_…", at, name, name)
+				return nil
+			}))
 		}
 	}
-	require.Equal(t, outsideAlerting, slices.Sorted(maps.Keys(found)), "the core imports no add-on")
 }

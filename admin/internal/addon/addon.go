@@ -40,6 +40,8 @@ type AddOn struct {
 	// Successes reads which runs that succeed are events of the outbox. The one add-on that
 	// has it is the subscriber of the outbox. Without a subscriber nothing is written there.
 	Successes engine.ReadSuccesses
+	// Tables are its tables with rows of tenants.
+	Tables []db.OwnedTable
 	// CheckReceivers judges the addresses that the provision file has for a tenant's failures.
 	// nil: it has no use for them.
 	CheckReceivers func(v Values, addresses []string) error

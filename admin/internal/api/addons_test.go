@@ -3,12 +3,13 @@ package api
 import (
 	"log/slog"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
 // addOn is an add-on in the tests of all operations. Its file, NAME_rows_test.go, adds it.
 type addOn struct {
+	name string
 	// routes adds its operations. Those of a document have an empty Deps.
 	routes func(*web.Server, *Deps)
 	// lists are the paths of its lists.
@@ -17,6 +18,13 @@ type addOn struct {
 	objects func(w *world, admin string) objects
 	// body is a body of a request that gets past validation. nil: it has none for this path.
 	body func(method, path string) any
+	// attention is its part of the overview. nil: it has none.
+	attention func(*Deps) web.Attention
+	// fatten makes its lists large, and returns their lengths. nil: they stay small.
+	fatten func(w *world, tenant domain.TenantID, job string) map[string]int
+	// fail lets the last run that has failed be told at an address, in vain. nil: it tells of
+	// none.
+	fail func(w *world, address, failure string)
 }
 
 var addOns []addOn
@@ -30,12 +38,19 @@ func addOnRoutes(d *Deps) func(*web.Server) {
 	}
 }
 
+// addAddOns gives the API of the world its add-ons.
+func (w *world) addAddOns() {
+	w.deps.AddOns, w.deps.Attention = addOnRoutes(&w.deps), nil
+	for _, a := range addOns {
+		if a.attention != nil {
+			w.deps.Attention = append(w.deps.Attention, a.attention(&w.deps))
+		}
+	}
+}
+
 // describedDeps are the Deps of an API that is only described.
 func describedDeps() Deps {
 	d := Deps{Logger: slog.New(slog.DiscardHandler)}
-	d.AddOns = func(s *web.Server) {
-		addOnRoutes(&d)(s)
-		route.Register(s, route.Deps{})
-	}
+	d.AddOns = addOnRoutes(&d)
 	return complete(d)
 }

@@ -14,14 +14,13 @@ import (
 // bounded has the bounds of the operations that compute for more than some milliseconds, wait
 // for another host, or read and build more than some hundred KiB.
 var bounded = map[string]string{
-	"backfill-job": "computes", "create-alert-channel": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
+	"backfill-job": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
 	"diff-script": "computes, large", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",
-	"import-calendar": "computes", "next-fires": "computes", "preview-alert-channel": "computes", "preview-schedule": "computes",
-	"update-alert-channel": "computes", "update-calendar": "computes", "update-job": "computes",
-	"test-alert-channel": "reaches",
+	"import-calendar": "computes", "next-fires": "computes", "preview-schedule": "computes",
+	"update-calendar": "computes", "update-job": "computes",
 
 	"get-calendar": "large", "get-executor": "large", "get-run": "large", "get-run-log": "large", "get-script": "large", "get-script-revision": "large",
-	"list-alert-channels": "large", "list-alert-incidents": "large", "list-alert-rules": "large", "list-alert-silences": "large", "list-all-instances": "large",
+	"list-all-instances":     "large",
 	"list-calendar-versions": "large", "list-calendars": "large", "list-handlers": "large", "list-instances": "large",
 	"list-job-events": "large", "list-jobs": "large", "list-proposals": "large", "list-revisions": "large", "list-run-parts": "large", "list-runs": "large", "list-timers": "large",
 }

@@ -18,7 +18,7 @@ func init() {
 	smallLists["/connections"] = "a tenant has 64, of two certificates and a key each"
 	smallLists["/deleted-connections"] = "names of 100 deleted connections"
 	addOns = append(addOns, addOn{
-		lists: []string{"/connections"},
+		name: "broker", lists: []string{"/connections"},
 		routes: func(s *web.Server, d *Deps) {
 			broker.Routes(s, broker.Deps{Table: tableOf(d), Secrets: sealerOf(d), NewID: d.NewID, Changed: func(context.Context, domain.TenantID) {}, Log: d.Logger})
 		},

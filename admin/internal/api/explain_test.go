@@ -109,7 +109,7 @@ func TestExplainABackfilledFire(t *testing.T) {
 	missed := got.Runs[0]
 	missed.ID, missed.OccurrenceKey, missed.Cause = domain.ExecutionID(w.ids.Next()), "", domain.CauseSchedule
 	missed.State, missed.Reason, missed.FinishedAt, missed.WakeAt = domain.Missed, domain.ReasonMisfire, missedAt.Add(time.Hour), time.Time{}
-	require.NoError(t, benchdata.LoadExecutions(t.Context(), w.store.Store.DB, []domain.Execution{missed}))
+	require.NoError(t, benchdata.LoadExecutions(t.Context(), w.store.DB, []domain.Execution{missed}))
 
 	ask := func(at time.Time) Explanation {
 		return into[Explanation](w.call("acme/viewer", "GET", "/jobs/"+job.ID+"/explain?at="+at.Format(time.RFC3339), nil).is(200))

@@ -25,9 +25,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calljob"
@@ -73,7 +70,7 @@ type world struct {
 	t       *testing.T
 	api     *web.Server
 	handler http.Handler // the API, each of its answers checked
-	store   worldStore
+	store   *gormstore.Store
 	auth    *auth.Service
 	box     *secret.Box
 	runner  *runner
@@ -114,7 +111,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 	st, err := gormstore.Open(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
-	w.store = worldStore{st, alertsql.New(st.Engine)}
+	w.store = st
 	w.box, err = secret.Load("", filepath.Join(dir, "sealing.key"))
 	require.NoError(t, err)
 	w.auth, err = auth.New(ctx, auth.Options{
@@ -133,7 +130,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 			return []domain.Node{{ID: 1, Name: "here", BootID: "boot-1"}, {ID: 2, Name: "there", BootID: "boot-2"}}
 		},
 	}
-	w.addOns(&fakeChannels{})
+	w.addAddOns()
 	for _, c := range change {
 		c(&w.deps)
 	}
@@ -426,24 +423,4 @@ func (w *world) started(tenant, runID string) domain.Execution {
 	require.NoError(w.t, err)
 	require.Equal(w.t, store.OfferMade, res[0].Status)
 	return res[0].Execution
-}
-
-// incident makes one of a job.
-func (w *world) incident(tenant domain.TenantID, job domain.JobID) (id domain.IncidentID) {
-	w.t.Helper()
-	event := domain.AlertEvent{TenantID: tenant, Kind: domain.AlertRunFailed, JobID: job, Revision: 1, Reason: domain.ReasonHandlerFailed, DedupeKey: fmt.Sprint(w.ids.Next())}
-	require.NoError(w.t, w.store.RecordAlerts(w.t.Context(), []domain.AlertEvent{event}))
-	w.expandAlerts()
-	list, err := w.store.ListIncidents(w.t.Context(), notify.ListIncidentsParams{Tenant: tenant})
-	require.NoError(w.t, err)
-	return list.Items[0].ID
-}
-
-// expandAlerts makes these deliveries of each event that is in the outbox.
-func (w *world) expandAlerts(deliveries ...noun.Delivery) {
-	w.t.Helper()
-	_, err := w.store.ExpandAlertEvents(w.t.Context(), 10, func(b *notify.AlertBatch) {
-		storetest.EachAlone(b, func(notify.AlertContext) bool { return true }, func(notify.AlertContext) []noun.Delivery { return deliveries })
-	})
-	require.NoError(w.t, err)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,8 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -65,18 +64,23 @@ func (w *world) fatten(own objects) (items map[string]int) {
 		w.call(admin, "POST", "/jobs", jobBody(fmt.Sprint("large-", i), executor, with("input", large))).is(http.StatusCreated)
 	}
 	w.fattenCalendars(own, executor)
-	w.fattenIncidents(executor.TenantID, job)
 	w.fattenInstances(own)
 	run, err := w.store.FindExecution(w.t.Context(), executor.TenantID, mustID[domain.ExecutionID](w.t, own["/runs/{id}"]))
 	require.NoError(w.t, err)
 	for i := range 40 {
 		w.write(run.Execution, int64(i)+1, strings.Repeat("l", 59<<10))
 	}
-	return map[string]int{
+	lengths := map[string]int{
 		"/jobs/{id}/revisions": many + 3, "/calendars/{id}/versions": many + 1, "/timers": many + 41, "/job-proposals": many + 2,
 		"/executors/{id}/handlers": many + 1, "/scripts/{id}/revisions": many + 1,
-		"/jobs": 42, "/calendars": 9, "/alert-incidents": largeIncidents + 1, "/executors/{id}/instances": largeInstances + 2, "/instances": largeInstances + 2,
+		"/jobs": 42, "/calendars": 9, "/executors/{id}/instances": largeInstances + 2, "/instances": largeInstances + 2,
 	}
+	for _, a := range addOns {
+		if a.fatten != nil {
+			maps.Copy(lengths, a.fatten(w, executor.TenantID, job))
+		}
+	}
+	return lengths
 }
 
 // fattenCalendars makes a job, its revisions and a proposal with the calendars with most days.
@@ -102,28 +106,8 @@ func (w *world) fattenCalendars(own objects, executor domain.Executor) {
 	require.NoError(w.t, w.store.Propose(w.t.Context(), p))
 }
 
-// largeIncidents and largeInstances are how many there are of each. All of them together have
-// more than maxHanded.
-const largeIncidents, largeInstances = 30, 24
-
-// fattenIncidents makes incidents of many jobs.
-func (w *world) fattenIncidents(tenant domain.TenantID, job string) {
-	w.t.Helper()
-	page := into[web.Page[Job]](w.call("acme/admin", "GET", "/jobs?limit=200", nil).is(http.StatusOK))
-	require.Greater(w.t, len(page.Items), largeIncidents)
-	list := make([]noun.IncidentJob, noun.MaxIncidentJobs)
-	for i := range list {
-		list[i] = noun.IncidentJob{ID: mustID[domain.JobID](w.t, job), Name: strings.Repeat("j", 200), Events: 1}
-	}
-	for _, of := range page.Items[:largeIncidents] {
-		id := w.incident(tenant, mustID[domain.JobID](w.t, of.ID))
-		_, err := w.store.ChangeIncident(w.t.Context(), tenant, id, func(i *noun.Incident, _ time.Time) error {
-			i.Jobs = list
-			return nil
-		})
-		require.NoError(w.t, err)
-	}
-}
+// largeInstances is how many there are. All of them together have more than maxHanded.
+const largeInstances = 24
 
 // fattenInstances gives an executor of its own instances with many handlers.
 func (w *world) fattenInstances(own objects) {
@@ -147,10 +131,8 @@ func (w *world) fattenInstances(own objects) {
 
 // smallLists are the lists that fatten leaves as they are, with the bound of their bytes.
 var smallLists = map[string]string{
-	"/alert-channels": "a tenant has 64, of a template and a secret each", "/alert-rules": "a tenant has 100, of 210 ids and 5 KiB of text each",
-	"/alert-silences":              "a tenant has 200 that are not over, of 200 ids and 2 KiB of text each",
-	"/alert-incidents/{id}/events": "201 rows of 2 KiB of text", "/deliveries": "201 rows of 3 KiB of text", "/jobs/overdue": "200 rows of names",
-	"/runs": "201 rows without inputs, of 3 KiB of text", "/runs/{id}/parts": "200 rows without inputs, of 3 KiB of text", "/runs/{id}/log": "fatten writes 2 MiB of lines",
+	"/jobs/overdue": "200 rows of names",
+	"/runs":         "201 rows without inputs, of 3 KiB of text", "/runs/{id}/parts": "200 rows without inputs, of 3 KiB of text", "/runs/{id}/log": "fatten writes 2 MiB of lines",
 	"/jobs/{id}/events": "1,000 rows of 1 KiB of text", "/jobs/{id}/backfills": "201 rows of 2 KiB of text", "/maintenance": "one row for each executor and tenant, and those of 30 days",
 	"/api-keys": "a quota, and 200 that are revoked, of 60 names each", "/executors": "201 rows of 2 KiB of text", "/executors/{id}/denials": "500 rows of 1 KiB of text",
 	"/executors/{id}/join-tokens": "500 rows of names", "/invitations": "a tenant has 100", "/me/invitations": "a user has one for each tenant",
@@ -176,8 +158,8 @@ func (w *world) forget() {
 	st, err := gormstore.Open(w.t.Context(), o)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, st.Close()) })
-	w.store, w.deps.Store = worldStore{st, alertsql.New(st.Engine)}, st
-	w.addOns(&fakeChannels{})
+	w.store, w.deps.Store = st, st
+	w.addAddOns()
 	w.start()
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
@@ -39,7 +38,6 @@ func (w *world) objectsOf(tenant string) objects {
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
 	script := into[script.Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
-	channel := into[route.AlertChannel](w.call(admin, "POST", "/alert-channels", map[string]any{"name": "mail", "kind": "email", "emails": []string{"ops@example.com"}}).is(201))
 	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
 	require.NoError(w.t, err)
 	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed", Hash: "h", Spec: stored.Spec}
@@ -50,18 +48,13 @@ func (w *world) objectsOf(tenant string) objects {
 	name := func(acme, other string) string { return map[bool]string{true: acme, false: other}[tenant == "acme"] }
 	w.call(admin, "POST", "/timers", map[string]any{"executor": "shop", "handler": "reconcile", "key": "order-1", "after": "1h"}).is(201)
 	cancellation := into[timer.TimerCancellation](w.call(admin, "POST", "/timers/cancel", map[string]any{"executor": "shop", "handler": "reconcile", "keyPrefix": "none-"}).is(202))
-	rule := into[route.AlertRule](w.call(admin, "POST", "/alert-rules", map[string]any{"name": "r", "condition": map[string]any{"kind": "events"}}).is(201))
 	purge := into[RunPurge](w.call(admin, "POST", "/run-purges", map[string]any{"before": "2026-01-01T00:00:00Z"}).is(202))
-	silence := into[route.AlertSilence](w.call(admin, "POST", "/alert-silences", map[string]any{"reason": "r", "duration": "1h"}).is(201))
 	made := objects{
-		"/alert-rules/{id}": rule.ID, "/alert-silences/{id}": silence.ID,
-		"/alert-incidents/{id}":     w.incident(e.TenantID, stored.ID).String(),
 		"/timer-cancellations/{id}": cancellation.ID, "/run-purges/{id}": purge.ID,
 		"/timers/{executor}": name("shop", "theirs"), "/{handler}": name("reconcile", "refund"), "/{key}": name("order-1", "order-2"),
 		"/former-names/{name}": "formerly",
 		"/invitations/{id}":    invitation.ID,
 		"/job-proposals/{id}":  domain.JobID(proposal.ID).String(),
-		"/alert-channels/{id}": channel.ID,
 		"/scripts/{id}":        script.ID, "/revisions/{revision}": name("1", "771177117711771177"),
 		"/cells/{name}": "eu-" + tenant, "/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
@@ -122,16 +115,8 @@ func matrixBody(method, path string) any {
 		return map[string]any{"revision": 1}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return map[string]any{"name": "changed"}
-	case method == http.MethodPut && strings.Contains(path, "/alert-channels/"):
-		return map[string]any{"name": "changed", "kind": "email", "emails": []string{"ops@example.com"}}
-	case strings.HasSuffix(path, "/alert-channels/{id}/test"):
-		return nil
-	case method == http.MethodPut && strings.Contains(path, "/alert-rules/"):
-		return map[string]any{"name": "changed", "condition": map[string]any{"kind": "events"}}
 	case method == http.MethodPut && strings.Contains(path, "/cells/"):
 		return map[string]any{"url": "https://eu2.example.com", "executors": []string{"eu2:9000"}}
-	case method == http.MethodPut && strings.HasSuffix(path, "/alert-settings"):
-		return map[string]any{}
 	case method == http.MethodPut && strings.HasSuffix(path, "/maintenance"):
 		return map[string]any{"mode": "continue"}
 	case method == http.MethodPut && strings.HasSuffix(path, "/retention"):
@@ -239,12 +224,11 @@ func TestListsShowOnlyTheOwnTenant(t *testing.T) {
 		"/runs?jobId=" + foreign["/jobs/{id}"],
 		"/runs?executorId=" + foreign["/executors/{id}"],
 		"/runs?instanceId=" + foreign["/instances/{id}"],
-		"/deliveries?jobId=" + foreign["/jobs/{id}"],
 	} {
 		a := w.call("acme/viewer", "GET", query, nil).is(200)
 		require.Empty(t, into[web.Page[any]](a).Items, query)
 	}
-	for _, path := range append(listsOfAddOns(), "/jobs", "/runs", "/executors", "/deliveries", "/overview", "/scripts", "/script-policy/history", "/alert-incidents", "/alert-rules", "/alert-silences", "/alert-channels", "/retention/rules", "/run-purges") {
+	for _, path := range append(listsOfAddOns(), "/jobs", "/runs", "/executors", "/overview", "/scripts", "/script-policy/history", "/retention/rules", "/run-purges") {
 		a := w.call("acme/viewer", "GET", path, nil).is(200)
 		for pattern, id := range foreign {
 			require.NotContains(t, string(a.body), id, "%s shows %s of another tenant", path, pattern)

@@ -13,8 +13,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -130,6 +128,8 @@ func TestExcludedFireTimesAreCountedApart(t *testing.T) {
 
 func TestOverview(t *testing.T) {
 	w := newWorld(t)
+	w.deps.Attention = nil // without that of add-ons
+	w.start()
 	shop, billing := w.executor("acme", "shop"), w.executor("acme", "billing")
 	w.executor("acme", "unused")
 	w.instance(shop, "one", "reconcile")
@@ -145,65 +145,7 @@ func TestOverview(t *testing.T) {
 	require.Equal(t, JobCounts{Enabled: 3, Paused: 1}, o.Jobs)
 	require.Equal(t, ExecutorCounts{Online: 1, Offline: 2}, o.Executors)
 	require.Len(t, o.NextFires, 3)
-	require.Len(t, o.Attention, 3, "not the job that went well since, nor the executor that nobody needs: %+v", o.Attention)
-}
-
-func TestDeliveries(t *testing.T) {
-	w := newWorld(t)
-	shop := w.executor("acme", "shop")
-	w.instance(shop, "one", "reconcile")
-	job := w.job("acme", "bad", shop)
-	run := w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
-	w.expandAlerts(noun.Delivery{Channel: "email", Target: "a@example.com"}, noun.Delivery{Channel: "email", Target: "b@example.com"},
-		noun.Delivery{Channel: "email", Target: "c@example.com"})
-	page := into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2", nil).is(200))
-	require.Len(t, page.Items, 2)
-	require.Equal(t, "run_failed", page.Items[0].Kind)
-	require.Equal(t, job.ID, *page.Items[0].JobID)
-	require.Equal(t, run.ID.String(), *page.Items[0].RunID)
-	require.Equal(t, "pending", page.Items[0].State)
-	rest := into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?limit=2&cursor="+*page.NextCursor, nil).is(200))
-	require.Len(t, rest.Items, 1)
-	require.Nil(t, rest.NextCursor)
-	require.Empty(t, into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?state=failed", nil).is(200)).Items)
-	require.Len(t, into[web.Page[route.Delivery]](w.call("acme/viewer", "GET", "/deliveries?jobId="+job.ID, nil).is(200)).Items, 3)
-}
-
-// Mail or a channel that does not work is told on the tenant's page, until an alert arrives.
-func TestOverviewTellsOfAlertsThatDoNotArrive(t *testing.T) {
-	w := newWorld(t)
-	shop := w.executor("acme", "shop")
-	w.instance(shop, "one", "reconcile")
-	job := w.job("acme", "bad", shop)
-	told := func(role string) (out []string) {
-		for _, a := range into[Overview](w.call("acme/"+role, "GET", "/overview", nil).is(200)).Attention {
-			if a.Kind == "alerts_undelivered" {
-				out = append(out, a.Text.En)
-				require.Contains(t, a.Text.Zh, "未能送达")
-			}
-		}
-		return out
-	}
-	deliver := func(state noun.DeliveryState, lastError string, d noun.Delivery) {
-		d.ID = w.ids.Next()
-		w.ran("acme", job, domain.Report{Outcome: domain.OutcomeFailed, Error: "no"})
-		w.expandAlerts(d)
-		if state != noun.DeliveryPending {
-			require.NoError(t, w.store.FinishDelivery(t.Context(), d.ID, state, 0, lastError))
-		}
-	}
-	mail, channel := noun.Delivery{Channel: "email", Target: "ann@example.com"}, noun.Delivery{Channel: "slack", ChannelID: 7, Target: "on-call"}
-	deliver(noun.DeliveryDelivered, "", mail)
-	require.Empty(t, told("viewer"))
-	deliver(noun.DeliveryFailed, "mail is not configured on this server (mail-host)\nmore", mail)
-	deliver(noun.DeliveryFailed, "404 no such channel", channel)
-	deliver(noun.DeliveryPending, "", channel)
-	require.ElementsMatch(t, []string{"The last alert by mail did not arrive.", `The last alert through the channel "on-call" did not arrive.`}, told("viewer"))
-	require.ElementsMatch(t, []string{
-		"The last alert by mail did not arrive: mail is not configured on this server (mail-host).", `The last alert through the channel "on-call" did not arrive: 404 no such channel.`,
-	}, told("editor"))
-	deliver(noun.DeliveryDelivered, "", mail)
-	require.Equal(t, []string{`The last alert through the channel "on-call" did not arrive.`}, told("viewer"))
+	require.Len(t, o.Attention, 2, "not the job that went well since, nor the executor that nobody needs: %+v", o.Attention)
 }
 
 func TestNodesAndVersion(t *testing.T) {

@@ -30,8 +30,8 @@ type Retention interface {
 	// TrimLogs removes the oldest chunks of tenants whose logs take more than
 	// most bytes (after compression), until they take a tenth less.
 	TrimLogs(ctx context.Context, most int64, limit int) (int64, error)
-	// DeleteAlertsBefore removes alert events and their deliveries.
-	DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	// DeleteOutboxBefore removes events of the outbox, and rows of add-ons that are as old.
+	DeleteOutboxBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// DeleteInstancesBefore removes instances that had gone before the instant.
 	DeleteInstancesBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// DeleteHandlersBefore removes handlers that were last registered before the

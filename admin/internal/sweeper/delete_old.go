@@ -48,7 +48,7 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"runs", s.opt.RunRetention, s.opt.Retention.DeleteRunsBefore},
 		{"clean-ups of runs", s.opt.RunRetention, s.opt.Retention.DeleteRunPurgesBefore},
 		{"timers", s.opt.TimerRetention, s.opt.Retention.DeleteTimersBefore},
-		{"alerts", s.opt.RunRetention, s.opt.Retention.DeleteAlertsBefore},
+		{"outbox", s.opt.RunRetention, s.opt.Retention.DeleteOutboxBefore},
 		{"instances", s.opt.RunRetention, s.opt.Retention.DeleteInstancesBefore}, // runs show their names
 		{"boots let in by join tokens", s.opt.RunRetention, s.opt.Retention.DeleteJoinTokenBootsBefore},
 		{"refusals", min(s.opt.RunRetention, refusalRetention), s.opt.Retention.DeleteRefusalsBefore},

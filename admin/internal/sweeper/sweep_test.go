@@ -388,7 +388,7 @@ func (f fake) RecountStored(_ context.Context, since time.Time) (int, error) {
 }
 func (f fake) TrimLogs(context.Context, int64, int) (int64, error) { return 0, nil }
 
-func (f fake) DeleteAlertsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
+func (f fake) DeleteOutboxBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("alerts", before, limit)
 }
 func (f fake) DeleteInstancesBefore(_ context.Context, before time.Time, limit int) (int64, error) {

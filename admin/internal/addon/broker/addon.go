@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/internal/egress"
 )
 
@@ -28,6 +29,7 @@ func AddOn() addon.AddOn {
 		Settings: []addon.Setting{{
 			Name: allow, Kind: addon.List, Usage: "private networks that connections to brokers may lead to, for example 10.1.0.0/16",
 		}},
+		Tables: []db.OwnedTable{{Name: "connections", Key: "id", Secret: true}},
 		Doctor: []addon.Doctor{{ID: "brokers", Look: look, Sealed: sealed}},
 	}
 }

@@ -5,49 +5,11 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
-	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
-
-// The oldest thing that could be told decides, be it an event or a delivery.
-func TestOutboxLag(t *testing.T) {
-	for name, options := range bothDatabases {
-		t.Run(name, func(t *testing.T) {
-			s := newAging(openStore(t, options(t)))
-			ctx := t.Context()
-			tenant := domain.TenantID(7)
-			require.NoError(t, s.CreateTenant(ctx, domain.Tenant{ID: tenant, Name: "acme"}))
-			lag := func() time.Duration {
-				got, err := s.OutboxLag(ctx)
-				require.NoError(t, err)
-				return got
-			}
-			require.Zero(t, lag(), "nothing to tell")
-			now, err := s.Now(ctx)
-			require.NoError(t, err)
-			require.NoError(t, s.RecordAlerts(ctx, []domain.AlertEvent{{
-				ID: 1, TenantID: tenant, Kind: domain.AlertNoExecutor, DedupeKey: "k", CreatedAt: now.Add(-time.Hour),
-			}}))
-			require.GreaterOrEqual(t, lag(), time.Hour)
-			_, err = s.ExpandAlertEvents(ctx, 10, func(b *notify.AlertBatch) {
-				b.Direct = []noun.Delivery{{ID: 2, TenantID: tenant, EventID: 1, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}
-			})
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, lag(), time.Minute)
-			require.Less(t, lag(), time.Hour)
-			require.NoError(t, s.FinishDelivery(ctx, 2, noun.DeliveryPending, time.Hour, "not now"))
-			require.Zero(t, lag(), "it waits for its next time, and for nobody")
-			require.NoError(t, s.FinishDelivery(ctx, 2, noun.DeliveryDelivered, 0, ""))
-			require.Zero(t, lag())
-		})
-	}
-}
 
 // Every transaction is seen once, with its name, its repetitions and its end.
 func TestObserve(t *testing.T) {

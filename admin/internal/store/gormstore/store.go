@@ -57,6 +57,8 @@ type Options struct {
 	NoStatistics bool
 	// NoOutbox writes no event to the outbox: it has no subscriber.
 	NoOutbox bool
+	// Tables are those of add-ons.
+	Tables []OwnedTable
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
 	MaxSpecs int
 	// LogLimits bound what handlers' logs may fill.
@@ -76,6 +78,9 @@ type (
 	Privileges = db.Privileges
 )
 
+// OwnedTable is a table of an add-on.
+type OwnedTable = db.OwnedTable
+
 // ConnectionsPerNode is how many connections a node has to a MySQL server.
 const ConnectionsPerNode = db.ConnectionsPerNode
 
@@ -83,7 +88,7 @@ const ConnectionsPerNode = db.ConnectionsPerNode
 func (o Options) connection() db.Options {
 	return db.Options{
 		Driver: o.Driver, DSN: o.DSN, NewID: o.NewID, Logger: o.Logger, MaxOpenConns: o.MaxOpenConns,
-		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, ReadOnly: o.ReadOnly, AllowMultiWriter: o.AllowMultiWriter,
+		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, Tables: o.Tables, ReadOnly: o.ReadOnly, AllowMultiWriter: o.AllowMultiWriter,
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
@@ -24,12 +22,15 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // aging is a store whose executions can be made older.
-type aging struct {
-	*Store
-	notify.Tables
-}
+type aging struct{ *Store }
 
-func newAging(s *Store) aging { return aging{s, alertsql.New(s.Engine)} }
+func newAging(s *Store) aging { return aging{s} }
+
+// What add-ons add to stores under test, and to their options.
+var (
+	withAddOns = func(a aging) storetest.Store { return a }
+	ofAddOns   = func(o Options) Options { return o }
+)
 
 func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
 	return a.Run(ctx, "age execution", func(t *db.Tx) error {
@@ -107,35 +108,6 @@ func (a aging) AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Dur
 	})
 }
 
-func (a aging) AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
-	return a.Run(ctx, "age start", func(t *db.Tx) error {
-		_, err := t.Exec(ctx, "UPDATE executions SET fire_at = fire_at - ?, not_before = not_before - ?, granted_at = CASE WHEN granted_at = 0 THEN 0 ELSE granted_at - ? END, version = version + 1 WHERE id = ?",
-			d.Milliseconds(), d.Milliseconds(), d.Milliseconds(), int64(id))
-		return err
-	})
-}
-
-func (a aging) AgeRules(ctx context.Context, tenant domain.TenantID, d time.Duration) error {
-	return a.Run(ctx, "age rules", func(t *db.Tx) error {
-		for _, statement := range []string{
-			"UPDATE alert_rules SET updated_at = updated_at - ?, next_at = next_at - 3600000 WHERE tenant_id = ?",
-			"UPDATE jobs SET created_at = created_at - 3600000, updated_at = updated_at - ? WHERE tenant_id = ?",
-		} {
-			if _, err := t.Exec(ctx, statement, d.Milliseconds(), int64(tenant)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (a aging) AgeIncident(ctx context.Context, id domain.IncidentID, d time.Duration) error {
-	return a.Run(ctx, "age incident", func(t *db.Tx) error {
-		_, err := t.Exec(ctx, "UPDATE alert_incidents SET id = id - ? WHERE id = ?", domain.IDFloor(time.Now())-domain.IDFloor(time.Now().Add(-d)), int64(id))
-		return err
-	})
-}
-
 func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 	return a.Run(ctx, "forget holders", func(t *db.Tx) error {
 		subject, kind := engine.SubjectOf(k)
@@ -145,11 +117,11 @@ func (a aging) ForgetHolders(ctx context.Context, k domain.LimitKey) error {
 }
 
 func sqliteOptions(tb testing.TB) Options {
-	return Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute, Successes: alertsql.ReadSuccesses}
+	return ofAddOns(Options{Driver: "sqlite", DSN: filepath.Join(tb.TempDir(), "carillon test.db"), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute})
 }
 
 func mysqlOptions(tb testing.TB) Options {
-	return Options{Driver: "mysql", DSN: testenv.Database(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute, Successes: alertsql.ReadSuccesses}
+	return ofAddOns(Options{Driver: "mysql", DSN: testenv.Database(tb), NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), NextFire: storetest.NextFire, FiresPerMinute: storetest.FiresPerMinute})
 }
 
 func openStore(tb testing.TB, o Options) *Store {
@@ -163,11 +135,11 @@ func openStore(tb testing.TB, o Options) *Store {
 }
 
 func TestSQLite(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Store { return newAging(openStore(t, sqliteOptions(t))) })
+	storetest.Run(t, func(t *testing.T) storetest.Store { return withAddOns(newAging(openStore(t, sqliteOptions(t)))) })
 }
 
 func TestMySQL(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Store { return newAging(openStore(t, mysqlOptions(t))) })
+	storetest.Run(t, func(t *testing.T) storetest.Store { return withAddOns(newAging(openStore(t, mysqlOptions(t)))) })
 }
 
 // What SQLite keeps beside the database has its file's mode.

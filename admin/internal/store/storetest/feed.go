@@ -27,6 +27,17 @@ func takeEvents(t testing.TB, feed store.Feed, tenant domain.TenantID) (mine []d
 	}
 }
 
+// alertsOf takes the events that are new and returns this tenant's of a kind.
+func (f *fixture) alertsOf(kind domain.AlertKind) (out []domain.AlertEvent) {
+	f.t.Helper()
+	for _, event := range takeEvents(f.t, f.s, f.tenant) {
+		if event.Kind == kind {
+			out = append(out, event)
+		}
+	}
+	return out
+}
+
 // alertKinds takes the events that are new and returns the kinds of one run's.
 func (f *fixture) alertKinds(e domain.Execution) (kinds []domain.AlertKind) {
 	f.t.Helper()

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -394,8 +392,6 @@ func testLostInstances(t *testing.T, f *fixture) {
 	lost := func() (out []string) {
 		list, err := f.s.ListLostInstances(f.ctx)
 		f.ok(err)
-		list, err = f.s.WithoutOutage(f.ctx, list)
-		f.ok(err)
 		for _, x := range list {
 			if x.Executor != f.executor {
 				continue
@@ -428,19 +424,6 @@ func testLostInstances(t *testing.T, f *fixture) {
 	require.Empty(t, lost(), "its processes are to end")
 	f.setExecutor(domain.ExecutorEnabled, "")
 	require.Equal(t, []string{dead.Name + " on host"}, lost())
-	f.ok(f.s.RecordAlerts(f.ctx, []domain.AlertEvent{{TenantID: f.tenant, Kind: domain.AlertNoExecutor, JobID: f.job(func(*domain.JobSpec) {}).ID, Revision: 1, DedupeKey: "outage"}}))
-	f.count("outage")
-	require.Empty(t, lost(), "the outage is told")
-	page, err := f.s.ListIncidents(f.ctx, notify.ListIncidentsParams{Tenant: f.tenant, Limit: 10})
-	incidents := page.Items
-	f.ok(err)
-	require.Len(t, incidents, 1)
-	_, err = f.s.ChangeIncident(f.ctx, f.tenant, incidents[0].ID, func(i *noun.Incident, now time.Time) error {
-		i.Resolve(now, "ann")
-		return nil
-	})
-	f.ok(err)
-	require.Empty(t, lost(), "the outage was told")
 	f.ok(f.s.AgeInstance(f.ctx, dead.ID, domain.LostWindow))
 	require.Empty(t, lost())
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -25,7 +24,6 @@ import (
 // Store is a store under test.
 type Store interface {
 	store.Store
-	notify.Tables
 	// Age makes everything planned for the execution (wake, not before, expiry,
 	// end of the offer, deadline) come sooner by d, and its end be d ago if it has
 	// ended: tests do not wait for the database's clock.
@@ -38,12 +36,6 @@ type Store interface {
 	AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error
 	// AgeAlerts makes a tenant's events that are put off come sooner by d.
 	AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error
-	// AgeStart makes a run have been due, and started, d earlier; AgeRules makes a tenant's jobs and
-	// rules have been edited so, and the rules be due.
-	AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error
-	AgeRules(ctx context.Context, tenant domain.TenantID, d time.Duration) error
-	// AgeIncident makes an incident have been opened d earlier: its id says when.
-	AgeIncident(ctx context.Context, id domain.IncidentID, d time.Duration) error
 	// AgeDeleted makes a job, a script or an executor have been deleted d earlier.
 	AgeDeleted(ctx context.Context, d time.Duration, id int64) error
 	// RowsOf counts what is stored of a job, a script or an executor, without its runs.
@@ -54,6 +46,15 @@ type Store interface {
 	// Unlist takes a run out of the waiting runs, and leaves its row as it is.
 	Unlist(ctx context.Context, id domain.ExecutionID) error
 }
+
+// suiteTest is a test that has a tenant of its own.
+type suiteTest struct {
+	name string
+	run  func(*testing.T, *fixture)
+}
+
+// addOnTests are those of add-ons.
+var addOnTests []suiteTest
 
 // Run runs the suite. open returns a store on an empty, migrated database; it
 // is called several times, and cleans up after its test.
@@ -70,10 +71,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	// It deletes runs that a moment ago its store has moved, which looks for them.
 	t.Run("RetentionOfFamilies", func(t *testing.T) { testRetentionOfFamilies(t, newFixture(t, open(t))) })
 	s := open(t)
-	tests := []struct {
-		name string
-		run  func(*testing.T, *fixture)
-	}{
+	tests := []suiteTest{
 		{"Cluster", testCluster}, {"NodeNumbers", testNodeNumbers}, {"NodeTakenOver", testNodeTakenOver},
 		{"Tenants", testTenants}, {"Users", testUsers}, {"Provision", testProvision}, {"ProvisionLeaves", testProvisionLeaves}, {"ProvisionRace", testProvisionRace}, {"Invitations", testInvitations}, {"AccountsOfSeveralTenants", testAccountsOfSeveralTenants}, {"RefreshTokens", testRefreshTokens},
 		{"APIKeys", testAPIKeys}, {"KeysOfMembers", testKeysOfMembers}, {"JoinTokens", testJoinTokens}, {"JoinTokensTogether", testJoinTokensTogether}, {"Denials", testDenials}, {"DeniedInstances", testDeniedInstances}, {"ParkedInstances", testParkedInstances}, {"RefusingInstances", testRefusingInstances},
@@ -84,8 +82,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"CreateExecution", testCreateExecution}, {"RequestKeyRace", testRequestKeyRace},
 		{"OfferGrantFinish", testOfferGrantFinish}, {"ShorterTimeout", testShorterTimeout}, {"OneStepOffer", testOneStepOffer}, {"OneStepRefused", testOneStepRefused}, {"SendsSpent", testSendsSpent}, {"BusyIsNoFailedSend", testBusyIsNoFailedSend}, {"SendsSpentSwept", testSendsSpentSwept}, {"RecentInstances", testRecentInstances}, {"Choice", testChoice}, {"OfferRace", testOfferRace}, {"OfferNotDueYet", testOfferNotDueYet}, {"OfferAhead", testOfferAhead},
 		{"GrantGuards", testGrantGuards}, {"GiveBack", testGiveBack}, {"WaitsAndStarts", testWaitsAndStarts}, {"Inventory", testInventory}, {"InventoriesTogether", testInventoriesTogether}, {"InstancesLeave", testInstancesLeave}, {"EndOrphans", testEndOrphans}, {"EndOrphansRace", testEndOrphansRace},
-		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults}, {"Alerts", testAlerts},
-		{"MissedAlerts", testMissedAlerts}, {"MissedByPause", testMissedByPause}, {"MissedWithoutAnInstance", testMissedWithoutAnInstance},
+		{"FinishCodes", testFinishCodes}, {"Retry", testRetry}, {"LateResult", testLateResult}, {"LargeResults", testLargeResults},
 		{"Cancel", testCancel}, {"MixedBatch", testMixedBatch},
 		{"SlotSerial", testSlotSerial}, {"SlotFreedWithoutAResult", testSlotFreedWithoutAResult}, {"SlotOrder", testSlotOrder}, {"SlotWaitKeepsOrder", testSlotWaitKeepsOrder}, {"DeadlineIsKept", testDeadlineIsKept}, {"Waiting", testWaiting}, {"SlotDiscard", testSlotDiscard}, {"SlotQueueFull", testSlotQueueFull}, {"SlotPilesUp", testSlotPilesUp}, {"SlotParallel", testSlotParallel},
 		{"Cover", testCover}, {"CoverForced", testCoverForced}, {"CoverWaiting", testCoverWaiting}, {"CoverRetry", testCoverRetry}, {"CoverBatch", testCoverBatch}, {"CoverRace", testCoverRace},
@@ -104,8 +101,6 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayTaken", testDelayTaken}, {"DelayRace", testDelayRace},
 		{"Calendars", testCalendars}, {"JobCalendars", testJobCalendars}, {"CalendarWall", testCalendarWall},
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"CallbackPolicies", testCallbackPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
-
-		{"AlertChannels", testAlertChannels}, {"AlertChannelsMost", testAlertChannelsMost}, {"AlertChannelDeliveries", testAlertChannelDeliveries},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"Timer", testTimer}, {"TimerDefaults", testTimerDefaults}, {"TimerPolicies", testTimerPolicies}, {"TimerRequests", testTimerRequests}, {"TimerBatch", testTimerBatch}, {"TimerHeld", testTimerHeld},
 		{"TimerClaimRace", testTimerClaimRace}, {"TimerKeyRace", testTimerKeyRace}, {"TimerKeysOfMany", testTimerKeysOfMany}, {"TimerFence", testTimerFence}, {"TimerJobDeleted", testTimerJobDeleted}, {"TimerWall", testTimerWall},
@@ -115,14 +110,13 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"ListExecutions", testListExecutions}, {"CountExecutions", testCountExecutions},
 		{"Logs", testLogs}, {"LogSearch", testLogSearch}, {"LargePages", testLargePages}, {"LogGrowth", testLogGrowth}, {"LogRetention", testLogRetention}, {"RunRetention", testRunRetention}, {"RetentionRules", testRetentionRules}, {"RetentionByDays", testRetentionByDays}, {"RetentionByCount", testRetentionByCount}, {"RetentionOfLogs", testRetentionOfLogs}, {"RunPurges", testRunPurges}, {"AlertRetention", testAlertRetention}, {"InstanceRetention", testInstanceRetention}, {"HandlerRetention", testHandlerRetention}, {"JoinTokenBootRetention", testJoinTokenBootRetention}, {"JobRetention", testJobRetention}, {"CreateJobs", testCreateJobs}, {"Quotas", testQuotas}, {"QuotaOfFires", testQuotaOfFires}, {"QuotaOfOthers", testQuotaOfOthers}, {"QuotaOfJobsForCalls", testQuotaOfJobsForCalls}, {"QuotaOfInstances", testQuotaOfInstances}, {"QuotaRace", testQuotaRace}, {"StoredBytes", testStoredBytes}, {"QuotaOfStoredBytes", testQuotaOfStoredBytes}, {"Histories", testHistories}, {"CountBounds", testCountBounds}, {"ScriptRetention", testScriptRetention}, {"TokenRetention", testTokenRetention}, {"Refusals", testRefusals},
 		{"Steps", testSteps}, {"StepLimits", testStepLimits}, {"StepRace", testStepRace}, {"Progress", testProgress}, {"Callbacks", testCallbacks}, {"StepRetention", testStepRetention}, {"EndedAmong", testEndedAmong},
-		{"Deliveries", testDeliveries}, {"DeadClaims", testDeadClaims}, {"DeliveryRace", testDeliveryRace},
-		{"Incidents", testIncidents}, {"IncidentOfManyEvents", testIncidentOfManyEvents}, {"AbsorbedIncident", testAbsorbedIncident}, {"IncidentRace", testIncidentRace}, {"AlertRules", testAlertRules}, {"Silences", testSilences}, {"DefaultReceiver", testDefaultReceiver}, {"IncidentWishes", testIncidentWishes}, {"LookedForRules", testLookedForRules}, {"SuccessRules", testSuccessRules},
+
 		{"LedgerJobs", testLedgerJobs}, {"JobChanges", testJobChanges}, {"PlanEndsAtOneInstant", testPlanEndsAtOneInstant}, {"LedgerExecutions", testLedgerExecutions},
 		{"Maintenance", testMaintenance}, {"MaintenanceHolds", testMaintenanceHolds}, {"MaintenanceSkips", testMaintenanceSkips}, {"Drains", testDrains}, {"LostInstances", testLostInstances},
 		{"TenantWall", testTenantWall},
 	}
 	held := HoldAll(t, s)
-	for _, test := range tests {
+	for _, test := range append(tests, addOnTests...) {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, s)
 			f.held = held

@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
-	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
@@ -19,9 +17,6 @@ func testTenantWall(t *testing.T, f *fixture) {
 	due, offered, running := f.run(j), f.offer(store.OfferMade, f.run(j)), f.start(f.run(j))
 	failed := f.start(f.run(j))
 	f.finish(failed, domain.OutcomeFailed)
-	f.expand(func(notify.AlertContext) []noun.Delivery {
-		return []noun.Delivery{{Channel: "email", Target: "x"}}
-	})
 	_, err := f.s.AppendLogs(f.ctx, []store.LogAppend{{Tenant: f.tenant, Executor: f.executor, Chunks: []domain.LogChunk{chunk(running, 1, 1, 1)}}})
 	f.ok(err)
 	key := domain.APIKey{ID: ids.Next(), TenantID: f.tenant, Hash: hash(f, "k")}
@@ -107,9 +102,6 @@ func testTenantWall(t *testing.T, f *fixture) {
 	page, err := b.s.ReadLog(b.ctx, store.ReadLogParams{Tenant: b.tenant, Execution: running.ID, Attempt: 1})
 	f.ok(err)
 	require.Equal(t, store.LogPage{}, page)
-	deliveries, err := b.s.ListDeliveries(b.ctx, notify.ListDeliveriesParams{Tenant: b.tenant, Job: j.ID})
-	f.ok(err)
-	require.Empty(t, deliveries)
 
 	_, err = b.s.FindExecutor(b.ctx, b.tenant, f.executor)
 	notFound("FindExecutor", err)

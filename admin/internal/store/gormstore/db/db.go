@@ -29,6 +29,7 @@ type Options struct {
 	Observe      func(Transaction)
 	NoStatistics bool
 	NoOutbox     bool
+	Tables       []OwnedTable
 	ReadOnly     bool
 	// AllowMultiWriter: nodes may write through several servers of one cluster.
 	AllowMultiWriter bool
@@ -59,8 +60,9 @@ type DB struct {
 	writers      *writerGate // nil = no cluster of MySQL's kind, or several are allowed
 	OnRearm      func()
 	Observe      func(Transaction)
-	NoStatistics bool // ends of runs are not counted
-	NoOutbox     bool // no events are written
+	NoStatistics bool         // ends of runs are not counted
+	NoOutbox     bool         // no events are written
+	Tables       []OwnedTable // of add-ons
 
 	idSource atomic.Pointer[func() int64]
 }
@@ -75,7 +77,7 @@ func Open(o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
+	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, Tables: o.Tables, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
 	if o.NewID != nil {
 		s.idSource.Store(&o.NewID)
 	}

@@ -161,41 +161,54 @@ func deleteRequestKeys(t *db.Tx, old []oldRun) error {
 	return nil
 }
 
-// DeleteAlertsBefore goes along the primary keys. Deliveries are tried for
-// hours, not for days: none of those that old is still under way. Incidents stay
-// as long as events can join them.
-func (s *Retention) DeleteAlertsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return db.Value(ctx, s.RunRepeatable, "delete old alerts", func(t *db.Tx) (deleted int64, err error) {
-		for _, table := range []string{"deliveries", "alert_events"} {
-			n, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded(table, "id < ?"), domain.IDFloor(before), int64(limit)-deleted)
+// DeleteOutboxBefore goes along the primary keys. A subscriber tells of events within hours,
+// not days, so that events that old are not waited for.
+func (s *Retention) DeleteOutboxBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return db.Value(ctx, s.RunRepeatable, "delete old events", func(t *db.Tx) (int64, error) {
+		deleted, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("alert_events", "id < ?"), domain.IDFloor(before), int64(limit))
+		if err != nil {
+			return 0, fmt.Errorf("delete from alert_events: %w", err)
+		}
+		for i := range s.Tables {
+			if deleted >= int64(limit) {
+				break
+			}
+			n, err := deleteOldRows(t, &s.Tables[i], before, int64(limit)-deleted)
 			if err != nil {
-				return 0, fmt.Errorf("delete from %s: %w", table, err)
+				return 0, fmt.Errorf("delete from %s: %w", s.Tables[i].Name, err)
 			}
-			if deleted += n; deleted >= int64(limit) {
-				return deleted, nil
-			}
+			deleted += n
 		}
-		n, err := deleteIncidents(t, before, int64(limit)-deleted)
-		if deleted += n; err != nil || deleted >= int64(limit) {
-			return deleted, err
-		}
-		n, err = t.Exec(t.Ctx, t.Dialect.DeleteBounded("alert_silences", fmt.Sprintf("id < %d AND ends_at < ?", domain.IDFloor(before))), db.Millis(before), int64(limit)-deleted)
-		return deleted + n, err
+		return deleted, nil
 	})
 }
 
-func deleteIncidents(t *db.Tx, before time.Time, limit int64) (int64, error) {
-	var ids []int64
-	err := t.Gorm.Table("alert_incidents").Where("id < ? AND wake_at IS NULL", domain.IDFloor(before)).Order("id").Limit(int(limit)).Pluck("id", &ids).Error
+// deleteOldRows deletes rows of an add-on that are old.
+func deleteOldRows(t *db.Tx, of *db.OwnedTable, before time.Time, limit int64) (int64, error) {
+	if of.Old == nil {
+		return 0, nil
+	}
+	where := fmt.Sprintf("%s < %d", of.Key, domain.IDFloor(before))
+	if of.Old.Where != "" {
+		where += " AND " + of.Old.Where
+	}
+	if of.Old.Ends != "" {
+		where += fmt.Sprintf(" AND %s < %d", of.Old.Ends, db.Millis(before))
+	}
+	if len(of.Children) == 0 {
+		return t.Exec(t.Ctx, t.Dialect.DeleteBounded(of.Name, where), limit)
+	}
+	ids, err := db.SelectColumn[int64](t.Ctx, t.Conn, "SELECT "+of.Key+" FROM "+of.Name+" WHERE "+where+" ORDER BY "+of.Key+" LIMIT ?", limit)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	for _, table := range []string{"alert_receivers WHERE incident_id", "alert_incidents WHERE id"} {
-		if _, err := t.Exec(t.Ctx, "DELETE FROM "+table+" IN ("+db.IDList(ids)+")"); err != nil {
-			return 0, fmt.Errorf("delete from %s: %w", table, err)
+	list := " IN (" + db.IDList(ids) + ")"
+	for _, child := range of.Children {
+		if _, err := t.Exec(t.Ctx, "DELETE FROM "+child+" WHERE "+of.Column+list); err != nil {
+			return 0, err
 		}
 	}
-	return int64(len(ids)), nil
+	return t.Exec(t.Ctx, "DELETE FROM "+of.Name+" WHERE "+of.Key+list)
 }
 
 // DeleteInstancesBefore reads ix_instances_lease: an executor that restarts all

@@ -23,20 +23,18 @@ type tenantTable struct {
 
 // tenantSecrets are tables with sealed secrets and what lets somebody in. They go first.
 var tenantSecrets = []tenantTable{
-	{name: "connections"}, {name: "deleted_documents"}, {name: "alert_channels"}, {name: "script_policies"}, {name: "api_keys"}, {name: "refresh_tokens"}, {name: "invitations"},
+	{name: "deleted_documents"}, {name: "script_policies"}, {name: "api_keys"}, {name: "refresh_tokens"}, {name: "invitations"},
 	{name: "join_tokens", index: "ix_join_tokens_executor", key: "id", column: "token_id", children: []string{"join_token_boots"}},
 }
 
 // maxSecrets bounds what goes of them in one transaction when a tenant is to go at once.
 const maxSecrets = 5000
 
-// tenantTables are all other tables with rows of tenants, in the order in which they go:
+// tenantTables are all other tables of the core with rows of tenants, in the order in which they go:
 // runs before their jobs. A table with a tenant_id that is missing here fails a test.
 var tenantTables = []tenantTable{
 	{name: "executions", index: "ix_executions_executor", key: "id", column: "execution_id", children: []string{"attempts", "execution_progress", "execution_steps", "callbacks", "waiting_runs"}},
-	{name: "log_chunks"}, {name: "log_usage"}, {name: "alert_rules"}, {name: "alert_silences"}, {name: "alert_settings"}, {name: "alert_events"},
-	{name: "alert_incidents", key: "id", column: "incident_id", children: []string{"alert_receivers"}},
-	{name: "deliveries"},
+	{name: "log_chunks"}, {name: "log_usage"}, {name: "alert_events"},
 	{name: "timer_labels"}, {name: "timer_counts"}, {name: "stored_bytes"}, {name: "statistics"}, {name: "timer_cancellations"}, {name: "request_keys"}, {name: "backfills"},
 	{name: "retention_rules"}, {name: "run_purges"},
 	{name: "jobs", index: "ix_jobs_name", key: "id", column: "job_id", children: []string{
@@ -48,6 +46,19 @@ var tenantTables = []tenantTable{
 	{name: "limits", index: "ix_limits_tenant", key: "subject_id", column: "subject_id", children: []string{"limit_holders", "limit_waiters"}},
 	{name: "handlers"}, {name: "executor_builds"}, {name: "executor_denials"}, {name: "executor_aliases"}, {name: "instances"}, {name: "executors"},
 	{name: "maintenance"}, {name: "quotas"},
+}
+
+// tablesOf are tenantSecrets or tenantTables, with those of add-ons.
+func tablesOf(d *db.DB, secret bool) (out []tenantTable) {
+	for _, t := range d.Tables {
+		if t.Secret == secret {
+			out = append(out, tenantTable{name: t.Name, key: t.Key, column: t.Column, children: t.Children})
+		}
+	}
+	if secret {
+		return append(out, tenantSecrets...)
+	}
+	return append(out, tenantTables...)
 }
 
 // DeleteTenantsBefore empties deleted tenants whose time has come, table by table, and
@@ -96,7 +107,7 @@ var movedKeeps = []string{"api_keys", "join_tokens", "executors", "executor_alia
 // PurgeMoved deletes about limit rows of a tenant that has moved to another cell, and
 // leaves what leads there.
 func (s *Retention) PurgeMoved(ctx context.Context, id domain.TenantID, limit int) (deleted int64, err error) {
-	for _, table := range slices.Concat(tenantTables, tenantSecrets) {
+	for _, table := range slices.Concat(tablesOf(s.DB, false), tablesOf(s.DB, true)) {
 		if slices.Contains(movedKeeps, table.name) {
 			continue
 		}
@@ -114,7 +125,7 @@ func (s *Retention) PurgeMoved(ctx context.Context, id domain.TenantID, limit in
 }
 
 func (s *Retention) purgeTenant(ctx context.Context, tenant int64, limit int) (deleted int64, err error) {
-	for _, tables := range [][]tenantTable{tenantSecrets, tenantTables} {
+	for _, tables := range [][]tenantTable{tablesOf(s.DB, true), tablesOf(s.DB, false)} {
 		for i := range tables {
 			for deleted < int64(limit) {
 				n, err := db.Value(ctx, s.RunRepeatable, "delete rows of a tenant", func(t *db.Tx) (int64, error) {
@@ -143,7 +154,7 @@ func (s *Retention) purgeTenant(ctx context.Context, tenant int64, limit int) (d
 // PurgeSecrets deletes what lets somebody in, and sealed secrets, of a tenant that is to
 // go at once. What is more than maxSecrets is left to the retention.
 func PurgeSecrets(t *db.Tx, tenant int64) error {
-	_, err := purgeTables(t, tenant, tenantSecrets, maxSecrets)
+	_, err := purgeTables(t, tenant, tablesOf(t.DB, true), maxSecrets)
 	return err
 }
 

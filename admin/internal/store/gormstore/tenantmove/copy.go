@@ -74,8 +74,8 @@ func (m *Move) countEnds(ctx context.Context) error {
 }
 
 func (m *Move) copy(ctx context.Context, s *scope) error {
-	for i := range groups {
-		g := &groups[i]
+	for i := range m.groups {
+		g := &m.groups[i]
 		if g.late && !s.late {
 			continue
 		}
@@ -316,23 +316,24 @@ func (m *Move) turn(t *table, r row) {
 		if gone := t.at("gone_at"); r[gone].(int64) == 0 {
 			r[gone], r[t.at("gone_reason")] = m.goneAt, "its tenant moved to this cell"
 		}
-	case "deliveries":
-		r[t.at("claimed_by")] = ""
 	case "api_keys":
 		owner := t.at("owner_id")
 		if to, ok := m.owners[r[owner].(int64)]; ok {
 			r[owner] = to
 		}
-	case "alert_events":
-		if r[t.at("expanded_at")].(int64) != 0 {
-			return
+	}
+	for _, own := range m.From.Tables {
+		if own.Name == t.name && own.Claimed != "" {
+			r[t.at(own.Claimed)] = ""
 		}
 	}
-	if p, ok := parked[t.name]; ok {
-		i := t.at(p.column)
-		if at, isSet := r[i].(int64); isSet && at < parkBy && (t.name != "deliveries" || r[t.at("state")].(int64) == pending) {
-			r[i] = at + parkBy
-		}
+	p, ok := m.parked[t.name]
+	if !ok || p.only.Column != "" && r[t.at(p.only.Column)].(int64) != p.only.Value {
+		return
+	}
+	i := t.at(p.column)
+	if at, isSet := r[i].(int64); isSet && at < parkBy {
+		r[i] = at + parkBy
 	}
 }
 

@@ -64,14 +64,17 @@ func (m *Move) endMaintenance(ctx context.Context, s *db.DB) error {
 
 // underWay says what has to end before the tenant can be fenced; empty: nothing.
 func (m *Move) underWay(ctx context.Context) (what string, err error) {
-	for _, look := range []struct {
-		query string
-		what  string
-	}{
+	type question struct{ query, what string }
+	all := []question{
 		{fmt.Sprintf("SELECT COUNT(*) FROM executions WHERE tenant_id = ? AND phase IN (%s) AND (state IN (%d, %d, %d) OR lingers = 1)", alivePhases, domain.Offered, domain.Running, domain.Cancelling), "%d runs are with executors"},
 		{"SELECT COUNT(*) FROM callbacks AS c JOIN executions AS e ON e.id = c.execution_id WHERE c.tenant_id = ? AND e.tenant_id = ?", "%d callbacks are not started"},
-		{fmt.Sprintf("SELECT COUNT(*) FROM deliveries WHERE tenant_id = ? AND state = %d AND claimed_by <> ''", pending), "%d alerts are being told"},
-	} {
+	}
+	for _, t := range m.From.Tables {
+		if t.Claimed != "" {
+			all = append(all, question{"SELECT COUNT(*) FROM " + t.Name + " WHERE tenant_id = ?" + t.Only.And() + " AND " + t.Claimed + " <> ''", t.Busy})
+		}
+	}
+	for _, look := range all {
 		args := []any{m.id}
 		if strings.Count(look.query, "?") == 2 {
 			args = append(args, m.id)
@@ -118,14 +121,12 @@ func (m *Move) park(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, p := range parked {
+	for name, p := range m.parked {
 		if name == "triggers" {
 			continue
 		}
 		where, set := "tenant_id = ? AND "+p.column+fmt.Sprintf(" < %d", parkBy), p.column+" = "+p.column+fmt.Sprintf(" + %d", parkBy)
-		if p.only != "" {
-			where += " AND " + p.only
-		}
+		where += p.only.And()
 		if name == runs {
 			where += " AND phase IN (" + alivePhases + ")"
 			set += ", version = version + 1"
@@ -140,7 +141,7 @@ func (m *Move) park(ctx context.Context) error {
 // unpark lets clocks wake again what park has put off.
 func (m *Move) unpark(ctx context.Context, s *db.DB) error {
 	now := time.Now().UnixMilli()
-	for name, p := range parked {
+	for name, p := range m.parked {
 		if name == "triggers" {
 			continue
 		}

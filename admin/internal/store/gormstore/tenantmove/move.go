@@ -41,6 +41,8 @@ type Move struct {
 	Options
 	id     int64
 	tables map[string]*table
+	groups []group
+	parked map[string]wakes
 	// owners are the accounts of the target that stand for platform administrators of
 	// the source, which do not move.
 	owners map[int64]int64
@@ -75,7 +77,7 @@ func New(ctx context.Context, o Options) (*Move, error) {
 	if o.Step == nil {
 		o.Step = func(string) error { return nil }
 	}
-	m := &Move{Options: o, owners: map[int64]int64{}, settled: map[int64]bool{}, goneAt: time.Now().UnixMilli(), report: Report{Tenant: o.Tenant, Cell: o.Cell, Rows: map[string]int64{}}}
+	m := &Move{Options: o, owners: map[int64]int64{}, settled: map[int64]bool{}, goneAt: time.Now().UnixMilli(), groups: allGroups(o.From.Tables), parked: allParked(o.From.Tables), report: Report{Tenant: o.Tenant, Cell: o.Cell, Rows: map[string]int64{}}}
 	var err error
 	if m.tables, err = readTables(ctx, o.From); err != nil {
 		return nil, err
@@ -85,7 +87,8 @@ func New(ctx context.Context, o Options) (*Move, error) {
 		return nil, err
 	}
 	for name, t := range m.tables {
-		if !t.has("tenant_id") && !slices.Contains([]string{"users", "alert_receivers"}, name) {
+		child := slices.ContainsFunc(o.From.Tables, func(own db.OwnedTable) bool { return slices.Contains(own.Children, name) })
+		if !t.has("tenant_id") && name != "users" && !child {
 			continue
 		}
 		if other := there[name]; other == nil || strings.Join(other.columns, ",") != strings.Join(t.columns, ",") {

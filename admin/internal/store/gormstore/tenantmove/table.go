@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,11 +34,11 @@ type child struct {
 	late bool
 }
 
-// groups are all tables with rows of tenants, but for those in notCopied.
+// groups are all tables of the core with rows of tenants, but for those in notCopied.
 var groups = []group{
-	{table: "quotas"}, {table: "script_policies"}, {table: "alert_settings"}, {table: "log_usage"}, {table: "retention_rules"},
+	{table: "quotas"}, {table: "script_policies"}, {table: "log_usage"}, {table: "retention_rules"},
 	{table: "executors", key: "id"}, {table: "executor_aliases"}, {table: "handlers"}, {table: "executor_denials", key: "id"},
-	{table: "connections", key: "id"}, {table: "deleted_documents", key: "id"}, {table: "alert_channels", key: "id"}, {table: "alert_rules", key: "id"}, {table: "alert_silences", key: "id"},
+	{table: "deleted_documents", key: "id"},
 	{table: "invitations", key: "id"}, {table: "api_keys", key: "id"},
 	{table: "join_tokens", key: "id", children: []child{{table: "join_token_boots", column: "token_id"}}},
 	{table: "calendars", key: "id", children: []child{{table: "calendar_versions", column: "calendar_id"}}},
@@ -57,8 +58,20 @@ var groups = []group{
 	}},
 	{table: "limits", key: "subject_id", index: "ix_limits_tenant", late: true, children: []child{{table: "limit_holders", column: "subject_id"}, {table: "limit_waiters", column: "subject_id"}}},
 	{table: "executor_builds", late: true}, {table: "instances", key: "id", late: true}, {table: "maintenance", key: "id", late: true},
-	{table: "alert_events", key: "id", late: true}, {table: "deliveries", key: "id", late: true},
-	{table: "alert_incidents", key: "id", late: true, children: []child{{table: "alert_receivers", column: "incident_id"}}},
+	{table: "alert_events", key: "id", late: true},
+}
+
+// allGroups are groups, and the tables of add-ons.
+func allGroups(tables []db.OwnedTable) []group {
+	out := slices.Clone(groups)
+	for _, t := range tables {
+		g := group{table: t.Name, key: t.Key, late: t.Late}
+		for _, c := range t.Children {
+			g.children = append(g.children, child{table: c, column: t.Column})
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 // runs is the table of which only what has ended long ago is copied early.
@@ -71,17 +84,30 @@ var notCopied = map[string]string{
 	"callbacks":      "an outbox, which is waited for until it is empty",
 }
 
-// parked are the columns of what a clock wakes; where only some rows count, that they do.
-var parked = map[string]struct{ column, only string }{
-	"triggers": {"next_fire_at", ""}, runs: {"wake_at", ""}, "backfills": {"wake_at", ""}, "timer_cancellations": {"wake_at", ""}, "run_purges": {"wake_at", ""},
-	"alert_incidents": {"wake_at", ""}, "alert_rules": {"next_at", ""}, "alert_events": {"tell_at", "expanded_at = 0"}, "deliveries": {"next_at", "state = 1"},
+// wakes is the column of what a clock wakes, and which rows that are.
+type wakes struct {
+	column string
+	only   db.Equal
 }
 
-const (
-	parkBy = record.ParkedFrom
-	// pending is the state of deliveries that are still to be made.
-	pending = 1
-)
+// parked are those of the core's tables.
+var parked = map[string]wakes{
+	"triggers": {column: "next_fire_at"}, runs: {column: "wake_at"}, "backfills": {column: "wake_at"}, "timer_cancellations": {column: "wake_at"}, "run_purges": {column: "wake_at"},
+	"alert_events": {"tell_at", db.Equal{Column: "expanded_at"}},
+}
+
+// allParked are those of all tables.
+func allParked(tables []db.OwnedTable) map[string]wakes {
+	out := maps.Clone(parked)
+	for _, t := range tables {
+		if t.Wake != "" {
+			out[t.Name] = wakes{t.Wake, t.Only}
+		}
+	}
+	return out
+}
+
+const parkBy = record.ParkedFrom
 
 // table is a table as both databases have it.
 type table struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-func testAlertChannels(t *testing.T, f *fixture) {
+func testAlertChannels(t *testing.T, f *alertFixture) {
 	spec := noun.AlertChannelSpec{
 		Name: "值班", Description: "on call", Kind: noun.ChannelTelegram, Enabled: true, Language: noun.LanguageChinese,
 		BaseURL: "https://bots.example", ChatID: "-100", ThreadID: 7, Mentions: []string{"a"}, MentionAll: true,
@@ -70,7 +70,7 @@ func testAlertChannels(t *testing.T, f *fixture) {
 	f.code(domain.CodeNotFound, err)
 }
 
-func testAlertChannelsMost(t *testing.T, f *fixture) {
+func testAlertChannelsMost(t *testing.T, f *alertFixture) {
 	create := func(n int) error {
 		_, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertChannelSpec{
 			Name: fmt.Sprint("c", n), Kind: noun.ChannelEmail, Emails: []string{"ops@example.com"},
@@ -86,7 +86,7 @@ func testAlertChannelsMost(t *testing.T, f *fixture) {
 }
 
 // A delivery that names a channel comes with it as it is when it is claimed.
-func testAlertChannelDeliveries(t *testing.T, f *fixture) {
+func testAlertChannelDeliveries(t *testing.T, f *alertFixture) {
 	c, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{
 		ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Secrets: []byte("sealed"),
 		Spec: noun.AlertChannelSpec{Name: "team", Kind: noun.ChannelEmail, Enabled: true, Emails: []string{"ann@example.com", "bob@example.com"}},

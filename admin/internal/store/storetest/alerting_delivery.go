@@ -15,7 +15,7 @@ import (
 )
 
 // expand expands all events and returns the contexts of this tenant's.
-func (f *fixture) expand(deliveries func(notify.AlertContext) []noun.Delivery) []notify.AlertContext {
+func (f *alertFixture) expand(deliveries func(notify.AlertContext) []noun.Delivery) []notify.AlertContext {
 	f.t.Helper()
 	var seen []notify.AlertContext
 	for {
@@ -59,7 +59,7 @@ func EachAlone(b *notify.AlertBatch, wanted func(notify.AlertContext) bool, deli
 	return seen
 }
 
-func testAlerts(t *testing.T, f *fixture) {
+func testAlerts(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	e := f.start(f.run(j))
 	failed := f.report(e, domain.OutcomeFailed)
@@ -100,7 +100,7 @@ func testAlerts(t *testing.T, f *fixture) {
 	require.Equal(t, f.executor, contexts[0].Executor.ID)
 }
 
-func (f *fixture) claimDeliveries(hold time.Duration) (out []notify.DueDelivery) {
+func (f *alertFixture) claimDeliveries(hold time.Duration) (out []notify.DueDelivery) {
 	f.t.Helper()
 	got, err := f.s.ClaimDueDeliveries(f.ctx, notify.ClaimDeliveriesParams{Limit: 1000, Hold: hold, Boot: "one"})
 	f.ok(err)
@@ -112,7 +112,7 @@ func (f *fixture) claimDeliveries(hold time.Duration) (out []notify.DueDelivery)
 	return out
 }
 
-func testDeliveries(t *testing.T, f *fixture) {
+func testDeliveries(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	f.expand(func(c notify.AlertContext) []noun.Delivery {
@@ -155,7 +155,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	require.Empty(t, list(notify.ListDeliveriesParams{Job: j.ID + 1}))
 }
 
-func testDeliveryRace(t *testing.T, f *fixture) {
+func testDeliveryRace(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	for range 10 {
 		f.finish(f.start(f.run(j)), domain.OutcomeFailed)
@@ -201,7 +201,7 @@ func testDeliveryRace(t *testing.T, f *fixture) {
 
 // testDeadClaims: what a dead node had claimed is free for the living, and
 // nothing that one of them has.
-func testDeadClaims(t *testing.T, f *fixture) {
+func testDeadClaims(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeFailed)
 	f.expand(func(notify.AlertContext) []noun.Delivery {

@@ -99,7 +99,7 @@ func fillAlerts(t *testing.T, w *world) {
 // alertLife takes alerts through all that happens to them, and lists them in all ways.
 func alertLife(t *testing.T, w *world) {
 	t.Helper()
-	ctx, s := t.Context(), newAging(w.s)
+	ctx, s := t.Context(), newAlertAging(w.s)
 	channel := noun.Receiver{Channel: "email", Target: "ann@example.com", Job: w.jobs[0]}
 	for _, condition := range []noun.AlertCondition{
 		{Kind: noun.ConditionFailures, Failures: 1, Of: 5}, {Kind: noun.ConditionKeyword, Keyword: "x"}, {Kind: noun.ConditionLate, After: time.Second},
@@ -174,7 +174,7 @@ func alertLife(t *testing.T, w *world) {
 	}
 	_, err = s.ListSilences(ctx, w.tenant, time.Now())
 	require.NoError(t, err)
-	_, err = s.DeleteAlertsBefore(ctx, time.Now().Add(-time.Hour), 10)
+	_, err = s.DeleteOutboxBefore(ctx, time.Now().Add(-time.Hour), 10)
 	require.NoError(t, err)
 }
 
@@ -183,7 +183,7 @@ func alertLife(t *testing.T, w *world) {
 func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
-			s := newAging(openStore(t, options(t)))
+			s := newAlertAging(openStore(t, options(t)))
 			w := newWorld(t, s.Store, 100, domain.BlockParallel)
 			all := w.plan(13)
 			do := func(statement string, args ...any) {

@@ -1,8 +1,9 @@
-package gormstore
+package admin_test
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -10,13 +11,58 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
+
+// openTables opens a database with the tables of the core and of add-ons.
+func openTables(t *testing.T, database func(*testing.T, string) string) *gormstore.Store {
+	t.Helper()
+	driver, dsn, _ := strings.Cut(database(t, t.TempDir()), ":")
+	o := gormstore.Options{Driver: driver, DSN: dsn, NewID: storetest.NewID, Logger: slog.New(slog.DiscardHandler), Tables: admin.AddOnTables()}
+	require.NoError(t, gormstore.Migrate(t.Context(), o))
+	s, err := gormstore.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// The columns that add-ons say of their tables are there, and each column that a clock wakes by
+// is named. Otherwise a row would be moved to another cell and acted upon in both.
+func TestTablesOfAddOns(t *testing.T) {
+	s := openTables(t, databases["sqlite"])
+	all := columnsOf(t, s)
+	for _, table := range admin.AddOnTables() {
+		columns := map[string]bool{"": true}
+		for _, c := range all[table.Name] {
+			name, _, _ := strings.Cut(c, " ")
+			columns[name] = true
+		}
+		require.True(t, columns["tenant_id"], "%s has rows of tenants", table.Name)
+		for _, c := range []string{table.Key, table.Wake, table.Only.Column, table.Claimed} {
+			require.True(t, columns[c], "%s.%s", table.Name, c)
+		}
+		for _, c := range []string{"wake_at", "next_at", "next_fire_at", "tell_at"} {
+			require.True(t, !columns[c] || table.Wake == c, "%s.%s wakes", table.Name, c)
+		}
+		require.Equal(t, table.Claimed == "", table.Busy == "", table.Name)
+		for _, child := range table.Children {
+			_, err := s.Read.ExecContext(t.Context(), "SELECT "+table.Column+" FROM "+child+" LIMIT 1")
+			require.NoError(t, err)
+		}
+		if table.Old != nil {
+			require.NotEmpty(t, table.Key, "the ids of %s have its rows' ages", table.Name)
+			require.True(t, columns[table.Old.Ends], "%s.%s", table.Name, table.Old.Ends)
+		}
+	}
+}
 
 // columnsOf reads the schema: the columns of each table that has a tenant_id, but for
 // those that the database fills.
-func columnsOf(t *testing.T, s *Store) map[string][]string {
+func columnsOf(t *testing.T, s *gormstore.Store) map[string][]string {
 	t.Helper()
 	query := "SELECT m.name, p.name, p.type FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS p WHERE m.type = 'table'"
 	if s.Dialect.Name() != "sqlite" {
@@ -42,7 +88,7 @@ func columnsOf(t *testing.T, s *Store) map[string][]string {
 }
 
 // fill writes a row of a tenant into a table: all ids are the tenant's own.
-func fill(t *testing.T, s *Store, table string, columns []string, tenant int64) {
+func fill(t *testing.T, s *gormstore.Store, table string, columns []string, tenant int64) {
 	t.Helper()
 	var names []string
 	var values []any
@@ -65,11 +111,11 @@ func fill(t *testing.T, s *Store, table string, columns []string, tenant int64) 
 }
 
 // A table with rows of tenants that this test finds left over has to be named where
-// tenants are deleted (retention.tenantTables).
+// tenants are deleted (retention.tenantTables, or the tables of its add-on).
 func TestDeletedTenantsLeaveNothing(t *testing.T) {
-	for name, options := range bothDatabases {
+	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
-			s := openStore(t, options(t))
+			s := openTables(t, database)
 			ctx := t.Context()
 			tables := columnsOf(t, s)
 			doomed, other := domain.TenantID(0x1111111111), domain.TenantID(0x2222222222)
@@ -145,9 +191,9 @@ func TestDeletedTenantsLeaveNothing(t *testing.T) {
 // What a tenant leaves behind that lives in another cell goes when its time has come,
 // but for what leads there.
 func TestMovedTenantsLeaveTheWay(t *testing.T) {
-	for name, options := range bothDatabases {
+	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
-			s := openStore(t, options(t))
+			s := openTables(t, database)
 			ctx := t.Context()
 			tables := columnsOf(t, s)
 			moved, other := domain.TenantID(0x1111111111), domain.TenantID(0x2222222222)

@@ -12,7 +12,7 @@ import (
 
 // testDefaultReceiver gives a tenant one while its alert settings were never saved, and
 // only once.
-func testDefaultReceiver(t *testing.T, f *fixture) {
+func testDefaultReceiver(t *testing.T, f *alertFixture) {
 	mails := true
 	unheard := func() *notify.UnheardTenant {
 		list, err := f.s.ListUnheardTenants(f.ctx, mails)

@@ -52,7 +52,7 @@ func dingTalk(change ...any) map[string]any {
 
 func (w *world) channelSecrets(id string) (s noun.AlertChannelSecrets) {
 	w.t.Helper()
-	c, err := w.store.FindAlertChannel(w.t.Context(), w.tenants["acme"], mustID[domain.ChannelID](w.t, id))
+	c, err := w.alerts().FindAlertChannel(w.t.Context(), w.tenants["acme"], mustID[domain.ChannelID](w.t, id))
 	require.NoError(w.t, err)
 	require.NotContains(w.t, string(c.Secrets), "s3cret")
 	plain, err := w.box.Open(c.TenantID, secret.PurposeAlertChannel, int64(c.ID), c.Secrets)

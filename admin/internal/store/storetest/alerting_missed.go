@@ -13,7 +13,7 @@ import (
 )
 
 // missedTold are the AlertRunMissed that are told now.
-func (f *fixture) missedTold() (out []notify.AlertContext) {
+func (f *alertFixture) missedTold() (out []notify.AlertContext) {
 	f.t.Helper()
 	for _, c := range f.expand(func(notify.AlertContext) []noun.Delivery {
 		return []noun.Delivery{{Channel: "email", Target: "x"}}
@@ -24,7 +24,7 @@ func (f *fixture) missedTold() (out []notify.AlertContext) {
 	return out
 }
 
-func testMissedAlerts(t *testing.T, f *fixture) {
+func testMissedAlerts(t *testing.T, f *alertFixture) {
 	base := f.now().Truncate(time.Second).Add(-time.Hour)
 	j := f.jobFiring(base, nil)
 	// An outage has more fire times than one claim takes.
@@ -96,7 +96,7 @@ func testMissedAlerts(t *testing.T, f *fixture) {
 
 // testMissedWithoutAnInstance: the batch of events has the reason of missed runs, and the
 // executors that have no instance, or only silent ones.
-func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
+func testMissedWithoutAnInstance(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	last := f.instance
 	for _, state := range []string{"online", "silent", "gone"} {
@@ -133,7 +133,7 @@ func testMissedWithoutAnInstance(t *testing.T, f *fixture) {
 }
 
 // testMissedByPause: who stops his job is not told that it does not run.
-func testMissedByPause(t *testing.T, f *fixture) {
+func testMissedByPause(t *testing.T, f *alertFixture) {
 	j := f.jobFiring(f.now(), nil)
 	e := f.fire(j, f.now())[0]
 	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})

@@ -31,7 +31,7 @@ func groupAll(b *notify.AlertBatch, tenant domain.TenantID, key string, receiver
 }
 
 // count expands all that is in the outbox with groupAll.
-func (f *fixture) count(key string, receivers ...noun.Receiver) {
+func (f *alertFixture) count(key string, receivers ...noun.Receiver) {
 	f.t.Helper()
 	_, err := f.s.ExpandAlertEvents(f.ctx, 2000, func(b *notify.AlertBatch) { groupAll(b, f.tenant, key, receivers...) })
 	f.ok(err)
@@ -39,7 +39,7 @@ func (f *fixture) count(key string, receivers ...noun.Receiver) {
 
 // tellAll tells this tenant's due incidents to all their receivers, and returns
 // them; the other tenants' stay as they are.
-func (f *fixture) tellAll() (out []notify.DueIncident) {
+func (f *alertFixture) tellAll() (out []notify.DueIncident) {
 	f.t.Helper()
 	_, _, err := f.s.TellIncidents(f.ctx, 1000, func(now time.Time, due []*notify.DueIncident) {
 		for _, d := range due {
@@ -58,7 +58,7 @@ func (f *fixture) tellAll() (out []notify.DueIncident) {
 	return out
 }
 
-func (f *fixture) incidents(p notify.ListIncidentsParams) []noun.Incident {
+func (f *alertFixture) incidents(p notify.ListIncidentsParams) []noun.Incident {
 	f.t.Helper()
 	p.Tenant = f.tenant
 	page, err := f.s.ListIncidents(f.ctx, p)
@@ -67,7 +67,7 @@ func (f *fixture) incidents(p notify.ListIncidentsParams) []noun.Incident {
 	return list
 }
 
-func testIncidents(t *testing.T, f *fixture) {
+func testIncidents(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	key := noun.JobIncidentKey(j.ID, domain.AlertRunFailed)
 	anna, hook := noun.Receiver{Channel: "email", Target: "anna@example.com", Job: j.ID}, noun.Receiver{Channel: "webhook", Target: "https://example.com", Job: j.ID}
@@ -163,7 +163,7 @@ func testIncidents(t *testing.T, f *fixture) {
 
 // testIncidentOfManyEvents: a flood keeps a bounded number of rows, among them what
 // was told.
-func testIncidentOfManyEvents(t *testing.T, f *fixture) {
+func testIncidentOfManyEvents(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	send := func(from, to int) {
 		var events []domain.AlertEvent
@@ -198,7 +198,7 @@ func testIncidentOfManyEvents(t *testing.T, f *fixture) {
 
 // testAbsorbedIncident: what was an incident of its own becomes a part of another
 // one, with its events and receivers.
-func testAbsorbedIncident(t *testing.T, f *fixture) {
+func testAbsorbedIncident(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeUnknown)
 	f.count(noun.JobIncidentKey(j.ID, domain.AlertRunLost), noun.Receiver{Channel: "email", Target: "anna@example.com"})
@@ -227,7 +227,7 @@ func testAbsorbedIncident(t *testing.T, f *fixture) {
 
 	f.ok(f.s.AgeIncident(f.ctx, part[0].ID, 365*24*time.Hour))
 	for deleted := int64(1); deleted > 0; {
-		deleted, err = f.s.DeleteAlertsBefore(f.ctx, time.Now().Add(-200*24*time.Hour), 100)
+		deleted, err = f.s.DeleteOutboxBefore(f.ctx, time.Now().Add(-200*24*time.Hour), 100)
 		f.ok(err)
 	}
 	require.Empty(t, f.incidents(notify.ListIncidentsParams{State: noun.IncidentResolved}))
@@ -235,7 +235,7 @@ func testAbsorbedIncident(t *testing.T, f *fixture) {
 }
 
 // testIncidentRace: several nodes count, and open one incident.
-func testIncidentRace(t *testing.T, f *fixture) {
+func testIncidentRace(t *testing.T, f *alertFixture) {
 	j := f.job(nil)
 	const events = 200
 	for n := range events / 10 {

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-func testAlertRules(t *testing.T, f *fixture) {
+func testAlertRules(t *testing.T, f *alertFixture) {
 	labels, err := domain.ParseSelector("team=finance")
 	f.ok(err)
 	spec := noun.AlertRuleSpec{
@@ -51,7 +51,7 @@ func testAlertRules(t *testing.T, f *fixture) {
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
 }
 
-func testSilences(t *testing.T, f *fixture) {
+func testSilences(t *testing.T, f *alertFixture) {
 	now := f.now().Truncate(time.Millisecond)
 	s, err := f.s.CreateSilence(f.ctx, noun.AlertSilence{ID: domain.SilenceID(ids.Next()), TenantID: f.tenant, Reason: "deploy", Match: noun.AlertMatcher{Jobs: []domain.JobID{7}},
 		StartsAt: now, EndsAt: now.Add(time.Hour), CreatedBy: "ann"})
@@ -89,7 +89,7 @@ func testSilences(t *testing.T, f *fixture) {
 }
 
 // testIncidentWishes: who decides about events and messages finds what the tenant says.
-func testIncidentWishes(t *testing.T, f *fixture) {
+func testIncidentWishes(t *testing.T, f *alertFixture) {
 	j := f.job(func(s *domain.JobSpec) { s.Labels = map[string]string{"team": "finance"} })
 	channel, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant,
 		Spec: noun.AlertChannelSpec{Name: "ops", Kind: noun.ChannelEmail, Enabled: true, Emails: []string{"a@example.com", "b@example.com"}}})
@@ -136,7 +136,7 @@ func testIncidentWishes(t *testing.T, f *fixture) {
 }
 
 // testLookedForRules: what is late, long or absent is found, once.
-func testLookedForRules(t *testing.T, f *fixture) {
+func testLookedForRules(t *testing.T, f *alertFixture) {
 	late, long, well := f.job(nil), f.job(nil), f.job(nil)
 	f.finish(f.start(f.run(well)), domain.OutcomeSucceeded)
 	waits, runs := f.run(late), f.start(f.run(long))
@@ -194,7 +194,7 @@ func testLookedForRules(t *testing.T, f *fixture) {
 
 // testSuccessRules: who wants to hear of no success pays for none, and who does hears of
 // each once.
-func testSuccessRules(t *testing.T, f *fixture) {
+func testSuccessRules(t *testing.T, f *alertFixture) {
 	j, other := f.job(nil), f.job(nil)
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	require.Empty(t, f.expand(nil), "nobody wants to know, so nothing was written")
