@@ -88,9 +88,9 @@ func TestSchedulesEndToEnd(t *testing.T) {
 			t.Run("a calendar keeps a job from running until it is edited", func(t *testing.T) {
 				now := time.Now().UTC()
 				var calendar struct{ ID string }
-				n.do(http.MethodPost, "/api/v1/calendars", map[string]any{"name": "freeze", "blackouts": []any{
+				n.do(http.MethodPost, "/api/v1/calendars", map[string]any{"name": "freeze", "spec": map[string]any{"blackouts": []any{
 					map[string]any{"from": now.Add(-time.Hour).Format(time.RFC3339), "to": now.Add(time.Hour).Format(time.RFC3339), "name": "moving house"},
-				}}, &calendar, 201)
+				}}}, &calendar, 201)
 				job := n.newJob("shop", "dated", map[string]any{"name": "frozen", "schedule": map[string]any{
 					"kind": "fixed_rate", "every": "500ms", "calendars": []any{map[string]string{"name": "freeze"}},
 				}})
@@ -103,7 +103,7 @@ func TestSchedulesEndToEnd(t *testing.T) {
 				require.Equal(t, "calendar", list.Items[0].Reason)
 				require.Contains(t, list.Items[0].Message, "moving house")
 				require.Zero(t, runs("succeeded"))
-				n.replace("/api/v1/calendars/"+calendar.ID, `{"name":"freeze"}`)
+				n.replace("/api/v1/calendars/"+calendar.ID, `{"name":"freeze","spec":{}}`)
 				require.Eventually(t, func() bool { return runs("succeeded") >= 2 }, time.Minute, 50*time.Millisecond)
 				n.do(http.MethodPost, "/api/v1/jobs/"+job+"/pause", nil, nil, 200)
 			})

@@ -17,29 +17,29 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 		if name == "new" {
 			id = "4"
 		}
-		return fmt.Sprintf(`{"id":%q,"name":%q,"description":"","zone":"Asia/Shanghai","weekend":["sat","sun"],"holidays":[{"date":"2026-10-01"},{"date":"2026-10-02"}],
-			"makeUpDays":[{"date":"2026-10-10"}],"blackouts":[],"version":%d,"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z",
+		return fmt.Sprintf(`{"apiVersion":"carillon/v1","kind":"Calendar","id":%q,"name":%q,"spec":{"zone":"Asia/Shanghai","weekend":["SAT","SUN"],"holidays":[{"date":"2026-10-01"},{"date":"2026-10-02"}],
+			"makeUpDays":[{"date":"2026-10-10"}]},"status":{"holidays":2,"makeUpDays":1,"blackouts":0},"version":%d,"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z",
 			"createdBy":"admin","updatedBy":"admin"}`, id, name, s.revision)
 	}
 	checked := func(w http.ResponseWriter, body map[string]any) bool {
-		days, _ := body["holidays"].([]any)
+		spec, _ := body["spec"].(map[string]any)
+		days, _ := spec["holidays"].([]any)
 		for i, day := range days {
 			if day == "2026-02-30" {
 				w.Header().Set("Content-Type", "application/problem+json")
 				w.WriteHeader(422)
 				fmt.Fprintf(w, `{"status":422,"code":"validation_failed","detail":"one field is wrong","errors":[
-					{"location":"body.holidays[%d]","message":"no such day","value":"2026-02-30"}]}`, i)
+					{"location":"body.spec.holidays[%d]","message":"no such day","value":"2026-02-30"}]}`, i)
 				return false
 			}
 		}
 		return true
 	}
 	s.route(mux, "GET /calendars", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
-		fmt.Fprintf(w, `{"items":[{"id":"3","name":"cn-holidays","zone":"Asia/Shanghai","holidays":2,"makeUpDays":1,"blackouts":0,"version":%d,
-			"updatedAt":"2026-11-01T00:00:00.000Z","updatedBy":"admin"}],"nextCursor":null}`, s.revision)
+		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, calendar("cn-holidays"))
 	})
 	s.route(mux, "GET /calendars/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
-		if r.PathValue("id") != "3" {
+		if word := r.PathValue("id"); word != "3" && word != "cn-holidays" {
 			refuse(w, 404, "not_found", "there is no calendar "+r.PathValue("id"))
 			return
 		}
@@ -88,14 +88,16 @@ func TestCalendarRead(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 2)
-	require.True(t, strings.HasPrefix(spaced(lines[0]), "NAME VERSION ZONE HOLIDAYS MAKE-UP BLACKOUTS"), lines[0])
-	require.True(t, strings.HasPrefix(spaced(lines[1]), "cn-holidays 3 Asia/Shanghai 2 1 0"), lines[1])
+	require.True(t, strings.HasPrefix(spaced(lines[0]), "NAME ZONE HOLIDAYS MAKE-UP BLACKOUTS UPDATED"), lines[0])
+	require.True(t, strings.HasPrefix(spaced(lines[1]), "cn-holidays Asia/Shanghai 2 1 0"), lines[1])
 
 	r = term.run("calendar", "get", "cn-holidays", "-o", "json")
 	require.Equal(t, 0, r.code, r.stderr)
-	var c struct{ Holidays []struct{ Date string } }
+	var c struct {
+		Spec struct{ Holidays []struct{ Date string } }
+	}
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &c))
-	require.Equal(t, []struct{ Date string }{{"2026-10-01"}, {"2026-10-02"}}, c.Holidays)
+	require.Equal(t, []struct{ Date string }{{"2026-10-01"}, {"2026-10-02"}}, c.Spec.Holidays)
 	require.Equal(t, 0, term.run("calendar", "get", "3").code, "by id too")
 
 	r = term.run("calendar", "get", "cn-holiday")
@@ -121,14 +123,14 @@ func TestCalendarApply(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stderr, "is at version 4")
 	sent := server.lastBody("PUT /calendars/{id}")
-	require.Equal(t, []any{map[string]any{"date": "2026-10-01"}, map[string]any{"date": "2026-10-02"}}, sent["holidays"])
+	require.Equal(t, []any{map[string]any{"date": "2026-10-01"}, map[string]any{"date": "2026-10-02"}}, sent["spec"].(map[string]any)["holidays"])
 	require.NotContains(t, sent, "version")
 
-	r = term.pipe("name: de-holidays\nholidays: [2026-10-03]\n", "calendar", "apply", "-f", "-", "-o", "json")
+	r = term.pipe("name: de-holidays\nspec: {holidays: [2026-10-03]}\n", "calendar", "apply", "-f", "-", "-o", "json")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"name": "de-holidays"`)
 
-	r = term.pipe("name: cn-holidays\nholidays: [\"2026-10-01\", \"2026-02-30\"]\n", "calendar", "apply", "-f", "-")
+	r = term.pipe("name: cn-holidays\nspec: {holidays: [\"2026-10-01\", \"2026-02-30\"]}\n", "calendar", "apply", "-f", "-")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "holidays[1]", "the place of the mistake")
 	require.Contains(t, r.stderr, "no such day")

@@ -594,7 +594,7 @@ type Blackout struct {
 	// From Begin of the window, included
 	From time.Time `json:"from"`
 
-	// Name What it is for; empty: not said
+	// Name Purpose of the window; empty: not said
 	Name string `json:"name,omitempty"`
 
 	// To End of the window, not included
@@ -603,44 +603,40 @@ type Blackout struct {
 
 // Calendar defines model for Calendar.
 type Calendar struct {
-	// Blackouts Windows in which nothing fires
-	Blackouts []Blackout `json:"blackouts,omitempty"`
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
 
-	// CreatedAt When the calendar was made
+	// CreatedAt Time of creation
 	CreatedAt time.Time `json:"createdAt"`
 
-	// CreatedBy Who made the calendar
+	// CreatedBy Creator
 	CreatedBy string `json:"createdBy"`
 
-	// Description What it is for, for people
-	Description string `json:"description,omitempty"`
-
-	// Holidays Days on which jobs that use it do not fire
-	Holidays []CalendarDay `json:"holidays,omitempty"`
-
-	// ID Id of the calendar, a decimal string
+	// ID Id of the document, a decimal string
 	ID string `json:"id"`
 
-	// MakeUpDays Working days although weekend
-	MakeUpDays []CalendarDay `json:"makeUpDays,omitempty"`
+	// Kind Kind of the document
+	Kind string `json:"kind"`
 
-	// Name Its name, unique in the tenant
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
 	Name string `json:"name"`
 
-	// UpdatedAt When the newest version was written
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string       `json:"problem,omitempty"`
+	Spec    CalendarSpec `json:"spec"`
+	Status  Status       `json:"status"`
+
+	// UpdatedAt Time of the last edit
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	// UpdatedBy Who wrote the newest version
+	// UpdatedBy Author of the last edit
 	UpdatedBy string `json:"updatedBy"`
 
-	// Version Number of the newest version, from 1
+	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
-
-	// Weekend Weekdays without work; default SAT and SUN
-	Weekend []string `json:"weekend,omitempty"`
-
-	// Zone Zone whose days are meant; default: that of the schedule
-	Zone string `json:"zone,omitempty"`
 }
 
 // CalendarChoice defines model for CalendarChoice.
@@ -662,7 +658,7 @@ type CalendarDay struct {
 	// Examples: 2026-10-01
 	Date string `json:"date"`
 
-	// Name What day it is, for people
+	// Name Name of the day, for people
 	Name string `json:"name,omitempty"`
 }
 
@@ -683,7 +679,7 @@ type CalendarSpec struct {
 	// Blackouts Windows in which nothing fires
 	Blackouts []Blackout `json:"blackouts,omitempty"`
 
-	// Description What it is for, for people
+	// Description Purpose of the calendar, for people
 	Description string `json:"description,omitempty"`
 
 	// Holidays Days on which jobs that use it do not fire
@@ -692,60 +688,68 @@ type CalendarSpec struct {
 	// MakeUpDays Working days although weekend
 	MakeUpDays []CalendarDay `json:"makeUpDays,omitempty"`
 
-	// Name Its name, unique in the tenant
-	Name string `json:"name"`
-
 	// Weekend Weekdays without work; default SAT and SUN
 	Weekend []string `json:"weekend,omitempty"`
 
-	// Zone Zone whose days are meant; default: that of the schedule
+	// Zone Zone of its days; default: that of the schedule
 	Zone string `json:"zone,omitempty"`
-}
-
-// CalendarSummary defines model for CalendarSummary.
-type CalendarSummary struct {
-	// Blackouts How many windows without fires it has
-	Blackouts int64 `json:"blackouts"`
-
-	// Description What it is for, for people
-	Description string `json:"description"`
-
-	// Holidays How many holidays it has
-	Holidays int64 `json:"holidays"`
-
-	// ID Id of the calendar, a decimal string
-	ID string `json:"id"`
-
-	// MakeUpDays How many working days on weekends it has
-	MakeUpDays int64 `json:"makeUpDays"`
-
-	// Name Its name
-	Name string `json:"name"`
-
-	// UpdatedAt When the newest version was written
-	UpdatedAt time.Time `json:"updatedAt"`
-
-	// UpdatedBy Who wrote the newest version
-	UpdatedBy string `json:"updatedBy"`
-
-	// Version Number of the newest version, from 1
-	Version int64 `json:"version"`
-
-	// Zone IANA name of the zone of its days
-	Zone string `json:"zone"`
 }
 
 // CalendarVersion defines model for CalendarVersion.
 type CalendarVersion struct {
-	// CreatedAt When it was written
+	// CreatedAt Time of this version
 	CreatedAt time.Time `json:"createdAt"`
 
-	// CreatedBy Who wrote it
-	CreatedBy string       `json:"createdBy"`
-	Spec      CalendarSpec `json:"spec"`
+	// CreatedBy Author of this version
+	CreatedBy string `json:"createdBy"`
 
-	// Version Number of the version, from 1
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name at this version
+	Name string       `json:"name"`
+	Spec CalendarSpec `json:"spec"`
+
+	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
+}
+
+// CalendarWrite defines model for CalendarWrite.
+type CalendarWrite struct {
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// CreatedAt Ignored, so that an answer can be written
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// CreatedBy Ignored, so that an answer can be written
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// ID Ignored, so that an answer can be written
+	ID string `json:"id,omitempty"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind,omitempty"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind. It must not look like an id
+	Name string `json:"name"`
+
+	// Problem Ignored, so that an answer can be written
+	Problem string       `json:"problem,omitempty"`
+	Spec    CalendarSpec `json:"spec"`
+	Status  *Status      `json:"status,omitempty"`
+
+	// UpdatedAt Ignored, so that an answer can be written
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+
+	// UpdatedBy Ignored, so that an answer can be written
+	UpdatedBy string `json:"updatedBy,omitempty"`
+
+	// Version Ignored, so that an answer can be written
+	Version int64 `json:"version,omitempty"`
 }
 
 // Call defines model for Call.
@@ -1178,7 +1182,10 @@ type Connection struct {
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Name Name, unique among the tenant's documents of this kind
-	Name    string                 `json:"name"`
+	Name string `json:"name"`
+
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string                 `json:"problem,omitempty"`
 	Secrets ConnectionFingerprints `json:"secrets"`
 	Spec    ConnectionSpec         `json:"spec"`
 
@@ -1274,7 +1281,10 @@ type ConnectionWrite struct {
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Name Name, unique among the tenant's documents of this kind. It must not look like an id
-	Name    string             `json:"name"`
+	Name string `json:"name"`
+
+	// Problem Ignored, so that an answer can be written
+	Problem string             `json:"problem,omitempty"`
 	Secrets *ConnectionSecrets `json:"secrets,omitempty"`
 	Spec    ConnectionSpec     `json:"spec"`
 
@@ -2943,10 +2953,10 @@ type PageBackfill struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// PageCalendarSummary defines model for PageCalendarSummary.
-type PageCalendarSummary struct {
+// PageCalendar defines model for PageCalendar.
+type PageCalendar struct {
 	// Items The items of this page, in the order of the list
-	Items []CalendarSummary `json:"items"`
+	Items []Calendar `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -4632,6 +4642,18 @@ type Statistics struct {
 	Total RunEndings `json:"total"`
 }
 
+// Status defines model for Status.
+type Status struct {
+	// Blackouts Number of its windows without fires
+	Blackouts int64 `json:"blackouts"`
+
+	// Holidays Number of its holidays
+	Holidays int64 `json:"holidays"`
+
+	// MakeUpDays Number of its working days on weekends
+	MakeUpDays int64 `json:"makeUpDays"`
+}
+
 // Step defines model for Step.
 type Step struct {
 	// Name Its name, unique in the run
@@ -5139,6 +5161,15 @@ type ListConnectionsParams struct {
 type UpdateConnectionParams struct {
 	// IfMatch The version that was edited, in quotes, as in ETag; * for any
 	IfMatch string `json:"If-Match,omitempty"`
+}
+
+// ListDeletedCalendarsParams defines parameters for ListDeletedCalendars.
+type ListDeletedCalendarsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListDeletedConnectionsParams defines parameters for ListDeletedConnections.
@@ -6026,39 +6057,39 @@ func (c *Client) CancelBackfill(ctx context.Context, id string, edits ...Edit) (
 }
 
 // ListCalendars asks GET /api/v1/calendars: List calendars.
-// By name, without their days and windows.
-func (c *Client) ListCalendars(ctx context.Context, params ListCalendarsParams, edits ...Edit) (Doc[PageCalendarSummary], error) {
+// By name.
+func (c *Client) ListCalendars(ctx context.Context, params ListCalendarsParams, edits ...Edit) (Doc[PageCalendar], error) {
 	r := newRequest("GET", "/api/v1/calendars")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
-	return ask[PageCalendarSummary](ctx, c, r, edits)
+	return ask[PageCalendar](ctx, c, r, edits)
 }
 
 // CreateCalendar asks POST /api/v1/calendars: Create a calendar.
-// Jobs name it in their schedule; none does at first.
-func (c *Client) CreateCalendar(ctx context.Context, body CalendarSpec, edits ...Edit) (Doc[Calendar], error) {
+// A calendar has days and windows in which the jobs that use it do not fire. Jobs name it in their schedule; none does at first.
+func (c *Client) CreateCalendar(ctx context.Context, body CalendarWrite, edits ...Edit) (Doc[Calendar], error) {
 	r := newRequest("POST", "/api/v1/calendars")
 	r.Body = body
 	return ask[Calendar](ctx, c, r, edits)
 }
 
 // DeleteCalendar asks DELETE /api/v1/calendars/{id}: Delete a calendar.
-// Refused while jobs use it.
+// Refused while jobs use it. It can be restored for 30 days.
 func (c *Client) DeleteCalendar(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/calendars/{id}", id)
 	return ask[None](ctx, c, r, edits)
 }
 
 // GetCalendar asks GET /api/v1/calendars/{id}: One calendar.
-// The newest version, whole. The ETag is the version, for update-calendar.
+// The ETag is the version, for update-calendar.
 func (c *Client) GetCalendar(ctx context.Context, id string, edits ...Edit) (Doc[Calendar], error) {
 	r := newRequest("GET", "/api/v1/calendars/{id}", id)
 	return ask[Calendar](ctx, c, r, edits)
 }
 
-// UpdateCalendar asks PUT /api/v1/calendars/{id}: Replace a calendar's contents.
+// UpdateCalendar asks PUT /api/v1/calendars/{id}: Replace a calendar.
 // Makes a new version, and a new revision of every job that uses it: fires planned ahead are taken back and planned anew.
-func (c *Client) UpdateCalendar(ctx context.Context, id string, params UpdateCalendarParams, body CalendarSpec, edits ...Edit) (Doc[Calendar], error) {
+func (c *Client) UpdateCalendar(ctx context.Context, id string, params UpdateCalendarParams, body CalendarWrite, edits ...Edit) (Doc[Calendar], error) {
 	r := newRequest("PUT", "/api/v1/calendars/{id}", id)
 	r.header("If-Match", params.IfMatch)
 	r.Body = body
@@ -6083,8 +6114,15 @@ func (c *Client) ListCalendarJobs(ctx context.Context, id string, params ListCal
 	return ask[PageRef](ctx, c, r, edits)
 }
 
-// ListCalendarVersions asks GET /api/v1/calendars/{id}/versions: A calendar's versions, newest first.
-// Each with its whole contents; runs that a calendar excluded name the version that did.
+// RestoreCalendar asks POST /api/v1/calendars/{id}/restore: Restore a deleted calendar.
+// By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+func (c *Client) RestoreCalendar(ctx context.Context, id string, edits ...Edit) (Doc[Calendar], error) {
+	r := newRequest("POST", "/api/v1/calendars/{id}/restore", id)
+	return ask[Calendar](ctx, c, r, edits)
+}
+
+// ListCalendarVersions asks GET /api/v1/calendars/{id}/versions: The versions of a calendar.
+// The newest first, each with its whole contents.
 func (c *Client) ListCalendarVersions(ctx context.Context, id string, params ListCalendarVersionsParams, edits ...Edit) (Doc[PageCalendarVersion], error) {
 	r := newRequest("GET", "/api/v1/calendars/{id}/versions", id)
 	r.query("limit", params.Limit)
@@ -6245,6 +6283,15 @@ func (c *Client) TestConnection(ctx context.Context, id string, body MessageTest
 	r := newRequest("POST", "/api/v1/connections/{id}/test", id)
 	r.Body = body
 	return ask[MessageTestResult](ctx, c, r, edits)
+}
+
+// ListDeletedCalendars asks GET /api/v1/deleted-calendars: List deleted calendars.
+// The last deleted first. They can be restored.
+func (c *Client) ListDeletedCalendars(ctx context.Context, params ListDeletedCalendarsParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
+	r := newRequest("GET", "/api/v1/deleted-calendars")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageDeletedDocument](ctx, c, r, edits)
 }
 
 // ListDeletedConnections asks GET /api/v1/deleted-connections: List deleted connections.

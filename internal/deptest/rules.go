@@ -20,6 +20,8 @@ const (
 	store      = "admin/internal/store"
 	resource   = "admin/internal/resource"
 
+	calendarKind = resource + "/calendar"
+
 	failpoint   = "proto/failpoint"
 	direct      = "proto/direct"
 	schedule    = "schedule"
@@ -162,11 +164,12 @@ func rooms() []Room {
 		{"packaging", nil, "files that bring the binary onto a machine, and tests that run it from outside"},
 		{"web-ui", nil, "built pages and nothing else: the API is their only way to the server"},
 
-		{store, []string{domain}, "the store declares what may be asked; how it is answered is gormstore's"},
+		{calendarKind, []string{resource, domain, timing, schedule}, "it says which documents are calendars, and knows no database"},
+		{store, []string{domain, resource}, "the store declares what may be asked; how it is answered is gormstore's"},
 		{runRoom, []string{domain, store}, "it decides on rows that were loaded: storage and simulator load them, each in its way"},
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
 		{database, []string{store, domain, panics, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
-		{record, []string{store, domain, database}, "it knows rows and what they mean, and not what becomes of them"},
+		{record, []string{store, domain, resource, calendarKind, database}, "it knows rows and what they mean, and not what becomes of them"},
 		{resource, []string{domain}, "it says what a document is, and knows no kind and no database"},
 		{storeDocument, []string{domain, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
 		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
@@ -174,9 +177,9 @@ func rooms() []Room {
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
-		{storeConsole, []string{store, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
+		{storeConsole, []string{store, resource, calendarKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
-		{storetest, []string{store, domain, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
+		{storetest, []string{store, domain, resource, calendarKind, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
 		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
@@ -236,7 +239,7 @@ func rooms() []Room {
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{alertRoute, []string{notifyRoom, alertNoun, apiWeb, domain, store, auth, secret}, whyAPINoun},
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
-		{apiCalendar, []string{apiWeb, domain, store, auth, schedule, timing, ical}, whyAPINoun},
+		{apiCalendar, []string{apiWeb, apiDocument, domain, resource, calendarKind, store, auth, schedule, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
 		{apiScript, []string{apiWeb, apiBuiltIn, domain, store, auth}, whyAPINoun},
 		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},

@@ -22,3 +22,8 @@ CREATE TABLE IF NOT EXISTS deleted_documents (
     -- retention
     KEY ix_deleted_documents_age (deleted_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Calendars that were deleted before this table came.
+INSERT INTO deleted_documents (kind, id, tenant_id, name, version, document, secrets, created_at, created_by, deleted_at, deleted_by)
+SELECT 'Calendar', id, tenant_id, name, version, '', '', created_at, created_by, updated_at, updated_by FROM calendars WHERE state = 3;
+DELETE FROM calendars WHERE state = 3;

@@ -21,3 +21,8 @@ CREATE TABLE deleted_documents (
 CREATE INDEX ix_deleted_documents_tenant ON deleted_documents (tenant_id, kind, deleted_at);
 -- retention
 CREATE INDEX ix_deleted_documents_age ON deleted_documents (deleted_at);
+
+-- Calendars that were deleted before this table came.
+INSERT INTO deleted_documents (kind, id, tenant_id, name, version, document, secrets, created_at, created_by, deleted_at, deleted_by)
+SELECT 'Calendar', id, tenant_id, name, version, '', '', created_at, created_by, updated_at, updated_by FROM calendars WHERE state = 3;
+DELETE FROM calendars WHERE state = 3;

@@ -130,7 +130,7 @@ func (s *stage) makeVictims(ctx context.Context, all []*victim) error {
 		body := j.withDefaults().body(s.tenant.executorID)
 		if v.calendar {
 			calendar := fmt.Sprintf("calendar-%d", i)
-			if _, err := api.CreateCalendar(ctx, apiclient.CalendarSpec{Name: calendar}); err != nil {
+			if _, err := api.CreateCalendar(ctx, apiclient.CalendarWrite{Name: calendar}); err != nil {
 				return err
 			}
 			body.Schedule.Calendars = []apiclient.CalendarChoice{{Name: calendar}}

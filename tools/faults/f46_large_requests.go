@@ -74,7 +74,7 @@ func (s *stage) fatten(ctx context.Context, t *tenant) (o hostile.RequestOptions
 		date := time.Date(2026, 1, 1+d, 0, 0, 0, 0, time.UTC)
 		days[d] = map[string]any{"date": date.Format(time.DateOnly), "name": strings.Repeat("n", 150)}
 	}
-	if err := ask(ctx, api, http.MethodPost, "/calendars", map[string]any{"name": "large", "holidays": days}, &calendar); err != nil {
+	if err := ask(ctx, api, http.MethodPost, "/calendars", map[string]any{"name": "large", "spec": map[string]any{"holidays": days}}, &calendar); err != nil {
 		return o, err
 	}
 	o.Objects["/api/v1/calendars"] = calendar.ID
@@ -85,7 +85,7 @@ func (s *stage) fatten(ctx context.Context, t *tenant) (o hostile.RequestOptions
 			body         any
 		}{
 			{http.MethodPut, "/jobs/" + made.ID + "?allowUnfitInput=true", body(n + 1)},
-			{http.MethodPut, "/calendars/" + calendar.ID, map[string]any{"name": "large", "holidays": days}},
+			{http.MethodPut, "/calendars/" + calendar.ID, map[string]any{"name": "large", "spec": map[string]any{"holidays": days}}},
 		} {
 			if err := ask(ctx, api, put.method, put.path, put.body, nil); err != nil {
 				return o, err

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Cluster, Exclusion, ExplanationStep, Limit } from '../src/api/types'
 import { diffCalendars, formatDays, formatWindows, parseDays, parseWindows, rangesOf } from '../src/lib/calendar'
-import { calendarFieldsOf, calendarSpecOf, rezone } from '../src/lib/calendarForm'
+import { calendarFieldsOf, calendarSpecOf, calendarWriteOf, rezone } from '../src/lib/calendarForm'
 import { holdersOf, summaryOf, termsOf, zonesText } from '../src/lib/cluster'
 import { stepRows } from '../src/lib/explain'
 import { fieldPath, fieldsOf, newJob, scheduleOf } from '../src/lib/jobForm'
@@ -59,7 +59,6 @@ describe('windows of a calendar as text', () => {
 
 describe('the calendar form', () => {
   const spec = {
-    name: 'cn',
     zone: 'Asia/Shanghai',
     weekend: ['SAT', 'SUN'] as const,
     holidays: [{ date: '2026-10-01', name: '国庆节' }],
@@ -67,12 +66,14 @@ describe('the calendar form', () => {
     blackouts: [{ from: '2026-11-10T14:00:00.000Z', to: '2026-11-10T22:00:00.000Z', name: 'Sale' }],
   }
 
+  const stored = { name: 'cn', spec: { ...spec, weekend: [...spec.weekend] } }
+
   it('gives back what it was filled with', () => {
-    expect(calendarSpecOf(calendarFieldsOf({ ...spec, weekend: [...spec.weekend] }))).toEqual(spec)
+    expect(calendarWriteOf(calendarFieldsOf(stored))).toEqual({ name: 'cn', spec })
   })
 
   it('keeps windows the same instants when the zone changes', () => {
-    const fields = calendarFieldsOf({ ...spec, weekend: [...spec.weekend] })
+    const fields = calendarFieldsOf(stored)
     const moved = { ...fields, zone: 'UTC' as string | undefined, ...rezone({ ...fields, zone: 'UTC' }) }
     expect(moved.blackouts).toBe('2026-11-10 14:00 .. 2026-11-10 22:00 Sale')
     expect(calendarSpecOf(moved).blackouts).toEqual(spec.blackouts)
@@ -84,8 +85,8 @@ describe('the calendar form', () => {
   })
 
   it('says what a version changed', () => {
-    const newer = { ...spec, weekend: ['SUN' as const], description: 'new', holidays: [{ name: '国庆节', date: '2026-10-01' }, { date: '2026-10-02' }], makeUpDays: [] }
-    expect(diffCalendars({ ...spec, weekend: [...spec.weekend] }, newer, 'UTC')).toEqual([
+    const newer = { ...spec, name: 'cn', weekend: ['SUN' as const], description: 'new', holidays: [{ name: '国庆节', date: '2026-10-01' }, { date: '2026-10-02' }], makeUpDays: [] }
+    expect(diffCalendars({ ...stored.spec, name: 'cn' }, newer, 'UTC')).toEqual([
       { part: 'description', kind: 'changed', before: '', after: 'new' },
       { part: 'weekend', kind: 'changed', before: 'SAT SUN', after: 'SUN' },
       { part: 'holidays', kind: 'added', before: '', after: '2026-10-02' },

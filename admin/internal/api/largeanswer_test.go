@@ -12,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -37,7 +36,7 @@ func (w *world) fatten(own objects) (items map[string]int) {
 			date := time.Date(2026, 1, 1+d, 0, 0, 0, 0, time.UTC)
 			days[d] = map[string]any{"date": date.Format(time.DateOnly), "name": fmt.Sprintf("%04d-%s", i, strings.Repeat("n", 150))}
 		}
-		w.call(admin, "PUT", "/calendars/"+own["/calendars/{id}"], map[string]any{"name": "holidays", "holidays": days}, force).is(http.StatusOK)
+		w.call(admin, "PUT", "/calendars/"+own["/calendars/{id}"], calendarBody("holidays", map[string]any{"holidays": days}), force).is(http.StatusOK)
 		w.call(admin, "PUT", "/scripts/"+own["/scripts/{id}"], map[string]any{"content": fmt.Sprintf("true # %d%s", i, strings.Repeat("x", 60<<10))}, force)
 	}
 	stored, err := w.store.FindJob(w.t.Context(), executor.TenantID, mustID[domain.JobID](w.t, job))
@@ -92,7 +91,7 @@ func (w *world) fattenCalendars(own objects, executor domain.Executor) {
 	}
 	uses := make([]map[string]any, 8)
 	for i := range uses {
-		made := into[calendar.Calendar](w.call("acme/admin", "POST", "/calendars", map[string]any{"name": fmt.Sprint("large-", i), "holidays": days}).is(http.StatusCreated))
+		made := into[calendarAnswer](w.call("acme/admin", "POST", "/calendars", calendarBody(fmt.Sprint("large-", i), map[string]any{"holidays": days})).is(http.StatusCreated))
 		uses[i] = map[string]any{"id": made.ID}
 	}
 	schedule := map[string]any{"kind": "cron", "expr": "0 2 * * *", "zone": "Asia/Shanghai", "calendars": uses}
@@ -136,7 +135,7 @@ var smallLists = map[string]string{
 	"/jobs/{id}/events": "1,000 rows of 1 KiB of text", "/jobs/{id}/backfills": "201 rows of 2 KiB of text", "/maintenance": "one row for each executor and tenant, and those of 30 days",
 	"/api-keys": "a quota, and 200 that are revoked, of 60 names each", "/executors": "201 rows of 2 KiB of text", "/executors/{id}/denials": "500 rows of 1 KiB of text",
 	"/executors/{id}/join-tokens": "500 rows of names", "/invitations": "a tenant has 100", "/me/invitations": "a user has one for each tenant",
-	"/scripts": "201 rows of 4 KiB of text", "/script-policy/history": "200 rows of 5 KiB of text", "/calendars/{id}/jobs": "1,000 rows of names", "/scripts/{id}/jobs": "1,000 rows of names",
+	"/scripts": "201 rows of 4 KiB of text", "/script-policy/history": "200 rows of 5 KiB of text", "/calendars/{id}/jobs": "1,000 rows of names", "/deleted-calendars": "1,000 rows of names", "/scripts/{id}/jobs": "1,000 rows of names",
 	"/limits": "one row for each executor", "/retention/rules": "one row for each job with a rule", "/run-purges": "rows of names and times",
 	"/users": "a quota, and rows of names", "/cells": "platform administrators add them", "/tenants": "platform administrators add them", "/nodes": "one row for each node",
 }

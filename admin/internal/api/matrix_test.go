@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
-	"github.com/carillon-sched/carillon/admin/internal/api/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
@@ -33,7 +32,7 @@ func (w *world) objectsOf(tenant string) objects {
 	key := into[access.CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
 	denial := into[Denial](w.call(admin, "POST", "/executors/"+e.ID.String()+"/denials", map[string]any{"serial": "ab01"}).is(201))
-	calendar := into[calendar.Calendar](w.call(admin, "POST", "/calendars", map[string]any{"name": "holidays"}).is(201))
+	calendar := into[calendarAnswer](w.call(admin, "POST", "/calendars", calendarBody("holidays", map[string]any{})).is(201))
 	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
@@ -114,7 +113,7 @@ func matrixBody(method, path string) any {
 	case strings.HasSuffix(path, "/restore"):
 		return map[string]any{"revision": 1}
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
-		return map[string]any{"name": "changed"}
+		return calendarBody("changed", map[string]any{})
 	case method == http.MethodPut && strings.Contains(path, "/cells/"):
 		return map[string]any{"url": "https://eu2.example.com", "executors": []string{"eu2:9000"}}
 	case method == http.MethodPut && strings.HasSuffix(path, "/maintenance"):

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -13,38 +14,53 @@ type Calendar struct {
 	ID       CalendarID
 	TenantID TenantID
 	// Version grows by one with each edit of Spec.
-	Version   int64
-	Spec      CalendarSpec
-	CreatedAt time.Time
-	UpdatedAt time.Time
-	CreatedBy string
-	UpdatedBy string
+	Version int64
+	Spec    CalendarSpec
 }
 
 // CalendarSpec is what a version holds. Package schedule gives it its meaning.
 type CalendarSpec struct {
-	Name        string
-	Description string
-	// Zone is the zone whose days are meant; empty = that of the schedule.
-	Zone string
+	// Name is that of the calendar at this version.
+	Name        string `json:"-"`
+	Description string `json:"description,omitempty" maxLength:"4096" doc:"Purpose of the calendar, for people"`
+	Zone        string `json:"zone,omitempty" maxLength:"64" doc:"Zone of its days; default: that of the schedule"`
 	// Weekend are the weekdays without work; nil = Saturday and Sunday.
-	Weekend    []time.Weekday
-	Holidays   []CalendarDay
-	MakeUpDays []CalendarDay // working days although weekend
-	Blackouts  []Blackout
+	Weekend    []Weekday     `json:"weekend,omitzero" maxItems:"7" enum:"MON,TUE,WED,THU,FRI,SAT,SUN" doc:"Weekdays without work; default SAT and SUN"`
+	Holidays   []CalendarDay `json:"holidays,omitempty" maxItems:"5000" doc:"Days on which jobs that use it do not fire"`
+	MakeUpDays []CalendarDay `json:"makeUpDays,omitempty" maxItems:"5000" doc:"Working days although weekend"`
+	Blackouts  []Blackout    `json:"blackouts,omitempty" maxItems:"1000" doc:"Windows in which nothing fires"`
 }
 
 // CalendarDay is a date, "2006-01-02", with what people call it.
 type CalendarDay struct {
-	Date string
-	Name string
+	Date string `json:"date" maxLength:"10" example:"2026-10-01" doc:"The day, YYYY-MM-DD in the calendar's zone"`
+	Name string `json:"name,omitempty" maxLength:"200" doc:"Name of the day, for people"`
 }
 
 // Blackout is a window in which nothing fires: From ≤ fire < To.
 type Blackout struct {
-	From time.Time
-	To   time.Time
-	Name string
+	From time.Time `json:"from" doc:"Begin of the window, included"`
+	To   time.Time `json:"to" doc:"End of the window, not included"`
+	Name string    `json:"name,omitempty" maxLength:"200" doc:"Purpose of the window; empty: not said"`
+}
+
+// Weekday is a day of the week. Its text has three letters, such as MON.
+type Weekday time.Weekday
+
+// MarshalText gives the three letters.
+func (w Weekday) MarshalText() ([]byte, error) {
+	return []byte(strings.ToUpper(time.Weekday(w).String()[:3])), nil
+}
+
+// UnmarshalText reads three letters.
+func (w *Weekday) UnmarshalText(text []byte) error {
+	for day := range Weekday(7) {
+		if name, _ := day.MarshalText(); string(name) == string(text) {
+			*w = day
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no weekday: use MON, TUE, WED, THU, FRI, SAT or SUN", text)
 }
 
 // CalendarUse is a calendar in a schedule, at the version it is planned with.
@@ -53,12 +69,4 @@ type CalendarUse struct {
 	Version int64
 	// Content is that version; the store fills it in when it reads a schedule.
 	Content *CalendarSpec
-}
-
-// CheckCalendar validates the parts that need no schedule engine.
-func CheckCalendar(s *CalendarSpec) error {
-	var c checker
-	c.check(s.Name != "" && len(s.Name) <= MaxNameLength && !strings.ContainsAny(s.Name, "\r\n\t"), "body.name", s.Name, "must have 1 to 128 bytes in one line")
-	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
-	return c.err()
 }

@@ -35,6 +35,8 @@ type Meta struct {
 	Sealed               []byte
 	CreatedAt, UpdatedAt time.Time
 	CreatedBy, UpdatedBy string
+	// Problem is why its contents cannot be read; they are empty then.
+	Problem string
 }
 
 // Document is a document of a kind with specs of type S.
@@ -67,7 +69,8 @@ func (r *Row) Text() (string, error) {
 	return string(text), nil
 }
 
-// ReadText reads a stored text into the row. older converts texts of before the mechanism.
+// ReadText reads a stored text into the row. A row without a name, such as a version, gets that
+// of the text. older converts texts of before the mechanism.
 func (r *Row) ReadText(text []byte, older func([]byte) (Row, error)) error {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -79,7 +82,13 @@ func (r *Row) ReadText(text []byte, older func([]byte) (Row, error)) error {
 			return fmt.Errorf("convert document %d: %w", r.ID, err)
 		}
 		r.Labels, r.Marks, r.Spec = was.Labels, was.Marks, was.Spec
+		if r.Name == "" {
+			r.Name = e.Name
+		}
 		return nil
+	}
+	if r.Name == "" {
+		r.Name = e.Name
 	}
 	r.Labels, r.Marks, r.Spec = e.Labels, e.Marks, e.Spec
 	return nil

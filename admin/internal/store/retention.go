@@ -56,11 +56,9 @@ type Retention interface {
 	// DeleteScriptsBefore removes scripts that were deleted before the instant,
 	// with their revisions. Nothing runs them: what names one finds it gone.
 	DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
-	// DeleteDocumentsBefore removes documents that were deleted before the instant.
-	DeleteDocumentsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
-	// DeleteCalendarsBefore removes calendars that were deleted before the instant, with
+	// DeleteDocumentsBefore removes documents that were deleted before the instant, with
 	// their versions.
-	DeleteCalendarsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
+	DeleteDocumentsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// RecountStored corrects the stored bytes and the pending timers of tenants that
 	// were not counted since an instant (docs/adr/0093). It returns how many tenants
 	// had wrong sums.

@@ -58,7 +58,6 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"handlers", s.opt.RunRetention, s.opt.Retention.DeleteHandlersBefore}, // after their instances
 		{"deleted scripts", s.opt.RunRetention, s.opt.Retention.DeleteScriptsBefore},
 		{"deleted documents", domain.DeletedDocumentsKept, s.opt.Retention.DeleteDocumentsBefore},
-		{"deleted calendars", s.opt.RunRetention, s.opt.Retention.DeleteCalendarsBefore},
 		{"deleted tenants", domain.RetentionGrace, s.opt.Retention.DeleteTenantsBefore}, // nodes look for the last commits
 		{"refresh tokens", min(s.opt.RunRetention, tokenRetention), s.opt.Retention.DeleteRefreshTokensBefore},
 	} {

@@ -378,10 +378,6 @@ func (f fake) ApplyRetentionRules(_ context.Context, limit int) (runs, chunks in
 func (f fake) DeleteDocumentsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("documents", before, limit)
 }
-
-func (f fake) DeleteCalendarsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
-	return f.delete("calendars", before, limit)
-}
 func (f fake) RecountStored(_ context.Context, since time.Time) (int, error) {
 	n, err := f.delete("counts", since, deleteLimit)
 	return int(n), err

@@ -13,7 +13,13 @@ import (
 // CompileCalendar checks a calendar's contents. The error is a
 // *schedule.CalendarError.
 func CompileCalendar(s *domain.CalendarSpec) (*schedule.Calendar, error) {
-	spec := schedule.CalendarSpec{Zone: s.Zone, Weekend: s.Weekend}
+	spec := schedule.CalendarSpec{Zone: s.Zone}
+	if s.Weekend != nil {
+		spec.Weekend = make([]time.Weekday, len(s.Weekend))
+		for i, w := range s.Weekend {
+			spec.Weekend[i] = time.Weekday(w)
+		}
+	}
 	for _, d := range s.Holidays {
 		spec.Holidays = append(spec.Holidays, d.Date)
 	}

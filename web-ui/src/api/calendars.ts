@@ -9,8 +9,8 @@ export const calendarApi = {
   calendar: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/calendars/{id}', { params: at(id), signal })),
   calendarVersions: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/calendars/{id}/versions', { params: { ...at(id), query: { limit: 50 } }, signal })),
   calendarJobs: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/calendars/{id}/jobs', { params: at(id), signal })),
-  createCalendar: (body: T.CalendarSpec) => take(http.POST('/api/v1/calendars', { body })),
-  updateCalendar: (id: T.Id, version: number, body: T.CalendarSpec) =>
+  createCalendar: (body: T.CalendarWrite) => take(http.POST('/api/v1/calendars', { body })),
+  updateCalendar: (id: T.Id, version: number, body: T.CalendarWrite) =>
     take(http.PUT('/api/v1/calendars/{id}', { params: { ...at(id), header: { 'If-Match': `"${version}"` } }, body })),
   importCalendar: (id: T.Id, version: number, body: T.ImportCalendar) =>
     take(http.POST('/api/v1/calendars/{id}/import', { params: { ...at(id), header: { 'If-Match': `"${version}"` } }, body })),

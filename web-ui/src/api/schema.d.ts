@@ -529,13 +529,13 @@ export interface paths {
         };
         /**
          * List calendars
-         * @description By name, without their days and windows.
+         * @description By name.
          */
         get: operations["list-calendars"];
         put?: never;
         /**
          * Create a calendar
-         * @description Jobs name it in their schedule; none does at first.
+         * @description A calendar has days and windows in which the jobs that use it do not fire. Jobs name it in their schedule; none does at first.
          */
         post: operations["create-calendar"];
         delete?: never;
@@ -553,18 +553,18 @@ export interface paths {
         };
         /**
          * One calendar
-         * @description The newest version, whole. The ETag is the version, for update-calendar.
+         * @description The ETag is the version, for update-calendar.
          */
         get: operations["get-calendar"];
         /**
-         * Replace a calendar's contents
+         * Replace a calendar
          * @description Makes a new version, and a new revision of every job that uses it: fires planned ahead are taken back and planned anew.
          */
         put: operations["update-calendar"];
         post?: never;
         /**
          * Delete a calendar
-         * @description Refused while jobs use it.
+         * @description Refused while jobs use it. It can be restored for 30 days.
          */
         delete: operations["delete-calendar"];
         options?: never;
@@ -612,6 +612,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/calendars/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted calendar
+         * @description By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+         */
+        post: operations["restore-calendar"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calendars/{id}/versions": {
         parameters: {
             query?: never;
@@ -620,8 +640,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A calendar's versions, newest first
-         * @description Each with its whole contents; runs that a calendar excluded name the version that did.
+         * The versions of a calendar
+         * @description The newest first, each with its whole contents.
          */
         get: operations["list-calendar-versions"];
         put?: never;
@@ -946,6 +966,26 @@ export interface paths {
          * @description The message is really published, by the node that answers, which has 15 s for it. 200 whatever the broker says; the body tells.
          */
         post: operations["test-connection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deleted-calendars": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deleted calendars
+         * @description The last deleted first. They can be restored.
+         */
+        get: operations["list-deleted-calendars"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3525,7 +3565,7 @@ export interface components {
              * @description Begin of the window, included
              */
             from: string;
-            /** @description What it is for; empty: not said */
+            /** @description Purpose of the window; empty: not said */
             name?: string;
             /**
              * Format: date-time
@@ -3534,41 +3574,49 @@ export interface components {
             to: string;
         };
         Calendar: {
-            /** @description Windows in which nothing fires */
-            blackouts?: components["schemas"]["Blackout"][];
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
             /**
              * Format: date-time
-             * @description When the calendar was made
+             * @description Time of creation
              */
             createdAt: string;
-            /** @description Who made the calendar */
+            /** @description Creator */
             createdBy: string;
-            /** @description What it is for, for people */
-            description?: string;
-            /** @description Days on which jobs that use it do not fire */
-            holidays?: components["schemas"]["CalendarDay"][];
-            /** @description Id of the calendar, a decimal string */
+            /** @description Id of the document, a decimal string */
             id: string;
-            /** @description Working days although weekend */
-            makeUpDays?: components["schemas"]["CalendarDay"][];
-            /** @description Its name, unique in the tenant */
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Calendar";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
             name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["CalendarSpec"];
+            /** @description What the server adds to the contents */
+            status: components["schemas"]["Status"];
             /**
              * Format: date-time
-             * @description When the newest version was written
+             * @description Time of the last edit
              */
             updatedAt: string;
-            /** @description Who wrote the newest version */
+            /** @description Author of the last edit */
             updatedBy: string;
             /**
              * Format: int64
-             * @description Number of the newest version, from 1
+             * @description Version of the document, from 1. Each edit adds one
              */
             version: number;
-            /** @description Weekdays without work; default SAT and SUN */
-            weekend?: ("MON" | "TUE" | "WED" | "THU" | "FRI" | "SAT" | "SUN")[];
-            /** @description Zone whose days are meant; default: that of the schedule */
-            zone?: string;
         };
         CalendarChoice: {
             /** @description Either this */
@@ -3587,7 +3635,7 @@ export interface components {
              * @example 2026-10-01
              */
             date: string;
-            /** @description What day it is, for people */
+            /** @description Name of the day, for people */
             name?: string;
         };
         CalendarRef: {
@@ -3604,71 +3652,83 @@ export interface components {
         CalendarSpec: {
             /** @description Windows in which nothing fires */
             blackouts?: components["schemas"]["Blackout"][];
-            /** @description What it is for, for people */
+            /** @description Purpose of the calendar, for people */
             description?: string;
             /** @description Days on which jobs that use it do not fire */
             holidays?: components["schemas"]["CalendarDay"][];
             /** @description Working days although weekend */
             makeUpDays?: components["schemas"]["CalendarDay"][];
-            /** @description Its name, unique in the tenant */
-            name: string;
             /** @description Weekdays without work; default SAT and SUN */
             weekend?: ("MON" | "TUE" | "WED" | "THU" | "FRI" | "SAT" | "SUN")[];
-            /** @description Zone whose days are meant; default: that of the schedule */
+            /** @description Zone of its days; default: that of the schedule */
             zone?: string;
-        };
-        CalendarSummary: {
-            /**
-             * Format: int64
-             * @description How many windows without fires it has
-             */
-            blackouts: number;
-            /** @description What it is for, for people */
-            description: string;
-            /**
-             * Format: int64
-             * @description How many holidays it has
-             */
-            holidays: number;
-            /** @description Id of the calendar, a decimal string */
-            id: string;
-            /**
-             * Format: int64
-             * @description How many working days on weekends it has
-             */
-            makeUpDays: number;
-            /** @description Its name */
-            name: string;
-            /**
-             * Format: date-time
-             * @description When the newest version was written
-             */
-            updatedAt: string;
-            /** @description Who wrote the newest version */
-            updatedBy: string;
-            /**
-             * Format: int64
-             * @description Number of the newest version, from 1
-             */
-            version: number;
-            /** @description IANA name of the zone of its days */
-            zone: string;
         };
         CalendarVersion: {
             /**
              * Format: date-time
-             * @description When it was written
+             * @description Time of this version
              */
             createdAt: string;
-            /** @description Who wrote it */
+            /** @description Author of this version */
             createdBy: string;
-            /** @description The contents of the calendar in this version */
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name at this version */
+            name: string;
+            /** @description Contents of the document */
             spec: components["schemas"]["CalendarSpec"];
             /**
              * Format: int64
-             * @description Number of the version, from 1
+             * @description Version of the document, from 1. Each edit adds one
              */
             version: number;
+        };
+        CalendarWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Calendar";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["CalendarSpec"];
+            /** @description Ignored, so that an answer can be written */
+            status?: components["schemas"]["Status"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
         };
         Call: {
             /**
@@ -4081,6 +4141,8 @@ export interface components {
             };
             /** @description Name, unique among the tenant's documents of this kind */
             name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
             /** @description Fingerprints of the secrets that the document has. A secret itself is never shown */
             secrets: components["schemas"]["ConnectionFingerprints"];
             /** @description Contents of the document */
@@ -4175,6 +4237,8 @@ export interface components {
             };
             /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
             name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
             /** @description Secrets by name. A secret that is left out stays, and an empty one is removed. A fingerprint stands for the secret that the document has */
             secrets?: components["schemas"]["ConnectionSecrets"];
             /** @description Contents of the document */
@@ -5912,9 +5976,9 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
-        PageCalendarSummary: {
+        PageCalendar: {
             /** @description The items of this page, in the order of the list */
-            items: components["schemas"]["CalendarSummary"][];
+            items: components["schemas"]["Calendar"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -7639,6 +7703,23 @@ export interface components {
             to: string;
             /** @description All of them together */
             total: components["schemas"]["RunEndings"];
+        };
+        Status: {
+            /**
+             * Format: int64
+             * @description Number of its windows without fires
+             */
+            blackouts: number;
+            /**
+             * Format: int64
+             * @description Number of its holidays
+             */
+            holidays: number;
+            /**
+             * Format: int64
+             * @description Number of its working days on weekends
+             */
+            makeUpDays: number;
         };
         Step: {
             /** @description Its name, unique in the run */
@@ -11922,7 +12003,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageCalendarSummary"];
+                    "application/json": components["schemas"]["PageCalendar"];
                 };
             };
             /** @description The answer would be the one that If-None-Match names */
@@ -12008,7 +12089,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CalendarSpec"];
+                "application/json": components["schemas"]["CalendarWrite"];
             };
         };
         responses: {
@@ -12138,7 +12219,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -12245,7 +12326,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CalendarSpec"];
+                "application/json": components["schemas"]["CalendarWrite"];
             };
         };
         responses: {
@@ -12402,7 +12483,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -12679,7 +12760,7 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -12780,6 +12861,148 @@ export interface operations {
             };
         };
     };
+    "restore-calendar": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of what the address names, a decimal string */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The version in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-calendar-versions": {
         parameters: {
             query?: {
@@ -12793,7 +13016,7 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -15250,6 +15473,108 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-deleted-calendars": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDeletedDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

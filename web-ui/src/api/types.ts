@@ -121,7 +121,7 @@ export type Verdict = InstanceVerdict['verdict']
 
 export type Calendar = S['Calendar']
 export type CalendarSpec = S['CalendarSpec']
-export type CalendarSummary = S['CalendarSummary']
+export type CalendarWrite = S['CalendarWrite']
 export type CalendarVersion = S['CalendarVersion']
 export type CalendarDay = S['CalendarDay']
 export type Blackout = S['Blackout']

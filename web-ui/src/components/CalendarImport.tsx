@@ -31,8 +31,7 @@ export default function CalendarImport({ calendar, onClose }: { calendar: Calend
       const next = await calendarApi.importCalendar(calendar.id, calendar.version, { ical, as, replace })
       queryClient.setQueryData(calendarQueries.calendar(calendar.id).queryKey, next)
       refreshCalendars()
-      const count = (list: unknown[] | undefined) => list?.length ?? 0
-      message.success(t('calendars.imported', { n: next.version, holidays: count(next.holidays), makeUpDays: count(next.makeUpDays), blackouts: count(next.blackouts) }))
+      message.success(t('calendars.imported', { n: next.version, ...next.status }))
       onClose()
     } catch (err) {
       const item = isApiError(err) ? err.items[0] : undefined

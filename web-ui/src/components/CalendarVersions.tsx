@@ -21,7 +21,7 @@ export function CalendarVersions({ calendar }: { calendar: Calendar }) {
           return (
             <Version key={item.version} title={t('calendars.versionTitle', { n: item.version })} who={item.createdBy} at={item.createdAt}>
               {older ? (
-                <Changes changes={diffCalendars(older.spec, item.spec, item.spec.zone || localZone)} />
+                <Changes changes={diffCalendars({ ...older.spec, name: older.name }, { ...item.spec, name: item.name }, item.spec.zone || localZone)} />
               ) : (
                 <p className="muted changes">{t('calendars.versionFirst')}</p>
               )}

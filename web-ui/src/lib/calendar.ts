@@ -128,8 +128,11 @@ export interface CalendarChange {
   after: string
 }
 
+/** A spec with the name that it has at a version. */
+export type NamedCalendar = CalendarSpec & { name: string }
+
 /** What a later version has, or has not, that an earlier one had. Instants on the clocks of the zone. */
-export function diffCalendars(older: CalendarSpec, newer: CalendarSpec, zone: string): CalendarChange[] {
+export function diffCalendars(older: NamedCalendar, newer: NamedCalendar, zone: string): CalendarChange[] {
   const changes: CalendarChange[] = []
   for (const part of ['name', 'description', 'zone'] as const) {
     const [before, after] = [older[part] ?? '', newer[part] ?? '']

@@ -1,6 +1,6 @@
 // Between a calendar and its form: lists as the API has them, lines as people
 // write them.
-import type { CalendarSpec, Weekday } from '../api/types'
+import type { Calendar, CalendarSpec, CalendarWrite, Weekday } from '../api/types'
 import { DEFAULT_WEEKEND, formatDays, formatWindows, parseDays, parseWindows } from './calendar'
 import { localZone } from './time'
 
@@ -22,10 +22,11 @@ export interface CalendarFields {
 /** Windows are instants; without a zone of its own a calendar shows them on our clock. */
 const windowZoneOf = (zone: string | undefined) => zone || localZone
 
-export function calendarFieldsOf(spec: CalendarSpec | undefined): CalendarFields {
+export function calendarFieldsOf(stored: Pick<Calendar, 'name' | 'spec'> | undefined): CalendarFields {
+  const spec = stored?.spec
   const windowZone = windowZoneOf(spec?.zone)
   return {
-    name: spec?.name ?? '',
+    name: stored?.name ?? '',
     description: spec?.description ?? '',
     zone: spec?.zone || undefined,
     weekend: spec?.weekend ?? DEFAULT_WEEKEND,
@@ -37,10 +38,13 @@ export function calendarFieldsOf(spec: CalendarSpec | undefined): CalendarFields
 }
 
 /** What is written; lines with a fault have been refused by the form before. */
+export function calendarWriteOf(fields: CalendarFields, labels?: Calendar['labels']): CalendarWrite {
+  return { name: fields.name.trim(), ...(labels ? { labels } : {}), spec: calendarSpecOf(fields) }
+}
+
 export function calendarSpecOf(fields: CalendarFields): CalendarSpec {
   const description = fields.description.trim()
   return {
-    name: fields.name.trim(),
     ...(description ? { description } : {}),
     ...(fields.zone ? { zone: fields.zone } : {}),
     weekend: WEEKDAYS.filter((day) => fields.weekend.includes(day)),

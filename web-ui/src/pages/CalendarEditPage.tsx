@@ -14,7 +14,7 @@ import { LinkButton } from '../components/LinkButton'
 import { Overwrite } from '../components/Overwrite'
 import { Page } from '../components/Page'
 import { useVersionedForm } from '../components/useVersionedForm'
-import { calendarFieldsOf, calendarSpecOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
+import { calendarFieldsOf, calendarWriteOf, rezone, WEEKDAYS, type CalendarFields } from '../lib/calendarForm'
 import { allZones } from '../lib/time'
 
 export function CalendarNewPage() {
@@ -54,7 +54,7 @@ function CalendarForm({ stored }: { stored?: Calendar }) {
   const { form, props, busy, theirs, save } = useVersionedForm<Calendar, CalendarFields>({
     stored,
     initial: () => calendarFieldsOf(stored),
-    write: (fields, version) => (stored ? calendarApi.updateCalendar(stored.id, version, calendarSpecOf(fields)) : calendarApi.createCalendar(calendarSpecOf(fields))),
+    write: (fields, version) => (stored ? calendarApi.updateCalendar(stored.id, version, calendarWriteOf(fields, stored.labels)) : calendarApi.createCalendar(calendarWriteOf(fields))),
     read: calendarApi.calendar,
     said: ({ version, name }) => t('calendars.saved', { n: version, name }),
     place: ([field = '']) => [field],

@@ -34,18 +34,19 @@ export function CalendarPage() {
   if (calendar.error && !calendar.data) return <ErrorState error={calendar.error} onRetry={() => void calendar.refetch()} />
   if (!calendar.data) return <PageSkeleton />
   const { data } = calendar
+  const { spec } = data
   return (
     <Page
       title={data.name}
       crumbs={<Link to="/calendars">{t('calendars.title')}</Link>}
-      sub={data.description}
+      sub={spec.description}
       actions={canEdit && <Actions calendar={data} jobs={jobs.data?.items} />}
     >
       <div className="stack">
         <section className="card">
           <dl className="facts">
-            <Fact label={t('calendars.zone')}>{data.zone || t('calendars.zoneAny')}</Fact>
-            <Fact label={t('calendars.weekend')}>{(data.weekend ?? DEFAULT_WEEKEND).map((day) => t(`calendars.weekdays.${day}`)).join(' ')}</Fact>
+            <Fact label={t('calendars.zone')}>{spec.zone || t('calendars.zoneAny')}</Fact>
+            <Fact label={t('calendars.weekend')}>{(spec.weekend ?? DEFAULT_WEEKEND).map((day) => t(`calendars.weekdays.${day}`)).join(' ')}</Fact>
             <Fact label={t('calendars.version')}>
               <span className="num">{data.version}</span>
             </Fact>
@@ -56,9 +57,9 @@ export function CalendarPage() {
         </section>
         <div className="grid-2">
           <div className="stack">
-            <DaysCard title={t('calendars.holidays')} days={data.holidays ?? []} />
-            <DaysCard title={t('calendars.makeUpDays')} days={data.makeUpDays ?? []} />
-            <WindowsCard windows={data.blackouts ?? []} zone={data.zone || localZone} />
+            <DaysCard title={t('calendars.holidays')} days={spec.holidays ?? []} />
+            <DaysCard title={t('calendars.makeUpDays')} days={spec.makeUpDays ?? []} />
+            <WindowsCard windows={spec.blackouts ?? []} zone={spec.zone || localZone} />
           </div>
           <JobLinks title={t('calendars.usedBy')} none={t('calendars.unused')} jobs={jobs} />
         </div>

@@ -3,7 +3,7 @@ import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { calendarQueries } from '../api/calendars'
-import type { CalendarSummary } from '../api/types'
+import type { Calendar } from '../api/types'
 import { useCan } from '../components/hooks'
 import { LinkButton } from '../components/LinkButton'
 import { NamedTable } from '../components/NamedTable'
@@ -21,11 +21,11 @@ export function CalendarsPage() {
       {t('calendars.create')}
     </LinkButton>
   )
-  const columns: Column<CalendarSummary>[] = [
-    { key: 'holidays', title: t('calendars.holidays'), align: 'right', render: (one) => <span className="num">{one.holidays}</span> },
-    { key: 'makeUpDays', title: t('calendars.makeUpDays'), align: 'right', render: (one) => <span className="num">{one.makeUpDays}</span> },
-    { key: 'blackouts', title: t('calendars.blackouts'), align: 'right', render: (one) => <span className="num">{one.blackouts}</span> },
-    { key: 'zone', title: t('calendars.zone'), render: (one) => one.zone || <span className="muted">{t('calendars.zoneAny')}</span> },
+  const columns: Column<Calendar>[] = [
+    { key: 'holidays', title: t('calendars.holidays'), align: 'right', render: (one) => <span className="num">{one.status.holidays}</span> },
+    { key: 'makeUpDays', title: t('calendars.makeUpDays'), align: 'right', render: (one) => <span className="num">{one.status.makeUpDays}</span> },
+    { key: 'blackouts', title: t('calendars.blackouts'), align: 'right', render: (one) => <span className="num">{one.status.blackouts}</span> },
+    { key: 'zone', title: t('calendars.zone'), render: (one) => one.spec.zone || <span className="muted">{t('calendars.zoneAny')}</span> },
     { key: 'version', title: t('calendars.version'), align: 'right', render: (one) => <span className="num">{one.version}</span> },
   ]
   return (

@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -27,6 +29,7 @@ type Answer struct {
 	Spec       json.RawMessage   `json:"spec"`
 	Secrets    map[string]string `json:"secrets,omitzero"`
 	Status     any               `json:"status,omitempty"`
+	Problem    string            `json:"problem,omitempty"`
 	CreatedAt  string            `json:"createdAt"`
 	UpdatedAt  string            `json:"updatedAt"`
 	CreatedBy  string            `json:"createdBy"`
@@ -46,6 +49,7 @@ type version struct {
 	Version   int64             `json:"version"`
 	CreatedAt string            `json:"createdAt"`
 	CreatedBy string            `json:"createdBy"`
+	Name      string            `json:"name"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Spec      json.RawMessage   `json:"spec"`
 }
@@ -74,15 +78,19 @@ type versionsInput struct {
 
 // API are the operations of one kind.
 type API struct {
-	docs *resource.Documents
-	kind *resource.Kind
+	docs  *resource.Documents
+	kind  *resource.Kind
+	shape schemas
 }
+
+// Answer is the schema of a document in answers.
+func (a *API) Answer() *huma.Schema { return a.shape.answer }
 
 // Register adds the operations of a kind. What it returns serves actions of the kind, too.
 func Register(s *web.Server, docs *resource.Documents) *API {
-	a := &API{docs, docs.Kind()}
-	k := a.kind
+	k := docs.Kind()
 	shape := describe(s.Registry(), k)
+	a := &API{docs, k, shape}
 	base, one := web.Base+"/"+k.Path, web.Base+"/"+k.Path+"/{id}"
 	read, edit := web.May(k.Read), web.May(k.Edit)
 	web.Register(s, read, web.Operation{
@@ -267,7 +275,7 @@ func (a *API) versions(ctx context.Context, id auth.Identity, in *versionsInput)
 		return nil, err
 	}
 	items := domain.Collect(rows, func(r *resource.Row) version {
-		return version{r.Version, web.Instant(r.CreatedAt), r.CreatedBy, r.Labels, r.Spec}
+		return version{r.Version, web.Instant(r.CreatedAt), r.CreatedBy, r.Name, r.Labels, r.Spec}
 	})
 	return pageOf(items, more, func() web.Cursor { return web.Cursor{List: list, ID: rows[len(rows)-1].Version} })
 }
@@ -290,7 +298,7 @@ func (a *API) answer(r *resource.Row) (Answer, error) {
 		return Answer{}, err
 	}
 	out := Answer{
-		APIVersion: resource.APIVersion, Kind: a.kind.Name, ID: a.id(r), Name: r.Name, Labels: r.Labels, Version: r.Version, Spec: r.Spec, Status: status,
+		APIVersion: resource.APIVersion, Kind: a.kind.Name, ID: a.id(r), Name: r.Name, Labels: r.Labels, Version: r.Version, Spec: r.Spec, Status: status, Problem: r.Problem,
 		CreatedAt: web.Instant(r.CreatedAt), UpdatedAt: web.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}
 	if len(a.kind.Secrets) > 0 {

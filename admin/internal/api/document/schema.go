@@ -46,6 +46,7 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 		"id": text("Id of the document, a decimal string", ""), "name": text("Name, unique among the tenant's documents of this kind", ""),
 		"labels": labels(), "version": number, "spec": spec,
 		"createdAt": text("Time of creation", "date-time"), "updatedAt": text("Time of the last edit", "date-time"),
+		"problem":   text("Why the contents cannot be read; absent: they can", ""),
 		"createdBy": text("Creator", ""), "updatedBy": text("Author of the last edit", ""),
 	}
 	required := []string{"apiVersion", "kind", "id", "name", "version", "spec", "createdAt", "updatedAt", "createdBy", "updatedBy"}
@@ -67,8 +68,6 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 		switch name {
 		case "name", "spec", "apiVersion", "kind", "labels", "secrets":
 			written[name] = s
-		case "status":
-			written[name] = &huma.Schema{Type: huma.TypeObject, Description: "Ignored, so that an answer can be written", AdditionalProperties: true}
 		default:
 			same := *s
 			same.Description = "Ignored, so that an answer can be written"
@@ -85,8 +84,8 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 
 	out.page = component(r, "Page"+k.Name, page(&huma.Schema{Ref: out.answer.Ref}))
 	if k.Versioned {
-		out.version = component(r, k.Name+"Version", object([]string{"version", "createdAt", "createdBy", "spec"}, map[string]*huma.Schema{
-			"version": number, "createdAt": text("Time of this version", "date-time"), "createdBy": text("Author of this version", ""), "labels": labels(), "spec": spec,
+		out.version = component(r, k.Name+"Version", object([]string{"version", "createdAt", "createdBy", "name", "spec"}, map[string]*huma.Schema{
+			"version": number, "createdAt": text("Time of this version", "date-time"), "createdBy": text("Author of this version", ""), "name": text("Name at this version", ""), "labels": labels(), "spec": spec,
 		}))
 		out.versions = component(r, "Page"+k.Name+"Version", page(&huma.Schema{Ref: out.version.Ref}))
 	}

@@ -1,24 +1,40 @@
 package storetest
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/resource/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // calendar creates a calendar with one holiday.
 func (f *fixture) calendar(name, holiday string) domain.Calendar {
 	f.t.Helper()
-	c, err := f.s.CreateCalendar(f.ctx, domain.Calendar{
-		ID: domain.CalendarID(ids.Next()), TenantID: f.tenant, CreatedBy: "anna",
-		Spec: domain.CalendarSpec{Name: name, Holidays: []domain.CalendarDay{{Date: holiday, Name: "a day"}}},
-	})
+	c, err := f.makeCalendar(domain.CalendarSpec{Name: name, Holidays: []domain.CalendarDay{{Date: holiday, Name: "a day"}}})
 	f.ok(err)
 	return c
+}
+
+func (f *fixture) makeCalendar(spec domain.CalendarSpec) (domain.Calendar, error) {
+	row := resource.Row{Meta: resource.Meta{ID: ids.Next(), Tenant: f.tenant, Name: spec.Name, CreatedBy: "anna", UpdatedBy: "anna"}, Spec: f.json(spec)}
+	row, err := f.s.CalendarTable().Create(f.ctx, row)
+	if err != nil {
+		return domain.Calendar{}, err
+	}
+	return calendar.Of(&row)
+}
+
+func (f *fixture) json(value any) []byte {
+	f.t.Helper()
+	raw, err := json.Marshal(value)
+	f.ok(err)
+	return raw
 }
 
 func use(c domain.Calendar) domain.CalendarUse {
@@ -29,60 +45,83 @@ func (f *fixture) edit(c domain.Calendar, holiday string) domain.Calendar {
 	f.t.Helper()
 	spec := c.Spec
 	spec.Holidays = []domain.CalendarDay{{Date: holiday}}
-	c, err := f.s.UpdateCalendar(f.ctx, store.UpdateCalendarParams{Tenant: f.tenant, ID: c.ID, Spec: spec, By: "bob"})
+	c, err := f.replaceCalendar(c, spec)
 	f.ok(err)
 	return c
+}
+
+func (f *fixture) replaceCalendar(c domain.Calendar, spec domain.CalendarSpec) (domain.Calendar, error) {
+	row, err := f.s.CalendarTable().Find(f.ctx, f.tenant, int64(c.ID))
+	if err == nil {
+		row.Name, row.Version, row.Spec, row.UpdatedBy = spec.Name, c.Version, f.json(spec), "bob"
+		row, err = f.s.CalendarTable().Replace(f.ctx, row)
+	}
+	if err != nil {
+		return domain.Calendar{}, err
+	}
+	return calendar.Of(&row)
+}
+
+func (f *fixture) deleteCalendar(id domain.CalendarID) error {
+	return f.s.CalendarTable().Delete(f.ctx, f.tenant, int64(id), 0, "bob")
 }
 
 func testCalendars(t *testing.T, f *fixture) {
 	moment := time.UnixMilli(1800000000123).UTC()
 	want := domain.CalendarSpec{
-		Name: "节假日", Description: "d", Zone: "Asia/Shanghai", Weekend: []time.Weekday{time.Friday},
+		Name: "节假日", Description: "d", Zone: "Asia/Shanghai", Weekend: []domain.Weekday{domain.Weekday(time.Friday)},
 		Holidays:   []domain.CalendarDay{{Date: "2026-10-01", Name: "国庆节"}, {Date: "2026-10-02"}},
 		MakeUpDays: []domain.CalendarDay{{Date: "2026-10-10", Name: "补班"}},
 		Blackouts:  []domain.Blackout{{From: moment, To: moment.Add(time.Hour), Name: "freeze"}},
 	}
-	id := domain.CalendarID(ids.Next())
-	c, err := f.s.CreateCalendar(f.ctx, domain.Calendar{ID: id, TenantID: f.tenant, Spec: want, CreatedBy: "anna"})
+	c, err := f.makeCalendar(want)
 	f.ok(err)
 	require.Equal(t, int64(1), c.Version)
 	require.Equal(t, want, c.Spec)
-	_, err = f.s.CreateCalendar(f.ctx, domain.Calendar{ID: domain.CalendarID(ids.Next()), TenantID: f.tenant, Spec: want})
+	_, err = f.makeCalendar(want)
 	f.code(domain.CodeConflict, err)
 	found, err := f.s.FindCalendarByName(f.ctx, f.tenant, want.Name)
 	f.ok(err)
 	require.Equal(t, c, found)
 
 	next := want
-	next.Name, next.Weekend, next.Holidays = "holidays", nil, nil
-	_, err = f.s.UpdateCalendar(f.ctx, store.UpdateCalendarParams{Tenant: f.tenant, ID: id, IfVersion: 7, Spec: next})
+	next.Name, next.Weekend, next.Holidays = "holidays", []domain.Weekday{}, nil
+	_, err = f.replaceCalendar(domain.Calendar{ID: c.ID, Version: 7}, next)
 	f.code(domain.CodeRevisionMismatch, err)
-	c, err = f.s.UpdateCalendar(f.ctx, store.UpdateCalendarParams{Tenant: f.tenant, ID: id, IfVersion: 1, Spec: next, By: "bob"})
+	c, err = f.replaceCalendar(c, next)
 	f.ok(err)
 	require.Equal(t, int64(2), c.Version)
-	require.Equal(t, next, c.Spec)
-	require.Equal(t, "bob", c.UpdatedBy)
-	require.Equal(t, "anna", c.CreatedBy)
-	versions, err := f.s.ListCalendarVersions(f.ctx, f.tenant, id, 0, 10)
+	require.Equal(t, next, c.Spec, "no weekend is not the default")
+	rows, more, err := f.s.CalendarTable().ListVersions(f.ctx, f.tenant, int64(c.ID), 0, 10)
 	f.ok(err)
-	require.Len(t, versions.Items, 2)
-	require.Equal(t, next, versions.Items[0].Spec)
-	require.Equal(t, want, versions.Items[1].Spec)
+	require.False(t, more)
+	versions, err := domain.TryCollect(rows, calendar.Of)
+	f.ok(err)
+	require.Equal(t, []domain.CalendarSpec{next, want}, []domain.CalendarSpec{versions[0].Spec, versions[1].Spec})
+	require.Equal(t, []string{"bob", "anna"}, []string{rows[0].CreatedBy, rows[1].CreatedBy})
 
 	other := f.calendar("a first one", "2026-01-01")
-	list, err := f.s.ListCalendars(f.ctx, store.ListCalendarsParams{Tenant: f.tenant, Limit: 10})
-	f.ok(err)
-	require.Equal(t, store.Page[domain.Calendar]{Items: []domain.Calendar{other, c}}, list)
-	list, err = f.s.ListCalendars(f.ctx, store.ListCalendarsParams{Tenant: f.tenant, After: other.Spec.Name})
-	f.ok(err)
-	require.Equal(t, store.Page[domain.Calendar]{Items: []domain.Calendar{c}}, list)
+	list := func(after string, limit int) (out []domain.Calendar) {
+		rows, _, err := f.s.CalendarTable().List(f.ctx, f.tenant, after, limit)
+		f.ok(err)
+		out, err = domain.TryCollect(rows, calendar.Of)
+		f.ok(err)
+		return out
+	}
+	require.Equal(t, []domain.Calendar{other, c}, list("", 10))
+	require.Equal(t, []domain.Calendar{c}, list(other.Spec.Name, 0))
 
-	f.ok(f.s.DeleteCalendar(f.ctx, f.tenant, id, "bob"))
-	f.code(domain.CodeNotFound, f.s.DeleteCalendar(f.ctx, f.tenant, id, "bob"))
-	_, err = f.s.FindCalendar(f.ctx, f.tenant, id)
+	f.ok(f.deleteCalendar(c.ID))
+	f.code(domain.CodeNotFound, f.deleteCalendar(c.ID))
+	_, err = f.s.FindCalendar(f.ctx, f.tenant, c.ID)
 	f.code(domain.CodeNotFound, err)
+	back, err := f.s.CalendarTable().Restore(f.ctx, f.tenant, int64(c.ID), "carl")
+	f.ok(err)
+	restored, err := calendar.Of(&back)
+	f.ok(err)
+	require.Equal(t, domain.Calendar{ID: c.ID, TenantID: f.tenant, Version: 3, Spec: next}, restored)
+	f.ok(f.deleteCalendar(c.ID))
 	f.calendar("holidays", "2026-01-01") // the name is free again
-	require.NotEmpty(t, want.Name)
 }
 
 // A job names a version; an edit of the calendar is an edit of the job.
@@ -99,7 +138,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 		return s
 	}()})
 	f.code(domain.CodeInvalid, err)
-	f.code(domain.CodeConflict, f.s.DeleteCalendar(f.ctx, f.tenant, c.ID, "bob"))
+	f.code(domain.CodeConflict, f.deleteCalendar(c.ID))
 	jobs, err := f.s.ListCalendarJobs(f.ctx, f.tenant, c.ID, 10)
 	f.ok(err)
 	require.Equal(t, []store.JobRef{{Tenant: f.tenant, ID: j.ID, Name: j.Spec.Name}}, jobs)
@@ -165,7 +204,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 
 	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobDeleted})
 	f.ok(err)
-	f.ok(f.s.DeleteCalendar(f.ctx, f.tenant, c.ID, "bob"))
+	f.ok(f.deleteCalendar(c.ID))
 	did, err := f.s.FollowCalendars(f.ctx, store.FollowCalendarsParams{Tenant: f.tenant, Job: j.ID, Next: at(domain.Never)})
 	f.ok(err)
 	require.False(t, did)
@@ -179,14 +218,14 @@ func testCalendarWall(t *testing.T, f *fixture) {
 	f.code(domain.CodeNotFound, err)
 	_, err = b.s.FindCalendarByName(b.ctx, b.tenant, c.Spec.Name)
 	f.code(domain.CodeNotFound, err)
-	_, err = b.s.UpdateCalendar(b.ctx, store.UpdateCalendarParams{Tenant: b.tenant, ID: c.ID, Spec: c.Spec})
+	_, err = b.replaceCalendar(c, c.Spec)
 	f.code(domain.CodeNotFound, err)
-	f.code(domain.CodeNotFound, b.s.DeleteCalendar(b.ctx, b.tenant, c.ID, ""))
-	_, err = b.s.ListCalendarVersions(b.ctx, b.tenant, c.ID, 0, 10)
+	f.code(domain.CodeNotFound, b.deleteCalendar(c.ID))
+	_, _, err = b.s.CalendarTable().ListVersions(b.ctx, b.tenant, int64(c.ID), 0, 10)
 	f.code(domain.CodeNotFound, err)
-	list, err := b.s.ListCalendars(b.ctx, store.ListCalendarsParams{Tenant: b.tenant})
+	list, _, err := b.s.CalendarTable().List(b.ctx, b.tenant, "", 10)
 	f.ok(err)
-	require.Empty(t, list.Items)
+	require.Empty(t, list)
 	jobs, err := b.s.ListCalendarJobs(b.ctx, b.tenant, c.ID, 10)
 	f.ok(err)
 	require.Empty(t, jobs)

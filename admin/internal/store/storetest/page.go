@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -60,17 +61,17 @@ func testLargePages(t *testing.T, f *fixture) {
 		for d := range cap(days) {
 			days = append(days, domain.CalendarDay{Date: time.Date(2020, 1, 1+d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly), Name: strings.Repeat("x", 60)})
 		}
-		_, err := f.s.CreateCalendar(f.ctx, domain.Calendar{ID: domain.CalendarID(NewID()), TenantID: f.tenant, Spec: domain.CalendarSpec{Name: fmt.Sprintf("%02d", i+1), Holidays: days}})
+		_, err := f.makeCalendar(domain.CalendarSpec{Name: fmt.Sprintf("c%02d", i+1), Holidays: days})
 		f.ok(err)
 	}
 	walk("calendars", func(after int64) (numbers []int64, more bool) {
-		page, err := f.s.ListCalendars(f.ctx, store.ListCalendarsParams{Tenant: f.tenant, After: fmt.Sprintf("%02d", after), Limit: 200})
+		rows, more, err := f.s.CalendarTable().List(f.ctx, f.tenant, fmt.Sprintf("c%02d", after), 200)
 		f.ok(err)
-		return domain.Collect(page.Items, func(c *domain.Calendar) int64 {
-			n, err := strconv.ParseInt(c.Spec.Name, 10, 64)
+		return domain.Collect(rows, func(r *resource.Row) int64 {
+			n, err := strconv.ParseInt(r.Name[1:], 10, 64)
 			f.ok(err)
 			return n
-		}), page.More
+		}), more
 	})
 
 	timers := f.timerJob(nil)

@@ -73,11 +73,11 @@ func testStoredBytes(t *testing.T, f *fixture) {
 	calendar := f.edit(f.calendar("a calendar", "2026-10-01"), "2026-10-02")
 	f.counted("a calendar")
 	f.ok(f.s.DeleteScript(f.ctx, f.tenant, script.ID, "anna"))
-	f.ok(f.s.DeleteCalendar(f.ctx, f.tenant, calendar.ID, "anna"))
+	f.ok(f.deleteCalendar(calendar.ID))
 	full := f.has(domain.QuotaStoredBytes).Used
 	_, err = f.s.DeleteScriptsBefore(f.ctx, f.now().Add(time.Hour), 1000)
 	f.ok(err)
-	_, err = f.s.DeleteCalendarsBefore(f.ctx, f.now().Add(time.Hour), 1000)
+	_, err = f.s.DeleteDocumentsBefore(f.ctx, f.now().Add(time.Hour), 1000)
 	f.ok(err)
 	_, err = f.s.RecountStored(f.ctx, f.now().Add(-time.Hour)) // deletions ask for it
 	f.ok(err)
@@ -171,12 +171,12 @@ func testHistories(t *testing.T, f *fixture) {
 	}
 	versions := 0
 	for before := int64(0); ; {
-		page, err := f.s.ListCalendarVersions(f.ctx, f.tenant, calendar.ID, before, 100)
+		rows, more, err := f.s.CalendarTable().ListVersions(f.ctx, f.tenant, int64(calendar.ID), before, 100)
 		f.ok(err)
-		for _, c := range page.Items {
-			versions, before = versions+1, c.Version
+		for _, r := range rows {
+			versions, before = versions+1, r.Version
 		}
-		if !page.More {
+		if !more {
 			require.EqualValues(t, 1, before, "a job uses it")
 			break
 		}

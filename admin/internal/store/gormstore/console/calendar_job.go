@@ -31,8 +31,8 @@ func linkCalendars(t *db.Tx, job *record.JobRow, spec *domain.JobSpec) error {
 	// In the order of their ids: two jobs lock the same calendars.
 	slices.SortFunc(uses, func(a, b domain.CalendarUse) int { return int(a.ID - b.ID) })
 	for _, u := range uses {
-		row, _, err := lockCalendar(t, domain.TenantID(job.TenantID), u.ID, t.Dialect.ForShare())
-		if domain.Is(err, domain.CodeNotFound) || err == nil && u.Version > row.Version {
+		version, err := shareCalendar(t, domain.TenantID(job.TenantID), u.ID)
+		if domain.Is(err, domain.CodeNotFound) || err == nil && u.Version > version {
 			return domain.Invalid("body.schedule.calendars", "there is no calendar %s with a version %d", u.ID, u.Version)
 		} else if err != nil {
 			return err

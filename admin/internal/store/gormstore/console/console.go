@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/access"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/document"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/retention"
@@ -60,7 +61,10 @@ type (
 	// Jobs is store.Jobs.
 	Jobs struct{ *shared }
 	// Calendars is store.Calendars.
-	Calendars struct{ *shared }
+	Calendars struct {
+		*shared
+		table *document.Table
+	}
 	// Scripts is store.Scripts.
 	Scripts struct{ *shared }
 	// Cells is store.Cells.
@@ -97,7 +101,7 @@ func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine, firesPerMinu
 	c := &shared{db, specs, engine, firesPerMinute}
 	old, rules, purges := retention.New(db)
 	return &Console{
-		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c}, Scripts{c}, Cells{c},
+		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c, newCalendarTable(c.DB)}, Scripts{c}, Cells{c},
 		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Feed{c}, Ledger{c}, old, rules, purges, Cluster{c},
 	}
 }

@@ -8,6 +8,7 @@ package document
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -69,15 +70,17 @@ func (s *Table) rows(g *gorm.DB) *gorm.DB {
 	return g
 }
 
-func (s *Table) row(r *stored) (resource.Row, error) {
+// row reads a stored row. One row that cannot be read does not hide the others of its list.
+func (s *Table) row(r *stored) resource.Row {
 	row := resource.Row{Meta: resource.Meta{
 		ID: r.ID, Tenant: domain.TenantID(r.TenantID), Name: r.Name, Version: r.Version, Sealed: r.Secrets,
 		CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 	}}
 	if err := row.ReadText([]byte(r.Text), s.Kind.Older); err != nil {
-		return resource.Row{}, err
+		row.Spec = json.RawMessage("{}")
+		row.Problem = fmt.Sprintf("Version %d of this %s cannot be read. Write it anew.", r.Version, s.Kind.Noun)
 	}
-	return row, nil
+	return row
 }
 
 // Create implements resource.Store.
@@ -199,7 +202,7 @@ func (s *Table) lock(t *db.Tx, tenant domain.TenantID, id, version int64) (resou
 	if err := s.rows(t.Gorm).Where("d.id = ? AND d.tenant_id = ?", id, int64(tenant)).Take(&found).Error; err != nil {
 		return resource.Row{}, err
 	}
-	return s.row(&found)
+	return s.row(&found), nil
 }
 
 func (s *Table) none(id int64) error {
@@ -226,8 +229,8 @@ func (s *Table) find(ctx context.Context, where string, args ...any) (row resour
 		if err := s.rows(g).Where(where, args...).Take(&found).Error; err != nil {
 			return err
 		}
-		row, err = s.row(&found)
-		return err
+		row = s.row(&found)
+		return nil
 	})
 	return row, err
 }
@@ -267,9 +270,8 @@ func (s *Table) page(ctx context.Context, limit int, choose func(*gorm.DB) *gorm
 		if err != nil {
 			return err
 		}
-		more = cut
-		rows, err = domain.TryCollect(found, s.row)
-		return err
+		rows, more = domain.Collect(found, s.row), cut
+		return nil
 	})
 	return rows, more, err
 }
@@ -351,10 +353,7 @@ func (s *Table) Restore(ctx context.Context, tenant domain.TenantID, id int64, b
 				return resource.Row{}, err
 			}
 		}
-		row, err := s.row(&stored{ID: id, TenantID: int64(tenant), Name: gone.Name, Version: gone.Version + 1, Text: gone.Text, Secrets: gone.Secrets, CreatedAt: gone.CreatedAt, CreatedBy: gone.CreatedBy, UpdatedBy: by})
-		if err != nil {
-			return resource.Row{}, err
-		}
+		row := s.row(&stored{ID: id, TenantID: int64(tenant), Name: gone.Name, Version: gone.Version + 1, Text: gone.Text, Secrets: gone.Secrets, CreatedAt: gone.CreatedAt, CreatedBy: gone.CreatedBy, UpdatedBy: by})
 		if row, err = s.insert(t, row, now); err != nil {
 			return resource.Row{}, db.NameTaken(err, s.Kind.Noun, gone.Name)
 		}

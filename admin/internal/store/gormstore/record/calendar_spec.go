@@ -3,88 +3,24 @@ package record
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/resource/calendar"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// calendarDocument is how a version is stored. Field names are part of the
-// schema; instants are Unix milliseconds.
-type calendarDocument struct {
-	Name        string             `json:"name"`
-	Description string             `json:"description,omitempty"`
-	Zone        string             `json:"zone,omitempty"`
-	Weekend     *[]int             `json:"weekend,omitempty"` // 0 = Sunday; absent = the default
-	Holidays    []dayDocument      `json:"holidays,omitempty"`
-	MakeUpDays  []dayDocument      `json:"makeUpDays,omitempty"`
-	Blackouts   []blackoutDocument `json:"blackouts,omitempty"`
-}
-
-type dayDocument struct {
-	Date string `json:"date"`
-	Name string `json:"name,omitempty"`
-}
-
-type blackoutDocument struct {
-	From int64  `json:"from"`
-	To   int64  `json:"to"`
-	Name string `json:"name,omitempty"`
-}
-
-// EncodeCalendar writes a calendar as its version keeps it.
-func EncodeCalendar(s *domain.CalendarSpec) (string, error) {
-	d := calendarDocument{Name: s.Name, Description: s.Description, Zone: s.Zone}
-	if s.Weekend != nil {
-		list := make([]int, len(s.Weekend))
-		for i, w := range s.Weekend {
-			list[i] = int(w)
-		}
-		d.Weekend = &list
-	}
-	for _, day := range s.Holidays {
-		d.Holidays = append(d.Holidays, dayDocument(day))
-	}
-	for _, day := range s.MakeUpDays {
-		d.MakeUpDays = append(d.MakeUpDays, dayDocument(day))
-	}
-	for _, b := range s.Blackouts {
-		d.Blackouts = append(d.Blackouts, blackoutDocument{db.Millis(b.From), db.Millis(b.To), b.Name})
-	}
-	text, err := json.Marshal(d)
-	return string(text), err
-}
-
-// DecodeCalendar reads what EncodeCalendar wrote.
+// DecodeCalendar reads the stored text of a version.
 func DecodeCalendar(text []byte) (*domain.CalendarSpec, error) {
-	var d calendarDocument
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("read stored calendar: %w", err)
+	var row resource.Row
+	if err := row.ReadText(text, calendar.Kind.Older); err != nil {
+		return nil, err
 	}
-	s := &domain.CalendarSpec{Name: d.Name, Description: d.Description, Zone: d.Zone}
-	if d.Weekend != nil {
-		s.Weekend = make([]time.Weekday, len(*d.Weekend))
-		for i, w := range *d.Weekend {
-			s.Weekend[i] = time.Weekday(w)
-		}
-	}
-	for _, day := range d.Holidays {
-		s.Holidays = append(s.Holidays, domain.CalendarDay(day))
-	}
-	for _, day := range d.MakeUpDays {
-		s.MakeUpDays = append(s.MakeUpDays, domain.CalendarDay(day))
-	}
-	for _, b := range d.Blackouts {
-		s.Blackouts = append(s.Blackouts, domain.Blackout{From: time.UnixMilli(b.From).UTC(), To: time.UnixMilli(b.To).UTC(), Name: b.Name})
-	}
-	return s, nil
+	c, err := calendar.Of(&row)
+	return &c.Spec, err
 }
-
-// CalendarDeleted is the state of a calendar that old revisions of jobs may name.
-const CalendarDeleted = 3
 
 // CalendarKey names an immutable version.
 type CalendarKey struct {
@@ -101,7 +37,8 @@ func LoadCalendars(ctx context.Context, q db.Querier, keys []CalendarKey) (map[C
 
 // calendarHead is the text of a version without its days and windows, in SQL. A text that is no
 // JSON stays as it is.
-const calendarHead = "CASE WHEN OCTET_LENGTH(spec) <= 4096 THEN spec WHEN JSON_VALID(spec) THEN JSON_REMOVE(spec, '$.holidays', '$.makeUpDays', '$.blackouts') ELSE spec END"
+const calendarHead = "CASE WHEN OCTET_LENGTH(spec) <= 4096 THEN spec WHEN JSON_VALID(spec) THEN JSON_REMOVE(spec, '$.holidays', '$.makeUpDays', '$.blackouts'," +
+	" '$.spec.holidays', '$.spec.makeUpDays', '$.spec.blackouts') ELSE spec END"
 
 func loadCalendars(ctx context.Context, q db.Querier, keys []CalendarKey, text string) (map[CalendarKey]*domain.CalendarSpec, error) {
 	found := map[CalendarKey]*domain.CalendarSpec{}

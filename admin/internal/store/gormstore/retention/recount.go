@@ -21,6 +21,7 @@ const recountTimeout = 5 * time.Minute
 var documents = []struct{ from, bytes string }{
 	{"jobs AS o JOIN job_revisions AS d ON d.job_id = o.id", "OCTET_LENGTH(d.spec)"},
 	{"calendars AS o JOIN calendar_versions AS d ON d.calendar_id = o.id", "OCTET_LENGTH(d.spec)"},
+	{"deleted_documents AS o JOIN calendar_versions AS d ON d.calendar_id = o.id", "OCTET_LENGTH(d.spec)"},
 	{"scripts AS o JOIN script_revisions AS d ON d.script_id = o.id", "OCTET_LENGTH(d.content)"},
 	{"job_proposals AS o", "OCTET_LENGTH(o.spec)"},
 	{"executor_builds AS o", "OCTET_LENGTH(o.handlers) + COALESCE(OCTET_LENGTH(o.catalogue), 0)"},
@@ -111,19 +112,12 @@ func (s *Retention) missingTimers(ctx context.Context, q db.Querier, tenant doma
 	return missing, err
 }
 
-// DeleteDocumentsBefore goes along ix_deleted_documents_age.
+// DeleteDocumentsBefore goes along ix_deleted_documents_age. The versions of a calendar go
+// before it.
 func (s *Retention) DeleteDocumentsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return db.Value(ctx, s.RunRepeatable, "delete old documents", func(t *db.Tx) (int64, error) {
-		return t.Exec(t.Ctx, t.Dialect.DeleteBounded("deleted_documents", "deleted_at < ?"), db.Millis(before), int64(limit))
-	})
-}
-
-// DeleteCalendarsBefore reads all calendars, which people write. No job uses a deleted
-// one.
-func (s *Retention) DeleteCalendarsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	old := fmt.Sprintf("SELECT id FROM calendars WHERE state = %d AND updated_at < ? LIMIT ?", record.CalendarDeleted)
-	return s.deleteWhole(ctx, "delete old calendars", old, before, limit, func(t *db.Tx, calendars []int64, most int64) (int64, error) {
-		return deleteDocuments(t, "calendars", "calendar_versions", "calendar_id", db.IDList(calendars), most)
+	old := "SELECT id FROM deleted_documents WHERE deleted_at < ? LIMIT ?"
+	return s.deleteWhole(ctx, "delete old documents", old, before, limit, func(t *db.Tx, ids []int64, most int64) (int64, error) {
+		return deleteDocuments(t, "deleted_documents", "calendar_versions", "calendar_id", db.IDList(ids), most)
 	})
 }
 

@@ -23,7 +23,7 @@ type tenantTable struct {
 
 // tenantSecrets are tables with sealed secrets and what lets somebody in. They go first.
 var tenantSecrets = []tenantTable{
-	{name: "deleted_documents"}, {name: "script_policies"}, {name: "api_keys"}, {name: "refresh_tokens"}, {name: "invitations"},
+	{name: "deleted_documents", key: "id", column: "calendar_id", children: []string{"calendar_versions"}}, {name: "script_policies"}, {name: "api_keys"}, {name: "refresh_tokens"}, {name: "invitations"},
 	{name: "join_tokens", index: "ix_join_tokens_executor", key: "id", column: "token_id", children: []string{"join_token_boots"}},
 }
 

@@ -38,7 +38,7 @@ type child struct {
 var groups = []group{
 	{table: "quotas"}, {table: "script_policies"}, {table: "log_usage"}, {table: "retention_rules"},
 	{table: "executors", key: "id"}, {table: "executor_aliases"}, {table: "handlers"}, {table: "executor_denials", key: "id"},
-	{table: "deleted_documents", key: "id"},
+	{table: "deleted_documents", key: "id", children: []child{{table: "calendar_versions", column: "calendar_id"}}},
 	{table: "invitations", key: "id"}, {table: "api_keys", key: "id"},
 	{table: "join_tokens", key: "id", children: []child{{table: "join_token_boots", column: "token_id"}}},
 	{table: "calendars", key: "id", children: []child{{table: "calendar_versions", column: "calendar_id"}}},

@@ -278,9 +278,3 @@ func (k Kind) versions(a *cli.App) *cobra.Command {
 		}),
 	}
 }
-
-// Count shows the length of a list.
-func Count(value any) string {
-	list, _ := value.([]any)
-	return cli.Number(int64(len(list)))
-}
