@@ -45,20 +45,21 @@ const limit = (id, name, kind) => {
 
 /** Newest version first, by calendar. */
 const calendars = new Map()
-function putCalendar(spec, who, id = d.newId()) {
+function putCalendar({ name, labels, spec }, who, id = d.newId()) {
   const versions = calendars.get(id) ?? []
-  calendars.set(id, [{ version: versions.length + 1, createdAt: d.iso(now()), createdBy: who, spec }, ...versions])
+  calendars.set(id, [{ version: versions.length + 1, createdAt: d.iso(now()), createdBy: who, name, labels, spec }, ...versions])
   return calendarOf(id)
 }
 function calendarOf(id) {
   const versions = calendars.get(id)
-  const [last, first] = [versions[0], versions.at(-1)]
-  return { id, version: last.version, ...last.spec, createdAt: first.createdAt, createdBy: first.createdBy, updatedAt: last.createdAt, updatedBy: last.createdBy }
+  const [{ name, labels, spec, ...last }, first] = [versions[0], versions.at(-1)]
+  const count = (list = []) => list.length
+  const status = { holidays: count(spec.holidays), makeUpDays: count(spec.makeUpDays), blackouts: count(spec.blackouts) }
+  const times = { createdAt: first.createdAt, createdBy: first.createdBy, updatedAt: last.createdAt, updatedBy: last.createdBy }
+  return { apiVersion: 'carillon/v1', kind: 'Calendar', id, name, labels, version: last.version, spec, status, ...times }
 }
-const summaryOf = ({ holidays = [], makeUpDays = [], blackouts = [], description = '', zone = '', ...rest }) => ({
-  ...rest, description, zone, holidays: holidays.length, makeUpDays: makeUpDays.length, blackouts: blackouts.length,
-})
-putCalendar({ name: 'cn-2026', zone: 'Asia/Shanghai', holidays: [1, 2, 3].map((n) => ({ date: `2026-10-0${n}`, name: '国庆节' })) }, 'admin')
+const briefOf = ({ spec: { holidays: _h, makeUpDays: _m, blackouts: _b, ...spec }, ...rest }) => ({ ...rest, spec })
+putCalendar({ name: 'cn-2026', spec: { zone: 'Asia/Shanghai', holidays: [1, 2, 3].map((n) => ({ date: `2026-10-0${n}`, name: '国庆节' })) } }, 'admin')
 
 function explain(run) {
   const stamps = { plannedAt: run.fireAt, claimedAt: run.claimedAt, offeredAt: run.offeredAt, grantedAt: run.grantedAt, startedAt: run.startedAt, finishedAt: run.finishedAt }
@@ -84,7 +85,7 @@ export const routes = ({ Refusal, byId }) => {
     ['GET', '/limits', () => all([...limits].filter(([, max]) => max > 0).map(([id]) => limit(id, d.executors.find((one) => one.id === id)?.name ?? d.tenants[0].name, d.executors.some((one) => one.id === id) ? 'executor' : 'tenant')))],
     ['PUT', '/executors/:id/limit', ({ params, body }) => { limits.set(params.id, body.maxRunning); return limit(params.id, byId(d.executors, params.id).name, 'executor') }],
     ['PUT', '/tenants/:id/limit', ({ params, body }) => { limits.set(params.id, body.maxRunning); return limit(params.id, byId(d.tenants, params.id).name, 'tenant') }],
-    ['GET', '/calendars', () => all([...calendars.keys()].map((id) => summaryOf(calendarOf(id))))],
+    ['GET', '/calendars', () => all([...calendars.keys()].map((id) => briefOf(calendarOf(id))))],
     ['POST', '/calendars', ({ body, user }) => putCalendar(body, user.username), 201],
     ['GET', '/calendars/:id', ({ params }) => known(params.id) && calendarOf(params.id)],
     ['PUT', '/calendars/:id', ({ params, body, user, req }) => {
