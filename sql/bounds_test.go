@@ -37,6 +37,7 @@ var bounds = map[string]string{
 	"maintenance": retention, "job_slots": parent, "slot_waiters": parent, "waiting_runs": parent, "limits": parent, "limit_holders": parent, "limit_waiters": parent,
 	"log_chunks": retention, "log_usage": retention, "alert_events": retention, "deliveries": retention, "alert_incidents": retention,
 	"alert_rules": count, "alert_silences": count, "alert_settings": fixed, "alert_receivers": parent, "alert_channels": count, "connections": count, "deleted_documents": count,
+	"audit_log": retention, "audit_chains": fixed,
 }
 
 var tables = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)

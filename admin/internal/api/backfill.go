@@ -136,6 +136,7 @@ func (bs *backfills) backfillJob(ctx context.Context, id auth.Identity, in *back
 		return nil, err
 	}
 	if in.Body.DryRun {
+		domain.AuditOf(ctx).Drop()
 		out, err := bs.dryRun(ctx, v, b, fires)
 		return &backfillOutput{Status: http.StatusOK, Body: out}, err
 	}

@@ -78,7 +78,7 @@ type calls struct {
 
 func (cs *calls) register(server *web.Server) {
 	web.Register(server, web.May(domain.PermCall), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/calls", ID: "call-handler", Tag: "calls", Summary: "Run a handler and get its result",
+		Method: http.MethodPost, Path: web.Base + "/calls", ID: "call-handler", Unaudited: "calls are data", Tag: "calls", Summary: "Run a handler and get its result",
 		Description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors and handlers that it is for.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
 		Also: map[int]string{
@@ -102,7 +102,7 @@ func (cs *calls) register(server *web.Server) {
 		return cs.callAnswer(ctx, v.Execution, wait, http.StatusOK)
 	})
 	web.Register(server, web.May(domain.PermCall), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/calls/{id}/cancel", ID: "cancel-call", Tag: "calls", Summary: "Stop one's own call",
+		Method: http.MethodPost, Path: web.Base + "/calls/{id}/cancel", ID: "cancel-call", Unaudited: "calls are data", Tag: "calls", Summary: "Stop one's own call",
 		Description: "One that has not started ends at once; a running handler is asked to stop.",
 		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*callOutput, error) {

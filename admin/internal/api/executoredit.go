@@ -112,7 +112,7 @@ func (xs *executors) setExecutorState(ctx context.Context, id auth.Identity, tex
 		return nil, err
 	}
 	if e.State == domain.ExecutorEnabled && state == domain.ExecutorDisabled {
-		if err := xs.beforeDisable(ctx); err != nil {
+		if err := xs.beforeDisable(domain.WithAudit(ctx, nil)); err != nil {
 			return nil, err
 		}
 	}

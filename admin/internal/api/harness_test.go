@@ -130,6 +130,7 @@ func newWorld(t *testing.T, change ...func(*Deps)) *world {
 			return []domain.Node{{ID: 1, Name: "here", BootID: "boot-1"}, {ID: 2, Name: "there", BootID: "boot-2"}}
 		},
 	}
+	t.Cleanup(func() { require.NotContains(t, w.logText(), "left no audit entry") })
 	w.addAddOns()
 	for _, c := range change {
 		c(&w.deps)

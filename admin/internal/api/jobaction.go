@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -100,6 +101,7 @@ func (js *jobs) createJobs(ctx context.Context, id auth.Identity, in *createJobs
 		}
 		jobs, at = append(jobs, job), append(at, i)
 	}
+	auditNames(ctx, jobs)
 	for i, err := range js.store.CreateJobs(ctx, id.Tenant, jobs) {
 		item := &items[at[i]]
 		if err != nil {
@@ -115,11 +117,21 @@ func (js *jobs) createJobs(ctx context.Context, id auth.Identity, in *createJobs
 		}
 	}
 	out.Failed = len(items) - out.Created
-	if out.Created > 0 {
+	if out.Created == 0 {
+		domain.AuditOf(ctx).Drop()
+	} else {
 		js.jobsChanged()
 		js.log.Info("jobs created", "tenant_id", id.Tenant, "count", out.Created, "refused", out.Failed, "by", id.Actor())
 	}
 	return &struct{ Body JobBatch }{out}, nil
+}
+
+// auditNames tells the audit log which jobs were asked for. They take several transactions.
+func auditNames(ctx context.Context, jobs []store.NewJob) {
+	names, err := json.Marshal(domain.Collect(jobs, func(j *store.NewJob) string { return j.Spec.Name }))
+	if err == nil { // a list of names always marshals
+		domain.AuditOf(ctx).Object(domain.AuditObject{After: string(names)})
+	}
 }
 
 func (js *jobs) refuseItem(ctx context.Context, item *JobBatchItem, err error) {

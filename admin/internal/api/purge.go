@@ -119,7 +119,9 @@ func (rt *retention) purgeRuns(ctx context.Context, id auth.Identity, in *struct
 		return nil, err
 	}
 	status := http.StatusOK
-	if !in.Body.DryRun {
+	if in.Body.DryRun {
+		domain.AuditOf(ctx).Drop()
+	} else {
 		status, p.ID = http.StatusAccepted, domain.RunPurgeID(rt.newID())
 		if p, err = rt.store.CreateRunPurge(ctx, p); err != nil {
 			return nil, err

@@ -74,7 +74,7 @@ func (js *jobs) registerSchedules(server *web.Server) {
 		Summary: "A job's next fire times", Description: "As the schedule says, also while the job is paused.",
 	}, js.nextFires)
 	web.Register(server, web.May(domain.PermRead), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/schedules/preview", ID: "preview-schedule", Computes: true, Tag: "jobs",
+		Method: http.MethodPost, Path: web.Base + "/schedules/preview", ID: "preview-schedule", Unaudited: "it changes nothing", Computes: true, Tag: "jobs",
 		Summary: "Fire times of a schedule that is being written", Description: "A wrong cron expression gives 422 invalid_cron with its position.",
 	}, js.previewSchedule)
 }

@@ -165,7 +165,7 @@ func (ss *sessions) register(server *web.Server) {
 		return ss.loginAnswer(ctx, s), nil
 	})
 	web.Register(server, web.Public, web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/auth/refresh", ID: "refresh", Tag: "session",
+		Method: http.MethodPost, Path: web.Base + "/auth/refresh", ID: "refresh", Unaudited: "it renews a session that login has recorded", Tag: "session",
 		Summary:     "Renew the session with the refresh cookie",
 		Description: "The cookie is exchanged. A cookie that was used before ends the whole session.",
 		Errors:      []int{http.StatusUnauthorized}, Cookies: true, ReadsCookie: true,

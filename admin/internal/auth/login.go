@@ -172,6 +172,7 @@ func (s *Service) begin(ctx context.Context, user domain.User, tenant domain.Ten
 		Hash: hashSecret(refresh), Family: family, UserID: user.ID, TenantID: tenant.ID,
 		SessionVersion: user.SessionVersion, ExpiresAt: now.Add(RefreshTTL),
 	}
+	domain.AuditOf(ctx).SignedIn(tenant.ID, user.ID, user.Username)
 	if err := s.store.CreateRefreshToken(ctx, token); err != nil {
 		return Session{}, fmt.Errorf("create refresh token: %w", err)
 	}
@@ -244,13 +245,20 @@ func (s *Service) use(ctx context.Context, token, address string) (domain.Refres
 // tokens: on this node at once, on others after stateTTL. An unknown token is no
 // error: the session is over either way.
 func (s *Service) Logout(ctx context.Context, token, address string) error {
-	used, err := s.use(ctx, token, address)
+	audit := domain.AuditOf(ctx)
+	used, err := s.use(domain.WithAudit(ctx, nil), token, address) // the entry is that of the revocation
 	if domain.Is(err, domain.CodeUnauthenticated) {
+		audit.Drop()
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	user, err := s.store.FindUser(ctx, used.UserID)
+	if err != nil && !domain.Is(err, domain.CodeNotFound) {
+		return fmt.Errorf("find user: %w", err)
+	}
+	audit.SignedIn(used.TenantID, used.UserID, user.Username)
 	if err := s.store.RevokeRefreshFamily(ctx, used.Family); err != nil {
 		return fmt.Errorf("revoke session: %w", err)
 	}

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -171,6 +172,7 @@ func (a *api) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 	if err := mayChange(id, m, tenants, in); err != nil {
 		return nil, err
 	}
+	auditUser(ctx, &m, in)
 	out := &userOutput{}
 	if in.Body.Role != "" && domain.Role(in.Body.Role) != m.Role {
 		m.Role = domain.Role(in.Body.Role)
@@ -202,6 +204,25 @@ func (a *api) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 		"new_password", in.Body.Password != nil, "by", id)
 	out.Body.User = userOf(&m)
 	return out, nil
+}
+
+// auditUser tells the audit log what is to change, which takes up to three transactions.
+func auditUser(ctx context.Context, m *store.Member, in *updateUserInput) {
+	role, disabled := m.Role, m.User.Disabled
+	if in.Body.Role != "" {
+		role = domain.Role(in.Body.Role)
+	}
+	if in.Body.Disabled != nil {
+		disabled = *in.Body.Disabled
+	}
+	password := in.Body.Password != nil
+	if role == m.Role && disabled == m.User.Disabled && !password {
+		domain.AuditOf(ctx).Drop()
+	}
+	facts := func(role domain.Role, disabled, password bool) string {
+		return fmt.Sprintf(`{"role":%q,"disabled":%t,"newPassword":%t}`, role, disabled, password)
+	}
+	domain.AuditOf(ctx).Object(domain.AuditObject{Name: m.User.Username, Before: facts(m.Role, m.User.Disabled, false), After: facts(role, disabled, password)})
 }
 
 // only is the tenant on whose word an account is changed; of a platform

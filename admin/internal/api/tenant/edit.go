@@ -126,7 +126,7 @@ func (a *api) setTenantState(ctx context.Context, id auth.Identity, text, ifMatc
 		return nil, err
 	}
 	if t.State == domain.TenantEnabled && p.State == domain.TenantDisabled {
-		if err := a.deps.BeforeDisable(ctx); err != nil {
+		if err := a.deps.BeforeDisable(domain.WithAudit(ctx, nil)); err != nil {
 			return nil, err
 		}
 	}

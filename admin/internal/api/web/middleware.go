@@ -30,6 +30,8 @@ type Request struct {
 	IP     string
 	Secure bool
 	actor  auth.Identity
+	bearer bool                     // a credential came with it
+	params gin.Params               // of the path
 	Trace  domain.Trace             // of the caller
 	http   *http.Request            // as it came; nil outside of the server
 	conn   *http.ResponseController // nil outside of the server

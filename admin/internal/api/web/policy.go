@@ -110,6 +110,9 @@ type Operation struct {
 	// Reaches marks an operation that waits for another host, such as a receiver or a broker. Few
 	// of them do so at once.
 	Reaches bool
+	// Unaudited is why an operation that is no GET leaves no audit entry: it changes nothing, or
+	// it writes data, such as timers. Empty: it leaves one.
+	Unaudited string
 	// Produces is the media type of a streamed answer; empty = JSON.
 	Produces string
 	// Request and Answer are the schemas of bodies that the handler has as JSON. nil: the
@@ -126,11 +129,18 @@ type Handler[I, O any] func(ctx context.Context, id auth.Identity, in *I) (*O, e
 func Register[I, O any](s *Server, p Policy, op Operation, h Handler[I, O]) {
 	s.notePolicy(p, op.Method, op.Path)
 	s.noteBounds(op)
+	if op.Unaudited != "" {
+		s.audit.unaudited[op.ID] = op.Unaudited
+	}
 	huma.Register(s.huma, s.describe(p, op), func(ctx context.Context, in *I) (*O, error) {
 		if err := s.begin(ctx, op); err != nil {
 			return nil, s.Problem(ctx, err)
 		}
-		out, err := h(ctx, identityOf(ctx), in)
+		var out *O
+		err := s.audit.around(ctx, p, op, in, func(ctx context.Context) (err error) {
+			out, err = h(ctx, identityOf(ctx), in)
+			return err
+		})
 		if err == nil && op.Large {
 			err = s.compute(ctx) // to be written as JSON
 		}
@@ -329,9 +339,13 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 			s.WriteProblem(c, s.Problem(ctx.Context(), errBodyTooLarge(op.maxBody(p))))
 			return
 		}
+		RequestOf(ctx.Context()).params = c.Params
 		id, err := s.identify(c, p)
 		if err == nil {
 			err = p.allow(id)
+		}
+		if err != nil {
+			s.audit.refuse(ctx.Context(), p, op, id, "", err)
 		}
 		if err == nil {
 			err = checkQuery(c.Request.URL.RawQuery)
@@ -440,6 +454,7 @@ func (s *Server) identify(c *gin.Context, p Policy) (auth.Identity, error) {
 	if !strings.EqualFold(scheme, "Bearer") || bearer == "" {
 		return auth.Identity{}, nil
 	}
+	RequestOf(c.Request.Context()).bearer = true
 	id, err := s.options.Authenticate(c.Request.Context(), strings.TrimSpace(bearer), RequestOf(c.Request.Context()).IP)
 	for agent, via := range s.via {
 		if strings.HasPrefix(c.GetHeader("User-Agent"), agent) {

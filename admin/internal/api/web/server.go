@@ -57,6 +57,7 @@ type Server struct {
 	huma     huma.API
 	policies map[string]Policy // by "METHOD /path"
 	bounds   map[string]string // by operation; see Bounds
+	audit    audit
 	via      map[string]string // ways of requests, by the beginning of their User-Agent; see Via
 	requests *requestMetrics
 	waits    *waits
@@ -81,7 +82,7 @@ func ServerTimeouts(s *http.Server) {
 // New makes one without any route.
 func New(options Options) *Server {
 	s := &Server{
-		options: options, log: options.Logger, policies: map[string]Policy{}, bounds: map[string]string{}, via: map[string]string{},
+		options: options, log: options.Logger, policies: map[string]Policy{}, bounds: map[string]string{}, via: map[string]string{}, audit: audit{unaudited: map[string]string{}, log: options.Logger},
 		requests: newRequestMetrics(options.Metrics), waits: newWaits(options.Waits), rates: newRates(options.CallsPerSecond),
 		budgets: newBudgets(), bodies: map[string]*huma.Schema{},
 		origins: http.NewCrossOriginProtection(),

@@ -102,6 +102,7 @@ func (s *Alerts) CreateAlertChannel(ctx context.Context, c noun.AlertChannel) (n
 	}
 	err = s.channels().Create(ctx, c.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
 		row.CreatedAt, row.UpdatedAt = db.Millis(now), db.Millis(now)
+		t.Audited(domain.AuditObject{ID: c.ID.String(), Name: row.Name})
 		return t.Gorm.Create(&row).Error
 	})
 	if err != nil {

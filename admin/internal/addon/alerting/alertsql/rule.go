@@ -66,6 +66,7 @@ func (s *Alerts) CreateAlertRule(ctx context.Context, r noun.AlertRule) (noun.Al
 	}
 	err = s.rules().Create(ctx, r.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
 		row.CreatedAt, row.UpdatedAt, row.NextAt = db.Millis(now), db.Millis(now), nextLook(&r.Spec, now)
+		t.Audited(domain.AuditObject{ID: r.ID.String(), Name: row.Name, After: row.Spec})
 		return t.Gorm.Create(&row).Error
 	})
 	if err != nil {

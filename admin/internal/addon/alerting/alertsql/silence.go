@@ -52,6 +52,7 @@ func (s *Alerts) CreateSilence(ctx context.Context, silence noun.AlertSilence) (
 		if count >= noun.MaxAlertSilences {
 			return now, domain.Errorf(domain.CodeConflict, "there are %d silences that are not over, which is the most; end one first", count)
 		}
+		t.Audited(domain.AuditObject{ID: silence.ID.String(), Name: silence.Reason, After: matcher})
 		return now, t.Gorm.Create(&silenceRow{
 			ID: int64(silence.ID), TenantID: int64(silence.TenantID), Matcher: matcher, Reason: record.Clip(silence.Reason, record.MessageSize),
 			StartsAt: db.Millis(silence.StartsAt), EndsAt: db.Millis(silence.EndsAt), CreatedAt: db.Millis(now), CreatedBy: silence.CreatedBy,

@@ -191,11 +191,11 @@ func (a *api) registerAlertChannels() {
 		return nil, nil
 	})
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/alert-channels/{id}/test", ID: "test-alert-channel", Reaches: true, Tag: "alerts", Summary: "Send a test message through an alert channel",
+		Method: http.MethodPost, Path: web.Base + "/alert-channels/{id}/test", ID: "test-alert-channel", Unaudited: "it changes nothing", Reaches: true, Tag: "alerts", Summary: "Send a test message through an alert channel",
 		Description: "The message is really sent, by the node that answers, also through a channel that is disabled. 200 whatever the receiver says; the body tells. It counts for the channel's limit.",
 	}, a.testAlertChannel)
 	web.Register(a.Server, web.May(domain.PermEdit), web.Operation{
-		Method: http.MethodPost, Path: web.Base + "/alert-channels/preview", ID: "preview-alert-channel", Computes: true, Tag: "alerts", Summary: "Show what an alert channel would send",
+		Method: http.MethodPost, Path: web.Base + "/alert-channels/preview", ID: "preview-alert-channel", Unaudited: "it changes nothing", Computes: true, Tag: "alerts", Summary: "Show what an alert channel would send",
 		Description: "Of a sample, or of a run. Nothing is sent, and nothing is changed.", Errors: []int{http.StatusNotFound},
 	}, a.previewAlertChannel)
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -92,6 +93,7 @@ func (s *Accounts) CreateTenant(ctx context.Context, tenant domain.Tenant) error
 }
 
 func createTenant(t *db.Tx, tenant domain.Tenant) error {
+	t.Audited(domain.AuditObject{ID: tenant.ID.String(), Name: tenant.Name})
 	row := record.TenantRow{ID: int64(tenant.ID), Name: tenant.Name, State: int64(domain.TenantEnabled), Version: 1, CreatedAt: db.Millis(tenant.CreatedAt)}
 	return db.NameTaken(t.Gorm.Create(&row).Error, "tenant", tenant.Name)
 }
@@ -156,7 +158,19 @@ func createUser(t *db.Tx, u domain.User, m domain.Membership) error {
 		return err
 	}
 	m.UserID = u.ID
+	auditMember(t, &u, "", m.Role)
 	return t.Gorm.Create(toMembershipRow(m)).Error
+}
+
+// auditMember tells the audit log of an account and its role. Empty roles are none.
+func auditMember(t *db.Tx, u *domain.User, before, after domain.Role) {
+	facts := func(r domain.Role) string {
+		if r == "" {
+			return ""
+		}
+		return fmt.Sprintf(`{"role":%q}`, r)
+	}
+	t.Audited(domain.AuditObject{Kind: "user", ID: u.ID.String(), Name: u.Username, Before: facts(before), After: facts(after)})
 }
 
 func (s *Accounts) FindUser(ctx context.Context, id domain.UserID) (domain.User, error) {
@@ -214,6 +228,7 @@ func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID,
 		if err := t.MustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user)); err != nil {
 			return err
 		}
+		t.Audited(domain.AuditObject{Name: u.Username})
 		_, err = t.Exec(t.Ctx, "UPDATE api_keys SET revoked_at = "+t.Dialect.Clock()+" WHERE tenant_id = ? AND owner_id = ? AND revoked_at = 0", int64(tenant), int64(user))
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"gorm.io/gorm/clause"
@@ -70,6 +71,7 @@ func (s *Invitations) CreateInvitation(ctx context.Context, p store.CreateInvita
 			return i, domain.Errorf(domain.CodeConflict, "there are %d open invitations, which is the most; take one back first", open)
 		}
 		i.CreatedAt, i.ExpiresAt = now, now.Add(p.TTL)
+		t.Audited(domain.AuditObject{ID: i.ID.String(), Name: i.Username, After: fmt.Sprintf(`{"role":%q}`, i.Role)})
 		err = t.Gorm.Create(&invitationRow{
 			ID: int64(i.ID), TenantID: int64(i.TenantID), Username: i.Username, UserID: user, Role: string(i.Role),
 			InvitedBy: i.InvitedBy, InviterID: int64(i.Inviter), CreatedAt: db.Millis(i.CreatedAt), ExpiresAt: db.Millis(i.ExpiresAt),

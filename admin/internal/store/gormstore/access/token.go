@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -219,6 +220,7 @@ func (s *Tokens) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 			return err
 		}
 		row := newAPIKeyRow(k)
+		t.Audited(domain.AuditObject{ID: number(k.ID).String(), Name: k.Name, After: fmt.Sprintf(`{"role":%q}`, k.Role)})
 		return t.Gorm.Create(&row).Error
 	})
 }
@@ -276,6 +278,7 @@ func (s *Tokens) CreateJoinToken(ctx context.Context, j domain.JoinToken) error 
 			return err
 		}
 		row := newJoinTokenRow(j)
+		t.Audited(domain.AuditObject{ID: number(j.ID).String(), Name: "of executor " + j.Executor.String()})
 		return t.Gorm.Create(&row).Error
 	})
 }

@@ -86,9 +86,11 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 				return row, err
 			}
 		}
+		t.Audited(domain.AuditObject{ID: number(d.ID).String(), Name: string(d.Kind) + " " + d.Subject})
 		return row, db.NameTaken(t.Gorm.Create(&row).Error, "denial", d.Subject)
 	})
 	if domain.Is(err, domain.CodeConflict) {
+		domain.AuditOf(ctx).Drop() // it was denied before
 		old, err := db.FindOne[denialRow](ctx, s.DB, "find denial", "tenant_id = ? AND executor_id = ? AND subject = ?", int64(d.TenantID), int64(d.Executor), d.Subject)
 		return old.denial(), err
 	}

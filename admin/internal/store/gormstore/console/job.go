@@ -87,6 +87,7 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 	if err != nil {
 		return err
 	}
+	before := jobFacts(job)
 	job.Revision++
 	job.UpdatedAt, job.UpdatedBy = max(db.Millis(now), job.UpdatedAt), r.by
 	job.SetSpec(r.spec)
@@ -97,6 +98,9 @@ func (s *shared) revise(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow
 	if err := linkScript(t, job, r.spec); err != nil {
 		return err
 	}
+	changed := auditedJob(job)
+	changed.Before = before
+	t.Audited(changed)
 	bytes, err := insertRevision(t, job, r.spec)
 	if err != nil {
 		return err
@@ -215,9 +219,14 @@ func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowanc
 	job.SetDeclared(declared)
 	if !again {
 		note := record.Clip(p.Note, record.MessageSize)
-		changed := job.State != int64(p.State) || job.PauseNote != note
+		changed, before := job.State != int64(p.State) || job.PauseNote != note, jobFacts(&job)
 		job.SetState(p.State, p.By, note, db.Millis(now))
 		job.HeldBy, job.UpdatedAt, job.UpdatedBy = p.Hold, max(db.Millis(now), job.UpdatedAt), p.By
+		if p.Hold == 0 && p.Release == 0 { // otherwise it follows its executor or tenant
+			object := auditedJob(&job)
+			object.Before = before
+			t.Audited(object)
+		}
 		if changed {
 			if err := insertJobEvent(t, &job); err != nil {
 				return view, err

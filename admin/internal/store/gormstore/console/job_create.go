@@ -129,6 +129,9 @@ func (s *shared) insertJobs(t *db.Tx, jobs []store.NewJob, allow allowance) erro
 		triggers[i] = &record.TriggerRow{JobID: row.ID, TenantID: row.TenantID, Part: row.Part, ExecutorID: row.ExecutorID, Revision: 1, NextFireAt: db.Millis(at)}
 		slots[i] = &record.SlotRow{JobID: row.ID, TenantID: row.TenantID}
 	}
+	if len(rows) == 1 { // the API names those of a batch
+		t.Audited(auditedJob(&rows[0]))
+	}
 	tenant := domain.TenantID(rows[0].TenantID)
 	if err := allow(t, tenant, growth{bytes: bytes}); err != nil {
 		return err
@@ -147,6 +150,15 @@ func (s *shared) insertJobs(t *db.Tx, jobs []store.NewJob, allow allowance) erro
 		return err
 	}
 	return record.StoreBytes(t, tenant, bytes)
+}
+
+// auditedJob is a job as it is now. Its revisions have their contents elsewhere.
+func auditedJob(row *record.JobRow) domain.AuditObject {
+	return domain.AuditObject{Kind: "job", ID: domain.JobID(row.ID).String(), Name: row.Name, After: jobFacts(row)}
+}
+
+func jobFacts(row *record.JobRow) string {
+	return fmt.Sprintf(`{"revision":%d,"state":%q}`, row.Revision, domain.JobState(row.State))
 }
 
 func newJobRow(j *domain.Job, now time.Time) record.JobRow {

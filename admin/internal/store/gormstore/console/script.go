@@ -90,6 +90,7 @@ func (s *Scripts) CreateScript(ctx context.Context, p store.CreateScriptParams) 
 
 func insertScriptRevision(t *db.Tx, row *scriptRow, content, note string, sign store.SignFunc) error {
 	sum := sha256.Sum256([]byte(content))
+	t.Audited(domain.AuditObject{ID: domain.ScriptID(row.ID).String(), Name: row.Name, After: fmt.Sprintf(`{"revision":%d,"sha256":"%x"}`, row.Revision, sum)})
 	err := t.Gorm.Create(&scriptRevisionRow{
 		ScriptID: row.ID, Revision: row.Revision, TenantID: row.TenantID, Content: content, SHA256: sum[:],
 		Signature: sign(row.script(), row.Revision, sum[:]), Note: note, CreatedAt: row.UpdatedAt, CreatedBy: row.UpdatedBy,

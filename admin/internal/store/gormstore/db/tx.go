@@ -314,12 +314,19 @@ func (s *DB) transact(ctx context.Context, step string, fn func(*Tx) error) (rea
 		}
 		return false, err
 	}
+	audited, err := t.writeAudit()
+	if err != nil {
+		return false, err
+	}
 	committed = true
 	hit(step, "before")
-	if err := s.Commit(tx); err != nil {
-		return false, commitError(err)
+	if err = s.Commit(tx); err != nil {
+		err = commitError(err)
 	}
-	return t.Rearmed, nil
+	if audited != nil {
+		audited(err)
+	}
+	return t.Rearmed && err == nil, err
 }
 
 // hit is the point before or after the commit of a step, "offer executions" for

@@ -130,10 +130,16 @@ func (s *Table) insert(t *db.Tx, row resource.Row, now int64) (resource.Row, err
 	if err := s.insertVersion(t, &row, text); err != nil {
 		return resource.Row{}, err
 	}
+	s.audited(t, &row, "", text)
 	if s.Created != nil {
 		err = s.Created(t, &row, now)
 	}
 	return row, err
+}
+
+// audited tells the audit log of a document before and after a write.
+func (s *Table) audited(t *db.Tx, row *resource.Row, before, after string) {
+	t.Audited(domain.AuditObject{Kind: s.Kind.Noun, ID: domain.JobID(row.ID).String(), Name: row.Name, Before: before, After: after})
 }
 
 // columns are the values of a row that an edit changes.
@@ -168,7 +174,12 @@ func (s *Table) insertVersion(t *db.Tx, row *resource.Row, text string) error {
 // Replace implements resource.Store.
 func (s *Table) Replace(ctx context.Context, row resource.Row) (resource.Row, error) {
 	return s.write(ctx, "update ", row, func(t *db.Tx, now int64) (resource.Row, error) {
-		if _, err := s.lock(t, row.Tenant, row.ID, row.Version); err != nil {
+		old, err := s.lock(t, row.Tenant, row.ID, row.Version)
+		if err != nil {
+			return resource.Row{}, err
+		}
+		before, err := old.Text()
+		if err != nil {
 			return resource.Row{}, err
 		}
 		next := row
@@ -181,6 +192,7 @@ func (s *Table) Replace(ctx context.Context, row resource.Row) (resource.Row, er
 		if err := t.Gorm.Table(s.Name).Where("id = ? AND tenant_id = ?", row.ID, int64(row.Tenant)).Updates(s.columns(&next, text)).Error; err != nil {
 			return resource.Row{}, err
 		}
+		s.audited(t, &next, before, text)
 		return next, s.insertVersion(t, &next, text)
 	})
 }
@@ -309,6 +321,7 @@ func (s *Table) Delete(ctx context.Context, tenant domain.TenantID, id, version 
 		if err != nil {
 			return err
 		}
+		s.audited(t, &row, text, "")
 		if s.Versions != "" {
 			text = "" // its versions stay
 		}

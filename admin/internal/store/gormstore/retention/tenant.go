@@ -45,7 +45,7 @@ var tenantTables = []tenantTable{
 	{name: "scripts", key: "id", column: "script_id", children: []string{"script_revisions"}},
 	{name: "limits", index: "ix_limits_tenant", key: "subject_id", column: "subject_id", children: []string{"limit_holders", "limit_waiters"}},
 	{name: "handlers"}, {name: "executor_builds"}, {name: "executor_denials"}, {name: "executor_aliases"}, {name: "instances"}, {name: "executors"},
-	{name: "maintenance"}, {name: "quotas"},
+	{name: "maintenance"}, {name: "quotas"}, {name: "audit_log"}, {name: "audit_chains"},
 }
 
 // tablesOf are tenantSecrets or tenantTables, with those of add-ons.
@@ -101,8 +101,8 @@ func (s *Retention) purgeMovedBefore(ctx context.Context, before time.Time, limi
 }
 
 // movedKeeps are what a tenant that lives in another cell leaves behind: hashes and names
-// by which those who come with a key or token are led there.
-var movedKeeps = []string{"api_keys", "join_tokens", "executors", "executor_aliases"}
+// by which those who come with a key or token are led there, and the audit log of this cell.
+var movedKeeps = []string{"api_keys", "join_tokens", "executors", "executor_aliases", "audit_log", "audit_chains"}
 
 // PurgeMoved deletes about limit rows of a tenant that has moved to another cell, and
 // leaves what leads there.

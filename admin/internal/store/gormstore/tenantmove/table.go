@@ -82,6 +82,8 @@ var notCopied = map[string]string{
 	"memberships":    "they go with the accounts (people)",
 	"refresh_tokens": "sessions are signed by the nodes of their cell",
 	"callbacks":      "an outbox, which is waited for until it is empty",
+	"audit_log":      "it is chained with the key of this cell, and names requests to it; it stays until retention deletes it",
+	"audit_chains":   "they are the ends of audit_log",
 }
 
 // wakes is the column of what a clock wakes, and which rows that are.

@@ -1,0 +1,135 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// audit records operations. All of it is fixed before the server answers.
+type audit struct {
+	refused   func(context.Context, domain.AuditEntry) // nil: nothing is recorded
+	unaudited map[string]string                        // why operations are not recorded, by id
+	log       *slog.Logger
+}
+
+// Audit makes the server record operations. Each operation that writes gets a pending entry,
+// which its first transaction stores. refused stores an entry of a refusal. Without Audit
+// nothing is recorded.
+func (s *Server) Audit(refused func(ctx context.Context, e domain.AuditEntry)) {
+	s.audit.refused = refused
+}
+
+// writes reports whether an operation is recorded.
+func (op Operation) writes() bool { return op.Method != http.MethodGet && op.Unaudited == "" }
+
+// Unaudited are the operations that write and leave no audit entry, with the reasons.
+func (s *Server) Unaudited() map[string]string { return s.audit.unaudited }
+
+// auditEntry is what a request tells of an operation before it begins.
+func auditEntry(r *Request, p Policy, op Operation, id auth.Identity) domain.AuditEntry {
+	e := domain.AuditEntry{
+		Tenant: id.Tenant, Actor: id.Actor(), User: id.User, Key: id.APIKey, Operation: op.ID, Outcome: domain.AuditDone,
+		Address: r.IP, Request: r.ID, AuditObject: domain.AuditObject{Kind: op.auditKind()},
+	}
+	if !id.Known() {
+		e.Actor = ""
+	}
+	if p.platform {
+		e.Tenant = 0
+	}
+	if r.params != nil {
+		e.AuditObject.ID = lastParam(r.params)
+	}
+	return e
+}
+
+// lastParam is the value of the last parameter of a path, which names the object.
+func lastParam(params gin.Params) string {
+	if len(params) == 0 {
+		return ""
+	}
+	return params[len(params)-1].Value
+}
+
+// auditKind is the noun of the operation's object, by its path. The object is the last
+// parameter's, or one that is added to the list at the end of the path.
+func (op Operation) auditKind() string {
+	segments := strings.Split(strings.TrimPrefix(op.Path, Base+"/"), "/")
+	if segments[0] == "auth" {
+		return "session"
+	}
+	kind := segments[0]
+	for i, s := range segments {
+		last := i == len(segments)-1
+		if !last && strings.HasPrefix(segments[i+1], "{") || last && op.Method == http.MethodPost && strings.HasSuffix(s, "s") {
+			kind = s
+		}
+	}
+	return strings.TrimSuffix(kind, "s")
+}
+
+// nameIn is the name that a body gives to its object.
+func nameIn(in any) string {
+	body := reflect.Indirect(reflect.ValueOf(in)).FieldByName("Body")
+	if body.Kind() == reflect.Pointer {
+		body = body.Elem()
+	}
+	if body.Kind() != reflect.Struct {
+		return ""
+	}
+	for _, name := range []string{"Name", "Username"} {
+		if f := body.FieldByName(name); f.IsValid() && f.Kind() == reflect.String {
+			return f.String()
+		}
+	}
+	return ""
+}
+
+// around runs an operation with its pending entry.
+func (a *audit) around(ctx context.Context, p Policy, op Operation, in any, run func(ctx context.Context) error) error {
+	r, id := RequestOf(ctx), identityOf(ctx)
+	if a.refused == nil {
+		return run(ctx)
+	}
+	var pending *domain.PendingAudit
+	if op.writes() {
+		e := auditEntry(r, p, op, id)
+		e.Name = nameIn(in)
+		pending = domain.NewPendingAudit(e)
+		ctx = domain.WithAudit(ctx, pending)
+	}
+	err := run(ctx)
+	switch {
+	case err != nil:
+		a.refuse(ctx, p, op, id, nameIn(in), err)
+	case pending.Missing():
+		a.log.Error("operation left no audit entry", "operation", op.ID, "request_id", r.ID)
+	}
+	return err
+}
+
+// refuse records that an operation was refused for lack of rights or credentials. A token
+// that expired is renewed by its client, and no refusal.
+func (a *audit) refuse(ctx context.Context, p Policy, op Operation, id auth.Identity, name string, err error) {
+	code := domain.CodeOf(err)
+	signIn := op.ID == "login"
+	if a.refused == nil || code != domain.CodeDenied && code != domain.CodeUnauthenticated && code != domain.CodeTenantDisabled || !id.Known() && !signIn && !RequestOf(ctx).bearer {
+		return
+	}
+	e := auditEntry(RequestOf(ctx), p, op, id)
+	e.Outcome, e.Code = domain.AuditRefused, code
+	if signIn {
+		e.Actor = name // as it was given
+	} else {
+		e.Name = name
+	}
+	a.refused(domain.WithAudit(ctx, nil), e)
+}

@@ -1,0 +1,75 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+)
+
+// AuditRow is a row of audit_log. The add-on that chains the rows sets Seq and Hash.
+type AuditRow struct {
+	TenantID   int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
+	ID         int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
+	Actor      string `gorm:"column:actor"`
+	UserID     int64  `gorm:"column:user_id"`
+	KeyID      int64  `gorm:"column:key_id"`
+	Operation  string `gorm:"column:operation"`
+	Outcome    string `gorm:"column:outcome"`
+	Code       string `gorm:"column:code"`
+	Kind       string `gorm:"column:kind"`
+	ObjectID   string `gorm:"column:object_id"`
+	ObjectName string `gorm:"column:object_name"`
+	BeforeText string `gorm:"column:before_text"`
+	AfterText  string `gorm:"column:after_text"`
+	Address    string `gorm:"column:address"`
+	RequestID  string `gorm:"column:request_id"`
+	Seq        int64  `gorm:"column:seq"`
+	Hash       string `gorm:"column:hash"`
+}
+
+func (AuditRow) TableName() string { return "audit_log" }
+
+// Entry is the row as a domain value.
+func (r *AuditRow) Entry() domain.ChainedEntry {
+	return domain.ChainedEntry{Seq: r.Seq, Hash: r.Hash, AuditEntry: domain.AuditEntry{
+		ID: r.ID, Tenant: domain.TenantID(r.TenantID), Actor: r.Actor, User: domain.UserID(r.UserID), Key: r.KeyID,
+		Operation: r.Operation, Outcome: r.Outcome, Code: domain.Code(r.Code), Address: r.Address, Request: r.RequestID,
+		AuditObject: domain.AuditObject{Kind: r.Kind, ID: r.ObjectID, Name: r.ObjectName, Before: r.BeforeText, After: r.AfterText},
+	}}
+}
+
+// Audited adds what is known of the object to the entry that this transaction stores, if it
+// stores one.
+func (t *Tx) Audited(o domain.AuditObject) { domain.AuditOf(t.Ctx).Object(o) }
+
+// InsertAudit writes an entry. A second one with the same id changes nothing.
+func (t *Tx) InsertAudit(e domain.AuditEntry) error {
+	e = e.Bounded()
+	row := AuditRow{
+		TenantID: int64(e.Tenant), ID: e.ID, Actor: e.Actor, UserID: int64(e.User), KeyID: e.Key, Operation: e.Operation, Outcome: e.Outcome,
+		Code: string(e.Code), Kind: e.Kind, ObjectID: e.AuditObject.ID, ObjectName: e.Name, BeforeText: e.Before, AfterText: e.After,
+		Address: e.Address, RequestID: e.Request,
+	}
+	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
+		return fmt.Errorf("insert audit entry: %w", err)
+	}
+	return nil
+}
+
+// writeAudit stores the pending entry of the transaction's context. stored, which may be nil,
+// is to be called with the outcome of the commit.
+func (t *Tx) writeAudit() (stored func(error), err error) {
+	pending := domain.AuditOf(t.Ctx)
+	entry, waits, err := pending.Waiting(t.DB.NewID)
+	if err != nil || !waits {
+		return nil, err
+	}
+	return func(err error) {
+		if err == nil || errors.Is(err, errCommitUnknown) {
+			pending.Stored(err == nil)
+		}
+	}, t.InsertAudit(entry)
+}
