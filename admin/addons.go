@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting"
 	"github.com/carillon-sched/carillon/admin/internal/addon/assistant"
+	"github.com/carillon-sched/carillon/admin/internal/addon/audit"
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
@@ -26,6 +28,7 @@ func addOns() []addon.AddOn {
 	return []addon.AddOn{
 		alerting.AddOn(),
 		assistant.AddOn(),
+		audit.AddOn(),
 		broker.AddOn(),
 	}
 }
@@ -69,7 +72,7 @@ func (a *Admin) buildAddOns() error {
 	for _, one := range addOns() {
 		parts, err := one.Build(addon.Node{
 			Logger: a.log, Version: a.config.Version, BaseURL: a.config.BaseURL, Settings: a.config.AddOns, Networks: a.config.Webhook.AllowPrefixes,
-			DB: a.store.DB, Engine: a.store.Engine, Store: a.store, Secrets: a.box, NewID: a.ids.Next, Now: a.clock.Now, Metrics: a.metrics.Registry(), Trace: a.tracer.Tell,
+			DB: a.store.DB, Engine: a.store.Engine, Store: a.store, Secrets: a.box, DataDir: a.config.DataDir, Leads: a.leads, NewID: a.ids.Next, Now: a.clock.Now, Metrics: a.metrics.Registry(), Trace: a.tracer.Tell,
 			Boot: a.self.BootID, Living: func() []string { return a.leases.Living() }, Shown: func() (time.Time, bool) { return a.leases.Shown() },
 			EnsureBuiltIn:  a.store.EnsureBuiltIn,
 			BuiltInChanged: func(ctx context.Context, tenant domain.TenantID) { a.callbacks.Refresh(ctx, tenant) },
@@ -80,6 +83,11 @@ func (a *Admin) buildAddOns() error {
 		a.addOns = append(a.addOns, parts)
 	}
 	return nil
+}
+
+// leads reports whether this node holds the first partition.
+func (a *Admin) leads() bool {
+	return slices.ContainsFunc(a.leases.Held(), func(t domain.PartitionTerm) bool { return t.Partition == 0 })
 }
 
 // addOnRoutes adds the operations and doors of the add-ons.

@@ -493,6 +493,106 @@ type AttentionItem struct {
 	Text Bilingual `json:"text"`
 }
 
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Actor Name of the user, or key: and the name of the API key; of a failed sign-in, the name that was given
+	Actor string `json:"actor"`
+
+	// Address Address of the client
+	Address string `json:"address"`
+
+	// After The object after, likewise
+	After string `json:"after,omitempty"`
+
+	// At When it happened
+	At time.Time `json:"at"`
+
+	// Before The object before, as JSON of at most 8 KiB, without secrets
+	Before string `json:"before,omitempty"`
+
+	// Code Why it was refused
+	Code string `json:"code,omitempty"`
+
+	// Hash Keyed hash of the entry and of the one before it
+	Hash string `json:"hash,omitempty"`
+
+	// ID Id of the entry, a decimal string
+	ID string `json:"id"`
+
+	// KeyID Id of the API key
+	KeyID string `json:"keyId,omitempty"`
+
+	// Kind Kind of the object, such as job
+	Kind string `json:"kind"`
+
+	// ObjectID Id or name of the object in the address, or its id
+	ObjectID string `json:"objectId,omitempty"`
+
+	// ObjectName Name of the object
+	ObjectName string `json:"objectName,omitempty"`
+
+	// Operation Id of the operation in this document
+	Operation string `json:"operation"`
+
+	// Outcome Whether it was done
+	Outcome string `json:"outcome"`
+
+	// RequestID Id of the request, as in the server's log
+	RequestID string `json:"requestId"`
+
+	// Seq Number in the chain of the tenant; 0: not chained yet
+	Seq int64 `json:"seq"`
+
+	// UserID Id of the user
+	UserID string `json:"userId,omitempty"`
+}
+
+// AuditFault defines model for AuditFault.
+type AuditFault struct {
+	// ID Its id
+	ID string `json:"id"`
+
+	// Kind missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed
+	Kind string `json:"kind"`
+
+	// Message The fault in words
+	Message string `json:"message"`
+
+	// Seq Number of the entry where it shows; 0: none
+	Seq int64 `json:"seq"`
+}
+
+// AuditHead defines model for AuditHead.
+type AuditHead struct {
+	// Hash Its hash
+	Hash string `json:"hash"`
+
+	// ID Its id
+	ID string `json:"id"`
+
+	// Seq Its number; 0: there is none
+	Seq int64 `json:"seq"`
+}
+
+// AuditVerification defines model for AuditVerification.
+type AuditVerification struct {
+	// Checked Entries of this step
+	Checked int64 `json:"checked"`
+
+	// Done Whether the end was reached; head and unchained are known then
+	Done bool `json:"done"`
+
+	// Faults What this step has found
+	Faults []AuditFault `json:"faults"`
+	Head   AuditHead    `json:"head"`
+
+	// Last Number of its last entry: give it as after for the next step
+	Last int64 `json:"last"`
+
+	// Unchained Entries that are not chained yet; they are a few seconds old
+	Unchained int64 `json:"unchained"`
+}
+
 // Backfill defines model for Backfill.
 type Backfill struct {
 	// Concurrency How many of its runs may be under way at once
@@ -2944,6 +3044,15 @@ type PageAlertSilence struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageAuditEntry defines model for PageAuditEntry.
+type PageAuditEntry struct {
+	// Items The items of this page, in the order of the list
+	Items []AuditEntry `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageBackfill defines model for PageBackfill.
 type PageBackfill struct {
 	// Items The items of this page, in the order of the list
@@ -5082,6 +5191,54 @@ type ListAPIKeysParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListAuditEntriesParams defines parameters for ListAuditEntries.
+type ListAuditEntriesParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Cluster The log of the cluster instead of the tenant's; for platform administrators
+	Cluster bool `form:"cluster,omitempty" json:"cluster,omitempty"`
+
+	// Actor Only of this actor
+	Actor string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Operation Only this operation, by its id in this document
+	Operation string `form:"operation,omitempty" json:"operation,omitempty"`
+
+	// Outcome Only with this outcome
+	Outcome string `form:"outcome,omitempty" json:"outcome,omitempty"`
+
+	// Kind Only about objects of this kind
+	Kind string `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Object Only about the object with this id or name
+	Object string `form:"object,omitempty" json:"object,omitempty"`
+
+	// From Only since this instant
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only before this instant
+	To string `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// VerifyAuditLogParams defines parameters for VerifyAuditLog.
+type VerifyAuditLogParams struct {
+	// Cluster The log of the cluster instead of the tenant's; for platform administrators
+	Cluster bool `form:"cluster,omitempty" json:"cluster,omitempty"`
+
+	// After Number of the last entry of the step before; default: begin
+	After int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// HeadSeq Number of a head that was kept elsewhere
+	HeadSeq int64 `form:"headSeq,omitempty" json:"headSeq,omitempty"`
+
+	// HeadHash Its hash
+	HeadHash string `form:"headHash,omitempty" json:"headHash,omitempty"`
+}
+
 // ListCalendarsParams defines parameters for ListCalendars.
 type ListCalendarsParams struct {
 	// Limit Items of a page, at most
@@ -6002,6 +6159,34 @@ func (c *Client) CreateAPIKey(ctx context.Context, body CreateAPIKeyInputBody, e
 func (c *Client) RevokeAPIKey(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/api-keys/{id}", id)
 	return ask[None](ctx, c, r, edits)
+}
+
+// ListAuditEntries asks GET /api/v1/audit: Who has changed what.
+// The newest first. Each change through the API has an entry of the same transaction, apart from timers and calls. Refusals and failed sign-ins have entries, too, within bounds of their rate.
+func (c *Client) ListAuditEntries(ctx context.Context, params ListAuditEntriesParams, edits ...Edit) (Doc[PageAuditEntry], error) {
+	r := newRequest("GET", "/api/v1/audit")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	r.query("cluster", params.Cluster)
+	r.query("actor", params.Actor)
+	r.query("operation", params.Operation)
+	r.query("outcome", params.Outcome)
+	r.query("kind", params.Kind)
+	r.query("object", params.Object)
+	r.query("from", params.From)
+	r.query("to", params.To)
+	return ask[PageAuditEntry](ctx, c, r, edits)
+}
+
+// VerifyAuditLog asks GET /api/v1/audit/verification: Verify the chain of the audit log.
+// One step along the chain, from the oldest entry on. Repeat it with after until it is done.
+func (c *Client) VerifyAuditLog(ctx context.Context, params VerifyAuditLogParams, edits ...Edit) (Doc[AuditVerification], error) {
+	r := newRequest("GET", "/api/v1/audit/verification")
+	r.query("cluster", params.Cluster)
+	r.query("after", params.After)
+	r.query("headSeq", params.HeadSeq)
+	r.query("headHash", params.HeadHash)
+	return ask[AuditVerification](ctx, c, r, edits)
 }
 
 // Login asks POST /api/v1/auth/login: Log in with user name and password.

@@ -73,6 +73,7 @@ const (
 	assistant      = "internal/assistant"
 	addOn          = "admin/internal/addon"
 	addOnAssistant = addOn + "/assistant"
+	addOnAudit     = addOn + "/audit"
 	addOnBroker    = addOn + "/broker"
 	addOnAlerting  = addOn + "/alerting"
 	brokerNoun     = addOnBroker + "/noun"
@@ -228,6 +229,7 @@ func rooms() []Room {
 		{addOn, []string{apiWeb, domain, store, doctorRoom, nodeHandler, secret, database, storeEngine}, "it says what an add-on is, and knows none"},
 		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiDocument, apiBuiltIn, auth, domain, resource, doctorRoom, nodeHandler, secret, database, storeDocument, "executor-sdk", httpCall, egress}, whyAddOn},
 		{addOnAlerting, []string{addOn, notifyRoom, alertNoun, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, apiWeb, domain, doctorRoom}, whyAddOn},
+		{addOnAudit, []string{addOn, apiWeb, auth, domain, secret, database}, whyAddOn},
 		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
@@ -253,7 +255,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAlerting, addOnAssistant, addOnBroker, nodeHandler,
+			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

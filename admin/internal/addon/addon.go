@@ -67,6 +67,11 @@ type Node struct {
 	Store  Store
 	// Secrets seals what is kept in the database.
 	Secrets *secret.Box
+	// DataDir is the directory of this node's own files.
+	DataDir string
+	// Leads reports whether this node does what one node of the cluster has to do. Two nodes
+	// may lead for a moment, or none.
+	Leads func() bool
 	// NewID makes ids of rows.
 	NewID func() int64
 	// Now is the database's clock.

@@ -56,6 +56,7 @@ type Box struct {
 	fingerprint string
 	scriptKey   ed25519.PrivateKey
 	markKey     []byte
+	auditKey    []byte
 	keyID       [keyIDSize]byte
 }
 
@@ -82,7 +83,11 @@ func New(key []byte) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key of fingerprints: %w", err)
 	}
-	b := &Box{aead: aead, fingerprint: hex.EncodeToString(sum[:16]), scriptKey: ed25519.NewKeyFromSeed(seed), markKey: markKey}
+	auditKey, err := hkdf.Key(sha256.New, key, nil, "carillon chain of the audit log", KeySize)
+	if err != nil {
+		return nil, fmt.Errorf("key of the audit log: %w", err)
+	}
+	b := &Box{aead: aead, fingerprint: hex.EncodeToString(sum[:16]), scriptKey: ed25519.NewKeyFromSeed(seed), markKey: markKey, auditKey: auditKey}
 	copy(b.keyID[:], sum[:])
 	return b, nil
 }
@@ -125,6 +130,14 @@ func (b *Box) Mark(tenant domain.TenantID, purpose string, id int64, plain []byt
 	sum.Write(place(tenant, purpose, id))
 	sum.Write(plain)
 	return hex.EncodeToString(sum.Sum(nil)[:12])
+}
+
+// AuditHash is the keyed hash of a message of the audit log: 64 hex digits. All nodes have the
+// same key, and the database does not hold it.
+func (b *Box) AuditHash(message []byte) string {
+	sum := hmac.New(sha256.New, b.auditKey)
+	sum.Write(message)
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // place is the additional data: fixed-width numbers around a length-prefixed

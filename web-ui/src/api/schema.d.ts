@@ -380,6 +380,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who has changed what
+         * @description The newest first. Each change through the API has an entry of the same transaction, apart from timers and calls. Refusals and failed sign-ins have entries, too, within bounds of their rate.
+         */
+        get: operations["list-audit-entries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/verification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify the chain of the audit log
+         * @description One step along the chain, from the oldest entry on. Repeat it with after until it is done.
+         */
+        get: operations["verify-audit-log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/login": {
         parameters: {
             query?: never;
@@ -3438,6 +3478,101 @@ export interface components {
             /** @description The same for people */
             text: components["schemas"]["Bilingual"];
         };
+        AuditEntry: {
+            /** @description Name of the user, or key: and the name of the API key; of a failed sign-in, the name that was given */
+            actor: string;
+            /** @description Address of the client */
+            address: string;
+            /** @description The object after, likewise */
+            after?: string;
+            /**
+             * Format: date-time
+             * @description When it happened
+             */
+            at: string;
+            /** @description The object before, as JSON of at most 8 KiB, without secrets */
+            before?: string;
+            /** @description Why it was refused */
+            code?: string;
+            /** @description Keyed hash of the entry and of the one before it */
+            hash?: string;
+            /** @description Id of the entry, a decimal string */
+            id: string;
+            /** @description Id of the API key */
+            keyId?: string;
+            /** @description Kind of the object, such as job */
+            kind: string;
+            /** @description Id or name of the object in the address, or its id */
+            objectId?: string;
+            /** @description Name of the object */
+            objectName?: string;
+            /** @description Id of the operation in this document */
+            operation: string;
+            /**
+             * @description Whether it was done
+             * @enum {string}
+             */
+            outcome: "done" | "refused";
+            /** @description Id of the request, as in the server's log */
+            requestId: string;
+            /**
+             * Format: int64
+             * @description Number in the chain of the tenant; 0: not chained yet
+             */
+            seq: number;
+            /** @description Id of the user */
+            userId?: string;
+        };
+        AuditFault: {
+            /** @description Its id */
+            id: string;
+            /**
+             * @description missing: entries are gone; edited: an entry was changed or moved; cut: the end is gone, or the log was put back; head: the ends of the chain were changed
+             * @enum {string}
+             */
+            kind: "missing" | "edited" | "cut" | "head";
+            /** @description The fault in words */
+            message: string;
+            /**
+             * Format: int64
+             * @description Number of the entry where it shows; 0: none
+             */
+            seq: number;
+        };
+        AuditHead: {
+            /** @description Its hash */
+            hash: string;
+            /** @description Its id */
+            id: string;
+            /**
+             * Format: int64
+             * @description Its number; 0: there is none
+             */
+            seq: number;
+        };
+        AuditVerification: {
+            /**
+             * Format: int64
+             * @description Entries of this step
+             */
+            checked: number;
+            /** @description Whether the end was reached; head and unchained are known then */
+            done: boolean;
+            /** @description What this step has found */
+            faults: components["schemas"]["AuditFault"][];
+            /** @description The end of the chain, to be kept elsewhere */
+            head: components["schemas"]["AuditHead"];
+            /**
+             * Format: int64
+             * @description Number of its last entry: give it as after for the next step
+             */
+            last: number;
+            /**
+             * Format: int64
+             * @description Entries that are not chained yet; they are a few seconds old
+             */
+            unchained: number;
+        };
         Backfill: {
             /**
              * Format: int64
@@ -5967,6 +6102,12 @@ export interface components {
         PageAlertSilence: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["AlertSilence"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
+        PageAuditEntry: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["AuditEntry"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -11098,6 +11239,230 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-audit-entries": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+                /** @description The log of the cluster instead of the tenant's; for platform administrators */
+                cluster?: boolean;
+                /** @description Only of this actor */
+                actor?: string;
+                /** @description Only this operation, by its id in this document */
+                operation?: string;
+                /** @description Only with this outcome */
+                outcome?: "done" | "refused";
+                /** @description Only about objects of this kind */
+                kind?: string;
+                /** @description Only about the object with this id or name */
+                object?: string;
+                /** @description Only since this instant */
+                from?: string;
+                /** @description Only before this instant */
+                to?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageAuditEntry"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "verify-audit-log": {
+        parameters: {
+            query?: {
+                /** @description The log of the cluster instead of the tenant's; for platform administrators */
+                cluster?: boolean;
+                /** @description Number of the last entry of the step before; default: begin */
+                after?: number;
+                /** @description Number of a head that was kept elsewhere */
+                headSeq?: number;
+                /** @description Its hash */
+                headHash?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditVerification"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

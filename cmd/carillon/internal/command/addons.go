@@ -5,6 +5,7 @@ import (
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/alerting"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/assistant"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/audit"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/broker"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
@@ -15,6 +16,7 @@ func addOns(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		alerting.Command(a),
 		assistant.Command(a),
+		audit.Command(a),
 		broker.Command(a),
 	}
 }
