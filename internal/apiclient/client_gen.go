@@ -1736,6 +1736,27 @@ type DisableInputBody struct {
 	Note string `json:"note,omitempty"`
 }
 
+// DocumentBatch defines model for DocumentBatch.
+type DocumentBatch struct {
+	// Documents Documents of any kind, each with kind, name and spec
+	Documents []interface{} `json:"documents"`
+
+	// Plan Id of the plan that was looked at; refused if the plan would be another one now. Default: apply without a look
+	Plan string `json:"plan,omitempty"`
+}
+
+// DocumentKind defines model for DocumentKind.
+type DocumentKind struct {
+	// APIVersion Value of the field apiVersion
+	APIVersion string `json:"apiVersion"`
+
+	// Name Value of the field kind
+	Name string `json:"name"`
+
+	// Path Last segment of the address of its list
+	Path string `json:"path"`
+}
+
 // Exclusion defines model for Exclusion.
 type Exclusion struct {
 	Calendar CalendarRef `json:"calendar"`
@@ -3125,6 +3146,15 @@ type PageDenial struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageDocumentKind defines model for PageDocumentKind.
+type PageDocumentKind struct {
+	// Items The items of this page, in the order of the list
+	Items []DocumentKind `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageExecutor defines model for PageExecutor.
 type PageExecutor struct {
 	// Items The items of this page, in the order of the list
@@ -3381,6 +3411,63 @@ type PasswordInputBody struct {
 type PauseInputBody struct {
 	// Note Why; shown beside the job. A job that somebody has paused already keeps that pause: who, when and why
 	Note string `json:"note,omitempty"`
+}
+
+// Plan defines model for Plan.
+type Plan struct {
+	// Create Number of new documents
+	Create int64 `json:"create"`
+
+	// Failed Number of documents that an apply could not write; 0 in a plan
+	Failed int64 `json:"failed"`
+
+	// ID Names the documents and the versions that they would replace
+	ID string `json:"id"`
+
+	// Items One for each document, in the order of the request
+	Items []PlanItem `json:"items"`
+
+	// Same Number of documents that stay as they are
+	Same int64 `json:"same"`
+
+	// Update Number of documents that change
+	Update int64 `json:"update"`
+}
+
+// PlanChange defines model for PlanChange.
+type PlanChange struct {
+	// After Value of the document; absent: none
+	After json.RawMessage `json:"after,omitempty"`
+
+	// Before Value that is there; absent: none
+	Before json.RawMessage `json:"before,omitempty"`
+
+	// Path Path of the field, such as spec.zone
+	Path string `json:"path"`
+}
+
+// PlanItem defines model for PlanItem.
+type PlanItem struct {
+	// Action What an apply does
+	Action string `json:"action"`
+
+	// Changes Fields that differ
+	Changes []PlanChange `json:"changes,omitempty"`
+
+	// Error Why an apply could not write it; absent: it could
+	Error string `json:"error,omitempty"`
+
+	// ID Id of the document; absent: it is new
+	ID string `json:"id,omitempty"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Name Its name
+	Name string `json:"name"`
+
+	// Version Version that is there, or after an apply the version that was written; 0: there is none
+	Version int64 `json:"version"`
 }
 
 // Preview defines model for Preview.
@@ -6161,6 +6248,14 @@ func (c *Client) RevokeAPIKey(ctx context.Context, id string, edits ...Edit) (Do
 	return ask[None](ctx, c, r, edits)
 }
 
+// ApplyDocuments asks POST /api/v1/apply: Apply documents.
+// Creates and changes documents as a plan says. All are checked before the first is written. A document that was changed in between is not written, and its item says so.
+func (c *Client) ApplyDocuments(ctx context.Context, body DocumentBatch, edits ...Edit) (Doc[Plan], error) {
+	r := newRequest("POST", "/api/v1/apply")
+	r.Body = body
+	return ask[Plan](ctx, c, r, edits)
+}
+
 // ListAuditEntries asks GET /api/v1/audit: Who has changed what.
 // The newest first. Each change through the API has an entry of the same transaction, apart from timers and calls. Refusals and failed sign-ins have entries, too, within bounds of their rate.
 func (c *Client) ListAuditEntries(ctx context.Context, params ListAuditEntriesParams, edits ...Edit) (Doc[PageAuditEntry], error) {
@@ -6956,6 +7051,13 @@ func (c *Client) JobStatistics(ctx context.Context, id string, params JobStatist
 	return ask[Statistics](ctx, c, r, edits)
 }
 
+// ListKinds asks GET /api/v1/kinds: List the kinds of documents.
+// In the order in which an apply writes them.
+func (c *Client) ListKinds(ctx context.Context, edits ...Edit) (Doc[PageDocumentKind], error) {
+	r := newRequest("GET", "/api/v1/kinds")
+	return ask[PageDocumentKind](ctx, c, r, edits)
+}
+
 // ListLimits asks GET /api/v1/limits: List the limits of the tenant and of its executors.
 // With how many runs go on and wait under each.
 func (c *Client) ListLimits(ctx context.Context, params ListLimitsParams, edits ...Edit) (Doc[PageLimit], error) {
@@ -7034,6 +7136,14 @@ func (c *Client) ListNodes(ctx context.Context, params ListNodesParams, edits ..
 func (c *Client) Overview(ctx context.Context, edits ...Edit) (Doc[Overview], error) {
 	r := newRequest("GET", "/api/v1/overview")
 	return ask[Overview](ctx, c, r, edits)
+}
+
+// PlanDocuments asks POST /api/v1/plan: Plan an apply.
+// Checks the documents and says what an apply would do. Nothing is written.
+func (c *Client) PlanDocuments(ctx context.Context, body DocumentBatch, edits ...Edit) (Doc[Plan], error) {
+	r := newRequest("POST", "/api/v1/plan")
+	r.Body = body
+	return ask[Plan](ctx, c, r, edits)
 }
 
 // ListQuotas asks GET /api/v1/quotas: List how much the tenant may have, and has.

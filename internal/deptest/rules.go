@@ -34,6 +34,7 @@ const (
 	apiWeb         = api + "/web"
 	apiDocument    = api + "/document"
 	apiAccess      = api + "/access"
+	apiApply       = api + "/apply"
 	alertRoute     = addOnAlerting + "/route"
 	apiBuiltIn     = api + "/builtin"
 	apiCalendar    = api + "/calendar"
@@ -236,8 +237,9 @@ func rooms() []Room {
 		{spelling, nil, "it compares words and knows nothing of what they name; the server and the command line give the same hints"},
 		{documents, nil, "it reads values that people wrote and knows nothing of what they mean; the server and the command line read them alike"},
 		{jsonschema, nil, "it holds values against schemas and knows nothing of either's meaning"},
-		{apiWeb, []string{domain, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
+		{apiWeb, []string{domain, resource, auth, budget, spelling}, "it answers requests, and does not know what they are about: the nouns of the API stand on it"},
 		{apiDocument, []string{apiWeb, domain, resource, auth}, "it serves documents of all kinds, and knows no kind"},
+		{apiApply, []string{apiWeb, domain, resource, auth}, "it plans documents of all kinds, and knows no kind"},
 		{apiAccess, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{alertRoute, []string{notifyRoom, alertNoun, apiWeb, domain, store, auth, secret}, whyAPINoun},
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
@@ -247,7 +249,7 @@ func rooms() []Room {
 		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth, nodeHandler}, whyAPINoun},
 		{api, []string{
-			apiWeb, apiAccess, apiBuiltIn, apiCalendar, apiCatalogue, apiScript, apiTenant, apiTimer,
+			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCatalogue, apiScript, apiTenant, apiTimer,
 			domain, store, schedule, timing, secret, auth, explain, nodeHandler,
 		}, whySide},
 

@@ -116,6 +116,7 @@ var auditedOperations = map[string]audited{
 	"create-executor":      {body: as(map[string]any{"name": "second"})},
 	"create-connection":    {body: as(map[string]any{"name": "second", "spec": map[string]any{"broker": "nats", "addresses": []string{"nats.example:4222"}}})},
 	"create-calendar":      {body: as(calendarBody("second", map[string]any{}))},
+	"apply-documents":      {body: as(documentsBody(calendarDocument("second", map[string]any{})))},
 	"create-api-key":       {body: as(map[string]any{"name": "k2", "role": "viewer"})},
 	"create-alert-silence": {body: as(map[string]any{"reason": "r", "duration": "1h"})},
 	"create-alert-rule":    {body: as(map[string]any{"name": "second", "condition": map[string]any{"kind": "events"}})},

@@ -14,7 +14,7 @@ import (
 // bounded has the bounds of the operations that compute for more than some milliseconds, wait
 // for another host, or read and build more than some hundred KiB.
 var bounded = map[string]string{
-	"backfill-job": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
+	"apply-documents": "computes", "plan-documents": "computes", "backfill-job": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
 	"diff-script": "computes, large", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",
 	"import-calendar": "computes", "next-fires": "computes", "preview-schedule": "computes",
 	"update-calendar": "computes", "update-job": "computes",

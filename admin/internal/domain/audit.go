@@ -130,6 +130,18 @@ func (p *PendingAudit) Object(o AuditObject) {
 	}
 }
 
+// Another returns an entry of the same request, for a further object. nil of nil.
+func (p *PendingAudit) Another() *PendingAudit {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entry
+	e.ID, e.AuditObject = 0, AuditObject{}
+	return NewPendingAudit(e)
+}
+
 // SignedIn says whose session begins or ends, and in which tenant.
 func (p *PendingAudit) SignedIn(tenant TenantID, user UserID, name string) {
 	if p == nil {

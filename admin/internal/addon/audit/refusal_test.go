@@ -28,7 +28,9 @@ func TestRefusalsAreBounded(t *testing.T) {
 		return fault
 	})
 	now := time.Now()
-	take := func(tenant domain.TenantID, address string) { r.take(t.Context(), domain.AuditEntry{Tenant: tenant, Address: address}, now) }
+	take := func(tenant domain.TenantID, address string) {
+		r.take(t.Context(), domain.AuditEntry{Tenant: tenant, Address: address}, now)
+	}
 	for i := range 50 {
 		take(1, fmt.Sprintf("2001:db8::%x", i)) // one network
 	}

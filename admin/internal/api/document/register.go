@@ -91,6 +91,7 @@ func Register(s *web.Server, docs *resource.Documents) *API {
 	k := docs.Kind()
 	shape := describe(s.Registry(), k)
 	a := &API{docs, k, shape}
+	s.AddKind(web.DocumentKind{Documents: docs, Write: shape.write})
 	base, one := web.Base+"/"+k.Path, web.Base+"/"+k.Path+"/{id}"
 	read, edit := web.May(k.Read), web.May(k.Edit)
 	web.Register(s, read, web.Operation{

@@ -64,6 +64,7 @@ type Server struct {
 	rates    *rates
 	budgets  budgets
 	bodies   map[string]*huma.Schema // of operations, by id
+	kinds    []DocumentKind          // see AddKind
 	origins  *http.CrossOriginProtection
 
 	specOnce   sync.Once

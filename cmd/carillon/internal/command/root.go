@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/account"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/apply"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/calendar"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cluster"
@@ -33,7 +34,7 @@ func NewRoot(version string) *cobra.Command {
 // Commands returns everything that is not a server.
 func Commands(a *cli.App) []*cobra.Command {
 	return slices.Concat(
-		account.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
+		account.Commands(a), apply.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
 		[]*cobra.Command{
 			job.Command(a), calendar.Command(a), script.Command(a), timer.Command(a), executor.Command(a),
 		},

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/apply"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+)
+
+// documentsBody is the body of a plan and of an apply.
+func documentsBody(list ...map[string]any) map[string]any {
+	return map[string]any{"documents": list}
+}
+
+func calendarDocument(name string, spec map[string]any) map[string]any {
+	return map[string]any{"apiVersion": "carillon/v1", "kind": "Calendar", "name": name, "spec": spec}
+}
+
+func TestDocumentsArePlannedAndApplied(t *testing.T) {
+	w := newWorld(t)
+	connection := natsConnection("events")
+	connection["kind"], connection["secrets"] = "Connection", map[string]any{"password": "s3cret-1"}
+	body := documentsBody(calendarDocument("cn", chinaSpec()), connection)
+	w.call("acme/viewer", "POST", "/plan", body).problem(403, "permission_denied")
+	planned := w.call("acme/editor", "POST", "/plan", body).is(200)
+	require.NotContains(t, string(planned.body), "s3cret")
+	plan := into[apply.Plan](planned)
+	require.Equal(t, []any{2, 0, 0, "create", int64(0)}, []any{plan.Create, plan.Update, plan.Same, plan.Items[0].Action, plan.Items[0].Version})
+	w.call("acme/viewer", "GET", "/calendars/cn", nil).problem(404, "not_found")
+
+	body["plan"] = plan.ID
+	done := into[apply.Plan](w.call("acme/editor", "POST", "/apply", body).is(200))
+	require.Equal(t, []any{2, 0, int64(1)}, []any{done.Create, done.Failed, done.Items[1].Version})
+	w.call("acme/editor", "POST", "/apply", body).problem(409, "conflict")
+	delete(body, "plan")
+	again := into[apply.Plan](w.call("acme/editor", "POST", "/apply", body).is(200))
+	require.Equal(t, []any{2, 0}, []any{again.Same, again.Update}, "nothing is written")
+	require.Equal(t, int64(1), into[calendarAnswer](w.call("acme/viewer", "GET", "/calendars/cn", nil).is(200)).Version)
+
+	// What the API answers can be applied, and is the same. A secret is compared, too.
+	stored := into[map[string]any](w.call("acme/viewer", "GET", "/connections/events", nil).is(200))
+	require.Equal(t, 1, into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(stored)).is(200)).Same)
+	stored["secrets"] = map[string]any{"password": "s3cret-2"}
+	other := into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(stored)).is(200))
+	require.Equal(t, "secrets.password", other.Items[0].Changes[0].Path)
+
+	spec := chinaSpec()
+	spec["zone"], spec["holidays"] = "Asia/Hong_Kong", []any{map[string]any{"date": "2026-10-01", "name": "国庆节"}}
+	delete(spec, "description")
+	change := documentsBody(calendarDocument("cn", spec))
+	plan = into[apply.Plan](w.call("acme/editor", "POST", "/plan", change).is(200))
+	require.Equal(t, []string{"spec.description", "spec.holidays", "spec.zone"}, []string{plan.Items[0].Changes[0].Path, plan.Items[0].Changes[1].Path, plan.Items[0].Changes[2].Path})
+	require.JSONEq(t, `"Asia/Shanghai"`, string(plan.Items[0].Changes[2].Before))
+	require.Empty(t, plan.Items[0].Changes[0].After)
+
+	// Another person was quicker.
+	w.call("acme/editor", "PUT", "/calendars/cn", chinaDays(), header{"If-Match": "*"}).is(200)
+	change["plan"] = plan.ID
+	w.call("acme/editor", "POST", "/apply", change).problem(409, "conflict")
+	require.Equal(t, int64(2), into[calendarAnswer](w.call("acme/viewer", "GET", "/calendars/cn", nil).is(200)).Version)
+
+	kinds := into[web.Page[apply.DocumentKind]](w.call("acme/viewer", "GET", "/kinds", nil).is(200))
+	require.Contains(t, kinds.Items, apply.DocumentKind{Name: "Connection", Path: "connections", APIVersion: "carillon/v1"})
+}
+
+// All mistakes of all documents are told at once, and nothing is written.
+func TestMistakesInDocuments(t *testing.T) {
+	w := newWorld(t)
+	good := calendarDocument("good", map[string]any{})
+	p := w.call("acme/editor", "POST", "/apply", documentsBody(
+		good,
+		map[string]any{"kind": "Siren", "name": "x", "spec": map[string]any{}},
+		calendarDocument("zone", map[string]any{"zone": "Mars/Base"}),
+		calendarDocument("unknown", map[string]any{"holiday": 1}),
+		calendarDocument("good", map[string]any{}),
+		map[string]any{"kind": "Calendar", "apiVersion": "carillon/v9", "name": "x", "spec": map[string]any{}},
+		calendarDocument("77", map[string]any{}),
+	)).problem(422, "validation_failed")
+	var at []string
+	for _, e := range p.Errors {
+		at = append(at, e.Location)
+	}
+	require.Equal(t, []string{
+		"body.documents[1].kind", "body.documents[2].spec.zone", "body.documents[3].spec.holiday", "body.documents[4].name", "body.documents[5].apiVersion", "body.documents[6].name",
+	}, at)
+	require.Contains(t, p.Errors[0].Message, "use Calendar, Connection")
+	w.call("acme/viewer", "GET", "/calendars/good", nil).problem(404, "not_found")
+}

@@ -1,0 +1,360 @@
+// Package apply answers: which commands work on files with documents of any kind?
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
+	"github.com/carillon-sched/carillon/internal/apiclient"
+	"github.com/carillon-sched/carillon/internal/document"
+)
+
+// Commands are plan, apply and export.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(exportCommand(a))}
+}
+
+// source says where documents come from.
+type source struct {
+	files  []string
+	values string
+}
+
+func (f *source) flags(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVarP(&f.files, "file", "f", nil, "file with documents, or folder with such files (.yaml, .yml, .json); - is standard input")
+	cmd.Flags().StringVar(&f.values, "values", "", "file with the values of ${{ name }} in the documents")
+}
+
+// read reads all documents and puts values into them.
+func (f *source) read(a *cli.App) ([]json.RawMessage, error) {
+	if len(f.files) == 0 {
+		return nil, cli.Usagef("name a file or a folder with -f (- is standard input)")
+	}
+	values, err := f.readValues(a)
+	if err != nil {
+		return nil, err
+	}
+	var out []json.RawMessage
+	for _, name := range f.files {
+		paths, err := filesOf(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			objects, err := a.Objects(path)
+			if err != nil {
+				return nil, err
+			}
+			for i, object := range objects {
+				raw, err := values.fill(object)
+				if err != nil {
+					return nil, cli.Usagef("%s: document %d: %w", path, i+1, err)
+				}
+				out = append(out, raw)
+			}
+		}
+	}
+	return out, nil
+}
+
+func filesOf(name string) (out []string, err error) {
+	info, err := os.Stat(name)
+	if name == "-" || err != nil || !info.IsDir() {
+		return []string{name}, nil // a missing file is told when it is read
+	}
+	entries, err := os.ReadDir(name)
+	for _, e := range entries {
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && !e.IsDir() {
+			out = append(out, filepath.Join(name, e.Name()))
+		}
+	}
+	if err == nil && len(out) == 0 {
+		err = cli.Usagef("%s: it has no .yaml, .yml or .json file", name)
+	}
+	return out, err
+}
+
+func (f *source) readValues(a *cli.App) (values, error) {
+	if f.values == "" {
+		return values{}, nil
+	}
+	objects, err := a.Objects(f.values)
+	if err == nil && len(objects) != 1 {
+		err = cli.Usagef("%s: has %d objects, want one with a value for each name", f.values, len(objects))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return objects[0], nil
+}
+
+// values are the values of ${{ name }} by name.
+type values map[string]json.RawMessage
+
+// fill puts values into the texts of a document. A text that is nothing else becomes the value
+// with its type.
+func (v values) fill(object map[string]json.RawMessage) (json.RawMessage, error) {
+	var document any
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(string(raw), "${{") {
+		return raw, nil
+	}
+	if err := json.Unmarshal(raw, &document); err != nil {
+		return nil, err
+	}
+	filled, err := v.in(document)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(filled)
+}
+
+func (v values) in(value any) (_ any, err error) {
+	switch it := value.(type) {
+	case string:
+		return v.text(it)
+	case []any:
+		for i := range it {
+			if it[i], err = v.in(it[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(it)) {
+			if it[key], err = v.in(it[key]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return value, nil
+}
+
+func (v values) text(text string) (any, error) {
+	var out strings.Builder
+	for rest := text; ; {
+		before, after, found := strings.Cut(rest, "${{")
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
+		}
+		name, tail, closed := strings.Cut(after, "}}")
+		if name = strings.TrimSpace(name); !closed {
+			return nil, fmt.Errorf("%q: ${{ without }}", text)
+		}
+		value, err := v.of(name)
+		if err != nil {
+			return nil, err
+		}
+		if before == "" && tail == "" && out.Len() == 0 {
+			return value, nil
+		}
+		fmt.Fprint(&out, value)
+		rest = tail
+	}
+}
+
+// of is the value of a name, of env:NAME a variable, of file:PATH a file.
+func (v values) of(name string) (any, error) {
+	if variable, is := strings.CutPrefix(name, "env:"); is {
+		value, set := os.LookupEnv(variable)
+		if !set {
+			return nil, fmt.Errorf("${{ %s }}: the variable is not set", name)
+		}
+		return value, nil
+	}
+	if path, is := strings.CutPrefix(name, "file:"); is {
+		raw, err := os.ReadFile(path)
+		return strings.TrimRight(string(raw), "\r\n"), err
+	}
+	raw, known := v[name]
+	if !known {
+		return nil, fmt.Errorf("${{ %s }} has no value: add it to the file of --values, or use env:NAME or file:PATH", name)
+	}
+	var value any
+	err := json.Unmarshal(raw, &value)
+	return value, err
+}
+
+func planCommand(a *cli.App) *cobra.Command {
+	var from source
+	cmd := &cobra.Command{
+		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change; exit code 1 if anything would", Args: cobra.NoArgs,
+		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			documents, err := from.read(a)
+			if err != nil {
+				return err
+			}
+			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(map[string]any{"documents": documents}))
+			if err != nil {
+				return err
+			}
+			if err := show(a, s, plan); err != nil {
+				return err
+			}
+			if plan.Value.Create+plan.Value.Update > 0 {
+				return cli.Fail(cli.ExitFailed, errors.New("there are differences"))
+			}
+			return nil
+		}),
+	}
+	from.flags(cmd)
+	return cmd
+}
+
+func applyCommand(a *cli.App) *cobra.Command {
+	var from source
+	var yes, dry bool
+	cmd := &cobra.Command{
+		Use: "apply -f FILE", Short: "Create and change what the documents of files say", Args: cobra.NoArgs,
+		Example: "  carillon apply -f shop/ --values production.yaml\n  carillon export | carillon apply -f - --dry-run",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			documents, err := from.read(a)
+			if err != nil {
+				return err
+			}
+			body := map[string]any{"documents": documents}
+			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(body))
+			if err != nil {
+				return err
+			}
+			if plan.Value.Create+plan.Value.Update == 0 || dry {
+				return show(a, s, plan)
+			}
+			if !yes {
+				tell(a, plan.Value)
+				if err := a.Confirm("Apply this?"); err != nil {
+					return err
+				}
+			}
+			body["plan"] = plan.Value.ID
+			done, err := s.ApplyDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(body))
+			if err != nil {
+				return err
+			}
+			if err := show(a, s, done); err != nil {
+				return err
+			}
+			if done.Value.Failed > 0 {
+				return cli.Fail(cli.ExitFailed, fmt.Errorf("%d of %d documents were not written", done.Value.Failed, len(documents)))
+			}
+			return nil
+		}),
+	}
+	from.flags(cmd)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would change, and change nothing")
+	return cmd
+}
+
+// show prints a plan: its items as a table, its changes below.
+func show(a *cli.App, s *cli.Session, plan apiclient.Doc[apiclient.Plan]) error {
+	if done, err := cli.PrintMachine(s, plan, nil); done || err != nil {
+		return err
+	}
+	tell(a, plan.Value)
+	return nil
+}
+
+func tell(a *cli.App, plan apiclient.Plan) {
+	sign := map[string]string{"create": "+", "update": "~", "same": "="}
+	for _, item := range plan.Items {
+		if string(item.Action) == "same" && item.Error == "" {
+			continue
+		}
+		a.Say("%s %s %s", sign[string(item.Action)], item.Kind, output.Clean(item.Name))
+		for _, c := range item.Changes {
+			a.Say("    %s: %s → %s", c.Path, short(c.Before), short(c.After))
+		}
+		if item.Error != "" {
+			a.Say("    not written: %s", output.Clean(item.Error))
+		}
+	}
+	a.Say("+%d ~%d =%d", plan.Create, plan.Update, plan.Same)
+}
+
+// short is a value in one line.
+func short(value json.RawMessage) string {
+	text := string(value)
+	if text == "" {
+		return "nothing"
+	}
+	if runes := []rune(text); len(runes) > 100 {
+		text = string(runes[:100]) + "…"
+	}
+	return output.Clean(text)
+}
+
+func exportCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "export [KIND…]", Short: "Write all documents as YAML that apply takes", Args: cobra.ArbitraryArgs,
+		Example: "  carillon export > shop.yaml\n  carillon export Calendar | carillon apply -f - --context staging",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
+			documents, err := export(cmd.Context(), s, args)
+			if err != nil {
+				return err
+			}
+			for _, d := range documents {
+				raw, err := json.Marshal(d)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintln(a.Out, "---")
+				if err := document.WriteYAML(a.Out, raw); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+// export reads the documents of all kinds, or of those that are named.
+func export(ctx context.Context, s *cli.Session, only []string) ([]apiclient.Document, error) {
+	kinds, err := s.ListKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := []string{}
+	var out []apiclient.Document
+	for _, k := range kinds.Value.Items {
+		known = append(known, k.Name)
+		if len(only) > 0 && !slices.Contains(only, k.Name) {
+			continue
+		}
+		of := apiclient.Documents{Client: s.Client.Client, Path: k.Path}
+		list, err := of.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, listed := range list {
+			d, err := of.Get(ctx, listed.Value.ID) // lists leave long parts out
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, apiclient.Document{
+				APIVersion: d.Value.APIVersion, Kind: d.Value.Kind, Name: d.Value.Name, Labels: d.Value.Labels, Spec: d.Value.Spec, Secrets: d.Value.Secrets,
+			})
+		}
+	}
+	for _, name := range only {
+		if !slices.Contains(known, name) {
+			return nil, cli.Usagef("%q is no kind: use %s", name, cli.OrList(known))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,47 @@
+package apply
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestValuesAreFilledIn(t *testing.T) {
+	t.Setenv("SHOP_ZONE", "Asia/Shanghai")
+	secret := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(secret, []byte("pass word\n"), 0o600))
+	v := values{"host": json.RawMessage(`"mq.example"`), "port": json.RawMessage("5671"), "days": json.RawMessage(`[{"date":"2026-10-01"}]`)}
+	got, err := v.fill(map[string]json.RawMessage{
+		"name":    json.RawMessage(`"orders"`),
+		"spec":    json.RawMessage(`{"addresses":["${{ host }}:${{port}}"],"zone":"${{ env:SHOP_ZONE }}","holidays":"${{ days }}","database":"${{ port }}"}`),
+		"secrets": json.RawMessage(`{"password":"${{ file:` + secret + ` }}"}`),
+	})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"name":"orders","spec":{"addresses":["mq.example:5671"],"zone":"Asia/Shanghai","holidays":[{"date":"2026-10-01"}],"database":5671},"secrets":{"password":"pass word"}}`, string(got))
+	for text, want := range map[string]string{
+		"${{ nobody }}": "has no value", "${{ host": "without }}", "${{ env:NOT_SET_HERE }}": "is not set", "${{ file:/no/such/file }}": "no such file",
+	} {
+		raw, err := json.Marshal(text)
+		require.NoError(t, err)
+		_, err = v.fill(map[string]json.RawMessage{"name": raw})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestFilesOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.yaml", "a.yml", "c.json", "notes.txt"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	got, err := filesOf(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, "a.yml"), filepath.Join(dir, "b.yaml"), filepath.Join(dir, "c.json")}, got)
+	got, err = filesOf("-")
+	require.NoError(t, err)
+	require.Equal(t, []string{"-"}, got)
+	_, err = filesOf(t.TempDir())
+	require.ErrorContains(t, err, "no .yaml")
+}
