@@ -13,7 +13,10 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon/assistant"
 	"github.com/carillon-sched/carillon/admin/internal/addon/audit"
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
+	"github.com/carillon-sched/carillon/admin/internal/addon/bulk"
+	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/doctor"
 	"github.com/carillon-sched/carillon/admin/internal/doctor/check"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -21,6 +24,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/timing"
 )
 
 // addOns are the add-ons of a node, one line each.
@@ -30,6 +34,7 @@ func addOns() []addon.AddOn {
 		assistant.AddOn(),
 		audit.AddOn(),
 		broker.AddOn(),
+		bulk.AddOn(),
 	}
 }
 
@@ -76,6 +81,7 @@ func (a *Admin) buildAddOns() error {
 			Boot: a.self.BootID, Living: func() []string { return a.leases.Living() }, Shown: func() (time.Time, bool) { return a.leases.Shown() },
 			EnsureBuiltIn:  a.store.EnsureBuiltIn,
 			BuiltInChanged: func(ctx context.Context, tenant domain.TenantID) { a.callbacks.Refresh(ctx, tenant) },
+			Jobs:           a.addOnJobs(), Runs: a.addOnRuns(),
 		})
 		if err != nil {
 			return fmt.Errorf("build the add-on %s: %w", one.Name, err)
@@ -90,8 +96,42 @@ func (a *Admin) leads() bool {
 	return slices.ContainsFunc(a.leases.Held(), func(t domain.PartitionTerm) bool { return t.Partition == 0 })
 }
 
-// addOnRoutes adds the operations and doors of the add-ons.
-func (a *Admin) addOnRoutes(s *web.Server) {
+// addOnJobs are what add-ons may do with jobs.
+func (a *Admin) addOnJobs() addon.Jobs {
+	return addon.Jobs{
+		ListIDs: a.store.ListJobIDs, Count: a.store.CountJobIDs, Match: a.store.MatchJobs, Lock: a.store.LockJobs, Pause: a.store.PauseLocked,
+		Next: timing.Next,
+		Plan: func(now time.Time, t domain.Trigger, spec *domain.JobSpec) store.TriggerPlan {
+			return a.planner.PlanTrigger(now, t, spec)
+		},
+		Changed: func() { a.planner.Nudge() },
+	}
+}
+
+// addOnRuns are what add-ons may do with runs.
+func (a *Admin) addOnRuns() addon.Runs {
+	options := func(w addon.Asked) (api.ActionKey, api.ActionOptions) {
+		return api.ActionKey{Unique: w.Key, By: w.By}, api.ActionOptions{Note: w.Note, During: w.During}
+	}
+	return addon.Runs{
+		List: a.store.ListBareExecutions,
+		Begin: func(ctx context.Context, w addon.Asked, job domain.JobID) (domain.ExecutionID, string, error) {
+			key, o := options(w)
+			return a.actions.RunJob(ctx, w.ID, job, key, o)
+		},
+		Retry: func(ctx context.Context, w addon.Asked, run domain.ExecutionID) (domain.ExecutionID, string, error) {
+			key, o := options(w)
+			return a.actions.RetryRun(ctx, w.ID, run, key, o)
+		},
+		Cancel: func(ctx context.Context, id auth.Identity, run domain.ExecutionID, reason string) error {
+			return a.actions.CancelRun(ctx, id, run, reason)
+		},
+	}
+}
+
+// addOnRoutes adds the operations and doors of the add-ons, which get the actions of the API.
+func (a *Admin) addOnRoutes(s *web.Server, actions *api.Actions) {
+	a.actions = actions
 	for _, parts := range a.addOns {
 		if parts.Routes != nil {
 			parts.Routes(s)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon"
+	"github.com/carillon-sched/carillon/admin/internal/api"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/calendar"
@@ -91,7 +92,8 @@ type Admin struct {
 	endings    *watchdog.Endings
 	watchdog   *watchdog.Watchdog
 	addOns     []addon.Parts
-	front      *front.Port // serves from New on
+	actions    *api.Actions // for add-ons, from buildFront on
+	front      *front.Port  // serves from New on
 	httpConns  *httpconn.Limiter
 	scrapes    *front.Port // nil: /metrics is on the front
 

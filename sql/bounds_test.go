@@ -38,6 +38,7 @@ var bounds = map[string]string{
 	"log_chunks": retention, "log_usage": retention, "alert_events": retention, "deliveries": retention, "alert_incidents": retention,
 	"alert_rules": count, "alert_silences": count, "alert_settings": fixed, "alert_receivers": parent, "alert_channels": count, "connections": count, "deleted_documents": count,
 	"audit_log": retention, "audit_chains": fixed,
+	"bulk_operations": count, "bulk_items": parent,
 }
 
 var tables = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)

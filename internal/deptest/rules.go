@@ -77,6 +77,7 @@ const (
 	addOnAudit     = addOn + "/audit"
 	addOnBroker    = addOn + "/broker"
 	addOnAlerting  = addOn + "/alerting"
+	addOnBulk      = addOn + "/bulk"
 	brokerNoun     = addOnBroker + "/noun"
 	faults         = "tools/faults"
 	verify         = "admin/verify"
@@ -227,10 +228,11 @@ func rooms() []Room {
 		{clockguard, []string{domain, store, "admin/internal/lease", "admin/internal/scheduler"}, "it judges the clock that the scheduler goes by, from what the leases have seen of other nodes"},
 		{telemetry, []string{domain, store, database, batch, tracing, gateway, hotTimers, httpconn}, "it stands above the rooms, counts what passes between them and reads the numbers that they keep: none of them knows it"},
 		{nodeHandler, []string{domain, "executor-sdk"}, "a bottom room: it says what a handler of the nodes is, and knows none"},
-		{addOn, []string{apiWeb, domain, store, doctorRoom, nodeHandler, secret, database, storeEngine}, "it says what an add-on is, and knows none"},
+		{addOn, []string{apiWeb, auth, domain, store, doctorRoom, nodeHandler, secret, database, storeEngine}, "it says what an add-on is, and knows none"},
 		{addOnBroker, []string{addOn, publish, brokerNoun, apiWeb, apiDocument, apiBuiltIn, auth, domain, resource, doctorRoom, nodeHandler, secret, database, storeDocument, "executor-sdk", httpCall, egress}, whyAddOn},
 		{addOnAlerting, []string{addOn, notifyRoom, alertNoun, alertSQL, alertRoute, mailChannel, webhookChannel, chatChannel, alertPost, apiWeb, domain, doctorRoom}, whyAddOn},
 		{addOnAudit, []string{addOn, apiWeb, auth, domain, secret, database}, whyAddOn},
+		{addOnBulk, []string{addOn, apiWeb, auth, domain, store, database}, whyAddOn},
 		{addOnAssistant, []string{addOn, apiWeb, domain, auth, assistant}, whyAddOn},
 		{explain, []string{domain}, "it puts rows into words; whoever asks brings them"},
 		{egress, nil, "it judges and dials addresses of users and knows nothing of what goes there"},
@@ -257,7 +259,7 @@ func rooms() []Room {
 			"proto", "sql", domain, schedule, declaration, timing, batch, secret, store, gormstore,
 			"admin/internal/lease", runtable, "admin/internal/scheduler", "admin/internal/dispatch", gateway,
 			"admin/internal/completer", "admin/internal/sweeper", "admin/internal/calljob", callbacks, calendarRoom, declareRoom, backupRoom, profileRoom,
-			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, nodeHandler,
+			auth, api, apiWeb, httpconn, verify, accounts, tracing, telemetry, front, followup, bridge, membership, watchdog, clockguard, disabledRoom, hotTimers, doctorRoom, checkRoom, provisioning, egress, addOn, addOnAlerting, addOnAssistant, addOnAudit, addOnBroker, addOnBulk, nodeHandler,
 		}, "admin wires the server; executors are other processes, and what tests need is not for production"},
 		{simulator, []string{
 			domain, store, runRoom, timing, batch, runtable, "admin/internal/lease", "admin/internal/scheduler", "admin/internal/dispatch",

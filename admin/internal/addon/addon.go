@@ -90,6 +90,9 @@ type Node struct {
 	// there. now is in milliseconds. BuiltInChanged returns when this node is an instance.
 	EnsureBuiltIn  func(t *db.Tx, tenant domain.TenantID, now int64) error
 	BuiltInChanged func(ctx context.Context, tenant domain.TenantID)
+	// Jobs and Runs may be used once the node serves.
+	Jobs Jobs
+	Runs Runs
 }
 
 // Parts are the add-on's parts of a node. Each may be nil.

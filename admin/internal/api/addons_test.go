@@ -11,7 +11,7 @@ import (
 type addOn struct {
 	name string
 	// routes adds its operations. Those of a document have an empty Deps.
-	routes func(*web.Server, *Deps)
+	routes func(*web.Server, *Deps, *Actions)
 	// lists are the paths of its lists.
 	lists []string
 	// objects makes one of each of its objects in a tenant, as its administrator.
@@ -30,10 +30,10 @@ type addOn struct {
 var addOns []addOn
 
 // addOnRoutes are the operations of all add-ons.
-func addOnRoutes(d *Deps) func(*web.Server) {
-	return func(s *web.Server) {
+func addOnRoutes(d *Deps) func(*web.Server, *Actions) {
+	return func(s *web.Server, actions *Actions) {
 		for _, a := range addOns {
-			a.routes(s, d)
+			a.routes(s, d, actions)
 		}
 	}
 }

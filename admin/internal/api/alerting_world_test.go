@@ -32,7 +32,7 @@ func init() {
 	})
 	addOns = append(addOns, addOn{
 		name: "alerting", lists: []string{"/deliveries", "/alert-incidents", "/alert-rules", "/alert-silences", "/alert-channels"},
-		routes:    func(s *web.Server, d *Deps) { route.Register(s, alertDeps(d, &fakeChannels{})) },
+		routes:    func(s *web.Server, d *Deps, _ *Actions) { route.Register(s, alertDeps(d, &fakeChannels{})) },
 		attention: func(d *Deps) web.Attention { return route.Attention(alertDeps(d, &fakeChannels{})) },
 		objects:   alertObjects, body: alertBody, fatten: fattenIncidents,
 		fail: func(w *world, address, failure string) {
@@ -66,10 +66,10 @@ func (w *world) alerts() *alertsql.Alerts { return alertsql.New(w.store.Engine) 
 func newAlertWorld(t *testing.T, channels route.Channels) *world {
 	t.Helper()
 	w := newWorld(t)
-	w.deps.AddOns = func(s *web.Server) {
+	w.deps.AddOns = func(s *web.Server, actions *Actions) {
 		for _, a := range addOns {
 			if a.name != "alerting" {
-				a.routes(s, &w.deps)
+				a.routes(s, &w.deps, actions)
 			}
 		}
 		route.Register(s, alertDeps(&w.deps, channels))

@@ -139,7 +139,7 @@ type Deps struct {
 	// UI serves everything outside /api, /healthz, /readyz and /metrics; nil: 404.
 	UI http.Handler
 	// AddOns adds the operations and doors of the add-ons.
-	AddOns func(*web.Server)
+	AddOns func(*web.Server, *Actions)
 	// Metrics is where request metrics are registered, and what /metrics shows.
 	Metrics *prometheus.Registry
 	// MetricsElsewhere: another port shows them, and /metrics is not here.
@@ -173,9 +173,9 @@ func New(deps Deps) *web.Server {
 		Closing: deps.Closing, UI: deps.UI, Waits: deps.Waits, TrustedProxies: deps.TrustedProxies, Metrics: deps.Metrics, Logger: log,
 	})
 	registerPackages(server, &deps, log)
-	registerNouns(server, &deps, log)
+	actions := registerNouns(server, &deps, log)
 	registerMetrics(server, &deps)
-	deps.AddOns(server)
+	deps.AddOns(server, actions)
 	server.DescribeCurrent(reflect.TypeFor[Job](), "With revision_mismatch: the job as it is now")
 	server.ServeDocument(deps.UI != nil)
 	return server
@@ -233,7 +233,7 @@ func description(path string) *huma.OpenAPI {
 		Tags: []*huma.Tag{
 			{Name: "session", Description: "Log in, and who am I"}, {Name: "jobs", Description: "Definitions and schedules"},
 			{Name: "runs", Description: "What ran, runs and will run"}, {Name: "executors", Description: "Applications and their processes"},
-			{Name: "calls", Description: "Handlers, called by programs"}, {Name: "timers", Description: "Single runs at an instant, set by programs"}, {Name: "statistics", Description: "How runs have ended, by time"}, {Name: "maintenance", Description: "Times in which nothing starts: of the cluster, a tenant, an executor"}, {Name: "retention", Description: "How long ended runs are kept, and their deletion by hand"}, {Name: "documents", Description: "Plans and writes of documents of any kind"}, {Name: "calendars", Description: "Days and windows without fires"}, {Name: "connections", Description: "Brokers that messages are published to"},
+			{Name: "calls", Description: "Handlers, called by programs"}, {Name: "timers", Description: "Single runs at an instant, set by programs"}, {Name: "bulk", Description: "One action on many jobs or runs"}, {Name: "statistics", Description: "How runs have ended, by time"}, {Name: "maintenance", Description: "Times in which nothing starts: of the cluster, a tenant, an executor"}, {Name: "retention", Description: "How long ended runs are kept, and their deletion by hand"}, {Name: "documents", Description: "Plans and writes of documents of any kind"}, {Name: "calendars", Description: "Days and windows without fires"}, {Name: "connections", Description: "Brokers that messages are published to"},
 			{Name: "alerts", Description: "What is told, to whom, and what became of it"},
 			{Name: "scripts", Description: "What agents run"}, {Name: "access", Description: "Users, API keys, join tokens"}, {Name: "system", Description: "The tenant and the cluster at a glance"},
 			{Name: "platform", Description: "All tenants"},

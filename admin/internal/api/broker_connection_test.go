@@ -134,7 +134,7 @@ func TestConnectionTest(t *testing.T) {
 	var permanent bool
 	var says error
 	w := newWorld(t, func(d *Deps) {
-		d.AddOns = func(s *web.Server) {
+		d.AddOns = func(s *web.Server, _ *Actions) {
 			broker.Routes(s, broker.Deps{
 				Table: tableOf(d), Secrets: sealerOf(d), NewID: d.NewID, Changed: func(context.Context, domain.TenantID) {}, Log: d.Logger,
 				Publish: func(_ context.Context, m noun.Message) (bool, error) {

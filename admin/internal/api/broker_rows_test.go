@@ -19,7 +19,7 @@ func init() {
 	smallLists["/deleted-connections"] = "names of 100 deleted connections"
 	addOns = append(addOns, addOn{
 		name: "broker", lists: []string{"/connections"},
-		routes: func(s *web.Server, d *Deps) {
+		routes: func(s *web.Server, d *Deps, _ *Actions) {
 			broker.Routes(s, broker.Deps{Table: tableOf(d), Secrets: sealerOf(d), NewID: d.NewID, Changed: func(context.Context, domain.TenantID) {}, Log: d.Logger})
 		},
 		objects: func(w *world, admin string) objects {

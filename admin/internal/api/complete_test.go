@@ -32,7 +32,7 @@ func complete(d Deps) Deps {
 	or(&d.Declaration, func(context.Context, store.JobView) (domain.DeclaredJob, error) {
 		return domain.DeclaredJob{}, domain.Errorf(domain.CodeNotFound, "nothing declares it")
 	})
-	or(&d.AddOns, func(*web.Server) {})
+	or(&d.AddOns, func(*web.Server, *Actions) {})
 	or(&d.FollowCalendar, func(context.Context, domain.CalendarID) {})
 	or(&d.TenantMade, func(context.Context, domain.Tenant) {})
 	or(&d.BuiltInChanged, func(context.Context, domain.TenantID) {})

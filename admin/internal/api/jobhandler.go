@@ -29,6 +29,7 @@ type jobOutput struct {
 type listJobsInput struct {
 	web.PageParams
 	Q          string `query:"q" maxLength:"128" doc:"Part of name or description"`
+	Name       string `query:"name" maxLength:"128" doc:"Pattern of the whole name, in which * stands for any text"`
 	ExecutorID string `query:"executorId" doc:"Only jobs of this executor"`
 	Handler    string `query:"handler" maxLength:"128" doc:"Only jobs of this handler"`
 	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
@@ -154,7 +155,7 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		return nil, err
 	}
 	p := store.ListJobsParams{
-		Tenant: id.Tenant, Query: in.Q, Handler: in.Handler, Label: in.Label, Owner: in.Owner, NeverFires: in.NeverFires,
+		Tenant: id.Tenant, Query: in.Q, Name: in.Name, Handler: in.Handler, Label: in.Label, Owner: in.Owner, NeverFires: in.NeverFires,
 		Sort: store.JobSort(in.Sort), Limit: in.Limit + 1, Kind: jobKinds[in.Kind], AllKinds: in.Kind == "all",
 	}
 	if at.ID != 0 {

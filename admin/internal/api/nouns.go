@@ -30,12 +30,13 @@ func registerPackages(server *web.Server, d *Deps, log *slog.Logger) {
 }
 
 // registerNouns adds the operations of this package. Each noun gets its own dependencies.
-// The first two nouns are dependencies of others.
-func registerNouns(server *web.Server, d *Deps, log *slog.Logger) {
+// The first three nouns are dependencies of others.
+func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 	maintained := &maintenance{store: d.Store, now: d.Now, jobsChanged: d.JobsChanged, log: log}
 	starts := &starter{store: d.Store, runner: d.Runner, maintenance: maintained, newID: d.NewID, now: d.Now, log: log}
+	started := &runs{store: d.Store, runner: d.Runner, starter: starts, maintenance: maintained, handlers: d.Handlers, now: d.Now, log: log}
 	for _, noun := range []interface{ register(server *web.Server) }{
-		maintained, starts,
+		maintained, starts, started,
 		&sessions{auth: d.Auth, maintenance: maintained, path: d.Path, secure: d.SecureCookies},
 		&executors{
 			store: d.Store, newID: d.NewID, now: d.Now, plan: d.Plan, readWeights: d.Weights,
@@ -54,7 +55,6 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) {
 			declaration: d.Declaration, givenBack: d.GivenBack, log: log,
 		},
 		&backfills{store: d.Store, newID: d.NewID, now: d.Now, log: log},
-		&runs{store: d.Store, runner: d.Runner, starter: starts, maintenance: maintained, handlers: d.Handlers, now: d.Now, log: log},
 		&calls{store: d.Store, runner: d.Runner, starter: starts, callJob: d.CallJob, now: d.Now},
 		&statistics{store: d.Store, kept: d.Statistics, now: d.Now},
 		&explanations{store: d.Store, runsKept: d.RunRetention, now: d.Now},
@@ -67,4 +67,5 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) {
 	} {
 		noun.register(server)
 	}
+	return &Actions{starts, started}
 }

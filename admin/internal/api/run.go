@@ -151,6 +151,7 @@ type listRunsInput struct {
 	From       string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
 	To         string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
 	Q          string `query:"q" maxLength:"128" doc:"Part of the job's name"`
+	Error      string `query:"error" maxLength:"256" doc:"Part of what the handler said of its failure"`
 }
 
 type cancelRunInput struct {
@@ -219,7 +220,7 @@ func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInpu
 	}
 	var r reader
 	p := store.ListExecutionsParams{
-		Tenant: id.Tenant, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
+		Tenant: id.Tenant, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Error: in.Error, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
 		Job:      web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
 		Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID),
 		Instance: web.OptionalID[domain.InstanceID](&r.Reader, "query.instanceId", in.InstanceID),
@@ -320,20 +321,56 @@ func (rs *runs) cancelRun(ctx context.Context, id auth.Identity, in *cancelRunIn
 	if err != nil {
 		return nil, err
 	}
-	message := "cancelled by " + id.Actor()
-	if in.Body != nil && strings.TrimSpace(in.Body.Reason) != "" {
-		message += ": " + strings.TrimSpace(in.Body.Reason)
+	message := cancelledBy(id, "")
+	if in.Body != nil {
+		message = cancelledBy(id, in.Body.Reason)
 	}
-	e, err := rs.store.RequestCancel(ctx, id.Tenant, eid, domain.ReasonKilled, message)
-	if err != nil {
+	if err := rs.cancel(ctx, id, eid, message); err != nil {
 		return nil, err
+	}
+	v, err := rs.store.FindExecution(ctx, id.Tenant, eid)
+	return web.AnswerOf(v, err, runOf)
+}
+
+// cancelledBy says who cancels, and why.
+func cancelledBy(id auth.Identity, reason string) string {
+	message := "cancelled by " + id.Actor()
+	if reason = strings.TrimSpace(reason); reason != "" {
+		message += ": " + reason
+	}
+	return message
+}
+
+// cancel ends a run, or lets its instance hear that it is to end.
+func (rs *runs) cancel(ctx context.Context, id auth.Identity, run domain.ExecutionID, message string) error {
+	e, err := rs.store.RequestCancel(ctx, id.Tenant, run, domain.ReasonKilled, message)
+	if err != nil {
+		return err
 	}
 	if e.State == domain.Cancelling {
 		rs.runner.SendCancel(e)
 	}
-	rs.log.Info("run cancelled", "tenant_id", id.Tenant, "execution_id", eid, "state", e.State.String(), "by", id.Actor())
-	v, err := rs.store.FindExecution(ctx, id.Tenant, eid)
-	return web.AnswerOf(v, err, runOf)
+	rs.log.Info("run cancelled", "tenant_id", id.Tenant, "execution_id", run, "state", e.State.String(), "by", id.Actor())
+	return nil
+}
+
+// again makes the run that repeats one that has ended.
+func (rs *runs) again(ctx context.Context, id auth.Identity, old *store.ExecutionView, onlyFailed bool) (e domain.Execution, v store.JobView, err error) {
+	if !old.State.Terminal() {
+		return e, v, domain.Errorf(domain.CodeConflict, "the run is still %s; cancel it or wait for its end", old.State)
+	}
+	if v, err = rs.store.FindJob(ctx, id.Tenant, old.JobID); err != nil {
+		return e, v, err
+	}
+	e = rs.starter.newRun(id, v, rs.now())
+	e.Cause, e.Input, e.Note = domain.CauseRetry, old.Input, "retry of run "+old.ID.String()
+	if own, is := rs.handlers.Find(v.Spec.Handler); is && v.ExecutorName == domain.BuiltInExecutor && own.Repeat != nil && old.State != domain.Succeeded {
+		e.Input = own.Repeat(v.Spec.InputOf(&e), old.ID)
+	}
+	if old.IsPart() || onlyFailed {
+		err = rs.pickShards(ctx, &e, &v.Spec, *old)
+	}
+	return e, v, err
 }
 
 func (rs *runs) retryRun(ctx context.Context, id auth.Identity, in *retryRunInput) (*runOutput, error) {
@@ -341,29 +378,16 @@ func (rs *runs) retryRun(ctx context.Context, id auth.Identity, in *retryRunInpu
 	if err != nil {
 		return nil, err
 	}
-	if !old.State.Terminal() {
-		return nil, domain.Errorf(domain.CodeConflict, "the run is still %s; cancel it or wait for its end", old.State)
-	}
-	v, err := rs.store.FindJob(ctx, id.Tenant, old.JobID)
+	e, v, err := rs.again(ctx, id, &old, in.Body != nil && in.Body.OnlyFailed)
 	if err != nil {
 		return nil, err
 	}
-	e := rs.starter.newRun(id, v, rs.now())
-	e.Cause, e.Input, e.Note = domain.CauseRetry, old.Input, "retry of run "+old.ID.String()
 	if in.IdempotencyKey != "" {
 		asked := []any{"retry", old.ID.String(), false, nil}
 		if in.Body != nil {
 			asked[2], asked[3] = in.Body.OnlyFailed, sameOrder(in.Body.Input)
 		}
 		e.OccurrenceKey = requestKey(in.IdempotencyKey, asked)
-	}
-	if own, is := rs.handlers.Find(v.Spec.Handler); is && v.ExecutorName == domain.BuiltInExecutor && own.Repeat != nil && old.State != domain.Succeeded {
-		e.Input = own.Repeat(v.Spec.InputOf(&e), old.ID)
-	}
-	if old.IsPart() || in.Body != nil && in.Body.OnlyFailed {
-		if err := rs.pickShards(ctx, &e, &v.Spec, old); err != nil {
-			return nil, err
-		}
 	}
 	if in.Body != nil && len(in.Body.Input) > 0 {
 		var r reader

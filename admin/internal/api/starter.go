@@ -91,11 +91,7 @@ func (st *starter) runJob(ctx context.Context, id auth.Identity, in *runJobInput
 	if in.Body == nil {
 		in.Body = &RunRequest{}
 	}
-	executor, err := st.store.FindExecutor(ctx, id.Tenant, v.Executor)
-	if err == nil {
-		err = takesRuns(executor)
-	}
-	if err != nil {
+	if err := st.mayStart(ctx, v); err != nil {
 		return nil, err
 	}
 	e, wait, err := st.readRun(ctx, id, v, in)
@@ -106,6 +102,15 @@ func (st *starter) runJob(ctx context.Context, id auth.Identity, in *runJobInput
 		return nil, err
 	}
 	return st.start(ctx, e, wait)
+}
+
+// mayStart refuses runs of a job whose executor is disabled.
+func (st *starter) mayStart(ctx context.Context, v store.JobView) error {
+	executor, err := st.store.FindExecutor(ctx, v.TenantID, v.Executor)
+	if err != nil {
+		return err
+	}
+	return takesRuns(executor)
 }
 
 // readRun makes the execution that was asked for.
@@ -203,7 +208,7 @@ func (st *starter) preferred(ctx context.Context, id auth.Identity, v store.JobV
 // start writes the run, sends it on its way, and waits for it if asked to.
 func (st *starter) start(ctx context.Context, e domain.Execution, wait time.Duration) (*runOutput, error) {
 	e.Trace = web.RequestOf(ctx).Trace
-	run, created, err := st.store.CreateExecution(ctx, e)
+	run, created, err := st.begin(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -213,12 +218,6 @@ func (st *starter) start(ctx context.Context, e domain.Execution, wait time.Dura
 	out := &runOutput{Status: http.StatusCreated}
 	if !created {
 		out.Status = http.StatusOK
-	} else {
-		if run.Instance == 0 {
-			run.Instance = e.Instance
-		}
-		st.runner.Submit(run)
-		st.log.Info("run requested", "tenant_id", run.TenantID, "job_id", run.JobID, "execution_id", run.ID, "cause", string(run.Cause), "by", run.RequestedBy)
 	}
 	if wait > 0 {
 		if err := st.await(ctx, run, wait, out); err != nil {
@@ -236,6 +235,19 @@ func (st *starter) start(ctx context.Context, e domain.Execution, wait time.Dura
 	}
 	out.Body.Code = code
 	return out, nil
+}
+
+// begin writes the run and sends it on its way, unless its key has another one already.
+func (st *starter) begin(ctx context.Context, e domain.Execution) (run domain.Execution, created bool, err error) {
+	if run, created, err = st.store.CreateExecution(ctx, e); err != nil || !created {
+		return run, false, err
+	}
+	if run.Instance == 0 {
+		run.Instance = e.Instance
+	}
+	st.runner.Submit(run)
+	st.log.Info("run requested", "tenant_id", run.TenantID, "job_id", run.JobID, "execution_id", run.ID, "cause", string(run.Cause), "by", run.RequestedBy)
+	return run, true, nil
 }
 
 func (st *starter) await(ctx context.Context, run domain.Execution, wait time.Duration, out *runOutput) error {

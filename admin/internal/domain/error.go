@@ -15,6 +15,8 @@ const (
 	CodeNotFound         Code = "not_found"
 	CodeConflict         Code = "conflict"
 	CodeRevisionMismatch Code = "revision_mismatch"
+	// CodeCountMismatch: an action on many items would have had another number of them.
+	CodeCountMismatch Code = "count_mismatch"
 	// CodeInUse: what is to be deleted has something that would be left behind.
 	CodeInUse          Code = "in_use"
 	CodeInvalid        Code = "validation_failed"

@@ -150,9 +150,19 @@ type SetJobStateParams struct {
 	Plan     PlanFunc     // as in UpdateJobParams
 }
 
+// LockedJob is a job that a transaction has locked. It may be changed once, by SetState or
+// Update, which have the params of SetJobState and UpdateJob.
+type LockedJob struct {
+	domain.Job
+	SetState func(SetJobStateParams) error
+	Update   func(UpdateJobParams) error
+}
+
 type ListJobsParams struct {
 	Tenant   domain.TenantID
 	Query    string // part of name or description
+	Name     string // pattern of the name in any case; * stands for any text
+	IDs      []domain.JobID
 	Executor domain.ExecutorID
 	Handler  string
 	State    domain.JobState // 0 = enabled and paused

@@ -71,6 +71,7 @@ type ListExecutionsParams struct {
 	States   []domain.State
 	Cause    domain.Cause
 	JobQuery string             // part of the job's name
+	Error    string             // part of the handler's error
 	From     time.Time          // by the time in the id, which is its node's; included; zero = no bound
 	To       time.Time          // likewise; not included
 	Before   domain.ExecutionID // cursor: ids below this one; 0 = from the newest

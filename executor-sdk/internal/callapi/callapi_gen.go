@@ -12,6 +12,7 @@ const (
 	ProblemCodeAlreadyFinished      ProblemCode = "already_finished"
 	ProblemCodeBodyTooLarge         ProblemCode = "body_too_large"
 	ProblemCodeConflict             ProblemCode = "conflict"
+	ProblemCodeCountMismatch        ProblemCode = "count_mismatch"
 	ProblemCodeExecutorDisabled     ProblemCode = "executor_disabled"
 	ProblemCodeExecutorOffline      ProblemCode = "executor_offline"
 	ProblemCodeIdempotencyKeyReused ProblemCode = "idempotency_key_reused"
@@ -175,6 +176,9 @@ type Problem struct {
 
 	// Code What is wrong, for machines; never changes its meaning
 	Code ProblemCode `json:"code"`
+
+	// Count With count_mismatch: how many items there are
+	Count int64 `json:"count,omitempty"`
 
 	// Current With revision_mismatch: the object as it is now
 	Current json.RawMessage `json:"current,omitempty"`

@@ -35,11 +35,12 @@ type Problem struct {
 	Title    string        `json:"title" doc:"The HTTP status in words"`
 	Status   int           `json:"status" doc:"The HTTP status"`
 	Detail   string        `json:"detail" doc:"What is wrong, for people"`
-	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,in_use,revision_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,too_many_waiting,executor_offline,executor_disabled,tenant_disabled,tenant_moving,tenant_elsewhere,maintenance,wait_timed_out,already_finished,timer_exists,timer_started,unavailable,internal"`
+	Code     string        `json:"code" doc:"What is wrong, for machines; never changes its meaning" enum:"unauthenticated,token_expired,permission_denied,not_found,conflict,in_use,revision_mismatch,count_mismatch,validation_failed,invalid_cron,unknown_handler,unfit_input,owned_by_code,policy_refused,quota_exceeded,idempotency_key_reused,body_too_large,malformed_json,rate_limited,too_many_waiting,executor_offline,executor_disabled,tenant_disabled,tenant_moving,tenant_elsewhere,maintenance,wait_timed_out,already_finished,timer_exists,timer_started,unavailable,internal"`
 	Instance string        `json:"instance" doc:"The request id, also in X-Request-Id"`
 	Errors   []ProblemItem `json:"errors,omitempty" doc:"Every wrong field"`
 	Quota    *QuotaExcess  `json:"quota,omitempty" doc:"With quota_exceeded: which quota, and how far it went"`
 	Cell     *CellAddress  `json:"cell,omitempty" doc:"With tenant_elsewhere: where the tenant lives; the same request with the same API key is answered there"`
+	Count    *int64        `json:"count,omitempty" doc:"With count_mismatch: how many items there are"`
 	// Current is what a revision is of; Server.DescribeCurrent tells its type.
 	Current any `json:"current,omitempty"`
 
@@ -118,6 +119,7 @@ var statuses = map[domain.Code]struct {
 	domain.CodeTenantElsewhere:  {http.StatusMisdirectedRequest, domain.CodeTenantElsewhere},
 	domain.CodeExecutorDisabled: {http.StatusConflict, domain.CodeExecutorDisabled},
 	domain.CodeRevisionMismatch: {http.StatusPreconditionFailed, domain.CodeRevisionMismatch},
+	domain.CodeCountMismatch:    {http.StatusConflict, domain.CodeCountMismatch},
 	domain.CodeInvalid:          {http.StatusUnprocessableEntity, domain.CodeInvalid},
 	domain.CodeInvalidCron:      {http.StatusUnprocessableEntity, domain.CodeInvalidCron},
 	domain.CodeUnknownHandler:   {http.StatusUnprocessableEntity, domain.CodeUnknownHandler},

@@ -7,6 +7,7 @@ import (
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/assistant"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/audit"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/broker"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/bulk"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
 )
 
@@ -18,5 +19,6 @@ func addOns(a *cli.App) []*cobra.Command {
 		assistant.Command(a),
 		audit.Command(a),
 		broker.Command(a),
+		bulk.Command(a),
 	}
 }

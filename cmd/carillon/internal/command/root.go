@@ -33,13 +33,15 @@ func NewRoot(version string) *cobra.Command {
 
 // Commands returns everything that is not a server.
 func Commands(a *cli.App) []*cobra.Command {
-	return slices.Concat(
+	all := slices.Concat(
 		account.Commands(a), apply.Commands(a), run.Commands(a), tenant.Commands(a), cluster.Commands(a), local.Commands(a),
 		[]*cobra.Command{
 			job.Command(a), calendar.Command(a), script.Command(a), timer.Command(a), executor.Command(a),
 		},
 		addOns(a),
 	)
+	a.ExtendAll(all)
+	return all
 }
 
 // Help begins with examples: they answer most questions.

@@ -164,6 +164,7 @@ export const common = {
     executor_disabled: 'The executor is disabled.',
     conflict: 'This conflicts with what is stored.',
     revision_mismatch: 'Somebody else changed this meanwhile.',
+    count_mismatch: 'Another number of items matches now.',
     validation_failed: 'Some fields need attention.',
     invalid_cron: 'The schedule is not valid.',
     unknown_handler: 'The executor has no handler of this name.',

@@ -166,6 +166,7 @@ export const common: typeof en = {
     executor_disabled: '执行器已停用。',
     conflict: '与已保存的内容冲突。',
     revision_mismatch: '其他人刚刚修改过。',
+    count_mismatch: '现在匹配的数量与预期不同。',
     validation_failed: '部分字段需要修改。',
     invalid_cron: '调度表达式无效。',
     unknown_handler: '执行器中没有这个处理器。',

@@ -51,6 +51,10 @@ func (s *shared) updateJob(t *db.Tx, p store.UpdateJobParams, allow allowance) e
 	if err != nil {
 		return err
 	}
+	return s.updateLocked(t, trigger, &job, now, p, allow)
+}
+
+func (s *shared) updateLocked(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow, now time.Time, p store.UpdateJobParams, allow allowance) error {
 	if p.IfRevision != 0 && p.IfRevision != job.Revision {
 		return domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
 	}
@@ -67,7 +71,7 @@ func (s *shared) updateJob(t *db.Tx, p store.UpdateJobParams, allow allowance) e
 	}
 	job.Source, job.DeclarationHash = string(p.Source), p.DeclarationHash
 	job.SetDeclared(p.Declared)
-	return s.revise(t, trigger, &job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan, allow: allow})
+	return s.revise(t, trigger, job, now, revision{spec: &p.Spec, by: p.By, next: p.Next, plan: p.Plan, allow: allow})
 }
 
 // revision is what a new revision of a job is made of.
@@ -166,19 +170,23 @@ func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowanc
 	if err != nil {
 		return view, err
 	}
-	if skip, err := held(t, &job, &p); skip || err != nil {
+	return s.setLockedState(t, trigger, &job, now, p, allow)
+}
+
+func (s *shared) setLockedState(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow, now time.Time, p store.SetJobStateParams, allow allowance) (view store.JobView, err error) {
+	if skip, err := held(t, job, &p); skip || err != nil {
 		return view, err
 	}
-	if p.Mine && notMine(&job, p.By) {
+	if p.Mine && notMine(job, p.By) {
 		return view, nil
 	}
-	again := pausedAgain(&job, &p)
+	again := pausedAgain(job, &p)
 	declared := p.Declared
 	if again && declared != nil { // somebody was quicker than the server
 		d := *declared
 		d.PausedGone, declared = false, &d
 	}
-	spec, err := s.specs.OfJob(t, &job)
+	spec, err := s.specs.OfJob(t, job)
 	if err != nil {
 		return view, err
 	}
@@ -188,7 +196,7 @@ func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowanc
 		next = db.Instant(trigger.NextFireAt) // nothing changes but the note
 	case p.State == domain.JobEnabled:
 		if p.Release != 0 {
-			if now, err = releasedAt(t, &job, now); err != nil {
+			if now, err = releasedAt(t, job, now); err != nil {
 				return view, err
 			}
 		}
@@ -196,7 +204,7 @@ func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowanc
 		if err := allow(t, p.Tenant, growth{fires: job.FiresPerMinute}); err != nil {
 			return view, err
 		}
-		if next, err = engine.FirstFire(t, &job, spec, p.Next(now, spec)); err != nil {
+		if next, err = engine.FirstFire(t, job, spec, p.Next(now, spec)); err != nil {
 			return view, err
 		}
 	default:
@@ -208,7 +216,7 @@ func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowanc
 			return view, err
 		}
 		if p.State == domain.JobDeleted {
-			if err := s.unlinkDeleted(t, &job, now, &p); err != nil {
+			if err := s.unlinkDeleted(t, job, now, &p); err != nil {
 				return view, err
 			}
 		}
@@ -228,12 +236,12 @@ func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowanc
 			t.Audited(object)
 		}
 		if changed {
-			if err := insertJobEvent(t, &job); err != nil {
+			if err := insertJobEvent(t, job); err != nil {
 				return view, err
 			}
 		}
 	}
-	return store.JobView{Job: job.Job(spec), NextFireAt: next}, saveJob(t, &job, next)
+	return store.JobView{Job: job.Job(spec), NextFireAt: next}, saveJob(t, job, next)
 }
 
 // unlinkDeleted ends what hangs on a job that is deleted.

@@ -124,6 +124,12 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		where, args := textIn(p.Query, "j.name", "j.description")
 		g = g.Where(where, args...)
 	}
+	if p.Name != "" {
+		g = g.Where("LOWER(j.name) LIKE LOWER(?) ESCAPE '!'", strings.ReplaceAll(likeEscaper.Replace(p.Name), "*", "%"))
+	}
+	if len(p.IDs) > 0 {
+		g = g.Where("j.id IN (" + db.IDList(p.IDs) + ")")
+	}
 	if p.Executor != 0 {
 		g = g.Where("j.executor_id = ?", int64(p.Executor))
 	}

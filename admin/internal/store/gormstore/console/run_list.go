@@ -138,6 +138,10 @@ func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListE
 	if p.Cause != "" {
 		f.Add("cause = ?", string(p.Cause))
 	}
+	if p.Error != "" {
+		where, args := textIn(p.Error, "error")
+		f.Add(where, args...)
+	}
 	if !p.From.IsZero() {
 		f.Add("id >= ?", domain.IDFloor(p.From))
 	}

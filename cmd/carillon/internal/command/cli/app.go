@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 // DefaultURL is asked when nothing else is said.
 const DefaultURL = "http://127.0.0.1:8080"
 
-// App is what all commands share. It is fixed after New.
+// App is what all commands share. It is fixed once all commands are made.
 type App struct {
 	Version string
 	In      io.Reader
@@ -27,6 +28,28 @@ type App struct {
 	Now     func() time.Time
 	getenv  func(string) string
 	flags   *pflag.FlagSet // of every command that asks a server
+	extend  []func(find func(path ...string) *cobra.Command)
+}
+
+// Extend lets an add-on change commands when all of them are made. find returns the command
+// with these names, one below the other.
+func (a *App) Extend(f func(find func(path ...string) *cobra.Command)) {
+	a.extend = append(a.extend, f)
+}
+
+// ExtendAll calls what Extend was given.
+func (a *App) ExtendAll(all []*cobra.Command) {
+	find := func(path ...string) (found *cobra.Command) {
+		for below := all; len(path) > 0; path = path[1:] {
+			i := slices.IndexFunc(below, func(c *cobra.Command) bool { return c.Name() == path[0] })
+			found = below[i] // it is a mistake of the add-on if there is none
+			below = found.Commands()
+		}
+		return found
+	}
+	for _, f := range a.extend {
+		f(find)
+	}
 }
 
 // New is the app of the real process.

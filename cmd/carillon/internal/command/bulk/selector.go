@@ -1,0 +1,97 @@
+package bulk
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/internal/apiclient"
+)
+
+// selector chooses jobs or runs by conditions.
+type selector struct {
+	filter               apiclient.BulkFilter
+	executor, job, since string
+	yes                  bool
+	flags                []string // names of the conditions
+}
+
+// add adds the flags of the conditions to a command.
+func (c *selector) add(a *cli.App, cmd *cobra.Command, runs bool) {
+	flags := cmd.Flags()
+	text := func(to *string, name, short, usage string) {
+		flags.StringVarP(to, name, short, "", usage)
+		c.flags = append(c.flags, name)
+	}
+	text(&c.filter.Label, "label", "l", "all with this label of their job, key or key=value")
+	text(&c.executor, "executor", "", "all of this executor, by name or id")
+	text(&c.filter.Owner, "owner", "", "all with this part of the name or address of their job's owner")
+	text(&c.filter.Name, "name", "", "all whose job's name is like this; * stands for any text")
+	if runs {
+		text(&c.filter.State, "state", "", "all in these states, separated by commas")
+		text(&c.since, "since", "", "all planned in this span before now (24h), or from this RFC 3339 instant")
+		text(&c.filter.Error, "error", "", "all with this part of the handler's error")
+		text(&c.job, "job", "", "all of this job, by name or id")
+		a.CompleteFlag(cmd, "job", a.CompleteJobs)
+	} else {
+		cli.ChoiceFlag(cmd, &c.filter.State, "state", "", []string{"enabled", "paused"}, "all that are enabled or paused")
+		c.flags = append(c.flags, "state")
+	}
+	a.CompleteFlag(cmd, "executor", a.CompleteExecutors)
+	if flags.Lookup("yes") == nil {
+		flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask, for a selection")
+	}
+}
+
+// used reports whether the command line has a condition.
+func (c *selector) used(cmd *cobra.Command) bool {
+	for _, name := range c.flags {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// args takes words, or conditions instead of them.
+func (c *selector) args(cmd *cobra.Command, args []string) error {
+	switch selects := c.used(cmd); {
+	case selects && len(args) > 0:
+		return cli.Usagef("names and conditions exclude each other: leave out %q, or the conditions", args[0])
+	case !selects && len(args) == 0:
+		return cli.Usagef("say which: by name or id, or by conditions such as --label and --executor")
+	}
+	return nil
+}
+
+// resolve is the filter with ids.
+func (c *selector) resolve(a *cli.App, cmd *cobra.Command, s *cli.Session) (apiclient.BulkFilter, error) {
+	f := c.filter
+	if c.executor != "" {
+		e, err := cli.FindExecutor(cmd.Context(), s, c.executor)
+		if err != nil {
+			return f, err
+		}
+		f.ExecutorID = e.ID
+	}
+	if c.job != "" {
+		j, err := cli.FindJob(cmd.Context(), s, c.job)
+		if err != nil {
+			return f, err
+		}
+		f.JobID = j.Value.ID
+	}
+	if c.since != "" {
+		text, err := a.InstantBefore("--since", c.since)
+		if err != nil {
+			return f, err
+		}
+		from, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return f, err
+		}
+		f.From = &from
+	}
+	return f, nil
+}
