@@ -13,6 +13,7 @@ const (
 	ProblemCodeAlreadyFinished      ProblemCode = "already_finished"
 	ProblemCodeBodyTooLarge         ProblemCode = "body_too_large"
 	ProblemCodeConflict             ProblemCode = "conflict"
+	ProblemCodeCountMismatch        ProblemCode = "count_mismatch"
 	ProblemCodeExecutorDisabled     ProblemCode = "executor_disabled"
 	ProblemCodeExecutorOffline      ProblemCode = "executor_offline"
 	ProblemCodeIdempotencyKeyReused ProblemCode = "idempotency_key_reused"
@@ -699,6 +700,159 @@ type Blackout struct {
 
 	// To End of the window, not included
 	To time.Time `json:"to"`
+}
+
+// BulkFilter defines model for BulkFilter.
+type BulkFilter struct {
+	// Cause Runs that exist for this reason
+	Cause string `json:"cause,omitempty"`
+
+	// Error Part of what the handler of a run said of its failure
+	Error string `json:"error,omitempty"`
+
+	// ExecutorID Of this executor
+	ExecutorID string `json:"executorId,omitempty"`
+
+	// From Runs planned at or after
+	From *time.Time `json:"from,omitempty"`
+
+	// Handler Jobs, or runs of jobs, of this handler
+	Handler string `json:"handler,omitempty"`
+
+	// Ids Of jobs: these
+	Ids []string `json:"ids,omitempty"`
+
+	// JobID Runs of this job
+	JobID string `json:"jobId,omitempty"`
+
+	// Label A label that the job has: key for any value of it, or key=value
+	Label string `json:"label,omitempty"`
+
+	// Name Pattern of the whole name of the job in any case, in which * stands for any text
+	Name string `json:"name,omitempty"`
+
+	// Owner Part of the name or mail address of the job's owner
+	Owner string `json:"owner,omitempty"`
+
+	// Q Part of the job's name or description
+	Q string `json:"q,omitempty"`
+
+	// State Of jobs: enabled or paused. Of runs: one or several, separated by commas; default: with retry all bad ends, with cancel all that have not ended
+	State string `json:"state,omitempty"`
+
+	// To Runs planned before
+	To *time.Time `json:"to,omitempty"`
+}
+
+// BulkItem defines model for BulkItem.
+type BulkItem struct {
+	// Code Why, for machines
+	Code string `json:"code,omitempty"`
+
+	// ID Id of the job or run
+	ID string `json:"id"`
+
+	// Message Why, for people
+	Message string `json:"message,omitempty"`
+
+	// Name Name of the job; empty: it is not there any more
+	Name string `json:"name"`
+
+	// Outcome skipped: it did not need it, or is left alone; failed: it refused it; absent with dryRun
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// BulkOperation defines model for BulkOperation.
+type BulkOperation struct {
+	// Action What is done with each item
+	Action string `json:"action"`
+
+	// CreatedAt When it was asked for; absent with dryRun
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// CreatedBy Who asked for it
+	CreatedBy string `json:"createdBy"`
+
+	// Done Items that it was done with
+	Done int64 `json:"done"`
+
+	// Failed Items that refused it
+	Failed int64      `json:"failed"`
+	Filter BulkFilter `json:"filter"`
+
+	// FinishedAt When it ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// ID Absent with dryRun
+	ID string `json:"id,omitempty"`
+
+	// Items With dryRun: the first items, at most 100
+	Items []BulkItem `json:"items,omitempty"`
+
+	// Message Why it ended before its time; empty otherwise
+	Message string `json:"message"`
+
+	// Note Why it was asked for; empty: not said
+	Note string `json:"note"`
+
+	// RetryOf The operation whose failed items are its items
+	RetryOf string `json:"retryOf,omitempty"`
+
+	// Skipped Items that did not need it, or that it leaves alone
+	Skipped int64 `json:"skipped"`
+
+	// State dry_run: nothing was done; running; done: each item has an answer; cancelled: the rest has none
+	State string `json:"state"`
+
+	// Total How many items there were when it was asked for
+	Total int64 `json:"total"`
+
+	// TotalMore With dryRun: there are more, and too many for one operation
+	TotalMore bool `json:"totalMore,omitempty"`
+}
+
+// BulkOwner defines model for BulkOwner.
+type BulkOwner struct {
+	// Email Address that alerts go to
+	Email string `json:"email,omitempty"`
+
+	// Name Name of a person or a team
+	Name string `json:"name,omitempty"`
+}
+
+// BulkRequest defines model for BulkRequest.
+type BulkRequest struct {
+	// Action What is done with each item. retry and cancel are of runs, the others of jobs
+	Action string `json:"action"`
+
+	// All With resume: also jobs that others have paused. Default: those that the caller has
+	All bool `json:"all,omitempty"`
+
+	// AnyCount Do it whatever the number is; then expected is not needed
+	AnyCount bool `json:"anyCount,omitempty"`
+
+	// DryRun Say how many items there are and the first of them, and do nothing
+	DryRun bool `json:"dryRun,omitempty"`
+
+	// DuringMaintenance With run and retry: start them although nothing is to start because of maintenance
+	DuringMaintenance bool `json:"duringMaintenance,omitempty"`
+
+	// Expected How many items the caller expects. If it is another number, nothing is done
+	Expected int64       `json:"expected,omitempty"`
+	Filter   *BulkFilter `json:"filter,omitempty"`
+
+	// Labels With label: labels to set
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Note Why. Shown beside jobs that are paused and runs that begin, and seen by handlers of runs that are cancelled
+	Note  string     `json:"note,omitempty"`
+	Owner *BulkOwner `json:"owner,omitempty"`
+
+	// PausedBy With resume: jobs that the bulk operation with this id has paused
+	PausedBy string `json:"pausedBy,omitempty"`
+
+	// RemoveLabels With label: keys of labels to take away
+	RemoveLabels []string `json:"removeLabels,omitempty"`
 }
 
 // Calendar defines model for Calendar.
@@ -3083,6 +3237,24 @@ type PageBackfill struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageBulkItem defines model for PageBulkItem.
+type PageBulkItem struct {
+	// Items The items of this page, in the order of the list
+	Items []BulkItem `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageBulkOperation defines model for PageBulkOperation.
+type PageBulkOperation struct {
+	// Items The items of this page, in the order of the list
+	Items []BulkOperation `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageCalendar defines model for PageCalendar.
 type PageCalendar struct {
 	// Items The items of this page, in the order of the list
@@ -3499,6 +3671,9 @@ type Problem struct {
 
 	// Code What is wrong, for machines; never changes its meaning
 	Code ProblemCode `json:"code"`
+
+	// Count With count_mismatch: how many items there are
+	Count int64 `json:"count,omitempty"`
 
 	// Current With revision_mismatch: the object as it is now
 	Current json.RawMessage `json:"current,omitempty"`
@@ -5326,6 +5501,27 @@ type VerifyAuditLogParams struct {
 	HeadHash string `form:"headHash,omitempty" json:"headHash,omitempty"`
 }
 
+// ListBulkParams defines parameters for ListBulk.
+type ListBulkParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListBulkItemsParams defines parameters for ListBulkItems.
+type ListBulkItemsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Outcome Only these; default: both
+	Outcome string `form:"outcome,omitempty" json:"outcome,omitempty"`
+}
+
 // ListCalendarsParams defines parameters for ListCalendars.
 type ListCalendarsParams struct {
 	// Limit Items of a page, at most
@@ -5583,6 +5779,9 @@ type ListJobsParams struct {
 	// Q Part of name or description
 	Q string `form:"q,omitempty" json:"q,omitempty"`
 
+	// Name Pattern of the whole name, in which * stands for any text
+	Name string `form:"name,omitempty" json:"name,omitempty"`
+
 	// ExecutorID Only jobs of this executor
 	ExecutorID string `form:"executorId,omitempty" json:"executorId,omitempty"`
 
@@ -5822,6 +6021,9 @@ type ListRunsParams struct {
 
 	// Q Part of the job's name
 	Q string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Error Part of what the handler said of its failure
+	Error string `form:"error,omitempty" json:"error,omitempty"`
 }
 
 // GetRunLogParams defines parameters for GetRunLog.
@@ -6334,6 +6536,54 @@ func (c *Client) GetBackfill(ctx context.Context, id string, edits ...Edit) (Doc
 func (c *Client) CancelBackfill(ctx context.Context, id string, edits ...Edit) (Doc[Backfill], error) {
 	r := newRequest("POST", "/api/v1/backfills/{id}/cancel", id)
 	return ask[Backfill](ctx, c, r, edits)
+}
+
+// ListBulk asks GET /api/v1/bulk: Bulk operations, newest first.
+// With how far each of them is. They are kept for 30 days, 100 of a tenant at most.
+func (c *Client) ListBulk(ctx context.Context, params ListBulkParams, edits ...Edit) (Doc[PageBulkOperation], error) {
+	r := newRequest("GET", "/api/v1/bulk")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageBulkOperation](ctx, c, r, edits)
+}
+
+// CreateBulk asks POST /api/v1/bulk: Do something with many jobs or runs.
+// An action on the jobs or runs that a filter leaves. The caller needs the right to do it with one of them. The request has the number of items that the caller expects: if it is another one, nothing is done (count_mismatch, with the number). It is done in steps beside the work of others, and goes on when a node stops.
+func (c *Client) CreateBulk(ctx context.Context, body BulkRequest, edits ...Edit) (Doc[BulkOperation], error) {
+	r := newRequest("POST", "/api/v1/bulk")
+	r.Body = body
+	return ask[BulkOperation](ctx, c, r, edits)
+}
+
+// GetBulk asks GET /api/v1/bulk/{id}: One bulk operation.
+// How far it is: the numbers of items that are done, were skipped and have failed.
+func (c *Client) GetBulk(ctx context.Context, id string, edits ...Edit) (Doc[BulkOperation], error) {
+	r := newRequest("GET", "/api/v1/bulk/{id}", id)
+	return ask[BulkOperation](ctx, c, r, edits)
+}
+
+// CancelBulk asks POST /api/v1/bulk/{id}/cancel: End a bulk operation.
+// The items that have an answer stay as they are. At most one page of items is done after the answer.
+func (c *Client) CancelBulk(ctx context.Context, id string, edits ...Edit) (Doc[BulkOperation], error) {
+	r := newRequest("POST", "/api/v1/bulk/{id}/cancel", id)
+	return ask[BulkOperation](ctx, c, r, edits)
+}
+
+// ListBulkItems asks GET /api/v1/bulk/{id}/items: Answers of the items of a bulk operation.
+// Those of items that were skipped or have failed, by id. Items that are done are counted only.
+func (c *Client) ListBulkItems(ctx context.Context, id string, params ListBulkItemsParams, edits ...Edit) (Doc[PageBulkItem], error) {
+	r := newRequest("GET", "/api/v1/bulk/{id}/items", id)
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	r.query("outcome", params.Outcome)
+	return ask[PageBulkItem](ctx, c, r, edits)
+}
+
+// RetryBulk asks POST /api/v1/bulk/{id}/retry: Do it again with the items that have failed.
+// A new operation of the caller, with the same action. The caller needs the right to do it with one item.
+func (c *Client) RetryBulk(ctx context.Context, id string, edits ...Edit) (Doc[BulkOperation], error) {
+	r := newRequest("POST", "/api/v1/bulk/{id}/retry", id)
+	return ask[BulkOperation](ctx, c, r, edits)
 }
 
 // ListCalendars asks GET /api/v1/calendars: List calendars.
@@ -6865,6 +7115,7 @@ func (c *Client) ListJobs(ctx context.Context, params ListJobsParams, edits ...E
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
 	r.query("q", params.Q)
+	r.query("name", params.Name)
 	r.query("executorId", params.ExecutorID)
 	r.query("handler", params.Handler)
 	r.query("state", params.State)
@@ -7223,6 +7474,7 @@ func (c *Client) ListRuns(ctx context.Context, params ListRunsParams, edits ...E
 	r.query("from", params.From)
 	r.query("to", params.To)
 	r.query("q", params.Q)
+	r.query("error", params.Error)
 	return ask[PageRun](ctx, c, r, edits)
 }
 

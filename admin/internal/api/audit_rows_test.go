@@ -24,7 +24,7 @@ func init() {
 	smallLists["/audit"] = "201 rows of 17 KiB of text"
 	addOns = append(addOns, addOn{
 		name: "audit",
-		routes: func(s *web.Server, d *Deps) {
+		routes: func(s *web.Server, d *Deps, _ *Actions) {
 			table := auditTable(d)
 			if table.DB != nil {
 				s.Audit(func(ctx context.Context, e domain.AuditEntry) { _ = table.Record(ctx, e) })
@@ -73,6 +73,7 @@ var apart = map[string]string{
 	"decline-invitation": "likewise",
 	"accept-history":     "the database has to be rolled back",
 	"confirm-clock":      "the clock has to be held",
+	"retry-bulk":         "the bulk operation has to end with items that failed",
 	"give-job-back":      "code has to declare the job",
 }
 
@@ -115,6 +116,7 @@ var auditedOperations = map[string]audited{
 	"create-denial":        {body: as(map[string]any{"serial": "ab02"})},
 	"create-executor":      {body: as(map[string]any{"name": "second"})},
 	"create-connection":    {body: as(map[string]any{"name": "second", "spec": map[string]any{"broker": "nats", "addresses": []string{"nats.example:4222"}}})},
+	"create-bulk":          {body: as(map[string]any{"action": "pause", "filter": map[string]any{"name": "none"}, "expected": 0})},
 	"create-calendar":      {body: as(calendarBody("second", map[string]any{}))},
 	"apply-documents":      {body: as(documentsBody(calendarDocument("second", map[string]any{})))},
 	"create-api-key":       {body: as(map[string]any{"name": "k2", "role": "viewer"})},

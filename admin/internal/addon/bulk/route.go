@@ -80,6 +80,7 @@ func (r *routes) create(ctx context.Context, id auth.Identity, in *bulkInput) (*
 	}
 	listed := 0
 	if in.Body.DryRun {
+		domain.AuditOf(ctx).Drop()
 		listed = firstItems
 	}
 	n, first, err := r.count(ctx, &o, listed)

@@ -86,7 +86,7 @@ func Register(s *web.Server) {
 		Method: http.MethodGet, Path: web.Base + "/kinds", ID: "list-kinds", Tag: "documents",
 		Summary: "List the kinds of documents", Description: "In the order in which an apply writes them.",
 	}, func(context.Context, auth.Identity, *struct{}) (*web.PageOutput[DocumentKind], error) {
-		return web.OnePage(domain.Collect(s.Kinds(), func(k *web.DocumentKind) DocumentKind {
+		return web.OnePage(domain.Collect(s.Kinds().List(), func(k *web.DocumentKind) DocumentKind {
 			return DocumentKind{k.Documents.Kind().Name, k.Documents.Kind().Path, resource.APIVersion}
 		})), nil
 	})
@@ -171,7 +171,7 @@ func (a *api) one(ctx context.Context, id auth.Identity, raw json.RawMessage) (p
 	if h.APIVersion != "" && h.APIVersion != resource.APIVersion {
 		return planned{}, domain.Invalid("body.apiVersion", "%q is unknown: use %s", h.APIVersion, resource.APIVersion)
 	}
-	kinds := a.server.Kinds()
+	kinds := a.server.Kinds().List()
 	at := slices.IndexFunc(kinds, func(k web.DocumentKind) bool { return k.Documents.Kind().Name == h.Kind })
 	if at < 0 {
 		names := domain.Collect(kinds, func(k *web.DocumentKind) string { return k.Documents.Kind().Name })
@@ -182,7 +182,7 @@ func (a *api) one(ctx context.Context, id auth.Identity, raw json.RawMessage) (p
 	if !id.May(k.Edit) {
 		return planned{}, domain.Errorf(domain.CodeDenied, "your role %q does not allow to write a %s", id.Role, k.Noun)
 	}
-	if err := a.server.CheckBody(ctx, found.Write, raw); err != nil {
+	if err := a.server.Kinds().Check(ctx, found.Write, raw); err != nil {
 		return planned{}, err
 	}
 	step, err := found.Documents.Plan(ctx, id.Tenant, id.Actor(), resource.Write{Name: h.Name, Labels: h.Labels, Spec: h.Spec, Secrets: h.Secrets})

@@ -89,9 +89,9 @@ func (a *API) Answer() *huma.Schema { return a.shape.answer }
 // Register adds the operations of a kind. What it returns serves actions of the kind, too.
 func Register(s *web.Server, docs *resource.Documents) *API {
 	k := docs.Kind()
-	shape := describe(s.Registry(), k)
+	shape := describe(s.Kinds().Registry(), k)
 	a := &API{docs, k, shape}
-	s.AddKind(web.DocumentKind{Documents: docs, Write: shape.write})
+	s.Kinds().Add(web.DocumentKind{Documents: docs, Write: shape.write})
 	base, one := web.Base+"/"+k.Path, web.Base+"/"+k.Path+"/{id}"
 	read, edit := web.May(k.Read), web.May(k.Edit)
 	web.Register(s, read, web.Operation{

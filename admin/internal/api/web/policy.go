@@ -223,9 +223,6 @@ func oneResponse(status int, media string, schema *huma.Schema) map[string]*huma
 	}}
 }
 
-// Registry has the schemas of the OpenAPI document.
-func (s *Server) Registry() huma.Registry { return s.huma.OpenAPI().Components.Schemas }
-
 // document completes the description that huma wrote of an operation.
 func (s *Server) document(op Operation) {
 	item := s.huma.OpenAPI().Paths[op.Path]

@@ -64,7 +64,7 @@ type Server struct {
 	rates    *rates
 	budgets  budgets
 	bodies   map[string]*huma.Schema // of operations, by id
-	kinds    []DocumentKind          // see AddKind
+	kinds    Kinds
 	origins  *http.CrossOriginProtection
 
 	specOnce   sync.Once
@@ -88,6 +88,7 @@ func New(options Options) *Server {
 		budgets: newBudgets(), bodies: map[string]*huma.Schema{},
 		origins: http.NewCrossOriginProtection(),
 	}
+	s.kinds.server = s
 	gin.SetMode(gin.ReleaseMode)
 	s.engine = gin.New()
 	s.engine.RedirectTrailingSlash = false

@@ -227,11 +227,11 @@ func (s *shared) setLockedState(t *db.Tx, trigger *record.TriggerRow, job *recor
 	job.SetDeclared(declared)
 	if !again {
 		note := record.Clip(p.Note, record.MessageSize)
-		changed, before := job.State != int64(p.State) || job.PauseNote != note, jobFacts(&job)
+		changed, before := job.State != int64(p.State) || job.PauseNote != note, jobFacts(job)
 		job.SetState(p.State, p.By, note, db.Millis(now))
 		job.HeldBy, job.UpdatedAt, job.UpdatedBy = p.Hold, max(db.Millis(now), job.UpdatedAt), p.By
 		if p.Hold == 0 && p.Release == 0 { // otherwise it follows its executor or tenant
-			object := auditedJob(&job)
+			object := auditedJob(job)
 			object.Before = before
 			t.Audited(object)
 		}
