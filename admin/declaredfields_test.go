@@ -157,7 +157,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 			dir := t.TempDir()
 			dsn := database(t, dir)
 			n := startNode(t, func(c *admin.Config) { c.DataDir, c.Database = dir, dsn })
-			n.do("POST", "/api/v1/calendars", map[string]any{"name": "freeze"}, nil, 201)
+			n.do("POST", "/api/v1/calendars", map[string]any{"name": "freeze", "spec": map[string]any{}}, nil, 201)
 			ex := n.startExecutor("shop", nil, func(ex *executor.Executor) {
 				everyfield.RegisterMarked(ex, &everyfield.Marked{})
 				declareWithOptions(ex)

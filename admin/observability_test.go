@@ -255,7 +255,7 @@ var (
 	word       = regexp.MustCompile(`[a-zA-Z_]\w*`)
 	quoted     = regexp.MustCompile(`"[^"]*"`)
 	duration   = regexp.MustCompile(`\[[^\]]*\]`)
-	promWords  = map[string]bool{"sum": true, "max": true, "min": true, "rate": true, "increase": true, "abs": true, "and": true, "by": true, "histogram_quantile": true, "min_over_time": true}
+	promWords  = map[string]bool{"sum": true, "max": true, "min": true, "rate": true, "increase": true, "abs": true, "and": true, "or": true, "by": true, "histogram_quantile": true, "min_over_time": true, "max_over_time": true}
 	outerNames = map[string]bool{"instance": true, "job": true} // that the scraper adds
 )
 

@@ -223,7 +223,7 @@ func TestMovedTenantsLeaveTheWay(t *testing.T) {
 					left = append(left, table)
 				}
 			}
-			require.ElementsMatch(t, []string{"api_keys", "join_tokens", "join_token_boots", "executors", "executor_aliases", "memberships"}, left)
+			require.ElementsMatch(t, []string{"api_keys", "join_tokens", "join_token_boots", "executors", "executor_aliases", "memberships", "audit_log", "audit_chains"}, left)
 			tenant, err := s.FindTenant(ctx, moved)
 			require.NoError(t, err)
 			require.Equal(t, []any{domain.TenantMoved, "eu2", time.Time{}}, []any{tenant.State, tenant.Cell, tenant.DeleteAt})
