@@ -70,6 +70,12 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 	s.route(mux, "GET /calendars/{id}/versions", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprint(w, `{"items":[{"version":2,"createdAt":"2026-11-02T00:00:00.000Z","createdBy":"ann"},{"version":1,"createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin"}],"nextCursor":null}`)
 	})
+	s.route(mux, "GET /deleted-calendars", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, `{"items":[{"id":"7","name":"old","version":3,"deletedAt":"2026-11-02T00:00:00.000Z","deletedBy":"ann"}],"nextCursor":null}`)
+	})
+	s.route(mux, "POST /calendars/{id}/restore", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, calendar("old"))
+	})
 	s.route(mux, "DELETE /calendars/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
 		if r.PathValue("id") == "4" {
 			s.removed = append(s.removed, "calendar 4")
@@ -78,6 +84,19 @@ func (s *fakeServer) calendarRoutes(mux *http.ServeMux) {
 		}
 		refuse(w, 409, "conflict", "the job close-day uses it")
 	})
+}
+
+// A deleted calendar is listed, found by its name and brought back.
+func TestCalendarRestore(t *testing.T) {
+	term := keyed(t, newFakeServer(t))
+	r := term.run("calendar", "list", "--deleted")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, spaced(r.stdout), "7 old 3")
+	require.Contains(t, r.stdout, "ann")
+	r = term.run("calendar", "restore", "old")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "Calendar old is at version")
+	require.Equal(t, 3, term.run("calendar", "restore", "other").code)
 }
 
 func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }

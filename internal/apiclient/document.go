@@ -22,6 +22,8 @@ type Document struct {
 	UpdatedBy  string            `json:"updatedBy,omitempty"`
 	CreatedAt  time.Time         `json:"createdAt,omitzero"`
 	CreatedBy  string            `json:"createdBy,omitempty"`
+	DeletedAt  time.Time         `json:"deletedAt,omitzero"`
+	DeletedBy  string            `json:"deletedBy,omitempty"`
 }
 
 // Documents are the operations that all kinds of documents have, for the kind at a path such

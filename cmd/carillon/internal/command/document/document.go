@@ -91,6 +91,17 @@ func (k Kind) View(now time.Time) output.View[apiclient.Document] {
 	return output.View[apiclient.Document]{Name: func(d apiclient.Document) string { return d.Name }, Columns: columns}
 }
 
+// deletedView is how deleted documents are shown.
+func deletedView(now time.Time) output.View[apiclient.Document] {
+	return output.View[apiclient.Document]{Name: func(d apiclient.Document) string { return d.Name }, Columns: []output.Column[apiclient.Document]{
+		{Title: "ID", Value: func(d apiclient.Document) string { return d.ID }},
+		{Title: "NAME", Value: func(d apiclient.Document) string { return d.Name }},
+		{Title: "VERSION", Value: func(d apiclient.Document) string { return cli.Number(d.Version) }, Right: true},
+		{Title: "DELETED", Value: func(d apiclient.Document) string { return output.When(&d.DeletedAt, now) }},
+		{Title: "BY", Value: func(d apiclient.Document) string { return d.DeletedBy }},
+	}}
+}
+
 func valueAt(from any, path string) any {
 	for _, name := range strings.Split(path, ".") {
 		members, _ := from.(map[string]any)
@@ -120,7 +131,7 @@ func (k Kind) list(a *cli.App) *cobra.Command {
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if deleted {
 				list, err := k.Of(s).Deleted(cmd.Context())
-				return cli.PrintList(a, s, Kind{}.View(a.Now()), list, err, "There are no deleted "+k.Path+".")
+				return cli.PrintList(a, s, deletedView(a.Now()), list, err, "There are no deleted "+k.Path+".")
 			}
 			list, err := k.Of(s).List(cmd.Context())
 			return cli.PrintList(a, s, k.View(a.Now()), list, err, "There are no "+k.Path+".")
