@@ -99,7 +99,7 @@ func TestNothingTakesIt(t *testing.T) {
 func TestAWrongPassword(t *testing.T) {
 	eachBroker(t, func(t *testing.T, w *world) {
 		right := w.secrets
-		w.secrets.Password = "not " + right.Password
+		w.secrets = map[string]string{noun.SecretPassword: "not " + right[noun.SecretPassword]}
 		var welcome atomic.Bool
 		if w.kafka != nil { // kfake hangs up, and real ones answer
 			w.kafka.ControlKey(int16(kmsg.SASLAuthenticate), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -114,7 +114,7 @@ func TestAWrongPassword(t *testing.T) {
 		p := publisher(t, &r, nil)
 		err := p.Publish(t.Context(), w.message("1"))
 		require.True(t, IsPermanent(err), "%v", err)
-		require.NotContains(t, err.Error(), w.secrets.Password)
+		require.NotContains(t, err.Error(), w.secrets[noun.SecretPassword])
 		require.Zero(t, p.opened(), "what failed is not kept")
 
 		welcome.Store(true)
@@ -327,7 +327,7 @@ func TestTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.secrets.Password = password
+			w.secrets = map[string]string{noun.SecretPassword: password}
 			w.spec.TLS = noun.ConnectionTLS{Enabled: true, Authorities: authority}
 			require.NoError(t, w.publisher(t).Publish(t.Context(), w.message("1")))
 
