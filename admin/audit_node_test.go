@@ -48,8 +48,8 @@ func TestANodeKeepsItsAuditLog(t *testing.T) {
 	n.eventually(func() bool {
 		raw, err := os.ReadFile(filepath.Join(dir, "audit-heads.json"))
 		heads := map[string]struct{ Hash string }{}
-		if err == nil {
-			err = json.Unmarshal(raw, &heads)
+		if err != nil || json.Unmarshal(raw, &heads) != nil {
+			return false
 		}
 		for _, h := range heads {
 			if h.Hash == v.Head.Hash {

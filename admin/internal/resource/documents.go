@@ -77,7 +77,7 @@ func (d *Documents) Create(ctx context.Context, tenant domain.TenantID, by strin
 	if err != nil {
 		return Row{}, err
 	}
-	d.tell(ctx, &row, " created", by)
+	d.tell(ctx, &row, "created", by)
 	return row, nil
 }
 
@@ -92,7 +92,7 @@ func (d *Documents) Replace(ctx context.Context, old Row, by string, w Write) (R
 	if err != nil {
 		return Row{}, err
 	}
-	d.tell(ctx, &row, " changed", by)
+	d.tell(ctx, &row, "changed", by)
 	return row, nil
 }
 
@@ -101,7 +101,7 @@ func (d *Documents) Delete(ctx context.Context, row *Row, version int64, by stri
 	if err := d.o.Store.Delete(ctx, row.Tenant, row.ID, version, by); err != nil {
 		return err
 	}
-	d.o.Log.Info(d.o.Kind.Noun+" deleted", "tenant_id", row.Tenant, "id", row.ID, "name", row.Name, "by", by)
+	d.o.Log.Info("document deleted", "kind", d.o.Kind.Noun, "tenant_id", row.Tenant, "id", row.ID, "name", row.Name, "by", by)
 	return nil
 }
 
@@ -111,12 +111,12 @@ func (d *Documents) Restore(ctx context.Context, tenant domain.TenantID, id int6
 	if err != nil {
 		return Row{}, err
 	}
-	d.tell(ctx, &row, " restored", by)
+	d.tell(ctx, &row, "restored", by)
 	return row, nil
 }
 
 func (d *Documents) tell(ctx context.Context, row *Row, what, by string) {
-	d.o.Log.Info(d.o.Kind.Noun+what, "tenant_id", row.Tenant, "id", row.ID, "name", row.Name, "version", row.Version, "by", by)
+	d.o.Log.Info("document written", "kind", d.o.Kind.Noun, "what", what, "tenant_id", row.Tenant, "id", row.ID, "name", row.Name, "version", row.Version, "by", by)
 	if d.o.Changed != nil {
 		d.o.Changed(ctx, row)
 	}

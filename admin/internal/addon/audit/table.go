@@ -286,6 +286,9 @@ func (l Table) Verify(ctx context.Context, tenant domain.TenantID, after int64, 
 				w.fault(FaultCut, known.Seq, 0, "entry %d is not the one whose head was kept: the log was put back to an earlier state", known.Seq)
 			}
 			err = db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&v.Unchained) }, "SELECT COUNT(*) FROM audit_log WHERE tenant_id = ? AND seq = 0", int64(tenant))
+			if err != nil {
+				return err
+			}
 		}
 		v.Faults = w.faults
 		return err

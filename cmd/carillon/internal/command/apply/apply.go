@@ -273,10 +273,10 @@ func show(a *cli.App, s *cli.Session, plan apiclient.Doc[apiclient.Plan]) error 
 func tell(a *cli.App, plan apiclient.Plan) {
 	sign := map[string]string{"create": "+", "update": "~", "same": "="}
 	for _, item := range plan.Items {
-		if string(item.Action) == "same" && item.Error == "" {
+		if item.Action == "same" && item.Error == "" {
 			continue
 		}
-		a.Say("%s %s %s", sign[string(item.Action)], item.Kind, output.Clean(item.Name))
+		a.Say("%s %s %s", sign[item.Action], item.Kind, output.Clean(item.Name))
 		for _, c := range item.Changes {
 			a.Say("    %s: %s → %s", c.Path, short(c.Before), short(c.After))
 		}

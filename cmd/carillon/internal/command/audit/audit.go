@@ -20,7 +20,7 @@ var view = output.View[apiclient.AuditEntry]{
 		{Title: "TIME", Value: func(e apiclient.AuditEntry) string { return output.Stamp(e.At) }},
 		{Title: "ACTOR", Value: func(e apiclient.AuditEntry) string { return e.Actor }},
 		{Title: "OPERATION", Value: func(e apiclient.AuditEntry) string { return e.Operation }},
-		{Title: "OUTCOME", Value: func(e apiclient.AuditEntry) string { return string(e.Outcome) }},
+		{Title: "OUTCOME", Value: func(e apiclient.AuditEntry) string { return e.Outcome }},
 		{Title: "KIND", Value: func(e apiclient.AuditEntry) string { return e.Kind }, Drop: 2},
 		{Title: "OBJECT", Value: object},
 		{Title: "ADDRESS", Value: func(e apiclient.AuditEntry) string { return e.Address }, Drop: 1},
