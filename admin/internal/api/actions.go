@@ -28,8 +28,8 @@ type ActionOptions struct {
 	During bool
 }
 
-// RunJob runs a job now. by has the key's By of who has made the run, which may be somebody
-// else.
+// RunJob runs a job now. by is the key's By of the operation that made the run. It may be an
+// earlier operation with the same key.
 func (a *Actions) RunJob(ctx context.Context, id auth.Identity, job domain.JobID, key ActionKey, o ActionOptions) (run domain.ExecutionID, by string, err error) {
 	v, err := a.starter.store.FindJob(ctx, id.Tenant, job)
 	if err == nil {

@@ -39,6 +39,9 @@ func TestDocumentsArePlannedAndApplied(t *testing.T) {
 	require.Equal(t, []any{2, 0}, []any{again.Same, again.Update}, "nothing is written")
 	require.Equal(t, int64(1), into[calendarAnswer](w.call("acme/viewer", "GET", "/calendars/cn", nil).is(200)).Version)
 
+	spaced := documentsBody(calendarDocument(" cn ", chinaSpec()))
+	require.Equal(t, 1, into[apply.Plan](w.call("acme/editor", "POST", "/plan", spaced).is(200)).Same, "spaces around a name do not make another one")
+
 	// What the API answers can be applied, and is the same. A secret is compared, too.
 	stored := into[map[string]any](w.call("acme/viewer", "GET", "/connections/events", nil).is(200))
 	require.Equal(t, 1, into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(stored)).is(200)).Same)

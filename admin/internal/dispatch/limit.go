@@ -21,10 +21,9 @@ type limiter struct {
 	stop     <-chan struct{} // set by Run before its workers begin
 }
 
-// freed tells that executions left their instances, or the queue of a limit: who
-// waits under the same limits may have room now. It never blocks, and costs
-// nothing where there are no limits. What is not told here, because another node
-// or nobody heard of it, is found by the sweep a second later.
+// freed tells that executions left their instances, or the queue of a limit. Runs
+// that wait under the same limits may have room now. It never blocks, and costs
+// nothing without limits. The sweep finds the others a second later.
 func (ls *limiter) freed(executions []domain.Execution) {
 	for i := range executions {
 		ls.freedOne(&executions[i])

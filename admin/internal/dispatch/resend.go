@@ -70,9 +70,8 @@ func (cs *canceller) stopCovered(covered []domain.Execution) (ended []domain.Exe
 	return ended
 }
 
-// send passes a cancel on, if this node serves the instance; whoever
-// does not get it through leaves it to the sweep. A parent's cancel goes to its
-// parts.
+// send passes a cancel on, if this node serves the instance. The sweep repeats a
+// cancel that did not get through. A parent's cancel goes to its parts.
 func (cs *canceller) send(e domain.Execution) {
 	if e.OnlyPartsMove() {
 		cs.queue.Add(e)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -44,6 +45,7 @@ const maxChanges = 100
 // Plan checks a document and says what Apply would do with it. It writes nothing. Errors are
 // those of Create and Replace.
 func (d *Documents) Plan(ctx context.Context, tenant domain.TenantID, by string, w Write) (Step, error) {
+	w.Name = strings.TrimSpace(w.Name)
 	step := Step{Action: ActionCreate, write: w}
 	row := Row{Meta: Meta{ID: d.o.NewID(), Tenant: tenant, CreatedBy: by, UpdatedBy: by}}
 	if !LooksLikeID(w.Name) {

@@ -189,8 +189,8 @@ func (all Limits) full(e *domain.Execution) *Limit {
 	return nil
 }
 
-// leave gives up e's place under all limits but one: whoever waits for
-// something else must not keep others from the room there is.
+// leave gives up e's place under all limits but one. A run that waits for one
+// limit does not keep other runs from the room of the others.
 func (all Limits) leave(e *domain.Execution, but *Limit) {
 	for _, l := range all.of(e) {
 		if l != but {

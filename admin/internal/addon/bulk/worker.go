@@ -257,9 +257,9 @@ func savepoint(t *db.Tx, fn func() error) error {
 	return err
 }
 
-// stepOneByOne begins, repeats or cancels runs, and stores the answers then. What is repeated
-// because a node stopped in between finds what was done by its key, or by the name of who
-// did it.
+// stepOneByOne begins, repeats or cancels runs, and stores the answers then. A node may stop
+// in between. Its successor finds a run that was begun by its key, and a cancel by the name of
+// its author.
 func (w *Worker) stepOneByOne(ctx context.Context, o, after *Operation, items []Item) error {
 	answers := make([]Item, len(items))
 	for i, it := range items {

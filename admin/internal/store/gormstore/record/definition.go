@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// Definition is what alert channels, alert rules and connections have in common: a
-// tenant names them, has a bounded number of them, and edits them by version.
+// Definition is what alert channels and alert rules have in common: a tenant
+// names them, has a bounded number of them, and edits them by version.
 type Definition[ID interface {
 	~int64
 	fmt.Stringer
