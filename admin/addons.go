@@ -147,12 +147,13 @@ func addOnTables() (out []gormstore.OwnedTable) {
 	return out
 }
 
-// subscribe lets runs write the events that the subscriber of the outbox wants.
+// subscribe lets runs write the events that the reader of the outbox wants.
 func subscribe(o *gormstore.Options) {
-	o.NoOutbox = true
+	o.Unread |= domain.TopicEvents
 	for _, a := range addOns() {
 		if a.Successes != nil {
-			o.Successes, o.NoOutbox = a.Successes, false
+			o.Successes = a.Successes
+			o.Unread &^= domain.TopicEvents
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/scheduler"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
@@ -24,8 +25,11 @@ func (c Config) storeOptions() (gormstore.Options, error) {
 	}
 	o := gormstore.Options{
 		Driver: driver, DSN: dsn, Logger: c.Logger, AllowMultiWriter: c.AllowMultiWriter, NextFire: timing.Next, FiresPerMinute: timing.FiresPerMinute,
-		NoStatistics: c.Statistics.Off, Tables: addOnTables(),
+		Tables:    addOnTables(),
 		LogLimits: store.LogLimits{RunLines: max(c.Logs.RunLines, 0), RunBytes: max(c.Logs.RunBytes, 0), TenantDayBytes: max(c.Logs.TenantDayBytes, 0)},
+	}
+	if c.Statistics.Off {
+		o.Unread |= domain.TopicEnds
 	}
 	subscribe(&o)
 	return o, nil

@@ -247,7 +247,7 @@ func (p *pair) open(of int) *sql.DB {
 }
 
 // leaveAnEnd makes the source's nodes wait until they count ends again, and writes one
-// more into their journal.
+// more into their outbox.
 func (p *pair) leaveAnEnd() {
 	p.t.Helper()
 	db := p.open(0)
@@ -257,7 +257,7 @@ func (p *pair) leaveAnEnd() {
 	require.NoError(p.t, err)
 	end := domain.RunEnd{Job: domain.JobID(job), Minute: time.Now().Unix() / 60, State: domain.Failed, Late: -1, Took: -1}
 	require.NoError(p.t, db.QueryRowContext(p.t.Context(), "SELECT tenant_id, executor_id FROM jobs WHERE id = ?", job).Scan(&end.Tenant, &end.Executor))
-	_, err = db.ExecContext(p.t.Context(), "INSERT INTO statistics_journal (id, body) VALUES (?, ?)", domain.IDFloor(time.Now()), record.EncodeEnds([]domain.RunEnd{end}))
+	_, err = db.ExecContext(p.t.Context(), "INSERT INTO outbox (topic, id, body) VALUES (1, ?, ?)", domain.IDFloor(time.Now()), record.EncodeEnds([]domain.RunEnd{end}))
 	require.NoError(p.t, err)
 	p.left++
 }

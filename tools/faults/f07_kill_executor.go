@@ -150,19 +150,12 @@ func (s *stage) alerts(ctx context.Context, kind string) (map[string]int, error)
 		return nil, err
 	}
 	defer db.Close()
-	rows, err := db.QueryContext(ctx, "SELECT execution_id, COUNT(*) FROM alert_events WHERE kind = ? GROUP BY execution_id", kind)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+	events, err := readEvents(ctx, db)
 	out := map[string]int{}
-	for rows.Next() {
-		var key string
-		var n int
-		if err := rows.Scan(&key, &n); err != nil {
-			return nil, err
+	for _, e := range events {
+		if e.Kind == kind {
+			out[e.Run]++
 		}
-		out[key] = n
 	}
-	return out, rows.Err()
+	return out, err
 }

@@ -179,27 +179,19 @@ func (s *stage) lostAreTold(ctx context.Context, j *judged) error {
 		return err
 	}
 	defer db.Close()
-	rows, err := db.QueryContext(ctx, "SELECT dedupe_key FROM alert_events WHERE kind = 'run_lost'")
+	events, err := readEvents(ctx, db)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
 	told := map[string]bool{}
-	for rows.Next() {
-		var key string
-		if err := rows.Scan(&key); err != nil {
-			return err
-		}
-		told[key] = true
+	for _, e := range events {
+		told[e.Key] = true
 	}
 	var wrong problems
 	for key, r := range j.rows {
 		if r.State == "lost" && !told[fmt.Sprintf("run_lost:%s:%d", key, r.Fence)] {
 			wrong.add("losses without an alert", "run %s with fence %d", key, r.Fence)
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
 	}
 	return wrong.err()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
 // leaping is a database whose clock can be set.
@@ -49,9 +50,7 @@ func follow(t *testing.T, g *Guard) *Guard {
 // outbox is what the operators would be told.
 func outbox(t *testing.T, db *gormstore.Store) []domain.AlertEvent {
 	t.Helper()
-	out, err := db.TakeEvents(t.Context(), 100)
-	require.NoError(t, err)
-	return out
+	return storetest.TakeOutbox[domain.AlertEvent](t, db, domain.TopicEvents)
 }
 
 // TestALeapOfTheClockIsTold once per leap, however many nodes notice.

@@ -131,30 +131,31 @@ func PileKey(job JobID, now time.Time) string {
 // AlertEvent is one thing to tell, written in the same transaction as the
 // change it tells about. Alerting counts it in an Incident, which is told.
 type AlertEvent struct {
-	ID       int64
-	TenantID TenantID
-	Kind     AlertKind
-	JobID    JobID
-	Revision int64
+	ID       int64     `json:"id,omitzero"`
+	TenantID TenantID  `json:"tenant,omitzero"`
+	Kind     AlertKind `json:"kind"`
+	JobID    JobID     `json:"job,omitzero"`
+	Revision int64     `json:"revision,omitzero"`
 	// ExecutionID is 0 for events that are not about one run.
-	ExecutionID ExecutionID
-	// DedupeKey makes the event unique: a second insert with the same key is
-	// ignored. For a run it is kind, execution and fence.
-	DedupeKey string
+	ExecutionID ExecutionID `json:"run,omitzero"`
+	// DedupeKey makes the event unique: a reader of the outbox ignores a second one with
+	// the same key. For a run it is kind, execution and fence. An AlertRunMissed has none in
+	// the outbox: a reader adds up those of one job.
+	DedupeKey string `json:"key,omitzero"`
 	// Reason is that of the run's end; empty for events that are not about one.
-	Reason Reason
+	Reason Reason `json:"reason,omitzero"`
 	// Executor is whom it is about, where the job does not tell.
-	Executor ExecutorID
+	Executor ExecutorID `json:"executor,omitzero"`
 	// Rule is the one that found it; 0 = none did.
-	Rule AlertRuleID
+	Rule AlertRuleID `json:"rule,omitzero"`
 	// Incident is what it was counted in; 0 = none, or not yet.
-	Incident IncidentID
+	Incident IncidentID `json:"incident,omitzero"`
 	// Detail says what happened, in English, where the kind does not tell all.
-	Detail string
+	Detail string `json:"detail,omitzero"`
 	// Missed is how many runs an AlertRunMissed or AlertRunSucceeded stands for, of
 	// which ExecutionID is the last one; 0: for one.
-	Missed    int
-	CreatedAt time.Time
+	Missed    int       `json:"missed,omitzero"`
+	CreatedAt time.Time `json:"at"`
 }
 
 // SuccessWish says how those runs of a job that have succeeded are told.

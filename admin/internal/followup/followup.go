@@ -26,8 +26,8 @@ const (
 
 // Store is what a Starter asks of the database.
 type Store interface {
-	ListCallbacks(ctx context.Context, limit int) ([]store.Callback, error)
-	DeleteCallback(ctx context.Context, c store.Callback) error
+	ReadOutbox(ctx context.Context, topic domain.Topic, limit int) ([]store.OutboxRow, error)
+	DeleteOutbox(ctx context.Context, topic domain.Topic, ids []int64) error
 	FindExecution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (store.ExecutionView, error)
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
 	FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error)
@@ -86,9 +86,26 @@ func (in *endedInput) truncate() {
 // exists, and a run exists once per key, whoever makes it: no callback is lost
 // and none is started twice.
 func (s *Starter) Start(ctx context.Context) error {
-	list, err := s.Store.ListCallbacks(ctx, limit)
+	rows, err := s.Store.ReadOutbox(ctx, domain.TopicCallbacks, limit)
 	if err != nil {
 		return err
+	}
+	for _, row := range rows {
+		if err := s.startAll(ctx, row); err != nil {
+			return err
+		}
+		if err := s.Store.DeleteOutbox(ctx, domain.TopicCallbacks, []int64{row.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startAll makes the runs of a row. A row that cannot be read is of no use to a later try.
+func (s *Starter) startAll(ctx context.Context, row store.OutboxRow) error {
+	list, err := domain.DecodeList[domain.Callback](row.Body)
+	if err != nil {
+		s.Logger.Error("callbacks not started", "component", "callbacks", "row", row.ID, "err", err)
 	}
 	for _, c := range list {
 		err := s.start(ctx, c)
@@ -101,14 +118,11 @@ func (s *Starter) Start(ctx context.Context) error {
 		default:
 			return err
 		}
-		if err := s.Store.DeleteCallback(ctx, c); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-func (s *Starter) start(ctx context.Context, c store.Callback) error {
+func (s *Starter) start(ctx context.Context, c domain.Callback) error {
 	v, err := s.Store.FindExecution(ctx, c.Tenant, c.ID)
 	if err != nil {
 		return err
@@ -149,7 +163,7 @@ func (s *Starter) start(ctx context.Context, c store.Callback) error {
 }
 
 // callbackRun is the run that follows another one.
-func callbackRun(c store.Callback, v store.ExecutionView, spec *domain.JobSpec, job store.JobView, now time.Time) (domain.Execution, error) {
+func callbackRun(c domain.Callback, v store.ExecutionView, spec *domain.JobSpec, job store.JobView, now time.Time) (domain.Execution, error) {
 	in := endedInput{
 		RunID: v.ID.String(), Job: v.JobName, Handler: v.Handler, FireTime: v.FireAt, Attempt: v.Attempt, State: v.State.String(),
 		Reason: string(v.Reason), ErrorKind: v.ErrorKind, Error: v.Error, Input: json.RawMessage(spec.InputOf(&v.Execution)), Output: json.RawMessage(v.Output),

@@ -24,18 +24,22 @@ func TestCallbacksGetUTF8(t *testing.T) {
 
 // shop is a store with runs that have ended, of which callbacks are to follow.
 type shop struct {
-	rows    []store.Callback
+	rows    []domain.Callback
 	runs    map[domain.ExecutionID]store.ExecutionView
 	made    []domain.Execution
 	known   map[string]bool // keys of runs that exist
-	deleted []domain.ExecutionID
+	deleted []int64
 	down    error
 }
 
-func (s *shop) ListCallbacks(context.Context, int) ([]store.Callback, error) { return s.rows, nil }
+// ReadOutbox has one row with all callbacks, and one that cannot be read.
+func (s *shop) ReadOutbox(context.Context, domain.Topic, int) ([]store.OutboxRow, error) {
+	body, err := domain.EncodeList(s.rows)
+	return []store.OutboxRow{{ID: 21, Body: body}, {ID: 22, Body: []byte("{")}}, err
+}
 
-func (s *shop) DeleteCallback(_ context.Context, c store.Callback) error {
-	s.deleted = append(s.deleted, c.ID)
+func (s *shop) DeleteOutbox(_ context.Context, _ domain.Topic, ids []int64) error {
+	s.deleted = append(s.deleted, ids...)
 	return nil
 }
 
@@ -67,13 +71,13 @@ func (s *shop) CreateExecution(_ context.Context, e domain.Execution) (domain.Ex
 	return e, created, s.down
 }
 
-// A run is made of each row, once, and the row goes. A row whose run is gone goes too. While
-// the database does not take the run, the row stays.
+// A run is made of each callback, once, and the row goes. A callback whose run is gone, and a
+// row that cannot be read, go too. While the database does not take the run, the row stays.
 func TestARunFollowsAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 29, 9, 0, 0, 123456, time.UTC)
 	failed := store.ExecutionView{Execution: domain.Execution{ID: 1, TenantID: 7, State: domain.Failed, Message: "no answer", Executor: 8}, JobName: "close", Handler: "close-day"}
-	s := &shop{rows: []store.Callback{{Tenant: 7, ID: 1}, {Tenant: 7, ID: 2}}, runs: map[domain.ExecutionID]store.ExecutionView{1: failed}, known: map[string]bool{}}
+	s := &shop{rows: []domain.Callback{{Tenant: 7, ID: 1}, {Tenant: 7, ID: 2}}, runs: map[domain.ExecutionID]store.ExecutionView{1: failed}, known: map[string]bool{}}
 	var handlers []string
 	later := 0
 	f := &Starter{
@@ -86,7 +90,7 @@ func TestARunFollowsAnother(t *testing.T) {
 	}
 	require.NoError(t, f.Start(t.Context()))
 	require.Equal(t, []string{"sorry"}, handlers)
-	require.Equal(t, []domain.ExecutionID{1, 2}, s.deleted)
+	require.Equal(t, []int64{21, 22}, s.deleted)
 	require.Len(t, s.made, 1)
 	e := s.made[0]
 	require.Equal(t, []any{domain.ExecutionID(99), domain.TenantID(7), domain.JobID(5), domain.CauseParent, "run:1", now.Truncate(time.Millisecond)}, []any{e.ID, e.TenantID, e.JobID, e.Cause, e.RequestedBy, e.FireAt})

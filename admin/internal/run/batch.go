@@ -56,7 +56,7 @@ type Outcome struct {
 	Late      []LateResult
 	Alerts    []domain.AlertEvent // without ids
 	Missed    []domain.Execution  // whose jobs' owners are told of it together
-	Callbacks []Callback
+	Callbacks []domain.Callback
 	Born      []domain.Execution                // parts to insert
 	Ended     []*Move                           // parents that ended because their parts have
 	Contended []domain.JobID                    // jobs for whose slots somebody began to wait
@@ -78,13 +78,6 @@ type LateResult struct {
 	AttemptKey
 	State  domain.State
 	Report domain.Report
-}
-
-// Callback is a call that the end of a run asks for.
-type Callback struct {
-	Tenant    domain.TenantID
-	ID        domain.ExecutionID
-	Succeeded bool
 }
 
 // Source is asked for what a decision needs beside the rows of the batch. Its
@@ -183,7 +176,7 @@ func (b *Batch) apply(m *Move, fx domain.Effects) {
 		b.Limits.leave(&m.E, nil)
 		// The parts of a run are no ends: its own is.
 		if m.E.Parent == 0 && m.Spec.Callback(m.E.State) != "" && m.was != m.E.State {
-			b.Callbacks = append(b.Callbacks, Callback{Tenant: m.E.TenantID, ID: m.E.ID, Succeeded: m.E.State == domain.Succeeded})
+			b.Callbacks = append(b.Callbacks, domain.Callback{Tenant: m.E.TenantID, ID: m.E.ID, Success: m.E.State == domain.Succeeded})
 		}
 		if m.E.Parent == 0 && m.E.State == domain.Succeeded && m.was != domain.Succeeded {
 			b.tellSuccess(m)

@@ -43,6 +43,7 @@ type Engine interface {
 	Progress
 	LogAppender
 	Outbox
+	Feed
 }
 
 // Console is the nouns that people and applications see and edit.
@@ -68,7 +69,6 @@ type Console interface {
 	Maintenance
 	Quotas
 	Logs
-	Feed
 	Ledger
 	Retention
 	RetentionRules

@@ -33,11 +33,6 @@ type Runs interface {
 	FindProgress(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Progress, error)
 	// ListSteps lists the steps of a run in the order they were stored.
 	ListSteps(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.StoredStep, error)
-	// ListCallbacks returns runs of all tenants that are to be followed by a
-	// callback, the oldest first.
-	ListCallbacks(ctx context.Context, limit int) ([]Callback, error)
-	// DeleteCallback forgets one whose run exists, or never can.
-	DeleteCallback(ctx context.Context, c Callback) error
 }
 
 // FindChoiceParams name a run of an executor that was offered At an instant.
@@ -76,12 +71,4 @@ type ListExecutionsParams struct {
 	To       time.Time          // likewise; not included
 	Before   domain.ExecutionID // cursor: ids below this one; 0 = from the newest
 	Limit    int
-}
-
-// Callback is a run that has ended and is to be followed by a handler.
-type Callback struct {
-	Tenant    domain.TenantID
-	ID        domain.ExecutionID
-	Success   bool
-	CreatedAt time.Time
 }

@@ -13,12 +13,9 @@ type Statistics interface {
 	// SumRuns adds up how runs of some subjects together have ended, by step and state.
 	// What is kept in longer steps only is left out.
 	SumRuns(ctx context.Context, p SumRunsParams) (RunSums, error)
-	// CountEnds moves ends of runs from the journal to where they are added up, unless
-	// somebody did less than every ago; more: there are some left.
+	// CountEnds moves ends of runs from the outbox to where they are added up, unless
+	// a node did less than every ago; more: there are some left.
 	CountEnds(ctx context.Context, every time.Duration) (more bool, err error)
-	// EndsWaiting is how many rows of the journal wait to be counted, most of them at
-	// most, and for how long the oldest has.
-	EndsWaiting(ctx context.Context, most int) (rows int, age time.Duration, err error)
 	// WidenStatistics makes hours of old minutes and days of old hours, and deletes old
 	// days, about limit rows; it returns how many there were.
 	WidenStatistics(ctx context.Context, keep StatisticsKept, limit int) (int, error)

@@ -44,7 +44,7 @@ type Sources struct {
 
 // Counted is the part of the store that gauges read.
 type Counted interface {
-	EndsWaiting(ctx context.Context, most int) (rows int, age time.Duration, err error)
+	OutboxDepths(ctx context.Context, most int) (map[domain.Topic]domain.OutboxDepth, error)
 	KnownMaintenances() domain.Maintenances
 	Pools() []db.Pool
 }
@@ -53,8 +53,8 @@ type Counted interface {
 type Gauges struct {
 	from Sources
 
-	outboxLag            atomic.Int64 // in nanoseconds
-	endsWaiting, endsAge atomic.Int64 // rows of the journal of ends, and nanoseconds
+	outboxLag atomic.Int64 // in nanoseconds
+	outbox    atomic.Pointer[map[domain.Topic]domain.OutboxDepth]
 }
 
 // Export registers the gauges.
@@ -77,26 +77,24 @@ func (m *Metrics) Export(from Sources) *Gauges {
 	m.seconds("carillon_outbox_lag_seconds", "How long the oldest alert that could be told has waited in the outbox; looked at every few seconds.", func() time.Duration {
 		return time.Duration(g.outboxLag.Load())
 	})
-	m.number("carillon_statistics_journal_rows", fmt.Sprintf("Rows of the journal of ends of runs that wait to be added to statistics, %d at most; looked at every 10 s.", journalLookMost), func() int {
-		return int(g.endsWaiting.Load())
-	})
-	m.seconds("carillon_statistics_journal_age_seconds", "How long the oldest ends of runs have waited to be added to statistics; looked at every 10 s.", func() time.Duration {
-		return time.Duration(g.endsAge.Load())
-	})
-	m.registry.MustRegister(g.queueReading(), g.gatewayReading(), g.poolReading(), g.inletReading(), g.hotReading())
+	m.registry.MustRegister(g.queueReading(), g.gatewayReading(), g.poolReading(), g.inletReading(), g.hotReading(), g.outboxReading())
 	return g
 }
 
 const (
-	// OutboxLookEvery and JournalLookEvery are the paces of LookAtOutbox and LookAtJournal.
-	OutboxLookEvery  = 5 * time.Second
-	JournalLookEvery = 10 * time.Second
-	// journalLookMost is the most rows of the journal of ends that a look counts.
-	journalLookMost = 10_000
+	// OutboxLookEvery is the pace of LookAtOutbox.
+	OutboxLookEvery = 5 * time.Second
+	// outboxLookMost is the most rows of a topic that a look counts.
+	outboxLookMost = 10_000
 )
 
-// LookAtOutbox reads the lag of the outbox.
+// LookAtOutbox reads what waits in the outbox, and the lag of alerts.
 func (g *Gauges) LookAtOutbox(ctx context.Context) error {
+	depths, err := g.from.Store.OutboxDepths(ctx, outboxLookMost)
+	if err != nil {
+		return err
+	}
+	g.outbox.Store(&depths)
 	lag, err := g.from.OutboxLag(ctx)
 	if err == nil {
 		g.outboxLag.Store(int64(lag))
@@ -104,14 +102,22 @@ func (g *Gauges) LookAtOutbox(ctx context.Context) error {
 	return err
 }
 
-// LookAtJournal reads the length of the journal of ends.
-func (g *Gauges) LookAtJournal(ctx context.Context) error {
-	rows, age, err := g.from.Store.EndsWaiting(ctx, journalLookMost)
-	if err == nil {
-		g.endsWaiting.Store(int64(rows))
-		g.endsAge.Store(int64(age))
+// outboxReading is what waits for the readers of the outbox, as the last look has found.
+func (g *Gauges) outboxReading() *reading {
+	r := &reading{}
+	rows := r.desc("carillon_outbox_rows", fmt.Sprintf("Rows of the outbox that wait for their reader: ends of runs for statistics, callbacks, events for alerting. A look counts %d of a topic at most.", outboxLookMost), "topic")
+	age := r.desc("carillon_outbox_age_seconds", "How long the oldest row of a topic of the outbox has waited for its reader.", "topic")
+	r.read = func(emit func(int, prometheus.ValueType, float64, ...string)) {
+		depths := map[domain.Topic]domain.OutboxDepth{}
+		if found := g.outbox.Load(); found != nil {
+			depths = *found
+		}
+		for _, topic := range domain.Topics {
+			emit(rows, prometheus.GaugeValue, float64(depths[topic].Rows), topic.String())
+			emit(age, prometheus.GaugeValue, depths[topic].Age.Seconds(), topic.String())
+		}
 	}
-	return err
+	return r
 }
 
 // hotReading is what became of timers in the hot store; all of it is 0 without one.

@@ -55,7 +55,7 @@ func (a alertAging) AgeRules(ctx context.Context, tenant domain.TenantID, d time
 
 func (a alertAging) AgeIncident(ctx context.Context, id domain.IncidentID, d time.Duration) error {
 	return a.Run(ctx, "age incident", func(t *db.Tx) error {
-		_, err := t.Exec(ctx, "UPDATE alert_incidents SET id = id - ? WHERE id = ?", domain.IDFloor(time.Now())-domain.IDFloor(time.Now().Add(-d)), int64(id))
+		_, err := t.Exec(ctx, "UPDATE alert_incidents SET id = id - ? WHERE id = ?", idsIn(d), int64(id))
 		return err
 	})
 }
@@ -77,8 +77,9 @@ func TestOutboxLag(t *testing.T) {
 			now, err := s.Now(ctx)
 			require.NoError(t, err)
 			require.NoError(t, s.RecordAlerts(ctx, []domain.AlertEvent{{
-				ID: 1, TenantID: tenant, Kind: domain.AlertNoExecutor, DedupeKey: "k", CreatedAt: now.Add(-time.Hour),
+				ID: 1, TenantID: tenant, Kind: domain.AlertNoExecutor, DedupeKey: "k",
 			}}))
+			require.NoError(t, s.AgeOutbox(ctx, time.Hour))
 			require.GreaterOrEqual(t, lag(), time.Hour)
 			_, err = s.ExpandAlertEvents(ctx, 10, func(b *notify.AlertBatch) {
 				b.Direct = []noun.Delivery{{ID: 2, TenantID: tenant, EventID: 1, Channel: "webhook", Target: "https://example.test", NextAt: now.Add(-time.Minute)}}

@@ -8,17 +8,18 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
-// A run that fails, runs that are missed and recorded events are in the outbox if it has a
-// subscriber. Without one nothing is written there.
-func TestNoOutbox(t *testing.T) {
+// A run that fails, runs that are missed and recorded events are in the outbox if the topic has
+// a reader. Without one nothing is written there.
+func TestUnreadTopics(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
 			w := newWorld(t, s, 2, domain.BlockParallel)
-			written := func(no bool) (n int) {
-				s.NoOutbox = no
+			written := func(unread domain.Topic) []domain.AlertEvent {
+				s.Unread = unread
 				offered, err := s.OfferExecutions(t.Context(), w.offers(w.plan(1)))
 				require.NoError(t, err)
 				granted, err := s.GrantOffers(t.Context(), w.grants(offered))
@@ -37,11 +38,10 @@ func TestNoOutbox(t *testing.T) {
 				}})
 				require.NoError(t, err)
 				require.NoError(t, s.RecordAlerts(t.Context(), []domain.AlertEvent{{Kind: domain.AlertOverload, DedupeKey: "overload"}}))
-				require.NoError(t, s.Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM alert_events").Scan(&n))
-				return n
+				return storetest.TakeOutbox[domain.AlertEvent](t, s, domain.TopicEvents)
 			}
-			require.Zero(t, written(true))
-			require.Equal(t, 2+2+1, written(false))
+			require.Empty(t, written(domain.TopicEvents))
+			require.Len(t, written(0), 2+2+1)
 		})
 	}
 }

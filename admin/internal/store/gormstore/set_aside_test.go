@@ -14,7 +14,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
 // damage is what somebody did to the rows of the first of three jobs or runs.
@@ -68,10 +67,14 @@ func (n *twoNodes) aside(e domain.Execution) {
 
 func (n *twoNodes) told() (kinds []string) {
 	n.t.Helper()
-	var rows []record.AlertEventRow
-	require.NoError(n.t, n.here.Reader.WithContext(n.t.Context()).Find(&rows).Error)
+	rows, err := n.here.ReadOutbox(n.t.Context(), domain.TopicEvents, 1000)
+	require.NoError(n.t, err)
 	for _, r := range rows {
-		kinds = append(kinds, r.Kind)
+		list, err := domain.DecodeList[domain.AlertEvent](r.Body)
+		require.NoError(n.t, err)
+		for _, e := range list {
+			kinds = append(kinds, string(e.Kind))
+		}
 	}
 	return kinds
 }

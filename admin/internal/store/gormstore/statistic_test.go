@@ -132,7 +132,7 @@ func TestStatisticsEqualTheRows(t *testing.T) {
 			require.GreaterOrEqual(t, len(rows), 4*4, "all kinds of ends came up")
 			require.Len(t, died, 3, "in all ways")
 			var left int
-			require.NoError(t, s.Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM statistics_journal").Scan(&left))
+			require.NoError(t, s.Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM outbox WHERE topic = 1").Scan(&left))
 			require.Zero(t, left)
 		})
 	}
@@ -142,7 +142,7 @@ func TestStatisticsEqualTheRows(t *testing.T) {
 func TestNoStatistics(t *testing.T) {
 	s := openStore(t, bothDatabases["sqlite"](t))
 	w := newWorld(t, s, 2, domain.BlockParallel)
-	s.NoStatistics = true
+	s.Unread = domain.TopicEnds
 	w.finishAll(w.plan(1))
 	rows, counted := endsOf(t, w)
 	require.NotEmpty(t, rows)
@@ -186,15 +186,17 @@ func TestStatisticsUseIndexes(t *testing.T) {
 	}
 }
 
-// TestEndsWaiting: how long the journal is, and how old.
-func TestEndsWaiting(t *testing.T) {
+// TestOutboxDepths: how much waits for a reader, and for how long.
+func TestOutboxDepths(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
 			waiting := func(most int) (int, time.Duration) {
-				rows, age, err := s.EndsWaiting(t.Context(), most)
+				depths, err := s.OutboxDepths(t.Context(), most)
 				require.NoError(t, err)
-				return rows, age
+				require.Len(t, depths, len(domain.Topics))
+				require.Zero(t, depths[domain.TopicEvents], "a topic has its own depth")
+				return depths[domain.TopicEnds].Rows, depths[domain.TopicEnds].Age
 			}
 			rows, age := waiting(10)
 			require.Zero(t, rows)
@@ -203,7 +205,7 @@ func TestEndsWaiting(t *testing.T) {
 				now, err := x.Clock()
 				for n, ago := range []time.Duration{time.Hour, time.Minute, 0} {
 					if err == nil {
-						_, err = x.Exec(x.Ctx, "INSERT INTO statistics_journal (id, body) VALUES (?, ?)", domain.IDFloor(now.Add(-ago))+int64(n),
+						_, err = x.Exec(x.Ctx, "INSERT INTO outbox (topic, id, body) VALUES (1, ?, ?)", domain.IDFloor(now.Add(-ago))+int64(n),
 							record.EncodeEnds([]domain.RunEnd{{Tenant: 1, Executor: 2, Job: 3, Minute: 4, State: domain.Succeeded, Late: -1, Took: -1}}))
 					}
 				}
@@ -215,7 +217,7 @@ func TestEndsWaiting(t *testing.T) {
 			rows, _ = waiting(2)
 			require.Equal(t, 2, rows, "no more are counted than that")
 			if name == "mysql" { // SQLite calls it a scan, which the LIMIT ends
-				(&explainer{t: t, s: s, tables: map[string]bool{"statistics_journal": true}, few: 10}).explain(t.Context(), console.WaitingEnds(s.Dialect, 10))
+				(&explainer{t: t, s: s, tables: map[string]bool{"outbox": true}, few: 10}).explain(t.Context(), db.OutboxDepthQuery(s.Dialect, 10))
 			}
 			_, err := s.CountEnds(t.Context(), 0)
 			require.NoError(t, err)
@@ -227,13 +229,13 @@ func TestEndsWaiting(t *testing.T) {
 }
 
 // TestEndsAreCountedTogether: ends of one job are one row to add to, however many rows
-// of the journal they stand in, and what one transaction adds to has a bound, which is
+// of the outbox they stand in, and what one transaction adds to has a bound, which is
 // halved when it fails.
 func TestEndsAreCountedTogether(t *testing.T) {
 	for name, options := range bothDatabases {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t, options(t))
-			// write writes rows of the journal, each with the ends of some jobs of a tenant.
+			// write writes rows of the outbox, each with the ends of some jobs of a tenant.
 			write := func(rows, jobs int, job func(row, n int) int) {
 				require.NoError(t, s.Run(t.Context(), "fill", func(x *db.Tx) error {
 					for row := range rows {
@@ -249,7 +251,7 @@ func TestEndsAreCountedTogether(t *testing.T) {
 				}))
 			}
 			left := func() (n int) {
-				require.NoError(t, s.Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM statistics_journal").Scan(&n))
+				require.NoError(t, s.Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM outbox WHERE topic = 1").Scan(&n))
 				return n
 			}
 			runs := func(kind domain.StatisticKind) (rows, runs int64) {
@@ -260,7 +262,7 @@ func TestEndsAreCountedTogether(t *testing.T) {
 			more, err := s.CountEnds(t.Context(), 0)
 			require.NoError(t, err)
 			require.False(t, more)
-			require.Zero(t, left(), "three pages of the journal")
+			require.Zero(t, left(), "three pages of the outbox")
 			rows, n := runs(domain.StatisticsOfJob)
 			require.Equal(t, []int64{2, 2402}, []int64{rows, n})
 

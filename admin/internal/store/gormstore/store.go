@@ -53,10 +53,8 @@ type Options struct {
 	Rearmed func()
 	// Observe is told of every transaction, after it; it must not block. It may be nil.
 	Observe func(Transaction)
-	// NoStatistics leaves ends of runs uncounted.
-	NoStatistics bool
-	// NoOutbox writes no event to the outbox: it has no subscriber.
-	NoOutbox bool
+	// Unread are topics of the outbox without a reader. Nothing is written there.
+	Unread domain.Topic
 	// Tables are those of add-ons.
 	Tables []OwnedTable
 	// MaxSpecs bounds the cache of job revisions; 0 = 32768.
@@ -88,7 +86,7 @@ const ConnectionsPerNode = db.ConnectionsPerNode
 func (o Options) connection() db.Options {
 	return db.Options{
 		Driver: o.Driver, DSN: o.DSN, NewID: o.NewID, Logger: o.Logger, MaxOpenConns: o.MaxOpenConns,
-		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, Tables: o.Tables, ReadOnly: o.ReadOnly, AllowMultiWriter: o.AllowMultiWriter,
+		Connector: o.Connector, Rearmed: o.Rearmed, Observe: o.Observe, Unread: o.Unread, Tables: o.Tables, ReadOnly: o.ReadOnly, AllowMultiWriter: o.AllowMultiWriter,
 	}
 }
 

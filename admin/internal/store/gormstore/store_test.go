@@ -39,6 +39,22 @@ func (a aging) Age(ctx context.Context, id domain.ExecutionID, d time.Duration) 
 			" expire_at = CASE WHEN expire_at = 0 THEN 0 ELSE expire_at - ? END, deadline = CASE WHEN deadline = 0 THEN 0 ELSE deadline - ? END,"+
 			" offered_at = CASE WHEN offered_at = 0 THEN 0 ELSE offered_at - ? END, finished_at = CASE WHEN finished_at = 0 THEN 0 ELSE finished_at - ? END WHERE id = ?",
 			ms, ms, ms, ms, ms, ms, int64(id))
+		if err == nil {
+			_, err = t.Exec(ctx, "UPDATE outbox SET id = id - ? WHERE topic = ?", idsIn(d), int64(domain.TopicCallbacks))
+		}
+		return err
+	})
+}
+
+// idsIn is by how much ids grow in a time.
+func idsIn(d time.Duration) int64 {
+	now := time.Now()
+	return domain.IDFloor(now) - domain.IDFloor(now.Add(-d))
+}
+
+func (a aging) AgeOutbox(ctx context.Context, d time.Duration) error {
+	return a.Run(ctx, "age outbox", func(t *db.Tx) error {
+		_, err := t.Exec(ctx, "UPDATE outbox SET id = id - ?", idsIn(d))
 		return err
 	})
 }

@@ -87,6 +87,7 @@ func testMissedAlerts(t *testing.T, f *alertFixture) {
 	e := f.run(j)
 	f.age(e, domain.DefaultDispatchTimeout)
 	require.Len(t, f.sweep().Ended, 1)
+	require.Empty(t, f.missedTold(), "they gather")
 	f.ok(f.s.AgeAlerts(f.ctx, f.tenant, domain.MissedGather))
 	told = f.missedTold()
 	require.Len(t, told, 1)
@@ -115,6 +116,7 @@ func testMissedWithoutAnInstance(t *testing.T, f *alertFixture) {
 		f.attended(e)
 		f.age(e, domain.DefaultDispatchTimeout)
 		require.Len(t, f.sweep().Ended, 1)
+		require.Empty(t, f.missedTold(), "they gather")
 		f.ok(f.s.AgeAlerts(f.ctx, f.tenant, 2*domain.MissedRepeat))
 		seen := 0
 		_, err := f.s.ExpandAlertEvents(f.ctx, 1000, func(b *notify.AlertBatch) {
@@ -139,6 +141,7 @@ func testMissedByPause(t *testing.T, f *alertFixture) {
 	_, err := f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: j.ID, State: domain.JobPaused})
 	f.ok(err)
 	require.Equal(t, domain.Cancelled, f.find(e).State)
+	require.Empty(t, f.missedTold())
 	f.ok(f.s.AgeAlerts(f.ctx, f.tenant, 2*domain.MissedRepeat))
 	require.Empty(t, f.missedTold())
 }

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,21 +11,40 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
-// takeEvents takes all events whose time has come and returns those of a tenant.
-func takeEvents(t testing.TB, feed store.Feed, tenant domain.TenantID) (mine []domain.AlertEvent) {
+// known are the keys of events that a reader has seen, by tenant.
+var known sync.Map
+
+// takeEvents takes the events of all tenants from the outbox and returns the new ones of a
+// tenant, as its reader would: one for each key. Missed runs, which a reader adds up, are left out.
+func takeEvents(t testing.TB, s store.Feed, tenant domain.TenantID) (mine []domain.AlertEvent) {
 	t.Helper()
-	const most = 1000
+	for _, e := range TakeOutbox[domain.AlertEvent](t, s, domain.TopicEvents) {
+		if e.Kind == domain.AlertRunMissed {
+			continue
+		}
+		if _, twice := known.LoadOrStore(fmt.Sprint(e.TenantID, e.DedupeKey), true); !twice && e.TenantID == tenant {
+			mine = append(mine, e)
+		}
+	}
+	return mine
+}
+
+// TakeOutbox takes all of a topic from the outbox.
+func TakeOutbox[T domain.Callback | domain.AlertEvent](t testing.TB, s store.Feed, topic domain.Topic) (all []T) {
+	t.Helper()
 	for {
-		taken, err := feed.TakeEvents(t.Context(), most)
+		rows, err := s.ReadOutbox(t.Context(), topic, 1000)
 		require.NoError(t, err)
-		for _, e := range taken {
-			if e.TenantID == tenant {
-				mine = append(mine, e)
-			}
+		if len(rows) == 0 {
+			return all
 		}
-		if len(taken) < most {
-			return mine
+		var ids []int64
+		for _, r := range rows {
+			list, err := domain.DecodeList[T](r.Body)
+			require.NoError(t, err)
+			all, ids = append(all, list...), append(ids, r.ID)
 		}
+		require.NoError(t, s.DeleteOutbox(t.Context(), topic, ids))
 	}
 }
 

@@ -36,6 +36,8 @@ type Store interface {
 	AgeJoinTokenBoots(ctx context.Context, token int64, d time.Duration) error
 	// AgeAlerts makes a tenant's events that are put off come sooner by d.
 	AgeAlerts(ctx context.Context, tenant domain.TenantID, d time.Duration) error
+	// AgeOutbox makes all rows of the outbox d older.
+	AgeOutbox(ctx context.Context, d time.Duration) error
 	// AgeDeleted makes a job, a script or an executor have been deleted d earlier.
 	AgeDeleted(ctx context.Context, d time.Duration, id int64) error
 	// RowsOf counts what is stored of a job, a script or an executor, without its runs.
@@ -191,6 +193,7 @@ type fixture struct {
 	executor domain.ExecutorID
 	instance domain.InstanceID
 	held     []domain.PartitionTerm // all partitions
+	called   []domain.Callback      // what callbacks has taken
 }
 
 func newFixture(t *testing.T, s Store) *fixture {

@@ -23,6 +23,7 @@ var _ notify.Tables = (*Alerts)(nil)
 // join them.
 func OwnTables() []db.OwnedTable {
 	return []db.OwnedTable{
+		{Name: "alert_events", Key: "id", Late: true, Wake: "tell_at", Only: db.Equal{Column: "expanded_at"}, Old: &db.Old{}},
 		{Name: "alert_channels", Key: "id", Secret: true},
 		{Name: "alert_settings"},
 		{Name: "alert_rules", Key: "id", Wake: "next_at"},

@@ -15,12 +15,12 @@ import (
 
 // alertContexts loads what messages about events need, one query per table, in
 // the order of the events. What does not exist any more stays zero.
-func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, events []record.AlertEventRow, withRuns bool) ([]notify.AlertContext, error) {
-	tenants, err := db.ByID[record.TenantRow](g, "id IN ?", db.IDs(events, func(r record.AlertEventRow) int64 { return r.TenantID }), func(r record.TenantRow) int64 { return r.ID })
+func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, events []eventRow, withRuns bool) ([]notify.AlertContext, error) {
+	tenants, err := db.ByID[record.TenantRow](g, "id IN ?", db.IDs(events, func(r eventRow) int64 { return r.TenantID }), func(r record.TenantRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load tenants: %w", err)
 	}
-	jobs, err := db.ByID[record.JobRow](g, "id IN ?", db.IDs(events, func(r record.AlertEventRow) int64 { return r.JobID }), func(r record.JobRow) int64 { return r.ID })
+	jobs, err := db.ByID[record.JobRow](g, "id IN ?", db.IDs(events, func(r eventRow) int64 { return r.JobID }), func(r record.JobRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load jobs: %w", err)
 	}
@@ -47,7 +47,7 @@ func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, ev
 	out := make([]notify.AlertContext, len(events))
 	for i, r := range events {
 		out[i] = notify.AlertContext{
-			Event: r.Event(), Tenant: tenants[r.TenantID].Tenant(), Executor: executors[executorIDs[i]].Executor(),
+			Event: r.event(), Tenant: tenants[r.TenantID].Tenant(), Executor: executors[executorIDs[i]].Executor(),
 			Execution: executions[r.ExecutionID],
 		}
 		job, known := jobs[r.JobID]
@@ -59,7 +59,7 @@ func (s *Alerts) alertContexts(ctx context.Context, q db.Querier, g *gorm.DB, ev
 	return out, nil
 }
 
-func alertExecutor(r record.AlertEventRow, jobs map[int64]record.JobRow, executions map[int64]*domain.Execution) int64 {
+func alertExecutor(r eventRow, jobs map[int64]record.JobRow, executions map[int64]*domain.Execution) int64 {
 	if e := executions[r.ExecutionID]; e != nil {
 		return int64(e.Executor)
 	}
@@ -70,7 +70,7 @@ func alertExecutor(r record.AlertEventRow, jobs map[int64]record.JobRow, executi
 }
 
 // alertRevision is the event's revision, or the job's when it names none.
-func alertRevision(r record.AlertEventRow, jobs map[int64]record.JobRow) record.RevisionKey {
+func alertRevision(r eventRow, jobs map[int64]record.JobRow) record.RevisionKey {
 	revision := r.Revision
 	if revision == 0 {
 		revision = jobs[r.JobID].Revision
@@ -78,9 +78,9 @@ func alertRevision(r record.AlertEventRow, jobs map[int64]record.JobRow) record.
 	return record.RevisionKey{Job: domain.JobID(r.JobID), Revision: revision}
 }
 
-func (s *Alerts) alertExecutions(ctx context.Context, q db.Querier, events []record.AlertEventRow) (map[int64]*domain.Execution, error) {
+func (s *Alerts) alertExecutions(ctx context.Context, q db.Querier, events []eventRow) (map[int64]*domain.Execution, error) {
 	out := map[int64]*domain.Execution{}
-	wanted := db.IDs(events, func(r record.AlertEventRow) int64 { return r.ExecutionID })
+	wanted := db.IDs(events, func(r eventRow) int64 { return r.ExecutionID })
 	if len(wanted) == 0 {
 		return out, nil
 	}

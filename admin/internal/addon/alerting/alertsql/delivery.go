@@ -179,13 +179,13 @@ func (s *Alerts) ListDeliveries(ctx context.Context, p notify.ListDeliveriesPara
 		}
 		slices.SortFunc(all, func(a, b deliveryRow) int { return cmp.Compare(b.ID, a.ID) })
 		rows := all[:min(len(all), record.PageSize(p.Limit))]
-		events, err := db.ByID[record.AlertEventRow](s.Reader.WithContext(ctx), "id IN ?", db.IDs(rows, func(r deliveryRow) int64 { return r.EventID }), func(r record.AlertEventRow) int64 { return r.ID })
+		events, err := db.ByID[eventRow](s.Reader.WithContext(ctx), "id IN ?", db.IDs(rows, func(r deliveryRow) int64 { return r.EventID }), func(r eventRow) int64 { return r.ID })
 		if err != nil {
 			return err
 		}
 		out = make([]noun.Delivery, len(rows))
 		for i, r := range rows {
-			out[i] = r.delivery(events[r.EventID].Event())
+			out[i] = r.delivery(events[r.EventID].event())
 		}
 		return nil
 	})
@@ -194,7 +194,7 @@ func (s *Alerts) ListDeliveries(ctx context.Context, p notify.ListDeliveriesPara
 
 // dueDeliveries loads what is told by claimed deliveries, of these events.
 func (s *Alerts) dueDeliveries(t *db.Tx, rows []deliveryRow, ids []int64) ([]notify.DueDelivery, error) {
-	found, err := db.ByID[record.AlertEventRow](t.Gorm, "id IN ?", ids, func(r record.AlertEventRow) int64 { return r.ID })
+	found, err := db.ByID[eventRow](t.Gorm, "id IN ?", ids, func(r eventRow) int64 { return r.ID })
 	if err != nil {
 		return nil, fmt.Errorf("load events: %w", err)
 	}
@@ -203,7 +203,7 @@ func (s *Alerts) dueDeliveries(t *db.Tx, rows []deliveryRow, ids []int64) ([]not
 		return nil, fmt.Errorf("load incidents: %w", err)
 	}
 	// Of an incident of several jobs a receiver hears as the owner of its own one.
-	events := make([]record.AlertEventRow, len(rows))
+	events := make([]eventRow, len(rows))
 	for i, r := range rows {
 		events[i] = found[r.EventID]
 		if r.IncidentID != 0 && r.JobID != 0 && r.JobID != events[i].JobID {
@@ -238,19 +238,19 @@ func (s *Alerts) dueDeliveries(t *db.Tx, rows []deliveryRow, ids []int64) ([]not
 func (s *Alerts) OutboxLag(ctx context.Context) (lag time.Duration, err error) {
 	err = s.Look(ctx, "read outbox lag", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		return db.Query(ctx, q, func(rows *sql.Rows) error {
-			var now, event, delivery int64
-			if err := rows.Scan(&now, &event, &delivery); err != nil {
+			var now, written, event, delivery int64
+			if err := rows.Scan(&now, &written, &event, &delivery); err != nil {
 				return err
 			}
 			oldest := now
-			for _, since := range [...]int64{event, delivery} {
+			for _, since := range [...]int64{written, event, delivery} {
 				if since > 0 {
 					oldest = min(oldest, since)
 				}
 			}
 			lag = time.Duration(now-oldest) * time.Millisecond
 			return nil
-		}, "SELECT "+s.Dialect.Clock()+","+
+		}, "SELECT "+s.Dialect.Clock()+", "+db.OldestOutbox(domain.TopicEvents)+","+
 			" COALESCE((SELECT CASE WHEN tell_at = 0 THEN created_at ELSE tell_at END FROM alert_events WHERE expanded_at = 0 ORDER BY tell_at, id LIMIT 1), 0),"+
 			" COALESCE((SELECT next_at FROM deliveries WHERE state = ? ORDER BY next_at LIMIT 1), 0)", int64(noun.DeliveryPending))
 	})

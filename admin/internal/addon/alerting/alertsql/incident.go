@@ -123,12 +123,12 @@ func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id 
 }
 
 func (s *Alerts) ListIncidentEvents(ctx context.Context, p notify.ListIncidentEventsParams) (out []domain.AlertEvent, err error) {
-	rows, err := db.FindBy[record.AlertEventRow](ctx, s.DB, "list events of incident", func(g *gorm.DB) *gorm.DB {
+	rows, err := db.FindBy[eventRow](ctx, s.DB, "list events of incident", func(g *gorm.DB) *gorm.DB {
 		g = g.Where("incident_id = ? AND tenant_id = ?", int64(p.Incident), int64(p.Tenant))
 		if p.Before != 0 {
 			g = g.Where("id < ?", p.Before)
 		}
 		return g.Order("id DESC").Limit(record.PageSize(p.Limit))
 	})
-	return domain.Collect(rows, (*record.AlertEventRow).Event), err
+	return domain.Collect(rows, (*eventRow).event), err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/panics"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
@@ -39,7 +38,12 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*n
 		if err != nil {
 			return 0, err
 		}
-		n, rows, err := engine.TakeEvents(t, now, limit)
+		read, err := s.readOutbox(t, now, limit)
+		if err != nil {
+			return 0, err
+		}
+		n, rows, err := takeEvents(t, now, limit)
+		n = max(n, read)
 		if err != nil || len(rows) == 0 {
 			return n, err
 		}
@@ -65,7 +69,7 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*n
 // unexpanded reports whether there is an event whose time has come.
 func (s *Alerts) unexpanded(ctx context.Context) (pending bool, err error) {
 	err = s.LookRows(ctx, "look for alert events", func(rows *sql.Rows) error { return rows.Scan(&pending) },
-		"SELECT EXISTS (SELECT 1 FROM alert_events WHERE expanded_at = 0 AND tell_at <= "+s.Dialect.ClockNow()+")")
+		fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM outbox WHERE topic = %d) OR EXISTS (SELECT 1 FROM alert_events WHERE expanded_at = 0 AND tell_at <= %s)", domain.TopicEvents, s.Dialect.ClockNow()))
 	return pending, err
 }
 
@@ -79,7 +83,7 @@ type grouping struct {
 	s      *Alerts
 	t      *db.Tx
 	now    time.Time
-	rows   []record.AlertEventRow
+	rows   []eventRow
 	batch  notify.AlertBatch
 	before map[*noun.Incident]incidentEdge // those that were there
 }

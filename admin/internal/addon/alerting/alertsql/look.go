@@ -80,7 +80,7 @@ type look struct {
 	now   time.Time
 	rule  *noun.AlertRule
 	after domain.JobID // the last job that was looked at; 0: all were
-	found []record.AlertEventRow
+	found []eventRow
 }
 
 // add notes that the condition holds for a job or a run of it. The key is the same
@@ -91,7 +91,7 @@ func (l *look) add(job *record.JobRow, run domain.ExecutionID, since time.Time, 
 	if run == 0 {
 		key = fmt.Sprintf("%s/%s/%d/since/%d", kind, l.rule.ID, job.ID, db.Millis(since))
 	}
-	l.found = append(l.found, record.AlertEventRow{
+	l.found = append(l.found, eventRow{
 		TenantID: int64(l.rule.TenantID), Kind: string(kind), JobID: job.ID, Revision: job.Revision, ExecutionID: int64(run), ExecutorID: job.ExecutorID,
 		RuleID: int64(l.rule.ID), DedupeKey: key, Detail: detail, CreatedAt: db.Millis(l.now),
 	})
@@ -105,7 +105,7 @@ func (l *look) write() error {
 		}
 		l.found[n].ID = id
 	}
-	return record.InsertAlerts(l.t, l.found)
+	return insertEvents(l.t, l.found)
 }
 
 func (l *look) matches(job *record.JobRow) bool {

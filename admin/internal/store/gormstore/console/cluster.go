@@ -54,10 +54,6 @@ func (s *Cluster) ConfirmClock(ctx context.Context) (time.Time, error) {
 
 // HoldClock keys the alert by the last time that was confirmed.
 func (s *Cluster) HoldClock(ctx context.Context, jump time.Duration, alert domain.AlertEvent) error {
-	id, err := s.NewID()
-	if err != nil {
-		return err
-	}
 	return s.RunRepeatable(ctx, "hold clock", func(t *db.Tx) error {
 		var held record.ClusterValueRow
 		if err := t.Gorm.Clauses(t.Locking()...).Where("name = ?", domain.ClockHoldValue).Limit(1).Find(&held).Error; err != nil {
@@ -71,10 +67,9 @@ func (s *Cluster) HoldClock(ctx context.Context, jump time.Duration, alert domai
 		if err != nil || held.Value != "" { // it leapt again, or another node was quicker to tell
 			return err
 		}
-		return record.InsertAlerts(t, []record.AlertEventRow{{
-			ID: id, Kind: string(alert.Kind), Detail: record.Clip(alert.Detail, record.MessageSize), CreatedAt: at,
-			DedupeKey: string(alert.Kind) + ":" + strconv.FormatInt(at, 10),
-		}})
+		return engine.InsertEvents(t, []domain.AlertEvent{{
+			Kind: alert.Kind, Detail: alert.Detail, CreatedAt: alert.CreatedAt, DedupeKey: string(alert.Kind) + ":" + strconv.FormatInt(at, 10),
+		}}, alert.CreatedAt)
 	})
 }
 

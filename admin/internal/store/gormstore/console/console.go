@@ -33,7 +33,6 @@ type Console struct {
 	Maintenance
 	Quotas
 	Logs
-	Feed
 	Ledger
 	retention.Retention
 	retention.Rules
@@ -102,6 +101,6 @@ func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine, firesPerMinu
 	old, rules, purges := retention.New(db)
 	return &Console{
 		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c, newCalendarTable(c.DB)}, Scripts{c}, Cells{c},
-		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Feed{c}, Ledger{c}, old, rules, purges, Cluster{c},
+		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Ledger{c}, old, rules, purges, Cluster{c},
 	}
 }

@@ -87,22 +87,3 @@ func (s *Runs) ListSteps(ctx context.Context, tenant domain.TenantID, id domain.
 	}
 	return out, err
 }
-
-func (s *Runs) ListCallbacks(ctx context.Context, limit int) (out []store.Callback, err error) {
-	rows, err := db.FindBy[record.CallbackRow](ctx, s.DB, "list callbacks", func(g *gorm.DB) *gorm.DB {
-		return g.Order("execution_id, success").Limit(record.PageSize(limit))
-	})
-	return domain.Collect(rows, func(r *record.CallbackRow) store.Callback {
-		return store.Callback{
-			Tenant: domain.TenantID(r.TenantID), ID: domain.ExecutionID(r.ExecutionID), Success: r.Success == 1, CreatedAt: db.Instant(r.CreatedAt),
-		}
-	}), err
-}
-
-func (s *Runs) DeleteCallback(ctx context.Context, c store.Callback) error {
-	return s.RunRepeatable(ctx, "delete callback", func(t *db.Tx) error {
-		_, err := t.Exec(t.Ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ? AND tenant_id = ?",
-			int64(c.ID), db.Flag(c.Success), int64(c.Tenant))
-		return err
-	})
-}

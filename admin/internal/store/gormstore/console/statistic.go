@@ -18,13 +18,13 @@ import (
 
 const (
 	// sumsAtOnce bounds the rows of statistics that one transaction adds to, by about
-	// those of a row of the journal, and with them its memory. The ends of a job that are
+	// those of a row of the outbox, and with them its memory. The ends of a job that are
 	// counted together are one row to read and write: when each end was one, counting
 	// took the database as much time as the runs did. After a failure it is half as many.
 	sumsAtOnce, fewestSums = 20_000, 500
 	// endsAtOnce bounds the ends that one transaction counts.
 	endsAtOnce = 200_000
-	// journalRead bounds the rows of the journal that are read at once.
+	// journalRead bounds the rows of the outbox that are read at once.
 	journalRead = 500
 	// statisticsAtOnce bounds the rows of one statement.
 	statisticsAtOnce = 500
@@ -32,6 +32,9 @@ const (
 	// all that writes statistics: rows are read, added to and written.
 	countedValue = "statistics_counted"
 )
+
+// endsTopic is the topic of the outbox that is counted.
+var endsTopic = strconv.Itoa(int(domain.TopicEnds))
 
 // lockStatistics waits until nobody else writes statistics.
 func lockStatistics(t *db.Tx, now time.Time) error {
@@ -43,12 +46,12 @@ func lockStatistics(t *db.Tx, now time.Time) error {
 	return nil
 }
 
-// CountEnds deletes from the journal what it adds to statistics, in one transaction.
+// CountEnds deletes from the outbox what it adds to statistics, in one transaction.
 func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more bool, err error) {
 	var last int64
 	waiting := false
-	err = s.LookRows(ctx, "look into the journal of ends", func(rows *sql.Rows) error { return rows.Scan(&last, &waiting) },
-		"SELECT COALESCE((SELECT value FROM cluster_values WHERE name = '"+countedValue+"'), '0'), EXISTS (SELECT 1 FROM statistics_journal)")
+	err = s.LookRows(ctx, "look for ends of runs", func(rows *sql.Rows) error { return rows.Scan(&last, &waiting) },
+		"SELECT COALESCE((SELECT value FROM cluster_values WHERE name = '"+countedValue+"'), '0'), EXISTS (SELECT 1 FROM outbox WHERE topic = "+endsTopic+")")
 	now := time.Now()
 	if err != nil || !waiting || last <= now.UnixMilli() && now.UnixMilli()-last < every.Milliseconds() {
 		return false, err
@@ -64,13 +67,12 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 		var ids []int64
 		counted := 0
 		sums := map[record.StatisticRow]*domain.RunSum{}
-		for after, rows := int64(0), journalRead; rows == journalRead && !more; {
-			rows = 0
-			err := readJournal(t.Ctx, t.Conn, t.Dialect, after, func(id int64, ends []domain.RunEnd) {
-				rows, after = rows+1, id
+		for after := int64(0); !more; {
+			last, err := db.ReadOutbox(t.Ctx, t.Conn, t.Dialect, domain.TopicEnds, after, journalRead, func(id int64, body []byte) error {
 				if more = more || counted >= endsAtOnce || len(sums) >= most; more {
-					return
+					return nil
 				}
+				ends, err := record.DecodeEnds(body)
 				ids, counted = append(ids, id), counted+len(ends)
 				for i := range ends {
 					for _, key := range record.Counted(&ends[i]) {
@@ -80,10 +82,15 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 						sums[key].Count(&ends[i])
 					}
 				}
+				return err
 			})
 			if err != nil {
 				return false, err
 			}
+			if last == 0 {
+				break
+			}
+			after = last
 		}
 		if len(ids) == 0 {
 			return more, nil
@@ -91,12 +98,7 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 		if err := addSums(t, sums); err != nil {
 			return false, err
 		}
-		for part := range slices.Chunk(ids, journalRead) {
-			if _, err := t.Exec(t.Ctx, "DELETE FROM statistics_journal WHERE id IN ("+db.IDList(part)+")"); err != nil {
-				return false, err
-			}
-		}
-		return more, nil
+		return more, t.DeleteOutbox(domain.TopicEnds, ids)
 	})
 	if err != nil {
 		s.atOnce.Store(int64(max(most/2, fewestSums)))
@@ -104,41 +106,6 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 		s.atOnce.Store(int64(min(most*2, sumsAtOnce)))
 	}
 	return more, err
-}
-
-// EndsWaiting goes by the ids: they say when a row was written.
-func (s *Statistics) EndsWaiting(ctx context.Context, most int) (n int, age time.Duration, err error) {
-	err = s.LookRows(ctx, "look at the journal of ends", func(rows *sql.Rows) error {
-		var now, first int64
-		err := rows.Scan(&now, &n, &first)
-		if n > 0 {
-			age = max(0, db.Instant(now).Sub(domain.IDTime(first)))
-		}
-		return err
-	}, WaitingEnds(s.Dialect, most))
-	return n, age, err
-}
-
-// WaitingEnds is the statement of EndsWaiting.
-func WaitingEnds(d db.Dialect, most int) string {
-	return fmt.Sprintf("SELECT %s, COUNT(*), COALESCE(MIN(id), 0) FROM (SELECT id FROM statistics_journal%s ORDER BY id LIMIT %d) AS oldest", d.ClockNow(), d.ByPrimary(), most)
-}
-
-// readJournal reads the oldest rows of the journal after one.
-func readJournal(ctx context.Context, q db.Querier, d db.Dialect, after int64, each func(id int64, ends []domain.RunEnd)) error {
-	return db.Query(ctx, q, func(rows *sql.Rows) error {
-		var id int64
-		var body []byte
-		if err := rows.Scan(&id, &body); err != nil {
-			return err
-		}
-		ends, err := record.DecodeEnds(body)
-		if err != nil {
-			return fmt.Errorf("statistics_journal, row %d: %w", id, err)
-		}
-		each(id, ends)
-		return nil
-	}, fmt.Sprintf("SELECT id, body FROM statistics_journal%s WHERE id > %d ORDER BY id LIMIT %d", d.ByPrimary(), after, journalRead))
 }
 
 // addSums adds to rows of statistics, which are locked by lockStatistics.
@@ -271,7 +238,7 @@ func OldStatistics(d db.Dialect, step domain.StatisticStep, before time.Time, li
 	return fmt.Sprintf("%s WHERE step = %d AND at < %d ORDER BY at LIMIT %d", d.ByIndex("ix_statistics_step"), step, db.Millis(before), limit)
 }
 
-// SumRuns reads statistics and the journal in one statement: an end counts once,
+// SumRuns reads statistics and the outbox in one statement: an end counts once,
 // whether it is counted meanwhile or not.
 func (s *Statistics) SumRuns(ctx context.Context, p store.SumRunsParams) (out store.RunSums, err error) {
 	if p.Kind == domain.StatisticsOfTenant {
@@ -326,5 +293,5 @@ func RunSums(d db.Dialect, p store.SumRunsParams) string {
 	none := strings.Repeat("0, ", 10) + "NULL, 0, 0, 0, NULL, body"
 	return fmt.Sprintf("SELECT %s, NULL FROM statistics%s WHERE tenant_id = %d AND kind = %d AND subject_id IN (%s) AND at >= %d AND at < %d AND step <= %d UNION ALL %s",
 		record.StatisticColumns, d.ByPrimary(), p.Tenant, p.Kind, db.IDList(p.Subjects), db.Millis(p.From), db.Millis(p.To), p.Step,
-		d.Bounded(fmt.Sprintf("SELECT %s FROM statistics_journal%s ORDER BY id DESC LIMIT %d", none, d.ByPrimary(), 2*journalRead)))
+		d.Bounded(fmt.Sprintf("SELECT %s FROM outbox%s WHERE topic = %s ORDER BY id DESC LIMIT %d", none, d.ByPrimary(), endsTopic, 2*journalRead)))
 }

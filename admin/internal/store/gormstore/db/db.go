@@ -27,8 +27,7 @@ type Options struct {
 	Connector    func(driver.Connector) driver.Connector
 	Rearmed      func()
 	Observe      func(Transaction)
-	NoStatistics bool
-	NoOutbox     bool
+	Unread       domain.Topic
 	Tables       []OwnedTable
 	ReadOnly     bool
 	// AllowMultiWriter: nodes may write through several servers of one cluster.
@@ -60,8 +59,7 @@ type DB struct {
 	writers      *writerGate // nil = no cluster of MySQL's kind, or several are allowed
 	OnRearm      func()
 	Observe      func(Transaction)
-	NoStatistics bool         // ends of runs are not counted
-	NoOutbox     bool         // no events are written
+	Unread       domain.Topic // topics of the outbox without a reader
 	Tables       []OwnedTable // of add-ons
 
 	idSource atomic.Pointer[func() int64]
@@ -77,7 +75,7 @@ func Open(o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, NoStatistics: o.NoStatistics, NoOutbox: o.NoOutbox, Tables: o.Tables, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
+	s := &DB{Logger: o.Logger, OnRearm: o.Rearmed, Observe: o.Observe, Unread: o.Unread, Tables: o.Tables, Rollbacks: newRollbackDetector(), Clock: NewClockEstimate()}
 	if o.NewID != nil {
 		s.idSource.Store(&o.NewID)
 	}

@@ -3,55 +3,84 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/store"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// RecordAlerts fills in what the caller left out of an event: id and time.
+// RecordAlerts fills in the time of an event that has none.
 func (s *core) RecordAlerts(ctx context.Context, events []domain.AlertEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
-	return s.RunRepeatableAt(ctx, "record alerts", func(t *db.Tx, now time.Time) error { return insertAlerts(t, events, now) })
+	return s.RunRepeatableAt(ctx, "record alerts", func(t *db.Tx, now time.Time) error { return InsertEvents(t, events, now) })
 }
 
-func insertAlerts(t *db.Tx, events []domain.AlertEvent, now time.Time) (err error) {
-	rows := make([]record.AlertEventRow, len(events))
-	for i, e := range events {
-		rows[i] = record.AlertEventRow{
-			ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
-			ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: record.Clip(e.Detail, record.MessageSize), CreatedAt: db.Millis(e.CreatedAt),
-			Reason: string(e.Reason), ExecutorID: int64(e.Executor), Missed: int64(e.Missed),
-		}
-		if rows[i].CreatedAt == 0 {
-			rows[i].CreatedAt = db.Millis(now)
-		}
-		if rows[i].ID == 0 {
-			if rows[i].ID, err = t.DB.NewID(); err != nil {
-				return err
-			}
+func (s *core) ReadOutbox(ctx context.Context, topic domain.Topic, limit int) (out []store.OutboxRow, err error) {
+	err = s.Look(ctx, "read the outbox", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		out = nil
+		_, err := db.ReadOutbox(ctx, q, s.Dialect, topic, math.MinInt64, limit, func(id int64, body []byte) error {
+			out = append(out, store.OutboxRow{ID: id, Body: body})
+			return nil
+		})
+		return err
+	})
+	return out, err
+}
+
+func (s *core) DeleteOutbox(ctx context.Context, topic domain.Topic, ids []int64) error {
+	return s.RunRepeatable(ctx, "delete from the outbox", func(t *db.Tx) error { return t.DeleteOutbox(topic, ids) })
+}
+
+// listInRow bounds the list of one row of the outbox: events have at most 2 kB each.
+const listInRow = 200
+
+// InsertEvents writes events to the outbox.
+func InsertEvents(t *db.Tx, events []domain.AlertEvent, now time.Time) error {
+	if len(events) == 0 || !t.DB.Reads(domain.TopicEvents) {
+		return nil
+	}
+	events = slices.Clone(events) // a transaction may be repeated at another time
+	known := map[string]bool{}
+	events = slices.DeleteFunc(events, func(e domain.AlertEvent) bool {
+		twice := e.DedupeKey != "" && known[e.DedupeKey]
+		known[e.DedupeKey] = true
+		return twice
+	})
+	for i := range events {
+		e := &events[i]
+		if e.Detail = record.Clip(e.Detail, record.MessageSize); e.CreatedAt.IsZero() {
+			e.CreatedAt = now
 		}
 	}
-	return record.InsertAlerts(t, rows)
+	return appendList(t, domain.TopicEvents, events)
 }
 
-// Missed runs of a job are told together. While its runs are missed the job has
-// one event that is open: it counts them, under a key of its own, until its
-// time has come. Then the event takes a key that nothing is added to, and the
-// next one is opened, which is told MissedRepeat later, or goes if it counts nothing.
+func appendList[T domain.Callback | domain.AlertEvent](t *db.Tx, topic domain.Topic, list []T) error {
+	var bodies [][]byte
+	for part := range slices.Chunk(list, listInRow) {
+		body, err := domain.EncodeList(part)
+		if err != nil {
+			return err
+		}
+		bodies = append(bodies, body)
+	}
+	return t.Append(topic, bodies...)
+}
 
-// missedRuns are those of one transaction.
+// missedRuns are those of one transaction. One event of a job tells of all its missed runs.
 type missedRuns map[domain.JobID]*missedOfJob
 
 type missedOfJob struct {
 	last domain.Execution
-	runs int64
+	runs int
 }
 
 // addNew adds a run that was missed when it was planned, if it has to be told.
@@ -75,94 +104,15 @@ func (m *missedRuns) add(e *domain.Execution) {
 	}
 }
 
-// openKey is the key of a job's open event.
-func openKey(job int64) string { return fmt.Sprintf("%s/%d", domain.AlertRunMissed, job) }
-
-// insert adds them to the jobs' open events, in the order of the jobs, so that
-// transactions do not wait for each other in a circle.
-func (m missedRuns) insert(t *db.Tx, now time.Time) error {
-	if t.DB.NoOutbox {
-		return nil
-	}
-	of := make([]*missedOfJob, 0, len(m))
+// events are one for each job, in the order of the jobs. They have no key, as the reader
+// adds up those of one job.
+func (m missedRuns) events() (out []domain.AlertEvent) {
 	for _, o := range m {
-		of = append(of, o)
+		e := &o.last
+		out = append(out, domain.AlertEvent{
+			Kind: domain.AlertRunMissed, TenantID: e.TenantID, JobID: e.JobID, Revision: e.Revision, ExecutionID: e.ID, Reason: e.Reason, Missed: o.runs,
+		})
 	}
-	slices.SortFunc(of, func(a, b *missedOfJob) int { return cmp.Compare(a.last.JobID, b.last.JobID) })
-	for part := range slices.Chunk(of, 200) {
-		values := make([]string, len(part))
-		args := make([]any, 0, len(part))
-		for i, o := range part {
-			id, err := t.DB.NewID()
-			if err != nil {
-				return err
-			}
-			e := &o.last
-			values[i] = fmt.Sprintf("(%d, %d, '%s', %d, %d, %d, ?, %d, %d, %d, '%s')", id, e.TenantID, domain.AlertRunMissed, e.JobID, e.Revision, e.ID,
-				db.Millis(now), o.runs, db.Millis(now.Add(domain.MissedGather)), e.Reason)
-			args = append(args, openKey(int64(e.JobID)))
-		}
-		_, err := t.Exec(t.Ctx, "INSERT INTO alert_events (id, tenant_id, kind, job_id, revision, execution_id, dedupe_key, created_at, missed, tell_at, reason) VALUES "+
-			strings.Join(values, ", ")+t.Dialect.OnDuplicate("tenant_id, dedupe_key")+
-			" revision = "+t.Dialect.Inserted("revision")+", execution_id = "+t.Dialect.Inserted("execution_id")+", reason = "+t.Dialect.Inserted("reason")+
-			", missed = alert_events.missed + "+t.Dialect.Inserted("missed"), args...)
-		if err != nil {
-			return fmt.Errorf("count missed runs: %w", err)
-		}
-	}
-	return nil
-}
-
-// TakeEvents locks up to limit events that no subscriber has taken and whose time has come.
-// It returns their number, and those that are to be told. The transaction of the subscriber
-// sets expanded_at of each one, or deletes it.
-func TakeEvents(t *db.Tx, now time.Time, limit int) (n int, told []record.AlertEventRow, err error) {
-	var rows []record.AlertEventRow
-	err = t.Gorm.Clauses(t.SkipLocked()...).Where("expanded_at = 0 AND tell_at <= ?", db.Millis(now)).
-		Order("tell_at").Order("id").Limit(limit).Find(&rows).Error
-	if err != nil || len(rows) == 0 {
-		return 0, nil, err
-	}
-	if told, err = closeMissed(t, rows, now); err != nil {
-		return 0, nil, err
-	}
-	return len(rows), told, nil
-}
-
-// closeMissed closes the open events among those that a subscriber takes
-// and opens the next ones. It returns all that are to be told.
-func closeMissed(t *db.Tx, rows []record.AlertEventRow, now time.Time) (told []record.AlertEventRow, err error) {
-	var empty []record.AlertEventRow
-	var next []record.AlertEventRow
-	for _, r := range rows {
-		if r.Kind != string(domain.AlertRunMissed) || r.DedupeKey != openKey(r.JobID) {
-			told = append(told, r)
-			continue
-		}
-		if r.Missed == 0 {
-			empty = append(empty, r)
-			continue
-		}
-		closed := fmt.Sprintf("%s/%d", openKey(r.JobID), r.ID)
-		if _, err := t.Exec(t.Ctx, "UPDATE alert_events SET dedupe_key = ? WHERE id = ?", closed, r.ID); err != nil {
-			return nil, fmt.Errorf("close event of missed runs: %w", err)
-		}
-		following := record.AlertEventRow{
-			TenantID: r.TenantID, Kind: r.Kind, JobID: r.JobID, Revision: r.Revision, DedupeKey: r.DedupeKey,
-			CreatedAt: db.Millis(now), TellAt: db.Millis(now.Add(domain.MissedRepeat)),
-		}
-		if following.ID, err = t.DB.NewID(); err != nil {
-			return nil, err
-		}
-		next = append(next, following)
-		r.DedupeKey = closed
-		told = append(told, r)
-	}
-	if len(empty) > 0 {
-		list := db.IDList(db.IDs(empty, func(r record.AlertEventRow) int64 { return r.ID }))
-		if _, err := t.Exec(t.Ctx, "DELETE FROM alert_events WHERE id IN ("+list+")"); err != nil {
-			return nil, fmt.Errorf("forget events without runs: %w", err)
-		}
-	}
-	return told, record.InsertAlerts(t, next)
+	slices.SortFunc(out, func(a, b domain.AlertEvent) int { return cmp.Compare(a.JobID, b.JobID) })
+	return out
 }

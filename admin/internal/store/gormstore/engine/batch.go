@@ -297,24 +297,14 @@ func (b *Batch) saveRest() error {
 	if err := b.rearm(); err != nil {
 		return err
 	}
-	if err := insertCallbacks(b.Tx, b.callbacks()); err != nil {
+	if err := appendList(b.Tx, domain.TopicCallbacks, b.Callbacks); err != nil {
 		return err
 	}
 	var missed missedRuns
 	for i := range b.Missed {
 		missed.add(&b.Missed[i])
 	}
-	if err := missed.insert(b.Tx, b.Now); err != nil {
-		return err
-	}
-	return insertAlerts(b.Tx, b.Alerts, b.Now)
-}
-
-func (b *Batch) callbacks() (rows []record.CallbackRow) {
-	for _, c := range b.Callbacks {
-		rows = append(rows, record.CallbackRow{ExecutionID: int64(c.ID), Success: db.Flag(c.Succeeded), TenantID: int64(c.Tenant), CreatedAt: db.Millis(b.Now)})
-	}
-	return rows
+	return InsertEvents(b.Tx, append(b.Alerts, missed.events()...), b.Now)
 }
 
 // saveAttempts writes results that came too late to the archive, and what is

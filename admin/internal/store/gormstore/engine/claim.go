@@ -255,7 +255,7 @@ func (s *core) planTriggers(t *db.Tx, now time.Time, triggers []*record.TriggerR
 			missed.addNew(&e)
 		}
 	}
-	if err := missed.insert(t, now); err != nil {
+	if err := InsertEvents(t, missed.events(), now); err != nil {
 		return nil, nil, err
 	}
 	if len(inserted) < len(rows) {

@@ -198,13 +198,3 @@ func tooMuch(r store.StepRequest, kept map[string]keptStep) string {
 	}
 	return ""
 }
-
-func insertCallbacks(t *db.Tx, rows []record.CallbackRow) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(rows, 200).Error; err != nil {
-		return fmt.Errorf("write callbacks: %w", err)
-	}
-	return nil
-}

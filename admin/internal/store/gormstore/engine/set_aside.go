@@ -195,25 +195,18 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) ([]domain.Jo
 // alertSetAside tells the run's owner, if it has one that can be read, and once an
 // hour and job the operators.
 func alertSetAside(t *db.Tx, r run.Fact, fence int64, now time.Time, why error) error {
-	told := []record.AlertEventRow{{
-		Kind:      string(domain.AlertSetAside),
+	told := []domain.AlertEvent{{
+		Kind:      domain.AlertSetAside,
 		DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertSetAside, r.Job, now.Unix()/3600),
-		Detail:    record.Clip(fmt.Sprintf("run %s of job %s: %s", r.ID, r.Job, why), record.MessageSize),
+		Detail:    fmt.Sprintf("run %s of job %s: %s", r.ID, r.Job, why),
 	}}
 	if r.Parent == 0 {
-		told = append(told, record.AlertEventRow{
-			Kind: string(domain.AlertRunFailed), TenantID: int64(r.Tenant), JobID: int64(r.Job), Revision: r.Revision, ExecutionID: int64(r.ID),
+		told = append(told, domain.AlertEvent{
+			Kind: domain.AlertRunFailed, TenantID: r.Tenant, JobID: r.Job, Revision: r.Revision, ExecutionID: r.ID,
 			DedupeKey: fmt.Sprintf("%s:%s:%d", domain.AlertRunFailed, r.ID, fence),
 		})
 	}
-	for i := range told {
-		id, err := t.DB.NewID()
-		if err != nil {
-			return err
-		}
-		told[i].ID, told[i].CreatedAt = id, db.Millis(now)
-	}
-	return record.InsertAlerts(t, told)
+	return InsertEvents(t, told, now)
 }
 
 // mendSlot writes a job's slot as its executions have it, also where its row is

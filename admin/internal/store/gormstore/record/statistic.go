@@ -11,13 +11,13 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// endsFormat begins a body of statistics_journal.
+// endsFormat begins a body of domain.TopicEnds.
 const endsFormat = 1
 
 // endUndone is added to the state of an end that is taken back.
 const endUndone = 0x80
 
-// EncodeEnds writes ends for statistics_journal: 10 to 20 bytes each, as most differ
+// EncodeEnds writes the body of a row of domain.TopicEnds: 10 to 20 bytes each, as most differ
 // little from the one before in their order.
 func EncodeEnds(ends []domain.RunEnd) []byte {
 	slices.SortFunc(ends, func(a, b domain.RunEnd) int {
@@ -145,24 +145,19 @@ func Counted(e *domain.RunEnd) [3]StatisticRow {
 	}
 }
 
-// endsInRow bounds the ends of one row of statistics_journal: a BLOB has 64 kB.
+// endsInRow bounds the ends of one row of the outbox.
 const endsInRow = 1000
 
 // InsertEnds notes ends of runs, in the transaction that ended them.
 func InsertEnds(t *db.Tx, ends []domain.RunEnd) error {
-	if t.DB.NoStatistics {
+	if !t.DB.Reads(domain.TopicEnds) {
 		return nil
 	}
+	var bodies [][]byte
 	for part := range slices.Chunk(ends, endsInRow) {
-		id, err := t.DB.NewID()
-		if err == nil {
-			_, err = t.Exec(t.Ctx, "INSERT INTO statistics_journal (id, body) VALUES (?, ?)", id, EncodeEnds(part))
-		}
-		if err != nil {
-			return fmt.Errorf("count ends: %w", err)
-		}
+		bodies = append(bodies, EncodeEnds(part))
 	}
-	return nil
+	return t.Append(domain.TopicEnds, bodies...)
 }
 
 // InsertEndsOf is InsertEnds for rows that were inserted; undone: that are deleted.

@@ -43,15 +43,19 @@ func PruneRunsQuery(d db.Dialect, tenant domain.TenantID, job domain.JobID, ende
 	return pruneQuery(d, prune{tenant, job, ended, ended})
 }
 
+// clocksApart is more than what the clocks of a node and of the database differ by.
+const clocksApart = time.Hour
+
 // pruneQuery reads the next runs of a job, each with whether it goes. A run stays that
 // others need: living ones and those whose handler still runs; parts of a run that
-// stays; one whose callback has no run yet; and one with a key of the caller's, for a
+// stays; one that has ended since the oldest callback without a run, or clocksApart
+// before; and one with a key of the caller's, for a
 // day. The arguments are a fire time twice, a key, and a fire time.
 func pruneQuery(d db.Dialect, p prune) string {
 	goes := func(run string) string {
 		return fmt.Sprintf("%[1]s.state >= %[2]d AND %[1]s.lingers = 0 AND %[1]s.finished_at < %[3]d AND (%[1]s.occurrence_key NOT LIKE 'idem:%%' OR %[1]s.finished_at < %[4]s - %[5]d)"+
-			" AND NOT EXISTS (SELECT 1 FROM callbacks AS c WHERE c.execution_id = %[1]s.id)",
-			run, domain.Succeeded, db.Millis(p.ended), d.ClockNow(), domain.RequestKeyGrace.Milliseconds())
+			" AND %[1]s.finished_at < %[6]s - %[7]d",
+			run, domain.Succeeded, db.Millis(p.ended), d.ClockNow(), domain.RequestKeyGrace.Milliseconds(), db.OldestOutbox(domain.TopicCallbacks), clocksApart.Milliseconds())
 	}
 	return fmt.Sprintf("SELECT e.id, e.fire_at, e.occurrence_key, e.log_lines <> 0, e.tenant_id = %d AND %s"+
 		" AND (e.parent_id = 0 OR NOT EXISTS (SELECT 1 FROM executions AS p%s WHERE p.id = e.parent_id AND NOT (%s)))"+

@@ -161,13 +161,17 @@ func deleteRequestKeys(t *db.Tx, old []oldRun) error {
 	return nil
 }
 
-// DeleteOutboxBefore goes along the primary keys. A subscriber tells of events within hours,
-// not days, so that events that old are not waited for.
+// DeleteOutboxBefore goes along the primary keys. Readers of the outbox take rows within
+// hours, not days, so that rows that old have no reader.
 func (s *Retention) DeleteOutboxBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return db.Value(ctx, s.RunRepeatable, "delete old events", func(t *db.Tx) (int64, error) {
-		deleted, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("alert_events", "id < ?"), domain.IDFloor(before), int64(limit))
-		if err != nil {
-			return 0, fmt.Errorf("delete from alert_events: %w", err)
+		deleted := int64(0)
+		for _, topic := range domain.Topics {
+			n, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded("outbox", "topic = ? AND id < ?"), int64(topic), domain.IDFloor(before), int64(limit)-deleted)
+			if err != nil {
+				return 0, fmt.Errorf("delete from the outbox, %s: %w", topic, err)
+			}
+			deleted += n
 		}
 		for i := range s.Tables {
 			if deleted >= int64(limit) {

@@ -52,18 +52,18 @@ func (m *Move) copyRest(ctx context.Context) error {
 	return domain.Errorf(domain.CodeConflict, "the source still changes after %d rounds; rows of the last one: %v", rounds, last)
 }
 
-// countEnds adds to the statistics what the tenant's runs have left in the journal, which
+// countEnds adds to the statistics what the tenant's runs have left in the outbox, which
 // all tenants share and which stays: nothing of this one ends any more.
 func (m *Move) countEnds(ctx context.Context) error {
 	var last int64
-	err := m.From.LookRows(ctx, "look into the journal of ends", func(rows *sql.Rows) error { return rows.Scan(&last) }, "SELECT COALESCE(MAX(id), 0) FROM statistics_journal")
+	err := m.From.LookRows(ctx, "look into the outbox", func(rows *sql.Rows) error { return rows.Scan(&last) }, fmt.Sprintf("SELECT COALESCE(MAX(id), 0) FROM outbox WHERE topic = %d", domain.TopicEnds))
 	if err != nil {
 		return err
 	}
 	for {
 		waiting := false
-		err := m.From.LookRows(ctx, "look into the journal of ends", func(rows *sql.Rows) error { return rows.Scan(&waiting) },
-			fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM statistics_journal WHERE id <= %d)", last))
+		err := m.From.LookRows(ctx, "look into the outbox", func(rows *sql.Rows) error { return rows.Scan(&waiting) },
+			fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM outbox WHERE topic = %d AND id <= %d)", domain.TopicEnds, last))
 		if err != nil || !waiting {
 			return err
 		}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"strings"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -67,7 +70,6 @@ func (m *Move) underWay(ctx context.Context) (what string, err error) {
 	type question struct{ query, what string }
 	all := []question{
 		{fmt.Sprintf("SELECT COUNT(*) FROM executions WHERE tenant_id = ? AND phase IN (%s) AND (state IN (%d, %d, %d) OR lingers = 1)", alivePhases, domain.Offered, domain.Running, domain.Cancelling), "%d runs are with executors"},
-		{"SELECT COUNT(*) FROM callbacks AS c JOIN executions AS e ON e.id = c.execution_id WHERE c.tenant_id = ? AND e.tenant_id = ?", "%d callbacks are not started"},
 	}
 	for _, t := range m.From.Tables {
 		if t.Claimed != "" {
@@ -75,12 +77,8 @@ func (m *Move) underWay(ctx context.Context) (what string, err error) {
 		}
 	}
 	for _, look := range all {
-		args := []any{m.id}
-		if strings.Count(look.query, "?") == 2 {
-			args = append(args, m.id)
-		}
 		var n int64
-		err := m.From.LookRows(ctx, "look what is under way", func(rows *sql.Rows) error { return rows.Scan(&n) }, look.query, args...)
+		err := m.From.LookRows(ctx, "look what is under way", func(rows *sql.Rows) error { return rows.Scan(&n) }, look.query, m.id)
 		if err != nil {
 			return "", err
 		}
@@ -88,7 +86,44 @@ func (m *Move) underWay(ctx context.Context) (what string, err error) {
 			return fmt.Sprintf(look.what, n), nil
 		}
 	}
+	return m.unread(ctx)
+}
+
+// unread says what the outbox has of the tenant for readers that act upon it. All tenants
+// share its rows, which do not move.
+func (m *Move) unread(ctx context.Context) (what string, err error) {
+	n, err := countOutbox(ctx, m, domain.TopicCallbacks, func(c *domain.Callback) domain.TenantID { return c.Tenant })
+	if err != nil || n > 0 {
+		return fmt.Sprintf("%d callbacks are not started", n), err
+	}
+	n, err = countOutbox(ctx, m, domain.TopicEvents, func(e *domain.AlertEvent) domain.TenantID { return e.TenantID })
+	if err != nil || n > 0 {
+		return fmt.Sprintf("%d events are not read", n), err
+	}
 	return "", nil
+}
+
+// countOutbox counts what a topic has of the tenant.
+func countOutbox[T domain.Callback | domain.AlertEvent](ctx context.Context, m *Move, topic domain.Topic, of func(*T) domain.TenantID) (n int, err error) {
+	for last, more := int64(math.MinInt64), true; more && err == nil; {
+		err = m.From.Look(ctx, "look into the outbox", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+			found, next := 0, int64(0)
+			next, err := db.ReadOutbox(ctx, q, m.From.Dialect, topic, last, 1000, func(_ int64, body []byte) error {
+				list, err := domain.DecodeList[T](body)
+				for i := range list {
+					if of(&list[i]) == domain.TenantID(m.id) {
+						found++
+					}
+				}
+				return err
+			})
+			if err == nil {
+				n, last, more = n+found, next, next != 0
+			}
+			return err
+		})
+	}
+	return n, err
 }
 
 // alivePhases are those of runs that have not ended, or linger (record.PhaseOf).

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Order
 	From, To *db.DB
-	// CountEnds adds a part of the source's journal of ends to its statistics
+	// CountEnds adds a part of the ends in the source's outbox to its statistics
 	// (store.Statistics); every = 0: now.
 	CountEnds func(ctx context.Context, every time.Duration) (more bool, err error)
 }

@@ -58,7 +58,6 @@ var groups = []group{
 	}},
 	{table: "limits", key: "subject_id", index: "ix_limits_tenant", late: true, children: []child{{table: "limit_holders", column: "subject_id"}, {table: "limit_waiters", column: "subject_id"}}},
 	{table: "executor_builds", late: true}, {table: "instances", key: "id", late: true}, {table: "maintenance", key: "id", late: true},
-	{table: "alert_events", key: "id", late: true},
 }
 
 // allGroups are groups, and the tables of add-ons.
@@ -81,7 +80,6 @@ const runs = "executions"
 var notCopied = map[string]string{
 	"memberships":    "they go with the accounts (people)",
 	"refresh_tokens": "sessions are signed by the nodes of their cell",
-	"callbacks":      "an outbox, which is waited for until it is empty",
 	"audit_log":      "it is chained with the key of this cell, and names requests to it; it stays until retention deletes it",
 	"audit_chains":   "they are the ends of audit_log",
 }
@@ -95,7 +93,6 @@ type wakes struct {
 // parked are those of the core's tables.
 var parked = map[string]wakes{
 	"triggers": {column: "next_fire_at"}, runs: {column: "wake_at"}, "backfills": {column: "wake_at"}, "timer_cancellations": {column: "wake_at"}, "run_purges": {column: "wake_at"},
-	"alert_events": {"tell_at", db.Equal{Column: "expanded_at"}},
 }
 
 // allParked are those of all tables.

@@ -1,4 +1,4 @@
-package record
+package alertsql
 
 import (
 	"fmt"
@@ -9,8 +9,9 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// AlertEventRow is a row of alert_events.
-type AlertEventRow struct {
+// eventRow is a row of alert_events: an event of the outbox, or what a rule has found. Its
+// incident keeps it.
+type eventRow struct {
 	ID          int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
 	TenantID    int64  `gorm:"column:tenant_id"`
 	Kind        string `gorm:"column:kind"`
@@ -29,10 +30,10 @@ type AlertEventRow struct {
 	RuleID      int64  `gorm:"column:rule_id"`
 }
 
-func (AlertEventRow) TableName() string { return "alert_events" }
+func (eventRow) TableName() string { return "alert_events" }
 
-// Event is what the row means.
-func (r AlertEventRow) Event() domain.AlertEvent {
+// event is what the row means.
+func (r eventRow) event() domain.AlertEvent {
 	return domain.AlertEvent{
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Kind: domain.AlertKind(r.Kind), JobID: domain.JobID(r.JobID), Revision: r.Revision,
 		ExecutionID: domain.ExecutionID(r.ExecutionID), DedupeKey: r.DedupeKey, Detail: r.Detail, Missed: int(r.Missed), CreatedAt: db.Instant(r.CreatedAt),
@@ -40,10 +41,18 @@ func (r AlertEventRow) Event() domain.AlertEvent {
 	}
 }
 
-// InsertAlerts writes events; those whose dedupe key is there already change nothing. Without a
-// subscriber of the outbox it writes none.
-func InsertAlerts(t *db.Tx, events []AlertEventRow) error {
-	if len(events) == 0 || t.DB.NoOutbox {
+// toEventRow is the row of an event of the outbox.
+func toEventRow(e *domain.AlertEvent) eventRow {
+	return eventRow{
+		ID: e.ID, TenantID: int64(e.TenantID), Kind: string(e.Kind), JobID: int64(e.JobID), Revision: e.Revision,
+		ExecutionID: int64(e.ExecutionID), DedupeKey: e.DedupeKey, Detail: e.Detail, CreatedAt: db.Millis(e.CreatedAt),
+		Reason: string(e.Reason), ExecutorID: int64(e.Executor), Missed: int64(e.Missed),
+	}
+}
+
+// insertEvents writes events; those whose dedupe key is there already change nothing.
+func insertEvents(t *db.Tx, events []eventRow) error {
+	if len(events) == 0 {
 		return nil
 	}
 	if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(events, 200).Error; err != nil {
