@@ -136,6 +136,7 @@ func (a *Admin) buildEngine(ctx context.Context) error {
 			{Name: "tell of runs that stand still", Every: watchdog.LoadEvery, Do: a.watchdog.LookForStalled},
 			{Name: "look at the outbox", Every: telemetry.OutboxLookEvery, Do: a.gauges.LookAtOutbox},
 			{Name: "start callbacks", Every: followup.Every, Do: followups.Start},
+			{Name: "adopt the outbox of the version before", Every: telemetry.OutboxLookEvery, Do: a.store.AdoptOutbox},
 			{Name: "compare time zones", Every: watchdog.ZonesEvery, Do: (&watchdog.Zones{Store: a.store, Logger: a.log.With("component", "cluster")}).Look},
 		}),
 	})

@@ -33,7 +33,7 @@ const maxSecrets = 5000
 // tenantTables are all other tables of the core with rows of tenants, in the order in which they go:
 // runs before their jobs. A table with a tenant_id that is missing here fails a test.
 var tenantTables = []tenantTable{
-	{name: "executions", index: "ix_executions_executor", key: "id", column: "execution_id", children: []string{"attempts", "execution_progress", "execution_steps", "waiting_runs"}},
+	{name: "executions", index: "ix_executions_executor", key: "id", column: "execution_id", children: []string{"attempts", "execution_progress", "execution_steps", "callbacks", "waiting_runs"}},
 	{name: "log_chunks"}, {name: "log_usage"},
 	{name: "timer_labels"}, {name: "timer_counts"}, {name: "stored_bytes"}, {name: "statistics"}, {name: "timer_cancellations"}, {name: "request_keys"}, {name: "backfills"},
 	{name: "retention_rules"}, {name: "run_purges"},

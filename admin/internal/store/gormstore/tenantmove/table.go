@@ -78,6 +78,7 @@ const runs = "executions"
 
 // notCopied are tables with a tenant_id whose rows stay, and why.
 var notCopied = map[string]string{
+	"callbacks":      "a table of the version before, which nodes empty into the outbox",
 	"memberships":    "they go with the accounts (people)",
 	"refresh_tokens": "sessions are signed by the nodes of their cell",
 	"audit_log":      "it is chained with the key of this cell, and names requests to it; it stays until retention deletes it",
