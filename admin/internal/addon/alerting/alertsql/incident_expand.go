@@ -38,7 +38,7 @@ func (s *Alerts) ExpandAlertEvents(ctx context.Context, limit int, group func(*n
 		if err != nil {
 			return 0, err
 		}
-		read, err := s.readOutbox(t, now, limit)
+		read, err := readOutbox(t, now, limit)
 		if err != nil {
 			return 0, err
 		}

@@ -15,7 +15,7 @@ const outboxRows = 100
 
 // readOutbox moves events of the outbox into alert_events, about limit of them. The caller has
 // the turn. A row that cannot be read is logged and deleted, so that the others are told.
-func (s *Alerts) readOutbox(t *db.Tx, now time.Time, limit int) (taken int, err error) {
+func readOutbox(t *db.Tx, now time.Time, limit int) (taken int, err error) {
 	var ids []int64
 	var events []eventRow
 	missed := missedRuns{}
@@ -26,7 +26,7 @@ func (s *Alerts) readOutbox(t *db.Tx, now time.Time, limit int) (taken int, err 
 		ids = append(ids, id)
 		list, err := domain.DecodeList[domain.AlertEvent](body)
 		if err != nil {
-			s.Logger.Error("events of the outbox are not told", "component", "alerting", "row", id, "err", err)
+			t.DB.Logger.Error("events of the outbox are not told", "component", "alerting", "row", id, "err", err)
 			return nil
 		}
 		taken += len(list)
