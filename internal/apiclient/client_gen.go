@@ -1904,6 +1904,9 @@ type DocumentKind struct {
 	// APIVersion Value of the field apiVersion
 	APIVersion string `json:"apiVersion"`
 
+	// Literal Paths of texts in which ${{ }} is not the place of a value
+	Literal []string `json:"literal"`
+
 	// Name Value of the field kind
 	Name string `json:"name"`
 
@@ -6658,6 +6661,13 @@ func (c *Client) ListCalendarVersions(ctx context.Context, id string, params Lis
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
 	return ask[PageCalendarVersion](ctx, c, r, edits)
+}
+
+// GetCalendarVersion asks GET /api/v1/calendars/{id}/versions/{version}: One version of a calendar.
+// As it was written. Versions never change.
+func (c *Client) GetCalendarVersion(ctx context.Context, id string, version int64, edits ...Edit) (Doc[CalendarVersion], error) {
+	r := newRequest("GET", "/api/v1/calendars/{id}/versions/{version}", id, version)
+	return ask[CalendarVersion](ctx, c, r, edits)
 }
 
 // GetCallbackSecret asks GET /api/v1/callback-secret: The secret that signs the tenant's callbacks.

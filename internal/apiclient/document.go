@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -53,6 +54,11 @@ func (d Documents) Versions(ctx context.Context, id string) ([]Doc[Document], er
 	return follow[Document](0, func(page Edit) (Doc[Page[Document]], error) {
 		return askDocument[Page[Document]](ctx, d, http.MethodGet, d.one(id, "/versions"), nil, []Edit{page})
 	})
+}
+
+// Version reads a version of a document.
+func (d Documents) Version(ctx context.Context, id string, version int64) (Doc[Document], error) {
+	return askDocument[Document](ctx, d, http.MethodGet, d.one(id, "/versions/"+strconv.FormatInt(version, 10)), nil, nil)
 }
 
 // Get reads a document by its id or name.

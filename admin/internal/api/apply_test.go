@@ -65,7 +65,7 @@ func TestDocumentsArePlannedAndApplied(t *testing.T) {
 	require.Equal(t, int64(2), into[calendarAnswer](w.call("acme/viewer", "GET", "/calendars/cn", nil).is(200)).Version)
 
 	kinds := into[web.Page[apply.DocumentKind]](w.call("acme/viewer", "GET", "/kinds", nil).is(200))
-	require.Contains(t, kinds.Items, apply.DocumentKind{Name: "Connection", Path: "connections", APIVersion: "carillon/v1"})
+	require.Contains(t, kinds.Items, apply.DocumentKind{Name: "Connection", Path: "connections", APIVersion: "carillon/v1", Literal: []string{}})
 }
 
 // All mistakes of all documents are told at once, and nothing is written.

@@ -20,8 +20,8 @@ var bounded = map[string]string{
 	"update-calendar": "computes", "update-job": "computes",
 
 	"get-calendar": "large", "get-executor": "large", "get-run": "large", "get-run-log": "large", "get-script": "large", "get-script-revision": "large",
-	"list-all-instances":     "large",
-	"list-calendar-versions": "large", "list-calendars": "large", "list-handlers": "large", "list-instances": "large",
+	"list-all-instances":   "large",
+	"get-calendar-version": "large", "list-calendar-versions": "large", "list-calendars": "large", "list-handlers": "large", "list-instances": "large",
 	"list-job-events": "large", "list-jobs": "large", "list-proposals": "large", "list-revisions": "large", "list-run-parts": "large", "list-runs": "large", "list-timers": "large",
 }
 

@@ -54,7 +54,7 @@ func (w *world) objectsOf(tenant string) objects {
 		"/former-names/{name}": "formerly",
 		"/invitations/{id}":    invitation.ID,
 		"/job-proposals/{id}":  domain.JobID(proposal.ID).String(),
-		"/scripts/{id}":        script.ID, "/revisions/{revision}": name("1", "771177117711771177"),
+		"/scripts/{id}":        script.ID, "/revisions/{revision}": name("1", "771177117711771177"), "/versions/{version}": name("1", "771177117711771177"),
 		"/cells/{name}": "eu-" + tenant, "/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),

@@ -134,6 +134,22 @@ func (d *Documents) Find(ctx context.Context, tenant domain.TenantID, word strin
 	return d.o.Store.Find(ctx, tenant, id)
 }
 
+// FindVersion finds a version of a document.
+func (d *Documents) FindVersion(ctx context.Context, tenant domain.TenantID, word string, version int64) (Row, error) {
+	row, err := d.Find(ctx, tenant, word)
+	if err != nil {
+		return Row{}, err
+	}
+	rows, _, err := d.o.Store.ListVersions(ctx, tenant, row.ID, version+1, 1)
+	if err != nil {
+		return Row{}, err
+	}
+	if len(rows) == 0 || rows[0].Version != version {
+		return Row{}, domain.Errorf(domain.CodeNotFound, "the %s %q has no version %d", d.o.Kind.Noun, row.Name, version)
+	}
+	return rows[0], nil
+}
+
 // LooksLikeID tells whether a word is a decimal number.
 func LooksLikeID(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789") == ""

@@ -27,6 +27,8 @@ type Kind struct {
 	Purpose string
 	// Versioned kinds keep their older versions.
 	Versioned bool
+	// Literal are paths of texts in which ${{ }} is not the place of a value, such as spec.content.
+	Literal []string
 	// Notes are sentences for the descriptions of operations.
 	Notes Notes
 

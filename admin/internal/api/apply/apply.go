@@ -63,6 +63,8 @@ type DocumentKind struct {
 	Name       string `json:"name" doc:"Value of the field kind"`
 	Path       string `json:"path" doc:"Last segment of the address of its list"`
 	APIVersion string `json:"apiVersion" doc:"Value of the field apiVersion"`
+	// Literal is not empty for few kinds.
+	Literal []string `json:"literal" doc:"Paths of texts in which ${{ }} is not the place of a value"`
 }
 
 type input struct{ Body DocumentBatch }
@@ -87,7 +89,7 @@ func Register(s *web.Server) {
 		Summary: "List the kinds of documents", Description: "In the order in which an apply writes them.",
 	}, func(context.Context, auth.Identity, *struct{}) (*web.PageOutput[DocumentKind], error) {
 		return web.OnePage(domain.Collect(s.Kinds().List(), func(k *web.DocumentKind) DocumentKind {
-			return DocumentKind{k.Documents.Kind().Name, k.Documents.Kind().Path, resource.APIVersion}
+			return DocumentKind{k.Documents.Kind().Name, k.Documents.Kind().Path, resource.APIVersion, web.EmptyIfNil(k.Documents.Kind().Literal)}
 		})), nil
 	})
 }

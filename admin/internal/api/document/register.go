@@ -71,6 +71,11 @@ type createInput struct{ Body json.RawMessage }
 
 type replaceInput = web.Edited[json.RawMessage]
 
+type versionInput struct {
+	OneInput
+	Version int64 `path:"version" minimum:"1" doc:"Number of the version, from 1"`
+}
+
 type versionsInput struct {
 	OneInput
 	web.ShortPage
@@ -128,6 +133,10 @@ func Register(s *web.Server, docs *resource.Documents) *API {
 			Method: http.MethodGet, Path: one + "/versions", ID: "list-" + k.Noun + "-versions", Large: true, Tag: k.Path, Answer: shape.versions,
 			Summary: "The versions of a " + k.Noun, Description: "The newest first, each with its whole contents.",
 		}, a.versions)
+		web.Register(s, read, web.Operation{
+			Method: http.MethodGet, Path: one + "/versions/{version}", ID: "get-" + k.Noun + "-version", Large: true, Tag: k.Path, Answer: shape.version,
+			Summary: "One version of a " + k.Noun, Description: "As it was written. Versions never change.",
+		}, a.version)
 	}
 	return a
 }
@@ -275,10 +284,21 @@ func (a *API) versions(ctx context.Context, id auth.Identity, in *versionsInput)
 	if err != nil {
 		return nil, err
 	}
-	items := domain.Collect(rows, func(r *resource.Row) version {
-		return version{r.Version, web.Instant(r.CreatedAt), r.CreatedBy, r.Name, r.Labels, r.Spec}
-	})
+	items := domain.Collect(rows, versionOf)
 	return pageOf(items, more, func() web.Cursor { return web.Cursor{List: list, ID: rows[len(rows)-1].Version} })
+}
+
+func versionOf(r *resource.Row) version {
+	return version{r.Version, web.Instant(r.CreatedAt), r.CreatedBy, r.Name, r.Labels, r.Spec}
+}
+
+func (a *API) version(ctx context.Context, id auth.Identity, in *versionInput) (*listOutput, error) {
+	row, err := a.docs.FindVersion(ctx, id.Tenant, in.ID, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(versionOf(&row))
+	return &listOutput{body}, err
 }
 
 // Output is the answer with a document.

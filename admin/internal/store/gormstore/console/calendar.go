@@ -39,15 +39,15 @@ func newCalendarTable(database *db.DB) *document.Table {
 // CalendarTable keeps calendars.
 func (s *Calendars) CalendarTable() resource.Store { return s.table }
 
-// shareCalendar locks a calendar for sharing and returns its version. A transaction that links a
-// job to the calendar holds it until its commit.
-func shareCalendar(t *db.Tx, tenant domain.TenantID, id domain.CalendarID) (version int64, err error) {
-	err = t.SQL.QueryRowContext(t.Ctx, "SELECT version FROM calendars WHERE id = ? AND tenant_id = ?"+t.Dialect.ForShare(), int64(id), int64(tenant)).Scan(&version)
+// shareDocument locks a document for sharing and returns its version. A transaction that links a
+// job to the document holds it until its commit.
+func shareDocument(t *db.Tx, noun, table string, tenant domain.TenantID, id int64) (version int64, err error) {
+	err = t.SQL.QueryRowContext(t.Ctx, "SELECT version FROM "+table+" WHERE id = ? AND tenant_id = ?"+t.Dialect.ForShare(), id, int64(tenant)).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, db.NotFound("calendar", id)
+		return 0, db.NotFound(noun, domain.JobID(id))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("lock calendar: %w", err)
+		return 0, fmt.Errorf("lock %s: %w", noun, err)
 	}
 	return version, nil
 }

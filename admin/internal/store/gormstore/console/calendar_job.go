@@ -31,7 +31,7 @@ func linkCalendars(t *db.Tx, job *record.JobRow, spec *domain.JobSpec) error {
 	// In the order of their ids: two jobs lock the same calendars.
 	slices.SortFunc(uses, func(a, b domain.CalendarUse) int { return int(a.ID - b.ID) })
 	for _, u := range uses {
-		version, err := shareCalendar(t, domain.TenantID(job.TenantID), u.ID)
+		version, err := shareDocument(t, "calendar", "calendars", domain.TenantID(job.TenantID), int64(u.ID))
 		if domain.Is(err, domain.CodeNotFound) || err == nil && u.Version > version {
 			return domain.Invalid("body.schedule.calendars", "there is no calendar %s with a version %d", u.ID, u.Version)
 		} else if err != nil {

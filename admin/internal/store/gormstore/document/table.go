@@ -31,6 +31,8 @@ type Table struct {
 	Versions, Owner string
 	// Side are further columns of a row, by name. nil: there are none.
 	Side func(*resource.Row) map[string]any
+	// VersionSide are further columns of a version, by name. nil: there are none.
+	VersionSide func(*resource.Row) (map[string]any, error)
 	// Created is called in the transaction of a new document. now is in milliseconds.
 	Created func(t *db.Tx, row *resource.Row, now int64) error
 	// Stored is called in the transaction of each new version of a versioned kind.
@@ -162,9 +164,16 @@ func (s *Table) insertVersion(t *db.Tx, row *resource.Row, text string) error {
 	if s.Versions == "" {
 		return nil
 	}
-	err := t.Gorm.Table(s.Versions).Create(map[string]any{
-		s.Owner: row.ID, "version": row.Version, "tenant_id": int64(row.Tenant), "spec": text, "created_at": db.Millis(row.UpdatedAt), "created_by": row.UpdatedBy,
-	}).Error
+	set := map[string]any{}
+	if s.VersionSide != nil {
+		var err error
+		if set, err = s.VersionSide(row); err != nil {
+			return err
+		}
+	}
+	set[s.Owner], set["version"], set["tenant_id"], set["spec"] = row.ID, row.Version, int64(row.Tenant), text
+	set["created_at"], set["created_by"] = db.Millis(row.UpdatedAt), row.UpdatedBy
+	err := t.Gorm.Table(s.Versions).Create(set).Error
 	if err == nil && s.Stored != nil {
 		err = s.Stored(t, row, text)
 	}

@@ -37,11 +37,15 @@ func (f *source) flags(cmd *cobra.Command) {
 }
 
 // read reads all documents and puts values into them.
-func (f *source) read(a *cli.App) ([]json.RawMessage, error) {
+func (f *source) read(ctx context.Context, a *cli.App, s *cli.Session) ([]json.RawMessage, error) {
 	if len(f.files) == 0 {
 		return nil, cli.Usagef("name a file or a folder with -f (- is standard input)")
 	}
 	values, err := f.readValues(a)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := s.ListKinds(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,7 @@ func (f *source) read(a *cli.App) ([]json.RawMessage, error) {
 				return nil, err
 			}
 			for i, object := range objects {
-				raw, err := values.fill(object)
+				raw, err := values.fill(object, literal(kinds.Value.Items, object))
 				if err != nil {
 					return nil, cli.Usagef("%s: document %d: %w", path, i+1, err)
 				}
@@ -102,9 +106,23 @@ func (f *source) readValues(a *cli.App) (values, error) {
 // values are the values of ${{ name }} by name.
 type values map[string]json.RawMessage
 
-// fill puts values into the texts of a document. A text that is nothing else becomes the value
-// with its type.
-func (v values) fill(object map[string]json.RawMessage) (json.RawMessage, error) {
+// literal are the paths of texts of a document in which ${{ }} is not the place of a value.
+func literal(kinds []apiclient.DocumentKind, object map[string]json.RawMessage) []string {
+	var name string
+	if err := json.Unmarshal(object["kind"], &name); err != nil {
+		return nil // the server tells
+	}
+	for _, k := range kinds {
+		if k.Name == name {
+			return k.Literal
+		}
+	}
+	return nil
+}
+
+// fill puts values into the texts of a document, but not into those at the paths of literal. A
+// text that is nothing else becomes the value with its type.
+func (v values) fill(object map[string]json.RawMessage, literal []string) (json.RawMessage, error) {
 	var document any
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -116,26 +134,29 @@ func (v values) fill(object map[string]json.RawMessage) (json.RawMessage, error)
 	if err := json.Unmarshal(raw, &document); err != nil {
 		return nil, err
 	}
-	filled, err := v.in(document)
+	filled, err := v.in("", document, literal)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(filled)
 }
 
-func (v values) in(value any) (_ any, err error) {
+func (v values) in(path string, value any, literal []string) (_ any, err error) {
+	if slices.Contains(literal, path) {
+		return value, nil
+	}
 	switch it := value.(type) {
 	case string:
 		return v.text(it)
 	case []any:
 		for i := range it {
-			if it[i], err = v.in(it[i]); err != nil {
+			if it[i], err = v.in(path, it[i], literal); err != nil {
 				return nil, err
 			}
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(it)) {
-			if it[key], err = v.in(it[key]); err != nil {
+			if it[key], err = v.in(strings.TrimPrefix(path+"."+key, "."), it[key], literal); err != nil {
 				return nil, err
 			}
 		}
@@ -195,7 +216,7 @@ func planCommand(a *cli.App) *cobra.Command {
 		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change; exit code 1 if anything would", Args: cobra.NoArgs,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(a)
+			documents, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
@@ -223,7 +244,7 @@ func applyCommand(a *cli.App) *cobra.Command {
 		Use: "apply -f FILE", Short: "Create and change what the documents of files say", Args: cobra.NoArgs,
 		Example: "  carillon apply -f shop/ --values production.yaml\n  carillon export | carillon apply -f - --dry-run",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
-			documents, err := from.read(a)
+			documents, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}

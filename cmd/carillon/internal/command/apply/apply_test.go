@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func TestValuesAreFilledIn(t *testing.T) {
@@ -18,7 +20,7 @@ func TestValuesAreFilledIn(t *testing.T) {
 		"name":    json.RawMessage(`"orders"`),
 		"spec":    json.RawMessage(`{"addresses":["${{ host }}:${{port}}"],"zone":"${{ env:SHOP_ZONE }}","holidays":"${{ days }}","database":"${{ port }}"}`),
 		"secrets": json.RawMessage(`{"password":"${{ file:` + secret + ` }}"}`),
-	})
+	}, nil)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"name":"orders","spec":{"addresses":["mq.example:5671"],"zone":"Asia/Shanghai","holidays":[{"date":"2026-10-01"}],"database":5671},"secrets":{"password":"pass word"}}`, string(got))
 	for text, want := range map[string]string{
@@ -26,9 +28,23 @@ func TestValuesAreFilledIn(t *testing.T) {
 	} {
 		raw, err := json.Marshal(text)
 		require.NoError(t, err)
-		_, err = v.fill(map[string]json.RawMessage{"name": raw})
+		_, err = v.fill(map[string]json.RawMessage{"name": raw}, nil)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// Scripts have texts that are not places of values.
+func TestLiteralTextsStay(t *testing.T) {
+	script := map[string]json.RawMessage{
+		"kind": json.RawMessage(`"Script"`), "name": json.RawMessage(`"${{ name }}"`),
+		"spec": json.RawMessage(`{"content":"echo ${{ secrets.X }} ${{","description":"of ${{ name }}"}`),
+	}
+	paths := literal([]apiclient.DocumentKind{{Name: "Calendar"}, {Name: "Script", Literal: []string{"spec.content"}}}, script)
+	got, err := values{"name": json.RawMessage(`"clean"`)}.fill(script, paths)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"kind":"Script","name":"clean","spec":{"content":"echo ${{ secrets.X }} ${{","description":"of clean"}}`, string(got))
+	_, err = values{}.fill(script, nil)
+	require.Error(t, err)
 }
 
 func TestFilesOfAFolder(t *testing.T) {

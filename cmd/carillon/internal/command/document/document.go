@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +34,8 @@ type Kind struct {
 	Secrets []Secret
 	// Versioned kinds keep their older versions.
 	Versioned bool
+	// Note is the field of the spec that says why a version was written; empty: there is none.
+	Note string
 	// DeleteNote ends the description of delete.
 	DeleteNote string
 }
@@ -52,7 +55,7 @@ type Secret struct{ Flag, Name, Usage string }
 func Command(a *cli.App, k Kind, more ...*cobra.Command) *cobra.Command {
 	below := []*cobra.Command{k.list(a), k.get(a), k.apply(a), k.remove(a), k.restore(a)}
 	if k.Versioned {
-		below = append(below, k.versions(a))
+		below = append(below, k.versions(a), k.revert(a))
 	}
 	return a.ServerFlags(cli.Group(k.Noun, k.Short, k.Example, append(below, more...)...))
 }
@@ -278,14 +281,57 @@ func (k Kind) versions(a *cli.App) *cobra.Command {
 		Example: "  carillon " + k.Noun + " versions NAME",
 		RunE: cli.About(a, k.Find, func(cmd *cobra.Command, s *cli.Session, d Document, _ []string) error {
 			list, err := k.Of(s).Versions(cmd.Context(), d.Value.ID)
-			return cli.PrintList(a, s, output.View[apiclient.Document]{
-				Name: func(v apiclient.Document) string { return cli.Number(v.Version) },
-				Columns: []output.Column[apiclient.Document]{
-					{Title: "VERSION", Value: func(v apiclient.Document) string { return cli.Number(v.Version) }, Right: true},
-					{Title: "CREATED", Value: func(v apiclient.Document) string { return output.Stamp(v.CreatedAt) }},
-					{Title: "BY", Value: func(v apiclient.Document) string { return v.CreatedBy }},
-				},
-			}, list, err, "")
+			columns := []output.Column[apiclient.Document]{
+				{Title: "VERSION", Value: func(v apiclient.Document) string { return cli.Number(v.Version) }, Right: true},
+				{Title: "CREATED", Value: func(v apiclient.Document) string { return output.Stamp(v.CreatedAt) }},
+				{Title: "BY", Value: func(v apiclient.Document) string { return v.CreatedBy }},
+			}
+			if k.Note != "" {
+				columns = append(columns, output.Column[apiclient.Document]{
+					Title: strings.ToUpper(k.Note), Value: func(v apiclient.Document) string { return cli.FirstLine(shown(v.Spec[k.Note])) },
+				})
+			}
+			return cli.PrintList(a, s, output.View[apiclient.Document]{Name: func(v apiclient.Document) string { return cli.Number(v.Version) }, Columns: columns}, list, err, "")
 		}),
 	}
+}
+
+// ReadVersion reads a number of a version.
+func ReadVersion(word string) (int64, error) {
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < 1 {
+		return 0, cli.Usagef("a version is a number from 1, not %q", word)
+	}
+	return n, nil
+}
+
+func (k Kind) revert(a *cli.App) *cobra.Command {
+	var note string
+	cmd := &cobra.Command{
+		Use: "revert " + strings.ToUpper(k.Noun) + " VERSION", Short: "Write the contents of an old version of a " + k.Noun + " as a new version", Args: cobra.ExactArgs(2),
+		Example: "  carillon " + k.Noun + " versions NAME\n  carillon " + k.Noun + " revert NAME 3",
+		RunE: cli.About(a, k.Find, func(cmd *cobra.Command, s *cli.Session, d Document, args []string) error {
+			n, err := ReadVersion(args[1])
+			if err != nil {
+				return err
+			}
+			old, err := k.Of(s).Version(cmd.Context(), d.Value.ID, n)
+			if err != nil {
+				return err
+			}
+			if k.Note != "" {
+				old.Value.Spec[k.Note] = note
+			}
+			body := map[string]any{"name": d.Value.Name, "labels": old.Value.Labels, "spec": old.Value.Spec}
+			written, err := k.Of(s).Replace(cmd.Context(), d.Value.ID, cli.ETag(d.Value.Version), body)
+			if err != nil {
+				return err
+			}
+			return k.Say(a, s, written)
+		}),
+	}
+	if k.Note != "" {
+		cmd.Flags().StringVar(&note, k.Note, "", "why; kept with the version")
+	}
+	return cmd
 }
