@@ -102,8 +102,8 @@ type Config struct {
 	// default: a file in DataDir, made at the first start. Nodes that share a
 	// database need the same key.
 	SealingKeyFile string
-	// RunRetention is how long ended runs and alerts are kept, and jobs and
-	// scripts after they were deleted; default 90 days,
+	// RunRetention is how long ended runs and alerts are kept, and jobs after they
+	// were deleted; default 90 days,
 	// at least one day.
 	RunRetention time.Duration
 	// TimerRetention is how long ended timers are kept, and so how long a repeated

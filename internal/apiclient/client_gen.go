@@ -3537,10 +3537,10 @@ type PageScriptPolicy struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// PageScriptRevision defines model for PageScriptRevision.
-type PageScriptRevision struct {
+// PageScriptVersion defines model for PageScriptVersion.
+type PageScriptVersion struct {
 	// Items The items of this page, in the order of the list
-	Items []ScriptRevision `json:"items"`
+	Items []ScriptVersion `json:"items"`
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
@@ -3782,7 +3782,7 @@ type Quota struct {
 	// Default The limit is the default; nothing was set for this tenant
 	Default bool `json:"default"`
 
-	// Kind timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
+	// Kind timers: those that are pending; stored_bytes: of pending timers, revisions of jobs, versions of scripts, calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
 	Kind string `json:"kind"`
 
 	// Limit 0 = no limit. The default of fires_per_minute is 0 while no other enabled tenant has an enabled job
@@ -4572,38 +4572,40 @@ type ScheduleWrite struct {
 
 // Script defines model for Script.
 type Script struct {
-	// Content Of the newest revision; absent in lists
-	Content string `json:"content,omitempty"`
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
 
-	// CreatedAt When the script was made
+	// CreatedAt Time of creation
 	CreatedAt time.Time `json:"createdAt"`
 
-	// CreatedBy Who made the script
+	// CreatedBy Creator
 	CreatedBy string `json:"createdBy"`
 
-	// Description What it does, for people
-	Description string `json:"description"`
-
-	// ID Id of the script, a decimal string
+	// ID Id of the document, a decimal string
 	ID string `json:"id"`
 
-	// Language What agents run it with
-	Language string `json:"language"`
+	// Kind Kind of the document
+	Kind string `json:"kind"`
 
-	// Name Its name, unique in the tenant
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
 	Name string `json:"name"`
 
-	// Revision The newest
-	Revision int64 `json:"revision"`
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string       `json:"problem,omitempty"`
+	Spec    ScriptSpec   `json:"spec"`
+	Status  ScriptStatus `json:"status"`
 
-	// Sha256 Of content, in hexadecimal; absent in lists
-	Sha256 string `json:"sha256,omitempty"`
-
-	// UpdatedAt When the newest revision was written
+	// UpdatedAt Time of the last edit
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	// UpdatedBy Who wrote the newest revision
+	// UpdatedBy Author of the last edit
 	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
 }
 
 // ScriptChoice defines model for ScriptChoice.
@@ -4617,26 +4619,8 @@ type ScriptChoice struct {
 	// Name Or this; ignored beside an id
 	Name string `json:"name,omitempty"`
 
-	// Revision Default: whichever is the newest when a run starts
+	// Revision Version of the script. Default: whichever is the newest when a run starts
 	Revision *int64 `json:"revision,omitempty"`
-}
-
-// ScriptCreate defines model for ScriptCreate.
-type ScriptCreate struct {
-	// Content At most 64 KiB
-	Content string `json:"content"`
-
-	// Description What it does, for people
-	Description string `json:"description,omitempty"`
-
-	// Language What agents are to run it with
-	Language string `json:"language"`
-
-	// Name Its name, unique in the tenant
-	Name string `json:"name"`
-
-	// Note Why; kept with the revision
-	Note string `json:"note,omitempty"`
 }
 
 // ScriptDiff defines model for ScriptDiff.
@@ -4644,7 +4628,7 @@ type ScriptDiff struct {
 	// Added Lines that only the newer side has
 	Added int64 `json:"added"`
 
-	// From Number of the older side's revision
+	// From Number of the older side's version
 	From int64 `json:"from"`
 
 	// Lines All lines of both, in order
@@ -4653,7 +4637,7 @@ type ScriptDiff struct {
 	// Removed Lines that only the older side has
 	Removed int64 `json:"removed"`
 
-	// To Number of the newer side's revision
+	// To Number of the newer side's version
 	To int64 `json:"to"`
 }
 
@@ -4701,37 +4685,25 @@ type ScriptPolicyWrite struct {
 	Note string `json:"note,omitempty"`
 }
 
-// ScriptRestore defines model for ScriptRestore.
-type ScriptRestore struct {
-	// Note Why; kept with the revision
-	Note string `json:"note,omitempty"`
-
-	// Revision The revision whose content becomes the newest one
-	Revision int64 `json:"revision"`
-}
-
-// ScriptRevision defines model for ScriptRevision.
-type ScriptRevision struct {
-	// Content Absent in lists
+// ScriptSpec defines model for ScriptSpec.
+type ScriptSpec struct {
+	// Content Text of the script, at most 64 KiB; absent in lists. ${{ }} in it is text of the script
 	Content string `json:"content,omitempty"`
 
-	// CreatedAt When it was written
-	CreatedAt time.Time `json:"createdAt"`
+	// Description What it does, for people
+	Description string `json:"description,omitempty"`
 
-	// CreatedBy Who wrote it
-	CreatedBy string `json:"createdBy"`
+	// Language What agents run it with. It never changes: another language is another handler
+	Language string `json:"language"`
 
-	// Note Why it was written
-	Note string `json:"note"`
+	// Note Why this version was written
+	Note string `json:"note,omitempty"`
+}
 
-	// Revision Number of the revision, from 1
-	Revision int64 `json:"revision"`
-
-	// Sha256 In hexadecimal
+// ScriptStatus defines model for ScriptStatus.
+type ScriptStatus struct {
+	// Sha256 Digest of the content, in hexadecimal. Logs of runs name it
 	Sha256 string `json:"sha256"`
-
-	// Signature Ed25519 by the key of GET /script-key, base64
-	Signature string `json:"signature"`
 }
 
 // ScriptUse defines model for ScriptUse.
@@ -4742,20 +4714,65 @@ type ScriptUse struct {
 	// ID Id of the script
 	ID string `json:"id"`
 
-	// Revision null: whichever is the newest when a run starts
+	// Revision Version of the script. null: whichever is the newest when a run starts
 	Revision *int64 `json:"revision"`
+}
+
+// ScriptVersion defines model for ScriptVersion.
+type ScriptVersion struct {
+	// CreatedAt Time of this version
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Author of this version
+	CreatedBy string `json:"createdBy"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name at this version
+	Name string     `json:"name"`
+	Spec ScriptSpec `json:"spec"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
 }
 
 // ScriptWrite defines model for ScriptWrite.
 type ScriptWrite struct {
-	// Content At most 64 KiB
-	Content string `json:"content"`
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Description Default: as it is
-	Description string `json:"description,omitempty"`
+	// CreatedAt Ignored, so that an answer can be written
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
 
-	// Note Why; kept with the revision
-	Note string `json:"note,omitempty"`
+	// CreatedBy Ignored, so that an answer can be written
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// ID Ignored, so that an answer can be written
+	ID string `json:"id,omitempty"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind,omitempty"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind. It must not look like an id
+	Name string `json:"name"`
+
+	// Problem Ignored, so that an answer can be written
+	Problem string        `json:"problem,omitempty"`
+	Spec    ScriptSpec    `json:"spec"`
+	Status  *ScriptStatus `json:"status,omitempty"`
+
+	// UpdatedAt Ignored, so that an answer can be written
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+
+	// UpdatedBy Ignored, so that an answer can be written
+	UpdatedBy string `json:"updatedBy,omitempty"`
+
+	// Version Ignored, so that an answer can be written
+	Version int64 `json:"version,omitempty"`
 }
 
 // SendRetry defines model for SendRetry.
@@ -5624,6 +5641,15 @@ type ListDeletedConnectionsParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListDeletedScriptsParams defines parameters for ListDeletedScripts.
+type ListDeletedScriptsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
 	// Limit Items of a page, at most
@@ -6091,16 +6117,16 @@ type ListScriptsParams struct {
 
 // UpdateScriptParams defines parameters for UpdateScript.
 type UpdateScriptParams struct {
-	// IfMatch The revision that was edited, in quotes, as in ETag; * for any
+	// IfMatch The version that was edited, in quotes, as in ETag; * for any
 	IfMatch string `json:"If-Match,omitempty"`
 }
 
 // DiffScriptParams defines parameters for DiffScript.
 type DiffScriptParams struct {
-	// From Number of the older side's revision
+	// From Number of the older side's version
 	From int64 `form:"from" json:"from"`
 
-	// To Number of the newer side's revision
+	// To Number of the newer side's version
 	To int64 `form:"to" json:"to"`
 }
 
@@ -6113,8 +6139,8 @@ type ListScriptJobsParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
-// ListScriptRevisionsParams defines parameters for ListScriptRevisions.
-type ListScriptRevisionsParams struct {
+// ListScriptVersionsParams defines parameters for ListScriptVersions.
+type ListScriptVersionsParams struct {
 	// Limit Items of a page, at most
 	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -6838,6 +6864,15 @@ func (c *Client) ListDeletedCalendars(ctx context.Context, params ListDeletedCal
 // The last deleted first. They can be restored.
 func (c *Client) ListDeletedConnections(ctx context.Context, params ListDeletedConnectionsParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
 	r := newRequest("GET", "/api/v1/deleted-connections")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageDeletedDocument](ctx, c, r, edits)
+}
+
+// ListDeletedScripts asks GET /api/v1/deleted-scripts: List deleted scripts.
+// The last deleted first. They can be restored.
+func (c *Client) ListDeletedScripts(ctx context.Context, params ListDeletedScriptsParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
+	r := newRequest("GET", "/api/v1/deleted-scripts")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
 	return ask[PageDeletedDocument](ctx, c, r, edits)
@@ -7583,7 +7618,7 @@ func (c *Client) ListScriptPolicies(ctx context.Context, params ListScriptPolici
 }
 
 // ListScripts asks GET /api/v1/scripts: List scripts.
-// By name, without their contents.
+// By name.
 func (c *Client) ListScripts(ctx context.Context, params ListScriptsParams, edits ...Edit) (Doc[PageScript], error) {
 	r := newRequest("GET", "/api/v1/scripts")
 	r.query("limit", params.Limit)
@@ -7592,29 +7627,29 @@ func (c *Client) ListScripts(ctx context.Context, params ListScriptsParams, edit
 }
 
 // CreateScript asks POST /api/v1/scripts: Create a script.
-// Refused while the tenant's policy does not allow its language.
-func (c *Client) CreateScript(ctx context.Context, body ScriptCreate, edits ...Edit) (Doc[Script], error) {
+// A script is what agents run. Refused while the tenant's policy does not allow its language.
+func (c *Client) CreateScript(ctx context.Context, body ScriptWrite, edits ...Edit) (Doc[Script], error) {
 	r := newRequest("POST", "/api/v1/scripts")
 	r.Body = body
 	return ask[Script](ctx, c, r, edits)
 }
 
 // DeleteScript asks DELETE /api/v1/scripts/{id}: Delete a script.
-// Refused while jobs use it. Its revisions are kept.
+// Refused while jobs use it. Its versions are kept. It can be restored for 30 days.
 func (c *Client) DeleteScript(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/scripts/{id}", id)
 	return ask[None](ctx, c, r, edits)
 }
 
-// GetScript asks GET /api/v1/scripts/{id}: One script, with its newest content.
-// The ETag is the revision, for update-script.
+// GetScript asks GET /api/v1/scripts/{id}: One script.
+// The ETag is the version, for update-script.
 func (c *Client) GetScript(ctx context.Context, id string, edits ...Edit) (Doc[Script], error) {
 	r := newRequest("GET", "/api/v1/scripts/{id}", id)
 	return ask[Script](ctx, c, r, edits)
 }
 
-// UpdateScript asks PUT /api/v1/scripts/{id}: Write a new revision of a script.
-// Jobs that follow the newest revision run it from their next attempt on; jobs that name one go on with that.
+// UpdateScript asks PUT /api/v1/scripts/{id}: Replace a script.
+// Writes a new version. Jobs that follow the newest version run it from their next attempt on. Jobs that name a version go on with that.
 func (c *Client) UpdateScript(ctx context.Context, id string, params UpdateScriptParams, body ScriptWrite, edits ...Edit) (Doc[Script], error) {
 	r := newRequest("PUT", "/api/v1/scripts/{id}", id)
 	r.header("If-Match", params.IfMatch)
@@ -7622,7 +7657,7 @@ func (c *Client) UpdateScript(ctx context.Context, id string, params UpdateScrip
 	return ask[Script](ctx, c, r, edits)
 }
 
-// DiffScript asks GET /api/v1/scripts/{id}/diff: What changed between two revisions.
+// DiffScript asks GET /api/v1/scripts/{id}/diff: What changed between two versions.
 // Line by line: those of both, only of the newer, and only of the older.
 func (c *Client) DiffScript(ctx context.Context, id string, params DiffScriptParams, edits ...Edit) (Doc[ScriptDiff], error) {
 	r := newRequest("GET", "/api/v1/scripts/{id}/diff", id)
@@ -7640,28 +7675,27 @@ func (c *Client) ListScriptJobs(ctx context.Context, id string, params ListScrip
 	return ask[PageRef](ctx, c, r, edits)
 }
 
-// RestoreScript asks POST /api/v1/scripts/{id}/restore: Make an old revision's content the newest.
-// Writes a new revision: nothing is taken back.
-func (c *Client) RestoreScript(ctx context.Context, id string, body ScriptRestore, edits ...Edit) (Doc[Script], error) {
+// RestoreScript asks POST /api/v1/scripts/{id}/restore: Restore a deleted script.
+// By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+func (c *Client) RestoreScript(ctx context.Context, id string, edits ...Edit) (Doc[Script], error) {
 	r := newRequest("POST", "/api/v1/scripts/{id}/restore", id)
-	r.Body = body
 	return ask[Script](ctx, c, r, edits)
 }
 
-// ListScriptRevisions asks GET /api/v1/scripts/{id}/revisions: A script's revisions, newest first.
-// Without their contents.
-func (c *Client) ListScriptRevisions(ctx context.Context, id string, params ListScriptRevisionsParams, edits ...Edit) (Doc[PageScriptRevision], error) {
-	r := newRequest("GET", "/api/v1/scripts/{id}/revisions", id)
+// ListScriptVersions asks GET /api/v1/scripts/{id}/versions: The versions of a script.
+// The newest first, each with its whole contents.
+func (c *Client) ListScriptVersions(ctx context.Context, id string, params ListScriptVersionsParams, edits ...Edit) (Doc[PageScriptVersion], error) {
+	r := newRequest("GET", "/api/v1/scripts/{id}/versions", id)
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
-	return ask[PageScriptRevision](ctx, c, r, edits)
+	return ask[PageScriptVersion](ctx, c, r, edits)
 }
 
-// GetScriptRevision asks GET /api/v1/scripts/{id}/revisions/{revision}: One revision of a script, with its content.
-// As it was written; revisions never change.
-func (c *Client) GetScriptRevision(ctx context.Context, id string, revision int64, edits ...Edit) (Doc[ScriptRevision], error) {
-	r := newRequest("GET", "/api/v1/scripts/{id}/revisions/{revision}", id, revision)
-	return ask[ScriptRevision](ctx, c, r, edits)
+// GetScriptVersion asks GET /api/v1/scripts/{id}/versions/{version}: One version of a script.
+// As it was written. Versions never change.
+func (c *Client) GetScriptVersion(ctx context.Context, id string, version int64, edits ...Edit) (Doc[ScriptVersion], error) {
+	r := newRequest("GET", "/api/v1/scripts/{id}/versions/{version}", id, version)
+	return ask[ScriptVersion](ctx, c, r, edits)
 }
 
 // TenantStatistics asks GET /api/v1/statistics: How the tenant's runs have ended.

@@ -131,8 +131,8 @@ func TestRequests(t *testing.T) {
 	require.Equal(t, "1", as.Value.ID)
 
 	// A word that is no id stays one segment of the path.
-	_, err = c.GetScriptRevision(t.Context(), "../jobs/7?x{y}", 2)
+	_, err = c.GetScriptVersion(t.Context(), "../jobs/7?x{y}", 2)
 	require.NoError(t, err)
-	require.Equal(t, "/api/v1/scripts/..%2Fjobs%2F7%3Fx%7By%7D/revisions/2", got.URL.EscapedPath())
+	require.Equal(t, "/api/v1/scripts/..%2Fjobs%2F7%3Fx%7By%7D/versions/2", got.URL.EscapedPath())
 	require.Empty(t, body)
 }

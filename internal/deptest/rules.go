@@ -21,6 +21,7 @@ const (
 	resource   = "admin/internal/resource"
 
 	calendarKind = resource + "/calendar"
+	scriptKind   = resource + "/script"
 
 	failpoint   = "proto/failpoint"
 	direct      = "proto/direct"
@@ -172,6 +173,7 @@ func rooms() []Room {
 		{runRoom, []string{domain, store}, "it decides on rows that were loaded: storage and simulator load them, each in its way"},
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
 		{database, []string{store, domain, panics, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
+		{scriptKind, []string{resource, domain}, "it says which documents are scripts, and knows no database"},
 		{record, []string{store, domain, resource, calendarKind, database}, "it knows rows and what they mean, and not what becomes of them"},
 		{resource, []string{domain}, "it says what a document is, and knows no kind and no database"},
 		{storeDocument, []string{domain, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
@@ -180,9 +182,9 @@ func rooms() []Room {
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
 		{storeTimer, []string{store, domain, database, record, storeEngine}, whyNoun},
-		{storeConsole, []string{store, resource, calendarKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
+		{storeConsole, []string{store, resource, calendarKind, scriptKind, storeDocument, runRoom, logchunk, domain, database, record, storeEngine, storeAccess, storeRetention, storeTimer}, whyNoun},
 		{gormstore, []string{store, domain, database, record, storeEngine, storeConsole}, "it opens a store, and knows none who use it"},
-		{storetest, []string{store, domain, resource, calendarKind, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
+		{storetest, []string{store, domain, resource, calendarKind, scriptKind, notifyRoom, alertNoun}, "one suite for all databases must not know any of them"},
 		{benchData, []string{domain, database, record}, "it writes rows as real use leaves them, without the rules by which they come about"},
 		{gormstore + "/gormtest", []string{gormstore}, "it makes databases, and leaves the use of them to the tests"},
 
@@ -247,7 +249,7 @@ func rooms() []Room {
 		{apiBuiltIn, []string{apiWeb, domain, store, auth, secret, httpCall, nodeHandler}, whyAPINoun},
 		{apiCalendar, []string{apiWeb, apiDocument, domain, resource, calendarKind, store, auth, schedule, ical}, whyAPINoun},
 		{apiCatalogue, []string{apiWeb, domain, store, auth, jsonschema, spelling}, whyAPINoun},
-		{apiScript, []string{apiWeb, apiBuiltIn, domain, store, auth}, whyAPINoun},
+		{apiScript, []string{apiWeb, apiDocument, apiBuiltIn, domain, resource, scriptKind, store, auth}, whyAPINoun},
 		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth, nodeHandler}, whyAPINoun},
 		{api, []string{

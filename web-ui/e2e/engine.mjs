@@ -72,19 +72,19 @@ test('what agents may do is nothing until it is allowed; a script is written, ch
   await page.getByLabel('Content').fill('#!/bin/sh\necho two\n')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.waitForURL((url) => placeOf(url) === made.script)
-  const revisions = page.getByRole('region', { name: 'Revisions' })
-  await revisions.getByText('+ echo two').waitFor()
-  await says(revisions, /− echo one/)
-  await revisions.getByRole('button', { name: 'Restore' }).click()
+  const versions = page.getByRole('region', { name: 'Versions' })
+  await versions.getByText('+ echo two').waitFor()
+  await says(versions, /− echo one/)
+  await versions.getByRole('button', { name: 'Restore' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
-  await revisions.getByText('Revision 3', { exact: true }).waitFor()
+  await versions.getByText('Version 3', { exact: true }).waitFor()
   await page.getByRole('region', { name: 'Content' }).getByText('echo one').waitFor()
 })
 
 test('a save over somebody else’s script or calendar is told, keeps the draft, and theirs stays as a version', async () => {
   session.expect(/412.*\/(scripts|calendars)\//)
   const edits = [
-    { path: made.script, label: 'Content', theirs: 'echo theirs', mine: 'echo mine', look: /Look at revision 4/, over: 'Save mine over it', list: 'Revisions', last: 'Revision 5' },
+    { path: made.script, label: 'Content', theirs: 'echo theirs', mine: 'echo mine', look: /Look at version 4/, over: 'Save mine over it', list: 'Versions', last: 'Version 5' },
     { path: made.calendar, label: 'Description', theirs: 'by the other', mine: 'by me', look: /Look at version 3/, over: 'Save mine as the next version', list: 'Versions', last: 'Version 4' },
   ]
   for (const one of edits) {

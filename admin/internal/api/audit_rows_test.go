@@ -110,7 +110,7 @@ var auditedOperations = map[string]audited{
 	}},
 	"create-user":          {body: as(map[string]any{"username": "new", "role": "viewer"})},
 	"create-tenant":        {body: as(map[string]any{"name": "gamma"})},
-	"create-script":        {body: as(map[string]any{"name": "s", "language": "shell", "content": "true"})},
+	"create-script":        {body: as(scriptBody("s", "shell", "true", ""))},
 	"purge-runs":           {body: as(map[string]any{"before": "2026-01-01T00:00:00Z"})},
 	"create-invitation":    {body: as(map[string]any{"username": "somebody", "role": "viewer"})},
 	"create-denial":        {body: as(map[string]any{"serial": "ab02"})},
@@ -125,6 +125,7 @@ var auditedOperations = map[string]audited{
 	"create-alert-channel": {body: as(map[string]any{"name": "second", "kind": "email", "emails": []string{"ops@example.com"}})},
 	"update-user":          {body: as(map[string]any{"role": "operator"})},
 	"restore-calendar":     {before: calling("acme/admin", "DELETE", "/calendars/{id}", nil)},
+	"restore-script":       {before: calling("acme/admin", "DELETE", "/scripts/{id}", nil)},
 	"restore-connection":   {before: calling("acme/admin", "DELETE", "/connections/{id}", nil)},
 	"restore-tenant": {before: func(w *world, own objects) {
 		calling("platform", "POST", "/tenants/{id}/disable", map[string]any{})(w, own)

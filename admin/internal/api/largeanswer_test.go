@@ -37,7 +37,7 @@ func (w *world) fatten(own objects) (items map[string]int) {
 			days[d] = map[string]any{"date": date.Format(time.DateOnly), "name": fmt.Sprintf("%04d-%s", i, strings.Repeat("n", 150))}
 		}
 		w.call(admin, "PUT", "/calendars/"+own["/calendars/{id}"], calendarBody("holidays", map[string]any{"holidays": days}), force).is(http.StatusOK)
-		w.call(admin, "PUT", "/scripts/"+own["/scripts/{id}"], map[string]any{"content": fmt.Sprintf("true # %d%s", i, strings.Repeat("x", 60<<10))}, force)
+		w.call(admin, "PUT", "/scripts/"+own["/scripts/{id}"], scriptBody("report", "shell", fmt.Sprintf("true # %d%s", i, strings.Repeat("x", 60<<10)), ""), force)
 	}
 	stored, err := w.store.FindJob(w.t.Context(), executor.TenantID, mustID[domain.JobID](w.t, job))
 	require.NoError(w.t, err)
@@ -71,7 +71,7 @@ func (w *world) fatten(own objects) (items map[string]int) {
 	}
 	lengths := map[string]int{
 		"/jobs/{id}/revisions": many + 3, "/calendars/{id}/versions": many + 1, "/timers": many + 41, "/job-proposals": many + 2,
-		"/executors/{id}/handlers": many + 1, "/scripts/{id}/revisions": many + 1,
+		"/executors/{id}/handlers": many + 1, "/scripts/{id}/versions": many + 1, "/scripts": 1,
 		"/jobs": 42, "/calendars": 9, "/executors/{id}/instances": largeInstances + 2, "/instances": largeInstances + 2,
 	}
 	for _, a := range addOns {
@@ -135,7 +135,7 @@ var smallLists = map[string]string{
 	"/jobs/{id}/events": "1,000 rows of 1 KiB of text", "/jobs/{id}/backfills": "201 rows of 2 KiB of text", "/maintenance": "one row for each executor and tenant, and those of 30 days",
 	"/api-keys": "a quota, and 200 that are revoked, of 60 names each", "/executors": "201 rows of 2 KiB of text", "/executors/{id}/denials": "500 rows of 1 KiB of text",
 	"/executors/{id}/join-tokens": "500 rows of names", "/invitations": "a tenant has 100", "/me/invitations": "a user has one for each tenant",
-	"/scripts": "201 rows of 4 KiB of text", "/script-policy/history": "200 rows of 5 KiB of text", "/calendars/{id}/jobs": "1,000 rows of names", "/deleted-calendars": "1,000 rows of names", "/scripts/{id}/jobs": "1,000 rows of names",
+	"/script-policy/history": "200 rows of 5 KiB of text", "/calendars/{id}/jobs": "1,000 rows of names", "/deleted-calendars": "1,000 rows of names", "/deleted-scripts": "1,000 rows of names", "/scripts/{id}/jobs": "1,000 rows of names",
 	"/limits": "one row for each executor", "/retention/rules": "one row for each job with a rule", "/run-purges": "rows of names and times",
 	"/users": "a quota, and rows of names", "/cells": "platform administrators add them", "/tenants": "platform administrators add them", "/nodes": "one row for each node",
 }

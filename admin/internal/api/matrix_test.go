@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/api/access"
-	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -36,7 +35,7 @@ func (w *world) objectsOf(tenant string) objects {
 	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
-	script := into[script.Script](w.call(admin, "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
+	script := into[scriptAnswer](w.call(admin, "POST", "/scripts", scriptBody("report", "shell", "true", "")).is(201))
 	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
 	require.NoError(w.t, err)
 	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed", Hash: "h", Spec: stored.Spec}
@@ -54,7 +53,7 @@ func (w *world) objectsOf(tenant string) objects {
 		"/former-names/{name}": "formerly",
 		"/invitations/{id}":    invitation.ID,
 		"/job-proposals/{id}":  domain.JobID(proposal.ID).String(),
-		"/scripts/{id}":        script.ID, "/revisions/{revision}": name("1", "771177117711771177"), "/versions/{version}": name("1", "771177117711771177"),
+		"/scripts/{id}":        script.ID, "/versions/{version}": name("1", "771177117711771177"),
 		"/cells/{name}": "eu-" + tenant, "/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
@@ -109,9 +108,7 @@ func matrixBody(method, path string) any {
 	case strings.HasSuffix(path, "/import"):
 		return map[string]any{"ical": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}
 	case method == http.MethodPut && strings.Contains(path, "/scripts/"):
-		return map[string]any{"content": "false"}
-	case strings.HasSuffix(path, "/restore"):
-		return map[string]any{"revision": 1}
+		return scriptBody("report", "shell", "false", "")
 	case method == http.MethodPut && strings.Contains(path, "/calendars/"):
 		return calendarBody("changed", map[string]any{})
 	case method == http.MethodPut && strings.Contains(path, "/cells/"):

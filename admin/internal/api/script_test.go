@@ -11,11 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/apply"
 	"github.com/carillon-sched/carillon/admin/internal/api/builtin"
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/script"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	resourcescript "github.com/carillon-sched/carillon/admin/internal/resource/script"
 )
 
 // allow sets a tenant's policy as a platform administrator does.
@@ -27,59 +30,86 @@ func (w *world) allow(tenant string, languages []string, calls bool) {
 	w.call("platform in "+tenant, "PUT", "/script-policy", map[string]any{"languages": languages, "http": calls, "note": "agreed"}).is(200)
 }
 
+type scriptAnswer struct {
+	document.Answer
+	Spec   resourcescript.ScriptSpec   `json:"spec"`
+	Status resourcescript.ScriptStatus `json:"status"`
+}
+
+func scriptBody(name, language, content, note string) map[string]any {
+	return map[string]any{"kind": "Script", "name": name, "spec": map[string]any{"language": language, "content": content, "note": note}}
+}
+
 func TestScripts(t *testing.T) {
 	w := newWorld(t)
-	body := map[string]any{"name": "report", "language": "shell", "content": "echo 1\n", "note": "first"}
+	body := scriptBody("report", "shell", "echo 1\n", "first")
 	p := w.call("acme/scripter", "POST", "/scripts", body).problem(403, "policy_refused")
 	require.Contains(t, p.Detail, "scripts in shell are off for this tenant")
 	w.allow("acme", []string{"shell"}, false)
 	w.call("acme/editor", "POST", "/scripts", body).problem(403, "permission_denied")
 	made := w.call("acme/scripter", "POST", "/scripts", body).is(201)
 	require.Equal(t, `"1"`, made.header.Get("ETag"))
-	s := into[script.Script](made)
+	s := into[scriptAnswer](made)
 	sum := sha256.Sum256([]byte("echo 1\n"))
-	require.Equal(t, hex.EncodeToString(sum[:]), s.SHA256)
-	w.call("acme/scripter", "POST", "/scripts", body).problem(409, "conflict")
-	w.call("acme/scripter", "POST", "/scripts", map[string]any{"name": "p", "language": "python", "content": "pass"}).problem(403, "policy_refused")
+	require.Equal(t, hex.EncodeToString(sum[:]), s.Status.SHA256)
+	w.call("acme/scripter", "POST", "/scripts", scriptBody("p", "python", "pass", "")).problem(403, "policy_refused")
 
 	path := "/scripts/" + s.ID
-	w.call("acme/scripter", "PUT", path, map[string]any{"content": "echo 2\n"}).problem(428, "validation_failed")
-	w.call("acme/scripter", "PUT", path, map[string]any{"content": "echo 2\n"}, header{"If-Match": `"7"`}).problem(412, "revision_mismatch")
-	same := into[script.Script](w.call("acme/scripter", "PUT", path, map[string]any{"content": "echo 1\n"}, header{"If-Match": `"1"`}).is(200))
-	require.Equal(t, int64(1), same.Revision, "a deploy may push what is there")
-	s = into[script.Script](w.call("acme/admin", "PUT", path, map[string]any{"content": "echo 2\n# end\n", "note": "more", "description": "d"}, header{"If-Match": `"1"`}).is(200))
-	require.Equal(t, int64(2), s.Revision)
-	require.Equal(t, "d", s.Description)
-	s = into[script.Script](w.call("acme/scripter", "POST", path+"/restore", map[string]any{"revision": 1, "note": "back"}).is(200))
-	require.Equal(t, int64(3), s.Revision)
-	require.Equal(t, "echo 1\n", *s.Content)
+	python := w.call("acme/scripter", "PUT", path, scriptBody("report", "python", "pass", ""), header{"If-Match": `"1"`}).problem(422, "validation_failed")
+	require.Equal(t, []string{"body.spec.language"}, locations(python.Errors))
+	s = into[scriptAnswer](w.call("acme/admin", "PUT", path, scriptBody("report", "shell", "echo 2\n# end\n", "more"), header{"If-Match": `"1"`}).is(200))
+	require.Equal(t, int64(2), s.Version)
 
-	list := into[web.Page[script.ScriptRevision]](w.call("acme/viewer", "GET", path+"/revisions", nil).is(200)).Items
-	require.Len(t, list, 3)
-	require.Equal(t, []string{"back", "more", "first"}, []string{list[0].Note, list[1].Note, list[2].Note})
-	require.Equal(t, []string{"acme-scripter", "acme-admin"}, []string{list[0].CreatedBy, list[1].CreatedBy})
-	r := into[script.ScriptRevision](w.call("acme/viewer", "GET", path+"/revisions/2", nil).is(200))
-	require.Equal(t, "echo 2\n# end\n", *r.Content)
-	w.call("acme/viewer", "GET", path+"/revisions/4", nil).problem(404, "not_found")
-	d := into[script.ScriptDiff](w.call("acme/viewer", "GET", path+"/diff?from=1&to=2", nil).is(200))
+	list := into[web.Page[scriptAnswer]](w.call("acme/viewer", "GET", path+"/versions", nil).is(200)).Items
+	require.Equal(t, []string{"more", "first"}, []string{list[0].Spec.Note, list[1].Spec.Note})
+	require.Equal(t, "echo 1\n", into[scriptAnswer](w.call("acme/viewer", "GET", "/scripts/report/versions/1", nil).is(200)).Spec.Content)
+	d := into[script.ScriptDiff](w.call("acme/viewer", "GET", "/scripts/report/diff?from=1&to=2", nil).is(200))
 	require.Equal(t, script.ScriptDiff{From: 1, To: 2, Added: 2, Removed: 1, Lines: []script.DiffLine{{Op: "removed", Text: "echo 1"}, {Op: "added", Text: "echo 2"}, {Op: "added", Text: "# end"}}}, d)
+	w.call("acme/viewer", "GET", path+"/diff?from=1&to=4", nil).problem(404, "not_found")
 
 	key := into[script.ScriptKey](w.call("acme/viewer", "GET", "/script-key", nil).is(200))
 	public, err := base64.StdEncoding.DecodeString(key.PublicKey)
 	require.NoError(t, err)
-	signature, err := base64.StdEncoding.DecodeString(r.Signature)
+	second, err := w.store.FindScript(t.Context(), w.tenants["acme"], domain.ScriptUse{ID: mustID[domain.ScriptID](t, s.ID)})
 	require.NoError(t, err)
-	require.True(t, ed25519.Verify(public, fmt.Appendf(nil, "%s/2/%s", s.ID, r.SHA256), signature))
+	require.True(t, ed25519.Verify(public, fmt.Appendf(nil, "%s/2/%s", s.ID, s.Status.SHA256), second.Signature))
 
-	for _, bad := range []map[string]any{
-		{"name": "x", "language": "shell", "content": strings.Repeat("x", domain.MaxScript+1)}, {"name": "x", "language": "shell", "content": "a\x00"},
-		{"name": "x", "language": "cobol", "content": "x"}, {"name": "x", "language": "shell", "content": ""}, {"name": "\u202e", "language": "shell", "content": "x"},
+	for at, bad := range map[string]map[string]any{
+		"body.spec.content": scriptBody("x", "shell", strings.Repeat("x", domain.MaxScript+1), ""), "body.spec.content ": scriptBody("x", "shell", "a\x00", ""),
+		"body.spec.language": scriptBody("x", "cobol", "x", ""), "body.spec.content  ": scriptBody("x", "shell", "", ""), "body.name": scriptBody("\u202e", "shell", "x", ""),
+		"body.spec.note": scriptBody("x", "shell", "x", "a\x00"),
 	} {
-		w.call("acme/scripter", "POST", "/scripts", bad).problem(422, "validation_failed")
+		p := w.call("acme/scripter", "POST", "/scripts", bad).problem(422, "validation_failed")
+		require.Contains(t, locations(p.Errors), strings.TrimSpace(at))
 	}
-	require.Len(t, into[web.Page[script.Script]](w.call("acme/viewer", "GET", "/scripts", nil).is(200)).Items, 1)
-	w.call("acme/scripter", "DELETE", path, nil).is(204)
-	require.Empty(t, into[web.Page[script.Script]](w.call("acme/viewer", "GET", "/scripts", nil).is(200)).Items)
+	items := into[web.Page[scriptAnswer]](w.call("acme/viewer", "GET", "/scripts", nil).is(200)).Items
+	require.Len(t, items, 1)
+	require.Equal(t, []any{"", s.Status}, []any{items[0].Spec.Content, items[0].Status}, "lists have no contents")
+}
+
+// A tenant's exported scripts are the same when they are applied, in whatever language of
+// templates they are. Contents that are there need no policy.
+func TestExportedScriptsAreTheSame(t *testing.T) {
+	w := newWorld(t)
+	w.allow("acme", []string{"shell", "node"}, false)
+	body := documentsBody(scriptBody("clean", "shell", "echo ${{ secrets.X }} \r\n\t\u00fc\\", "n"), scriptBody("report", "node", "${{", ""))
+	done := into[apply.Plan](w.call("acme/scripter", "POST", "/apply", body).is(200))
+	require.Equal(t, []int{2, 0}, []int{done.Create, done.Failed})
+	w.call("acme/editor", "POST", "/apply", body).problem(403, "permission_denied")
+	w.allow("acme", nil, false)
+	exported := []map[string]any{into[map[string]any](w.call("acme/viewer", "GET", "/scripts/clean", nil).is(200)), into[map[string]any](w.call("acme/viewer", "GET", "/scripts/report", nil).is(200))}
+	plan := into[apply.Plan](w.call("acme/scripter", "POST", "/plan", documentsBody(exported...)).is(200))
+	require.Equal(t, []int{0, 0, 2}, []int{plan.Create, plan.Update, plan.Same})
+	exported[0]["spec"].(map[string]any)["content"] = "echo 2"
+	w.call("acme/scripter", "POST", "/plan", documentsBody(exported...)).problem(403, "policy_refused")
+	kinds := into[web.Page[apply.DocumentKind]](w.call("acme/viewer", "GET", "/kinds", nil).is(200))
+	require.Contains(t, kinds.Items, apply.DocumentKind{Name: "Script", Path: "scripts", APIVersion: "carillon/v1", Literal: []string{"spec.content"}})
+
+	id := exported[1]["id"].(string)
+	w.call("acme/scripter", "DELETE", "/scripts/report", nil).is(204)
+	w.call("acme/viewer", "GET", "/scripts/report", nil).problem(404, "not_found")
+	back := into[scriptAnswer](w.call("acme/scripter", "POST", "/scripts/"+id+"/restore", nil).is(200))
+	require.Equal(t, []any{id, int64(2), "${{"}, []any{back.ID, back.Version, back.Spec.Content})
 }
 
 func TestScriptPolicy(t *testing.T) {
@@ -176,7 +206,7 @@ func TestJobsOfAgents(t *testing.T) {
 		require.Contains(t, p.Detail, "off for this tenant; a platform administrator switches them on")
 	}
 	w.allow("acme", []string{"shell", "python"}, true)
-	s := into[script.Script](w.call("acme/scripter", "POST", "/scripts", map[string]any{"name": "report", "language": "shell", "content": "true"}).is(201))
+	s := into[scriptAnswer](w.call("acme/scripter", "POST", "/scripts", scriptBody("report", "shell", "true", "")).is(201))
 	for location, body := range map[string]map[string]any{
 		"body.script":          shell(nil),
 		"body.script.name":     shell(map[string]any{"name": "nothing"}),

@@ -15,12 +15,12 @@ import (
 // deliverTimeout bounds how long offers wait for the scripts that go with them.
 const deliverTimeout = 2 * time.Second
 
-// Scripts finds what agents get with an offer. Policy and newest revision are asked for
+// Scripts finds what agents get with an offer. Policy and newest version are asked for
 // each time: what was forbidden or replaced counts for the next offer, on every node.
 type Scripts struct {
 	Store interface {
 		FindScriptPolicy(ctx context.Context, tenant domain.TenantID) (domain.ScriptPolicy, error)
-		DeliverScript(ctx context.Context, tenant domain.TenantID, use domain.ScriptUse) (domain.Script, domain.ScriptRevision, error)
+		FindScript(ctx context.Context, tenant domain.TenantID, use domain.ScriptUse) (domain.Script, error)
 	}
 	Logger *slog.Logger
 }
@@ -64,21 +64,21 @@ func (d *Scripts) deliver(ctx context.Context, tenant domain.TenantID, spec *dom
 	case spec.Script == nil:
 		return &proto.Script{Refusal: "the job names no script"}, nil
 	}
-	s, r, err := d.Store.DeliverScript(ctx, tenant, *spec.Script)
+	s, err := d.Store.FindScript(ctx, tenant, *spec.Script)
 	if domain.Is(err, domain.CodeNotFound) {
 		return &proto.Script{Refusal: "the job's script was deleted"}, nil
 	} else if err != nil {
 		return nil, err
 	}
 	return &proto.Script{
-		Id: int64(s.ID), Name: s.Name, Revision: r.Revision, Language: s.Language, Args: spec.Script.Args,
-		Content: []byte(r.Content), Sha256: r.SHA256, Signature: r.Signature,
+		Id: int64(s.ID), Name: s.Name, Revision: s.Version, Language: s.Language, Args: spec.Script.Args,
+		Content: []byte(s.Content), Sha256: s.SHA256, Signature: s.Signature,
 	}, nil
 }
 
-// SignScripts signs revisions as SPEC.md section 11 says.
+// SignScripts signs versions as SPEC.md section 11 says.
 func SignScripts(key ed25519.PrivateKey) store.SignFunc {
-	return func(s domain.Script, revision int64, sum []byte) []byte {
-		return ed25519.Sign(key, proto.ScriptMessage(int64(s.TenantID), int64(s.ID), revision, s.Language, sum))
+	return func(s domain.Script, version int64, sum []byte) []byte {
+		return ed25519.Sign(key, proto.ScriptMessage(int64(s.TenantID), int64(s.ID), version, s.Language, sum))
 	}
 }

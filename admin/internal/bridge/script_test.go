@@ -26,11 +26,11 @@ func (s *shelf) FindScriptPolicy(context.Context, domain.TenantID) (domain.Scrip
 	return s.policy, s.down
 }
 
-func (s *shelf) DeliverScript(_ context.Context, tenant domain.TenantID, use domain.ScriptUse) (domain.Script, domain.ScriptRevision, error) {
+func (s *shelf) FindScript(_ context.Context, tenant domain.TenantID, use domain.ScriptUse) (domain.Script, error) {
 	if use.ID != 7 || tenant != 3 {
-		return domain.Script{}, domain.ScriptRevision{}, domain.Errorf(domain.CodeNotFound, "gone")
+		return domain.Script{}, domain.Errorf(domain.CodeNotFound, "gone")
 	}
-	return domain.Script{ID: 7, Name: "report", Language: "shell"}, domain.ScriptRevision{Revision: 2, Content: "true"}, nil
+	return domain.Script{ID: 7, Name: "report", Language: "shell", Version: 2, Content: "true"}, nil
 }
 
 // offers makes an offer of each spec, for tenant 3.

@@ -7,32 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Script is what agents run. Its contents are revisions, which never change
-// and are never removed: they say who wrote what, when and why.
+// Script is a version of a script, as agents get it.
 type Script struct {
-	ID          ScriptID
-	TenantID    TenantID
-	Name        string
-	Language    string // fixed: another language is another handler
-	Description string
-	Revision    int64 // the newest
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-	CreatedBy   string
-	UpdatedBy   string
-}
-
-// ScriptRevision is one content of a script.
-type ScriptRevision struct {
-	ScriptID  ScriptID
+	ID        ScriptID
 	TenantID  TenantID
-	Revision  int64
-	Content   string // empty in lists
+	Name      string
+	Language  string // fixed: another language is another handler
+	Version   int64
+	Content   string
 	SHA256    []byte // of Content
 	Signature []byte // Ed25519 over proto.ScriptMessage
-	Note      string // why
-	CreatedAt time.Time
-	CreatedBy string
 }
 
 // ScriptUse is the script that a job runs.
@@ -115,24 +99,6 @@ func (p *ScriptPolicy) Refuses(handler string) string {
 		return "HTTP calls by agents are off for this tenant; a platform administrator switches them on (carillon script policy)"
 	}
 	return ""
-}
-
-// CheckScript validates what stands in a script's row.
-func CheckScript(s *Script) error {
-	var c checker
-	c.check(s.Name != "" && len(s.Name) <= MaxNameLength && !strings.ContainsAny(s.Name, "\r\n\t"), "body.name", s.Name, "must have 1 to 128 bytes in one line")
-	c.check(slices.Contains(ScriptLanguages, s.Language), "body.language", s.Language, "must be one of "+strings.Join(ScriptLanguages, ", "))
-	c.check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
-	return c.err()
-}
-
-// CheckScriptContent validates a revision.
-func CheckScriptContent(content, note string) error {
-	var c checker
-	c.check(content != "" && len(content) <= MaxScript, "body.content", nil, "must have 1 to 65536 bytes")
-	c.check(utf8.ValidString(content) && !strings.ContainsRune(content, 0), "body.content", nil, "must be UTF-8 without zero bytes")
-	c.check(len(note) <= 1024 && !strings.ContainsAny(note, "\r\x00"), "body.note", nil, "must not exceed 1024 bytes")
-	return c.err()
 }
 
 func (c *checker) script(s *JobSpec) {

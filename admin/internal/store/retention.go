@@ -53,9 +53,6 @@ type Retention interface {
 	// DeleteExecutorsBefore removes executors that were deleted before the instant and
 	// that no job and no run names, with what registered of them after all.
 	DeleteExecutorsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
-	// DeleteScriptsBefore removes scripts that were deleted before the instant,
-	// with their revisions. Nothing runs them: what names one finds it gone.
-	DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error)
 	// DeleteDocumentsBefore removes documents that were deleted before the instant, with
 	// their versions.
 	DeleteDocumentsBefore(ctx context.Context, before time.Time, limit int) (int64, error)

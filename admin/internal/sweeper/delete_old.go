@@ -56,7 +56,6 @@ func (s *Sweeper) deleteOld(ctx context.Context) {
 		{"deleted jobs", s.opt.RunRetention, s.opt.Retention.DeleteJobsBefore},                                    // after their runs
 		{"deleted executors", s.opt.RunRetention, s.opt.Retention.DeleteExecutorsBefore},
 		{"handlers", s.opt.RunRetention, s.opt.Retention.DeleteHandlersBefore}, // after their instances
-		{"deleted scripts", s.opt.RunRetention, s.opt.Retention.DeleteScriptsBefore},
 		{"deleted documents", domain.DeletedDocumentsKept, s.opt.Retention.DeleteDocumentsBefore},
 		{"deleted tenants", domain.RetentionGrace, s.opt.Retention.DeleteTenantsBefore}, // nodes look for the last commits
 		{"refresh tokens", min(s.opt.RunRetention, tokenRetention), s.opt.Retention.DeleteRefreshTokensBefore},

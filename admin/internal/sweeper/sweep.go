@@ -71,8 +71,8 @@ type Options struct {
 	Resend func([]store.OfferResult)
 	// Ended is called for executions that the sweep ended.
 	Ended func([]domain.Execution)
-	// RunRetention is how long ended runs and alerts are kept, and jobs and
-	// scripts after they were deleted; 0 = 90 days.
+	// RunRetention is how long ended runs and alerts are kept, and jobs after they
+	// were deleted; 0 = 90 days.
 	RunRetention time.Duration
 	// TimerRetention is how long ended timers are kept; 0 = 72 hours.
 	TimerRetention time.Duration

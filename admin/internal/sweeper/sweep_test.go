@@ -411,9 +411,6 @@ func (f fake) DeleteExecutorsBefore(_ context.Context, before time.Time, limit i
 func (f fake) DeleteTenantsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("tenants", before, limit)
 }
-func (f fake) DeleteScriptsBefore(_ context.Context, before time.Time, limit int) (int64, error) {
-	return f.delete("scripts", before, limit)
-}
 func (f fake) DeleteRefreshTokensBefore(_ context.Context, before time.Time, limit int) (int64, error) {
 	return f.delete("tokens", before, limit)
 }

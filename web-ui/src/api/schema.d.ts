@@ -1196,6 +1196,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deleted-scripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deleted scripts
+         * @description The last deleted first. They can be restored.
+         */
+        get: operations["list-deleted-scripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries": {
         parameters: {
             query?: never;
@@ -2657,13 +2677,13 @@ export interface paths {
         };
         /**
          * List scripts
-         * @description By name, without their contents.
+         * @description By name.
          */
         get: operations["list-scripts"];
         put?: never;
         /**
          * Create a script
-         * @description Refused while the tenant's policy does not allow its language.
+         * @description A script is what agents run. Refused while the tenant's policy does not allow its language.
          */
         post: operations["create-script"];
         delete?: never;
@@ -2680,19 +2700,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One script, with its newest content
-         * @description The ETag is the revision, for update-script.
+         * One script
+         * @description The ETag is the version, for update-script.
          */
         get: operations["get-script"];
         /**
-         * Write a new revision of a script
-         * @description Jobs that follow the newest revision run it from their next attempt on; jobs that name one go on with that.
+         * Replace a script
+         * @description Writes a new version. Jobs that follow the newest version run it from their next attempt on. Jobs that name a version go on with that.
          */
         put: operations["update-script"];
         post?: never;
         /**
          * Delete a script
-         * @description Refused while jobs use it. Its revisions are kept.
+         * @description Refused while jobs use it. Its versions are kept. It can be restored for 30 days.
          */
         delete: operations["delete-script"];
         options?: never;
@@ -2708,7 +2728,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What changed between two revisions
+         * What changed between two versions
          * @description Line by line: those of both, only of the newer, and only of the older.
          */
         get: operations["diff-script"];
@@ -2750,8 +2770,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make an old revision's content the newest
-         * @description Writes a new revision: nothing is taken back.
+         * Restore a deleted script
+         * @description By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
          */
         post: operations["restore-script"];
         delete?: never;
@@ -2760,7 +2780,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/scripts/{id}/revisions": {
+    "/api/v1/scripts/{id}/versions": {
         parameters: {
             query?: never;
             header?: never;
@@ -2768,10 +2788,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A script's revisions, newest first
-         * @description Without their contents.
+         * The versions of a script
+         * @description The newest first, each with its whole contents.
          */
-        get: operations["list-script-revisions"];
+        get: operations["list-script-versions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2780,7 +2800,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/scripts/{id}/revisions/{revision}": {
+    "/api/v1/scripts/{id}/versions/{version}": {
         parameters: {
             query?: never;
             header?: never;
@@ -2788,10 +2808,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One revision of a script, with its content
-         * @description As it was written; revisions never change.
+         * One version of a script
+         * @description As it was written. Versions never change.
          */
-        get: operations["get-script-revision"];
+        get: operations["get-script-version"];
         put?: never;
         post?: never;
         delete?: never;
@@ -6665,9 +6685,9 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
-        PageScriptRevision: {
+        PageScriptVersion: {
             /** @description The items of this page, in the order of the list */
-            items: components["schemas"]["ScriptRevision"][];
+            items: components["schemas"]["ScriptVersion"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
@@ -6891,7 +6911,7 @@ export interface components {
             /** @description The limit is the default; nothing was set for this tenant */
             default: boolean;
             /**
-             * @description timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
+             * @description timers: those that are pending; stored_bytes: of pending timers, revisions of jobs, versions of scripts, calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key
              * @enum {string}
              */
             kind: "jobs" | "fires_per_minute" | "executors" | "instances" | "users" | "api_keys" | "timers" | "stored_bytes" | "api_calls_per_second";
@@ -7796,40 +7816,49 @@ export interface components {
             zone?: string;
         };
         Script: {
-            /** @description Of the newest revision; absent in lists */
-            content?: string;
             /**
-             * Format: date-time
-             * @description When the script was made
-             */
-            createdAt: string;
-            /** @description Who made the script */
-            createdBy: string;
-            /** @description What it does, for people */
-            description: string;
-            /** @description Id of the script, a decimal string */
-            id: string;
-            /**
-             * @description What agents run it with
+             * @description Version of the form of this document
              * @enum {string}
              */
-            language: "shell" | "python" | "node" | "php" | "powershell";
-            /** @description Its name, unique in the tenant */
-            name: string;
-            /**
-             * Format: int64
-             * @description The newest
-             */
-            revision: number;
-            /** @description Of content, in hexadecimal; absent in lists */
-            sha256?: string;
+            apiVersion: "carillon/v1";
             /**
              * Format: date-time
-             * @description When the newest revision was written
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Script";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["ScriptSpec"];
+            /** @description What the server adds to the contents */
+            status: components["schemas"]["ScriptStatus"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
              */
             updatedAt: string;
-            /** @description Who wrote the newest revision */
+            /** @description Author of the last edit */
             updatedBy: string;
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
         };
         ScriptChoice: {
             /** @description May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like */
@@ -7840,24 +7869,9 @@ export interface components {
             name?: string;
             /**
              * Format: int64
-             * @description Default: whichever is the newest when a run starts
+             * @description Version of the script. Default: whichever is the newest when a run starts
              */
             revision?: number | null;
-        };
-        ScriptCreate: {
-            /** @description At most 64 KiB */
-            content: string;
-            /** @description What it does, for people */
-            description?: string;
-            /**
-             * @description What agents are to run it with
-             * @enum {string}
-             */
-            language: "shell" | "python" | "node" | "php" | "powershell";
-            /** @description Its name, unique in the tenant */
-            name: string;
-            /** @description Why; kept with the revision */
-            note?: string;
         };
         ScriptDiff: {
             /**
@@ -7867,7 +7881,7 @@ export interface components {
             added: number;
             /**
              * Format: int64
-             * @description Number of the older side's revision
+             * @description Number of the older side's version
              */
             from: number;
             /** @description All lines of both, in order */
@@ -7879,7 +7893,7 @@ export interface components {
             removed: number;
             /**
              * Format: int64
-             * @description Number of the newer side's revision
+             * @description Number of the newer side's version
              */
             to: number;
         };
@@ -7919,36 +7933,22 @@ export interface components {
             /** @description Why; kept with the policy */
             note?: string;
         };
-        ScriptRestore: {
-            /** @description Why; kept with the revision */
-            note?: string;
-            /**
-             * Format: int64
-             * @description The revision whose content becomes the newest one
-             */
-            revision: number;
-        };
-        ScriptRevision: {
-            /** @description Absent in lists */
+        ScriptSpec: {
+            /** @description Text of the script, at most 64 KiB; absent in lists. ${{ }} in it is text of the script */
             content?: string;
+            /** @description What it does, for people */
+            description?: string;
             /**
-             * Format: date-time
-             * @description When it was written
+             * @description What agents run it with. It never changes: another language is another handler
+             * @enum {string}
              */
-            createdAt: string;
-            /** @description Who wrote it */
-            createdBy: string;
-            /** @description Why it was written */
-            note: string;
-            /**
-             * Format: int64
-             * @description Number of the revision, from 1
-             */
-            revision: number;
-            /** @description In hexadecimal */
+            language: "shell" | "python" | "node" | "php" | "powershell";
+            /** @description Why this version was written */
+            note?: string;
+        };
+        ScriptStatus: {
+            /** @description Digest of the content, in hexadecimal. Logs of runs name it */
             sha256: string;
-            /** @description Ed25519 by the key of GET /script-key, base64 */
-            signature: string;
         };
         ScriptUse: {
             /** @description May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like */
@@ -7957,17 +7957,76 @@ export interface components {
             id: string;
             /**
              * Format: int64
-             * @description null: whichever is the newest when a run starts
+             * @description Version of the script. null: whichever is the newest when a run starts
              */
             revision: number | null;
         };
+        ScriptVersion: {
+            /**
+             * Format: date-time
+             * @description Time of this version
+             */
+            createdAt: string;
+            /** @description Author of this version */
+            createdBy: string;
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name at this version */
+            name: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["ScriptSpec"];
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
+        };
         ScriptWrite: {
-            /** @description At most 64 KiB */
-            content: string;
-            /** @description Default: as it is */
-            description?: string;
-            /** @description Why; kept with the revision */
-            note?: string;
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Script";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["ScriptSpec"];
+            /** @description Ignored, so that an answer can be written */
+            status?: components["schemas"]["ScriptStatus"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
         };
         SendRetry: {
             /**
@@ -17415,6 +17474,108 @@ export interface operations {
         };
     };
     "list-deleted-connections": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDeletedDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-deleted-scripts": {
         parameters: {
             query?: {
                 /** @description Items of a page, at most */
@@ -27964,14 +28125,14 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ScriptCreate"];
+                "application/json": components["schemas"]["ScriptWrite"];
             };
         };
         responses: {
             /** @description Created */
             201: {
                 headers: {
-                    /** @description The revision in quotes */
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28094,7 +28255,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -28104,7 +28265,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description The revision in quotes */
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28190,7 +28351,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The revision that was edited, in quotes, as in ETag; * for any */
+                /** @description The version that was edited, in quotes, as in ETag; * for any */
                 "If-Match"?: string;
             };
             path: {
@@ -28208,7 +28369,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description The revision in quotes */
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28358,7 +28519,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -28458,9 +28619,9 @@ export interface operations {
     "diff-script": {
         parameters: {
             query: {
-                /** @description Number of the older side's revision */
+                /** @description Number of the older side's version */
                 from: number;
-                /** @description Number of the newer side's revision */
+                /** @description Number of the newer side's version */
                 to: number;
             };
             header?: {
@@ -28468,7 +28629,7 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -28582,7 +28743,7 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -28693,16 +28854,12 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ScriptRestore"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
                 headers: {
-                    /** @description The revision in quotes */
+                    /** @description The version in quotes */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -28748,6 +28905,15 @@ export interface operations {
             };
             /** @description Request Timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -28820,7 +28986,7 @@ export interface operations {
             };
         };
     };
-    "list-script-revisions": {
+    "list-script-versions": {
         parameters: {
             query?: {
                 /** @description Items of a page, at most */
@@ -28833,7 +28999,7 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -28848,7 +29014,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageScriptRevision"];
+                    "application/json": components["schemas"]["PageScriptVersion"];
                 };
             };
             /** @description The answer would be the one that If-None-Match names */
@@ -28934,7 +29100,7 @@ export interface operations {
             };
         };
     };
-    "get-script-revision": {
+    "get-script-version": {
         parameters: {
             query?: never;
             header?: {
@@ -28942,10 +29108,10 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
-                /** @description Number of the revision, from 1 */
-                revision: number;
+                /** @description Number of the version, from 1 */
+                version: number;
             };
             cookie?: never;
         };
@@ -28959,7 +29125,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScriptRevision"];
+                    "application/json": components["schemas"]["ScriptVersion"];
                 };
             };
             /** @description The answer would be the one that If-None-Match names */

@@ -1,4 +1,4 @@
-// What changed between two revisions, line by line; long stretches without a
+// What changed between two versions, line by line; long stretches without a
 // change are folded.
 import { useQuery } from '../api/useQuery'
 import { useTranslation } from 'react-i18next'

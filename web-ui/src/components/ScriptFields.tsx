@@ -9,21 +9,21 @@ export function ScriptFields({ language }: { language: string }) {
   const { t } = useTranslation()
   const form = Form.useFormInstance<JobFields>()
   const id = Form.useWatch(['script', 'id'], form) as string | undefined
-  const scripts = useQuery(scriptQueries.scripts(undefined, 200))
-  const chosen = scripts.data?.items.find((one) => one.id === id)
-  const revisions = Array.from({ length: chosen?.revision ?? 0 }, (_, i) => (chosen?.revision ?? 0) - i)
+  const scripts = useQuery(scriptQueries.allScripts())
+  const chosen = scripts.data?.find((one) => one.id === id)
+  const versions = Array.from({ length: chosen?.version ?? 0 }, (_, i) => (chosen?.version ?? 0) - i)
   return (
     <>
       <Form.Item name={['script', 'id']} label={t('scripts.jobScript')} rules={[{ required: true, message: t('field.required') }]} extra={t('scripts.jobScriptHelp')}>
         <Select
           showSearch={{ optionFilterProp: 'label' }}
           loading={scripts.isPending}
-          options={(scripts.data?.items ?? []).filter((one) => one.language === language).map((one) => ({ value: one.id, label: one.name }))}
+          options={(scripts.data ?? []).filter((one) => one.spec.language === language).map((one) => ({ value: one.id, label: one.name }))}
           onChange={() => form.setFieldValue(['script', 'revision'], null)}
         />
       </Form.Item>
       <Form.Item name={['script', 'revision']} label={t('scripts.jobRevision')}>
-        <Select options={[{ value: null, label: t('scripts.jobNewest') }, ...revisions.map((n) => ({ value: n, label: t('scripts.revisionN', { n }) }))]} />
+        <Select options={[{ value: null, label: t('scripts.jobNewest') }, ...versions.map((n) => ({ value: n, label: t('scripts.versionN', { n }) }))]} />
       </Form.Item>
       <Form.Item className="wide" name={['script', 'args']} label={t('scripts.jobArgs')} extra={t('scripts.jobArgsHelp', { brace: '{{' })}>
         <Input.TextArea className="mono" autoSize={{ minRows: 1, maxRows: 8 }} spellCheck={false} />

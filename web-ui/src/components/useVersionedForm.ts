@@ -31,10 +31,7 @@ interface VersionedForm<T, F> {
   save: (version: number) => Promise<void>
 }
 
-/** Scripts call their versions revisions. */
-type Versioned = { id: string; name: string } & ({ version: number } | { revision: number })
-
-const versionOf = (one: Versioned): number => ('version' in one ? one.version : one.revision)
+type Versioned = { id: string; name: string; version: number }
 
 export function useVersionedForm<T extends Versioned, F>({ stored, initial, write, read, said, place, done }: Options<T, F>): VersionedForm<T, F> {
   const { t } = useTranslation()
@@ -60,7 +57,7 @@ export function useVersionedForm<T extends Versioned, F>({ stored, initial, writ
   }
   return {
     form,
-    props: { form, layout: 'vertical', initialValues: initialValues as object, scrollToFirstError: { focus: true }, onFinish: () => void save(stored ? versionOf(stored) : 0) },
+    props: { form, layout: 'vertical', initialValues: initialValues as object, scrollToFirstError: { focus: true }, onFinish: () => void save(stored?.version ?? 0) },
     busy,
     theirs,
     save,

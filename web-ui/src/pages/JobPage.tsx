@@ -174,7 +174,7 @@ function JobWhat({ job }: { job: Job }) {
         {job.script && (
           <Fact label={t('scripts.jobScript')}>
             <ScriptLink id={job.script.id} />{' '}
-            <span className="muted">· {job.script.revision ? t('scripts.revisionN', { n: job.script.revision }) : t('scripts.jobNewest')}</span>
+            <span className="muted">· {job.script.revision ? t('scripts.versionN', { n: job.script.revision }) : t('scripts.jobNewest')}</span>
             {job.script.args.length > 0 && <div className="mono small">{job.script.args.join(' ')}</div>}
           </Fact>
         )}

@@ -1,4 +1,4 @@
-// Writing a script: each save is a revision with its author and a note.
+// Writing a script: each save is a version with its author and a note.
 import { useQuery } from '../api/useQuery'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Alert, Form, Input, Select } from 'antd'
@@ -40,7 +40,7 @@ export function ScriptEditPage() {
         </>
       )}
     >
-      {(script) => <ScriptForm key={script.revision} stored={script} />}
+      {(script) => <ScriptForm key={script.version} stored={script} />}
     </EditPage>
   )
 }
@@ -59,18 +59,21 @@ function ScriptForm({ stored }: { stored?: Script }) {
   const policy = useQuery(scriptQueries.scriptPolicy())
   const { form, props, busy, theirs, save } = useVersionedForm<Script, Fields>({
     stored,
-    initial: () => ({ name: '', description: '', content: '', ...stored, language: stored?.language ?? 'shell', note: '' }),
-    write: ({ name, language, description, content, note }, revision) =>
-      stored ? scriptApi.updateScript(stored.id, revision, { content, description, note }) : scriptApi.createScript({ name, language, description, content, note }),
+    initial: () => ({ name: stored?.name ?? '', language: 'shell', description: '', content: '', ...stored?.spec, note: '' }),
+    write: ({ name, ...spec }, version) => {
+      const body = { name, labels: stored?.labels, spec }
+      return stored ? scriptApi.updateScript(stored.id, version, body) : scriptApi.createScript(body)
+    },
     read: scriptApi.script,
-    said: ({ revision, name }) => t('scripts.saved', { name, n: revision }),
+    said: ({ version, name }) => t('scripts.saved', { name, n: version }),
+    place: ([field = '']) => [field],
     done: (saved) => {
       queryClient.setQueryData(scriptQueries.script(saved.id).queryKey, saved)
       refreshScripts()
       void navigate({ to: '/scripts/$scriptId', params: { scriptId: saved.id } })
     },
   })
-  const language = Form.useWatch('language', form) ?? stored?.language ?? 'shell'
+  const language = Form.useWatch('language', form) ?? stored?.spec.language ?? 'shell'
   return (
     <Form {...props} name="script">
       <div className="stack">
@@ -78,20 +81,20 @@ function ScriptForm({ stored }: { stored?: Script }) {
         {theirs && (
           <Overwrite
             title={t('scripts.conflictTitle')}
-            help={t('scripts.conflictHelp', { n: theirs.revision })}
+            help={t('scripts.conflictHelp', { n: theirs.version })}
             look={
               <a href={`/scripts/${theirs.id}`} target="_blank" rel="noreferrer">
-                {t('scripts.conflictLook', { n: theirs.revision })}
+                {t('scripts.conflictLook', { n: theirs.version })}
               </a>
             }
             action={t('scripts.conflictOver')}
             busy={busy}
-            onAction={() => void save(theirs.revision)}
+            onAction={() => void save(theirs.version)}
           />
         )}
         <section className="card form-fields">
           <Form.Item name="name" label={t('scripts.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
-            <Input maxLength={128} autoComplete="off" spellCheck={false} disabled={Boolean(stored)} />
+            <Input maxLength={128} autoComplete="off" spellCheck={false} />
           </Form.Item>
           <Form.Item name="language" label={t('scripts.language')}>
             <Select disabled={Boolean(stored)} options={languageOptions} />

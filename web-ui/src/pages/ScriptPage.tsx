@@ -1,4 +1,4 @@
-// One script: its content, its revisions with what each changed, and the jobs
+// One script: its content, its versions with what each changed, and the jobs
 // that use it.
 import { DeleteOutlined, EditOutlined } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
@@ -8,7 +8,7 @@ import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { refreshScripts, scriptApi, scriptQueries } from '../api/scripts'
 import { queryClient } from '../api/queries'
-import type { Script, ScriptRevision } from '../api/types'
+import type { Script, ScriptVersion } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
 import { Fact } from '../components/Fact'
@@ -29,25 +29,26 @@ export function ScriptPage() {
   const { scriptId } = useParams({ from: '/app/scripts/$scriptId' })
   const script = useQuery(scriptQueries.script(scriptId))
   const jobs = useQuery(scriptQueries.scriptJobs(scriptId))
-  const revisions = useQuery({ ...scriptQueries.scriptRevisions(scriptId, script.data?.revision ?? 0), enabled: script.isSuccess })
+  const versions = useQuery({ ...scriptQueries.scriptVersions(scriptId, script.data?.version ?? 0), enabled: script.isSuccess })
   const canWrite = useCan('scripter')
   if (script.error && !script.data) return <ErrorState error={script.error} onRetry={() => void script.refetch()} />
   if (!script.data) return <PageSkeleton />
   const { data } = script
+  const { spec } = data
   return (
-    <Page title={data.name} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>} sub={data.description} actions={canWrite && <Actions script={data} />}>
+    <Page title={data.name} crumbs={<Link to="/scripts">{t('scripts.title')}</Link>} sub={spec.description} actions={canWrite && <Actions script={data} />}>
       <div className="stack">
         <section className="card">
           <dl className="facts">
-            <Fact label={t('scripts.language')}>{SCRIPT_LANGUAGES[data.language]}</Fact>
-            <Fact label={t('scripts.revision')}>
-              <span className="num">{data.revision}</span>
+            <Fact label={t('scripts.language')}>{SCRIPT_LANGUAGES[spec.language]}</Fact>
+            <Fact label={t('scripts.version')}>
+              <span className="num">{data.version}</span>
             </Fact>
             <Fact label={t('field.updated')}>
               <ByWhom who={data.updatedBy} at={data.updatedAt} />
             </Fact>
             <Fact label={t('scripts.digest')}>
-              <span className="mono small">{data.sha256?.slice(0, 16)}…</span>
+              <span className="mono small">{data.status.sha256.slice(0, 16)}…</span>
             </Fact>
           </dl>
         </section>
@@ -55,33 +56,33 @@ export function ScriptPage() {
           <section className="card">
             <h2>{t('scripts.content')}</h2>
             <pre className="code-block" tabIndex={0} role="region" aria-label={t('scripts.content')}>
-              {data.content}
+              {spec.content}
             </pre>
           </section>
           <JobLinks title={t('scripts.usedBy')} none={t('scripts.unused')} jobs={jobs} />
         </div>
-        <Versions title={t('scripts.revisions')} list={revisions}>
-          {({ items }) => items.map((one) => <Revision key={one.revision} script={data} revision={one} canRestore={canWrite && one.revision !== data.revision} />)}
+        <Versions title={t('scripts.versions')} list={versions}>
+          {({ items }) => items.map((one) => <OneVersion key={one.version} script={data} version={one} canRestore={canWrite && one.version !== data.version} />)}
         </Versions>
       </div>
     </Page>
   )
 }
 
-function Revision({ script, revision, canRestore }: { script: Script; revision: ScriptRevision; canRestore: boolean }) {
+function OneVersion({ script, version, canRestore }: { script: Script; version: ScriptVersion; canRestore: boolean }) {
   const { t } = useTranslation()
   const restore = useRestore(script)
   // The difference is asked for when somebody wants to see it.
-  const [open, setOpen] = useState(revision.revision === script.revision)
-  const n = revision.revision
+  const [open, setOpen] = useState(version.version === script.version)
+  const n = version.version
   const action = canRestore && (
-    <ActionButton size="small" onClick={() => restore(n)}>
+    <ActionButton size="small" onClick={() => restore(version)}>
       {t('scripts.restore')}
     </ActionButton>
   )
   return (
-    <Version title={t('scripts.revisionN', { n })} who={revision.createdBy} at={revision.createdAt} action={action}>
-      {revision.note && <p className="changes">{revision.note}</p>}
+    <Version title={t('scripts.versionN', { n })} who={version.createdBy} at={version.createdAt} action={action}>
+      {version.spec.note && <p className="changes">{version.spec.note}</p>}
       {n === 1 ? (
         <p className="muted changes">{t('scripts.first')}</p>
       ) : (
@@ -94,15 +95,15 @@ function Revision({ script, revision, canRestore }: { script: Script; revision: 
   )
 }
 
-function useRestore(script: Script): (revision: number) => void {
+function useRestore(script: Script): (version: ScriptVersion) => void {
   const { t } = useTranslation()
   const confirm = useConfirm()
   const showError = useShowError()
   const note = useRef('')
-  return (revision) => {
+  return ({ version, spec }) => {
     note.current = ''
     confirm({
-      title: t('scripts.restoreTitle', { n: revision }),
+      title: t('scripts.restoreTitle', { n: version }),
       content: (
         <div className="stack">
           <p>{t('scripts.restoreHelp')}</p>
@@ -113,8 +114,8 @@ function useRestore(script: Script): (revision: number) => void {
       cancelText: t('action.cancel'),
       onOk: async () => {
         try {
-          const next = await scriptApi.restoreScript(script.id, revision, note.current)
-          message.success(t('scripts.saved', { name: next.name, n: next.revision }))
+          const next = await scriptApi.updateScript(script.id, script.version, { name: script.name, labels: script.labels, spec: { ...spec, note: note.current } })
+          message.success(t('scripts.saved', { name: next.name, n: next.version }))
           queryClient.setQueryData(scriptQueries.script(script.id).queryKey, next)
           refreshScripts()
         } catch (err) {

@@ -24,8 +24,8 @@ export function ScriptsPage() {
     </LinkButton>
   )
   const columns: Column<Script>[] = [
-    { key: 'language', title: t('scripts.language'), render: (one) => SCRIPT_LANGUAGES[one.language] },
-    { key: 'revision', title: t('scripts.revision'), align: 'right', render: (one) => <span className="num">{one.revision}</span> },
+    { key: 'language', title: t('scripts.language'), render: (one) => SCRIPT_LANGUAGES[one.spec.language] },
+    { key: 'version', title: t('scripts.version'), align: 'right', render: (one) => <span className="num">{one.version}</span> },
   ]
   return (
     <Page title={t('scripts.title')} sub={t('scripts.help')} actions={create}>

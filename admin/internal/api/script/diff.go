@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// ScriptDiff is what changed between two revisions.
+// ScriptDiff is what changed between two versions.
 type ScriptDiff struct {
-	From    int64      `json:"from" doc:"Number of the older side's revision"`
-	To      int64      `json:"to" doc:"Number of the newer side's revision"`
+	From    int64      `json:"from" doc:"Number of the older side's version"`
+	To      int64      `json:"to" doc:"Number of the newer side's version"`
 	Added   int        `json:"added" doc:"Lines that only the newer side has"`
 	Removed int        `json:"removed" doc:"Lines that only the older side has"`
 	Lines   []DiffLine `json:"lines" doc:"All lines of both, in order"`
 }
 
-// DiffLine is one line of either revision, or of both.
+// DiffLine is one line of either version, or of both.
 type DiffLine struct {
 	Op   string `json:"op" enum:"same,added,removed" doc:"Which side has it: both, only the newer, or only the older"`
 	Text string `json:"text" doc:"The line, without its end"`

@@ -7,6 +7,8 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/resource/script"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -22,14 +24,23 @@ type Deps struct {
 	Log     *slog.Logger
 }
 
-// api are the operations of this package.
+// api are the operations of this package. It is fixed after construction.
 type api struct {
-	*web.Server // fixed after construction
-	deps        Deps
+	*web.Server
+	deps Deps
+	docs *resource.Documents
 }
 
 // Register adds the operations.
 func Register(s *web.Server, deps Deps) {
-	a := &api{s, deps}
+	a := &api{s, deps, resource.New(resource.Options{Kind: script.Kind(deps.Store), Store: table(&deps), NewID: deps.NewID, Log: deps.Log})}
 	a.registerScripts()
+}
+
+// table is nil for operations that are only described.
+func table(deps *Deps) resource.Store {
+	if deps.Store == nil {
+		return nil
+	}
+	return deps.Store.ScriptTable(deps.SignScript)
 }

@@ -3,7 +3,6 @@ package script
 import (
 	"context"
 	"encoding/base64"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,61 +11,14 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource/script"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
-
-// Script is what agents run.
-type Script struct {
-	ID          string  `json:"id" doc:"Id of the script, a decimal string"`
-	Name        string  `json:"name" doc:"Its name, unique in the tenant"`
-	Language    string  `json:"language" enum:"shell,python,node,php,powershell" doc:"What agents run it with"`
-	Description string  `json:"description" doc:"What it does, for people"`
-	Revision    int64   `json:"revision" doc:"The newest"`
-	CreatedAt   string  `json:"createdAt" format:"date-time" doc:"When the script was made"`
-	UpdatedAt   string  `json:"updatedAt" format:"date-time" doc:"When the newest revision was written"`
-	CreatedBy   string  `json:"createdBy" doc:"Who made the script"`
-	UpdatedBy   string  `json:"updatedBy" doc:"Who wrote the newest revision"`
-	Content     *string `json:"content,omitempty" doc:"Of the newest revision; absent in lists"`
-	SHA256      string  `json:"sha256,omitempty" doc:"Of content, in hexadecimal; absent in lists"`
-}
-
-// ScriptRevision is one content of a script. It never changes.
-type ScriptRevision struct {
-	Revision  int64   `json:"revision" doc:"Number of the revision, from 1"`
-	SHA256    string  `json:"sha256" doc:"In hexadecimal"`
-	Signature string  `json:"signature" doc:"Ed25519 by the key of GET /script-key, base64"`
-	Note      string  `json:"note" doc:"Why it was written"`
-	CreatedAt string  `json:"createdAt" format:"date-time" doc:"When it was written"`
-	CreatedBy string  `json:"createdBy" doc:"Who wrote it"`
-	Content   *string `json:"content,omitempty" doc:"Absent in lists"`
-}
-
-// ScriptCreate is a script with its first revision.
-type ScriptCreate struct {
-	Name        string `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant"`
-	Language    string `json:"language" enum:"shell,python,node,php,powershell" doc:"What agents are to run it with"`
-	Description string `json:"description,omitempty" maxLength:"4096" doc:"What it does, for people"`
-	Content     string `json:"content" minLength:"1" doc:"At most 64 KiB"`
-	Note        string `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the revision"`
-}
-
-// ScriptWrite is a new revision.
-type ScriptWrite struct {
-	Content     string  `json:"content" minLength:"1" doc:"At most 64 KiB"`
-	Description *string `json:"description,omitempty" maxLength:"4096" doc:"Default: as it is"`
-	Note        string  `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the revision"`
-}
-
-// ScriptRestore names the revision whose content becomes the newest again.
-type ScriptRestore struct {
-	Revision int64  `json:"revision" minimum:"1" doc:"The revision whose content becomes the newest one"`
-	Note     string `json:"note,omitempty" maxLength:"1024" doc:"Why; kept with the revision"`
-}
 
 // ScriptUse is the script that a job runs.
 type ScriptUse struct {
 	ID       string   `json:"id" doc:"Id of the script"`
-	Revision *int64   `json:"revision" doc:"null: whichever is the newest when a run starts"`
+	Revision *int64   `json:"revision" doc:"Version of the script. null: whichever is the newest when a run starts"`
 	Args     []string `json:"args" doc:"May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like"`
 }
 
@@ -74,26 +26,8 @@ type ScriptUse struct {
 type ScriptChoice struct {
 	ID       string   `json:"id,omitempty" doc:"Either this"`
 	Name     string   `json:"name,omitempty" doc:"Or this; ignored beside an id"`
-	Revision *int64   `json:"revision,omitempty" minimum:"1" nullable:"true" doc:"Default: whichever is the newest when a run starts"`
+	Revision *int64   `json:"revision,omitempty" minimum:"1" nullable:"true" doc:"Version of the script. Default: whichever is the newest when a run starts"`
 	Args     []string `json:"args,omitempty" maxItems:"64" doc:"May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like"`
-}
-
-func scriptOf(s *domain.Script) Script {
-	return Script{
-		ID: s.ID.String(), Name: s.Name, Language: s.Language, Description: s.Description, Revision: s.Revision,
-		CreatedAt: web.Instant(s.CreatedAt), UpdatedAt: web.Instant(s.UpdatedAt), CreatedBy: s.CreatedBy, UpdatedBy: s.UpdatedBy,
-	}
-}
-
-func scriptRevisionOf(r domain.ScriptRevision, content bool) ScriptRevision {
-	out := ScriptRevision{
-		Revision: r.Revision, SHA256: hex.EncodeToString(r.SHA256), Signature: base64.StdEncoding.EncodeToString(r.Signature),
-		Note: r.Note, CreatedAt: web.Instant(r.CreatedAt), CreatedBy: r.CreatedBy,
-	}
-	if content {
-		out.Content = &r.Content
-	}
-	return out
 }
 
 // UseOf is the script that a job runs; nil: none.
@@ -108,18 +42,13 @@ func UseOf(u *domain.ScriptUse) *ScriptUse {
 	return out
 }
 
-// script finds one of the identity's tenant by the id in the path.
-func (a *api) script(ctx context.Context, id auth.Identity, text string) (domain.Script, error) {
-	return web.ByID(ctx, id.Tenant, text, a.deps.Store.FindScript)
-}
-
 // Choose finds the script that a job names, and refuses what the
 // tenant's policy does not allow.
 func Choose(ctx context.Context, from store.Scripts, tenant domain.TenantID, r *web.Reader, c *ScriptChoice, spec *domain.JobSpec) error {
 	if !domain.IsAgentHandler(spec.Handler) && c == nil {
 		return nil
 	}
-	if err := allowedAgent(ctx, from, tenant, spec.Handler); err != nil || c == nil {
+	if err := script.Allowed(ctx, from, tenant, spec.Handler); err != nil || c == nil {
 		return err
 	}
 	var found domain.Script
@@ -127,7 +56,9 @@ func Choose(ctx context.Context, from store.Scripts, tenant domain.TenantID, r *
 	location, value := "body.script.id", c.ID
 	switch {
 	case c.ID != "":
-		found, err = web.ByID(ctx, tenant, c.ID, from.FindScript)
+		found, err = web.ByID(ctx, tenant, c.ID, func(ctx context.Context, tenant domain.TenantID, id domain.ScriptID) (domain.Script, error) {
+			return from.FindScript(ctx, tenant, domain.ScriptUse{ID: id})
+		})
 	case c.Name != "":
 		location, value = "body.script.name", c.Name
 		found, err = from.FindScriptByName(ctx, tenant, c.Name)
@@ -145,28 +76,13 @@ func Choose(ctx context.Context, from store.Scripts, tenant domain.TenantID, r *
 	if c.Revision != nil {
 		use.Revision = *c.Revision
 	}
-	if use.Revision > found.Revision {
-		r.Fail("body.script.revision", use.Revision, "the script %q is at revision %d", found.Name, found.Revision)
+	if use.Revision > found.Version {
+		r.Fail("body.script.revision", use.Revision, "the script %q is at version %d", found.Name, found.Version)
 	}
 	if domain.ScriptHandlerPrefix+found.Language != spec.Handler && strings.HasPrefix(spec.Handler, domain.ScriptHandlerPrefix) {
 		r.Fail("body.handler", spec.Handler, "the script %q is in %s: its handler is %s%s", found.Name, found.Language, domain.ScriptHandlerPrefix, found.Language)
 	}
 	spec.Script = &use
-	return nil
-}
-
-// allowedAgent refuses a handler of agents that the tenant's policy does not allow.
-func allowedAgent(ctx context.Context, from store.Scripts, tenant domain.TenantID, handler string) error {
-	if !domain.IsAgentHandler(handler) {
-		return nil
-	}
-	policy, err := from.FindScriptPolicy(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	if why := policy.Refuses(handler); why != "" {
-		return domain.Errorf(domain.CodePolicyRefused, "%s", why)
-	}
 	return nil
 }
 

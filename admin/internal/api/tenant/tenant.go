@@ -75,7 +75,7 @@ func (a *api) registerTenants() {
 
 // Quota is how much a tenant may have of a kind, and has.
 type Quota struct {
-	Kind    string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,stored_bytes,api_calls_per_second" doc:"timers: those that are pending; stored_bytes: of pending timers, revisions of jobs and scripts, versions of calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key"`
+	Kind    string `json:"kind" enum:"jobs,fires_per_minute,executors,instances,users,api_keys,timers,stored_bytes,api_calls_per_second" doc:"timers: those that are pending; stored_bytes: of pending timers, revisions of jobs, versions of scripts, calendars and catalogues, with 128 for each row; fires_per_minute: over all enabled jobs, the most that each schedule fires in a minute; api_calls_per_second: of each node, half of it for one API key"`
 	Limit   int64  `json:"limit" doc:"0 = no limit. The default of fires_per_minute is 0 while no other enabled tenant has an enabled job"`
 	Used    int64  `json:"used" doc:"0 of api_calls_per_second, which nobody counts. May be above the limit: a quota stops growth and takes nothing away"`
 	Default bool   `json:"default" doc:"The limit is the default; nothing was set for this tenant"`

@@ -90,13 +90,15 @@ func (a aging) AgeJoinTokenBoots(ctx context.Context, token int64, d time.Durati
 
 func (a aging) AgeDeleted(ctx context.Context, d time.Duration, id int64) error {
 	return a.Run(ctx, "age what was deleted", func(t *db.Tx) error {
-		for _, table := range []string{"jobs", "scripts"} {
-			if _, err := t.Exec(ctx, "UPDATE "+table+" SET updated_at = updated_at - ? WHERE id = ? AND state = 3", d.Milliseconds(), id); err != nil {
+		for _, old := range []string{
+			"jobs SET updated_at = updated_at - ? WHERE id = ? AND state = 3", "executors SET changed_at = changed_at - ? WHERE id = ? AND state = 3",
+			"deleted_documents SET deleted_at = deleted_at - ? WHERE id = ?",
+		} {
+			if _, err := t.Exec(ctx, "UPDATE "+old, d.Milliseconds(), id); err != nil {
 				return err
 			}
 		}
-		_, err := t.Exec(ctx, "UPDATE executors SET changed_at = changed_at - ? WHERE id = ? AND state = 3", d.Milliseconds(), id)
-		return err
+		return nil
 	})
 }
 
@@ -104,7 +106,7 @@ func (a aging) AgeDeleted(ctx context.Context, d time.Duration, id int64) error 
 func (a aging) RowsOf(ctx context.Context, id int64) (rows int, err error) {
 	for table, column := range map[string]string{
 		"jobs": "id", "job_revisions": "job_id", "job_events": "job_id", "triggers": "job_id", "job_slots": "job_id", "job_calendars": "job_id",
-		"scripts": "id", "script_revisions": "script_id",
+		"scripts": "id", "script_versions": "script_id", "deleted_documents": "id",
 		"executors": "id", "executor_aliases": "executor_id", "handlers": "executor_id", "executor_builds": "executor_id", "instances": "executor_id",
 		"join_tokens": "executor_id", "executor_denials": "executor_id",
 	} {

@@ -274,13 +274,13 @@ func testScriptRetention(t *testing.T, f *fixture) {
 	old, young, lives := f.script("old", "shell", "echo 1\n"), f.script("young", "shell", "echo 1\n"), f.script("lives", "shell", "echo 1\n")
 	f.revise(old, "echo 2\n", "")
 	for _, s := range []domain.Script{old, young} {
-		f.ok(f.s.DeleteScript(f.ctx, f.tenant, s.ID, "bob"))
+		f.ok(f.deleteScript(s))
 	}
 	for _, s := range []domain.Script{old, lives} {
 		f.ok(f.s.AgeDeleted(f.ctx, 5*year, int64(s.ID)))
 	}
-	for limit, want := range []int64{0, 1, 2} { // a revision; the other one and the script
-		n, err := f.s.DeleteScriptsBefore(f.ctx, f.now().Add(-4*year), limit)
+	for limit, want := range []int64{0, 1, 2} { // a version; the other one and the script
+		n, err := f.s.DeleteDocumentsBefore(f.ctx, f.now().Add(-4*year), limit)
 		f.ok(err)
 		require.Equal(t, want, n)
 	}

@@ -10,93 +10,93 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/resource/script"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
 // sign names what was signed.
-func sign(s domain.Script, revision int64, sum []byte) []byte {
-	return fmt.Appendf(nil, "%s %s %d %x", s.Name, s.Language, revision, sum[:4])
+func sign(s domain.Script, version int64, sum []byte) []byte {
+	return fmt.Appendf(nil, "%s %s %d %x", s.ID, s.Language, version, sum[:4])
 }
+
+func (f *fixture) scripts() resource.Store { return f.s.ScriptTable(sign) }
 
 func (f *fixture) script(name, language, content string) domain.Script {
 	f.t.Helper()
-	s, err := f.s.CreateScript(f.ctx, store.CreateScriptParams{
-		Script:  domain.Script{ID: domain.ScriptID(ids.Next()), TenantID: f.tenant, Name: name, Language: language, Description: "d", CreatedBy: "anna"},
-		Content: content, Note: "first", Sign: sign,
-	})
+	spec := f.json(script.ScriptSpec{Language: language, Description: "d", Content: content, Note: "first"})
+	row, err := f.scripts().Create(f.ctx, resource.Row{Meta: resource.Meta{ID: ids.Next(), Tenant: f.tenant, Name: name, CreatedBy: "anna", UpdatedBy: "anna"}, Spec: spec})
 	f.ok(err)
+	return f.signed(row)
+}
+
+// signed is the script of a row, with its signature.
+func (f *fixture) signed(row resource.Row) domain.Script {
+	f.t.Helper()
+	s, err := script.Of(&row)
+	f.ok(err)
+	s.Signature = sign(s, s.Version, s.SHA256)
 	return s
+}
+
+// tryRevise writes a content in place of the version of s.
+func (f *fixture) tryRevise(s domain.Script, content, note string) (resource.Row, error) {
+	row, err := f.scripts().Find(f.ctx, s.TenantID, int64(s.ID))
+	if err != nil {
+		return row, err
+	}
+	row.Version, row.UpdatedBy, row.Spec = s.Version, "bob", f.json(script.ScriptSpec{Language: s.Language, Description: "d", Content: content, Note: note})
+	return f.scripts().Replace(f.ctx, row)
 }
 
 func (f *fixture) revise(s domain.Script, content, note string) domain.Script {
 	f.t.Helper()
-	s, err := f.s.ReviseScript(f.ctx, store.ReviseScriptParams{Tenant: f.tenant, ID: s.ID, Content: content, Note: note, By: "bob", Sign: sign})
+	row, err := f.tryRevise(s, content, note)
 	f.ok(err)
-	return s
+	return f.signed(row)
 }
 
+func (f *fixture) deleteScript(s domain.Script) error {
+	return f.scripts().Delete(f.ctx, f.tenant, int64(s.ID), 0, "bob")
+}
+
+// Each version is signed with its number and its digest, also that of a restored script.
 func testScripts(t *testing.T, f *fixture) {
-	s := f.script("清理", "shell", "echo 一\n")
-	require.Equal(t, int64(1), s.Revision)
-	require.Equal(t, "anna", s.UpdatedBy)
-	_, err := f.s.CreateScript(f.ctx, store.CreateScriptParams{Script: domain.Script{ID: domain.ScriptID(ids.Next()), TenantID: f.tenant, Name: s.Name, Language: "node"}, Content: "x", Sign: sign})
-	f.code(domain.CodeConflict, err)
-
-	_, err = f.s.ReviseScript(f.ctx, store.ReviseScriptParams{Tenant: f.tenant, ID: s.ID, IfRevision: 7, Content: "x", Sign: sign})
-	f.code(domain.CodeRevisionMismatch, err)
-	again, err := f.s.ReviseScript(f.ctx, store.ReviseScriptParams{Tenant: f.tenant, ID: s.ID, Content: "echo 一\n", By: "bob", Sign: sign})
-	f.ok(err)
-	require.Equal(t, s, again, "the content is the same")
-	s = f.revise(s, "echo 二\n", "because")
-	require.Equal(t, int64(2), s.Revision)
-	require.Equal(t, "bob", s.UpdatedBy)
-	require.Equal(t, "d", s.Description)
-	words := "other words"
-	s, err = f.s.ReviseScript(f.ctx, store.ReviseScriptParams{Tenant: f.tenant, ID: s.ID, IfRevision: 2, Content: "echo 二\n", Description: &words, By: "bob", Sign: sign})
-	f.ok(err)
-	require.Equal(t, int64(2), s.Revision, "the content is the same")
-	require.Equal(t, words, s.Description)
-	found, err := f.s.FindScriptByName(f.ctx, f.tenant, s.Name)
-	f.ok(err)
-	require.Equal(t, s, found)
-
-	list, err := f.s.ListScriptRevisions(f.ctx, f.tenant, s.ID, 10)
-	f.ok(err)
-	require.Len(t, list, 2)
-	require.Equal(t, []any{int64(2), "because", "bob", ""}, []any{list[0].Revision, list[0].Note, list[0].CreatedBy, list[0].Content})
-	first, err := f.s.FindScriptRevision(f.ctx, f.tenant, s.ID, 1)
-	f.ok(err)
+	first := f.script("清理", "shell", "echo 一\n")
 	sum := sha256.Sum256([]byte("echo 一\n"))
-	require.Equal(t, "echo 一\n", first.Content)
-	require.Equal(t, sum[:], first.SHA256)
-	require.Equal(t, sign(s, 1, sum[:]), first.Signature)
-	_, err = f.s.FindScriptRevision(f.ctx, f.tenant, s.ID, 3)
+	require.Equal(t, []any{int64(1), sum[:]}, []any{first.Version, first.SHA256})
+	second := f.revise(first, "echo 二\n", "because")
+	for use, want := range map[int64]domain.Script{0: second, 1: first, 2: second} {
+		found, err := f.s.FindScript(f.ctx, f.tenant, domain.ScriptUse{ID: first.ID, Revision: use})
+		f.ok(err)
+		require.Equal(t, want, found)
+	}
+	found, err := f.s.FindScriptByName(f.ctx, f.tenant, first.Name)
+	f.ok(err)
+	require.Equal(t, second, found)
+	_, err = f.s.FindScript(f.ctx, f.tenant, domain.ScriptUse{ID: first.ID, Revision: 3})
 	f.code(domain.CodeNotFound, err)
 
-	other := f.script("a first one", "python", "pass")
-	all, err := f.s.ListScripts(f.ctx, store.ListScriptsParams{Tenant: f.tenant, Limit: 10})
-	f.ok(err)
-	require.Equal(t, []domain.Script{other, s}, all)
-	all, err = f.s.ListScripts(f.ctx, store.ListScriptsParams{Tenant: f.tenant, After: other.Name})
-	f.ok(err)
-	require.Equal(t, []domain.Script{s}, all)
-
-	f.ok(f.s.DeleteScript(f.ctx, f.tenant, s.ID, "bob"))
-	f.code(domain.CodeNotFound, f.s.DeleteScript(f.ctx, f.tenant, s.ID, "bob"))
-	_, err = f.s.ReviseScript(f.ctx, store.ReviseScriptParams{Tenant: f.tenant, ID: s.ID, Content: "x", Sign: sign})
+	f.ok(f.deleteScript(first))
+	_, err = f.s.FindScript(f.ctx, f.tenant, domain.ScriptUse{ID: first.ID, Revision: 1})
 	f.code(domain.CodeNotFound, err)
-	list, err = f.s.ListScriptRevisions(f.ctx, f.tenant, s.ID, 10)
+	row, err := f.scripts().Restore(f.ctx, f.tenant, int64(first.ID), "bob")
 	f.ok(err)
-	require.Len(t, list, 2, "who wrote what stays")
-	f.script(s.Name, "shell", "echo\n") // the name is free again
+	found, err = f.s.FindScript(f.ctx, f.tenant, domain.ScriptUse{ID: first.ID})
+	f.ok(err)
+	require.Equal(t, f.signed(row), found)
+	require.Equal(t, []any{int64(3), second.Content}, []any{found.Version, found.Content})
+	versions, _, err := f.scripts().ListVersions(f.ctx, f.tenant, int64(first.ID), 0, 10)
+	f.ok(err)
+	require.Len(t, versions, 3)
 }
 
-// A job runs a revision, or whichever is the newest.
+// A job runs a version, or whichever is the newest.
 func testJobScripts(t *testing.T, f *fixture) {
 	s := f.script("report", "shell", "echo 1\n")
-	uses := func(revision int64) func(*domain.JobSpec) {
+	uses := func(version int64) func(*domain.JobSpec) {
 		return func(spec *domain.JobSpec) {
-			spec.Handler, spec.Script = "script.shell", &domain.ScriptUse{ID: s.ID, Revision: revision, Args: []string{"-v", "{{run.id}}"}}
+			spec.Handler, spec.Script = "script.shell", &domain.ScriptUse{ID: s.ID, Revision: version, Args: []string{"-v", "{{run.id}}"}}
 		}
 	}
 	pinned, follows := f.job(uses(1)), f.job(uses(0))
@@ -106,15 +106,14 @@ func testJobScripts(t *testing.T, f *fixture) {
 		use  domain.ScriptUse
 		want string
 	}{{*pinned.Spec.Script, "echo 1\n"}, {*follows.Spec.Script, "echo 2\n"}} {
-		found, revision, err := f.s.DeliverScript(f.ctx, f.tenant, c.use)
+		found, err := f.s.FindScript(f.ctx, f.tenant, c.use)
 		f.ok(err)
-		require.Equal(t, s, found)
-		require.Equal(t, c.want, revision.Content)
+		require.Equal(t, c.want, found.Content)
 	}
 	jobs, err := f.s.ListScriptJobs(f.ctx, f.tenant, s.ID, 10)
 	f.ok(err)
 	require.Len(t, jobs, 2)
-	f.code(domain.CodeConflict, f.s.DeleteScript(f.ctx, f.tenant, s.ID, "bob"))
+	f.code(domain.CodeConflict, f.deleteScript(s))
 
 	edit := func(j store.JobView, change func(*domain.JobSpec)) error {
 		spec := j.Spec
@@ -128,9 +127,7 @@ func testJobScripts(t *testing.T, f *fixture) {
 	f.ok(edit(pinned, func(spec *domain.JobSpec) { spec.Handler, spec.Script = "other", nil }))
 	_, err = f.s.SetJobState(f.ctx, store.SetJobStateParams{Tenant: f.tenant, ID: follows.ID, State: domain.JobDeleted, Next: at(domain.Never)})
 	f.ok(err)
-	f.ok(f.s.DeleteScript(f.ctx, f.tenant, s.ID, "bob"))
-	_, _, err = f.s.DeliverScript(f.ctx, f.tenant, domain.ScriptUse{ID: s.ID, Revision: 1})
-	f.code(domain.CodeNotFound, err)
+	f.ok(f.deleteScript(s))
 }
 
 func testScriptPolicies(t *testing.T, f *fixture) {
@@ -213,7 +210,7 @@ func testCallbackPolicies(t *testing.T, f *fixture) {
 	require.Equal(t, e, again)
 }
 
-// Of several who revise the same revision one wins.
+// Of several who write the same version one wins.
 func testScriptRace(t *testing.T, f *fixture) {
 	s := f.script("raced", "shell", "echo\n")
 	var wait sync.WaitGroup
@@ -221,9 +218,7 @@ func testScriptRace(t *testing.T, f *fixture) {
 	won := 0
 	for i := range 8 {
 		wait.Go(func() {
-			_, err := f.s.ReviseScript(f.ctx, store.ReviseScriptParams{
-				Tenant: f.tenant, ID: s.ID, IfRevision: 1, Content: fmt.Sprintf("echo %d\n", i), By: "x", Sign: sign,
-			})
+			_, err := f.tryRevise(s, fmt.Sprintf("echo %d\n", i), "")
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -240,18 +235,19 @@ func testScriptRace(t *testing.T, f *fixture) {
 func testScriptWall(t *testing.T, f *fixture) {
 	s := f.script("mine", "shell", "echo secret\n")
 	foreign := f.tenant + 1
-	_, err := f.s.FindScript(f.ctx, foreign, s.ID)
+	_, err := f.s.FindScript(f.ctx, foreign, domain.ScriptUse{ID: s.ID})
 	f.code(domain.CodeNotFound, err)
-	_, err = f.s.FindScriptRevision(f.ctx, foreign, s.ID, 1)
+	_, err = f.s.FindScript(f.ctx, foreign, domain.ScriptUse{ID: s.ID, Revision: 1})
 	f.code(domain.CodeNotFound, err)
-	_, _, err = f.s.DeliverScript(f.ctx, foreign, domain.ScriptUse{ID: s.ID})
+	_, err = f.s.FindScriptByName(f.ctx, foreign, s.Name)
 	f.code(domain.CodeNotFound, err)
-	_, err = f.s.ReviseScript(f.ctx, store.ReviseScriptParams{Tenant: foreign, ID: s.ID, Content: "x", Sign: sign})
+	theirs := s
+	theirs.TenantID = foreign
+	_, err = f.tryRevise(theirs, "x", "")
 	f.code(domain.CodeNotFound, err)
-	f.code(domain.CodeNotFound, f.s.DeleteScript(f.ctx, foreign, s.ID, "x"))
-	list, err := f.s.ListScriptRevisions(f.ctx, foreign, s.ID, 10)
-	f.ok(err)
-	require.Empty(t, list)
+	f.code(domain.CodeNotFound, f.scripts().Delete(f.ctx, foreign, int64(s.ID), 0, "x"))
+	_, _, err = f.scripts().ListVersions(f.ctx, foreign, int64(s.ID), 0, 10)
+	f.code(domain.CodeNotFound, err)
 	jobs, err := f.s.ListScriptJobs(f.ctx, foreign, s.ID, 10)
 	f.ok(err)
 	require.Empty(t, jobs)

@@ -72,11 +72,9 @@ func testStoredBytes(t *testing.T, f *fixture) {
 	f.counted("a script")
 	calendar := f.edit(f.calendar("a calendar", "2026-10-01"), "2026-10-02")
 	f.counted("a calendar")
-	f.ok(f.s.DeleteScript(f.ctx, f.tenant, script.ID, "anna"))
+	f.ok(f.deleteScript(script))
 	f.ok(f.deleteCalendar(calendar.ID))
 	full := f.has(domain.QuotaStoredBytes).Used
-	_, err = f.s.DeleteScriptsBefore(f.ctx, f.now().Add(time.Hour), 1000)
-	f.ok(err)
 	_, err = f.s.DeleteDocumentsBefore(f.ctx, f.now().Add(time.Hour), 1000)
 	f.ok(err)
 	_, err = f.s.RecountStored(f.ctx, f.now().Add(-time.Hour)) // deletions ask for it
@@ -182,12 +180,10 @@ func testHistories(t *testing.T, f *fixture) {
 		}
 	}
 	require.Equal(t, domain.MaxHistory+1, versions)
-	_, err = f.s.FindScriptRevision(f.ctx, f.tenant, used.ID, 1)
-	f.ok(err)
-	_, err = f.s.FindScriptRevision(f.ctx, f.tenant, used.ID, 2)
-	f.code(domain.CodeNotFound, err)
-	_, err = f.s.FindScriptRevision(f.ctx, f.tenant, used.ID, edits+1-domain.MaxHistory+1)
-	f.ok(err)
+	for version, kept := range map[int64]bool{1: true, 2: false, edits + 1 - domain.MaxHistory + 1: true} {
+		_, err = f.s.FindScript(f.ctx, f.tenant, domain.ScriptUse{ID: used.ID, Revision: version})
+		require.Equal(t, kept, err == nil, "%d: %v", version, err)
+	}
 	f.counted("old versions left")
 }
 

@@ -15,7 +15,7 @@ type history struct{ table, owner, number, body string }
 var (
 	revisionHistory = history{"job_revisions", "job_id", "revision", "spec"}
 	calendarHistory = history{"calendar_versions", "calendar_id", "version", "spec"}
-	scriptHistory   = history{"script_revisions", "script_id", "revision", "content"}
+	scriptHistory   = history{"script_versions", "script_id", "version", "spec"}
 	policyHistory   = history{"script_policies", "tenant_id", "revision", "languages"}
 )
 

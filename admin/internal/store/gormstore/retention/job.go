@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
-// deletedOnce is how many deleted jobs or scripts go in one transaction: each
+// deletedOnce is how many deleted jobs or documents go in one transaction: each
 // has rows in several tables.
 const deletedOnce = 100
 
@@ -111,14 +111,6 @@ func PurgeExecutor(t *db.Tx, tenant, id int64) error {
 		}
 	}
 	return nil
-}
-
-// DeleteScriptsBefore reads all scripts, which people write: they are few.
-func (s *Retention) DeleteScriptsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
-	oldScripts := fmt.Sprintf("SELECT id FROM scripts WHERE state = %d AND updated_at < ? LIMIT ?", record.ScriptDeleted)
-	return s.deleteWhole(ctx, "delete old scripts", oldScripts, before, limit, func(t *db.Tx, scripts []int64, most int64) (int64, error) {
-		return deleteDocuments(t, "scripts", "script_revisions", "script_id", db.IDList(scripts), most)
-	})
 }
 
 // deleteWhole removes what find names, with all that belongs to it, until about

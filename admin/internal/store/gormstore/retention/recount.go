@@ -22,7 +22,7 @@ var documents = []struct{ from, bytes string }{
 	{"jobs AS o JOIN job_revisions AS d ON d.job_id = o.id", "OCTET_LENGTH(d.spec)"},
 	{"calendars AS o JOIN calendar_versions AS d ON d.calendar_id = o.id", "OCTET_LENGTH(d.spec)"},
 	{"deleted_documents AS o JOIN calendar_versions AS d ON d.calendar_id = o.id", "OCTET_LENGTH(d.spec)"},
-	{"scripts AS o JOIN script_revisions AS d ON d.script_id = o.id", "OCTET_LENGTH(d.content)"},
+	{"script_versions AS o", "OCTET_LENGTH(o.spec)"},
 	{"job_proposals AS o", "OCTET_LENGTH(o.spec)"},
 	{"executor_builds AS o", "OCTET_LENGTH(o.handlers) + COALESCE(OCTET_LENGTH(o.catalogue), 0)"},
 	{"handlers AS o", "COALESCE(OCTET_LENGTH(o.input_schema), 0) + COALESCE(OCTET_LENGTH(o.output_schema), 0) + COALESCE(OCTET_LENGTH(o.calls), 0)"},
@@ -112,25 +112,26 @@ func (s *Retention) missingTimers(ctx context.Context, q db.Querier, tenant doma
 	return missing, err
 }
 
-// DeleteDocumentsBefore goes along ix_deleted_documents_age. The versions of a calendar go
-// before it.
+// DeleteDocumentsBefore goes along ix_deleted_documents_age. The versions of a document
+// go before it.
 func (s *Retention) DeleteDocumentsBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	old := "SELECT id FROM deleted_documents WHERE deleted_at < ? LIMIT ?"
 	return s.deleteWhole(ctx, "delete old documents", old, before, limit, func(t *db.Tx, ids []int64, most int64) (int64, error) {
-		return deleteDocuments(t, "deleted_documents", "calendar_versions", "calendar_id", db.IDList(ids), most)
+		return deleteDocuments(t, db.IDList(ids), most)
 	})
 }
 
-// deleteDocuments deletes rows after their history. At most so many rows of the history
-// go at once.
-func deleteDocuments(t *db.Tx, table, history, column, ids string, most int64) (int64, error) {
-	if err := record.RecountSoon(t, table, ids); err != nil {
+// deleteDocuments deletes documents after their versions. At most so many versions go at once.
+func deleteDocuments(t *db.Tx, ids string, most int64) (deleted int64, err error) {
+	if err := record.RecountSoon(t, "deleted_documents", ids); err != nil {
 		return 0, err
 	}
-	deleted, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded(history, column+" IN ("+ids+")"), most)
-	if err != nil || deleted >= most {
-		return deleted, err
+	for _, versions := range []struct{ table, owner string }{{"calendar_versions", "calendar_id"}, {"script_versions", "script_id"}} {
+		n, err := t.Exec(t.Ctx, t.Dialect.DeleteBounded(versions.table, versions.owner+" IN ("+ids+")"), most-deleted)
+		if deleted += n; err != nil || deleted >= most {
+			return deleted, err
+		}
 	}
-	n, err := t.Exec(t.Ctx, "DELETE FROM "+table+" WHERE id IN ("+ids+")")
+	n, err := t.Exec(t.Ctx, "DELETE FROM deleted_documents WHERE id IN ("+ids+")")
 	return deleted + n, err
 }

@@ -41,6 +41,7 @@ var tenantTables = []tenantTable{
 		"timers", "job_revisions", "job_events", "job_calendars", "job_scripts", "trigger_waits", "slot_waiters", "job_slots", "triggers",
 	}},
 	{name: "job_proposals"}, {name: "refused_declarations"},
+	{name: "script_versions"},
 	{name: "calendars", key: "id", column: "calendar_id", children: []string{"calendar_versions"}},
 	{name: "scripts", key: "id", column: "script_id", children: []string{"script_revisions"}},
 	{name: "limits", index: "ix_limits_tenant", key: "subject_id", column: "subject_id", children: []string{"limit_holders", "limit_waiters"}},

@@ -38,11 +38,11 @@ type child struct {
 var groups = []group{
 	{table: "quotas"}, {table: "script_policies"}, {table: "log_usage"}, {table: "retention_rules"},
 	{table: "executors", key: "id"}, {table: "executor_aliases"}, {table: "handlers"}, {table: "executor_denials", key: "id"},
-	{table: "deleted_documents", key: "id", children: []child{{table: "calendar_versions", column: "calendar_id"}}},
+	{table: "deleted_documents", key: "id", children: []child{{table: "calendar_versions", column: "calendar_id"}, {table: "script_versions", column: "script_id"}}},
 	{table: "invitations", key: "id"}, {table: "api_keys", key: "id"},
 	{table: "join_tokens", key: "id", children: []child{{table: "join_token_boots", column: "token_id"}}},
 	{table: "calendars", key: "id", children: []child{{table: "calendar_versions", column: "calendar_id"}}},
-	{table: "scripts", key: "id", children: []child{{table: "script_revisions", column: "script_id"}}},
+	{table: "scripts", key: "id", children: []child{{table: "script_versions", column: "script_id"}, {table: "script_revisions", column: "script_id"}}},
 	{table: "job_proposals", key: "id"}, {table: "refused_declarations"},
 	{table: "jobs", key: "id", index: "ix_jobs_name", children: []child{
 		{table: "job_revisions", column: "job_id"}, {table: "job_events", column: "job_id"}, {table: "job_calendars", column: "job_id"}, {table: "job_scripts", column: "job_id"},

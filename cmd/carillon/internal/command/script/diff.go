@@ -1,35 +1,36 @@
 package script
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/cli"
+	"github.com/carillon-sched/carillon/cmd/carillon/internal/command/document"
 	"github.com/carillon-sched/carillon/cmd/carillon/internal/output"
 	"github.com/carillon-sched/carillon/internal/apiclient"
 )
 
 func scriptDiff(a *cli.App) *cobra.Command {
-	return onScript(a, &cobra.Command{
-		Use: "diff SCRIPT [FROM [TO]]", Short: "Show what changed between two revisions (default: the newest two)", Args: cobra.RangeArgs(1, 3),
+	return &cobra.Command{
+		Use: "diff SCRIPT [FROM [TO]]", Short: "Show what changed between two versions (default: the newest two)", Args: cobra.RangeArgs(1, 3),
 		Example: "  carillon script diff report\n  carillon script diff report 1 4",
-	}, func(ctx context.Context, s *cli.Session, script apiclient.Script, args []string) (err error) {
-		from, to := max(1, script.Revision-1), script.Revision
-		for i, at := range []*int64{&from, &to}[:len(args)] {
-			if *at, err = readRevision(args[i]); err != nil {
+		RunE: cli.About(a, kind.Find, func(cmd *cobra.Command, s *cli.Session, script document.Document, args []string) (err error) {
+			from, to := max(1, script.Value.Version-1), script.Value.Version
+			for i, at := range []*int64{&from, &to}[:len(args)-1] {
+				if *at, err = document.ReadVersion(args[i+1]); err != nil {
+					return err
+				}
+			}
+			d, err := s.DiffScript(cmd.Context(), script.Value.ID, apiclient.DiffScriptParams{From: from, To: to})
+			if err != nil {
 				return err
 			}
-		}
-		d, err := s.DiffScript(ctx, script.ID, apiclient.DiffScriptParams{From: from, To: to})
-		if err != nil {
+			_, err = fmt.Fprint(a.Out, unified(fmt.Sprintf("version %d", from), fmt.Sprintf("version %d", to), d.Value))
 			return err
-		}
-		_, err = fmt.Fprint(a.Out, unified(fmt.Sprintf("revision %d", from), fmt.Sprintf("revision %d", to), d.Value))
-		return err
-	})
+		}),
+	}
 }
 
 // around is how many lines stand around a change.
