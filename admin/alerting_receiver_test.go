@@ -20,7 +20,7 @@ func init() { soundness = append(soundness, (*node).newDefaultChannel) }
 func (n *node) newDefaultChannel() {
 	n.t.Helper()
 	var channel struct{ ID string }
-	n.do(http.MethodPost, "/api/v1/alert-channels", map[string]any{"name": "by hand", "kind": "webhook", "url": "http://127.0.0.1:1/"}, &channel, 201)
+	n.do(http.MethodPost, "/api/v1/alert-channels", map[string]any{"name": "by hand", "spec": map[string]any{"kind": "webhook"}, "secrets": map[string]any{"url": "http://127.0.0.1:1/"}}, &channel, 201)
 	n.replace("/api/v1/alert-settings", `{"defaultChannelIds":["`+channel.ID+`"]}`)
 }
 
@@ -35,14 +35,14 @@ func (n *node) toldByDefault(name string) (emails []string, nobody bool) {
 	n.token = session.AccessToken
 	var channels struct {
 		Items []struct {
-			Name   string
-			Emails []string
+			Name string
+			Spec struct{ Emails []string }
 		}
 	}
 	n.do(http.MethodGet, "/api/v1/alert-channels", nil, &channels, 200)
 	for _, c := range channels.Items {
 		require.Equal(n.t, "default", c.Name)
-		emails = append(emails, c.Emails...)
+		emails = append(emails, c.Spec.Emails...)
 	}
 	var settings struct{ ReachesNobody bool }
 	n.do(http.MethodGet, "/api/v1/alert-settings", nil, &settings, 200)

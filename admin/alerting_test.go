@@ -51,7 +51,7 @@ func TestOwnersAreTold(t *testing.T) {
 	})
 	// Only the domain of the sender gets mails.
 	channel := func(address string, want int) {
-		n.do(http.MethodPost, "/api/v1/alert-channels", map[string]any{"name": address, "kind": "email", "emails": []string{"lin@example.test", address}}, nil, want)
+		n.do(http.MethodPost, "/api/v1/alert-channels", map[string]any{"name": address, "spec": map[string]any{"kind": "email", "emails": []string{"lin@example.test", address}}}, nil, want)
 	}
 	channel("wang@example.test", 201)
 	channel("eve@evil.example", 422)

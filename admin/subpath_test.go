@@ -98,7 +98,7 @@ func TestANodeBelowAPath(t *testing.T) {
 		timer, err = timers.New[string](client, "shop", "greet").Get(t.Context(), timer.Key)
 		return err == nil && timer.State == "succeeded"
 	}, func() string { return fmt.Sprint(timer, err) })
-	n.do(http.MethodPost, "/api/v1/alert-channels/preview", map[string]any{"kind": "slack", "runId": timer.Run}, &shown, 200)
+	n.do(http.MethodPost, "/api/v1/alert-channels/preview", map[string]any{"spec": map[string]any{"kind": "slack"}, "runId": timer.Run}, &shown, 200)
 	require.Contains(t, string(shown), "https://example.com"+path+"/runs/"+timer.Run)
 }
 

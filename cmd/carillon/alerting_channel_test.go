@@ -13,11 +13,18 @@ import (
 // alertChannelRoutes know one channel, on-call (5), at version 2.
 func (s *fakeServer) alertChannelRoutes(mux *http.ServeMux) {
 	channel := func(id, name string, version int) string {
-		return fmt.Sprintf(`{"id":%q,"name":%q,"kind":"slack","enabled":true,"mentions":["U1"],"host":"https://hooks.example","hasSecret":false,"hasToken":false,"version":%d,
+		return fmt.Sprintf(`{"apiVersion":"carillon/v1","kind":"AlertChannel","id":%q,"name":%q,"spec":{"kind":"slack","enabled":true,"mentions":["U1"],"host":"https://hooks.example"},"secrets":{"url":"fingerprint:1"},"version":%d,
 			"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","updatedBy":"admin"}`, id, name, version)
 	}
 	s.route(mux, "GET /alert-channels", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, channel("5", "on-call", 2))
+	})
+	s.route(mux, "GET /alert-channels/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if word := r.PathValue("id"); word != "5" && word != "on-call" {
+			refuse(w, 404, "not_found", "there is no alert channel")
+			return
+		}
+		fmt.Fprint(w, channel("5", "on-call", 2))
 	})
 	s.route(mux, "POST /alert-channels", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
 		w.WriteHeader(201)
@@ -51,15 +58,18 @@ func TestAlertChannelCommands(t *testing.T) {
 
 	url := filepath.Join(t.TempDir(), "url")
 	require.NoError(t, os.WriteFile(url, []byte("https://hooks.example/t0ken\n"), 0o600))
-	r = term.run("alert", "channel", "create", "nights", "--kind", "slack", "--url-file", url, "--mention", "U1,U2", "--enabled=false")
+	file := filepath.Join(t.TempDir(), "channel.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("name: nights\nspec: {kind: slack, mentions: [U1, U2], enabled: false}\n"), 0o600))
+	r = term.run("alert", "channel", "apply", "-f", file, "--url-file", url)
 	require.Equal(t, 0, r.code, r.stderr)
 	require.NotContains(t, r.stdout+r.stderr, "t0ken")
-	require.Equal(t, map[string]any{"name": "nights", "kind": "slack", "url": "https://hooks.example/t0ken", "mentions": []any{"U1", "U2"}, "enabled": false},
+	require.Equal(t, map[string]any{"name": "nights", "spec": map[string]any{"kind": "slack", "mentions": []any{"U1", "U2"}, "enabled": false}, "secrets": map[string]any{"url": "https://hooks.example/t0ken"}},
 		server.lastBody("POST /alert-channels"))
 
-	r = term.run("alert", "channel", "update", "on-call", "--language", "zh")
+	require.NoError(t, os.WriteFile(file, []byte("name: on-call\nspec: {kind: slack, language: zh}\n"), 0o600))
+	r = term.run("alert", "channel", "apply", "-f", file)
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Equal(t, map[string]any{"name": "on-call", "kind": "slack", "enabled": true, "mentions": []any{"U1"}, "language": "zh"}, server.lastBody("PUT /alert-channels/{id}"))
+	require.Equal(t, map[string]any{"name": "on-call", "spec": map[string]any{"kind": "slack", "language": "zh"}}, server.lastBody("PUT /alert-channels/{id}"))
 
 	r = term.run("alert", "channel", "test", "on-call")
 	require.Equal(t, 1, r.code)
@@ -69,8 +79,8 @@ func TestAlertChannelCommands(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Title: Failed: x\nContent-Type: application/json\n\n{\n  \"a\": ")
 	require.NotContains(t, r.stdout, "\x1b[31m")
-	require.Equal(t, map[string]any{"channelId": "5", "alert": "run_lost"}, server.lastBody("POST /alert-channels/preview"))
-	r = term.run("alert", "channel", "show", "oncall")
+	require.Equal(t, map[string]any{"channel": "5", "alert": "run_lost", "spec": map[string]any{}}, server.lastBody("POST /alert-channels/preview"))
+	r = term.run("alert", "channel", "get", "oncall")
 	require.Equal(t, 3, r.code)
 	require.Contains(t, r.stderr, "on-call", "what is near is named")
 	r = term.run("alert", "channel", "delete", "on-call", "--yes")

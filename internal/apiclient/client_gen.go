@@ -103,112 +103,139 @@ type Alert struct {
 
 // AlertChannel defines model for AlertChannel.
 type AlertChannel struct {
-	// BaseURL telegram, pagerduty, opsgenie: where its interface is, such as https://api.eu.opsgenie.com; default: the product's own
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
+
+	// CreatedAt Time of creation
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Creator
+	CreatedBy string `json:"createdBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
+	Name string `json:"name"`
+
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string                   `json:"problem,omitempty"`
+	Secrets AlertChannelFingerprints `json:"secrets"`
+	Spec    AlertChannelSpec         `json:"spec"`
+
+	// UpdatedAt Time of the last edit
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Author of the last edit
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
+}
+
+// AlertChannelFingerprints defines model for AlertChannelFingerprints.
+type AlertChannelFingerprints struct {
+	// Secret webhook, dingtalk, feishu: signs messages
+	Secret string `json:"secret,omitempty"`
+
+	// Token telegram: token of the bot. pagerduty: routing key. opsgenie: API key. webhook: bearer token
+	Token string `json:"token,omitempty"`
+
+	// URL webhook, dingtalk, feishu, wecom, slack, teams: where messages are posted. Private networks only as the operator allows (webhook-allow)
+	URL string `json:"url,omitempty"`
+}
+
+// AlertChannelSecrets defines model for AlertChannelSecrets.
+type AlertChannelSecrets struct {
+	// Secret webhook, dingtalk, feishu: signs messages
+	Secret string `json:"secret,omitempty"`
+
+	// Token telegram: token of the bot. pagerduty: routing key. opsgenie: API key. webhook: bearer token
+	Token string `json:"token,omitempty"`
+
+	// URL webhook, dingtalk, feishu, wecom, slack, teams: where messages are posted. Private networks only as the operator allows (webhook-allow)
+	URL string `json:"url,omitempty"`
+}
+
+// AlertChannelSpec defines model for AlertChannelSpec.
+type AlertChannelSpec struct {
+	// BaseURL telegram, pagerduty, opsgenie: address of its interface, such as https://api.eu.opsgenie.com; default: the product's own
 	BaseURL string `json:"baseUrl,omitempty"`
 
 	// ChatID telegram: number of the chat, or @name of a public one
 	ChatID string `json:"chatId,omitempty"`
 
-	// CreatedAt When the channel was made
-	CreatedAt time.Time `json:"createdAt"`
-
-	// CreatedBy Who made the channel
-	CreatedBy string `json:"createdBy"`
-
-	// Description What it is for, for people
+	// Description Purpose of the channel, for people
 	Description string `json:"description,omitempty"`
 
-	// Emails email: the addresses, each told by a mail of its own
+	// Emails email: the addresses. Each gets a mail of its own
 	Emails []string `json:"emails,omitempty"`
 
-	// Enabled Whether it is used; what is to go through one that is not fails, and says so
-	Enabled bool `json:"enabled"`
+	// Enabled Whether the channel is used; default true. A message through a disabled channel fails, and its delivery says so
+	Enabled bool `json:"enabled,omitempty"`
 
-	// HasSecret Whether it has a secret; nobody can read it
-	HasSecret bool `json:"hasSecret"`
+	// Host Scheme and host of its url. The server fills it in; a value that is written is ignored
+	Host string `json:"host,omitempty"`
 
-	// HasToken Whether it has a token; nobody can read it
-	HasToken bool `json:"hasToken"`
-
-	// Host Scheme and host of its url, of which nobody can read the rest; empty: it has none
-	Host string `json:"host"`
-
-	// ID Id of the channel, a decimal string
-	ID string `json:"id"`
-
-	// Kind By which means; fixed
+	// Kind Means by which alerts are sent; fixed
 	Kind string `json:"kind"`
 
-	// Language Language of its texts; default: the server's (mail-language)
+	// Language Language of its texts; default: the server's (alert-language)
 	Language string `json:"language,omitempty"`
 
-	// MentionAll dingtalk, feishu, wecom, slack: call everybody
+	// MentionAll dingtalk, feishu, wecom, slack: mention everybody
 	MentionAll bool `json:"mentionAll,omitempty"`
 
-	// Mentions Who is called by name: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids
-	Mentions []string `json:"mentions,omitempty"`
-
-	// Name Its name, unique in the tenant
-	Name      string            `json:"name"`
+	// Mentions People to mention: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids
+	Mentions  []string          `json:"mentions,omitempty"`
 	Templates *ChannelTemplates `json:"templates,omitempty"`
 
 	// ThreadID telegram: topic of the group; default: none
 	ThreadID int64 `json:"threadId,omitempty"`
-
-	// UpdatedAt When it was edited last
-	UpdatedAt time.Time `json:"updatedAt"`
-
-	// UpdatedBy Who edited it last
-	UpdatedBy string `json:"updatedBy"`
-
-	// Version Grows by one with each edit, from 1
-	Version int64 `json:"version"`
 }
 
 // AlertChannelWrite defines model for AlertChannelWrite.
 type AlertChannelWrite struct {
-	// BaseURL telegram, pagerduty, opsgenie: where its interface is, such as https://api.eu.opsgenie.com; default: the product's own
-	BaseURL string `json:"baseUrl,omitempty"`
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion,omitempty"`
 
-	// ChatID telegram: number of the chat, or @name of a public one
-	ChatID string `json:"chatId,omitempty"`
+	// CreatedAt Ignored, so that an answer can be written
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
 
-	// Description What it is for, for people
-	Description string `json:"description,omitempty"`
+	// CreatedBy Ignored, so that an answer can be written
+	CreatedBy string `json:"createdBy,omitempty"`
 
-	// Emails email: the addresses, each told by a mail of its own
-	Emails []string `json:"emails,omitempty"`
+	// ID Ignored, so that an answer can be written
+	ID string `json:"id,omitempty"`
 
-	// Enabled Whether it is used; default true
-	Enabled bool `json:"enabled,omitempty"`
+	// Kind Kind of the document
+	Kind string `json:"kind,omitempty"`
 
-	// Kind By which means; fixed
-	Kind string `json:"kind"`
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
 
-	// Language Language of its texts; default: the server's (mail-language)
-	Language string `json:"language,omitempty"`
-
-	// MentionAll dingtalk, feishu, wecom, slack: call everybody
-	MentionAll bool `json:"mentionAll,omitempty"`
-
-	// Mentions Who is called by name: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids
-	Mentions []string `json:"mentions,omitempty"`
-
-	// Name Its name, unique in the tenant
+	// Name Name, unique among the tenant's documents of this kind. It must not look like an id
 	Name string `json:"name"`
 
-	// Secret webhook, dingtalk, feishu: signs messages, kept sealed. Default: as it is; empty: none
-	Secret    string            `json:"secret,omitempty"`
-	Templates *ChannelTemplates `json:"templates,omitempty"`
+	// Problem Ignored, so that an answer can be written
+	Problem string               `json:"problem,omitempty"`
+	Secrets *AlertChannelSecrets `json:"secrets,omitempty"`
+	Spec    AlertChannelSpec     `json:"spec"`
 
-	// ThreadID telegram: topic of the group; default: none
-	ThreadID int64 `json:"threadId,omitempty"`
+	// UpdatedAt Ignored, so that an answer can be written
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 
-	// Token telegram: the bot's token. pagerduty: the routing key. opsgenie: the API key. webhook: a bearer token. Kept sealed. Default: as it is; empty: none. Must be given again when url or baseUrl change
-	Token string `json:"token,omitempty"`
+	// UpdatedBy Ignored, so that an answer can be written
+	UpdatedBy string `json:"updatedBy,omitempty"`
 
-	// URL webhook, dingtalk, feishu, wecom, slack, teams: where messages are posted, kept sealed. Default: as it is. Private networks only as the operator allows (webhook-allow)
-	URL string `json:"url,omitempty"`
+	// Version Ignored, so that an answer can be written
+	Version int64 `json:"version,omitempty"`
 }
 
 // AlertCondition defines model for AlertCondition.
@@ -1191,17 +1218,21 @@ type ChannelPreview struct {
 	// Alert Kind of the sample; default run_failed
 	Alert string `json:"alert,omitempty"`
 
-	// ChannelID A channel whose kind, language and templates are meant; default: those here
-	ChannelID string `json:"channelId,omitempty"`
+	// Channel Id or name of a channel whose kind, language and templates are meant; default: those here
+	Channel string `json:"channel,omitempty"`
 
-	// Kind By which means; needed without channelId
+	// RunID A run of the tenant instead of a sample
+	RunID string              `json:"runId,omitempty"`
+	Spec  *ChannelPreviewSpec `json:"spec,omitempty"`
+}
+
+// ChannelPreviewSpec defines model for ChannelPreviewSpec.
+type ChannelPreviewSpec struct {
+	// Kind Means by which alerts are sent; needed without channel
 	Kind string `json:"kind,omitempty"`
 
 	// Language Default: the channel's, or the server's
-	Language string `json:"language,omitempty"`
-
-	// RunID A run of the tenant instead of a sample
-	RunID     string            `json:"runId,omitempty"`
+	Language  string            `json:"language,omitempty"`
 	Templates *ChannelTemplates `json:"templates,omitempty"`
 }
 
@@ -1210,7 +1241,7 @@ type ChannelTemplates struct {
 	// Body webhook: the request's body; {{json .Title}} makes a JSON text of a field
 	Body string `json:"body,omitempty"`
 
-	// ContentType webhook: what the body is; default JSON, which is checked
+	// ContentType webhook: type of the body; default JSON, which is checked
 	ContentType string `json:"contentType,omitempty"`
 
 	// HTML email: the HTML part
@@ -5623,6 +5654,15 @@ type UpdateConnectionParams struct {
 	IfMatch string `json:"If-Match,omitempty"`
 }
 
+// ListDeletedAlertChannelsParams defines parameters for ListDeletedAlertChannels.
+type ListDeletedAlertChannelsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListDeletedCalendarsParams defines parameters for ListDeletedCalendars.
 type ListDeletedCalendarsParams struct {
 	// Limit Items of a page, at most
@@ -6271,8 +6311,8 @@ type ListUsersParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
-// ListAlertChannels asks GET /api/v1/alert-channels: List alert channels.
-// By name. Addresses with keys in them, and secrets, cannot be read.
+// ListAlertChannels asks GET /api/v1/alert-channels: List alert-channels.
+// By name. Secrets cannot be read.
 func (c *Client) ListAlertChannels(ctx context.Context, params ListAlertChannelsParams, edits ...Edit) (Doc[PageAlertChannel], error) {
 	r := newRequest("GET", "/api/v1/alert-channels")
 	r.query("limit", params.Limit)
@@ -6281,7 +6321,7 @@ func (c *Client) ListAlertChannels(ctx context.Context, params ListAlertChannels
 }
 
 // CreateAlertChannel asks POST /api/v1/alert-channels: Create an alert channel.
-// test-alert-channel tries it. Templates are held against samples of all alerts. A tenant may have 64.
+// An alert channel is a means by which a tenant gets alerts. test-alert-channel tries it. Templates are checked with samples of all alerts. A tenant may have 64.
 func (c *Client) CreateAlertChannel(ctx context.Context, body AlertChannelWrite, edits ...Edit) (Doc[AlertChannel], error) {
 	r := newRequest("POST", "/api/v1/alert-channels")
 	r.Body = body
@@ -6297,7 +6337,7 @@ func (c *Client) PreviewAlertChannel(ctx context.Context, body ChannelPreview, e
 }
 
 // DeleteAlertChannel asks DELETE /api/v1/alert-channels/{id}: Delete an alert channel.
-// What is to go through it yet fails, and says so in the log of deliveries.
+// Refused while alert rules name it. Messages that wait for it fail. It can be restored for 30 days.
 func (c *Client) DeleteAlertChannel(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/alert-channels/{id}", id)
 	return ask[None](ctx, c, r, edits)
@@ -6311,11 +6351,18 @@ func (c *Client) GetAlertChannel(ctx context.Context, id string, edits ...Edit) 
 }
 
 // UpdateAlertChannel asks PUT /api/v1/alert-channels/{id}: Replace an alert channel.
-// Url, secret and token stay where they are left out, unless the token would be sent to another receiver.
+// Secrets that are left out stay, unless they would be sent to another receiver.
 func (c *Client) UpdateAlertChannel(ctx context.Context, id string, params UpdateAlertChannelParams, body AlertChannelWrite, edits ...Edit) (Doc[AlertChannel], error) {
 	r := newRequest("PUT", "/api/v1/alert-channels/{id}", id)
 	r.header("If-Match", params.IfMatch)
 	r.Body = body
+	return ask[AlertChannel](ctx, c, r, edits)
+}
+
+// RestoreAlertChannel asks POST /api/v1/alert-channels/{id}/restore: Restore a deleted alert channel.
+// By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+func (c *Client) RestoreAlertChannel(ctx context.Context, id string, edits ...Edit) (Doc[AlertChannel], error) {
+	r := newRequest("POST", "/api/v1/alert-channels/{id}/restore", id)
 	return ask[AlertChannel](ctx, c, r, edits)
 }
 
@@ -6849,6 +6896,15 @@ func (c *Client) TestConnection(ctx context.Context, id string, body MessageTest
 	r := newRequest("POST", "/api/v1/connections/{id}/test", id)
 	r.Body = body
 	return ask[MessageTestResult](ctx, c, r, edits)
+}
+
+// ListDeletedAlertChannels asks GET /api/v1/deleted-alert-channels: List deleted alert-channels.
+// The last deleted first. They can be restored.
+func (c *Client) ListDeletedAlertChannels(ctx context.Context, params ListDeletedAlertChannelsParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
+	r := newRequest("GET", "/api/v1/deleted-alert-channels")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageDeletedDocument](ctx, c, r, edits)
 }
 
 // ListDeletedCalendars asks GET /api/v1/deleted-calendars: List deleted calendars.

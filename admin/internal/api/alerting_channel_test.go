@@ -2,17 +2,20 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
+	"github.com/carillon-sched/carillon/admin/internal/api/apply"
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 )
 
@@ -42,22 +45,40 @@ func (f *fakeChannels) PreviewChannel(spec noun.AlertChannelSpec, kind domain.Al
 	return noun.RenderedAlert{Title: "t", ContentType: "text/plain", Body: "b"}, nil
 }
 
-func dingTalk(change ...any) map[string]any {
-	body := map[string]any{"name": "on call", "kind": "dingtalk", "url": "https://oapi.dingtalk.example/robot/send?access_token=s3cret-1", "secret": "SECs3cret"}
+// channelBody is the body of a channel. Changes of url, secret and token are its secrets, and a
+// value that is nil is left out.
+func channelBody(name, kind string, change ...any) map[string]any {
+	spec, secrets := map[string]any{"kind": kind}, map[string]any{}
 	for i := 0; i < len(change); i += 2 {
-		body[change[i].(string)] = change[i+1]
+		field, of := change[i].(string), spec
+		if field == "url" || field == "secret" || field == "token" {
+			of = secrets
+		}
+		of[field] = change[i+1]
+		if change[i+1] == nil {
+			delete(of, field)
+		}
 	}
-	return body
+	return map[string]any{"name": name, "spec": spec, "secrets": secrets}
 }
 
-func (w *world) channelSecrets(id string) (s noun.AlertChannelSecrets) {
+func dingTalk(change ...any) map[string]any {
+	return channelBody("on call", "dingtalk", append([]any{"url", "https://oapi.dingtalk.example/robot/send?access_token=s3cret-1", "secret", "SECs3cret"}, change...)...)
+}
+
+// alertChannel is a document of a channel, as the API shows it.
+type alertChannel struct {
+	document.Answer
+	Spec noun.AlertChannelSpec `json:"spec"`
+}
+
+func (w *world) channelSecrets(id string) map[string]string {
 	w.t.Helper()
-	c, err := w.alerts().FindAlertChannel(w.t.Context(), w.tenants["acme"], mustID[domain.ChannelID](w.t, id))
+	c, err := alertsql.Channels(w.store.DB).Find(w.t.Context(), w.tenants["acme"], int64(mustID[domain.ChannelID](w.t, id)))
 	require.NoError(w.t, err)
-	require.NotContains(w.t, string(c.Secrets), "s3cret")
-	plain, err := w.box.Open(c.TenantID, secret.PurposeAlertChannel, int64(c.ID), c.Secrets)
+	require.NotContains(w.t, string(c.Sealed)+string(c.Spec), "s3cret")
+	s, err := resource.OpenSecrets(w.box, secret.PurposeAlertChannel, &c.Meta)
 	require.NoError(w.t, err)
-	require.NoError(w.t, json.Unmarshal(plain, &s))
 	return s
 }
 
@@ -66,8 +87,9 @@ func TestAlertChannelLifecycle(t *testing.T) {
 	w.call("acme/operator", "POST", "/alert-channels", dingTalk()).problem(403, "permission_denied")
 	created := w.call("acme/editor", "POST", "/alert-channels", dingTalk()).is(201)
 	require.NotContains(t, string(created.body), "s3cret")
-	c := into[route.AlertChannel](created)
-	require.Equal(t, []any{int64(1), true, "https://oapi.dingtalk.example", true, false}, []any{c.Version, c.Enabled, c.Host, c.HasSecret, c.HasToken})
+	c := into[alertChannel](created)
+	require.Equal(t, []any{int64(1), true, "https://oapi.dingtalk.example", 2}, []any{c.Version, c.Spec.Enabled, c.Spec.Host, len(c.Secrets)})
+	require.Regexp(t, "^fingerprint:[0-9a-f]{24}$", c.Secrets["url"])
 	w.call("acme/editor", "POST", "/alert-channels", dingTalk()).problem(409, "conflict")
 
 	path := "/alert-channels/" + c.ID
@@ -75,73 +97,99 @@ func TestAlertChannelLifecycle(t *testing.T) {
 	require.NotContains(t, string(got.body), "s3cret")
 	require.Equal(t, `"1"`, got.header.Get("ETag"))
 
-	// What is left out stays.
-	change := map[string]any{"name": "nights", "kind": "dingtalk", "enabled": false, "language": "zh", "mentions": []string{"13800000000"}}
+	// Secrets that are left out stay. The host is the server's to write.
+	change := channelBody("nights", "dingtalk", "enabled", false, "language", "zh", "mentions", []string{"13800000000"}, "host", "https://elsewhere.example")
 	w.call("acme/editor", "PUT", path, change).problem(428, "validation_failed")
 	w.call("acme/editor", "PUT", path, change, header{"If-Match": `"7"`}).problem(412, "revision_mismatch")
-	c = into[route.AlertChannel](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
-	require.Equal(t, []any{int64(2), "nights", false, "zh", true}, []any{c.Version, c.Name, c.Enabled, c.Language, c.HasSecret})
-	require.Equal(t, noun.AlertChannelSecrets{URL: "https://oapi.dingtalk.example/robot/send?access_token=s3cret-1", Secret: "SECs3cret"}, w.channelSecrets(c.ID))
+	c = into[alertChannel](w.call("acme/editor", "PUT", path, change, header{"If-Match": `"1"`}).is(200))
+	require.Equal(t, []any{int64(2), "nights", false, "zh", "https://oapi.dingtalk.example"}, []any{c.Version, c.Name, c.Spec.Enabled, c.Spec.Language, c.Spec.Host})
+	require.Equal(t, map[string]string{"url": "https://oapi.dingtalk.example/robot/send?access_token=s3cret-1", "secret": "SECs3cret"}, w.channelSecrets(c.ID))
 
 	list := w.call("acme/viewer", "GET", "/alert-channels", nil).is(200)
-	require.Equal(t, []route.AlertChannel{c}, into[web.Page[route.AlertChannel]](list).Items)
-	p := w.call("acme/editor", "PUT", path, map[string]any{"name": "x", "kind": "slack"}, header{"If-Match": "*"}).problem(422, "validation_failed")
-	require.Equal(t, "body.kind", p.Errors[0].Location)
+	require.Equal(t, []alertChannel{c}, into[web.Page[alertChannel]](list).Items)
+	p := w.call("acme/editor", "PUT", path, channelBody("x", "slack", "url", "https://hooks.example", "secret", ""), header{"If-Match": "*"}).problem(422, "validation_failed")
+	require.Equal(t, "body.spec.kind", p.Errors[0].Location)
+	p = w.call("acme/editor", "POST", "/alert-channels", channelBody("12", "slack", "url", "https://hooks.example")).problem(422, "validation_failed")
+	require.Equal(t, "body.name", p.Errors[0].Location)
 
 	w.call("acme/operator", "DELETE", path, nil).problem(403, "permission_denied")
 	w.call("acme/editor", "DELETE", path, nil).is(204)
 	w.call("acme/viewer", "GET", path, nil).problem(404, "not_found")
+	require.Equal(t, c.Secrets, into[alertChannel](w.call("acme/editor", "POST", path+"/restore", nil).is(200)).Secrets)
+	require.Equal(t, "SECs3cret", w.channelSecrets(c.ID)["secret"])
+}
+
+// What the API shows of channels can be applied, and nothing is written then.
+func TestAlertChannelsAreExportedAndApplied(t *testing.T) {
+	w := newWorld(t)
+	with := func(body map[string]any) map[string]any { body["kind"] = "AlertChannel"; return body }
+	made := into[apply.Plan](w.call("acme/editor", "POST", "/apply", documentsBody(
+		with(dingTalk("templates", map[string]any{"title": "mine"})),
+		with(channelBody("bot", "telegram", "chatId", "-100", "token", "1:s3cret-1", "enabled", false)),
+		with(channelBody("mail", "email", "emails", []string{"ops@example.com"})),
+	)).is(200))
+	require.Equal(t, []any{3, 0}, []any{made.Create, made.Failed})
+	exported := into[web.Page[map[string]any]](w.call("acme/viewer", "GET", "/alert-channels", nil).is(200)).Items
+	require.Len(t, exported, 3)
+	plan := into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(exported...)).is(200))
+	require.Equal(t, []any{3, 0, 0}, []any{plan.Same, plan.Update, plan.Create})
+
+	exported[0]["spec"].(map[string]any)["enabled"] = true
+	plan = into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(exported...)).is(200))
+	require.Equal(t, []any{1, "spec.enabled", "false", "true"}, []any{plan.Update, plan.Items[0].Changes[0].Path, string(plan.Items[0].Changes[0].Before), string(plan.Items[0].Changes[0].After)})
+	w.call("beta/editor", "POST", "/plan", documentsBody(exported...)).problem(422, "validation_failed")
+
+	w.call("acme/editor", "POST", "/alert-rules", map[string]any{"name": "r", "condition": map[string]any{"kind": "events"}, "channelIds": []any{exported[1]["id"]}}).is(201)
+	p := w.call("acme/editor", "DELETE", "/alert-channels/mail", nil).problem(409, "conflict")
+	require.Contains(t, p.Detail, "1 rule uses this channel: r")
 }
 
 // Who may edit a channel cannot have its token sent to a server of theirs.
 func TestAlertChannelTokenIsNotRedirected(t *testing.T) {
 	w := newWorld(t)
 	anyVersion := header{"If-Match": "*"}
-	for _, row := range []struct{ before, elsewhere map[string]any }{
-		{map[string]any{"name": "a", "kind": "opsgenie", "token": "s3cret-1"}, map[string]any{"name": "a", "kind": "opsgenie", "baseUrl": "https://thief.example"}},
-		{map[string]any{"name": "b", "kind": "webhook", "url": "https://hook.example/", "token": "s3cret-1"}, map[string]any{"name": "b", "kind": "webhook", "url": "https://thief.example"}},
+	for _, row := range []struct{ before, elsewhere, with map[string]any }{
+		{channelBody("a", "opsgenie", "token", "s3cret-1"), channelBody("a", "opsgenie", "baseUrl", "https://thief.example"),
+			channelBody("a", "opsgenie", "baseUrl", "https://thief.example", "token", "s3cret-2")},
+		{channelBody("b", "webhook", "url", "https://hook.example/", "token", "s3cret-1"), channelBody("b", "webhook", "url", "https://thief.example"),
+			channelBody("b", "webhook", "url", "https://thief.example", "token", "s3cret-2")},
 	} {
-		c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", row.before).is(201))
+		c := into[alertChannel](w.call("acme/editor", "POST", "/alert-channels", row.before).is(201))
 		path := "/alert-channels/" + c.ID
 		p := w.call("acme/editor", "PUT", path, row.elsewhere, anyVersion).problem(422, "validation_failed")
-		require.Equal(t, "body.token", p.Errors[0].Location)
-		row.elsewhere["token"] = "s3cret-2"
-		w.call("acme/editor", "PUT", path, row.elsewhere, anyVersion).is(200)
-		require.Equal(t, "s3cret-2", w.channelSecrets(c.ID).Token)
+		require.Equal(t, "body.secrets.token", p.Errors[0].Location)
+		// The same address is no other receiver.
+		w.call("acme/editor", "PUT", path, row.before, anyVersion).is(200)
+		w.call("acme/editor", "PUT", path, row.with, anyVersion).is(200)
+		require.Equal(t, "s3cret-2", w.channelSecrets(c.ID)["token"])
 	}
 }
 
 func TestAlertChannelMistakes(t *testing.T) {
 	w := newWorld(t)
-	of := func(kind string, change ...any) map[string]any {
-		body := map[string]any{"name": "x", "kind": kind}
-		for i := 0; i < len(change); i += 2 {
-			body[change[i].(string)] = change[i+1]
-		}
-		return body
-	}
+	of := func(kind string, change ...any) map[string]any { return channelBody("x", kind, change...) }
 	for name, test := range map[string]struct {
 		body map[string]any
 		want string
 	}{
-		"no addresses":               {of("email"), "body.emails"},
-		"no address":                 {of("email", "emails", []string{"x"}), "body.emails[0]"},
-		"an address twice":           {of("email", "emails", []string{"a@example.com", "A@example.com"}), "body.emails[1]"},
-		"a mail with a url":          {of("email", "emails", []string{"a@example.com"}, "url", "https://s3cret.example"), "body.url"},
-		"no url":                     {of("slack"), "body.url"},
-		"a scheme":                   {of("slack", "url", "ftp://s3cret.example"), "body.url"},
-		"a user":                     {of("slack", "url", "https://a:s3cret@example.com"), "body.url"},
-		"half of a robot":            {dingTalk("url", "https://oapi.dingtalk.example/robot/send"), "body.url"},
-		"half of another robot":      {of("wecom", "url", "https://qyapi.example/cgi-bin/webhook/send"), "body.url"},
-		"no token":                   {of("telegram", "chatId", "7"), "body.token"},
-		"a token that is none":       {of("telegram", "chatId", "7", "token", "s3cret"), "body.token"},
-		"no chat":                    {of("telegram", "token", "1:s3cret"), "body.chatId"},
-		"a mention that is markup":   {of("slack", "url", "https://example.com", "mentions", []string{"U1> <!here"}), "body.mentions[0]"},
-		"mentions of none":           {of("teams", "url", "https://example.com", "mentions", []string{"a"}), "body.mentions"},
-		"another's template":         {of("slack", "url", "https://example.com", "templates", map[string]any{"body": "x"}), "body.templates.body"},
-		"a secret that does nothing": {of("slack", "url", "https://example.com", "secret", "s3cret"), "body.secret"},
-		"a type without a body":      {of("webhook", "url", "https://example.com", "templates", map[string]any{"contentType": "text/plain"}), "body.templates.contentType"},
-		"a type of two lines":        {of("webhook", "url", "https://example.com", "templates", map[string]any{"body": "x", "contentType": "text/plain\r\nx: y"}), "body.templates.contentType"},
+		"no addresses":               {of("email"), "body.spec.emails"},
+		"no address":                 {of("email", "emails", []string{"x"}), "body.spec.emails[0]"},
+		"an address twice":           {of("email", "emails", []string{"a@example.com", "A@example.com"}), "body.spec.emails[1]"},
+		"a mail with a url":          {of("email", "emails", []string{"a@example.com"}, "url", "https://s3cret.example"), "body.secrets.url"},
+		"no url":                     {of("slack"), "body.secrets.url"},
+		"a scheme":                   {of("slack", "url", "ftp://s3cret.example"), "body.secrets.url"},
+		"a user":                     {of("slack", "url", "https://a:s3cret@example.com"), "body.secrets.url"},
+		"half of a robot":            {dingTalk("url", "https://oapi.dingtalk.example/robot/send"), "body.secrets.url"},
+		"half of another robot":      {of("wecom", "url", "https://qyapi.example/cgi-bin/webhook/send"), "body.secrets.url"},
+		"no token":                   {of("telegram", "chatId", "7"), "body.secrets.token"},
+		"a token that is none":       {of("telegram", "chatId", "7", "token", "s3cret"), "body.secrets.token"},
+		"no chat":                    {of("telegram", "token", "1:s3cret"), "body.spec.chatId"},
+		"a mention that is markup":   {of("slack", "url", "https://example.com", "mentions", []string{"U1> <!here"}), "body.spec.mentions[0]"},
+		"mentions of none":           {of("teams", "url", "https://example.com", "mentions", []string{"a"}), "body.spec.mentions"},
+		"another's template":         {of("slack", "url", "https://example.com", "templates", map[string]any{"body": "x"}), "body.spec.templates.body"},
+		"a secret that does nothing": {of("slack", "url", "https://example.com", "secret", "s3cret"), "body.secrets.secret"},
+		"a type without a body":      {of("webhook", "url", "https://example.com", "templates", map[string]any{"contentType": "text/plain"}), "body.spec.templates.contentType"},
+		"a type of two lines":        {of("webhook", "url", "https://example.com", "templates", map[string]any{"body": "x", "contentType": "text/plain\r\nx: y"}), "body.spec.templates.contentType"},
 	} {
 		a := w.call("acme/editor", "POST", "/alert-channels", test.body)
 		require.NotContains(t, string(a.body), "s3cret", name)
@@ -151,18 +199,18 @@ func TestAlertChannelMistakes(t *testing.T) {
 }
 
 func TestAlertChannelTemplatesAreChecked(t *testing.T) {
-	fake := &fakeChannels{check: domain.Invalid("body.templates.title", "fails")}
+	fake := &fakeChannels{check: domain.Invalid("body.spec.templates.title", "fails")}
 	w := newAlertWorld(t, fake)
 	p := w.call("acme/editor", "POST", "/alert-channels", dingTalk("templates", map[string]any{"title": "{{"})).problem(422, "validation_failed")
-	require.Equal(t, "body.templates.title", p.Errors[0].Location)
-	p = w.call("acme/editor", "POST", "/alert-channels/preview", map[string]any{"kind": "slack", "templates": map[string]any{"title": "{{"}}).problem(422, "validation_failed")
-	require.Equal(t, "body.templates.title", p.Errors[0].Location)
+	require.Equal(t, "body.spec.templates.title", p.Errors[0].Location)
+	p = w.call("acme/editor", "POST", "/alert-channels/preview", map[string]any{"spec": map[string]any{"kind": "slack", "templates": map[string]any{"title": "{{"}}}).problem(422, "validation_failed")
+	require.Equal(t, "body.spec.templates.title", p.Errors[0].Location)
 }
 
 func TestAlertChannelTest(t *testing.T) {
 	fake := &fakeChannels{trial: noun.ChannelTrial{Delivered: true, Rendered: noun.RenderedAlert{Body: "hi"}}}
 	w := newAlertWorld(t, fake)
-	c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("enabled", false)).is(201))
+	c := into[alertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("enabled", false)).is(201))
 	path := "/alert-channels/" + c.ID + "/test"
 	w.call("acme/operator", "POST", path, nil).problem(403, "permission_denied")
 	got := into[route.ChannelTestResult](w.call("acme/editor", "POST", path, nil).is(200))
@@ -181,24 +229,24 @@ func TestAlertChannelPreview(t *testing.T) {
 	w := newAlertWorld(t, fake)
 	const path = "/alert-channels/preview"
 	w.call("acme/editor", "POST", path, map[string]any{}).problem(422, "validation_failed")
-	got := into[route.RenderedAlert](w.call("acme/editor", "POST", path, map[string]any{"kind": "slack", "language": "zh", "alert": "no_executor"}).is(200))
+	got := into[route.RenderedAlert](w.call("acme/editor", "POST", path, map[string]any{"spec": map[string]any{"kind": "slack", "language": "zh"}, "alert": "no_executor"}).is(200))
 	require.Equal(t, "b", got.Body)
 	require.Equal(t, []any{noun.ChannelSlack, "zh", domain.AlertNoExecutor}, []any{fake.spec.Kind, fake.spec.Language, fake.kind})
 	require.Nil(t, fake.of)
 
-	c := into[route.AlertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("templates", map[string]any{"title": "mine"})).is(201))
-	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID}).is(200)
+	c := into[alertChannel](w.call("acme/editor", "POST", "/alert-channels", dingTalk("templates", map[string]any{"title": "mine"})).is(201))
+	w.call("acme/editor", "POST", path, map[string]any{"channel": c.ID}).is(200)
 	require.Equal(t, []any{"on call", "mine"}, []any{fake.spec.Name, fake.spec.Templates.Title})
-	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID, "templates": map[string]any{"text": "now"}}).is(200)
+	w.call("acme/editor", "POST", path, map[string]any{"channel": c.Name, "spec": map[string]any{"templates": map[string]any{"text": "now"}}}).is(200)
 	require.Equal(t, noun.ChannelTemplates{Text: "now"}, fake.spec.Templates)
-	w.call("acme/editor", "POST", path, map[string]any{"channelId": c.ID, "kind": "slack"}).problem(422, "validation_failed")
-	w.call("beta/editor", "POST", path, map[string]any{"channelId": c.ID}).problem(404, "not_found")
+	w.call("acme/editor", "POST", path, map[string]any{"channel": c.ID, "spec": map[string]any{"kind": "slack"}}).problem(422, "validation_failed")
+	w.call("beta/editor", "POST", path, map[string]any{"channel": c.ID}).problem(404, "not_found")
 
 	e := w.executor("acme", "shop")
 	w.instance(e, "one", "reconcile")
 	run := w.ran("acme", w.job("acme", "nightly", e), domain.Report{Outcome: domain.OutcomeTimedOut})
-	w.call("acme/editor", "POST", path, map[string]any{"kind": "slack", "runId": run.ID.String()}).is(200)
+	w.call("acme/editor", "POST", path, map[string]any{"spec": map[string]any{"kind": "slack"}, "runId": run.ID.String()}).is(200)
 	require.Equal(t, []any{domain.AlertRunTimedOut, run.ID, "nightly", "shop", "acme"},
 		[]any{fake.of.Event.Kind, fake.of.Execution.ID, fake.of.Job.Spec.Name, fake.of.Executor.Name, strings.ToLower(fake.of.Tenant.Name)})
-	w.call("beta/editor", "POST", path, map[string]any{"kind": "slack", "runId": run.ID.String()}).problem(404, "not_found")
+	w.call("beta/editor", "POST", path, map[string]any{"spec": map[string]any{"kind": "slack"}, "runId": run.ID.String()}).problem(404, "not_found")
 }

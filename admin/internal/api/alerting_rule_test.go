@@ -12,7 +12,7 @@ import (
 
 func (w *world) alertChannel(tenant, name string) string {
 	w.t.Helper()
-	return into[route.AlertChannel](w.call(tenant+"/admin", "POST", "/alert-channels", map[string]any{"name": name, "kind": "email", "emails": []string{"a@example.com"}}).is(201)).ID
+	return into[alertChannel](w.call(tenant+"/admin", "POST", "/alert-channels", channelBody(name, "email", "emails", []string{"a@example.com"})).is(201)).ID
 }
 
 func TestAlertRules(t *testing.T) {

@@ -40,6 +40,9 @@ type Options struct {
 	Secrets Sealer // nil if the kind has no secrets
 	NewID   func() int64
 	Log     *slog.Logger
+	// Check is a check beside those of the kind that needs a running node. row has the new
+	// contents. nil: there is none.
+	Check func(ctx context.Context, row *Row) error
 	// Changed is called after each commit of a new or changed document. It only nudges. nil:
 	// there is nothing to nudge.
 	Changed func(ctx context.Context, row *Row)
@@ -175,5 +178,10 @@ func (d *Documents) fill(ctx context.Context, row, old *Row, w Write) error {
 		return err
 	}
 	row.Name, row.Labels, row.Spec = name, w.Labels, change.spec
+	if d.o.Check != nil {
+		if err := d.o.Check(ctx, row); err != nil {
+			return err
+		}
+	}
 	return d.seal(row, secrets)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -25,6 +26,8 @@ type Kind struct {
 	Secrets []SecretField
 	// Purpose is part of what is sealed; empty if there are no secrets.
 	Purpose string
+	// Computes is set if a check takes a processor for some time.
+	Computes bool
 	// Versioned kinds keep their older versions.
 	Versioned bool
 	// Literal are paths of texts in which ${{ }} is not the place of a value, such as spec.content.
@@ -39,7 +42,23 @@ type Kind struct {
 }
 
 // SecretField is a secret that documents of a kind may have.
-type SecretField struct{ Name, About string }
+type SecretField struct {
+	Name, About string
+	// Address secrets say where a document leads. With another address, the document's other
+	// secrets must be given again.
+	Address bool
+}
+
+// ID is the noun in ids of operations, such as alert-channel.
+func (k *Kind) ID() string { return strings.ReplaceAll(k.Noun, " ", "-") }
+
+// A is the noun with its article.
+func (k *Kind) A() string {
+	if strings.ContainsRune("aeiou", rune(k.Noun[0])) {
+		return "an " + k.Noun
+	}
+	return "a " + k.Noun
+}
 
 // Notes say what a kind adds to the general description of an operation.
 type Notes struct{ Create, Update, Delete string }

@@ -45,13 +45,15 @@ func (d *Documents) secrets(row, old *Row, w Write) (map[string]string, error) {
 		out = stored
 	}
 	var c domain.Checker
-	given := map[string]bool{}
+	given, elsewhere := map[string]bool{}, false
 	for _, name := range slices.Sorted(maps.Keys(w.Secrets)) {
 		value, at := w.Secrets[name], "body.secrets."+name
-		known := slices.ContainsFunc(d.o.Kind.Secrets, func(f SecretField) bool { return f.Name == name })
-		c.Check(known, at, nil, "is no secret of this kind: "+strings.Join(d.secretNames(), ", "))
+		field := slices.IndexFunc(d.o.Kind.Secrets, func(f SecretField) bool { return f.Name == name })
+		c.Check(field >= 0, at, nil, "is no secret of this kind: "+strings.Join(d.secretNames(), ", "))
 		c.Check(len(value) <= MaxSecretLength, at, nil, fmt.Sprintf("must not exceed %d bytes", MaxSecretLength))
-		switch mark := strings.HasPrefix(value, markPrefix); {
+		mark := strings.HasPrefix(value, markPrefix)
+		elsewhere = elsewhere || field >= 0 && d.o.Kind.Secrets[field].Address && !mark && value != out[name]
+		switch {
 		case mark && value != row.Marks[name]:
 			c.Check(false, at, nil, "is the fingerprint of another secret: give the secret itself")
 		case mark:
@@ -71,7 +73,7 @@ func (d *Documents) secrets(row, old *Row, w Write) (map[string]string, error) {
 		return out, nil
 	}
 	same, err := d.o.Kind.rules.sameReceiver(w.Spec, old)
-	if err != nil || same {
+	if err != nil || same && !elsewhere {
 		return out, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(out)) {

@@ -12,14 +12,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List alert channels
-         * @description By name. Addresses with keys in them, and secrets, cannot be read.
+         * List alert-channels
+         * @description By name. Secrets cannot be read.
          */
         get: operations["list-alert-channels"];
         put?: never;
         /**
          * Create an alert channel
-         * @description test-alert-channel tries it. Templates are held against samples of all alerts. A tenant may have 64.
+         * @description An alert channel is a means by which a tenant gets alerts. test-alert-channel tries it. Templates are checked with samples of all alerts. A tenant may have 64.
          */
         post: operations["create-alert-channel"];
         delete?: never;
@@ -62,15 +62,35 @@ export interface paths {
         get: operations["get-alert-channel"];
         /**
          * Replace an alert channel
-         * @description Url, secret and token stay where they are left out, unless the token would be sent to another receiver.
+         * @description Secrets that are left out stay, unless they would be sent to another receiver.
          */
         put: operations["update-alert-channel"];
         post?: never;
         /**
          * Delete an alert channel
-         * @description What is to go through it yet fails, and says so in the log of deliveries.
+         * @description Refused while alert rules name it. Messages that wait for it fail. It can be restored for 30 days.
          */
         delete: operations["delete-alert-channel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alert-channels/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted alert channel
+         * @description By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+         */
+        post: operations["restore-alert-channel"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1150,6 +1170,26 @@ export interface paths {
          * @description The message is really published, by the node that answers, which has 15 s for it. 200 whatever the broker says; the body tells.
          */
         post: operations["test-connection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deleted-alert-channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deleted alert-channels
+         * @description The last deleted first. They can be restored.
+         */
+        get: operations["list-deleted-alert-channels"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3303,96 +3343,93 @@ export interface components {
             webhookUrl: string;
         };
         AlertChannel: {
-            /** @description telegram, pagerduty, opsgenie: where its interface is, such as https://api.eu.opsgenie.com; default: the product's own */
-            baseUrl?: string;
-            /** @description telegram: number of the chat, or @name of a public one */
-            chatId?: string;
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
             /**
              * Format: date-time
-             * @description When the channel was made
+             * @description Time of creation
              */
             createdAt: string;
-            /** @description Who made the channel */
+            /** @description Creator */
             createdBy: string;
-            /** @description What it is for, for people */
-            description?: string;
-            /** @description email: the addresses, each told by a mail of its own */
-            emails?: string[];
-            /** @description Whether it is used; what is to go through one that is not fails, and says so */
-            enabled: boolean;
-            /** @description Whether it has a secret; nobody can read it */
-            hasSecret: boolean;
-            /** @description Whether it has a token; nobody can read it */
-            hasToken: boolean;
-            /** @description Scheme and host of its url, of which nobody can read the rest; empty: it has none */
-            host: string;
-            /** @description Id of the channel, a decimal string */
+            /** @description Id of the document, a decimal string */
             id: string;
             /**
-             * @description By which means; fixed
+             * @description Kind of the document
              * @enum {string}
              */
-            kind: "email" | "webhook" | "dingtalk" | "feishu" | "wecom" | "slack" | "teams" | "telegram" | "pagerduty" | "opsgenie";
-            /**
-             * @description Language of its texts; default: the server's (mail-language)
-             * @enum {string}
-             */
-            language?: "en" | "zh";
-            /** @description dingtalk, feishu, wecom, slack: call everybody */
-            mentionAll?: boolean;
-            /** @description Who is called by name: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids */
-            mentions?: string[];
-            /** @description Its name, unique in the tenant */
+            kind: "AlertChannel";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
             name: string;
-            /** @description Texts instead of the server's own; default: none */
-            templates?: components["schemas"]["ChannelTemplates"];
-            /**
-             * Format: int64
-             * @description telegram: topic of the group; default: none
-             */
-            threadId?: number;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Fingerprints of the secrets that the document has. A secret itself is never shown */
+            secrets: components["schemas"]["AlertChannelFingerprints"];
+            /** @description Contents of the document */
+            spec: components["schemas"]["AlertChannelSpec"];
             /**
              * Format: date-time
-             * @description When it was edited last
+             * @description Time of the last edit
              */
             updatedAt: string;
-            /** @description Who edited it last */
+            /** @description Author of the last edit */
             updatedBy: string;
             /**
              * Format: int64
-             * @description Grows by one with each edit, from 1
+             * @description Version of the document, from 1. Each edit adds one
              */
             version: number;
         };
-        AlertChannelWrite: {
-            /** @description telegram, pagerduty, opsgenie: where its interface is, such as https://api.eu.opsgenie.com; default: the product's own */
+        AlertChannelFingerprints: {
+            /** @description webhook, dingtalk, feishu: signs messages */
+            secret?: string;
+            /** @description telegram: token of the bot. pagerduty: routing key. opsgenie: API key. webhook: bearer token */
+            token?: string;
+            /** @description webhook, dingtalk, feishu, wecom, slack, teams: where messages are posted. Private networks only as the operator allows (webhook-allow) */
+            url?: string;
+        };
+        AlertChannelSecrets: {
+            /** @description webhook, dingtalk, feishu: signs messages */
+            secret?: string;
+            /** @description telegram: token of the bot. pagerduty: routing key. opsgenie: API key. webhook: bearer token */
+            token?: string;
+            /** @description webhook, dingtalk, feishu, wecom, slack, teams: where messages are posted. Private networks only as the operator allows (webhook-allow) */
+            url?: string;
+        };
+        AlertChannelSpec: {
+            /** @description telegram, pagerduty, opsgenie: address of its interface, such as https://api.eu.opsgenie.com; default: the product's own */
             baseUrl?: string;
             /** @description telegram: number of the chat, or @name of a public one */
             chatId?: string;
-            /** @description What it is for, for people */
+            /** @description Purpose of the channel, for people */
             description?: string;
-            /** @description email: the addresses, each told by a mail of its own */
+            /** @description email: the addresses. Each gets a mail of its own */
             emails?: string[];
-            /** @description Whether it is used; default true */
+            /** @description Whether the channel is used; default true. A message through a disabled channel fails, and its delivery says so */
             enabled?: boolean;
+            /** @description Scheme and host of its url. The server fills it in; a value that is written is ignored */
+            host?: string;
             /**
-             * @description By which means; fixed
+             * @description Means by which alerts are sent; fixed
              * @enum {string}
              */
             kind: "email" | "webhook" | "dingtalk" | "feishu" | "wecom" | "slack" | "teams" | "telegram" | "pagerduty" | "opsgenie";
             /**
-             * @description Language of its texts; default: the server's (mail-language)
+             * @description Language of its texts; default: the server's (alert-language)
              * @enum {string}
              */
             language?: "en" | "zh";
-            /** @description dingtalk, feishu, wecom, slack: call everybody */
+            /** @description dingtalk, feishu, wecom, slack: mention everybody */
             mentionAll?: boolean;
-            /** @description Who is called by name: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids */
+            /** @description People to mention: dingtalk mobile numbers, feishu open ids, wecom user ids, slack member ids */
             mentions?: string[];
-            /** @description Its name, unique in the tenant */
-            name: string;
-            /** @description webhook, dingtalk, feishu: signs messages, kept sealed. Default: as it is; empty: none */
-            secret?: string;
             /** @description Texts instead of the server's own; default: none */
             templates?: components["schemas"]["ChannelTemplates"];
             /**
@@ -3400,10 +3437,51 @@ export interface components {
              * @description telegram: topic of the group; default: none
              */
             threadId?: number;
-            /** @description telegram: the bot's token. pagerduty: the routing key. opsgenie: the API key. webhook: a bearer token. Kept sealed. Default: as it is; empty: none. Must be given again when url or baseUrl change */
-            token?: string;
-            /** @description webhook, dingtalk, feishu, wecom, slack, teams: where messages are posted, kept sealed. Default: as it is. Private networks only as the operator allows (webhook-allow) */
-            url?: string;
+        };
+        AlertChannelWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "AlertChannel";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Secrets by name. A secret that is left out stays, and an empty one is removed. A fingerprint stands for the secret that the document has */
+            secrets?: components["schemas"]["AlertChannelSecrets"];
+            /** @description Contents of the document */
+            spec: components["schemas"]["AlertChannelSpec"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
         };
         AlertCondition: {
             /** @description late, long, absent: how long, such as 30m; it is looked for every 10 s */
@@ -4369,10 +4447,16 @@ export interface components {
              * @enum {string}
              */
             alert?: "run_failed" | "run_timed_out" | "run_lost" | "run_missed" | "no_executor" | "run_succeeded" | "test" | "executor_flapping" | "instance_gone";
-            /** @description A channel whose kind, language and templates are meant; default: those here */
-            channelId?: string;
+            /** @description Id or name of a channel whose kind, language and templates are meant; default: those here */
+            channel?: string;
+            /** @description A run of the tenant instead of a sample */
+            runId?: string;
+            /** @description What is meant instead of the channel's */
+            spec?: components["schemas"]["ChannelPreviewSpec"];
+        };
+        ChannelPreviewSpec: {
             /**
-             * @description By which means; needed without channelId
+             * @description Means by which alerts are sent; needed without channel
              * @enum {string}
              */
             kind?: "email" | "webhook" | "dingtalk" | "feishu" | "wecom" | "slack" | "teams" | "telegram" | "pagerduty" | "opsgenie";
@@ -4381,15 +4465,13 @@ export interface components {
              * @enum {string}
              */
             language?: "en" | "zh";
-            /** @description A run of the tenant instead of a sample */
-            runId?: string;
             /** @description Default: the channel's */
             templates?: components["schemas"]["ChannelTemplates"];
         };
         ChannelTemplates: {
             /** @description webhook: the request's body; {{json .Title}} makes a JSON text of a field */
             body?: string;
-            /** @description webhook: what the body is; default JSON, which is checked */
+            /** @description webhook: type of the body; default JSON, which is checked */
             contentType?: string;
             /** @description email: the HTML part */
             html?: string;
@@ -9062,7 +9144,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -9326,7 +9408,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -9360,6 +9442,157 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restore-alert-channel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of what the address names, a decimal string */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The version in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertChannel"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9419,7 +9652,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -17317,6 +17550,108 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-deleted-alert-channels": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDeletedDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -25,7 +25,7 @@ export function ChannelsSelect(props: Props) {
       showSearch={{ optionFilterProp: 'label' }}
       loading={channels.isPending}
       notFoundContent={channels.data && t('alerts.channels.emptyTitle')}
-      options={channels.data?.items.map((one) => ({ value: one.id, label: `${one.name} (${t(`deliveries.${one.kind}`)})` }))}
+      options={channels.data?.items.map((one) => ({ value: one.id, label: `${one.name} (${t(`deliveries.${one.spec.kind}`)})` }))}
     />
   )
 }

@@ -109,28 +109,29 @@ export interface ChannelFields {
   baseUrl: string
   chatId: string
   threadId: number | null
-  templates: NonNullable<AlertChannel['templates']>
+  templates: NonNullable<AlertChannel['spec']['templates']>
 }
 
 export function channelFieldsOf(stored?: AlertChannel): ChannelFields {
+  const spec = stored?.spec
   return {
     name: stored?.name ?? '',
-    description: stored?.description ?? '',
-    kind: stored?.kind ?? 'email',
-    enabled: stored?.enabled ?? true,
-    language: stored?.language ?? '',
+    description: spec?.description ?? '',
+    kind: spec?.kind ?? 'email',
+    enabled: spec?.enabled ?? true,
+    language: spec?.language ?? '',
     url: '',
     secret: '',
     token: '',
     noSecret: false,
     noToken: false,
-    emails: stored?.emails?.join('\n') ?? '',
-    mentions: stored?.mentions?.join('\n') ?? '',
-    mentionAll: stored?.mentionAll ?? false,
-    baseUrl: stored?.baseUrl ?? '',
-    chatId: stored?.chatId ?? '',
-    threadId: stored?.threadId ?? null,
-    templates: stored?.templates ?? {},
+    emails: spec?.emails?.join('\n') ?? '',
+    mentions: spec?.mentions?.join('\n') ?? '',
+    mentionAll: spec?.mentionAll ?? false,
+    baseUrl: spec?.baseUrl ?? '',
+    chatId: spec?.chatId ?? '',
+    threadId: spec?.threadId ?? null,
+    templates: spec?.templates ?? {},
   }
 }
 
@@ -141,22 +142,27 @@ export function templatesOf({ kind, templates }: Pick<ChannelFields, 'kind' | 't
   return { ...kept, ...(kept.body && templates.contentType?.trim() ? { contentType: templates.contentType.trim() } : {}) }
 }
 
-export function channelWriteOf(fields: ChannelFields): AlertChannelWrite {
+export function channelWriteOf(fields: ChannelFields, labels?: AlertChannel['labels']): AlertChannelWrite {
   const traits = TRAITS[fields.kind]
   return {
     name: fields.name.trim(),
-    description: fields.description.trim(),
-    kind: fields.kind,
-    enabled: fields.enabled,
-    ...(fields.language ? { language: fields.language } : {}),
-    ...(traits.url && fields.url.trim() ? { url: fields.url.trim() } : {}),
-    ...(traits.secret ? keyOf('secret', fields.secret, fields.noSecret) : {}),
-    ...(traits.token ? keyOf('token', fields.token, fields.noToken) : {}),
-    ...(traits.emails ? { emails: linesOf(fields.emails) } : {}),
-    ...(traits.mentions ? { mentions: linesOf(fields.mentions), mentionAll: fields.mentionAll } : {}),
-    ...(traits.baseUrl && fields.baseUrl.trim() ? { baseUrl: fields.baseUrl.trim() } : {}),
-    ...(traits.chat ? { chatId: fields.chatId.trim(), ...(fields.threadId ? { threadId: fields.threadId } : {}) } : {}),
-    templates: templatesOf(fields),
+    ...(labels ? { labels } : {}),
+    spec: {
+      description: fields.description.trim(),
+      kind: fields.kind,
+      enabled: fields.enabled,
+      ...(fields.language ? { language: fields.language } : {}),
+      ...(traits.emails ? { emails: linesOf(fields.emails) } : {}),
+      ...(traits.mentions ? { mentions: linesOf(fields.mentions), mentionAll: fields.mentionAll } : {}),
+      ...(traits.baseUrl && fields.baseUrl.trim() ? { baseUrl: fields.baseUrl.trim() } : {}),
+      ...(traits.chat ? { chatId: fields.chatId.trim(), ...(fields.threadId ? { threadId: fields.threadId } : {}) } : {}),
+      templates: templatesOf(fields),
+    },
+    secrets: {
+      ...(traits.url && fields.url.trim() ? { url: fields.url.trim() } : {}),
+      ...(traits.secret ? keyOf('secret', fields.secret, fields.noSecret) : {}),
+      ...(traits.token ? keyOf('token', fields.token, fields.noToken) : {}),
+    },
   }
 }
 

@@ -54,13 +54,13 @@ export function AlertChannelsTab() {
           ) : (
             <strong>{one.name}</strong>
           )}{' '}
-          {!one.enabled && <span className="label-chip">{t('alerts.channels.disabled')}</span>}
-          {one.description && <div className="muted small">{one.description}</div>}
+          {one.spec.enabled === false && <span className="label-chip">{t('alerts.channels.disabled')}</span>}
+          {one.spec.description && <div className="muted small">{one.spec.description}</div>}
         </div>
       ),
     },
-    { key: 'kind', title: t('alerts.channels.kind'), render: (one) => t(`deliveries.${one.kind}`) },
-    { key: 'to', title: t('alerts.channels.to'), render: (one) => <span style={{ overflowWrap: 'anywhere' }}>{one.host || one.emails?.join(', ') || one.chatId || one.baseUrl || '—'}</span> },
+    { key: 'kind', title: t('alerts.channels.kind'), render: (one) => t(`deliveries.${one.spec.kind}`) },
+    { key: 'to', title: t('alerts.channels.to'), render: (one) => <span style={{ overflowWrap: 'anywhere' }}>{one.spec.host || one.spec.emails?.join(', ') || one.spec.chatId || one.spec.baseUrl || '—'}</span> },
     { key: 'updated', title: t('field.updated'), render: (one) => <ByWhom who={one.updatedBy} at={one.updatedAt} /> },
   ]
   if (canEdit) {
@@ -129,14 +129,14 @@ function ChannelForm({ stored }: { stored?: AlertChannel }) {
   const { form, props, busy, theirs, save } = useVersionedForm<AlertChannel, ChannelFields>({
     stored,
     initial: () => channelFieldsOf(stored),
-    write: (fields, version) => (stored ? alertApi.updateChannel(stored.id, version, channelWriteOf(fields)) : alertApi.createChannel(channelWriteOf(fields))),
+    write: (fields, version) => (stored ? alertApi.updateChannel(stored.id, version, channelWriteOf(fields, stored.labels)) : alertApi.createChannel(channelWriteOf(fields))),
     read: (id) => alertApi.channel(id),
     done: () => {
       refreshAlerts()
       void navigate({ to: '/alerts/channels' })
     },
   })
-  const kind: ChannelKind = Form.useWatch('kind', form) ?? stored?.kind ?? 'email'
+  const kind: ChannelKind = Form.useWatch('kind', form) ?? stored?.spec.kind ?? 'email'
   return (
     <Form {...props}>
       <div className="stack">
@@ -198,7 +198,7 @@ function ReceiverFields({ kind, stored }: { kind: ChannelKind; stored: AlertChan
   return (
     <>
       {traits.url && (
-        <Form.Item className="wide" name="url" label={t('alerts.channels.url')} rules={stored ? [] : [required]} extra={stored ? t('alerts.channels.urlKept', { host: stored.host }) : t('alerts.channels.sealed')}>
+        <Form.Item className="wide" name="url" label={t('alerts.channels.url')} rules={stored ? [] : [required]} extra={stored ? t('alerts.channels.urlKept', { host: stored.spec.host ?? '' }) : t('alerts.channels.sealed')}>
           <Input className="mono" maxLength={2048} autoComplete="off" spellCheck={false} placeholder="https://" />
         </Form.Item>
       )}
@@ -219,20 +219,20 @@ function ReceiverFields({ kind, stored }: { kind: ChannelKind; stored: AlertChan
       )}
       {traits.token && (
         <Form.Item name="token" label={t(`alerts.channels.token.${traits.token}`)} rules={stored || kind === 'webhook' ? [] : [required]} extra={t('alerts.channels.sealed')}>
-          <Input.Password maxLength={1024} autoComplete="new-password" disabled={noToken} placeholder={stored?.hasToken ? t('connections.kept') : undefined} />
+          <Input.Password maxLength={1024} autoComplete="new-password" disabled={noToken} placeholder={stored?.secrets.token ? t('connections.kept') : undefined} />
         </Form.Item>
       )}
-      {kind === 'webhook' && stored?.hasToken && (
+      {kind === 'webhook' && stored?.secrets.token && (
         <Form.Item name="noToken" valuePropName="checked" label=" " colon={false}>
           <Checkbox>{`${t('connections.remove')}: ${t('alerts.channels.token.bearer')}`}</Checkbox>
         </Form.Item>
       )}
       {traits.secret && (
         <Form.Item name="secret" label={t('alerts.channels.secret')} extra={t('alerts.channels.sealed')}>
-          <Input.Password maxLength={1024} autoComplete="new-password" disabled={noSecret} placeholder={stored?.hasSecret ? t('connections.kept') : undefined} />
+          <Input.Password maxLength={1024} autoComplete="new-password" disabled={noSecret} placeholder={stored?.secrets.secret ? t('connections.kept') : undefined} />
         </Form.Item>
       )}
-      {traits.secret && stored?.hasSecret && (
+      {traits.secret && stored?.secrets.secret && (
         <Form.Item name="noSecret" valuePropName="checked" label=" " colon={false}>
           <Checkbox>{`${t('connections.remove')}: ${t('alerts.channels.secret')}`}</Checkbox>
         </Form.Item>
@@ -294,7 +294,7 @@ function Preview({ stored, kind }: { stored: AlertChannel | undefined; kind: Cha
     setBusy(true)
     try {
       const language = fields.language ? { language: fields.language } : {}
-      setShown(await alertApi.previewChannel({ kind, ...language, templates: templatesOf(fields), ...(runId.trim() ? { runId: runId.trim() } : { alert }) }))
+      setShown(await alertApi.previewChannel({ spec: { kind, ...language, templates: templatesOf(fields) }, ...(runId.trim() ? { runId: runId.trim() } : { alert }) }))
     } catch (err) {
       setShown(undefined)
       if (!complainAt(form, err)) showError(err)

@@ -182,7 +182,7 @@ func (a *api) one(ctx context.Context, id auth.Identity, raw json.RawMessage) (p
 	found := kinds[at]
 	k := found.Documents.Kind()
 	if !id.May(k.Edit) {
-		return planned{}, domain.Errorf(domain.CodeDenied, "your role %q does not allow to write a %s", id.Role, k.Noun)
+		return planned{}, domain.Errorf(domain.CodeDenied, "your role %q does not allow to write %s", id.Role, k.A())
 	}
 	if err := a.server.Kinds().Check(ctx, found.Write, raw); err != nil {
 		return planned{}, err

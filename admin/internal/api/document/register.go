@@ -104,24 +104,24 @@ func Register(s *web.Server, docs *resource.Documents) *API {
 		Summary: "List " + k.Path, Description: "By name." + said(len(k.Secrets) > 0, " Secrets cannot be read."),
 	}, a.list)
 	web.Register(s, edit, web.Operation{
-		Method: http.MethodPost, Path: base, ID: "create-" + k.Noun, Computes: k.Versioned, Tag: k.Path, Request: shape.write, Answer: shape.answer,
-		Summary: "Create a " + k.Noun, Description: k.About + " " + k.Notes.Create,
+		Method: http.MethodPost, Path: base, ID: "create-" + k.ID(), Computes: k.Computes, Tag: k.Path, Request: shape.write, Answer: shape.answer,
+		Summary: "Create " + k.A(), Description: k.About + " " + k.Notes.Create,
 		Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, a.create)
 	web.Register(s, read, web.Operation{
-		Method: http.MethodGet, Path: one, ID: "get-" + k.Noun, Large: k.Versioned, Tag: k.Path, Answer: shape.answer,
-		Summary: "One " + k.Noun, Description: "The ETag is the version, for update-" + k.Noun + ".",
+		Method: http.MethodGet, Path: one, ID: "get-" + k.ID(), Large: k.Versioned, Tag: k.Path, Answer: shape.answer,
+		Summary: "One " + k.Noun, Description: "The ETag is the version, for update-" + k.ID() + ".",
 	}, a.get)
 	web.Register(s, edit, web.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-" + k.Noun, Computes: k.Versioned, Tag: k.Path, Request: shape.write, Answer: shape.answer,
-		Summary: "Replace a " + k.Noun, Description: k.Notes.Update, Errors: editErrors,
+		Method: http.MethodPut, Path: one, ID: "update-" + k.ID(), Computes: k.Computes, Tag: k.Path, Request: shape.write, Answer: shape.answer,
+		Summary: "Replace " + k.A(), Description: k.Notes.Update, Errors: editErrors,
 	}, a.replace)
 	web.Register(s, edit, web.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-" + k.Noun, Tag: k.Path, Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
-		Summary: "Delete a " + k.Noun, Description: k.Notes.Delete + " It can be restored for 30 days.",
+		Method: http.MethodDelete, Path: one, ID: "delete-" + k.ID(), Tag: k.Path, Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
+		Summary: "Delete " + k.A(), Description: k.Notes.Delete + " It can be restored for 30 days.",
 	}, a.remove)
 	web.Register(s, edit, web.Operation{
-		Method: http.MethodPost, Path: one + "/restore", ID: "restore-" + k.Noun, Tag: k.Path, Answer: shape.answer, Errors: []int{http.StatusConflict},
+		Method: http.MethodPost, Path: one + "/restore", ID: "restore-" + k.ID(), Tag: k.Path, Answer: shape.answer, Errors: []int{http.StatusConflict},
 		Summary: "Restore a deleted " + k.Noun, Description: "By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.",
 	}, a.restore)
 	web.Register(s, read, web.Operation{
@@ -130,8 +130,8 @@ func Register(s *web.Server, docs *resource.Documents) *API {
 	}, a.deleted)
 	if k.Versioned {
 		web.Register(s, read, web.Operation{
-			Method: http.MethodGet, Path: one + "/versions", ID: "list-" + k.Noun + "-versions", Large: true, Tag: k.Path, Answer: shape.versions,
-			Summary: "The versions of a " + k.Noun, Description: "The newest first, each with its whole contents.",
+			Method: http.MethodGet, Path: one + "/versions", ID: "list-" + k.ID() + "-versions", Large: true, Tag: k.Path, Answer: shape.versions,
+			Summary: "The versions of " + k.A(), Description: "The newest first, each with its whole contents.",
 		}, a.versions)
 		web.Register(s, read, web.Operation{
 			Method: http.MethodGet, Path: one + "/versions/{version}", ID: "get-" + k.Noun + "-version", Large: true, Tag: k.Path, Answer: shape.version,
@@ -275,7 +275,7 @@ func (a *API) versions(ctx context.Context, id auth.Identity, in *versionsInput)
 	if err != nil {
 		return nil, err
 	}
-	list := a.kind.Noun + "-versions"
+	list := a.kind.ID() + "-versions"
 	at, err := web.DecodeCursor(in.Cursor, list)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 
 // Kind is the kind of documents that are calendars.
 var Kind = resource.Of(resource.Kind{
-	Name: "Calendar", Noun: "calendar", Path: "calendars", Versioned: true, Read: domain.PermRead, Edit: domain.PermEdit,
+	Name: "Calendar", Noun: "calendar", Path: "calendars", Versioned: true, Computes: true, Read: domain.PermRead, Edit: domain.PermEdit,
 	About: "A calendar has days and windows in which the jobs that use it do not fire.", StatusType: reflect.TypeFor[Status](),
 	Notes: resource.Notes{
 		Create: "Jobs name it in their schedule; none does at first.",

@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
@@ -30,6 +31,8 @@ func init() {
 		return o
 	}
 }
+
+func (a alertAging) Channels() resource.Store { return alertsql.Channels(a.Store.DB) }
 
 func (a alertAging) AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
 	return a.Run(ctx, "age start", func(t *db.Tx) error {

@@ -25,12 +25,12 @@ func testDefaultReceiver(t *testing.T, f *alertFixture) {
 		return nil
 	}
 	wanted := func() noun.AlertChannel {
-		return noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, CreatedBy: "node",
+		return noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant,
 			Spec: noun.AlertChannelSpec{Name: "default", Kind: noun.ChannelEmail, Enabled: true, Emails: []string{"ops@example.com"}}}
 	}
 	require.True(t, unheard().Fresh)
 	first := wanted()
-	made, err := f.s.CreateDefaultReceiver(f.ctx, first)
+	made, err := f.s.CreateDefaultReceiver(f.ctx, first, "node")
 	f.ok(err)
 	require.True(t, made)
 	require.Nil(t, unheard())
@@ -45,16 +45,16 @@ func testDefaultReceiver(t *testing.T, f *alertFixture) {
 	require.EqualValues(t, 1, settings.Version)
 	require.Equal(t, []domain.ChannelID{first.ID}, settings.DefaultChannels)
 
-	made, err = f.s.CreateDefaultReceiver(f.ctx, wanted())
+	made, err = f.s.CreateDefaultReceiver(f.ctx, wanted(), "node")
 	f.ok(err)
 	require.False(t, made, "the name is taken")
 	channel.Spec.Enabled = false
-	channel, err = f.s.UpdateAlertChannel(f.ctx, channel)
+	channel, err = f.put(channel)
 	f.ok(err)
 	require.False(t, unheard().Fresh, "its only default channel is disabled")
-	f.ok(f.s.DeleteAlertChannel(f.ctx, f.tenant, channel.ID))
+	f.ok(f.remove(channel))
 	require.False(t, unheard().Fresh, "and gone")
-	made, err = f.s.CreateDefaultReceiver(f.ctx, wanted())
+	made, err = f.s.CreateDefaultReceiver(f.ctx, wanted(), "node")
 	f.ok(err)
 	require.False(t, made, "somebody has said who is told")
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,16 +16,32 @@ import (
 func testAlertRules(t *testing.T, f *alertFixture) {
 	labels, err := domain.ParseSelector("team=finance")
 	f.ok(err)
+	var channels [2]noun.AlertChannel
+	for i := range channels {
+		channels[i], err = f.put(noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertChannelSpec{Name: fmt.Sprint("c", i), Kind: noun.ChannelEmail, Emails: []string{"a@example.com"}}})
+		f.ok(err)
+	}
 	spec := noun.AlertRuleSpec{
 		Name: "money", Description: "d", Enabled: true, Position: 3, Match: noun.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunFailed}, Executors: []domain.ExecutorID{1}, Jobs: []domain.JobID{2}, Labels: labels},
-		Condition: noun.AlertCondition{Kind: noun.ConditionFailures, Failures: 2, Of: 3}, Severity: noun.SeverityCritical, Channels: []domain.ChannelID{4},
-		Repeat: time.Hour, Quiet: noun.QuietHours{Zone: "UTC", From: "22:00", To: "06:00", Days: []time.Weekday{time.Friday}}, EscalateAfter: time.Minute, EscalateTo: []domain.ChannelID{5},
+		Condition: noun.AlertCondition{Kind: noun.ConditionFailures, Failures: 2, Of: 3}, Severity: noun.SeverityCritical, Channels: []domain.ChannelID{channels[0].ID},
+		Repeat: time.Hour, Quiet: noun.QuietHours{Zone: "UTC", From: "22:00", To: "06:00", Days: []time.Weekday{time.Friday}}, EscalateAfter: time.Minute, EscalateTo: []domain.ChannelID{channels[1].ID},
 	}
 	r, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: spec, CreatedBy: "ann"})
 	f.ok(err)
 	require.Equal(t, spec, r.Spec)
 	require.EqualValues(t, 1, r.Version)
 	require.Equal(t, "ann", r.UpdatedBy)
+	for _, c := range channels {
+		require.ErrorContains(t, f.remove(c), "1 rule uses this channel: money; change it first")
+	}
+	lost := spec
+	lost.Name, lost.Channels = "lost", []domain.ChannelID{domain.ChannelID(ids.Next())}
+	_, err = f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: lost})
+	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
+	again, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: func(s noun.AlertRuleSpec) noun.AlertRuleSpec { s.Name = "also"; return s }(spec)})
+	f.ok(err)
+	require.ErrorContains(t, f.remove(channels[0]), "2 rules use this channel: also, money; change them first")
+	f.ok(f.s.DeleteAlertRule(f.ctx, f.tenant, again.ID))
 	first := noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{Name: "money", Condition: noun.AlertCondition{Kind: noun.ConditionEvents}}}
 	_, err = f.s.CreateAlertRule(f.ctx, first)
 	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
@@ -47,6 +64,7 @@ func testAlertRules(t *testing.T, f *alertFixture) {
 		require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
 	}
 	f.ok(f.s.DeleteAlertRule(f.ctx, f.tenant, r.ID))
+	f.ok(f.remove(channels[0]))
 	_, err = f.s.FindAlertRule(f.ctx, f.tenant, r.ID)
 	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
 }
@@ -91,7 +109,7 @@ func testSilences(t *testing.T, f *alertFixture) {
 // testIncidentWishes: who decides about events and messages finds what the tenant says.
 func testIncidentWishes(t *testing.T, f *alertFixture) {
 	j := f.job(func(s *domain.JobSpec) { s.Labels = map[string]string{"team": "finance"} })
-	channel, err := f.s.CreateAlertChannel(f.ctx, noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant,
+	channel, err := f.put(noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: f.tenant,
 		Spec: noun.AlertChannelSpec{Name: "ops", Kind: noun.ChannelEmail, Enabled: true, Emails: []string{"a@example.com", "b@example.com"}}})
 	f.ok(err)
 	_, err = f.s.SaveAlertSettings(f.ctx, noun.AlertSettings{TenantID: f.tenant, DefaultChannels: []domain.ChannelID{channel.ID}})

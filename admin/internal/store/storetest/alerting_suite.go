@@ -2,17 +2,22 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 )
 
 // AlertStore is a store under test with the tables of alerting.
 type AlertStore interface {
 	Store
 	notify.Tables
+	// Channels is the table of alert channels.
+	Channels() resource.Store
 	// AgeStart makes a run have been due, and started, d earlier; AgeRules makes a tenant's jobs and
 	// rules have been edited so, and the rules be due.
 	AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error
@@ -25,6 +30,35 @@ type AlertStore interface {
 type alertFixture struct {
 	*fixture
 	s AlertStore
+}
+
+// PutChannel writes an alert channel: a new one has version 0.
+func PutChannel(ctx context.Context, s resource.Store, c noun.AlertChannel) (noun.AlertChannel, error) {
+	spec, err := json.Marshal(&c.Spec)
+	if err != nil {
+		return noun.AlertChannel{}, err
+	}
+	row := resource.Row{Meta: resource.Meta{ID: int64(c.ID), Tenant: c.TenantID, Name: c.Spec.Name, Version: c.Version, Sealed: c.Secrets}, Spec: spec}
+	if c.Version == 0 {
+		row, err = s.Create(ctx, row)
+	} else {
+		row, err = s.Replace(ctx, row)
+	}
+	if err != nil {
+		return noun.AlertChannel{}, err
+	}
+	if row, err = s.Find(ctx, c.TenantID, row.ID); err != nil {
+		return noun.AlertChannel{}, err
+	}
+	return noun.AlertChannelOf(&row)
+}
+
+func (f *alertFixture) put(c noun.AlertChannel) (noun.AlertChannel, error) {
+	return PutChannel(f.ctx, f.s.Channels(), c)
+}
+
+func (f *alertFixture) remove(c noun.AlertChannel) error {
+	return f.s.Channels().Delete(f.ctx, c.TenantID, int64(c.ID), 0, "anna")
 }
 
 func init() {

@@ -222,7 +222,7 @@ export const alerts = {
     testAgain: 'Trying again may help.',
     sent: 'What was sent',
     deleteTitle: 'Delete the channel {{name}}?',
-    deleteHelp: 'What is still to go through it fails, and the deliveries say so. Rules that name it must be changed.',
+    deleteHelp: 'A channel that rules name cannot be deleted. Messages that wait for it fail. It can be restored for 30 days.',
     deleted: '{{name}} is deleted.',
     conflict: 'Somebody else saved this channel meanwhile',
   },

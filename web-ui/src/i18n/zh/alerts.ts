@@ -224,7 +224,7 @@ export const alerts: typeof en = {
     testAgain: '重试可能有用。',
     sent: '发送的内容',
     deleteTitle: '删除渠道 {{name}}？',
-    deleteHelp: '仍要经由它发送的通知会失败，并记在通知记录中。引用它的规则需要修改。',
+    deleteHelp: '仍被规则引用的渠道不能删除。等待经由它发送的通知会失败。30 天内可以恢复。',
     deleted: '{{name}} 已删除。',
     conflict: '其他人同时保存了此渠道',
   },

@@ -2,181 +2,133 @@ package alertsql
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"time"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
-	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
+	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/document"
 )
 
-type channelRow struct {
-	ID        int64  `gorm:"column:id;primaryKey;autoIncrement:false"`
-	TenantID  int64  `gorm:"column:tenant_id"`
-	Name      string `gorm:"column:name"`
-	Kind      string `gorm:"column:kind"`
-	Enabled   bool   `gorm:"column:enabled"`
-	Version   int64  `gorm:"column:version"`
-	Settings  string `gorm:"column:settings"`
-	Secrets   []byte `gorm:"column:secrets"`
-	CreatedAt int64  `gorm:"column:created_at;autoCreateTime:false"`
-	UpdatedAt int64  `gorm:"column:updated_at;autoUpdateTime:false"`
-	CreatedBy string `gorm:"column:created_by"`
-	UpdatedBy string `gorm:"column:updated_by"`
+// Channels is the table of alert channels in a database.
+func Channels(database *db.DB) *document.Table {
+	return &document.Table{
+		DB: database, Kind: noun.AlertChannelKind, Name: "alert_channels",
+		Side: func(row *resource.Row) (map[string]any, error) {
+			c, err := noun.AlertChannelOf(row)
+			return map[string]any{"kind": string(c.Spec.Kind), "enabled": c.Spec.Enabled, "settings": "{}"}, err // settings: of before the mechanism
+		},
+		Deleting: refuseUsed,
+	}
 }
+
+// shownRules is how many rules a refusal names.
+const shownRules = 5
+
+// refuseUsed refuses the deletion of a channel that rules refer to. The channel is locked.
+func refuseUsed(t *db.Tx, row *resource.Row) error {
+	var rows []alertRuleRow
+	if err := t.Gorm.Where("tenant_id = ?", int64(row.Tenant)).Order("name").Find(&rows).Error; err != nil {
+		return fmt.Errorf("load alert rules: %w", err)
+	}
+	var names []string
+	for i := range rows {
+		rule, err := rows[i].rule()
+		if err != nil {
+			return err
+		}
+		if slices.Contains(rule.Spec.ChannelIDs(), domain.ChannelID(row.ID)) {
+			names = append(names, rule.Spec.Name)
+		}
+	}
+	shown := strings.Join(names[:min(len(names), shownRules)], ", ")
+	switch len(names) {
+	case 0:
+		return nil
+	case 1:
+		return domain.Errorf(domain.CodeConflict, "1 rule uses this channel: %s; change it first", shown)
+	}
+	return domain.Errorf(domain.CodeConflict, "%d rules use this channel: %s; change them first", len(names), shown)
+}
+
+// holdChannels locks the channels that a rule refers to, so that none is deleted meanwhile.
+// CodeConflict: one is gone.
+func holdChannels(t *db.Tx, rule *noun.AlertRule) error {
+	ids := rule.Spec.ChannelIDs()
+	if len(ids) == 0 {
+		return nil
+	}
+	var found []int64
+	err := t.Gorm.Model(&channelRow{}).Clauses(t.Locking()...).Where("tenant_id = ? AND id IN ?", int64(rule.TenantID), ids).Order("id").Pluck("id", &found).Error
+	if err != nil {
+		return fmt.Errorf("lock alert channels: %w", err)
+	}
+	for _, id := range ids {
+		if !slices.Contains(found, int64(id)) {
+			return domain.Errorf(domain.CodeConflict, "the alert channel %s was deleted; restore it, or choose another one", id)
+		}
+	}
+	return nil
+}
+
+// channelRow is counted and locked.
+type channelRow struct{}
 
 func (channelRow) TableName() string { return "alert_channels" }
 
-// channelDocument is the column settings.
-type channelDocument struct {
-	Description string           `json:"description,omitempty"`
-	Language    string           `json:"language,omitempty"`
-	Emails      []string         `json:"emails,omitempty"`
-	BaseURL     string           `json:"baseUrl,omitempty"`
-	ChatID      string           `json:"chatId,omitempty"`
-	ThreadID    int64            `json:"threadId,omitempty"`
-	Mentions    []string         `json:"mentions,omitempty"`
-	MentionAll  bool             `json:"mentionAll,omitempty"`
-	Templates   templateDocument `json:"templates,omitzero"`
-	Host        string           `json:"host,omitempty"`
-	HasSecret   bool             `json:"hasSecret,omitempty"`
-	HasToken    bool             `json:"hasToken,omitempty"`
-}
-
-type templateDocument struct {
-	Title       string `json:"title,omitempty"`
-	Text        string `json:"text,omitempty"`
-	HTML        string `json:"html,omitempty"`
-	Body        string `json:"body,omitempty"`
-	ContentType string `json:"contentType,omitempty"`
-}
-
-func toChannelRow(c *noun.AlertChannel) (channelRow, error) {
-	s := &c.Spec
-	text, err := json.Marshal(channelDocument{
-		Description: s.Description, Language: s.Language, Emails: s.Emails, BaseURL: s.BaseURL, ChatID: s.ChatID, ThreadID: s.ThreadID,
-		Mentions: s.Mentions, MentionAll: s.MentionAll, Templates: templateDocument(s.Templates), Host: c.Host, HasSecret: c.HasSecret, HasToken: c.HasToken,
-	})
-	if err != nil {
-		return channelRow{}, fmt.Errorf("encode alert channel: %w", err)
-	}
-	secrets := c.Secrets
-	if secrets == nil {
-		secrets = []byte{}
-	}
-	return channelRow{
-		ID: int64(c.ID), TenantID: int64(c.TenantID), Name: s.Name, Kind: string(s.Kind), Enabled: s.Enabled, Version: c.Version, Settings: string(text),
-		Secrets: secrets, CreatedBy: c.CreatedBy, UpdatedBy: c.UpdatedBy,
-	}, nil
-}
-
-func (r *channelRow) channel() (noun.AlertChannel, error) {
-	var d channelDocument
-	if err := json.Unmarshal([]byte(r.Settings), &d); err != nil {
-		return noun.AlertChannel{}, fmt.Errorf("decode alert channel %d: %w", r.ID, err)
-	}
-	return noun.AlertChannel{
-		ID: domain.ChannelID(r.ID), TenantID: domain.TenantID(r.TenantID), Version: r.Version, Secrets: r.Secrets,
-		Host: d.Host, HasSecret: d.HasSecret, HasToken: d.HasToken,
-		CreatedAt: db.Instant(r.CreatedAt), UpdatedAt: db.Instant(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
-		Spec: noun.AlertChannelSpec{
-			Name: r.Name, Description: d.Description, Kind: noun.ChannelKind(r.Kind), Enabled: r.Enabled, Language: d.Language, Emails: d.Emails,
-			BaseURL: d.BaseURL, ChatID: d.ChatID, ThreadID: d.ThreadID, Mentions: d.Mentions, MentionAll: d.MentionAll,
-			Templates: noun.ChannelTemplates(d.Templates),
-		},
-	}, nil
-}
-
-func (s *Alerts) channels() record.Definition[domain.ChannelID] {
-	return record.Definition[domain.ChannelID]{DB: s.DB, Noun: "alert channel", Row: &channelRow{}, Most: noun.MaxAlertChannels}
-}
-
-// CreateAlertChannel implements notify.AlertChannels.
-func (s *Alerts) CreateAlertChannel(ctx context.Context, c noun.AlertChannel) (noun.AlertChannel, error) {
-	c.Version, c.UpdatedBy = 1, c.CreatedBy
-	row, err := toChannelRow(&c)
-	if err != nil {
-		return noun.AlertChannel{}, err
-	}
-	err = s.channels().Create(ctx, c.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
-		row.CreatedAt, row.UpdatedAt = db.Millis(now), db.Millis(now)
-		t.Audited(domain.AuditObject{ID: c.ID.String(), Name: row.Name})
-		return t.Gorm.Create(&row).Error
-	})
-	if err != nil {
-		return noun.AlertChannel{}, err
-	}
-	return s.FindAlertChannel(ctx, c.TenantID, c.ID)
-}
-
-// UpdateAlertChannel implements notify.AlertChannels.
-func (s *Alerts) UpdateAlertChannel(ctx context.Context, c noun.AlertChannel) (noun.AlertChannel, error) {
-	row, err := toChannelRow(&c)
-	if err != nil {
-		return noun.AlertChannel{}, err
-	}
-	err = s.channels().Update(ctx, c.TenantID, c.ID, c.Version, row.Name, func(t *db.Tx, now time.Time) error {
-		_, err := t.Exec(t.Ctx, "UPDATE alert_channels SET name = ?, enabled = ?, version = ?, settings = ?, secrets = ?, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
-			row.Name, row.Enabled, row.Version+1, row.Settings, row.Secrets, db.Millis(now), row.UpdatedBy, row.ID, row.TenantID)
-		return err
-	})
-	if err != nil {
-		return noun.AlertChannel{}, err
-	}
-	return s.FindAlertChannel(ctx, c.TenantID, c.ID)
-}
-
-// DeleteAlertChannel implements notify.AlertChannels.
-func (s *Alerts) DeleteAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) error {
-	return s.channels().Delete(ctx, tenant, id)
-}
-
 // FindAlertChannel implements notify.AlertChannels.
 func (s *Alerts) FindAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) (noun.AlertChannel, error) {
-	row, err := db.FindOne[channelRow](ctx, s.DB, "find alert channel", "id = ? AND tenant_id = ?", int64(id), int64(tenant))
+	row, err := Channels(s.DB).Find(ctx, tenant, int64(id))
 	if err != nil {
 		return noun.AlertChannel{}, err
 	}
-	return row.channel()
+	return noun.AlertChannelOf(&row)
 }
 
 // ListAlertChannels implements notify.AlertChannels.
-func (s *Alerts) ListAlertChannels(ctx context.Context, tenant domain.TenantID) ([]noun.AlertChannel, error) {
-	rows, err := db.FindAll[channelRow](ctx, s.DB, "list alert channels", "name", "tenant_id = ?", int64(tenant))
+func (s *Alerts) ListAlertChannels(ctx context.Context, tenant domain.TenantID) (out []noun.AlertChannel, err error) {
+	err = s.Look(ctx, "list alert channels", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		out, err = channelsIn(s.DB, g, func(g *gorm.DB) *gorm.DB { return g.Where("d.tenant_id = ?", int64(tenant)).Order("d.name") })
+		return err
+	})
+	return out, err
+}
+
+// channelsIn reads channels in a transaction.
+func channelsIn(database *db.DB, g *gorm.DB, choose func(*gorm.DB) *gorm.DB) ([]noun.AlertChannel, error) {
+	rows, err := Channels(database).In(g, choose)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("load alert channels: %w", err)
 	}
-	return domain.TryCollect(rows, (*channelRow).channel)
+	return domain.TryCollect(rows, noun.AlertChannelOf)
 }
 
 // channelsOf reads the channels that deliveries name. One that is gone is missing;
 // one that cannot be read, too, and is logged.
 func (s *Alerts) channelsOf(t *db.Tx, deliveries []deliveryRow) (map[int64]*noun.AlertChannel, error) {
-	ids := map[int64]bool{}
-	for _, d := range deliveries {
-		if d.ChannelID != 0 {
-			ids[d.ChannelID] = true
-		}
-	}
+	ids := db.IDs(deliveries, func(d deliveryRow) int64 { return d.ChannelID })
+	ids = slices.DeleteFunc(ids, func(id int64) bool { return id == 0 })
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	list := make([]int64, 0, len(ids))
-	for id := range ids {
-		list = append(list, id)
-	}
-	var rows []channelRow
-	if err := t.Gorm.Where("id IN ?", list).Find(&rows).Error; err != nil {
+	rows, err := Channels(s.DB).In(t.Gorm, func(g *gorm.DB) *gorm.DB { return g.Where("d.id IN ?", ids) })
+	if err != nil {
 		return nil, fmt.Errorf("load alert channels: %w", err)
 	}
 	out := make(map[int64]*noun.AlertChannel, len(rows))
 	for i := range rows {
-		c, err := rows[i].channel()
-		if err != nil {
-			s.Logger.Error("an alert channel cannot be read", "channel_id", rows[i].ID, "err", err)
+		if rows[i].Problem != "" {
+			s.Logger.Error("an alert channel cannot be read", "channel_id", rows[i].ID, "err", rows[i].Problem)
 			continue
+		}
+		c, err := noun.AlertChannelOf(&rows[i])
+		if err != nil {
+			return nil, err
 		}
 		out[rows[i].ID] = &c
 	}

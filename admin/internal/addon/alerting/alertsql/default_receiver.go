@@ -2,22 +2,23 @@ package alertsql
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/record"
 )
 
 // CreateDefaultReceiver implements notify.AlertChannels.
-func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel) (made bool, err error) {
-	c.Version, c.UpdatedBy = 1, c.CreatedBy
-	row, err := toChannelRow(&c)
+func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel, by string) (made bool, err error) {
+	spec, err := json.Marshal(&c.Spec)
 	if err != nil {
 		return false, err
 	}
@@ -38,12 +39,11 @@ func (s *Alerts) CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel)
 		if err != nil {
 			return false, err
 		}
-		channel := row
-		channel.CreatedAt, channel.UpdatedAt = db.Millis(now), db.Millis(now)
-		if err := t.Gorm.Create(&channel).Error; err != nil {
+		row := resource.Row{Meta: resource.Meta{ID: int64(c.ID), Tenant: c.TenantID, Name: c.Spec.Name, Version: 1, CreatedBy: by, UpdatedBy: by}, Spec: spec}
+		if _, err := Channels(s.DB).Insert(t, row, db.Millis(now)); err != nil {
 			return false, err
 		}
-		return true, saveSettings(t, c.TenantID, 1, text, now, c.CreatedBy)
+		return true, saveSettings(t, c.TenantID, 1, text, now, by)
 	})
 }
 
@@ -63,15 +63,18 @@ func (s *Alerts) ListUnheardTenants(ctx context.Context, mails bool) ([]notify.U
 	if err != nil {
 		return nil, err
 	}
-	open, err := db.FindAll[channelRow](ctx, s.DB, "list unheard tenants", "id", "enabled = ? AND (kind <> ? OR ?)", true, string(noun.ChannelEmail), mails)
+	channels := map[domain.ChannelID]noun.AlertChannel{}
+	err = s.Look(ctx, "list unheard tenants", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
+		open, err := channelsIn(s.DB, g, func(g *gorm.DB) *gorm.DB {
+			return g.Where("d.enabled = ? AND (d.kind <> ? OR ?)", true, string(noun.ChannelEmail), mails)
+		})
+		for _, c := range open {
+			channels[c.ID] = c
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	channels := make(map[domain.ChannelID]noun.AlertChannel, len(open))
-	for n := range open {
-		if channels[domain.ChannelID(open[n].ID)], err = open[n].channel(); err != nil {
-			return nil, fmt.Errorf("list unheard tenants: %w", err)
-		}
 	}
 	said := make(map[int64]*alertSettingsRow, len(rows))
 	for n := range rows {

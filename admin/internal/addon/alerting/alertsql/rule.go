@@ -65,6 +65,9 @@ func (s *Alerts) CreateAlertRule(ctx context.Context, r noun.AlertRule) (noun.Al
 		return noun.AlertRule{}, err
 	}
 	err = s.rules().Create(ctx, r.TenantID, row.Name, func(t *db.Tx, now time.Time) error {
+		if err := holdChannels(t, &r); err != nil {
+			return err
+		}
 		row.CreatedAt, row.UpdatedAt, row.NextAt = db.Millis(now), db.Millis(now), nextLook(&r.Spec, now)
 		t.Audited(domain.AuditObject{ID: r.ID.String(), Name: row.Name, After: row.Spec})
 		return t.Gorm.Create(&row).Error
@@ -82,6 +85,9 @@ func (s *Alerts) UpdateAlertRule(ctx context.Context, r noun.AlertRule) (noun.Al
 		return noun.AlertRule{}, err
 	}
 	err = s.rules().Update(ctx, r.TenantID, r.ID, r.Version, row.Name, func(t *db.Tx, now time.Time) error {
+		if err := holdChannels(t, &r); err != nil {
+			return err
+		}
 		_, err := t.Exec(t.Ctx, "UPDATE alert_rules SET name = ?, version = ?, spec = ?, on_success = ?, next_at = ?, next_job = 0, updated_at = ?, updated_by = ? WHERE id = ? AND tenant_id = ?",
 			row.Name, row.Version+1, row.Spec, row.OnSuccess, nextLook(&r.Spec, now), db.Millis(now), row.UpdatedBy, row.ID, row.TenantID)
 		return err

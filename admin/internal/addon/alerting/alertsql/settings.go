@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gorm.io/gorm"
+
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -114,15 +116,11 @@ func tenantAlerts(t *db.Tx, tenants []domain.TenantID) (map[domain.TenantID]noti
 				return nil, err
 			}
 		}
-		var channels []channelRow
-		if err := t.Gorm.Where("tenant_id = ?", int64(id)).Find(&channels).Error; err != nil {
-			return nil, fmt.Errorf("load alert channels: %w", err)
+		channels, err := channelsIn(t.DB, t.Gorm, func(g *gorm.DB) *gorm.DB { return g.Where("d.tenant_id = ?", int64(id)) })
+		if err != nil {
+			return nil, err
 		}
-		for n := range channels {
-			c, err := channels[n].channel()
-			if err != nil {
-				return nil, err
-			}
+		for _, c := range channels {
 			of.Channels[c.ID] = c
 		}
 		out[id] = of

@@ -160,7 +160,7 @@ func (s *Service) Check(spec *noun.AlertChannelSpec) error {
 			break
 		}
 		if err := s.opt.Addresses.Check(address); err != nil {
-			return domain.Invalid(fmt.Sprintf("body.emails[%d]", i), "%v", err)
+			return domain.Invalid(fmt.Sprintf("body.spec.emails[%d]", i), "%v", err)
 		}
 	}
 	return CheckTemplates(spec)

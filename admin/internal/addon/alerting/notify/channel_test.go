@@ -9,9 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/alertsql"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 	"github.com/carillon-sched/carillon/internal/testenv"
@@ -22,15 +24,19 @@ func (w world) channel(t *testing.T, spec noun.AlertChannelSpec, secrets noun.Al
 	t.Helper()
 	c := noun.AlertChannel{ID: domain.ChannelID(ids.Next()), TenantID: w.tenant, Spec: spec}
 	c.Spec.Name, c.Spec.Enabled = "channel "+c.ID.String(), true
-	require.NoError(t, noun.CheckAlertChannel(&c.Spec, &secrets))
+	var wrong domain.Checker
+	noun.CheckAlertChannel(&c.Spec, &secrets, &wrong)
+	require.NoError(t, wrong.Err())
 	plain, err := json.Marshal(secrets)
 	require.NoError(t, err)
 	c.Secrets, err = box().Seal(w.tenant, secret.PurposeAlertChannel, int64(c.ID), plain)
 	require.NoError(t, err)
-	c, err = w.store.CreateAlertChannel(t.Context(), c)
+	c, err = storetest.PutChannel(t.Context(), w.channels(), c)
 	require.NoError(t, err)
 	return c
 }
+
+func (w world) channels() resource.Store { return alertsql.Channels(w.store.Store.DB) }
 
 // tell makes the next event one for these channels.
 func (w world) tell(t *testing.T, channels ...noun.AlertChannel) {
@@ -61,9 +67,9 @@ func TestAlertChannels(t *testing.T) {
 	gone := w.channel(t, noun.AlertChannelSpec{Kind: noun.ChannelSlack}, noun.AlertChannelSecrets{URL: sink.URL + "/never"})
 	w.tell(t, ding, hook, team, off, gone)
 	off.Spec.Enabled = false
-	_, err := w.store.UpdateAlertChannel(t.Context(), off)
+	_, err := storetest.PutChannel(t.Context(), w.channels(), off)
 	require.NoError(t, err)
-	require.NoError(t, w.store.DeleteAlertChannel(t.Context(), w.tenant, gone.ID))
+	require.NoError(t, w.channels().Delete(t.Context(), w.tenant, int64(gone.ID), 0, "anna"))
 
 	q := quick{realStore: w.store, settled: make(chan noun.DeliveryState, 100)}
 	sink.Script(testenv.HTTPAnswer{Body: `{"errcode":0,"errmsg":"ok"}`}, testenv.HTTPAnswer{Body: `{"errcode":0,"errmsg":"ok"}`})

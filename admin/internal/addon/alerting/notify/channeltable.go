@@ -7,19 +7,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// AlertChannels keeps by which means tenants are told. Secrets come and go
-// sealed.
+// AlertChannels keeps the means by which tenants get alerts. Secrets are sealed.
 type AlertChannels interface {
-	// CreateAlertChannel writes version 1. CodeConflict: the name is taken, or
-	// there are noun.MaxAlertChannels.
-	CreateAlertChannel(ctx context.Context, c noun.AlertChannel) (noun.AlertChannel, error)
-	// UpdateAlertChannel writes the spec and the secrets, and adds one to the
-	// version. CodeConflict: the name is taken. CodeRevisionMismatch: it is at
-	// another version than c.Version.
-	UpdateAlertChannel(ctx context.Context, c noun.AlertChannel) (noun.AlertChannel, error)
-	// DeleteAlertChannel forgets it. Deliveries that name it fail from then on.
-	DeleteAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) error
-
 	FindAlertChannel(ctx context.Context, tenant domain.TenantID, id domain.ChannelID) (noun.AlertChannel, error)
 	// ListAlertChannels lists all of a tenant by name.
 	ListAlertChannels(ctx context.Context, tenant domain.TenantID) ([]noun.AlertChannel, error)
@@ -27,7 +16,7 @@ type AlertChannels interface {
 	// CreateDefaultReceiver writes the channel and alert settings that name it as the
 	// only default channel. made is false, and nothing is written, if the tenant has
 	// alert settings or a channel of that name.
-	CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel) (made bool, err error)
+	CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel, by string) (made bool, err error)
 	// ListUnheardTenants lists the enabled and disabled tenants by name that have no
 	// enabled default channel. Without mails, channels for mails do not count.
 	ListUnheardTenants(ctx context.Context, mails bool) ([]UnheardTenant, error)

@@ -16,7 +16,7 @@ const defaultChannel = "default"
 // ReceiverStore is what Receivers asks of the store.
 type ReceiverStore interface {
 	ListUnheardTenants(ctx context.Context, mails bool) ([]UnheardTenant, error)
-	CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel) (made bool, err error)
+	CreateDefaultReceiver(ctx context.Context, c noun.AlertChannel, by string) (made bool, err error)
 }
 
 // Receivers gives tenants without saved alert settings a default channel.
@@ -63,10 +63,10 @@ func (r *Receivers) give(ctx context.Context, t *domain.Tenant, emails []string)
 		return nil
 	}
 	made, err := r.Store.CreateDefaultReceiver(ctx, noun.AlertChannel{
-		ID: domain.ChannelID(r.NewID()), TenantID: t.ID, CreatedBy: "carillon",
+		ID: domain.ChannelID(r.NewID()), TenantID: t.ID,
 		Spec: noun.AlertChannelSpec{Name: defaultChannel, Kind: noun.ChannelEmail, Enabled: true, Emails: emails,
 			Description: "Receives failures of timers and calls, and of jobs that name no receiver."},
-	})
+	}, "carillon")
 	if err == nil && made {
 		r.Log.Info("default alert channel made", "tenant", t.Name, "tenant_id", t.ID, "addresses", len(emails))
 	}

@@ -28,7 +28,7 @@ func (u *unheard) ListUnheardTenants(context.Context, bool) (out []UnheardTenant
 	return out, nil
 }
 
-func (u *unheard) CreateDefaultReceiver(_ context.Context, c noun.AlertChannel) (bool, error) {
+func (u *unheard) CreateDefaultReceiver(_ context.Context, c noun.AlertChannel, _ string) (bool, error) {
 	if u.fails == nil {
 		u.made[c.TenantID] = c.Spec.Emails
 	}

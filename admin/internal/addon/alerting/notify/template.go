@@ -159,7 +159,7 @@ func CheckTemplates(spec *noun.AlertChannelSpec) error {
 					err = errNoJSON
 				}
 				if err != nil {
-					return domain.Invalid("body.templates."+part.at, "fails with an alert of the kind %s: %s", kind, Line(err.Error(), maxFact))
+					return domain.Invalid("body.spec.templates."+part.at, "fails with an alert of the kind %s: %s", kind, Line(err.Error(), maxFact))
 				}
 			}
 		}

@@ -87,7 +87,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 			require.Error(t, err)
 			var e *domain.Error
 			require.True(t, errors.As(err, &e))
-			require.Equal(t, "body.templates.text", e.Fields[0].Location)
+			require.Equal(t, "body.spec.templates.text", e.Fields[0].Location)
 		})
 	}
 }

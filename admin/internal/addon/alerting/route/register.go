@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/store"
 )
 
@@ -25,7 +27,9 @@ type Store interface {
 // Deps is what the operations need. Secrets, NewID and Now are those of the API.
 type Deps struct {
 	Store   Store
-	Secrets web.Sealer
+	Secrets resource.Sealer
+	// Kept are the tables of documents.
+	Kept Kept
 	// Channels renders and tries alert channels.
 	Channels Channels
 	NewID    func() int64
@@ -37,11 +41,18 @@ type Deps struct {
 type api struct {
 	*web.Server // fixed after construction
 	deps        Deps
+	channels    *resource.Documents
 }
+
+// Kept are the tables of documents of alerting.
+type Kept struct{ Channels resource.Store }
 
 // Register adds the operations.
 func Register(s *web.Server, deps Deps) {
-	a := &api{s, deps}
+	a := &api{Server: s, deps: deps}
+	a.channels = resource.New(resource.Options{
+		Kind: noun.AlertChannelKind, Store: deps.Kept.Channels, Secrets: deps.Secrets, NewID: deps.NewID, Log: deps.Log, Check: a.checkAlertChannel,
+	})
 	a.registerIncidents()
 	a.registerAlertChannels()
 	a.registerAlertRules()

@@ -30,7 +30,7 @@ type Table struct {
 	// the id of the document.
 	Versions, Owner string
 	// Side are further columns of a row, by name. nil: there are none.
-	Side func(*resource.Row) map[string]any
+	Side func(*resource.Row) (map[string]any, error)
 	// VersionSide are further columns of a version, by name. nil: there are none.
 	VersionSide func(*resource.Row) (map[string]any, error)
 	// Created is called in the transaction of a new document. now is in milliseconds.
@@ -98,7 +98,7 @@ func (s *Table) Create(ctx context.Context, row resource.Row) (resource.Row, err
 				return resource.Row{}, domain.Errorf(domain.CodeConflict, "there are %d %s, which is the most; delete one first", count, s.Kind.Path)
 			}
 		}
-		return s.insert(t, row, now)
+		return s.Insert(t, row, now)
 	})
 }
 
@@ -114,8 +114,8 @@ func (s *Table) write(ctx context.Context, verb string, row resource.Row, fn fun
 	})
 }
 
-// insert writes a row of the table and, for a versioned kind, its version.
-func (s *Table) insert(t *db.Tx, row resource.Row, now int64) (resource.Row, error) {
+// Insert writes a new document in a transaction. now is in milliseconds.
+func (s *Table) Insert(t *db.Tx, row resource.Row, now int64) (resource.Row, error) {
 	text, err := row.Text()
 	if err != nil {
 		return resource.Row{}, err
@@ -124,7 +124,10 @@ func (s *Table) insert(t *db.Tx, row resource.Row, now int64) (resource.Row, err
 		row.CreatedAt = db.Instant(now)
 	}
 	row.UpdatedAt = db.Instant(now)
-	set := s.columns(&row, text)
+	set, err := s.columns(&row, text)
+	if err != nil {
+		return resource.Row{}, err
+	}
 	set["id"], set["tenant_id"], set["created_at"], set["created_by"] = row.ID, int64(row.Tenant), db.Millis(row.CreatedAt), row.CreatedBy
 	if err := t.Gorm.Table(s.Name).Create(set).Error; err != nil {
 		return resource.Row{}, err
@@ -145,10 +148,12 @@ func (s *Table) audited(t *db.Tx, row *resource.Row, before, after string) {
 }
 
 // columns are the values of a row that an edit changes.
-func (s *Table) columns(row *resource.Row, text string) map[string]any {
-	set := map[string]any{}
+func (s *Table) columns(row *resource.Row, text string) (set map[string]any, err error) {
+	set = map[string]any{}
 	if s.Side != nil {
-		set = s.Side(row)
+		if set, err = s.Side(row); err != nil {
+			return nil, err
+		}
 	}
 	set["name"], set["version"], set["updated_at"], set["updated_by"] = row.Name, row.Version, db.Millis(row.UpdatedAt), row.UpdatedBy
 	if s.Versions == "" {
@@ -157,7 +162,7 @@ func (s *Table) columns(row *resource.Row, text string) map[string]any {
 	if len(s.Kind.Secrets) > 0 {
 		set["secrets"] = append([]byte{}, row.Sealed...) // not NULL
 	}
-	return set
+	return set, nil
 }
 
 func (s *Table) insertVersion(t *db.Tx, row *resource.Row, text string) error {
@@ -198,7 +203,11 @@ func (s *Table) Replace(ctx context.Context, row resource.Row) (resource.Row, er
 		if err != nil {
 			return resource.Row{}, err
 		}
-		if err := t.Gorm.Table(s.Name).Where("id = ? AND tenant_id = ?", row.ID, int64(row.Tenant)).Updates(s.columns(&next, text)).Error; err != nil {
+		set, err := s.columns(&next, text)
+		if err != nil {
+			return resource.Row{}, err
+		}
+		if err := t.Gorm.Table(s.Name).Where("id = ? AND tenant_id = ?", row.ID, int64(row.Tenant)).Updates(set).Error; err != nil {
 			return resource.Row{}, err
 		}
 		s.audited(t, &next, before, text)
@@ -267,6 +276,13 @@ func (s *Table) List(ctx context.Context, tenant domain.TenantID, after string, 
 func (s *Table) ListAll(ctx context.Context, limit int) ([]resource.Row, error) {
 	rows, _, err := s.page(ctx, limit, func(g *gorm.DB) *gorm.DB { return s.rows(g).Order("d.id") })
 	return rows, err
+}
+
+// In reads documents in a transaction. The table is d in the conditions.
+func (s *Table) In(g *gorm.DB, choose func(*gorm.DB) *gorm.DB) ([]resource.Row, error) {
+	var found []stored
+	err := choose(s.rows(g)).Find(&found).Error
+	return domain.Collect(found, s.row), err
 }
 
 // ListVersions implements resource.Store.
@@ -376,7 +392,7 @@ func (s *Table) Restore(ctx context.Context, tenant domain.TenantID, id int64, b
 			}
 		}
 		row := s.row(&stored{ID: id, TenantID: int64(tenant), Name: gone.Name, Version: gone.Version + 1, Text: gone.Text, Secrets: gone.Secrets, CreatedAt: gone.CreatedAt, CreatedBy: gone.CreatedBy, UpdatedBy: by})
-		if row, err = s.insert(t, row, now); err != nil {
+		if row, err = s.Insert(t, row, now); err != nil {
 			return resource.Row{}, db.NameTaken(err, s.Kind.Noun, gone.Name)
 		}
 		_, err = t.Exec(t.Ctx, "DELETE FROM deleted_documents WHERE kind = ? AND id = ? AND tenant_id = ?", s.Kind.Name, id, int64(tenant))

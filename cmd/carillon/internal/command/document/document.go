@@ -24,8 +24,9 @@ type Document = apiclient.Doc[apiclient.Document]
 
 // Kind is a kind of documents to the commands.
 type Kind struct {
-	// Noun is the command, and Path the plural in addresses.
-	Noun, Path string
+	// Noun is the command, and Path the plural in addresses. Under is the command above it, such
+	// as alert; empty: there is none.
+	Noun, Under, Path string
 	// Short describes the command, and Example shows its use.
 	Short, Example string
 	// Columns are those of lists, beside name, version and author.
@@ -60,6 +61,9 @@ func Command(a *cli.App, k Kind, more ...*cobra.Command) *cobra.Command {
 	return a.ServerFlags(cli.Group(k.Noun, k.Short, k.Example, append(below, more...)...))
 }
 
+// command is the command with the one above it.
+func (k Kind) command() string { return strings.TrimSpace(k.Under + " " + k.Noun) }
+
 // Of are the operations of the kind on a server.
 func (k Kind) Of(s *cli.Session) apiclient.Documents {
 	return apiclient.Documents{Client: s.Client.Client, Path: k.Path}
@@ -84,7 +88,7 @@ func (k Kind) View(now time.Time) output.View[apiclient.Document] {
 			if c.Show != nil {
 				return c.Show(value)
 			}
-			return shown(value)
+			return Shown(value)
 		}})
 	}
 	columns = append(columns,
@@ -113,14 +117,15 @@ func valueAt(from any, path string) any {
 	return from
 }
 
-func shown(value any) string {
+// Shown is a value as text.
+func Shown(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
 	case []any:
 		words := make([]string, len(v))
 		for i := range v {
-			words[i] = shown(v[i])
+			words[i] = Shown(v[i])
 		}
 		return strings.Join(words, ",")
 	}
@@ -130,7 +135,7 @@ func shown(value any) string {
 func (k Kind) list(a *cli.App) *cobra.Command {
 	var deleted bool
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List " + k.Path, Args: cobra.NoArgs, Example: "  carillon " + k.Noun + " list",
+		Use: "list", Aliases: []string{"ls"}, Short: "List " + k.Path, Args: cobra.NoArgs, Example: "  carillon " + k.command() + " list",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if deleted {
 				list, err := k.Of(s).Deleted(cmd.Context())
@@ -147,7 +152,7 @@ func (k Kind) list(a *cli.App) *cobra.Command {
 func (k Kind) get(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get " + strings.ToUpper(k.Noun), Short: "Show one " + k.Noun + "; all of it with -o yaml", Args: cobra.ExactArgs(1),
-		Example: "  carillon " + k.Noun + " get NAME -o yaml > " + k.Noun + ".yaml",
+		Example: "  carillon " + k.command() + " get NAME -o yaml > " + k.Noun + ".yaml",
 		RunE: cli.About(a, k.Find, func(_ *cobra.Command, s *cli.Session, d Document, _ []string) error {
 			return output.One(s.Printer, k.View(a.Now()), d)
 		}),
@@ -165,7 +170,7 @@ func (k Kind) apply(a *cli.App) *cobra.Command {
 	files := make([]string, len(k.Secrets))
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Create a " + k.Noun + " from a file, or replace the one of that name", Args: cobra.NoArgs,
-		Example: "  carillon " + k.Noun + " apply -f " + k.Noun + ".yaml",
+		Example: "  carillon " + k.command() + " apply -f " + k.Noun + ".yaml",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			if file == "" {
 				return cli.Usagef("name the %s's file with -f (- is standard input)", k.Noun)
@@ -249,7 +254,7 @@ func (k Kind) put(ctx context.Context, s *cli.Session, body map[string]json.RawM
 func (k Kind) remove(a *cli.App) *cobra.Command {
 	return a.DeleteCommand(k.Noun, &cobra.Command{
 		Use: "delete " + strings.ToUpper(k.Noun), Short: "Delete a " + k.Noun + k.DeleteNote,
-		Example: "  carillon " + k.Noun + " delete NAME --yes",
+		Example: "  carillon " + k.command() + " delete NAME --yes",
 	}, func(ctx context.Context, s *cli.Session, word string) (string, func() error, error) {
 		d, err := k.Find(ctx, s, word)
 		return d.Value.Name, func() error { return cli.Gone(k.Of(s).Delete(ctx, d.Value.ID)) }, err
@@ -259,7 +264,7 @@ func (k Kind) remove(a *cli.App) *cobra.Command {
 func (k Kind) restore(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "restore " + strings.ToUpper(k.Noun), Short: "Bring a deleted " + k.Noun + " back, within 30 days", Args: cobra.ExactArgs(1),
-		Example: "  carillon " + k.Noun + " list --deleted\n  carillon " + k.Noun + " restore NAME",
+		Example: "  carillon " + k.command() + " list --deleted\n  carillon " + k.command() + " restore NAME",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			list, err := k.Of(s).Deleted(cmd.Context())
 			gone, err := cli.Listed("deleted "+k.Noun, args[0], list, err, func(d apiclient.Document) (id, name string) { return d.ID, d.Name })
@@ -278,7 +283,7 @@ func (k Kind) restore(a *cli.App) *cobra.Command {
 func (k Kind) versions(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "versions " + strings.ToUpper(k.Noun), Short: "List the versions of a " + k.Noun + ", newest first", Args: cobra.ExactArgs(1),
-		Example: "  carillon " + k.Noun + " versions NAME",
+		Example: "  carillon " + k.command() + " versions NAME",
 		RunE: cli.About(a, k.Find, func(cmd *cobra.Command, s *cli.Session, d Document, _ []string) error {
 			list, err := k.Of(s).Versions(cmd.Context(), d.Value.ID)
 			columns := []output.Column[apiclient.Document]{

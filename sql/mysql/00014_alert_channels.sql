@@ -1,0 +1,6 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+-- Alert channels are documents. The column settings is written for nodes of before only.
+ALTER TABLE alert_channels ADD COLUMN spec MEDIUMTEXT NULL;
+UPDATE alert_channels SET spec = CONCAT('{"kind":"', kind, '","enabled":', enabled, ',"settings":', settings, '}') WHERE spec IS NULL;
