@@ -28,8 +28,8 @@ func (jobScriptRow) TableName() string { return "job_scripts" }
 func (s *Scripts) ScriptTable(sign store.SignFunc) resource.Store {
 	return &document.Table{
 		DB: s.DB, Kind: script.Kind(s), Name: "scripts", Versions: "script_versions", Owner: "script_id",
-		Side: func(row *resource.Row) map[string]any { // of before the mechanism
-			return map[string]any{"state": 1, "language": "", "revision": row.Version}
+		Side: func(row *resource.Row) (map[string]any, error) { // of before the mechanism
+			return map[string]any{"state": 1, "language": "", "revision": row.Version}, nil
 		},
 		VersionSide: func(row *resource.Row) (map[string]any, error) {
 			v, err := script.Of(row)

@@ -293,7 +293,7 @@ func (k Kind) versions(a *cli.App) *cobra.Command {
 			}
 			if k.Note != "" {
 				columns = append(columns, output.Column[apiclient.Document]{
-					Title: strings.ToUpper(k.Note), Value: func(v apiclient.Document) string { return cli.FirstLine(shown(v.Spec[k.Note])) },
+					Title: strings.ToUpper(k.Note), Value: func(v apiclient.Document) string { return cli.FirstLine(Shown(v.Spec[k.Note])) },
 				})
 			}
 			return cli.PrintList(a, s, output.View[apiclient.Document]{Name: func(v apiclient.Document) string { return cli.Number(v.Version) }, Columns: columns}, list, err, "")
