@@ -234,7 +234,7 @@ func TestProxiesCallARemoteExecutor(t *testing.T) {
 			n.startExecutor("shop", nil, register)
 			n.startExecutor("bank", nil, register)
 			var key struct{ Secret string }
-			n.do(http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "billing", "role": "caller", "callExecutors": []string{"shop"}}, &key, 201)
+			n.do(http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "billing", "role": "caller", "executors": []string{"shop"}}, &key, 201)
 			var asked askedFor
 			client, err := remote.New(remote.Config{URL: n.admin.URL(), Key: key.Secret, HTTP: &http.Client{Transport: &asked}})
 			require.NoError(t, err)

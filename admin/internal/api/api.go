@@ -170,6 +170,7 @@ func New(deps Deps) *web.Server {
 		CallsPerSecond: func(ctx context.Context, tenant domain.TenantID) (int64, error) {
 			return deps.Store.MaxOf(ctx, tenant, domain.QuotaAPICalls)
 		},
+		InReach: func(ctx context.Context, p domain.ReachQuery) (bool, error) { return deps.Store.InReach(ctx, p) },
 		Closing: deps.Closing, UI: deps.UI, Waits: deps.Waits, TrustedProxies: deps.TrustedProxies, Metrics: deps.Metrics, Logger: log,
 	})
 	registerPackages(server, &deps, log)

@@ -105,6 +105,11 @@ var auditedOperations = map[string]audited{
 	"set-script-policy": {body: as(map[string]any{"languages": []string{"shell"}})},
 	"update-job":        {body: jobOfShop("changed")},
 	"create-job":        {body: jobOfShop("second")},
+	"put-job": {body: func(w *world, own objects) any {
+		body := jobOfShop(own["/by-name/{name}"])(w, own).(map[string]any)
+		body["timeout"] = "1m"
+		return body
+	}},
 	"create-jobs": {body: func(w *world, own objects) any {
 		return map[string]any{"items": []any{jobOfShop("a")(w, own), jobOfShop("b")(w, own)}}
 	}},

@@ -78,23 +78,23 @@ type backfills struct {
 }
 
 func (bs *backfills) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/backfill", ID: "backfill-job", Computes: true, Tag: "jobs",
 		Summary: "Run a job for the fire times of a past range", Description: "Each run gets its fire time as logical date. Runs are written a few at a time, as concurrency allows, and a restart does not end it.",
 		Status: http.StatusCreated, Also: map[int]string{http.StatusOK: "With dryRun: what would be run; nothing was written"},
 	}, bs.backfillJob)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/backfills", ID: "list-backfills", Tag: "jobs", Summary: "A job's backfills, newest first",
 		Description: "With how far each of them is.",
 	}, bs.listBackfills)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/backfills/{id}", ID: "get-backfill", Tag: "jobs", Summary: "One backfill",
 		Description: "How far it is: runs written, ended and still to come.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Backfill }, error) {
 		b, err := web.ByID(ctx, id.Tenant, in.ID, bs.store.FindBackfill)
 		return web.AnswerOf(b, err, backfillOf)
 	})
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/backfills/{id}/cancel", ID: "cancel-backfill", Tag: "jobs", Summary: "Write no more runs of a backfill",
 		Description: "Those that are under way go on.", Errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Backfill }, error) {

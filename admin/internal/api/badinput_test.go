@@ -307,7 +307,7 @@ func TestTokens(t *testing.T) {
 func TestExpiredToken(t *testing.T) {
 	w := newWorld(t)
 	id := auth.Identity{Kind: auth.KindUser, Tenant: w.tenants["acme"], Permissions: domain.RoleAdmin.Permissions()}
-	_, secret, err := w.auth.CreateAPIKey(t.Context(), id, "short", domain.RoleViewer, time.Now().Add(-time.Millisecond), domain.KeyScope{})
+	_, secret, err := w.auth.CreateAPIKey(t.Context(), id, "short", domain.RoleViewer, time.Now().Add(-time.Millisecond), domain.Scope{})
 	require.NoError(t, err)
 	w.call("", "GET", "/jobs", nil, header{"Authorization": "Bearer " + secret}).problem(401, "token_expired")
 }

@@ -77,7 +77,7 @@ type calls struct {
 }
 
 func (cs *calls) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermCall), web.Operation{
+	web.Register(server, web.May(domain.PermCall).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/calls", ID: "call-handler", Unaudited: "calls are data", Tag: "calls", Summary: "Run a handler and get its result",
 		Description: "201 with the call, 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one. With wait the answer comes when the run has ended, or the time is over; ask again with get-call then. An API key calls only the executors and handlers that it is for.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity},
@@ -86,7 +86,7 @@ func (cs *calls) register(server *web.Server) {
 			http.StatusAccepted: "The call has not ended within the wait; ask for it again by its id",
 		},
 	}, cs.call)
-	web.Register(server, web.May(domain.PermCall), web.Operation{
+	web.Register(server, web.May(domain.PermCall).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/calls/{id}", ID: "get-call", Tag: "calls", Summary: "One's own call",
 		Description: "With wait the answer comes when the run has ended, or the time is over. Others' calls are not found, but by those who may operate runs.",
 		Also:        map[int]string{http.StatusAccepted: "The call has not ended within the wait; ask again"},
@@ -101,7 +101,7 @@ func (cs *calls) register(server *web.Server) {
 		}
 		return cs.callAnswer(ctx, v.Execution, wait, http.StatusOK)
 	})
-	web.Register(server, web.May(domain.PermCall), web.Operation{
+	web.Register(server, web.May(domain.PermCall).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/calls/{id}/cancel", ID: "cancel-call", Unaudited: "calls are data", Tag: "calls", Summary: "Stop one's own call",
 		Description: "One that has not started ends at once; a running handler is asked to stop.",
 		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
@@ -134,10 +134,10 @@ func readWait(text string) (time.Duration, error) {
 // operate runs. Whatever else has that id does not exist here.
 func (cs *calls) ownCall(ctx context.Context, id auth.Identity, text string) (store.ExecutionView, error) {
 	v, err := web.ByID(ctx, id.Tenant, text, cs.store.FindExecution)
-	if err != nil {
+	if err != nil && !domain.Is(err, domain.CodeNotFound) {
 		return v, err
 	}
-	own := v.RequestedBy == id.Actor() || id.May(domain.PermOperate)
+	own := err == nil && (v.RequestedBy == id.Actor() || id.May(domain.PermOperate))
 	if !own || !strings.HasPrefix(v.JobName, "call:") || catalogue.MayCall(id, v.ExecutorName, v.Handler) != nil {
 		return v, domain.Errorf(domain.CodeNotFound, "there is no call %s", text)
 	}

@@ -54,14 +54,14 @@ type drains struct {
 }
 
 func (ds *drains) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/instances/{id}/drain", ID: "drain-instance", Tag: "executors", Summary: "Let an instance take nothing new",
 		Description: "From a second later on it gets no runs; what it runs goes on to its end. It stays drained, also when it connects again, until it is undone or the process ends: a new process is not drained. 409 when it has gone.",
 		Errors:      []int{http.StatusConflict},
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Instance }, error) {
 		return ds.drainInstance(ctx, id, in.ID, false)
 	})
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/instances/{id}/drain", ID: "undrain-instance", Tag: "executors", Summary: "Let an instance take runs again",
 		Description: "Within a second. One that its own process drains goes on draining. 409 when it has gone.",
 		Errors:      []int{http.StatusConflict},

@@ -191,7 +191,7 @@ type executors struct {
 
 func (xs *executors) register(server *web.Server) {
 	xs.registerHandlers(server)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors", ID: "list-executors", Tag: "executors", Summary: "List executors by name",
 		Description: "With how many of their instances are connected.",
 	}, xs.listExecutors)
@@ -200,19 +200,19 @@ func (xs *executors) register(server *web.Server) {
 		Summary: "Make an executor", Description: "Its processes then need a join token.",
 		Status: http.StatusCreated, Errors: []int{http.StatusConflict},
 	}, xs.createExecutor)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}", ID: "get-executor", Large: true, Tag: "executors", Summary: "An executor and its handlers",
 		Description: "With handlers, their schemas and builds, and the jobs declared in code that were refused.",
 	}, xs.getExecutor)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/instances", ID: "list-instances", Large: true, Tag: "executors",
 		Summary: "List an executor's instances", Description: "At most 1,000, the newest first.",
 	}, xs.listInstances)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/instances", ID: "list-all-instances", Large: true, Tag: "executors",
 		Summary: "List the instances of all executors", Description: "With their hosts, and with their addresses for administrators. Lost ones come first, then those that are there, then others that have gone within a day. At most 1,000 that are there, and the last 1,000 that have gone.",
 	}, xs.listFleet)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/instances/{id}", ID: "get-instance", Tag: "executors", Summary: "One instance",
 		Description: "Also one that has left, as long as it is kept.",
 	}, xs.getInstance)
@@ -225,7 +225,7 @@ func (xs *executors) listExecutors(ctx context.Context, id auth.Identity, in *li
 		return nil, err
 	}
 	rows, err := xs.store.ListExecutors(ctx, store.ListExecutorsParams{
-		Tenant: id.Tenant, Query: in.Q, After: at.Name, Limit: in.Limit + 1,
+		Tenant: id.Tenant, Within: id.Reach, Query: in.Q, After: at.Name, Limit: in.Limit + 1,
 	})
 	return web.RowsPage(rows, err, in.Limit, executorOf, func(last *store.ExecutorSummary) web.Cursor {
 		return web.Cursor{List: "executors", Name: last.Name}
@@ -315,17 +315,17 @@ func (xs *executors) listInstances(ctx context.Context, id auth.Identity, in *li
 
 func (xs *executors) listFleet(ctx context.Context, id auth.Identity, in *listFleetInput) (*web.PageOutput[FleetInstance], error) {
 	now := xs.now()
-	living, err := xs.store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Limit: maxInstances, Brief: true})
+	living, err := xs.store.ListInstances(ctx, store.ListInstancesParams{Tenant: id.Tenant, Within: id.Reach, Limit: maxInstances, Brief: true})
 	if err != nil {
 		return nil, err
 	}
 	gone, err := xs.store.ListInstances(ctx, store.ListInstancesParams{
-		Tenant: id.Tenant, IncludeGone: true, OnlyGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances, Brief: true,
+		Tenant: id.Tenant, Within: id.Reach, IncludeGone: true, OnlyGone: true, GoneSince: now.Add(-goneShown), Limit: maxInstances, Brief: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	executors, err := xs.store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, Limit: maxInstances})
+	executors, err := xs.store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, Within: id.Reach, Limit: maxInstances})
 	names := map[domain.ExecutorID]string{}
 	for i := range executors {
 		names[executors[i].ID] = executors[i].Name

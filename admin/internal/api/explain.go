@@ -75,7 +75,7 @@ type explanations struct {
 }
 
 func (xs *explanations) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/explain", ID: "explain-run", Computes: true, Tag: "runs", Summary: "Why a run did or did not start",
 		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Explanation }, error) {
@@ -85,7 +85,7 @@ func (xs *explanations) register(server *web.Server) {
 		}
 		return xs.explainRun(ctx, v)
 	})
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/explain", ID: "explain-fire", Computes: true, Tag: "jobs", Summary: "Why a job did or did not run at an instant",
 		Description: "Told from what was stored when it happened: what the run waited for, which instances there were, and why each of them did or did not get it. Where there is no run for the instant it says why.",
 	}, xs.explainFire)

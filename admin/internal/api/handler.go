@@ -46,7 +46,7 @@ type listHandlersInput struct {
 }
 
 func (xs *executors) registerHandlers(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/handlers", ID: "list-handlers", Large: true, Tag: "executors",
 		Summary: "List an executor's handlers", Description: "Everything that its instances have registered, also when none is connected: schema, versions of the application that have it, instances that have it now.",
 	}, xs.listHandlers)

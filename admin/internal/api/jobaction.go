@@ -27,7 +27,7 @@ type resumeInput struct {
 }
 
 func (js *jobs) registerStates(server *web.Server) {
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/pause", ID: "pause-job", Tag: "jobs", Summary: "Stop a job's schedule",
 		Description: "After the answer no run of the schedule is let start; one that was let start just before may begin within the next second. Attempts that run go on.",
 	}, func(ctx context.Context, id auth.Identity, in *pauseInput) (*jobOutput, error) {
@@ -37,7 +37,7 @@ func (js *jobs) registerStates(server *web.Server) {
 		}
 		return js.setJobState(ctx, id, in.ID, store.SetJobStateParams{State: domain.JobPaused, Note: note})
 	})
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/resume", ID: "resume-job", Tag: "jobs", Summary: "Start a job's schedule again", Errors: []int{http.StatusConflict},
 		Description: "It goes on with the first fire time from now.",
 	}, func(ctx context.Context, id auth.Identity, in *resumeInput) (*jobOutput, error) {

@@ -31,6 +31,7 @@ type listJobsInput struct {
 	Q          string `query:"q" maxLength:"128" doc:"Part of name or description"`
 	Name       string `query:"name" maxLength:"128" doc:"Pattern of the whole name, in which * stands for any text"`
 	ExecutorID string `query:"executorId" doc:"Only jobs of this executor"`
+	Executor   string `query:"executor" maxLength:"128" doc:"Only jobs of the executor with this name"`
 	Handler    string `query:"handler" maxLength:"128" doc:"Only jobs of this handler"`
 	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
 	Label      string `query:"label" maxLength:"256" doc:"A label that they have: key for any value of it, or key=value"`
@@ -80,22 +81,23 @@ func (js *jobs) register(server *web.Server) {
 	js.registerStates(server)
 	js.registerSchedules(server)
 	js.registerOverdue(server)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	js.registerNamed(server)
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs", ID: "list-jobs", Large: true, Tag: "jobs", Summary: "List jobs",
 		Description: "Without their inputs. Deleted ones are not listed.",
 	}, js.listJobs)
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs", ID: "create-job", Computes: true, Tag: "jobs", Summary: "Create a job",
 		Description: "With a schedule it fires from now on, unless state is paused. A handler that no instance has registered, and an input that does not fit its schema, are refused unless the query allows them.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict, http.StatusNotFound},
 	}, js.createJob)
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/batch", ID: "create-jobs", Computes: true, Tag: "jobs", Summary: "Create many jobs",
 		Description: "Each job gets its own answer, as if it had been sent to POST /jobs; those that are created stay, whatever becomes of the others." +
 			" A body that does not fit this description is refused whole.",
 		Errors: []int{http.StatusUnprocessableEntity},
 	}, js.createJobs)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}", ID: "get-job", Tag: "jobs", Summary: "One job",
 		Description: "The newest revision, with its next fire time and its newest run. The ETag is the revision, for update-job.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*jobOutput, error) {
@@ -105,12 +107,12 @@ func (js *jobs) register(server *web.Server) {
 		}
 		return jobAnswer(ctx, js.store, id, v)
 	})
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/{id}", ID: "update-job", Computes: true, Tag: "jobs",
 		Summary: "Replace a job's settings", Description: "Makes a new revision. Fires planned from the old one are taken back; attempts that run go on.",
 		Errors: []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 	}, js.updateJob)
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodDelete, Path: web.Base + "/jobs/{id}", ID: "delete-job", Tag: "jobs", Summary: "Delete a job",
 		Description: "Its runs stay readable. One that the code of the executor owns cannot be deleted while it is declared. Another one that code declares is not created by it again, until somebody creates a job of the name it is declared by.",
 		Status:      http.StatusNoContent, Errors: []int{http.StatusConflict},
@@ -125,12 +127,12 @@ func (js *jobs) register(server *web.Server) {
 		_, err = js.setJobState(ctx, id, in.ID, store.SetJobStateParams{State: domain.JobDeleted})
 		return nil, err
 	})
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/revisions", ID: "list-revisions", Large: true, Tag: "jobs",
 		Summary:     "A job's revisions, newest first",
 		Description: "Each with the whole settings of the job then.",
 	}, js.listRevisions)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/events", ID: "list-job-events", Large: true, Tag: "jobs",
 		Summary:     "What became of a job, newest first",
 		Description: "When it was made, edited, paused and resumed, by whom and why. What an edit changed is in its revisions. The newest thousand are kept.",
@@ -155,7 +157,7 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		return nil, err
 	}
 	p := store.ListJobsParams{
-		Tenant: id.Tenant, Query: in.Q, Name: in.Name, Handler: in.Handler, Label: in.Label, Owner: in.Owner, NeverFires: in.NeverFires,
+		Tenant: id.Tenant, Within: id.Reach, Query: in.Q, Name: in.Name, Handler: in.Handler, Label: in.Label, Owner: in.Owner, NeverFires: in.NeverFires,
 		Sort: store.JobSort(in.Sort), Limit: in.Limit + 1, Kind: jobKinds[in.Kind], AllKinds: in.Kind == "all",
 	}
 	if at.ID != 0 {
@@ -174,6 +176,9 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		p.State = domain.JobEnabled
 	case "paused":
 		p.State = domain.JobPaused
+	}
+	if p.Within, err = js.reachNamed(ctx, id, in.Executor); err != nil {
+		return nil, err
 	}
 	rows, err := js.store.ListJobs(ctx, p)
 	if err != nil {
@@ -280,28 +285,31 @@ func (js *jobs) updateJob(ctx context.Context, id auth.Identity, in *updateJobIn
 	if err != nil {
 		return nil, err
 	}
-	if old, now := v.Spec.Schedule, &spec.Schedule; in.Body.Schedule.Anchor == nil && now.Kind == old.Kind && now.Every == old.Every && now.StartAt.Equal(old.StartAt) {
-		now.Anchor = old.Anchor // an edit of something else does not shift a fixed rate
-	}
-	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, v.ID, &in.Body, v.Spec.Alert.WebhookSecret); err != nil {
+	return js.replace(ctx, id, v, revision, &in.Body, spec, executor.ID)
+}
+
+// replace writes a new revision of a job. spec is w as it was read.
+func (js *jobs) replace(ctx context.Context, id auth.Identity, v store.JobView, revision int64, w *JobWrite, spec domain.JobSpec, executor domain.ExecutorID) (out *jobOutput, err error) {
+	keepAnchor(v, w, &spec)
+	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, v.ID, w, v.Spec.Alert.WebhookSecret); err != nil {
 		return nil, err
 	}
 	source := domain.SourceConsole
 	spec.CodeSays = v.Spec.CodeSays
 	if v.Declared.LocksConsole() {
-		if err := lockedByCode(v, executor.ID, &spec); err != nil {
+		if err := lockedByCode(v, executor, &spec); err != nil {
 			return nil, err
 		}
 		source, revision = v.Source, v.Revision // what was compared
 	}
+	was := v.ID
 	v, err = js.store.UpdateJob(ctx, store.UpdateJobParams{
-		Tenant: id.Tenant, ID: v.ID, IfRevision: revision, Executor: executor.ID, Spec: spec,
+		Tenant: id.Tenant, ID: was, IfRevision: revision, Executor: executor, Spec: spec,
 		Source: source, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: timing.Next,
 		Plan: js.plan,
 	})
 	if domain.Is(err, domain.CodeRevisionMismatch) {
-		jid, _ := domain.ParseID[domain.JobID](in.ID)
-		return nil, js.revisionMismatch(ctx, id, jid)
+		return nil, js.revisionMismatch(ctx, id, was)
 	}
 	if err != nil {
 		return nil, err
@@ -309,6 +317,14 @@ func (js *jobs) updateJob(ctx context.Context, id auth.Identity, in *updateJobIn
 	js.jobsChanged()
 	js.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", spec.Name, "revision", v.Revision, "by", id.Actor())
 	return jobAnswer(ctx, js.store, id, v)
+}
+
+// keepAnchor lets an edit of something else not shift a fixed rate.
+func keepAnchor(v store.JobView, w *JobWrite, spec *domain.JobSpec) {
+	old, now := v.Spec.Schedule, &spec.Schedule
+	if w.Schedule.Anchor == nil && now.Kind == old.Kind && now.Every == old.Every && now.StartAt.Equal(old.StartAt) {
+		now.Anchor = old.Anchor
+	}
 }
 
 // revisionMismatch answers with the job as it is, so that the editor can show
@@ -383,7 +399,7 @@ func (js *jobs) chooseExecutor(ctx context.Context, id auth.Identity, c Executor
 	default:
 		return e, domain.Invalid("body.executor", "needs an id or a name")
 	}
-	if domain.Is(err, domain.CodeNotFound) {
+	if domain.Is(err, domain.CodeNotFound) || err == nil && !id.Reach.Has(e.ID) {
 		return e, web.NotThere(location, "executor", value)
 	}
 	return e, err

@@ -92,12 +92,12 @@ type logs struct {
 }
 
 func (ls *logs) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log", ID: "get-run-log", Large: true, Tag: "runs", Summary: "A piece of a run's log",
 		Description: "To follow it, ask again with after set to next and wait set, until complete. " +
 			"To find the next line with a text, ask with q and limit 1, and again with after set to next while next is below lastLine: a request looks at a part of a long log.",
 	}, ls.readLog)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/log/download", ID: "download-run-log", Tag: "runs",
 		Summary:     "A run's whole log as text",
 		Description: "Streamed, all attempts one after the other. If it cannot be read to its end, the last line says so.", Produces: "text/plain",

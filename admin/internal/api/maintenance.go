@@ -188,9 +188,11 @@ func (mt *maintenance) listMaintenance(ctx context.Context, id auth.Identity, in
 
 func (mt *maintenance) maintenances(ctx context.Context, id auth.Identity, ended bool) ([]Maintenance, error) {
 	list, err := mt.store.ListMaintenance(ctx, store.ListMaintenanceParams{Tenant: id.Tenant, Ended: ended, Limit: maxMaintenanceListed})
-	out := make([]Maintenance, len(list))
+	out := make([]Maintenance, 0, len(list))
 	for i := range list {
-		out[i] = maintenanceOf(&list[i])
+		if e := list[i].Executor; e == 0 || id.Reach.Has(e) {
+			out = append(out, maintenanceOf(&list[i]))
+		}
 	}
 	return out, err
 }

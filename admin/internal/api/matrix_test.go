@@ -23,45 +23,56 @@ type objects map[string]string
 // objectsOf makes one of everything in a tenant.
 func (w *world) objectsOf(tenant string) objects {
 	w.t.Helper()
-	e := w.executor(tenant, "shop")
-	i := w.instance(e, "one", "reconcile")
-	job := w.job(tenant, "nightly", e)
-	run := w.ran(tenant, job, domain.Report{Outcome: domain.OutcomeSucceeded})
+	made := w.objectsIn(tenant, w.executor(tenant, "shop"), map[bool]string{true: "nightly", false: "theirs-nightly"}[tenant == "acme"])
+	e := domain.Executor{ID: mustID[domain.ExecutorID](w.t, made["/executors/{id}"])}
 	admin := tenant + "/admin"
 	key := into[access.CreatedAPIKey](w.call(admin, "POST", "/api-keys", map[string]any{"name": "k", "role": "viewer"}).is(201))
 	join := into[CreatedJoinToken](w.call(admin, "POST", "/executors/"+e.ID.String()+"/join-tokens", map[string]any{}).is(201))
 	denial := into[Denial](w.call(admin, "POST", "/executors/"+e.ID.String()+"/denials", map[string]any{"serial": "ab01"}).is(201))
 	calendar := into[calendarAnswer](w.call(admin, "POST", "/calendars", calendarBody("holidays", map[string]any{})).is(201))
-	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
 	_, err := w.store.SetScriptPolicy(w.t.Context(), domain.ScriptPolicy{TenantID: w.tenants[tenant], Languages: domain.ScriptLanguages})
 	require.NoError(w.t, err)
 	script := into[scriptAnswer](w.call(admin, "POST", "/scripts", scriptBody("report", "shell", "true", "")).is(201))
-	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
-	require.NoError(w.t, err)
-	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed", Hash: "h", Spec: stored.Spec}
-	proposal.Spec.Name = proposal.Name
-	require.NoError(w.t, w.store.Propose(w.t.Context(), proposal))
 	invitation := into[access.Invitation](w.call(admin, "POST", "/invitations", map[string]any{"username": "stranger", "role": "viewer"}).is(201))
 	require.NoError(w.t, w.store.SaveCell(w.t.Context(), domain.Cell{Name: "eu-" + tenant, URL: "https://eu2.example.com", Executors: []string{"eu2:9000"}}))
 	name := func(acme, other string) string { return map[bool]string{true: acme, false: other}[tenant == "acme"] }
-	w.call(admin, "POST", "/timers", map[string]any{"executor": "shop", "handler": "reconcile", "key": "order-1", "after": "1h"}).is(201)
-	cancellation := into[timer.TimerCancellation](w.call(admin, "POST", "/timers/cancel", map[string]any{"executor": "shop", "handler": "reconcile", "keyPrefix": "none-"}).is(202))
 	purge := into[RunPurge](w.call(admin, "POST", "/run-purges", map[string]any{"before": "2026-01-01T00:00:00Z"}).is(202))
-	made := objects{
-		"/timer-cancellations/{id}": cancellation.ID, "/run-purges/{id}": purge.ID,
+	maps.Copy(made, objects{
+		"/run-purges/{id}":   purge.ID,
 		"/timers/{executor}": name("shop", "theirs"), "/{handler}": name("reconcile", "refund"), "/{key}": name("order-1", "order-2"),
 		"/former-names/{name}": "formerly",
 		"/invitations/{id}":    invitation.ID,
-		"/job-proposals/{id}":  domain.JobID(proposal.ID).String(),
 		"/scripts/{id}":        script.ID, "/versions/{version}": name("1", "771177117711771177"),
-		"/cells/{name}": "eu-" + tenant, "/calendars/{id}": calendar.ID, "/backfills/{id}": backfill.ID, "/tenants/{id}": w.tenants[tenant].String(),
-		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(),
+		"/cells/{name}": "eu-" + tenant, "/calendars/{id}": calendar.ID, "/tenants/{id}": w.tenants[tenant].String(),
 		"/api-keys/{id}": key.ID, "/join-tokens/{tokenId}": join.ID, "/denials/{denialId}": denial.ID, "/users/{id}": w.users[tenant+"-viewer"].String(),
-	}
+	})
 	for _, a := range addOns {
 		maps.Copy(made, a.objects(w, admin))
 	}
 	return made
+}
+
+// objectsIn makes one of everything that belongs to an executor.
+func (w *world) objectsIn(tenant string, e domain.Executor, jobName string) objects {
+	w.t.Helper()
+	i := w.instance(e, "one", "reconcile")
+	job := w.job(tenant, jobName, e)
+	run := w.ran(tenant, job, domain.Report{Outcome: domain.OutcomeSucceeded})
+	admin := tenant + "/admin"
+	backfill := into[Backfill](w.call(admin, "POST", "/jobs/"+job.ID+"/backfill", map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"}).is(201))
+	stored, err := w.store.FindJob(w.t.Context(), e.TenantID, mustID[domain.JobID](w.t, job.ID))
+	require.NoError(w.t, err)
+	proposal := domain.Proposal{ID: w.ids.Next(), TenantID: e.TenantID, Executor: e.ID, Name: "proposed-" + jobName, Hash: "h", Spec: stored.Spec}
+	proposal.Spec.Name = proposal.Name
+	require.NoError(w.t, w.store.Propose(w.t.Context(), proposal))
+	w.call(admin, "POST", "/timers", map[string]any{"executor": e.Name, "handler": "reconcile", "key": "order-1", "after": "1h"}).is(201)
+	cancellation := into[timer.TimerCancellation](w.call(admin, "POST", "/timers/cancel", map[string]any{"executor": e.Name, "handler": "reconcile", "keyPrefix": "none-"}).is(202))
+	return objects{
+		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/by-name/{name}": jobName,
+		"/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(), "/backfills/{id}": backfill.ID,
+		"/job-proposals/{id}": domain.JobID(proposal.ID).String(), "/timer-cancellations/{id}": cancellation.ID,
+		"/timers/{executor}": e.Name, "/{handler}": "reconcile", "/{key}": "order-1",
+	}
 }
 
 // fill puts ids into a path: those of own, but foreign for the parameter

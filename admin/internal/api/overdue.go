@@ -34,7 +34,7 @@ type overdueInput struct {
 }
 
 func (js *jobs) registerOverdue(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/overdue", ID: "list-overdue", Tag: "jobs", Summary: "Jobs whose fire time has passed and that have not started",
 		Description: "Runs that were asked for count, too; timers do not. What waits as its job says, for a slot or behind a limit, is overdue as well: reason says so.",
 	}, js.listOverdue)
@@ -45,7 +45,7 @@ func (js *jobs) listOverdue(ctx context.Context, id auth.Identity, in *overdueIn
 	if err != nil || by < time.Second || by > 24*time.Hour {
 		return nil, domain.Invalid("query.by", "%q is no duration from 1s to 24h, such as 90s or 5m", in.By)
 	}
-	list, more, err := js.store.ListOverdue(ctx, store.ListOverdueParams{Tenant: id.Tenant, By: by, Limit: in.Limit})
+	list, more, err := js.store.ListOverdue(ctx, store.ListOverdueParams{Tenant: id.Tenant, Within: id.Reach, By: by, Limit: in.Limit})
 	if err != nil {
 		return nil, err
 	}

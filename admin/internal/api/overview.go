@@ -74,7 +74,7 @@ type overview struct {
 }
 
 func (ov *overview) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/overview", ID: "overview", Tag: "system", Summary: "The tenant at a glance",
 		Description: "Counts of the last 24 hours, what fires next, and what needs attention.",
 	}, ov.overview)
@@ -82,15 +82,15 @@ func (ov *overview) register(server *web.Server) {
 
 func (ov *overview) overview(ctx context.Context, id auth.Identity, _ *struct{}) (*struct{ Body Overview }, error) {
 	since := ov.now().Add(-24 * time.Hour)
-	counts, err := ov.store.CountExecutions(ctx, id.Tenant, since)
+	counts, err := ov.store.CountExecutions(ctx, id.Tenant, id.Reach, since)
 	if err != nil {
 		return nil, err
 	}
 	out := Overview{Runs24h: countsOf(counts), NextFires: []NextFire{}, Attention: []web.AttentionItem{}}
-	if out.Jobs.Enabled, out.Jobs.Paused, err = ov.store.CountJobs(ctx, id.Tenant); err != nil {
+	if out.Jobs.Enabled, out.Jobs.Paused, err = ov.store.CountJobs(ctx, id.Tenant, id.Reach); err != nil {
 		return nil, err
 	}
-	next, err := ov.store.ListNextFires(ctx, id.Tenant, overviewFires)
+	next, err := ov.store.ListNextFires(ctx, id.Tenant, id.Reach, overviewFires)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +101,9 @@ func (ov *overview) overview(ctx context.Context, id auth.Identity, _ *struct{})
 		return nil, err
 	}
 	for _, look := range ov.attention {
+		if id.Reach.Bounded() {
+			break // they are about the whole tenant
+		}
 		items, err := look(ctx, id, since)
 		if err != nil {
 			return nil, err
@@ -155,7 +158,7 @@ func (ov *overview) maintenanceAttention(ctx context.Context, id auth.Identity, 
 func (ov *overview) executorAttention(ctx context.Context, id auth.Identity, out *Overview) error {
 	after, named := "", 0
 	for {
-		rows, err := ov.store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, After: after, Limit: 200})
+		rows, err := ov.store.ListExecutors(ctx, store.ListExecutorsParams{Tenant: id.Tenant, Within: id.Reach, After: after, Limit: 200})
 		if err != nil {
 			return err
 		}
@@ -194,7 +197,7 @@ func (ov *overview) executorAttention(ctx context.Context, id auth.Identity, out
 // failureAttention names the jobs whose newest run ended badly.
 func (ov *overview) failureAttention(ctx context.Context, id auth.Identity, since time.Time, out *Overview) error {
 	rows, err := ov.store.ListExecutions(ctx, store.ListExecutionsParams{
-		Tenant: id.Tenant, From: since, Limit: overviewFailures,
+		Tenant: id.Tenant, Within: id.Reach, From: since, Limit: overviewFailures,
 		States: []domain.State{domain.Failed, domain.TimedOut, domain.Lost, domain.Missed},
 	})
 	if err != nil {

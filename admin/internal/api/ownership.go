@@ -136,7 +136,7 @@ type declarations struct {
 
 func (ds *declarations) register(server *web.Server) {
 	ds.registerProposals(server)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/declaration", ID: "get-job-declaration", Computes: true, Tag: "jobs",
 		Summary:     "What code declares of a job, and how the job differs",
 		Description: "404 where no application declares the job, or the declaration is not known any more.",
@@ -164,7 +164,7 @@ func (ds *declarations) register(server *web.Server) {
 		}
 		return &struct{ Body JobDeclaration }{out}, nil
 	})
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/give-back", ID: "give-job-back", Computes: true, Tag: "jobs",
 		Summary: "Give a job that was edited in the console back to the code",
 		Description: "The job becomes what the code declares, as a new revision, and follows the code again as it says. Labels, alerts and the owner stay where the code does not say them, and so does its state." +

@@ -40,11 +40,11 @@ type decideProposalInput struct {
 }
 
 func (ds *declarations) registerProposals(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/job-proposals", ID: "list-proposals", Large: true, Tag: "jobs",
 		Summary: "List what applications propose for jobs", Description: "Only what waits for a decision, the oldest first.",
 	}, ds.listProposals)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/job-proposals/{id}", ID: "get-proposal", Tag: "jobs", Summary: "One proposal and what it changes",
 		Description: "Each setting that would change, as it is and as proposed.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body Proposal }, error) {
@@ -54,11 +54,11 @@ func (ds *declarations) registerProposals(server *web.Server) {
 		}
 		return &struct{ Body Proposal }{proposalOf(id, v)}, nil
 	})
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/job-proposals/{id}/accept", ID: "accept-proposal", Tag: "jobs",
 		Summary: "Make the job what the code proposes", Description: "Labels, alerts and the owner stay where the code does not say them.", Errors: []int{http.StatusConflict},
 	}, ds.acceptProposal)
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/job-proposals/{id}/decline", ID: "decline-proposal", Tag: "jobs",
 		Summary: "Leave the job as it is", Description: "The same is not proposed again; something else is.", Status: http.StatusNoContent, Errors: []int{http.StatusConflict},
 	}, ds.declineProposal)
@@ -101,7 +101,7 @@ func (ds *declarations) listProposals(ctx context.Context, id auth.Identity, in 
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	page, err := ds.store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Executor: executor, After: at.ID, Limit: in.Limit, Brief: true})
+	page, err := ds.store.ListProposals(ctx, store.ListProposalsParams{Tenant: id.Tenant, Within: id.Reach, Executor: executor, After: at.ID, Limit: in.Limit, Brief: true})
 	return web.StoredPage(page.Items, page.More, err, func(v *store.ProposalView) Proposal { return proposalOf(id, *v) }, func(last *store.ProposalView) web.Cursor {
 		return web.Cursor{List: "proposals", ID: last.ID}
 	})

@@ -93,7 +93,7 @@ func (rt *retention) register(server *web.Server) {
 		list, err := rt.store.ListRetention(ctx, id.Tenant, 0, maxRetentionListed)
 		return web.ListPage(list, err, rt.retentionOf, in.ShortPage, "retention")
 	})
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/retention", ID: "get-job-retention", Tag: "retention", Summary: "How long runs of a job are kept",
 		Description: "The ETag is the version.",
 	}, func(ctx context.Context, id auth.Identity, in *web.IDInput) (*retentionOutput, error) {
@@ -103,7 +103,7 @@ func (rt *retention) register(server *web.Server) {
 		}
 		return rt.getRetention(ctx, id, v.ID)
 	})
-	web.Register(server, web.May(domain.PermEdit), web.Operation{
+	web.Register(server, web.May(domain.PermEdit).InExecutors(), web.Operation{
 		Method: http.MethodPut, Path: web.Base + "/jobs/{id}/retention", ID: "set-job-retention", Tag: "retention", Summary: "Say how long runs of a job are kept",
 		Description: what + " What is said here holds instead of what the tenant says.", Errors: []int{http.StatusPreconditionFailed},
 	}, func(ctx context.Context, id auth.Identity, in *setJobRetentionInput) (*retentionOutput, error) {

@@ -191,20 +191,20 @@ type runs struct {
 }
 
 func (rs *runs) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs", ID: "list-runs", Large: true, Tag: "runs", Summary: "List runs, newest first",
 		Description: "Newest first by id, without inputs and outputs. Filters go together: a run meets all of them.",
 	}, rs.listRuns)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}", ID: "get-run", Large: true, Tag: "runs", Summary: "One run with its attempts",
 		Description: "With input, output, progress, steps and the settings that it runs with.",
 	}, rs.getRun)
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/runs/{id}/cancel", ID: "cancel-run", Tag: "runs", Summary: "Stop a run",
 		Description: "One that has not started ends at once; a running handler is asked to stop.",
 		Status:      http.StatusAccepted, Errors: []int{http.StatusConflict},
 	}, rs.cancelRun)
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/runs/{id}/retry", ID: "retry-run", Tag: "runs", Summary: "Run a finished run again",
 		Description: "A new run of the job's newest revision, with the input of the old run unless another one is given. Of a run with shards all of them, or only those that did not succeed.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},
@@ -220,7 +220,7 @@ func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInpu
 	}
 	var r reader
 	p := store.ListExecutionsParams{
-		Tenant: id.Tenant, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Error: in.Error, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
+		Tenant: id.Tenant, Within: id.Reach, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Error: in.Error, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
 		Job:      web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
 		Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID),
 		Instance: web.OptionalID[domain.InstanceID](&r.Reader, "query.instanceId", in.InstanceID),

@@ -69,11 +69,11 @@ type previewInput struct {
 }
 
 func (js *jobs) registerSchedules(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/next-fires", ID: "next-fires", Computes: true, Tag: "jobs",
 		Summary: "A job's next fire times", Description: "As the schedule says, also while the job is paused.",
 	}, js.nextFires)
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/schedules/preview", ID: "preview-schedule", Unaudited: "it changes nothing", Computes: true, Tag: "jobs",
 		Summary: "Fire times of a schedule that is being written", Description: "A wrong cron expression gives 422 invalid_cron with its position.",
 	}, js.previewSchedule)

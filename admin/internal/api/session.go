@@ -15,7 +15,7 @@ import (
 type SessionUser struct {
 	ID                 string `json:"id" doc:"Id of the user, or of the API key"`
 	Username           string `json:"username" doc:"Name of the user, or key: and the name of the key"`
-	Role               string `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"In the session's tenant; caller and timer are of API keys only"`
+	Role               string `json:"role" doc:"In the session's tenant: viewer, operator, editor, scripter or admin. API keys may also have caller, timer and manager, or several joined by +"`
 	PlatformAdmin      bool   `json:"platformAdmin" doc:"May manage all tenants"`
 	MustChangePassword bool   `json:"mustChangePassword" doc:"Until then only /me, /auth/password and /auth/logout answer"`
 }
@@ -34,6 +34,7 @@ type Me struct {
 	Tenant      access.TenantRef `json:"tenant" doc:"The tenant of the session, or of the key"`
 	Tenants     []TenantWithRole `json:"tenants" doc:"Where the user may switch to"`
 	Permissions []string         `json:"permissions" doc:"read, operate, edit, admin, script, call, timer"`
+	Executors   []string         `json:"executors" doc:"Names of the executors that the role is bound to; empty: it is about the whole tenant, or about single handlers"`
 	Kind        string           `json:"kind" enum:"user,api_key" doc:"Whether a user or an API key asks"`
 	Maintenance []Maintenance    `json:"maintenance" doc:"What is on for the tenant, its executors and the cluster"`
 }
@@ -42,7 +43,7 @@ type Me struct {
 type TenantWithRole struct {
 	ID   string `json:"id" doc:"Id of the tenant, a decimal string"`
 	Name string `json:"name" doc:"Its name"`
-	Role string `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"What the user, or the API key, may do there"`
+	Role string `json:"role" doc:"What the user, or the API key, may do there"`
 }
 
 type loginOutput struct {
@@ -198,7 +199,7 @@ func (ss *sessions) register(server *web.Server) {
 		}
 		return &cookieOutput{SetCookie: ss.cookie(ctx, s.RefreshToken, s.RefreshExpiresAt)}, nil
 	})
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/auth/tenant", ID: "switch-tenant", Tag: "session",
 		Summary:     "Begin a session in another tenant of the user",
 		Description: "Sets the refresh cookie of the new session; the one before goes on until it is used no more.", Cookies: true,
@@ -220,7 +221,7 @@ func (ss *sessions) me(ctx context.Context, id auth.Identity, _ *struct{}) (*str
 	if err != nil {
 		return nil, err
 	}
-	me := Me{User: sessionUser(id), Permissions: web.PermissionNames(id.Permissions), Kind: string(id.Kind), Tenants: []TenantWithRole{}}
+	me := Me{User: sessionUser(id), Permissions: web.PermissionNames(id.Permissions), Executors: web.EmptyIfNil(id.Scope.Executors), Kind: string(id.Kind), Tenants: []TenantWithRole{}}
 	for _, m := range memberships {
 		me.Tenants = append(me.Tenants, TenantWithRole{ID: m.Tenant.ID.String(), Name: m.Tenant.Name, Role: string(m.Role)})
 		if m.Tenant.ID == id.Tenant {

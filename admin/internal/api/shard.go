@@ -126,7 +126,7 @@ type listPartsInput struct {
 }
 
 func (rs *runs) registerParts(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/runs/{id}/parts", ID: "list-run-parts", Large: true, Tag: "runs", Summary: "The shards and hooks of a run",
 		Description: "Empty for a run without shards.",
 	}, rs.listParts)

@@ -72,7 +72,7 @@ type starter struct {
 }
 
 func (st *starter) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermOperate), web.Operation{
+	web.Register(server, web.May(domain.PermOperate).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/jobs/{id}/run", ID: "run-job", Tag: "jobs", Summary: "Run a job now, or once later",
 		Description: "201 with the run; with wait the finished one, or 202 with the header X-Wait: timed-out and code wait_timed_out. 200 when the Idempotency-Key was seen before with the same body, 422 idempotency_key_reused with another one.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusConflict},

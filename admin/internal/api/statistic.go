@@ -169,13 +169,16 @@ type statistics struct {
 }
 
 func (ss *statistics) register(server *web.Server) {
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/statistics", ID: "tenant-statistics", Tag: "statistics", Summary: "How the tenant's runs have ended",
-		Description: statisticsText,
+		Description: statisticsText + " A role that is bound to executors sees the runs of those.",
 	}, func(ctx context.Context, id auth.Identity, in *statisticsInput) (*statisticsOutput, error) {
+		if id.Reach.Bounded() {
+			return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfExecutor, domain.Collect(id.Reach.IDs(), func(e *domain.ExecutorID) int64 { return int64(*e) })...)
+		}
 		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfTenant)
 	})
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/statistics", ID: "job-statistics", Tag: "statistics", Summary: "How a job's runs have ended",
 		Description: statisticsText,
 	}, func(ctx context.Context, id auth.Identity, in *statisticsOfInput) (*statisticsOutput, error) {
@@ -185,7 +188,7 @@ func (ss *statistics) register(server *web.Server) {
 		}
 		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfJob, int64(job.ID))
 	})
-	web.Register(server, web.May(domain.PermRead), web.Operation{
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/executors/{id}/statistics", ID: "executor-statistics", Tag: "statistics", Summary: "How an executor's runs have ended",
 		Description: statisticsText,
 	}, func(ctx context.Context, id auth.Identity, in *statisticsOfInput) (*statisticsOutput, error) {
@@ -195,7 +198,7 @@ func (ss *statistics) register(server *web.Server) {
 		}
 		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfExecutor, int64(executor.ID))
 	})
-	web.Register(server, web.May(domain.PermTimer), web.Operation{
+	web.Register(server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/timers/statistics", ID: "sum-timers", Tag: "timers", Summary: "How timers have ended",
 		Description: statisticsText,
 	}, ss.sumTimers)

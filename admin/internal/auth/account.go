@@ -16,9 +16,10 @@ type accountKey struct {
 
 // account is what is known of a user in a tenant, and since when.
 type account struct {
-	user domain.User
-	role domain.Role
-	at   time.Time
+	user  domain.User
+	role  domain.Role
+	scope domain.Scope
+	at    time.Time
 }
 
 // account returns the user with the role in the tenant, at most stateTTL old.
@@ -38,33 +39,33 @@ func (s *Service) account(ctx context.Context, key accountKey) (account, error) 
 	if user.Disabled {
 		return account{}, errSessionOver()
 	}
-	role, err := s.roleIn(ctx, user, key.tenant)
+	m, err := s.membership(ctx, user, key.tenant)
 	if err != nil {
 		return account{}, err
 	}
-	if role == "" {
+	if m.Role == "" {
 		return account{}, errSessionOver()
 	}
-	a := account{user: user, role: role, at: now}
+	a := account{user: user, role: m.Role, scope: m.Scope, at: now}
 	s.users.Add(key, a)
 	return a, nil
 }
 
-// roleIn returns the user's role in the tenant, or "".
-func (s *Service) roleIn(ctx context.Context, user domain.User, tenant domain.TenantID) (domain.Role, error) {
+// membership returns what the user may do in the tenant; nothing if the user is no member.
+func (s *Service) membership(ctx context.Context, user domain.User, tenant domain.TenantID) (domain.Membership, error) {
 	if user.PlatformAdmin {
-		return domain.RoleAdmin, nil
+		return domain.Membership{TenantID: tenant, UserID: user.ID, Role: domain.RoleAdmin}, nil
 	}
 	memberships, err := s.store.ListMemberships(ctx, user.ID)
 	if err != nil {
-		return "", fmt.Errorf("list memberships: %w", err)
+		return domain.Membership{}, fmt.Errorf("list memberships: %w", err)
 	}
 	for _, m := range memberships {
 		if m.TenantID == tenant {
-			return m.Role, nil
+			return m, nil
 		}
 	}
-	return "", nil
+	return domain.Membership{}, nil
 }
 
 // MayAdminister reports whether an account has the rights of an administrator in
@@ -74,7 +75,7 @@ func (s *Service) MayAdminister(ctx context.Context, user domain.UserID, tenant 
 	if domain.Is(err, domain.CodeUnauthenticated) {
 		return false, nil
 	}
-	return err == nil && a.role.Permissions()&domain.PermAdmin != 0, err
+	return err == nil && permissionsOf(a.role, a.scope)&domain.PermAdmin != 0, err
 }
 
 // session is what is known of a log-in, and since when.
@@ -116,11 +117,36 @@ func errSessionOver() error {
 	return domain.Errorf(domain.CodeUnauthenticated, "the session is over; log in again")
 }
 
+// permissionsOf are the rights of a role. Those that are about the whole tenant end where it
+// is bounded.
+func permissionsOf(role domain.Role, scope domain.Scope) domain.Permission {
+	if scope.Bounded() {
+		return role.Permissions() &^ (domain.PermAdmin | domain.PermScript)
+	}
+	return role.Permissions()
+}
+
+// reaching finds the executors of an identity that is bound to some.
+func (s *Service) reaching(ctx context.Context, id Identity) (Identity, error) {
+	if !id.Scope.Bounded() {
+		return id, nil
+	}
+	if id.Reach = domain.Within(); id.Permissions&^(domain.PermCall|domain.PermTimer) == 0 {
+		return id, nil // calls and timers go by the names of the scope
+	}
+	ids, err := s.store.FindExecutorIDs(ctx, id.Tenant, id.Scope.Executors)
+	if err != nil {
+		return Identity{}, fmt.Errorf("find executors of scope: %w", err)
+	}
+	id.Reach = domain.Within(ids...)
+	return id, nil
+}
+
 // identity puts an account into words.
 func (a account) identity(tenant domain.TenantID) Identity {
 	return Identity{
 		Kind: KindUser, Tenant: tenant, User: a.user.ID, Name: a.user.Username,
-		Role: a.role, Permissions: a.role.Permissions(),
+		Role: a.role, Permissions: permissionsOf(a.role, a.scope), Scope: a.scope,
 		PlatformAdmin: a.user.PlatformAdmin, MustChangePassword: a.user.MustChangePassword,
 	}
 }

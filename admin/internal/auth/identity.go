@@ -28,8 +28,10 @@ type Identity struct {
 	Name        string
 	Role        domain.Role
 	Permissions domain.Permission
-	// Scope bounds the handlers that an API key may call and set timers of.
-	Scope domain.KeyScope
+	// Scope bounds the role to executors and, for calls and timers, to handlers.
+	Scope domain.Scope
+	// Reach is the executors of the scope that exist now.
+	Reach domain.Reach
 	// PlatformAdmin may manage tenants and acts as admin in each of them.
 	PlatformAdmin bool
 	// Via is the way that the request came, if it says so; "mcp": an assistant asks.

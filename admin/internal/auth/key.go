@@ -56,7 +56,7 @@ func (s *Service) Authenticate(ctx context.Context, bearer, address string) (Ide
 	} else if ended {
 		return Identity{}, errSessionOver()
 	}
-	return a.identity(tenant), nil
+	return s.reaching(ctx, a.identity(tenant))
 }
 
 func (s *Service) authenticateKey(ctx context.Context, secret, address string) (Identity, error) {
@@ -80,7 +80,7 @@ func (s *Service) authenticateKey(ctx context.Context, secret, address string) (
 	if s.disabled(key.TenantID) {
 		return Identity{}, errTenantDisabled()
 	}
-	rights := key.Role.Permissions()
+	rights, scope := permissionsOf(key.Role, key.Scope), key.Scope
 	if key.Owner != 0 {
 		owner, err := s.account(ctx, accountKey{user: key.Owner, tenant: key.TenantID})
 		if domain.Is(err, domain.CodeUnauthenticated) {
@@ -89,15 +89,19 @@ func (s *Service) authenticateKey(ctx context.Context, secret, address string) (
 		if err != nil {
 			return Identity{}, err
 		}
-		rights &= owner.role.Permissions()
+		rights &= permissionsOf(owner.role, owner.scope)
+		both, ok := scope.Intersect(owner.scope)
+		if scope = both; !ok {
+			rights = 0
+		}
 	}
 	s.mu.Lock()
 	s.touched[key.ID] = now
 	s.mu.Unlock()
-	return Identity{
+	return s.reaching(ctx, Identity{
 		Kind: KindAPIKey, Tenant: key.TenantID, APIKey: key.ID, Owner: key.Owner, Name: key.Name,
-		Role: key.Role, Permissions: rights, Scope: key.Scope,
-	}, nil
+		Role: key.Role, Permissions: rights, Scope: scope,
+	})
 }
 
 func (s *Service) findKey(ctx context.Context, hash [32]byte, address string) (domain.APIKey, error) {
@@ -158,9 +162,9 @@ func (s *Service) flushTouched(ctx context.Context) error {
 // CreateAPIKey makes a key in the identity's tenant and returns its secret,
 // which cannot be read again. The new key cannot do more than its maker, whose
 // account it belongs to: it ends with the account's place in the tenant.
-func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time, scope domain.KeyScope) (domain.APIKey, string, error) {
-	if role.Calls() && !by.Scope.Contains(scope) {
-		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot call more handlers than its maker")
+func (s *Service) CreateAPIKey(ctx context.Context, by Identity, name string, role domain.Role, expiresAt time.Time, scope domain.Scope) (domain.APIKey, string, error) {
+	if !by.Scope.Contains(scope) {
+		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot reach more executors than its maker")
 	}
 	if !by.May(role.Permissions()) || role.Permissions() == 0 {
 		return domain.APIKey{}, "", domain.Errorf(domain.CodeDenied, "an API key cannot have more rights than its maker")

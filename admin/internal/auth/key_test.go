@@ -16,7 +16,7 @@ func TestAPIKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := withAdmin(t)
 		by := login(t, s, "admin", adminPassword).Identity
-		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleOperator, time.Now().Add(time.Hour), domain.KeyScope{})
+		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleOperator, time.Now().Add(time.Hour), domain.Scope{})
 		require.NoError(t, err)
 		require.True(t, looksLike(secret, "ck_"))
 		require.True(t, strings.HasPrefix(secret, key.Prefix))
@@ -57,7 +57,7 @@ func TestRevokedAPIKey(t *testing.T) {
 		s, m := withAdmin(t)
 		elsewhere := node(t, m)
 		by := login(t, s, "admin", adminPassword).Identity
-		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{}, domain.KeyScope{})
+		key, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{}, domain.Scope{})
 		require.NoError(t, err)
 		for _, n := range []*Service{s, elsewhere} {
 			_, err = n.Authenticate(t.Context(), secret, "")
@@ -87,12 +87,12 @@ func TestAPIKeysAreTheirOwners(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		by := account{user: vera, role: domain.RoleAdmin}.identity(tenant)
-		_, first, err := s.CreateAPIKey(t.Context(), by, "first", domain.RoleAdmin, time.Time{}, domain.KeyScope{})
+		_, first, err := s.CreateAPIKey(t.Context(), by, "first", domain.RoleAdmin, time.Time{}, domain.Scope{})
 		require.NoError(t, err)
 		firstKey, err := s.Authenticate(t.Context(), first, "")
 		require.NoError(t, err)
 		require.Equal(t, vera.ID, firstKey.Account())
-		_, second, err := s.CreateAPIKey(t.Context(), firstKey, "second", domain.RoleEditor, time.Time{}, domain.KeyScope{})
+		_, second, err := s.CreateAPIKey(t.Context(), firstKey, "second", domain.RoleEditor, time.Time{}, domain.Scope{})
 		require.NoError(t, err)
 		secrets := []string{first, second}
 
@@ -128,10 +128,10 @@ func TestAPIKeyHasNoMoreRightsThanItsMaker(t *testing.T) {
 	s, _ := withAdmin(t)
 	by := Identity{Kind: KindUser, Tenant: 1, Role: domain.RoleOperator, Permissions: domain.RoleOperator.Permissions()}
 	for _, role := range []domain.Role{domain.RoleEditor, domain.RoleAdmin, "root", ""} {
-		_, _, err := s.CreateAPIKey(t.Context(), by, "k", role, time.Time{}, domain.KeyScope{})
+		_, _, err := s.CreateAPIKey(t.Context(), by, "k", role, time.Time{}, domain.Scope{})
 		require.True(t, domain.Is(err, domain.CodeDenied), "%q", role)
 	}
-	_, _, err := s.CreateAPIKey(t.Context(), by, "k", domain.RoleOperator, time.Time{}, domain.KeyScope{})
+	_, _, err := s.CreateAPIKey(t.Context(), by, "k", domain.RoleOperator, time.Time{}, domain.Scope{})
 	require.NoError(t, err)
 }
 
@@ -140,7 +140,7 @@ func TestAPIKeyHasNoMoreRightsThanItsMaker(t *testing.T) {
 func TestUnknownAPIKeysAreNobodyElsesLoss(t *testing.T) {
 	s, m := withAdmin(t)
 	by := login(t, s, "admin", adminPassword).Identity
-	_, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{}, domain.KeyScope{})
+	_, secret, err := s.CreateAPIKey(t.Context(), by, "deploy", domain.RoleViewer, time.Time{}, domain.Scope{})
 	require.NoError(t, err)
 	for range 1000 {
 		_, err := s.Authenticate(t.Context(), "ck_"+strings.Repeat("x", 43), "192.0.2.1")

@@ -155,7 +155,7 @@ func (s *Service) closed(user domain.User, tenant domain.Tenant) error {
 // begin makes the tokens of a session. family ties the refresh tokens of one
 // login together.
 func (s *Service) begin(ctx context.Context, user domain.User, tenant domain.Tenant, family int64) (Session, error) {
-	role, err := s.roleIn(ctx, user, tenant.ID)
+	m, err := s.membership(ctx, user, tenant.ID)
 	if err != nil {
 		return Session{}, err
 	}
@@ -176,7 +176,7 @@ func (s *Service) begin(ctx context.Context, user domain.User, tenant domain.Ten
 	if err := s.store.CreateRefreshToken(ctx, token); err != nil {
 		return Session{}, fmt.Errorf("create refresh token: %w", err)
 	}
-	a := account{user: user, role: role, at: now}
+	a := account{user: user, role: m.Role, scope: m.Scope, at: now}
 	return Session{
 		AccessToken: access, ExpiresAt: expiresAt, RefreshToken: refresh, RefreshExpiresAt: token.ExpiresAt,
 		Identity: a.identity(tenant.ID), Tenant: tenant,
@@ -197,11 +197,11 @@ func (s *Service) Refresh(ctx context.Context, token, address string) (Session, 
 	if err != nil || user.Disabled || user.SessionVersion != used.SessionVersion {
 		return Session{}, errSessionOver()
 	}
-	role, err := s.roleIn(ctx, user, used.TenantID)
+	m, err := s.membership(ctx, user, used.TenantID)
 	if err != nil {
 		return Session{}, err
 	}
-	if role == "" {
+	if m.Role == "" {
 		return Session{}, errSessionOver()
 	}
 	tenant, err := s.store.FindTenant(ctx, used.TenantID)

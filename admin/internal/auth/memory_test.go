@@ -259,6 +259,17 @@ func (m *memory) FindExecutor(_ context.Context, tenant domain.TenantID, id doma
 	return e, nil
 }
 
+func (m *memory) FindExecutorIDs(_ context.Context, tenant domain.TenantID, names []string) (ids []domain.ExecutorID, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, e := range m.executors {
+		if e.TenantID == tenant && slices.Contains(names, e.Name) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
 func (m *memory) SaveSigningKey(_ context.Context, k domain.SigningKey) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

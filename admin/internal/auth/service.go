@@ -43,6 +43,8 @@ type Store interface {
 	keyStore
 	ClusterValue(ctx context.Context, key, initial string) (string, error)
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
+	// FindExecutorIDs returns the executors of these names that exist.
+	FindExecutorIDs(ctx context.Context, tenant domain.TenantID, names []string) ([]domain.ExecutorID, error)
 }
 
 // Options configures a Service.

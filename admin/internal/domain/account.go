@@ -2,8 +2,6 @@ package domain
 
 import (
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -74,6 +72,8 @@ type Membership struct {
 	TenantID TenantID
 	UserID   UserID
 	Role     Role
+	// Scope bounds the role to executors.
+	Scope Scope
 }
 
 // Bounds of invitations.
@@ -92,74 +92,13 @@ type Invitation struct {
 	TenantID TenantID
 	Username string
 	Role     Role
+	Scope    Scope
 	// InvitedBy is who has invited, in words; Inviter is the account whose right
 	// to do so must still be there when it is accepted.
 	InvitedBy string
 	Inviter   UserID
 	CreatedAt time.Time
 	ExpiresAt time.Time
-}
-
-// Role is a fixed set of permissions.
-type Role string
-
-const (
-	// RoleCaller may only call handlers, and see and cancel its own calls.
-	RoleCaller Role = "caller"
-	// RoleTimer may only set, see, move and cancel timers.
-	RoleTimer    Role = "timer"
-	RoleViewer   Role = "viewer"
-	RoleOperator Role = "operator"
-	RoleEditor   Role = "editor"
-	RoleScripter Role = "scripter" // an editor who also writes what agents run
-	RoleAdmin    Role = "admin"
-)
-
-// Permission is one right, as a bit.
-type Permission uint32
-
-const (
-	PermRead    Permission = 1 << iota // see everything of the tenant but secrets
-	PermOperate                        // run, pause, resume, cancel, retry
-	PermEdit                           // create, edit, delete jobs and executors
-	PermAdmin                          // users, API keys, join tokens
-	PermScript                         // write scripts, which is to run programs where agents are
-	PermCall                           // call handlers, and see and cancel one's own calls
-	PermTimer                          // set, see, move and cancel timers
-)
-
-// PermissionNames are the names in API answers, in bit order.
-var PermissionNames = []string{"read", "operate", "edit", "admin", "script", "call", "timer"}
-
-// Permissions returns the rights of a role; none for an unknown one.
-func (r Role) Permissions() Permission {
-	switch r {
-	case RoleCaller:
-		return PermCall
-	case RoleTimer:
-		return PermTimer
-	case RoleViewer:
-		return PermRead
-	case RoleOperator:
-		return PermRead | PermOperate | PermCall | PermTimer
-	case RoleEditor:
-		return PermRead | PermOperate | PermCall | PermTimer | PermEdit
-	case RoleScripter:
-		return PermRead | PermOperate | PermCall | PermTimer | PermEdit | PermScript
-	case RoleAdmin:
-		return PermRead | PermOperate | PermCall | PermTimer | PermEdit | PermAdmin | PermScript
-	default:
-		return 0
-	}
-}
-
-// Calls reports whether the role calls handlers or sets timers. Only then a
-// KeyScope bounds anything.
-func (r Role) Calls() bool { return r.Permissions()&(PermCall|PermTimer) != 0 }
-
-// ScopeWithoutCalls says why a key of that role takes no KeyScope.
-func ScopeWithoutCalls(r Role) string {
-	return "has no effect for the role " + string(r) + ", which calls no handlers, sets no timers and reads the whole tenant: leave it out, or use the role caller or timer"
 }
 
 // RefreshToken is one link in a chain of rotating tokens. Presenting a used
@@ -190,35 +129,8 @@ type APIKey struct {
 	ExpiresAt  time.Time // zero = never
 	LastUsedAt time.Time
 	RevokedAt  time.Time
-	Scope      KeyScope
-}
-
-// KeyScope bounds which handlers a key may call and set timers of. The zero
-// value is all of the tenant.
-type KeyScope struct {
-	Executors []string // by name, with all their handlers
-	Handlers  []string // each "executor/handler"; executors' names have no slash
-}
-
-// Bounded reports whether there is anything that the scope does not allow.
-func (s KeyScope) Bounded() bool { return len(s.Executors)+len(s.Handlers) > 0 }
-
-// Allows reports whether the handler is in the scope.
-func (s KeyScope) Allows(executor, handler string) bool {
-	return !s.Bounded() || slices.Contains(s.Executors, executor) || slices.Contains(s.Handlers, executor+"/"+handler)
-}
-
-// Contains reports whether s allows all that other does.
-func (s KeyScope) Contains(other KeyScope) bool {
-	if !s.Bounded() {
-		return true
-	}
-	beyond := func(target string) bool {
-		executor, handler, _ := strings.Cut(target, "/")
-		return !s.Allows(executor, handler)
-	}
-	return other.Bounded() && !slices.ContainsFunc(other.Executors, func(e string) bool { return !slices.Contains(s.Executors, e) }) &&
-		!slices.ContainsFunc(other.Handlers, beyond)
+	// Scope bounds the role to executors and, for calls and timers, to handlers.
+	Scope Scope
 }
 
 // JoinToken lets instances of one executor register.

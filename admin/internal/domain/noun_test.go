@@ -51,11 +51,11 @@ func TestRolesContainEachOther(t *testing.T) {
 }
 
 func TestScopesOfKeys(t *testing.T) {
-	all, shop := KeyScope{}, KeyScope{Executors: []string{"shop"}}
-	cancel := KeyScope{Handlers: []string{"shop/cancel-order", "shop/a/b"}}
-	both := KeyScope{Executors: []string{"bank"}, Handlers: []string{"shop/cancel-order"}}
+	all, shop := Scope{}, Scope{Executors: []string{"shop"}}
+	cancel := Scope{Handlers: []string{"shop/cancel-order", "shop/a/b"}}
+	both := Scope{Executors: []string{"bank"}, Handlers: []string{"shop/cancel-order"}}
 	for _, row := range []struct {
-		scope             KeyScope
+		scope             Scope
 		executor, handler string
 		want              bool
 	}{
@@ -74,7 +74,7 @@ func TestScopesOfKeys(t *testing.T) {
 		require.Equal(t, row.want, row.scope.Allows(row.executor, row.handler), "%v %s/%s", row.scope, row.executor, row.handler)
 	}
 	for _, row := range []struct {
-		of, in KeyScope
+		of, in Scope
 		want   bool
 	}{
 		{all, all, true},
@@ -85,7 +85,7 @@ func TestScopesOfKeys(t *testing.T) {
 		{shop, cancel, false},
 		{both, shop, false},
 		{cancel, both, false},
-		{KeyScope{Handlers: []string{"shop/cancel-order", "bank/x"}}, both, true},
+		{Scope{Handlers: []string{"shop/cancel-order", "bank/x"}}, both, true},
 	} {
 		require.Equal(t, row.want, row.in.Contains(row.of), "%v in %v", row.of, row.in)
 	}

@@ -97,7 +97,7 @@ func GiveAccess(ctx context.Context, s Executors, a *auth.Service, id int64, exe
 	if _, out.JoinToken, err = a.CreateJoinToken(ctx, owner, auth.JoinTokenParams{Executor: e.ID, Name: executor}); err != nil {
 		return Access{}, err
 	}
-	scope := domain.KeyScope{Executors: []string{executor}}
+	scope := domain.Scope{Executors: []string{executor}}
 	if _, out.APIKey, err = a.CreateAPIKey(ctx, owner, executor, domain.RoleCaller, time.Time{}, scope); err != nil {
 		return Access{}, err
 	}

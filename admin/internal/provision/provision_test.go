@@ -84,9 +84,9 @@ tenants:
             expiresAt: 2030-01-02T03:04:05Z
     apiKeys:
       - name: calls
-        role: caller
+        role: timer+caller
         secret: {file: key}
-        callExecutors: [web]
+        executors: [web]
         callHandlers: [web/do it]
   - name: empty
     executors:
@@ -107,8 +107,8 @@ tenants:
 					{Name: "web", Prefix: token.Prefix, Hash: token.Hash, NoJobs: true, MaxUses: 3, ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)},
 				}}},
 				APIKeys: []domain.APIKey{{
-					Name: "calls", Role: domain.RoleCaller, Prefix: key.Prefix, Hash: key.Hash,
-					Scope: domain.KeyScope{Executors: []string{"web"}, Handlers: []string{"web/do it"}},
+					Name: "calls", Role: "caller+timer", Prefix: key.Prefix, Hash: key.Hash,
+					Scope: domain.Scope{Executors: []string{"web"}, Handlers: []string{"web/do it"}},
 				}},
 			},
 			{Name: "empty"},
@@ -166,13 +166,13 @@ func TestMistakesAreTold(t *testing.T) {
 		{token("{file: token}\n      expiresAt: tomorrow"), ":7: tenants[0].executors[0].joinTokens[0].expiresAt: must be an instant"},
 		{token("{file: token}\n      declareJobs: perhaps"), "declareJobs: must be true or false"},
 		{key("role: caller"), ":4: tenants[0].apiKeys[0]: needs secret"},
-		{key("role: king, secret: {file: key}"), `:4: tenants[0].apiKeys[0].role: "king" is none of caller, timer, viewer, operator, editor, scripter, admin`},
+		{key("role: king, secret: {file: key}"), `:4: tenants[0].apiKeys[0].role: "king" is none of caller, timer, viewer, manager, operator, editor, scripter, admin, or several of them joined by +`},
 		{key("role: caller, secret: {file: key}, callHandlers: [web]"), `callHandlers[0]: "web": must be an executor and one of its handlers`},
-		{key("role: caller, secret: {file: key}, callExecutors: [a/b]"), `callExecutors[0]: "a/b": must be the name of an executor`},
-		{key("role: caller, secret: {file: key}, callExecutors: [" + strings.Repeat("a,", maxTargets+1) + "]"), "callExecutors: there are more than 30"},
-		{key("role: viewer, secret: {file: key}, callExecutors: [web]"), `apiKeys[0].callExecutors: has no effect for the role viewer`},
-		{key("role: viewer, secret: {file: key}, callHandlers: [web/do it]"), `apiKeys[0].callHandlers: has no effect for the role viewer`},
-		{key("role: caller, secret: {file: key}, callExecutors: []"), "callExecutors: names nothing"},
+		{key("role: caller, secret: {file: key}, executors: [a/b]"), `executors[0]: "a/b": must be the name of an executor`},
+		{key("role: caller, secret: {file: key}, executors: [" + strings.Repeat("a,", domain.MaxScopeNames+1) + "]"), "executors: there are more than 30"},
+		{key("role: admin, secret: {file: key}, executors: [web]"), `apiKeys[0].executors: the role admin is about the whole tenant`},
+		{key("role: caller+viewer, secret: {file: key}, callHandlers: [web/do it]"), `apiKeys[0].callHandlers: handlers bound calls and timers only`},
+		{key("role: caller, secret: {file: key}, executors: []"), "executors: names nothing"},
 		{user("memberships: []"), ":2: users[0]: belongs to no tenant"},
 		{user("memberships: [{tenant: shop, role: viewer}]"), `:2: users[0].memberships[0].tenant: this file declares no tenant "shop"`},
 		{user("memberships: [{tenant: default, role: caller}]"), `users[0].memberships[0].role: "caller" is none of viewer, operator, editor, scripter, admin`},

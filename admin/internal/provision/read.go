@@ -245,39 +245,31 @@ func (r *reader) joinToken(n *document.Value, at string) (j domain.JoinToken) {
 }
 
 func (r *reader) apiKey(n *document.Value, at string) (k domain.APIKey) {
-	var bounds []func() // refuse what bounds nothing; the role may stand below
-	bound := func(n *document.Value, at string) {
-		bounds = append(bounds, func() { r.fail(n, at, "%s", domain.ScopeWithoutCalls(k.Role)) })
-	}
+	bounds := map[string]func(why string){} // refuse a scope; the role may stand below
 	r.object(n, at, fields{
 		"name": func(n *document.Value, at string) { k.Name = r.label(n, at) },
-		"role": func(n *document.Value, at string) { k.Role = r.role(n, at, domain.RoleCaller, domain.RoleTimer) },
+		"role": func(n *document.Value, at string) { k.Role = r.keyRole(n, at) },
 		"secret": func(n *document.Value, at string) {
 			k.Prefix, k.Hash = r.imported(n, at, auth.ImportAPIKey, "api-key")
 		},
 		"expiresAt": func(n *document.Value, at string) { k.ExpiresAt = r.instant(n, at) },
-		"callExecutors": func(n *document.Value, at string) {
-			bound(n, at)
+		"executors": func(n *document.Value, at string) {
+			bounds["executors"] = func(why string) { r.fail(n, at, "%s", why) }
 			k.Scope.Executors = r.targets(n, at, func(name string) bool { return domain.ExecutorNames.MatchString(name) }, "must be the name of an executor")
 		},
 		"callHandlers": func(n *document.Value, at string) {
-			bound(n, at)
+			bounds["handlers"] = func(why string) { r.fail(n, at, "%s", why) }
 			k.Scope.Handlers = r.targets(n, at, func(name string) bool {
 				executor, handler, _ := strings.Cut(name, "/")
 				return domain.ExecutorNames.MatchString(executor) && handler != "" && strings.TrimSpace(handler) == handler
 			}, "must be an executor and one of its handlers, such as shop/cancel-order")
 		},
 	}, "name", "role", "secret")
-	if k.Role.Permissions() != 0 && !k.Role.Calls() {
-		for _, refuse := range bounds {
-			refuse()
-		}
+	if list, why := domain.WrongScope(k.Role, k.Scope); bounds[list] != nil {
+		bounds[list](why)
 	}
 	return k
 }
-
-// maxTargets is how many executors and how many handlers a key may name, as in the API.
-const maxTargets = 30
 
 func (r *reader) targets(n *document.Value, at string, ok func(string) bool, must string) (out []string) {
 	r.list(n, at, func(n *document.Value, at string) {
@@ -290,8 +282,8 @@ func (r *reader) targets(n *document.Value, at string, ok func(string) bool, mus
 	if len(out) == 0 && n.Kind == document.List {
 		r.fail(n, at, "names nothing: leave it out for all, or name some")
 	}
-	if len(out) > maxTargets {
-		r.fail(n, at, "there are more than %d", maxTargets)
+	if len(out) > domain.MaxScopeNames {
+		r.fail(n, at, "there are more than %d", domain.MaxScopeNames)
 	}
 	return out
 }

@@ -187,18 +187,28 @@ func (r *reader) instant(n *document.Value, at string) time.Time {
 	return t.UTC()
 }
 
-// role reads one of those of people, or one of others.
-func (r *reader) role(n *document.Value, at string, others ...domain.Role) domain.Role {
-	roles := append(others, domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleScripter, domain.RoleAdmin)
+// role reads a role of a person.
+func (r *reader) role(n *document.Value, at string) domain.Role {
+	roles := []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleEditor, domain.RoleScripter, domain.RoleAdmin}
 	role := domain.Role(r.text(n, at))
 	if n.IsScalar() && !slices.Contains(roles, role) {
-		var names []string
-		for _, known := range roles {
-			names = append(names, string(known))
-		}
-		r.fail(n, at, "%q is none of %s", role, strings.Join(names, ", "))
+		r.fail(n, at, "%q is none of %s", role, roleNames(roles))
 	}
 	return role
+}
+
+// keyRole reads the role of an API key.
+func (r *reader) keyRole(n *document.Value, at string) domain.Role {
+	text := r.text(n, at)
+	role, ok := domain.KeyRole(text)
+	if n.IsScalar() && !ok {
+		r.fail(n, at, "%q is none of %s, or several of them joined by +", text, roleNames(domain.KeyRoles))
+	}
+	return role
+}
+
+func roleNames(roles []domain.Role) string {
+	return strings.Join(domain.Collect(roles, func(r *domain.Role) string { return string(*r) }), ", ")
 }
 
 // strong judges a password that could be read.

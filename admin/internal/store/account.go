@@ -103,8 +103,9 @@ type UsedJoinToken struct {
 	Err error
 }
 
-// Member is a user with the role in one tenant.
+// Member is a user with the role in one tenant, and the executors that it is bound to.
 type Member struct {
-	User domain.User
-	Role domain.Role
+	User  domain.User
+	Role  domain.Role
+	Scope domain.Scope
 }

@@ -94,6 +94,7 @@ type DeclaredWrite struct {
 
 type ListProposalsParams struct {
 	Tenant   domain.TenantID
+	Within   domain.Reach
 	Executor domain.ExecutorID // 0 = all
 	After    int64             // id of the last one seen
 	Limit    int

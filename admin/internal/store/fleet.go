@@ -62,6 +62,10 @@ type Executors interface {
 	FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error)
 	FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error)
 	ListExecutors(ctx context.Context, p ListExecutorsParams) ([]ExecutorSummary, error)
+	// FindExecutorIDs returns the executors of these names that exist. Former names are none.
+	FindExecutorIDs(ctx context.Context, tenant domain.TenantID, names []string) ([]domain.ExecutorID, error)
+	// InReach reports whether an object exists whose executor is one of a bounded reach.
+	InReach(ctx context.Context, q domain.ReachQuery) (bool, error)
 	// UpdateExecutor changes name and description and adds one to the version. A
 	// former name stays an alias, by which FindExecutorByName and join tokens know the
 	// executor too, and API keys that are bound to it are bound to both. CodeConflict:
@@ -183,6 +187,7 @@ type ExecutorUse struct{ Jobs, HandlerJobs, Timers, Instances int64 }
 
 type ListExecutorsParams struct {
 	Tenant domain.TenantID
+	Within domain.Reach
 	Query  string // part of the name
 	After  string // name of the last one seen
 	Limit  int
@@ -266,6 +271,7 @@ type DrainInstanceParams struct {
 
 type ListInstancesParams struct {
 	Tenant      domain.TenantID
+	Within      domain.Reach
 	Executor    domain.ExecutorID // 0 = all
 	IncludeGone bool
 	OnlyGone    bool      // and after GoneSince

@@ -47,9 +47,9 @@ type Jobs interface {
 	// ListJobChanges says what became of a job, newest first: its events, of which
 	// the newest thousand are kept, and its edits.
 	ListJobChanges(ctx context.Context, tenant domain.TenantID, id domain.JobID, limit int) ([]JobChange, error)
-	CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error)
+	CountJobs(ctx context.Context, tenant domain.TenantID, within domain.Reach) (enabled, paused int, err error)
 	// ListNextFires returns the triggers that fire next.
-	ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) ([]JobView, error)
+	ListNextFires(ctx context.Context, tenant domain.TenantID, within domain.Reach, limit int) ([]JobView, error)
 	// ListOverdue returns fire times that passed longer ago than that and of which no
 	// attempt has started, those that are planned first, each from the oldest; more:
 	// there are others. Timers and parts of runs are left out.
@@ -58,6 +58,7 @@ type Jobs interface {
 
 type ListOverdueParams struct {
 	Tenant domain.TenantID
+	Within domain.Reach
 	By     time.Duration
 	Limit  int
 }
@@ -160,6 +161,7 @@ type LockedJob struct {
 
 type ListJobsParams struct {
 	Tenant   domain.TenantID
+	Within   domain.Reach
 	Query    string // part of name or description
 	Name     string // pattern of the name in any case; * stands for any text
 	IDs      []domain.JobID

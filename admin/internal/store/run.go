@@ -24,7 +24,7 @@ type Runs interface {
 	// FindChoice returns what rows tell of the choice of an instance for a run.
 	FindChoice(ctx context.Context, p FindChoiceParams) (domain.Choice, error)
 	// CountExecutions counts by state since an instant (creation time).
-	CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error)
+	CountExecutions(ctx context.Context, tenant domain.TenantID, within domain.Reach, since time.Time) (map[domain.State]int64, error)
 	// ListParts returns up to limit parts of a run: its shards in order, then the
 	// hooks. Family counts all of them.
 	ListParts(ctx context.Context, tenant domain.TenantID, parent domain.ExecutionID, limit int) ([]ExecutionView, domain.Family, error)
@@ -60,6 +60,7 @@ type ExecutionView struct {
 
 type ListExecutionsParams struct {
 	Tenant   domain.TenantID
+	Within   domain.Reach
 	Job      domain.JobID
 	Executor domain.ExecutorID
 	Instance domain.InstanceID

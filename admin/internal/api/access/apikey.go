@@ -16,14 +16,14 @@ type APIKey struct {
 	ID         string  `json:"id" doc:"Id of the key, a decimal string"`
 	Name       string  `json:"name" doc:"What the key is for; shown beside what it does"`
 	Prefix     string  `json:"prefix" doc:"The secret's first characters, to recognise it by"`
-	Role       string  `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers"`
+	Role       string  `json:"role" doc:"What it may do: a role, or several joined by + such as caller+manager"`
 	CreatedAt  string  `json:"createdAt" format:"date-time" doc:"When it was made"`
 	CreatedBy  string  `json:"createdBy" doc:"The user or key that made it; it ends with that user's account in the tenant"`
 	LastUsedAt *string `json:"lastUsedAt" format:"date-time" doc:"A few seconds behind"`
 	ExpiresAt  *string `json:"expiresAt" format:"date-time" doc:"null = never"`
 
-	CallExecutors []string `json:"callExecutors" doc:"The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all"`
-	CallHandlers  []string `json:"callHandlers" doc:"Single handlers that it may call and set timers of, each executor/handler"`
+	Executors    []string `json:"executors" doc:"The executors that all its rights are bound to, beside the handlers of callHandlers; both empty: it is about the whole tenant"`
+	CallHandlers []string `json:"callHandlers" doc:"Single handlers that it may call and set timers of, each executor/handler"`
 }
 
 // CreatedAPIKey is the only answer with the secret.
@@ -34,7 +34,7 @@ type CreatedAPIKey struct {
 
 func apiKeyOf(k domain.APIKey) APIKey {
 	return APIKey{
-		CallExecutors: web.EmptyIfNil(k.Scope.Executors), CallHandlers: web.EmptyIfNil(k.Scope.Handlers),
+		Executors: web.EmptyIfNil(k.Scope.Executors), CallHandlers: web.EmptyIfNil(k.Scope.Handlers),
 		ID: domain.UserID(k.ID).String(), Name: k.Name, Prefix: k.Prefix, Role: string(k.Role),
 		CreatedAt: web.Instant(k.CreatedAt), CreatedBy: k.CreatedBy,
 		LastUsedAt: web.InstantOrNull(k.LastUsedAt), ExpiresAt: web.InstantOrNull(k.ExpiresAt),
@@ -44,11 +44,11 @@ func apiKeyOf(k domain.APIKey) APIKey {
 type createAPIKeyInput struct {
 	Body struct {
 		Name      string  `json:"name" minLength:"1" maxLength:"128" doc:"What the key is for"`
-		Role      string  `json:"role" enum:"caller,timer,viewer,operator,editor,scripter,admin" doc:"caller: may only call handlers, and see and cancel its own calls; timer: may only set, see, move and cancel timers"`
+		Role      string  `json:"role" minLength:"1" maxLength:"64" doc:"What it may do: caller (call handlers, and see and cancel its own calls), timer (set, see, move and cancel timers), viewer, manager (see, change and run jobs, and see and stop runs), operator, editor, scripter or admin; or several joined by + such as caller+timer+manager"`
 		ExpiresAt *string `json:"expiresAt,omitempty" format:"date-time" doc:"Default: never"`
 
-		CallExecutors []string `json:"callExecutors,omitempty" minItems:"1" maxItems:"30" doc:"Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers. Refused with the role viewer, which it would not bound"`
-		CallHandlers  []string `json:"callHandlers,omitempty" minItems:"1" maxItems:"30" doc:"Single handlers that it may call and set timers of, each executor/handler. Refused with the role viewer"`
+		Executors    []string `json:"executors,omitempty" minItems:"1" maxItems:"30" doc:"Names of the executors that all its rights are bound to: it sees and manages only their jobs and runs, calls only their handlers and sets only their timers. Default: all, or those of callHandlers. Refused with the roles scripter and admin"`
+		CallHandlers []string `json:"callHandlers,omitempty" minItems:"1" maxItems:"30" doc:"Single handlers that it may call and set timers of, each executor/handler. Only with the roles caller and timer"`
 	}
 }
 
@@ -77,27 +77,19 @@ func (a *api) registerAPIKeys() {
 		var r web.Reader
 		name := r.Name("body.name", in.Body.Name, domain.MaxNameLength)
 		expires := r.Future("body.expiresAt", in.Body.ExpiresAt, a.deps.Now())
-		for _, e := range in.Body.CallExecutors {
-			r.Name("body.callExecutors", e, domain.MaxNameLength)
+		role, ok := domain.KeyRole(in.Body.Role)
+		if !ok {
+			r.NoneOf("body.role", in.Body.Role, domain.Collect(domain.KeyRoles, func(one *domain.Role) string { return string(*one) }))
 		}
 		for i, handler := range in.Body.CallHandlers {
 			target(&r, fmt.Sprintf("body.callHandlers[%d]", i), handler)
 		}
-		role := domain.Role(in.Body.Role)
-		for _, list := range []struct {
-			location string
-			names    []string
-		}{{"body.callExecutors", in.Body.CallExecutors}, {"body.callHandlers", in.Body.CallHandlers}} {
-			if len(list.names) > 0 && !role.Calls() {
-				r.Fail(list.location, list.names, "%s", domain.ScopeWithoutCalls(role))
-			}
-		}
+		scope := domain.Scope{Executors: executors(&r, in.Body.Executors), Handlers: in.Body.CallHandlers}
+		boundable(&r, role, scope)
 		if err := r.Err(); err != nil {
 			return nil, err
 		}
-		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, role, expires, domain.KeyScope{
-			Executors: in.Body.CallExecutors, Handlers: in.Body.CallHandlers,
-		})
+		key, secret, err := a.deps.Auth.CreateAPIKey(ctx, id, name, role, expires, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -113,6 +105,26 @@ func (a *api) registerAPIKeys() {
 		}
 		return nil, a.deps.Auth.RevokeAPIKey(ctx, id.Tenant, int64(key))
 	})
+}
+
+// executors reads the executors that a role is to be bound to. They need not exist yet.
+func executors(r *web.Reader, names []string) []string {
+	for i, name := range names {
+		if !domain.ExecutorNames.MatchString(name) {
+			r.Fail(fmt.Sprintf("body.executors[%d]", i), name, "must be the name of an executor")
+		}
+	}
+	return names
+}
+
+// boundable checks that a role can be bound so.
+func boundable(r *web.Reader, role domain.Role, scope domain.Scope) {
+	switch list, why := domain.WrongScope(role, scope); list {
+	case "executors":
+		r.Fail("body.executors", scope.Executors, "%s", why)
+	case "handlers":
+		r.Fail("body.callHandlers", scope.Handlers, "%s", why)
+	}
 }
 
 // target checks "executor/handler".

@@ -14,12 +14,13 @@ import (
 // Invitation is what a tenant sees of an account that it has invited: the same,
 // whether the account exists or not, and whether its owner has declined or not.
 type Invitation struct {
-	ID        string `json:"id" doc:"Of the invitation, a decimal string"`
-	Username  string `json:"username" doc:"Name of the account"`
-	Role      string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
-	InvitedBy string `json:"invitedBy" doc:"Who has invited"`
-	CreatedAt string `json:"createdAt" format:"date-time" doc:"When"`
-	ExpiresAt string `json:"expiresAt" format:"date-time" doc:"After it the invitation is gone, 7 days after it was made"`
+	ID        string   `json:"id" doc:"Of the invitation, a decimal string"`
+	Username  string   `json:"username" doc:"Name of the account"`
+	Role      string   `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
+	Executors []string `json:"executors" doc:"Names of the executors that the role is bound to; empty: the whole tenant"`
+	InvitedBy string   `json:"invitedBy" doc:"Who has invited"`
+	CreatedAt string   `json:"createdAt" format:"date-time" doc:"When"`
+	ExpiresAt string   `json:"expiresAt" format:"date-time" doc:"After it the invitation is gone, 7 days after it was made"`
 }
 
 // TenantRef names a tenant.
@@ -33,6 +34,7 @@ type MyInvitation struct {
 	ID        string    `json:"id" doc:"Of the invitation, a decimal string"`
 	Tenant    TenantRef `json:"tenant" doc:"The one that invites"`
 	Role      string    `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
+	Executors []string  `json:"executors" doc:"Names of the executors that the role is bound to; empty: the whole tenant"`
 	InvitedBy string    `json:"invitedBy" doc:"Who has invited"`
 	CreatedAt string    `json:"createdAt" format:"date-time" doc:"When"`
 	ExpiresAt string    `json:"expiresAt" format:"date-time" doc:"After it the invitation is gone, 7 days after it was made"`
@@ -40,14 +42,15 @@ type MyInvitation struct {
 
 type createInvitationInput struct {
 	Body struct {
-		Username string `json:"username" minLength:"1" maxLength:"64" doc:"Name of the account, which need not exist"`
-		Role     string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
+		Username  string   `json:"username" minLength:"1" maxLength:"64" doc:"Name of the account, which need not exist"`
+		Role      string   `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the account may do in the tenant once its owner has accepted"`
+		Executors []string `json:"executors,omitempty" maxItems:"30" doc:"Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin"`
 	}
 }
 
 func invitationOf(i *domain.Invitation) Invitation {
 	return Invitation{
-		ID: i.ID.String(), Username: i.Username, Role: string(i.Role), InvitedBy: i.InvitedBy,
+		ID: i.ID.String(), Username: i.Username, Role: string(i.Role), Executors: web.EmptyIfNil(i.Scope.Executors), InvitedBy: i.InvitedBy,
 		CreatedAt: web.Instant(i.CreatedAt), ExpiresAt: web.Instant(i.ExpiresAt),
 	}
 }
@@ -94,9 +97,13 @@ func (a *api) createInvitation(ctx context.Context, id auth.Identity, in *create
 	if !domain.UserNames.MatchString(username) {
 		return nil, errUserName()
 	}
+	scope, err := readScope(domain.Role(in.Body.Role), in.Body.Executors)
+	if err != nil {
+		return nil, err
+	}
 	i, err := a.deps.Store.CreateInvitation(ctx, store.CreateInvitationParams{
 		Invitation: domain.Invitation{
-			ID: domain.InvitationID(a.deps.NewID()), TenantID: id.Tenant, Username: username, Role: domain.Role(in.Body.Role),
+			ID: domain.InvitationID(a.deps.NewID()), TenantID: id.Tenant, Username: username, Role: domain.Role(in.Body.Role), Scope: scope,
 			InvitedBy: id.Actor(), Inviter: id.Account(),
 		},
 		TTL: domain.InvitationTTL, Most: domain.MaxInvitations,
@@ -104,7 +111,7 @@ func (a *api) createInvitation(ctx context.Context, id auth.Identity, in *create
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Log.Info("account invited", "user", username, "role", i.Role, "invitation_id", i.ID, "by", id)
+	a.deps.Log.Info("account invited", "user", username, "role", i.Role, "executors", i.Scope.Executors, "invitation_id", i.ID, "by", id)
 	return &struct{ Body Invitation }{invitationOf(&i)}, nil
 }
 
@@ -124,7 +131,7 @@ func (a *api) registerMyInvitations() {
 				return nil, err
 			}
 			items = append(items, MyInvitation{
-				ID: i.ID.String(), Tenant: TenantRef{ID: t.ID.String(), Name: t.Name}, Role: string(i.Role), InvitedBy: i.InvitedBy,
+				ID: i.ID.String(), Tenant: TenantRef{ID: t.ID.String(), Name: t.Name}, Role: string(i.Role), Executors: web.EmptyIfNil(i.Scope.Executors), InvitedBy: i.InvitedBy,
 				CreatedAt: web.Instant(i.CreatedAt), ExpiresAt: web.Instant(i.ExpiresAt),
 			})
 		}

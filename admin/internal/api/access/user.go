@@ -1,8 +1,9 @@
 package access
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -14,11 +15,12 @@ import (
 
 // User is a member of the tenant.
 type User struct {
-	ID        string `json:"id" doc:"Id of the user, a decimal string"`
-	Username  string `json:"username" doc:"Name to log in with"`
-	Role      string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do in this tenant"`
-	Disabled  bool   `json:"disabled" doc:"The account is locked"`
-	CreatedAt string `json:"createdAt" format:"date-time" doc:"When the user was made"`
+	ID        string   `json:"id" doc:"Id of the user, a decimal string"`
+	Username  string   `json:"username" doc:"Name to log in with"`
+	Role      string   `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do in this tenant"`
+	Disabled  bool     `json:"disabled" doc:"The account is locked"`
+	Executors []string `json:"executors" doc:"Names of the executors that the role is bound to: the user sees only their jobs and runs; empty: the whole tenant"`
+	CreatedAt string   `json:"createdAt" format:"date-time" doc:"When the user was made"`
 }
 
 // UserWithPassword also has a password that was generated.
@@ -30,7 +32,7 @@ type UserWithPassword struct {
 func userOf(m *store.Member) User {
 	return User{
 		ID: m.User.ID.String(), Username: m.User.Username, Role: string(m.Role),
-		Disabled: m.User.Disabled, CreatedAt: web.Instant(m.User.CreatedAt),
+		Executors: web.EmptyIfNil(m.Scope.Executors), Disabled: m.User.Disabled, CreatedAt: web.Instant(m.User.CreatedAt),
 	}
 }
 
@@ -38,9 +40,10 @@ type userOutput struct{ Body UserWithPassword }
 
 type createUserInput struct {
 	Body struct {
-		Username string `json:"username" minLength:"1" maxLength:"64" doc:"Name to log in with, unique on the platform"`
-		Role     string `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do in this tenant"`
-		Password string `json:"password,omitempty" maxLength:"1024" doc:"Default: a random one, to be changed at the first login"`
+		Username  string   `json:"username" minLength:"1" maxLength:"64" doc:"Name to log in with, unique on the platform"`
+		Role      string   `json:"role" enum:"viewer,operator,editor,scripter,admin" doc:"What the user may do in this tenant"`
+		Password  string   `json:"password,omitempty" maxLength:"1024" doc:"Default: a random one, to be changed at the first login"`
+		Executors []string `json:"executors,omitempty" maxItems:"30" doc:"Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin"`
 	}
 }
 
@@ -50,6 +53,8 @@ type updateUserInput struct {
 		Role     string  `json:"role,omitempty" enum:"viewer,operator,editor,scripter,admin" doc:"New role in this tenant; default: as it is"`
 		Disabled *bool   `json:"disabled,omitempty" doc:"true locks the account and ends its sessions, false unlocks it; default: as it is"`
 		Password *string `json:"password,omitempty" maxLength:"1024" doc:"Empty: a random one. Ends all sessions of the user"`
+		// Executors replaces the list; nil leaves it as it is.
+		Executors *[]string `json:"executors,omitempty" maxItems:"30" doc:"Names of the executors that the role is to be bound to; an empty list: the whole tenant; default: as it is"`
 	}
 }
 
@@ -73,7 +78,7 @@ func (a *api) registerUsers() {
 	}, a.createUser)
 	web.Register(a.Server, web.May(domain.PermAdmin), web.Operation{
 		Method: http.MethodPatch, Path: web.Base + "/users/{id}", ID: "update-user", Tag: "access",
-		Summary:     "Change a user's role, lock the account, or set a password",
+		Summary:     "Change a user's role and its executors, lock the account, or set a password",
 		Description: "Lock and password concern the account as a whole; if it belongs to other tenants too, only a platform administrator may change them.",
 		Errors:      []int{http.StatusConflict},
 	}, a.updateUser)
@@ -89,6 +94,10 @@ func (a *api) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 	username := auth.NormalUsername(in.Body.Username)
 	if !domain.UserNames.MatchString(username) {
 		return nil, errUserName()
+	}
+	scope, err := readScope(domain.Role(in.Body.Role), in.Body.Executors)
+	if err != nil {
+		return nil, err
 	}
 	password, generated, err := choosePassword("body.password", username, in.Body.Password)
 	if err != nil {
@@ -106,16 +115,16 @@ func (a *api) createUser(ctx context.Context, id auth.Identity, in *createUserIn
 			ID: domain.UserID(a.deps.NewID()), Username: username, PasswordHash: phc,
 			MustChangePassword: generated, SessionVersion: 1, CreatedAt: a.deps.Now(),
 		},
-		Role: domain.Role(in.Body.Role),
+		Role: domain.Role(in.Body.Role), Scope: scope,
 	}
-	err = a.deps.Store.CreateUser(ctx, m.User, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role})
+	err = a.deps.Store.CreateUser(ctx, m.User, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role, Scope: m.Scope})
 	if domain.Is(err, domain.CodeConflict) {
 		return nil, a.nameTaken(ctx, id, username, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Log.Info("user created", "user", username, "role", m.Role, "by", id)
+	a.deps.Log.Info("user created", "user", username, "role", m.Role, "executors", m.Scope.Executors, "by", id)
 	out := &userOutput{UserWithPassword{User: userOf(&m)}}
 	if generated {
 		out.Body.Password = password
@@ -157,7 +166,7 @@ func (a *api) member(ctx context.Context, id auth.Identity, text string) (m stor
 	for _, ms := range memberships {
 		if ms.TenantID == id.Tenant {
 			m.User, err = a.deps.Store.FindUser(ctx, user)
-			m.Role = ms.Role
+			m.Role, m.Scope = ms.Role, ms.Scope
 			return m, len(memberships), err
 		}
 	}
@@ -172,11 +181,15 @@ func (a *api) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 	if err := mayChange(id, m, tenants, in); err != nil {
 		return nil, err
 	}
-	auditUser(ctx, &m, in)
+	role, scope, err := newRole(&m, in)
+	if err != nil {
+		return nil, err
+	}
+	auditUser(ctx, &m, role, scope, in)
 	out := &userOutput{}
-	if in.Body.Role != "" && domain.Role(in.Body.Role) != m.Role {
-		m.Role = domain.Role(in.Body.Role)
-		if err := a.deps.Store.SaveMembership(ctx, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role}); err != nil {
+	if role != m.Role || !slices.Equal(scope.Executors, m.Scope.Executors) {
+		m.Role, m.Scope = role, scope
+		if err := a.deps.Store.SaveMembership(ctx, domain.Membership{TenantID: id.Tenant, UserID: m.User.ID, Role: m.Role, Scope: m.Scope}); err != nil {
 			return nil, err
 		}
 	}
@@ -200,29 +213,58 @@ func (a *api) updateUser(ctx context.Context, id auth.Identity, in *updateUserIn
 		}
 	}
 	a.deps.Auth.Forget(m.User.ID)
-	a.deps.Log.Info("user changed", "user", m.User.Username, "role", m.Role, "disabled", m.User.Disabled,
+	a.deps.Log.Info("user changed", "user", m.User.Username, "role", m.Role, "executors", m.Scope.Executors, "disabled", m.User.Disabled,
 		"new_password", in.Body.Password != nil, "by", id)
 	out.Body.User = userOf(&m)
 	return out, nil
 }
 
-// auditUser tells the audit log what is to change, which takes up to three transactions.
-func auditUser(ctx context.Context, m *store.Member, in *updateUserInput) {
-	role, disabled := m.Role, m.User.Disabled
-	if in.Body.Role != "" {
-		role = domain.Role(in.Body.Role)
+// readScope reads the executors that the role of a person is to be bound to.
+func readScope(role domain.Role, names []string) (domain.Scope, error) {
+	var r web.Reader
+	scope := domain.Scope{Executors: executors(&r, names)}
+	boundable(&r, role, scope)
+	return scope, r.Err()
+}
+
+// newRole is the role that a member is to have, with its executors.
+func newRole(m *store.Member, in *updateUserInput) (role domain.Role, scope domain.Scope, err error) {
+	role, names := cmp.Or(domain.Role(in.Body.Role), m.Role), m.Scope.Executors
+	if in.Body.Executors != nil {
+		names = *in.Body.Executors
 	}
+	scope, err = readScope(role, names)
+	return role, scope, err
+}
+
+// auditUser tells the audit log what is to change, which takes up to three transactions.
+func auditUser(ctx context.Context, m *store.Member, role domain.Role, scope domain.Scope, in *updateUserInput) {
+	disabled := m.User.Disabled
 	if in.Body.Disabled != nil {
 		disabled = *in.Body.Disabled
 	}
-	password := in.Body.Password != nil
-	if role == m.Role && disabled == m.User.Disabled && !password {
+	before := auditFacts{Role: m.Role, Executors: m.Scope.Executors, Disabled: m.User.Disabled}.text()
+	after := auditFacts{Role: role, Executors: scope.Executors, Disabled: disabled, NewPassword: in.Body.Password != nil}.text()
+	if before == after {
 		domain.AuditOf(ctx).Drop()
 	}
-	facts := func(role domain.Role, disabled, password bool) string {
-		return fmt.Sprintf(`{"role":%q,"disabled":%t,"newPassword":%t}`, role, disabled, password)
+	domain.AuditOf(ctx).Object(domain.AuditObject{Name: m.User.Username, Before: before, After: after})
+}
+
+// auditFacts is what the audit log keeps of an account.
+type auditFacts struct {
+	Role        domain.Role `json:"role"`
+	Executors   []string    `json:"executors,omitempty"`
+	Disabled    bool        `json:"disabled"`
+	NewPassword bool        `json:"newPassword"`
+}
+
+func (f auditFacts) text() string {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		panic("access: " + err.Error()) // texts and truth values only
 	}
-	domain.AuditOf(ctx).Object(domain.AuditObject{Name: m.User.Username, Before: facts(m.Role, m.User.Disabled, false), After: facts(role, disabled, password)})
+	return string(raw)
 }
 
 // only is the tenant on whose word an account is changed; of a platform

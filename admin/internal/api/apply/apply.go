@@ -84,7 +84,7 @@ func Register(s *web.Server) {
 		Method: http.MethodPost, Path: web.Base + "/apply", ID: "apply-documents", Tag: "documents", Computes: true, MaxBody: maxBody, Errors: []int{http.StatusConflict},
 		Summary: "Apply documents", Description: "Creates and changes documents as a plan says. All are checked before the first is written. A document that was changed in between is not written, and its item says so.",
 	}, a.apply)
-	web.Register(s, web.May(domain.PermRead), web.Operation{
+	web.Register(s, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/kinds", ID: "list-kinds", Tag: "documents",
 		Summary: "List the kinds of documents", Description: "In the order in which an apply writes them.",
 	}, func(context.Context, auth.Identity, *struct{}) (*web.PageOutput[DocumentKind], error) {

@@ -22,12 +22,12 @@ type rescheduleTimerInput struct {
 }
 
 func (a *api) registerTimerEdits() {
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/timers/{executor}/{handler}/{key}/cancel", ID: "cancel-timer", Unaudited: "timers are data", Tag: "timers", Summary: "Cancel a timer",
 		Description: "A pending one ends at once, as one that has not started. A running handler is asked to stop: the state is cancelling until it has. 409 already_finished when it has ended.",
 		Errors:      []int{http.StatusConflict},
 	}, a.cancelTimer)
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/timers/{executor}/{handler}/{key}/reschedule", ID: "reschedule-timer", Unaudited: "timers are data", Tag: "timers", Summary: "Move a timer to another instant",
 		Description: "As long as it has not started: 409 timer_started after that, already_finished when it has ended.",
 		Errors:      []int{http.StatusConflict},
@@ -182,13 +182,13 @@ type timerCancellationOutput struct {
 }
 
 func (a *api) registerTimerCancellations() {
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/timers/cancel", ID: "cancel-timers", Unaudited: "timers are data", Tag: "timers", Summary: "Cancel many timers",
 		Description: "By up to 10,000 keys: 200 with one answer for each. By the beginning of the key, or a label: 202 with an id, and it is done in steps (get-timer-cancellation); those that are set later are not cancelled. The body may have 8 MiB.",
 		Errors:      []int{http.StatusNotFound}, MaxBody: timerBody,
 		Also: map[int]string{http.StatusAccepted: "By keyPrefix or label: it has begun"},
 	}, a.cancelTimers)
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/timer-cancellations/{id}", ID: "get-timer-cancellation", Tag: "timers", Summary: "How far a cancel of many timers is",
 		Description: "Of one by keyPrefix or label.",
 	}, a.getTimerCancellation)

@@ -90,22 +90,22 @@ type timerOutput struct {
 }
 
 func (a *api) registerTimers() {
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/timers", ID: "set-timer", Unaudited: "timers are data", Tag: "timers", Summary: "Run a handler once, at an instant",
 		Description: "At most one timer of a handler with a key is pending or under way. policy says what happens where there is one: keep answers it (also one that has ended, unless it was cancelled, so that a request that is repeated makes no second timer), replace puts the new one in its place unless it has started, reject refuses the new one. 409 timer_exists with reject, timer_started with replace.",
 		Status:      http.StatusCreated, Errors: []int{http.StatusNotFound, http.StatusConflict},
 		Also: map[int]string{http.StatusOK: "A timer of this key was there: it was kept or replaced, as outcome says"},
 	}, a.setTimer)
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodPost, Path: web.Base + "/timers/batch", ID: "set-timers", Unaudited: "timers are data", Tag: "timers", Summary: "Set up to 10,000 timers",
 		Description: "One answer for each, in their order. A timer that cannot be set keeps no other one out. Give keys: then the request can be repeated when its answer was lost. The body may have 8 MiB.",
 		MaxBody:     timerBody,
 	}, a.setTimers)
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/timers/count", ID: "count-timers", Tag: "timers", Summary: "Count the pending timers",
 		Description: "In all and by handler; the counts are exact.",
 	}, a.countTimers)
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/timers/{executor}/{handler}/{key}", ID: "get-timer", Tag: "timers", Summary: "One timer",
 		Description: "The pending one of this key, or else the newest that has a run.",
 	}, a.getTimer)
@@ -186,7 +186,7 @@ type listTimersInput struct {
 }
 
 func (a *api) registerTimerLists() {
-	web.Register(a.Server, web.May(domain.PermTimer), web.Operation{
+	web.Register(a.Server, web.May(domain.PermTimer).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/timers", ID: "list-timers", Large: true, Tag: "timers", Summary: "List timers",
 		Description: "Pending ones by handler and key, others from the newest. A page reads only so much: it may have fewer than limit, or none, and yet a nextCursor.",
 	}, a.listTimers)

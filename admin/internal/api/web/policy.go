@@ -31,6 +31,8 @@ type Policy struct {
 	platform bool
 	// owner: only the account's owner, not an API key.
 	owner bool
+	// bound: also for those whose role is bound to executors; the operation keeps to them.
+	bound bool
 }
 
 var (
@@ -48,6 +50,23 @@ var (
 // May is the policy for those who have a right in their tenant.
 func May(p domain.Permission) Policy {
 	return Policy{name: "permission:" + strings.Join(PermissionNames(p), "+"), signedIn: true, fresh: true, perm: p}
+}
+
+// extensions tell clients of the policy.
+func (p Policy) extensions() map[string]any {
+	out := map[string]any{"x-policy": p.name}
+	if p.bound {
+		out["x-in-executors"] = true
+	}
+	return out
+}
+
+// InExecutors is the policy of an operation that keeps to the executors that a role may be
+// bound to: of what its path names, the server sees to it, and the handler of all else. Other
+// operations refuse those who are bound.
+func (p Policy) InExecutors() Policy {
+	p.bound = true
+	return p
 }
 
 // PermissionNames are the names of the rights in p, as the API tells them; never nil.
@@ -77,8 +96,19 @@ func (p Policy) allow(id auth.Identity) error {
 	case !id.May(p.perm):
 		return domain.Errorf(domain.CodeDenied, "your role %q does not allow this (it needs %q)",
 			id.Role, strings.Join(PermissionNames(p.perm&^id.Permissions), ", "))
+	case p.perm != 0 && !p.bound && id.Scope.Bounded():
+		return domain.Errorf(domain.CodeDenied, "your role %q is bound to %s and does not allow this (it needs %q in the whole tenant)",
+			id.Role, boundTo(id.Scope), strings.Join(PermissionNames(p.perm), ", "))
 	}
 	return nil
+}
+
+// boundTo names what a scope has.
+func boundTo(s domain.Scope) string {
+	if len(s.Executors) == 0 {
+		return "single handlers"
+	}
+	return "the executors " + strings.Join(s.Executors, ", ")
 }
 
 // Operation describes a route; method, path and id are needed.
@@ -195,7 +225,7 @@ func (s *Server) describe(p Policy, op Operation) huma.Operation {
 		// The body is bounded and checked before huma gets it. Without a bound of its own huma
 		// copies it in one piece.
 		MaxBodyBytes: -1, SkipValidateBody: true,
-		Extensions:  map[string]any{"x-policy": p.name},
+		Extensions:  p.extensions(),
 		Middlewares: huma.Middlewares{s.authorize(p, op)},
 	}
 	described.Security = []map[string][]string{} // said, or clients take it for forgotten
@@ -324,6 +354,7 @@ func (s *Server) notePolicy(p Policy, method, path string) {
 // authorize is the middleware that applies a policy, before anything of the
 // request's body is read.
 func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.Context)) {
+	reach := reachOf(p, op)
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humagin.Unwrap(ctx)
 		if op.Cookies {
@@ -346,6 +377,9 @@ func (s *Server) authorize(p Policy, op Operation) func(huma.Context, func(huma.
 		}
 		if err == nil {
 			err = checkQuery(c.Request.URL.RawQuery)
+		}
+		if err == nil {
+			err = s.inReach(ctx.Context(), id, reach, c.Params)
 		}
 		if err != nil {
 			s.WriteProblem(c, s.Problem(ctx.Context(), err))

@@ -30,6 +30,8 @@ type Options struct {
 	Authenticate func(ctx context.Context, bearer, ip string) (auth.Identity, error)
 	// CallsPerSecond is how many calls of a tenant a node answers; 0: no limit.
 	CallsPerSecond func(ctx context.Context, tenant domain.TenantID) (int64, error)
+	// InReach reports whether an object exists whose executor is one of a bounded reach.
+	InReach func(ctx context.Context, p domain.ReachQuery) (bool, error)
 	// Closing says that the node begins nothing new: then only probes are answered.
 	Closing func() bool
 	// Path is the place of the node on its host, such as /carillon. Empty means the root.

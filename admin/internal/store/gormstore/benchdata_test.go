@@ -122,7 +122,7 @@ func TestLoadedExecutionsReadBack(t *testing.T) {
 				}
 			}
 			require.NoError(t, benchdata.LoadExecutions(t.Context(), s.DB, runs))
-			counts, err := s.CountExecutions(t.Context(), w.Tenant, time.Time{})
+			counts, err := s.CountExecutions(t.Context(), w.Tenant, domain.Reach{}, time.Time{})
 			require.NoError(t, err)
 			require.Equal(t, map[domain.State]int64{domain.Succeeded: int64(len(runs))}, counts)
 			list, err := s.ListExecutions(t.Context(), store.ListExecutionsParams{Tenant: w.Tenant, Limit: 1})

@@ -125,12 +125,21 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 				{Job: w.jobs[0]}, {Job: w.jobs[0], States: []domain.State{domain.Due}}, {Job: w.jobs[0], Before: w.last},
 				{Executor: w.executor}, {Executor: w.executor, States: []domain.State{domain.Due}}, {Instance: w.instance},
 				{JobQuery: "job"}, {From: time.Now().Add(-time.Hour), To: time.Now()}, {Before: w.last}, {Executor: w.executor, Before: w.last},
+				{Within: domain.Within(w.executor, 2)}, {Within: domain.Within(w.executor), Before: w.last, States: []domain.State{domain.Due}}, {Within: domain.Within(w.executor), Job: w.jobs[0]},
 			} {
 				p.Tenant = w.tenant
 				_, err := s.ListExecutions(ctx, p)
 				require.NoError(t, err)
 			}
-			_, err := s.CountExecutions(ctx, w.tenant, time.Now().Add(-time.Hour))
+			_, err := s.CountExecutions(ctx, w.tenant, domain.Reach{}, time.Now().Add(-time.Hour))
+			require.NoError(t, err)
+			within := domain.Within(w.executor)
+			_, err = s.CountExecutions(ctx, w.tenant, within, time.Now().Add(-time.Hour))
+			require.NoError(t, err)
+			inReach, err := s.InReach(ctx, domain.ReachQuery{Tenant: w.tenant, Noun: domain.ReachRun, ID: int64(w.last), Within: within})
+			require.NoError(t, err)
+			require.True(t, inReach)
+			_, _, err = s.ListOverdue(ctx, store.ListOverdueParams{Tenant: w.tenant, Within: within, By: time.Second, Limit: 10})
 			require.NoError(t, err)
 			before := e.seen
 			_, _, err = s.ListOverdue(ctx, store.ListOverdueParams{Tenant: w.tenant, By: time.Second, Limit: 10})

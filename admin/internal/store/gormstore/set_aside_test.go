@@ -310,7 +310,7 @@ func TestOnlySomeThatPanicAreSetAside(t *testing.T) {
 		bad[e.ID] = panics.Catch(func() error { panic("all of them") })
 	}
 	require.ErrorContains(t, s.SetAside(t.Context(), bad), "too many have panicked")
-	counts, err := s.CountExecutions(t.Context(), w.tenant, time.Time{})
+	counts, err := s.CountExecutions(t.Context(), w.tenant, domain.Reach{}, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, map[domain.State]int64{domain.Failed: 20, domain.Due: 20}, counts)
 }

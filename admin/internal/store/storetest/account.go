@@ -149,7 +149,7 @@ func testAPIKeys(t *testing.T, f *fixture) {
 	moment := time.UnixMilli(1800000000001).UTC()
 	k := domain.APIKey{
 		ID: ids.Next(), TenantID: f.tenant, Name: "ci", Prefix: "ck_ab", Hash: hash(f, "key"), Role: domain.RoleOperator, CreatedBy: "anna", Owner: 17, CreatedAt: moment, ExpiresAt: moment,
-		Scope: domain.KeyScope{Executors: []string{"shop", "bank"}, Handlers: []string{"shop/a,b", "mail/send/now"}},
+		Scope: domain.Scope{Executors: []string{"shop", "bank"}, Handlers: []string{"shop/a,b", "mail/send/now"}},
 	}
 	f.ok(f.s.CreateAPIKey(f.ctx, k))
 	found, err := f.s.FindAPIKeyByHash(f.ctx, k.Hash)

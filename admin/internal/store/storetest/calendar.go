@@ -162,7 +162,7 @@ func testJobCalendars(t *testing.T, f *fixture) {
 	mine := f.mine(got.Executions)
 	require.Len(t, mine, 3)
 	require.Equal(t, domain.Excluded, f.find(mine[1]).State)
-	counts, err := f.s.CountExecutions(f.ctx, f.tenant, now.Add(-time.Minute))
+	counts, err := f.s.CountExecutions(f.ctx, f.tenant, domain.Reach{}, now.Add(-time.Minute))
 	f.ok(err)
 	require.Equal(t, []int64{2, 0}, []int64{counts[domain.Excluded], counts[domain.Missed]})
 	for state, want := range map[domain.State]int{domain.Excluded: 2, domain.Missed: 0} {

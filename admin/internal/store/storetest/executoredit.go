@@ -27,14 +27,16 @@ func testExecutorRename(t *testing.T, f *fixture) {
 	b := newFixture(t, f.s)
 	token := domain.JoinToken{ID: ids.Next(), TenantID: f.tenant, Executor: f.executor, Hash: hash(f, "j")}
 	f.ok(f.s.CreateJoinToken(f.ctx, token))
-	key := domain.APIKey{ID: ids.Next(), TenantID: f.tenant, Hash: hash(f, "k"), Scope: domain.KeyScope{Executors: []string{"shop", "other"}, Handlers: []string{"shop/close-day", "shopping/x"}}}
+	key := domain.APIKey{ID: ids.Next(), TenantID: f.tenant, Hash: hash(f, "k"), Scope: domain.Scope{Executors: []string{"shop", "other"}, Handlers: []string{"shop/close-day", "shopping/x"}}}
 	f.ok(f.s.CreateAPIKey(f.ctx, key))
+	member := domain.User{ID: domain.UserID(ids.Next()), Username: "mei " + f.tenant.String(), PasswordHash: "h", CreatedAt: time.UnixMilli(1800000000001).UTC()}
+	f.ok(f.s.CreateUser(f.ctx, member, domain.Membership{TenantID: f.tenant, UserID: member.ID, Role: domain.RoleViewer, Scope: domain.Scope{Executors: []string{"shop"}}}))
 	comesBy := func(name string) string {
 		used := useTokens(f, store.JoinTokenUse{Hash: token.Hash, BootID: "boot " + name, Executor: name})[0]
 		f.ok(used.Err)
 		return used.Executor
 	}
-	scope := func() domain.KeyScope {
+	scope := func() domain.Scope {
 		k, err := f.s.FindAPIKeyByHash(f.ctx, key.Hash)
 		f.ok(err)
 		return k.Scope
@@ -65,7 +67,16 @@ func testExecutorRename(t *testing.T, f *fixture) {
 	found, err := b.s.FindExecutorByName(b.ctx, b.tenant, "shop")
 	f.ok(err)
 	require.Equal(t, b.executor, found.ID, "each tenant has its own")
-	require.Equal(t, domain.KeyScope{Executors: []string{"shop", "other", "store"}, Handlers: []string{"shop/close-day", "shopping/x", "store/close-day"}}, scope())
+	require.Equal(t, domain.Scope{Executors: []string{"shop", "other", "store"}, Handlers: []string{"shop/close-day", "shopping/x", "store/close-day"}}, scope())
+	memberships, err := f.s.ListMemberships(f.ctx, member.ID)
+	f.ok(err)
+	require.Equal(t, domain.Scope{Executors: []string{"shop", "store"}}, memberships[0].Scope)
+	members, err := f.s.ListMembers(f.ctx, f.tenant)
+	f.ok(err)
+	require.Equal(t, memberships[0].Scope, members[0].Scope)
+	reach, err := f.s.FindExecutorIDs(f.ctx, f.tenant, memberships[0].Scope.Executors)
+	f.ok(err)
+	require.Equal(t, []domain.ExecutorID{f.executor}, reach)
 
 	// A former name is nobody else's until it is removed.
 	_, err = f.newExecutor("shop")

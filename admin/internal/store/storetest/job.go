@@ -65,7 +65,7 @@ func testJobLifecycle(t *testing.T, f *fixture) {
 	j = set(domain.JobPaused, "holiday")
 	require.Equal(t, domain.Never, j.NextFireAt)
 	require.Equal(t, domain.Pause{By: "cleo", At: j.UpdatedAt, Note: "holiday"}, j.Pause)
-	enabled, paused, err := f.s.CountJobs(f.ctx, f.tenant)
+	enabled, paused, err := f.s.CountJobs(f.ctx, f.tenant, domain.Reach{})
 	f.ok(err)
 	require.Equal(t, []int{0, 1}, []int{enabled, paused})
 	edit.IfRevision = 0
@@ -75,7 +75,7 @@ func testJobLifecycle(t *testing.T, f *fixture) {
 	require.Equal(t, []any{"ben", "cleo"}, []any{j.UpdatedBy, j.Pause.By}, "an edit does not change who paused it")
 	j = set(domain.JobEnabled, "")
 	require.Equal(t, []any{next, domain.Pause{}}, []any{j.NextFireAt, j.Pause})
-	fires, err := f.s.ListNextFires(f.ctx, f.tenant, 5)
+	fires, err := f.s.ListNextFires(f.ctx, f.tenant, domain.Reach{}, 5)
 	f.ok(err)
 	require.Len(t, fires, 1)
 

@@ -54,7 +54,7 @@ func testLingerKeepsTheSlot(t *testing.T, f *fixture) {
 	list, err := f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, States: []domain.State{domain.Failed}})
 	f.ok(err)
 	require.Empty(t, list)
-	counts, err := f.s.CountExecutions(f.ctx, f.tenant, now.Add(-time.Hour))
+	counts, err := f.s.CountExecutions(f.ctx, f.tenant, domain.Reach{}, now.Add(-time.Hour))
 	f.ok(err)
 	require.Equal(t, map[domain.State]int64{domain.Due: 1, domain.TimedOut: 1}, counts)
 	_, err = f.s.RequestCancel(f.ctx, f.tenant, first.ID, domain.ReasonKilled, "")

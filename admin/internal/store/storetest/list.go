@@ -53,9 +53,16 @@ func testListExecutions(t *testing.T, f *fixture) {
 		require.Equal(t, []int{2}, list(store.ListExecutionsParams{Job: b.ID, States: []domain.State{domain.Succeeded}, Limit: limit}))
 		require.Len(t, list(store.ListExecutionsParams{Executor: f.executor, Limit: limit}), 12)
 		require.Equal(t, []int{5}, list(store.ListExecutionsParams{Instance: other.ID, Limit: limit}))
+		require.Equal(t, []int{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, list(store.ListExecutionsParams{Within: domain.Within(f.executor, 999), Limit: limit}))
+		require.Equal(t, []int{11, 8, 5, 2}, list(store.ListExecutionsParams{Within: domain.Within(f.executor), Job: b.ID, Limit: limit}))
 		require.Equal(t, []int{10, 9, 7, 6, 4, 3, 1, 0}, list(store.ListExecutionsParams{JobQuery: "50% OFF", Limit: limit}))
 	}
 	require.Empty(t, list(store.ListExecutionsParams{JobQuery: "5%0"}))
+	for _, p := range []store.ListExecutionsParams{{}, {Job: b.ID}, {Executor: f.executor}, {Instance: other.ID}, {States: []domain.State{domain.Succeeded}}} {
+		for _, p.Within = range []domain.Reach{domain.Within(), domain.Within(999)} {
+			require.Empty(t, list(p))
+		}
+	}
 	require.Empty(t, list(store.ListExecutionsParams{Cause: domain.CauseSchedule}))
 	require.Len(t, list(store.ListExecutionsParams{Cause: domain.CauseManual}), 12)
 	made := func(i int) time.Time { return domain.IDTime(int64(all[i].ID)) }
@@ -85,10 +92,10 @@ func testCountExecutions(t *testing.T, f *fixture) {
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	f.run(j)
-	got, err := f.s.CountExecutions(f.ctx, f.tenant, start)
+	got, err := f.s.CountExecutions(f.ctx, f.tenant, domain.Reach{}, start)
 	f.ok(err)
 	require.Equal(t, map[domain.State]int64{domain.Succeeded: 2, domain.Due: 1}, got)
-	got, err = f.s.CountExecutions(f.ctx, f.tenant, time.Now().Add(time.Minute))
+	got, err = f.s.CountExecutions(f.ctx, f.tenant, domain.Reach{}, time.Now().Add(time.Minute))
 	f.ok(err)
 	require.Empty(t, got)
 }

@@ -26,7 +26,7 @@ func declared(f *fixture) store.ProvisionParams {
 				{Name: "more than the quota"},
 			},
 			APIKeys: []domain.APIKey{
-				{Name: "k", Prefix: "ck_abcdef", Hash: hash(f, "key"), Role: domain.RoleCaller, Scope: domain.KeyScope{Executors: []string{"web"}}},
+				{Name: "k", Prefix: "ck_abcdef", Hash: hash(f, "key"), Role: domain.RoleCaller, Scope: domain.Scope{Executors: []string{"web"}}},
 				{Name: "more than the quota", Prefix: "ck_ghijkl", Hash: hash(f, "key 2"), Role: domain.RoleViewer},
 			},
 		}},

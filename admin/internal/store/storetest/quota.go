@@ -239,7 +239,7 @@ func testQuotaOfJobsForCalls(t *testing.T, f *fixture) {
 		f.ok(err)
 		require.Equal(t, kind, v.Kind, "no edit changes it")
 	}
-	enabled, _, err := f.s.CountJobs(f.ctx, f.tenant)
+	enabled, _, err := f.s.CountJobs(f.ctx, f.tenant, domain.Reach{})
 	f.ok(err)
 	require.EqualValues(t, f.has(domain.QuotaJobs).Used, enabled)
 	list := func(p store.ListJobsParams) (out []domain.JobID) {

@@ -170,7 +170,7 @@ func testShardsListed(t *testing.T, f *fixture) {
 	views, err := f.s.ListExecutions(f.ctx, store.ListExecutionsParams{Tenant: f.tenant, Instance: f.instance, Limit: 10})
 	f.ok(err)
 	require.Equal(t, []domain.ExecutionID{parts[1].ID, parts[0].ID}, []domain.ExecutionID{views[0].ID, views[1].ID}, "what ran there")
-	counts, err := f.s.CountExecutions(f.ctx, f.tenant, time.Time{})
+	counts, err := f.s.CountExecutions(f.ctx, f.tenant, domain.Reach{}, time.Time{})
 	f.ok(err)
 	require.Equal(t, map[domain.State]int64{domain.Running: 1}, counts)
 	view, err := f.s.FindJob(f.ctx, f.tenant, j.ID)

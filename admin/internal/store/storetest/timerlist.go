@@ -111,7 +111,7 @@ func testTimerPhases(t *testing.T, f *fixture) {
 	require.Equal(t, mine, list(store.ListExecutionsParams{Cause: domain.CauseTimer}))
 	require.Equal(t, mine, list(store.ListExecutionsParams{Job: j.ID}))
 	require.Len(t, list(store.ListExecutionsParams{Instance: f.instance}), 2)
-	counts, err := f.s.CountExecutions(f.ctx, f.tenant, f.now().Add(-time.Hour))
+	counts, err := f.s.CountExecutions(f.ctx, f.tenant, domain.Reach{}, f.now().Add(-time.Hour))
 	f.ok(err)
 	require.Equal(t, map[domain.State]int64{domain.Due: 1}, counts)
 

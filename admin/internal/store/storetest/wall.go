@@ -90,7 +90,7 @@ func testTenantWall(t *testing.T, f *fixture) {
 		f.ok(err)
 		require.Empty(t, runs)
 	}
-	counts, err := b.s.CountExecutions(b.ctx, b.tenant, time.Time{})
+	counts, err := b.s.CountExecutions(b.ctx, b.tenant, domain.Reach{}, time.Time{})
 	f.ok(err)
 	require.Empty(t, counts)
 	jobs, err := b.s.ListJobs(b.ctx, store.ListJobsParams{Tenant: b.tenant})

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -76,16 +77,20 @@ type membershipRow struct {
 	TenantID int64  `gorm:"column:tenant_id;primaryKey;autoIncrement:false"`
 	UserID   int64  `gorm:"column:user_id;primaryKey;autoIncrement:false"`
 	Role     string `gorm:"column:role"`
+	// Executors has one name per line.
+	Executors string `gorm:"column:executors"`
 }
 
 func (membershipRow) TableName() string { return "memberships" }
 
 func toMembershipRow(m domain.Membership) *membershipRow {
-	return &membershipRow{int64(m.TenantID), int64(m.UserID), string(m.Role)}
+	return &membershipRow{int64(m.TenantID), int64(m.UserID), string(m.Role), strings.Join(m.Scope.Executors, "\n")}
 }
 
 func (r membershipRow) membership() domain.Membership {
-	return domain.Membership{TenantID: domain.TenantID(r.TenantID), UserID: domain.UserID(r.UserID), Role: domain.Role(r.Role)}
+	return domain.Membership{
+		TenantID: domain.TenantID(r.TenantID), UserID: domain.UserID(r.UserID), Role: domain.Role(r.Role), Scope: domain.Scope{Executors: lines(r.Executors)},
+	}
 }
 
 func (s *Accounts) CreateTenant(ctx context.Context, tenant domain.Tenant) error {
@@ -186,14 +191,15 @@ func (s *Accounts) FindUserByName(ctx context.Context, username string) (domain.
 func (s *Accounts) ListMembers(ctx context.Context, tenant domain.TenantID) (out []store.Member, err error) {
 	err = s.Look(ctx, "list members", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
 		var rows []struct {
-			User userRow `gorm:"embedded"`
-			Role string  `gorm:"column:role"`
+			User      userRow `gorm:"embedded"`
+			Role      string  `gorm:"column:role"`
+			Executors string  `gorm:"column:executors"`
 		}
-		err := g.Table("memberships AS m").Select("u.*, m.role").Joins("JOIN users AS u ON u.id = m.user_id").
+		err := g.Table("memberships AS m").Select("u.*, m.role, m.executors").Joins("JOIN users AS u ON u.id = m.user_id").
 			Where("m.tenant_id = ?", int64(tenant)).Order("u.username").Find(&rows).Error
 		out = make([]store.Member, len(rows))
 		for i, r := range rows {
-			out[i] = store.Member{User: r.User.user(), Role: domain.Role(r.Role)}
+			out[i] = store.Member{User: r.User.user(), Role: domain.Role(r.Role), Scope: domain.Scope{Executors: lines(r.Executors)}}
 		}
 		return err
 	})

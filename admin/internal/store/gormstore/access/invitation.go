@@ -2,8 +2,8 @@ package access
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm/clause"
 
@@ -24,13 +24,14 @@ type invitationRow struct {
 	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false"`
 	ExpiresAt  int64  `gorm:"column:expires_at"`
 	DeclinedAt int64  `gorm:"column:declined_at"`
+	Executors  string `gorm:"column:executors"` // one name per line
 }
 
 func (invitationRow) TableName() string { return "invitations" }
 
 func (r invitationRow) invitation() domain.Invitation {
 	return domain.Invitation{
-		ID: domain.InvitationID(r.ID), TenantID: domain.TenantID(r.TenantID), Username: r.Username, Role: domain.Role(r.Role),
+		ID: domain.InvitationID(r.ID), TenantID: domain.TenantID(r.TenantID), Username: r.Username, Role: domain.Role(r.Role), Scope: domain.Scope{Executors: lines(r.Executors)},
 		InvitedBy: r.InvitedBy, Inviter: domain.UserID(r.InviterID), CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt),
 	}
 }
@@ -71,9 +72,9 @@ func (s *Invitations) CreateInvitation(ctx context.Context, p store.CreateInvita
 			return i, domain.Errorf(domain.CodeConflict, "there are %d open invitations, which is the most; take one back first", open)
 		}
 		i.CreatedAt, i.ExpiresAt = now, now.Add(p.TTL)
-		t.Audited(domain.AuditObject{ID: i.ID.String(), Name: i.Username, After: fmt.Sprintf(`{"role":%q}`, i.Role)})
+		t.Audited(domain.AuditObject{ID: i.ID.String(), Name: i.Username, After: domain.AuditedRole(i.Role, i.Scope)})
 		err = t.Gorm.Create(&invitationRow{
-			ID: int64(i.ID), TenantID: int64(i.TenantID), Username: i.Username, UserID: user, Role: string(i.Role),
+			ID: int64(i.ID), TenantID: int64(i.TenantID), Username: i.Username, UserID: user, Role: string(i.Role), Executors: strings.Join(i.Scope.Executors, "\n"),
 			InvitedBy: i.InvitedBy, InviterID: int64(i.Inviter), CreatedAt: db.Millis(i.CreatedAt), ExpiresAt: db.Millis(i.ExpiresAt),
 		}).Error
 		if db.IsDuplicate(err) {
@@ -131,7 +132,7 @@ func (s *Invitations) AcceptInvitation(ctx context.Context, user domain.UserID, 
 		if err != nil {
 			return err
 		}
-		m := domain.Membership{TenantID: domain.TenantID(row.TenantID), UserID: user, Role: domain.Role(row.Role)}
+		m := domain.Membership{TenantID: domain.TenantID(row.TenantID), UserID: user, Role: domain.Role(row.Role), Scope: domain.Scope{Executors: lines(row.Executors)}}
 		if err := t.Gorm.Clauses(clause.OnConflict{DoNothing: true}).Create(toMembershipRow(m)).Error; err != nil {
 			return err
 		}

@@ -199,7 +199,7 @@ func (w *provisioning) apiKey(tenant int64, tenantName string, k domain.APIKey) 
 	return w.make(found, &row, &row.ID, kind, tenantName, k.Name)
 }
 
-func sameScope(a, b domain.KeyScope) bool { return a.Contains(b) && b.Contains(a) }
+func sameScope(a, b domain.Scope) bool { return a.Contains(b) && b.Contains(a) }
 
 func (w *provisioning) user(p store.ProvisionUser) error {
 	row, found, err := rowIn[userRow](w.t, "username = ?", p.User.Username)

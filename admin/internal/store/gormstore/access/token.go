@@ -43,9 +43,9 @@ type apiKeyRow struct {
 	ExpiresAt  int64  `gorm:"column:expires_at"`
 	LastUsedAt int64  `gorm:"column:last_used_at"`
 	RevokedAt  int64  `gorm:"column:revoked_at"`
-	// CallExecutors and CallHandlers have one name per line.
-	CallExecutors string `gorm:"column:call_executors"`
-	CallHandlers  string `gorm:"column:call_handlers"`
+	// Executors and CallHandlers have one name per line.
+	Executors    string `gorm:"column:call_executors"`
+	CallHandlers string `gorm:"column:call_handlers"`
 }
 
 func (apiKeyRow) TableName() string { return "api_keys" }
@@ -54,7 +54,7 @@ func newAPIKeyRow(k domain.APIKey) apiKeyRow {
 	return apiKeyRow{
 		ID: k.ID, TenantID: int64(k.TenantID), Name: k.Name, Prefix: k.Prefix, Hash: k.Hash[:], Role: string(k.Role),
 		CreatedBy: k.CreatedBy, OwnerID: int64(k.Owner), CreatedAt: db.Millis(k.CreatedAt), ExpiresAt: db.Millis(k.ExpiresAt),
-		CallExecutors: strings.Join(k.Scope.Executors, "\n"), CallHandlers: strings.Join(k.Scope.Handlers, "\n"),
+		Executors: strings.Join(k.Scope.Executors, "\n"), CallHandlers: strings.Join(k.Scope.Handlers, "\n"),
 	}
 }
 
@@ -63,7 +63,7 @@ func (r apiKeyRow) key() domain.APIKey {
 		ID: r.ID, TenantID: domain.TenantID(r.TenantID), Name: r.Name, Prefix: r.Prefix, Hash: toHash(r.Hash), Role: domain.Role(r.Role),
 		CreatedBy: r.CreatedBy, Owner: domain.UserID(r.OwnerID), CreatedAt: db.Instant(r.CreatedAt), ExpiresAt: db.Instant(r.ExpiresAt),
 		LastUsedAt: db.Instant(r.LastUsedAt), RevokedAt: db.Instant(r.RevokedAt),
-		Scope: domain.KeyScope{Executors: lines(r.CallExecutors), Handlers: lines(r.CallHandlers)},
+		Scope: domain.Scope{Executors: lines(r.Executors), Handlers: lines(r.CallHandlers)},
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *Executors) FindExecutor(ctx context.Context, tenant domain.TenantID, id
 
 func (s *Executors) ListExecutors(ctx context.Context, p store.ListExecutorsParams) (out []store.ExecutorSummary, err error) {
 	err = s.Look(ctx, "list executors", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
-		g = g.Where("tenant_id = ? AND "+record.LivingExecutor, int64(p.Tenant))
+		g = within(g.Where("tenant_id = ? AND "+record.LivingExecutor, int64(p.Tenant)), "id", p.Within)
 		if p.Query != "" {
 			where, args := textIn(p.Query, "name")
 			g = g.Where(where, args...)
@@ -189,7 +189,7 @@ func (s *Executors) FindInstance(ctx context.Context, tenant domain.TenantID, id
 func (s *Executors) ListInstances(ctx context.Context, p store.ListInstancesParams) ([]domain.Instance, error) {
 	var out []domain.Instance
 	err := s.Look(ctx, "list instances", func(_ context.Context, _ db.Querier, g *gorm.DB) error {
-		g = g.Where("tenant_id = ?", int64(p.Tenant))
+		g = within(g.Where("tenant_id = ?", int64(p.Tenant)), "executor_id", p.Within)
 		if p.Executor != 0 {
 			g = g.Where("executor_id = ?", int64(p.Executor))
 		}

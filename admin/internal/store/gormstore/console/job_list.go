@@ -104,7 +104,7 @@ func (s *Jobs) ListJobs(ctx context.Context, p store.ListJobsParams) (views []st
 }
 
 func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
-	g = g.Where("j.tenant_id = ?", int64(p.Tenant))
+	g = within(g.Where("j.tenant_id = ?", int64(p.Tenant)), "j.executor_id", p.Within)
 	if !p.AllKinds {
 		g = g.Where("j.kind = ?", int64(p.Kind))
 	}
@@ -321,7 +321,7 @@ func (s *Jobs) ListJobChanges(ctx context.Context, tenant domain.TenantID, id do
 	return out, err
 }
 
-func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, paused int, err error) {
+func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID, within domain.Reach) (enabled, paused int, err error) {
 	err = s.Look(ctx, "count jobs", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
 		return db.Query(ctx, q, func(rows *sql.Rows) error {
 			var state, n int
@@ -333,15 +333,15 @@ func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID) (enabled, 
 				paused = n
 			}
 			return err
-		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? AND kind = ? GROUP BY state", int64(tenant), int64(domain.JobPlain))
+		}, "SELECT state, COUNT(*) FROM jobs WHERE tenant_id = ? AND kind = ? AND "+inReach("executor_id", within)+" GROUP BY state", int64(tenant), int64(domain.JobPlain))
 	})
 	return enabled, paused, err
 }
 
-func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, limit int) (views []store.JobView, err error) {
+func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, reach domain.Reach, limit int) (views []store.JobView, err error) {
 	err = s.Look(ctx, "list next fires", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var rows []record.JobRow
-		err := g.Table("triggers AS t").Select("j.*").Joins("JOIN jobs AS j ON j.id = t.job_id").
+		err := within(g.Table("triggers AS t"), "t.executor_id", reach).Select("j.*").Joins("JOIN jobs AS j ON j.id = t.job_id").
 			Where("t.tenant_id = ? AND t.next_fire_at < ?", int64(tenant), db.Millis(domain.Never)).
 			Order("t.next_fire_at, t.job_id").Limit(record.PageSize(limit)).Find(&rows).Error
 		if err != nil {

@@ -26,7 +26,7 @@ func (s *Jobs) ListOverdue(ctx context.Context, p store.ListOverdueParams) (list
 			return err
 		}
 		now := db.Instant(ms)
-		for _, statement := range OverdueStatements(s.Dialect, p.Tenant, now.Add(-p.By), limit+1) {
+		for _, statement := range OverdueStatements(s.Dialect, p.Tenant, p.Within, now.Add(-p.By), limit+1) {
 			var found []store.Overdue
 			err := db.Query(ctx, q, func(rows *sql.Rows) error {
 				var o store.Overdue
@@ -59,12 +59,12 @@ func (s *Jobs) ListOverdue(ctx context.Context, p store.ListOverdueParams) (list
 
 // OverdueStatements find fire times before an instant that are not planned, and then runs
 // of which no attempt has begun.
-func OverdueStatements(d db.Dialect, tenant domain.TenantID, before time.Time, limit int) [2]string {
+func OverdueStatements(d db.Dialect, tenant domain.TenantID, within domain.Reach, before time.Time, limit int) [2]string {
 	ms := db.Millis(before)
 	return [2]string{
-		fmt.Sprintf("SELECT job_id, executor_id, next_fire_at, 0, '' FROM triggers%s WHERE tenant_id = %d AND next_fire_at < %d ORDER BY next_fire_at LIMIT %d",
-			d.ByIndex("ix_triggers_next"), tenant, ms, limit),
-		fmt.Sprintf("SELECT job_id, executor_id, fire_at, id, reason FROM executions%s WHERE tenant_id = %d AND phase = %d AND state IN (%d, %d) AND attempt = 0 AND fire_at < %d ORDER BY id LIMIT %d",
-			d.ByIndex("ix_executions_phase"), tenant, record.PhaseAlive, domain.Due, domain.Offered, ms, limit),
+		fmt.Sprintf("SELECT job_id, executor_id, next_fire_at, 0, '' FROM triggers%s WHERE tenant_id = %d AND next_fire_at < %d AND %s ORDER BY next_fire_at LIMIT %d",
+			d.ByIndex("ix_triggers_next"), tenant, ms, inReach("executor_id", within), limit),
+		fmt.Sprintf("SELECT job_id, executor_id, fire_at, id, reason FROM executions%s WHERE tenant_id = %d AND phase = %d AND state IN (%d, %d) AND attempt = 0 AND fire_at < %d AND %s ORDER BY id LIMIT %d",
+			d.ByIndex("ix_executions_phase"), tenant, record.PhaseAlive, domain.Due, domain.Offered, ms, inReach("executor_id", within), limit),
 	}
 }

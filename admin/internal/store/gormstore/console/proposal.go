@@ -84,6 +84,7 @@ func propose(t *db.Tx, p domain.Proposal, now time.Time, allow allowance) error 
 func (s *Catalogue) ListProposals(ctx context.Context, p store.ListProposalsParams) (out store.Page[store.ProposalView], err error) {
 	err = s.Look(ctx, "list proposals", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		g = g.Where("tenant_id = ? AND state = ? AND id > ?", int64(p.Tenant), int64(domain.ProposalPending), p.After)
+		g = within(g, "executor_id", p.Within)
 		if p.Executor != 0 {
 			g = g.Where("executor_id = ?", int64(p.Executor))
 		}

@@ -62,7 +62,7 @@ func (s *Runs) FindOccurrence(ctx context.Context, tenant domain.TenantID, job d
 //
 //   - by job: the unique index, newest fire time first (all other lists: newest
 //     id first; the two differ only for runs planned for later);
-//   - by executor or instance: the executor's index;
+//   - by executor or instance, and within a bounded reach: the index of each executor;
 //   - else: one bounded scan per phase, merged. No state asked for means all.
 //     Living states share a phase, in which the others are passed over: there
 //     are only as many as are on their way. Bad ends that linger share one, too.
@@ -101,6 +101,9 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 	case p.Executor != 0:
 		f.States(p.States)
 		return record.ExecutionsByIndex(ctx, q, s.Dialect, "ix_executions_executor", f, "id DESC", limit)
+	case p.Within.Bounded():
+		f.States(p.States)
+		return record.ExecutionsByExecutor(ctx, q, s.Dialect, p.Within.IDs(), f, limit)
 	default:
 		f.States(p.States)
 		states := p.States
@@ -121,6 +124,9 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 // can match.
 func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter) (ok bool, err error) {
 	f.Add("tenant_id = ?", int64(p.Tenant))
+	if p.Within.Bounded() && (p.Job != 0 || p.Executor != 0) {
+		f.Add(inReach("executor_id", p.Within))
+	}
 	if p.Job != 0 {
 		f.Add("job_id = ?", int64(p.Job))
 	}
@@ -248,14 +254,18 @@ func (s *Runs) ListAttempts(ctx context.Context, tenant domain.TenantID, id doma
 }
 
 // CountExecutions counts final states inside the index, one range each; of the
-// living ones the rows are read. The instant is compared with the time in the id.
-func (s *Runs) CountExecutions(ctx context.Context, tenant domain.TenantID, since time.Time) (map[domain.State]int64, error) {
+// living ones, and within a bounded reach, the rows are read. The instant is compared with
+// the time in the id.
+func (s *Runs) CountExecutions(ctx context.Context, tenant domain.TenantID, within domain.Reach, since time.Time) (map[domain.State]int64, error) {
 	out := map[domain.State]int64{}
 	term := func(phase int64, st domain.State) string {
 		statement := fmt.Sprintf("SELECT %d, COUNT(*) FROM executions%s WHERE tenant_id = %d AND phase = %d AND id >= %d",
 			st, s.Dialect.ByIndex("ix_executions_phase"), tenant, phase, domain.IDFloor(since))
 		if phase == record.PhaseAlive || phase == record.PhaseLingering {
 			statement += fmt.Sprintf(" AND state = %d", st)
+		}
+		if within.Bounded() {
+			statement += " AND " + inReach("executor_id", within)
 		}
 		return statement
 	}

@@ -65,12 +65,26 @@ func PhasesOf(states []domain.State) []int64 {
 
 // ExecutionsByPhase reads the newest ones of some phases.
 func ExecutionsByPhase(ctx context.Context, q db.Querier, d db.Dialect, phases []int64, f *ExecutionFilter, limit int) ([]*ExecutionRow, error) {
+	return executionsOfEach(ctx, q, d, "ix_executions_phase", "phase", phases, f, limit)
+}
+
+// ExecutionsByExecutor reads the newest ones of some executors.
+func ExecutionsByExecutor(ctx context.Context, q db.Querier, d db.Dialect, executors []domain.ExecutorID, f *ExecutionFilter, limit int) ([]*ExecutionRow, error) {
+	return executionsOfEach(ctx, q, d, "ix_executions_executor", "executor_id", executors, f, limit)
+}
+
+// executionsOfEach reads the newest ones that have one of the values in a column, with one
+// bounded scan of the index for each value.
+func executionsOfEach[V ~int64](ctx context.Context, q db.Querier, d db.Dialect, index, column string, values []V, f *ExecutionFilter, limit int) ([]*ExecutionRow, error) {
+	if len(values) == 0 {
+		return nil, nil
+	}
 	var terms []string
 	var args []any
-	for _, phase := range phases {
+	for _, v := range values {
 		one := &ExecutionFilter{conditions: slices.Clone(f.conditions)}
-		one.Add(fmt.Sprintf("phase = %d", phase))
-		terms = append(terms, d.Bounded(listStatement(d, "ix_executions_phase", one, "id DESC", limit)))
+		one.Add(fmt.Sprintf("%s = %d", column, v))
+		terms = append(terms, d.Bounded(listStatement(d, index, one, "id DESC", limit)))
 		args = append(args, f.args...)
 	}
 	rows, err := ScanExecutions(ctx, q, strings.Join(terms, " UNION ALL "), args...)
