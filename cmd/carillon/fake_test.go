@@ -438,7 +438,7 @@ func (s *fakeServer) executorRoutes(mux *http.ServeMux) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, "{"+token+`,"secret":"cjt_fresh"}`)
 	})
-	const key = `"id":"81","name":"deploys","prefix":"ck_fr","role":"editor","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","lastUsedAt":null,"expiresAt":null,"callExecutors":["shop"],"callHandlers":["mail/send"]`
+	const key = `"id":"81","name":"deploys","prefix":"ck_fr","role":"editor","createdAt":"2026-11-01T00:00:00.000Z","createdBy":"admin","lastUsedAt":null,"expiresAt":null,"executors":["shop"],"callHandlers":["mail/send"]`
 	s.route(mux, "POST /api-keys", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		w.WriteHeader(201)
 		fmt.Fprint(w, "{"+key+`,"secret":"ck_fresh"}`)

@@ -238,25 +238,27 @@ func TestInterrupt(t *testing.T) {
 func TestAPIKeys(t *testing.T) {
 	server := newFakeServer(t)
 	term := keyed(t, server)
-	r := term.run("api-key", "create", "deploys", "--role", "editor", "--expires", "24h", "--call", "shop,books,mail/send")
+	r := term.run("api-key", "create", "deploys", "--role", "editor", "--expires", "24h", "--executor", "shop,books", "--handler", "mail/send")
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, "ck_fresh\n", r.stdout, "the secret alone, for > key.txt")
 	sent := server.lastBody("POST /api-keys")
 	require.Equal(t, "deploys", sent["name"])
 	require.Equal(t, "editor", sent["role"])
 	require.NotEmpty(t, sent["expiresAt"])
-	require.Equal(t, []any{"shop", "books"}, sent["callExecutors"])
+	require.Equal(t, []any{"shop", "books"}, sent["executors"])
 	require.Equal(t, []any{"mail/send"}, sent["callHandlers"])
 	require.Contains(t, term.run("api-key", "create", "deploys", "-o", "json").stdout, `"secret": "ck_fresh"`)
-	for _, args := range [][]string{{"--call", "shop"}, {"--role", "viewer", "--call", "shop/x"}, {"--role", "caller", "--call", ""}} {
+	for _, args := range [][]string{{"--executor", ""}, {"--role", "caller", "--handler", ""}} {
 		r = term.run(append([]string{"api-key", "create", "shop"}, args...)...)
 		require.Equal(t, 2, r.code, r.stderr)
-		require.Contains(t, r.stderr, "--call ", args)
+		require.Contains(t, r.stderr, "names nothing", args)
 	}
 	require.Equal(t, "deploys", server.lastBody("POST /api-keys")["name"], "none of these was sent")
+	require.Equal(t, 0, term.run("api-key", "create", "app", "--role", "caller,timer,manager", "--executor", "shop").code)
+	require.Equal(t, "caller+timer+manager", server.lastBody("POST /api-keys")["role"])
 	r = term.run("api-key", "create", "deploys", "--role", "king")
 	require.Equal(t, 2, r.code, r.stderr)
-	require.Contains(t, r.stderr, "caller, timer, viewer, operator")
+	require.Contains(t, r.stderr, "caller, timer, viewer, manager")
 
 	r = term.run("api-key", "list")
 	require.Equal(t, 0, r.code, r.stderr)

@@ -46,9 +46,6 @@ const (
 
 // APIKey defines model for APIKey.
 type APIKey struct {
-	// CallExecutors The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all
-	CallExecutors []string `json:"callExecutors"`
-
 	// CallHandlers Single handlers that it may call and set timers of, each executor/handler
 	CallHandlers []string `json:"callHandlers"`
 
@@ -57,6 +54,9 @@ type APIKey struct {
 
 	// CreatedBy The user or key that made it; it ends with that user's account in the tenant
 	CreatedBy string `json:"createdBy"`
+
+	// Executors The executors that all its rights are bound to, beside the handlers of callHandlers; both empty: it is about the whole tenant
+	Executors []string `json:"executors"`
 
 	// ExpiresAt null = never
 	ExpiresAt *time.Time `json:"expiresAt"`
@@ -73,7 +73,7 @@ type APIKey struct {
 	// Prefix The secret's first characters, to recognise it by
 	Prefix string `json:"prefix"`
 
-	// Role What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers
+	// Role What it may do: a role, or several joined by + such as caller+manager
 	Role string `json:"role"`
 }
 
@@ -1585,11 +1585,11 @@ type ConnectionWrite struct {
 
 // CreateAPIKeyInputBody defines model for CreateAPIKeyInputBody.
 type CreateAPIKeyInputBody struct {
-	// CallExecutors Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers. Refused with the role viewer, which it would not bound
-	CallExecutors []string `json:"callExecutors,omitempty"`
-
-	// CallHandlers Single handlers that it may call and set timers of, each executor/handler. Refused with the role viewer
+	// CallHandlers Single handlers that it may call and set timers of, each executor/handler. Only with the roles caller and timer
 	CallHandlers []string `json:"callHandlers,omitempty"`
+
+	// Executors Names of the executors that all its rights are bound to: it sees and manages only their jobs and runs, calls only their handlers and sets only their timers. Default: all, or those of callHandlers. Refused with the roles scripter and admin
+	Executors []string `json:"executors,omitempty"`
 
 	// ExpiresAt Default: never
 	ExpiresAt string `json:"expiresAt,omitempty"`
@@ -1597,7 +1597,7 @@ type CreateAPIKeyInputBody struct {
 	// Name What the key is for
 	Name string `json:"name"`
 
-	// Role caller: may only call handlers, and see and cancel its own calls; timer: may only set, see, move and cancel timers
+	// Role What it may do: caller (call handlers, and see and cancel its own calls), timer (set, see, move and cancel timers), viewer, manager (see, change and run jobs, and see and stop runs), operator, editor, scripter or admin; or several joined by + such as caller+timer+manager
 	Role string `json:"role"`
 }
 
@@ -1621,6 +1621,9 @@ type CreateExecutorInputBody struct {
 
 // CreateInvitationInputBody defines model for CreateInvitationInputBody.
 type CreateInvitationInputBody struct {
+	// Executors Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin
+	Executors []string `json:"executors,omitempty"`
+
 	// Role What the account may do in the tenant once its owner has accepted
 	Role string `json:"role"`
 
@@ -1657,6 +1660,9 @@ type CreateTenantInputBody struct {
 
 // CreateUserInputBody defines model for CreateUserInputBody.
 type CreateUserInputBody struct {
+	// Executors Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin
+	Executors []string `json:"executors,omitempty"`
+
 	// Password Default: a random one, to be changed at the first login
 	Password string `json:"password,omitempty"`
 
@@ -1669,9 +1675,6 @@ type CreateUserInputBody struct {
 
 // CreatedAPIKey defines model for CreatedAPIKey.
 type CreatedAPIKey struct {
-	// CallExecutors The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all
-	CallExecutors []string `json:"callExecutors"`
-
 	// CallHandlers Single handlers that it may call and set timers of, each executor/handler
 	CallHandlers []string `json:"callHandlers"`
 
@@ -1680,6 +1683,9 @@ type CreatedAPIKey struct {
 
 	// CreatedBy The user or key that made it; it ends with that user's account in the tenant
 	CreatedBy string `json:"createdBy"`
+
+	// Executors The executors that all its rights are bound to, beside the handlers of callHandlers; both empty: it is about the whole tenant
+	Executors []string `json:"executors"`
 
 	// ExpiresAt null = never
 	ExpiresAt *time.Time `json:"expiresAt"`
@@ -1696,7 +1702,7 @@ type CreatedAPIKey struct {
 	// Prefix The secret's first characters, to recognise it by
 	Prefix string `json:"prefix"`
 
-	// Role What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers
+	// Role What it may do: a role, or several joined by + such as caller+manager
 	Role string `json:"role"`
 
 	// Secret Shown once; it cannot be read again
@@ -2421,6 +2427,9 @@ type Invitation struct {
 	// CreatedAt When
 	CreatedAt time.Time `json:"createdAt"`
 
+	// Executors Names of the executors that the role is bound to; empty: the whole tenant
+	Executors []string `json:"executors"`
+
 	// ExpiresAt After it the invitation is gone, 7 days after it was made
 	ExpiresAt time.Time `json:"expiresAt"`
 
@@ -2991,6 +3000,9 @@ type MaintenanceRequest struct {
 
 // Me defines model for Me.
 type Me struct {
+	// Executors Names of the executors that the role is bound to; empty: it is about the whole tenant, or about single handlers
+	Executors []string `json:"executors"`
+
 	// Kind Whether a user or an API key asks
 	Kind string `json:"kind"`
 
@@ -3092,6 +3104,9 @@ type MisfireWrite struct {
 type MyInvitation struct {
 	// CreatedAt When
 	CreatedAt time.Time `json:"createdAt"`
+
+	// Executors Names of the executors that the role is bound to; empty: the whole tenant
+	Executors []string `json:"executors"`
 
 	// ExpiresAt After it the invitation is gone, 7 days after it was made
 	ExpiresAt time.Time `json:"expiresAt"`
@@ -4847,7 +4862,7 @@ type SessionUser struct {
 	// PlatformAdmin May manage all tenants
 	PlatformAdmin bool `json:"platformAdmin"`
 
-	// Role In the session's tenant; caller and timer are of API keys only
+	// Role In the session's tenant: viewer, operator, editor, scripter or admin. API keys may also have caller, timer and manager, or several joined by +
 	Role string `json:"role"`
 
 	// Username Name of the user, or key: and the name of the key
@@ -5358,6 +5373,9 @@ type UpdateUserInputBody struct {
 	// Disabled true locks the account and ends its sessions, false unlocks it; default: as it is
 	Disabled *bool `json:"disabled,omitempty"`
 
+	// Executors Names of the executors that the role is to be bound to; an empty list: the whole tenant; default: as it is
+	Executors []string `json:"executors,omitempty"`
+
 	// Password Empty: a random one. Ends all sessions of the user
 	Password string `json:"password,omitempty"`
 
@@ -5372,6 +5390,9 @@ type User struct {
 
 	// Disabled The account is locked
 	Disabled bool `json:"disabled"`
+
+	// Executors Names of the executors that the role is bound to: the user sees only their jobs and runs; empty: the whole tenant
+	Executors []string `json:"executors"`
 
 	// ID Id of the user, a decimal string
 	ID string `json:"id"`
@@ -5390,6 +5411,9 @@ type UserWithPassword struct {
 
 	// Disabled The account is locked
 	Disabled bool `json:"disabled"`
+
+	// Executors Names of the executors that the role is bound to: the user sees only their jobs and runs; empty: the whole tenant
+	Executors []string `json:"executors"`
 
 	// ID Id of the user, a decimal string
 	ID string `json:"id"`
@@ -5854,6 +5878,9 @@ type ListJobsParams struct {
 	// ExecutorID Only jobs of this executor
 	ExecutorID string `form:"executorId,omitempty" json:"executorId,omitempty"`
 
+	// Executor Only jobs of the executor with this name
+	Executor string `form:"executor,omitempty" json:"executor,omitempty"`
+
 	// Handler Only jobs of this handler
 	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
 
@@ -5891,6 +5918,15 @@ type CreateJobsParams struct {
 	AllowUnknownHandler bool `form:"allowUnknownHandler,omitempty" json:"allowUnknownHandler,omitempty"`
 
 	// AllowUnfitInput Accept inputs that do not fit what is registered of the handlers
+	AllowUnfitInput bool `form:"allowUnfitInput,omitempty" json:"allowUnfitInput,omitempty"`
+}
+
+// PutJobParams defines parameters for PutJob.
+type PutJobParams struct {
+	// AllowUnknownHandler Accept a handler that no instance has registered yet
+	AllowUnknownHandler bool `form:"allowUnknownHandler,omitempty" json:"allowUnknownHandler,omitempty"`
+
+	// AllowUnfitInput Accept an input that does not fit what is registered of the handler
 	AllowUnfitInput bool `form:"allowUnfitInput,omitempty" json:"allowUnfitInput,omitempty"`
 }
 
@@ -7218,6 +7254,7 @@ func (c *Client) ListJobs(ctx context.Context, params ListJobsParams, edits ...E
 	r.query("q", params.Q)
 	r.query("name", params.Name)
 	r.query("executorId", params.ExecutorID)
+	r.query("executor", params.Executor)
 	r.query("handler", params.Handler)
 	r.query("state", params.State)
 	r.query("label", params.Label)
@@ -7246,6 +7283,23 @@ func (c *Client) CreateJobs(ctx context.Context, params CreateJobsParams, body C
 	r.query("allowUnfitInput", params.AllowUnfitInput)
 	r.Body = body
 	return ask[JobBatch](ctx, c, r, edits)
+}
+
+// GetJobByName asks GET /api/v1/jobs/by-name/{name}: One job by its name.
+// As get-job.
+func (c *Client) GetJobByName(ctx context.Context, name string, edits ...Edit) (Doc[Job], error) {
+	r := newRequest("GET", "/api/v1/jobs/by-name/{name}", name)
+	return ask[Job](ctx, c, r, edits)
+}
+
+// PutJob asks PUT /api/v1/jobs/by-name/{name}: Create a job, or replace its settings, by its name.
+// The same request twice is the same job: if nothing differs, there is no new revision. The name in the body is the same. state counts only when the job is created. 409 if the job belongs to another executor than the one in the body.
+func (c *Client) PutJob(ctx context.Context, name string, params PutJobParams, body JobWrite, edits ...Edit) (Doc[Job], error) {
+	r := newRequest("PUT", "/api/v1/jobs/by-name/{name}", name)
+	r.query("allowUnknownHandler", params.AllowUnknownHandler)
+	r.query("allowUnfitInput", params.AllowUnfitInput)
+	r.Body = body
+	return ask[Job](ctx, c, r, edits)
 }
 
 // ListOverdue asks GET /api/v1/jobs/overdue: Jobs whose fire time has passed and that have not started.
@@ -7755,7 +7809,7 @@ func (c *Client) GetScriptVersion(ctx context.Context, id string, version int64,
 }
 
 // TenantStatistics asks GET /api/v1/statistics: How the tenant's runs have ended.
-// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. A role that is bound to executors sees the runs of those.
 func (c *Client) TenantStatistics(ctx context.Context, params TenantStatisticsParams, edits ...Edit) (Doc[Statistics], error) {
 	r := newRequest("GET", "/api/v1/statistics")
 	r.query("from", params.From)
@@ -7969,7 +8023,7 @@ func (c *Client) DeleteUser(ctx context.Context, id string, edits ...Edit) (Doc[
 	return ask[None](ctx, c, r, edits)
 }
 
-// UpdateUser asks PATCH /api/v1/users/{id}: Change a user's role, lock the account, or set a password.
+// UpdateUser asks PATCH /api/v1/users/{id}: Change a user's role and its executors, lock the account, or set a password.
 // Lock and password concern the account as a whole; if it belongs to other tenants too, only a platform administrator may change them.
 func (c *Client) UpdateUser(ctx context.Context, id string, body UpdateUserInputBody, edits ...Edit) (Doc[UserWithPassword], error) {
 	r := newRequest("PATCH", "/api/v1/users/{id}", id)

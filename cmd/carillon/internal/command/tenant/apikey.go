@@ -15,7 +15,15 @@ import (
 )
 
 // keyRoles are the roles that a key may have, the least first.
-var keyRoles = []string{"caller", "timer", "viewer", "operator", "editor", "scripter", "admin"}
+var keyRoles = []string{"caller", "timer", "viewer", "manager", "operator", "editor", "scripter", "admin"}
+
+// executorFlag adds the flag that binds a role to executors.
+func executorFlag(cmd *cobra.Command, to *[]string, what string) {
+	cmd.Flags().StringSliceVar(to, "executor", nil, what+" to these executors alone, for example shop,books (default: the whole tenant; not with the roles scripter and admin)")
+}
+
+// boundTo lists what a role is bound to.
+func boundTo(names ...string) string { return cmp.Or(strings.Join(names, ", "), "all") }
 
 var apiKeyView = output.View[apiclient.APIKey]{
 	Name: func(k apiclient.APIKey) string { return k.ID },
@@ -26,9 +34,7 @@ var apiKeyView = output.View[apiclient.APIKey]{
 		{Title: "ROLE", Value: func(k apiclient.APIKey) string { return k.Role }},
 		{Title: "EXPIRES", Value: func(k apiclient.APIKey) string { return stampOr(k.ExpiresAt, "never") }},
 		{Title: "LAST USED", Value: func(k apiclient.APIKey) string { return stampOr(k.LastUsedAt, "never") }, Drop: 1},
-		{Title: "MAY CALL", Value: func(k apiclient.APIKey) string {
-			return cmp.Or(strings.Join(slices.Concat(k.CallExecutors, k.CallHandlers), ", "), "all")
-		}, Drop: 2},
+		{Title: "BOUND TO", Value: func(k apiclient.APIKey) string { return boundTo(slices.Concat(k.Executors, k.CallHandlers)...) }, Drop: 2},
 		{Title: "BY", Value: func(k apiclient.APIKey) string { return k.CreatedBy }, Drop: 3},
 	},
 }
@@ -49,33 +55,26 @@ func apiKeyCommand(a *cli.App) *cobra.Command {
 func apiKeyCreate(a *cli.App) *cobra.Command {
 	var r apiclient.CreateAPIKeyInputBody
 	var expires time.Duration
-	var targets []string
+	var role string
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make an API key and print its secret",
 		Long: `Makes an API key and prints its secret, which cannot be read again, on standard
 output. A program sends it as "Authorization: Bearer SECRET"; carillon itself takes
 it as CARILLON_API_KEY.`,
-		Example: "  carillon api-key create deploys --role editor --expires 2160h > key.txt\n  carillon api-key create orders --role caller --call shop\n  carillon api-key create orders --role timer --call shop/cancel-order",
+		Example: "  carillon api-key create deploys --role editor --expires 2160h > key.txt\n  carillon api-key create orders --role caller,timer,manager --executor shop\n  carillon api-key create orders --role timer --handler shop/cancel-order",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			if expires < 0 {
 				return cli.Usagef("--expires must not be negative")
 			}
-			if cmd.Flags().Changed("call") && len(targets) == 0 {
-				return cli.Usagef("--call names nothing: leave it out for all handlers, or name EXECUTOR or EXECUTOR/HANDLER")
+			for _, flag := range []string{"executor", "handler"} {
+				if cmd.Flags().Changed(flag) && len(slices.Concat(r.Executors, r.CallHandlers)) == 0 {
+					return cli.Usagef("--%s names nothing: leave it out for the whole tenant, or name some", flag)
+				}
 			}
-			if len(targets) > 0 && r.Role == "viewer" {
-				return cli.Usagef("--call has no effect with --role viewer, which calls no handlers, sets no timers and reads the whole tenant: leave it out, or use --role caller or --role timer")
-			}
+			r.Role = strings.ReplaceAll(role, ",", "+")
 			if r.Name = args[0]; expires > 0 {
 				r.ExpiresAt = output.Stamp(a.Now().Add(expires))
-			}
-			for _, target := range targets {
-				if strings.Contains(target, "/") {
-					r.CallHandlers = append(r.CallHandlers, target)
-				} else {
-					r.CallExecutors = append(r.CallExecutors, target)
-				}
 			}
 			key, err := s.CreateAPIKey(cmd.Context(), r)
 			if done, err := cli.PrintMachine(s, key, err); done {
@@ -86,9 +85,11 @@ it as CARILLON_API_KEY.`,
 			return err
 		}),
 	}
-	cli.ChoiceFlag(cmd, &r.Role, "role", "viewer", keyRoles, "what it may do: "+cli.OrList(keyRoles))
+	role = "viewer"
+	cli.ChoicesFlag(cmd, &role, "role", keyRoles, "what it may do, one or several separated by commas: "+cli.OrList(keyRoles)+" (default viewer)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "after this much time, for example 24h (0 = never)")
-	cmd.Flags().StringSliceVar(&targets, "call", nil, "what it may call and set timers of: executors, or single handlers as EXECUTOR/HANDLER (default: all; not with --role viewer)")
+	executorFlag(cmd, &r.Executors, "bind all its rights")
+	cmd.Flags().StringSliceVar(&r.CallHandlers, "handler", nil, "single handlers that it may call and set timers of, as EXECUTOR/HANDLER (only with the roles caller and timer)")
 	return cmd
 }
 

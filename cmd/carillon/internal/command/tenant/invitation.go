@@ -12,7 +12,7 @@ import (
 )
 
 // userRoles are the roles that a user may have, the least first.
-var userRoles = keyRoles[2:]
+var userRoles = []string{"viewer", "operator", "editor", "scripter", "admin"}
 
 // invitation is one of the tenant's, or one for the own account: the username is
 // empty of those, the tenant of the others.
@@ -32,6 +32,7 @@ func invitationView(mine bool) output.View[invitation] {
 			{Title: "INVITATION", Value: func(i invitation) string { return i.ID }},
 			who,
 			{Title: "ROLE", Value: func(i invitation) string { return i.Role }},
+			{Title: "EXECUTORS", Value: func(i invitation) string { return boundTo(i.Executors...) }, Drop: 2},
 			{Title: "EXPIRES", Value: func(i invitation) string { return output.Stamp(i.ExpiresAt) }},
 			{Title: "BY", Value: func(i invitation) string { return i.InvitedBy }, Drop: 1},
 		},
@@ -47,16 +48,17 @@ func invitationCommand(a *cli.App) *cobra.Command {
 
 func invitationCreate(a *cli.App) *cobra.Command {
 	var role string
+	var executors []string
 	cmd := &cobra.Command{
 		Use: "create USER", Short: "Invite an account of another tenant", Args: cobra.ExactArgs(1),
 		Long: "Invites an account that exists in another tenant. Nothing changes until its owner accepts,\n" +
 			"within 7 days. Whether there is an account of that name is not told.",
-		Example: "  carillon invitation create paula --role operator",
+		Example: "  carillon invitation create paula --role operator\n  carillon invitation create mei --role viewer --executor shop",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
 			if !slices.Contains(userRoles, role) {
 				return cli.Usagef("--role must be one of %s", strings.Join(userRoles, ", "))
 			}
-			made, err := s.CreateInvitation(cmd.Context(), apiclient.CreateInvitationInputBody{Username: args[0], Role: role})
+			made, err := s.CreateInvitation(cmd.Context(), apiclient.CreateInvitationInputBody{Username: args[0], Role: role, Executors: executors})
 			if done, err := cli.PrintMachine(s, made, err); done {
 				return err
 			}
@@ -66,6 +68,7 @@ func invitationCreate(a *cli.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "what the user may do: "+strings.Join(userRoles, ", "))
+	executorFlag(cmd, &executors, "bind the role")
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(userRoles, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

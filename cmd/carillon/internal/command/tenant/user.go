@@ -24,6 +24,7 @@ var userView = output.View[apiclient.User]{
 		{Title: "ID", Value: func(u apiclient.User) string { return u.ID }, Wide: true},
 		{Title: "USER", Value: func(u apiclient.User) string { return u.Username }},
 		{Title: "ROLE", Value: func(u apiclient.User) string { return u.Role }},
+		{Title: "EXECUTORS", Value: func(u apiclient.User) string { return boundTo(u.Executors...) }, Drop: 2},
 		{Title: "LOCKED", Value: func(u apiclient.User) string { return map[bool]string{true: strconv.FormatBool(true)}[u.Disabled] }},
 		{Title: "CREATED", Value: func(u apiclient.User) string { return output.Stamp(u.CreatedAt) }, Drop: 1},
 	},
@@ -57,11 +58,12 @@ func givePassword(a *cli.App, u apiclient.UserWithPassword) error {
 
 func userCreate(a *cli.App) *cobra.Command {
 	var role string
+	var executors []string
 	cmd := &cobra.Command{
 		Use: "create USER", Short: "Make a user and print a password for the first log-in", Args: cobra.ExactArgs(1),
-		Example: "  carillon user create paula --role editor",
+		Example: "  carillon user create paula --role editor\n  carillon user create mei --role viewer --executor shop",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			made, err := s.CreateUser(cmd.Context(), apiclient.CreateUserInputBody{Username: args[0], Role: role})
+			made, err := s.CreateUser(cmd.Context(), apiclient.CreateUserInputBody{Username: args[0], Role: role, Executors: executors})
 			if done, err := cli.PrintMachine(s, made, err); done {
 				return err
 			}
@@ -69,6 +71,7 @@ func userCreate(a *cli.App) *cobra.Command {
 		}),
 	}
 	cli.ChoiceFlag(cmd, &role, "role", "viewer", userRoles, "what the user may do: "+cli.OrList(userRoles))
+	executorFlag(cmd, &executors, "bind the role")
 	return cmd
 }
 
@@ -91,12 +94,20 @@ func changeUser(a *cli.App, cmd *cobra.Command, word, done string, change map[st
 }
 
 func userRole(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "role USER ROLE", Short: "Give a user another role", Args: cobra.ExactArgs(2), Example: "  carillon user role paula operator",
+	executors := []string{}
+	cmd := &cobra.Command{
+		Use: "role USER ROLE", Short: "Give a user another role, in the whole tenant or for some executors", Args: cobra.ExactArgs(2),
+		Example: "  carillon user role paula operator\n  carillon user role paula viewer --executor shop",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeUser(a, cmd, args[0], "%s is "+output.Clean(args[1])+" now.", map[string]any{"role": args[1]})
+			where := ""
+			if len(executors) > 0 {
+				where = " of " + output.Clean(boundTo(executors...))
+			}
+			return changeUser(a, cmd, args[0], "%s is "+output.Clean(args[1])+where+" now.", map[string]any{"role": args[1], "executors": executors})
 		},
 	}
+	executorFlag(cmd, &executors, "bind the role")
+	return cmd
 }
 
 func userDisable(a *cli.App, disable bool) *cobra.Command {
