@@ -32,7 +32,7 @@ func TestReadmeShowsCodeThatRuns(t *testing.T) {
 	tested := ""
 	for _, file := range []string{
 		"example_test.go", "example_progress_test.go", "examples/first/main.go", "executortest/example_test.go", "proxy/example_test.go",
-		"timers/example_test.go",
+		"timers/example_test.go", "jobs/example_test.go",
 	} {
 		code, err := os.ReadFile(file)
 		require.NoError(t, err)

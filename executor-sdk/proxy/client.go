@@ -240,6 +240,9 @@ func (c *Client) once(ctx context.Context, base string, a callapi.Ask, out any) 
 	if int64(len(text)) > longest {
 		return -1, true, fmt.Errorf("the answer is longer than %d bytes", longest)
 	}
+	if out == nil { // there is none to read
+		return -1, true, nil
+	}
 	if err := json.Unmarshal(text, out); err != nil {
 		return -1, true, fmt.Errorf("read answer: %w", err)
 	}

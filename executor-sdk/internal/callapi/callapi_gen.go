@@ -43,6 +43,117 @@ const (
 	ProblemCodeWaitTimedOut         ProblemCode = "wait_timed_out"
 )
 
+// Alert defines model for Alert.
+type Alert struct {
+	// Emails Beside the owner's
+	Emails []string `json:"emails"`
+
+	// IncludeNoExecutor Due, and no instance online
+	IncludeNoExecutor bool `json:"includeNoExecutor"`
+
+	// OnFailure Failed for good, timed out, lost, or never started
+	OnFailure bool `json:"onFailure"`
+
+	// WebhookSecretSet A secret is stored, with which the posts are signed; it cannot be read
+	WebhookSecretSet bool `json:"webhookSecretSet,omitempty"`
+
+	// WebhookURL Address that alerts are posted to; empty: none; … for readers who may not edit
+	WebhookURL string `json:"webhookUrl"`
+}
+
+// AlertWrite defines model for AlertWrite.
+type AlertWrite struct {
+	// Emails Addresses beside the owner's
+	Emails []string `json:"emails,omitempty"`
+
+	// IncludeNoExecutor Tell also when a run is due and no instance is online; default false
+	IncludeNoExecutor bool `json:"includeNoExecutor,omitempty"`
+
+	// OnFailure Tell when a run failed for good, timed out, was lost, or never started; default false
+	OnFailure bool `json:"onFailure,omitempty"`
+
+	// WebhookSecret Signs the webhook's body; empty keeps the stored one
+	WebhookSecret string `json:"webhookSecret,omitempty"`
+
+	// WebhookSecretSet Written by the server; taken back so that what was read can be written
+	WebhookSecretSet bool `json:"webhookSecretSet,omitempty"`
+
+	// WebhookURL Address to post alerts to, http or https; default: none
+	WebhookURL string `json:"webhookUrl,omitempty"`
+}
+
+// Attempt defines model for Attempt.
+type Attempt struct {
+	// Error What the handler said of its failure; absent without one
+	Error string `json:"error,omitempty"`
+
+	// ErrorKind Class of the failure, as the executor tells it; absent without one
+	ErrorKind string `json:"errorKind,omitempty"`
+
+	// Fence Number that grows with each send; reports with an older one change nothing
+	Fence int64 `json:"fence"`
+
+	// FinishedAt When it ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// GrantedAt When it was let start; null: never
+	GrantedAt *time.Time `json:"grantedAt"`
+
+	// Instance The process that it was sent to; null: none yet
+	Instance *Ref `json:"instance"`
+
+	// Message Code of the reason why the engine ended it; absent: the handler ended by itself
+	Message string `json:"message,omitempty"`
+
+	// Number From 1; retries add one
+	Number int64 `json:"number"`
+
+	// OfferedAt When it was sent; null: not yet
+	OfferedAt *time.Time `json:"offeredAt"`
+
+	// Stack Stack of a handler that panicked; absent otherwise
+	Stack string `json:"stack,omitempty"`
+
+	// StartedAt When its handler was called, by the executor's clock; null: never, or not known
+	StartedAt *time.Time `json:"startedAt"`
+
+	// State State of the run that this attempt was in, or ended in
+	State string `json:"state"`
+}
+
+// Bilingual defines model for Bilingual.
+type Bilingual struct {
+	// En In English
+	En string `json:"en"`
+
+	// Zh In Chinese
+	Zh string `json:"zh"`
+}
+
+// CalendarChoice defines model for CalendarChoice.
+type CalendarChoice struct {
+	// ID Either this
+	ID string `json:"id,omitempty"`
+
+	// Name Or this; ignored beside an id
+	Name string `json:"name,omitempty"`
+
+	// Version Written by the server; taken back so that what was read can be written
+	Version int64 `json:"version,omitempty"`
+}
+
+// CalendarRef defines model for CalendarRef.
+type CalendarRef struct {
+	// ID Id of the calendar, a decimal string
+	ID string `json:"id"`
+
+	// Name Its name
+	Name string `json:"name"`
+
+	// Version The version that this revision is planned with
+	Version int64 `json:"version"`
+}
+
 // Call defines model for Call.
 type Call struct {
 	// Attempt Number of the current attempt; 0 before the first
@@ -149,6 +260,38 @@ type CellAddress struct {
 	URL string `json:"url"`
 }
 
+// Declared defines model for Declared.
+type Declared struct {
+	Executor Ref `json:"executor"`
+
+	// Gone No version that is present declares it any more
+	Gone bool `json:"gone"`
+
+	// Locked Edits are refused, but for labels, alerts and the owner where the code does not declare them (says)
+	Locked bool `json:"locked"`
+
+	// Ownership until_edited: the code, until somebody edits the job here
+	Ownership string `json:"ownership"`
+
+	// Removal What happens when no version declares it any more
+	Removal string `json:"removal"`
+
+	// Says Which of labels, alerts and owner the code declares, for example labels.team, alert.emails, owner; absent: none
+	Says []string `json:"says,omitempty"`
+
+	// Version Of the application, whose declaration was taken last
+	Version string `json:"version"`
+}
+
+// ExecutorChoice defines model for ExecutorChoice.
+type ExecutorChoice struct {
+	// ID Either this
+	ID string `json:"id,omitempty"`
+
+	// Name Or this; ignored beside an id
+	Name string `json:"name,omitempty"`
+}
+
 // HandlerTimerCount defines model for HandlerTimerCount.
 type HandlerTimerCount struct {
 	// Executor Name of the executor
@@ -161,6 +304,362 @@ type HandlerTimerCount struct {
 	Pending int64 `json:"pending"`
 }
 
+// Job defines model for Job.
+type Job struct {
+	Alert Alert `json:"alert"`
+
+	// AwaitsRun fixed_delay: the next fire is planned when this run has ended
+	AwaitsRun string `json:"awaitsRun,omitempty"`
+
+	// Blocking What a run does when an earlier one of the job is not over: wait in order, give up, replace it, or run beside it
+	Blocking string `json:"blocking"`
+
+	// CreatedAt When the job was made
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Who made the job
+	CreatedBy string `json:"createdBy"`
+
+	// Declared What the code of an application has to do with it; null: nothing
+	Declared *Declared `json:"declared"`
+
+	// Description What it is for, for people
+	Description string `json:"description"`
+
+	// DispatchTimeout How long a due run waits for an instance
+	DispatchTimeout string `json:"dispatchTimeout"`
+	Executor        Ref    `json:"executor"`
+
+	// ExecutorOnline Instances online
+	ExecutorOnline int64 `json:"executorOnline"`
+
+	// Handler Name of the handler that it runs
+	Handler string `json:"handler"`
+
+	// ID Id of the job, a decimal string
+	ID string `json:"id"`
+
+	// Input Any JSON; absent in lists
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// Kind job: made by people or declared by code; call, callback, timer: made by the server, for the calls of a handler, its runs as a callback, or its timers
+	Kind string `json:"kind,omitempty"`
+
+	// Labels What it is grouped and found by
+	Labels map[string]string `json:"labels"`
+
+	// LastRun The newest run; null: none yet
+	LastRun *LastRun `json:"lastRun"`
+
+	// LogLevel Lowest level that is captured into the logs of runs; default: as the executor says
+	LogLevel string `json:"logLevel"`
+
+	// MaxWaiting How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full)
+	MaxWaiting int64   `json:"maxWaiting"`
+	Misfire    Misfire `json:"misfire"`
+
+	// Name Its name, unique in the tenant
+	Name string `json:"name"`
+
+	// NeverFires Enabled with a schedule that has no fire left
+	NeverFires bool `json:"neverFires"`
+
+	// NextFireAt The next fire time; null: none
+	NextFireAt *time.Time `json:"nextFireAt"`
+
+	// OnFailure Handler that runs after a run failed for good; empty: none
+	OnFailure string `json:"onFailure"`
+
+	// OnLost What to do when the outcome is unknown; auto: retry if the handler is idempotent
+	OnLost string `json:"onLost"`
+
+	// OnSuccess Handler that runs after a run succeeded; empty: none
+	OnSuccess string `json:"onSuccess"`
+	Owner     Owner  `json:"owner"`
+
+	// Parallelism Runs at once with blocking parallel; 0 = no limit
+	Parallelism int64 `json:"parallelism"`
+
+	// PauseNote Why it is paused; empty: not said
+	PauseNote string `json:"pauseNote"`
+
+	// PausedAt When it was paused; null: it is not paused, or it is not known
+	PausedAt *time.Time `json:"pausedAt"`
+
+	// PausedBy Who paused it; empty: it is not paused, or it is not known
+	PausedBy string `json:"pausedBy"`
+
+	// PilesUp At least 3 runs wait, and the last ones took longer than the interval
+	PilesUp bool `json:"pilesUp,omitempty"`
+
+	// PreferLabels What they should meet: others are used when none of those has room
+	PreferLabels string `json:"preferLabels"`
+
+	// Priority -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
+	Priority int64 `json:"priority"`
+
+	// RecentRuns The newest runs, the newest first, at most 10
+	RecentRuns []LastRun `json:"recentRuns,omitempty"`
+
+	// RequireLabels What the labels of an instance have to meet; empty = any
+	RequireLabels string `json:"requireLabels"`
+	Retry         Retry  `json:"retry"`
+
+	// Revision Number of the newest revision, from 1; give it in quotes as If-Match
+	Revision int64 `json:"revision"`
+
+	// Routing Which instance gets a run
+	Routing string `json:"routing"`
+
+	// RoutingKey With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key
+	RoutingKey string     `json:"routingKey"`
+	Schedule   Schedule   `json:"schedule"`
+	Script     *ScriptUse `json:"script,omitempty"`
+	SendRetry  SendRetry  `json:"sendRetry"`
+	Sharding   *Sharding  `json:"sharding,omitempty"`
+
+	// Source Who wrote the newest revision
+	Source string `json:"source"`
+
+	// State enabled: its schedule fires; paused: it fires only when asked
+	State string `json:"state"`
+
+	// Timeout Of one attempt; 0s = none
+	Timeout string `json:"timeout"`
+
+	// UpdatedAt When the newest revision was written
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Who wrote the newest revision
+	UpdatedBy string `json:"updatedBy"`
+
+	// Waiting How many runs wait for earlier ones of the job
+	Waiting int64 `json:"waiting,omitempty"`
+}
+
+// JobSpec defines model for JobSpec.
+type JobSpec struct {
+	Alert Alert `json:"alert"`
+
+	// Blocking What a run does when an earlier one of the job is not over: wait in order, give up, replace it, or run beside it
+	Blocking string `json:"blocking"`
+
+	// Description What it is for, for people
+	Description string `json:"description"`
+
+	// DispatchTimeout How long a due run waits for an instance
+	DispatchTimeout string `json:"dispatchTimeout"`
+
+	// Handler Name of the handler that it runs
+	Handler string `json:"handler"`
+
+	// Input Any JSON; absent in lists
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// Labels What it is grouped and found by
+	Labels map[string]string `json:"labels"`
+
+	// LogLevel Lowest level that is captured into the logs of runs; default: as the executor says
+	LogLevel string `json:"logLevel"`
+
+	// MaxWaiting How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full)
+	MaxWaiting int64   `json:"maxWaiting"`
+	Misfire    Misfire `json:"misfire"`
+
+	// Name Its name, unique in the tenant
+	Name string `json:"name"`
+
+	// OnFailure Handler that runs after a run failed for good; empty: none
+	OnFailure string `json:"onFailure"`
+
+	// OnLost What to do when the outcome is unknown; auto: retry if the handler is idempotent
+	OnLost string `json:"onLost"`
+
+	// OnSuccess Handler that runs after a run succeeded; empty: none
+	OnSuccess string `json:"onSuccess"`
+	Owner     Owner  `json:"owner"`
+
+	// Parallelism Runs at once with blocking parallel; 0 = no limit
+	Parallelism int64 `json:"parallelism"`
+
+	// PreferLabels What they should meet: others are used when none of those has room
+	PreferLabels string `json:"preferLabels"`
+
+	// Priority -100 to 100; among the tenant's waiting runs each point counts as one second of waiting
+	Priority int64 `json:"priority"`
+
+	// RequireLabels What the labels of an instance have to meet; empty = any
+	RequireLabels string `json:"requireLabels"`
+	Retry         Retry  `json:"retry"`
+
+	// Routing Which instance gets a run
+	Routing string `json:"routing"`
+
+	// RoutingKey With consistent_hash: a JSON pointer into the input; empty or nothing there: the job is the key
+	RoutingKey string     `json:"routingKey"`
+	Schedule   Schedule   `json:"schedule"`
+	Script     *ScriptUse `json:"script,omitempty"`
+	SendRetry  SendRetry  `json:"sendRetry"`
+	Sharding   *Sharding  `json:"sharding,omitempty"`
+
+	// Timeout Of one attempt; 0s = none
+	Timeout string `json:"timeout"`
+}
+
+// JobWrite defines model for JobWrite.
+type JobWrite struct {
+	Alert *AlertWrite `json:"alert,omitempty"`
+
+	// Blocking When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)
+	Blocking string `json:"blocking,omitempty"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// DispatchTimeout Default 5m
+	DispatchTimeout string         `json:"dispatchTimeout,omitempty"`
+	Executor        ExecutorChoice `json:"executor"`
+
+	// Handler Name of the handler that it runs
+	Handler string `json:"handler"`
+
+	// Input Any JSON up to 256 KiB
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// Labels What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// LogLevel Lowest level that is captured into the logs of runs; default: as the executor says
+	LogLevel string `json:"logLevel,omitempty"`
+
+	// MaxWaiting How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0
+	MaxWaiting int64         `json:"maxWaiting,omitempty"`
+	Misfire    *MisfireWrite `json:"misfire,omitempty"`
+
+	// Name Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do
+	Name string `json:"name"`
+
+	// OnFailure Handler of the same executor that runs after a run failed for good; default: none
+	OnFailure string `json:"onFailure,omitempty"`
+
+	// OnLost Default auto
+	OnLost string `json:"onLost,omitempty"`
+
+	// OnSuccess Handler of the same executor that runs after a run succeeded; default: none
+	OnSuccess string      `json:"onSuccess,omitempty"`
+	Owner     *OwnerWrite `json:"owner,omitempty"`
+
+	// Parallelism Runs at once with blocking parallel; default 0: no limit
+	Parallelism int64 `json:"parallelism,omitempty"`
+
+	// PreferLabels What they should meet: others are used when none of those has room
+	PreferLabels string `json:"preferLabels,omitempty"`
+
+	// Priority Default 0; among the tenant's waiting runs each point counts as one second of waiting
+	Priority int64 `json:"priority,omitempty"`
+
+	// RequireLabels What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot
+	RequireLabels string      `json:"requireLabels,omitempty"`
+	Retry         *RetryWrite `json:"retry,omitempty"`
+
+	// Routing Default round_robin
+	Routing string `json:"routing,omitempty"`
+
+	// RoutingKey With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key
+	RoutingKey string          `json:"routingKey,omitempty"`
+	Schedule   ScheduleWrite   `json:"schedule"`
+	Script     *ScriptChoice   `json:"script,omitempty"`
+	SendRetry  *SendRetryWrite `json:"sendRetry,omitempty"`
+	Sharding   *Sharding       `json:"sharding,omitempty"`
+
+	// State Only when creating, default enabled; later by pause and resume
+	State string `json:"state,omitempty"`
+
+	// Timeout Of one attempt; default 0s: none
+	Timeout string `json:"timeout,omitempty"`
+}
+
+// LastRun defines model for LastRun.
+type LastRun struct {
+	// FinishedAt When it ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// FireAt Its fire time
+	FireAt time.Time `json:"fireAt"`
+
+	// ID Id of the run, a decimal string
+	ID string `json:"id"`
+
+	// State State of the run
+	State string `json:"state"`
+}
+
+// Misfire defines model for Misfire.
+type Misfire struct {
+	// MaxRuns For all: the newest so many are made up
+	MaxRuns int64 `json:"maxRuns,omitempty"`
+
+	// Policy skip: none of them runs; once_now: one run for all of them; all: each of them runs, within window and maxRuns
+	Policy string `json:"policy"`
+
+	// Threshold How late a fire time still counts as on time
+	Threshold string `json:"threshold"`
+
+	// Window For all: older fire times are not made up
+	Window string `json:"window,omitempty"`
+}
+
+// MisfireWrite defines model for MisfireWrite.
+type MisfireWrite struct {
+	// MaxRuns For all: the newest so many are made up; default 100
+	MaxRuns int64 `json:"maxRuns,omitempty"`
+
+	// Policy skip: none of them runs; once_now: one run for all of them; all: each of them runs, within window and maxRuns; default skip
+	Policy string `json:"policy,omitempty"`
+
+	// Threshold How late a fire time still counts as on time; default 5s
+	Threshold string `json:"threshold,omitempty"`
+
+	// Window For all: older fire times are not made up; default 1h
+	Window string `json:"window,omitempty"`
+}
+
+// Owner defines model for Owner.
+type Owner struct {
+	// Email Address that alerts go to; empty: none
+	Email string `json:"email"`
+
+	// Name Name of a person or a team; empty: nobody
+	Name string `json:"name"`
+}
+
+// OwnerWrite defines model for OwnerWrite.
+type OwnerWrite struct {
+	// Email Address that alerts go to
+	Email string `json:"email,omitempty"`
+
+	// Name Name of a person or a team
+	Name string `json:"name,omitempty"`
+}
+
+// PageJob defines model for PageJob.
+type PageJob struct {
+	// Items The items of this page, in the order of the list
+	Items []Job `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
+// PageRun defines model for PageRun.
+type PageRun struct {
+	// Items The items of this page, in the order of the list
+	Items []Run `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageTimer defines model for PageTimer.
 type PageTimer struct {
 	// Items The items of this page, in the order of the list
@@ -168,6 +667,12 @@ type PageTimer struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+}
+
+// PauseInputBody defines model for PauseInputBody.
+type PauseInputBody struct {
+	// Note Why; shown beside the job. A job that somebody has paused already keeps that pause: who, when and why
+	Note string `json:"note,omitempty"`
 }
 
 // Problem defines model for Problem.
@@ -259,6 +764,15 @@ type QuotaExcess struct {
 	Used int64 `json:"used"`
 }
 
+// Ref defines model for Ref.
+type Ref struct {
+	// ID Its id, a decimal string
+	ID string `json:"id"`
+
+	// Name Its name
+	Name string `json:"name"`
+}
+
 // RescheduleTimerInputBody defines model for RescheduleTimerInputBody.
 type RescheduleTimerInputBody struct {
 	// After How long from now, a duration such as 30m or 720h, at most ten years
@@ -268,10 +782,648 @@ type RescheduleTimerInputBody struct {
 	At string `json:"at,omitempty"`
 }
 
+// Retry defines model for Retry.
+type Retry struct {
+	// Backoff Multiplies the delay after each attempt
+	Backoff float64 `json:"backoff"`
+
+	// Delay Wait before the second attempt
+	Delay string `json:"delay"`
+
+	// MaxAttempts Counts the first one too
+	MaxAttempts int64 `json:"maxAttempts"`
+
+	// MaxDelay Longest wait that backoff leads to
+	MaxDelay string `json:"maxDelay"`
+}
+
+// RetryWrite defines model for RetryWrite.
+type RetryWrite struct {
+	// Backoff Multiplies the wait after each attempt; default 1
+	Backoff float64 `json:"backoff,omitempty"`
+
+	// Delay Wait before the second attempt; default 10s
+	Delay string `json:"delay,omitempty"`
+
+	// MaxAttempts How often it is tried, the first one included; default 1
+	MaxAttempts int64 `json:"maxAttempts,omitempty"`
+
+	// MaxDelay Longest wait that backoff leads to; default 10m, or delay where that is longer
+	MaxDelay string `json:"maxDelay,omitempty"`
+}
+
+// Run defines model for Run.
+type Run struct {
+	// Attempt Number of the current attempt; 0 before the first
+	Attempt int64 `json:"attempt"`
+
+	// BoundTo The only instance that may take it
+	BoundTo string `json:"boundTo,omitempty"`
+
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	Cause string `json:"cause"`
+
+	// ClaimedAt When it was planned
+	ClaimedAt *time.Time `json:"claimedAt"`
+
+	// Code Only in the answer to a run that was waited for in vain
+	Code string `json:"code,omitempty"`
+
+	// DeadlineAt When the admin stops waiting for the executor to report a timeout
+	DeadlineAt *time.Time `json:"deadlineAt"`
+
+	// DurationMs How long the handler of the newest attempt ran, without the time until its end was stored
+	DurationMs *int64 `json:"durationMs"`
+
+	// Error What the handler said of its failure; absent without one
+	Error string `json:"error,omitempty"`
+
+	// ErrorKind Class of the failure, as the executor tells it; absent without one
+	ErrorKind string `json:"errorKind,omitempty"`
+	Executor  Ref    `json:"executor"`
+
+	// FailedSends Sends that led to nothing, over all attempts
+	FailedSends int64 `json:"failedSends"`
+
+	// Fence How often it was sent to an instance
+	Fence int64 `json:"fence"`
+
+	// FinishedAt When it ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// FireAt The instant planned
+	FireAt time.Time `json:"fireAt"`
+
+	// GrantedAt When it was let start; null: not yet
+	GrantedAt *time.Time `json:"grantedAt"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// ID Id of the run, a decimal string
+	ID string `json:"id"`
+
+	// Instance The process that has it, or had it last; null: none yet
+	Instance *Ref `json:"instance"`
+
+	// JobID Id of its job
+	JobID string `json:"jobId"`
+
+	// JobName Name of its job
+	JobName string `json:"jobName"`
+
+	// JobRevision Revision of the job that it runs with
+	JobRevision int64 `json:"jobRevision"`
+
+	// LatenessMs From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started
+	LatenessMs *int64 `json:"latenessMs"`
+
+	// Lingers It has ended, but its handler still runs and keeps the slot
+	Lingers bool `json:"lingers,omitempty"`
+
+	// MaxAttempts How many attempts it has, the first one included
+	MaxAttempts int64 `json:"maxAttempts"`
+
+	// Message The same for people
+	Message string `json:"message"`
+
+	// NotBefore No attempt before
+	NotBefore *time.Time `json:"notBefore"`
+
+	// Note Why it was asked for; empty: not said
+	Note string `json:"note"`
+
+	// OfferedAt When the current attempt was sent; null: not yet
+	OfferedAt *time.Time `json:"offeredAt"`
+
+	// ParentID The run that it is a part of
+	ParentID string `json:"parentId,omitempty"`
+
+	// Part What it is to its parent
+	Part string `json:"part,omitempty"`
+
+	// Reason Why it is there, for machines; may be empty
+	Reason string `json:"reason"`
+
+	// RequestedBy Who asked for it; empty: the schedule
+	RequestedBy string `json:"requestedBy"`
+
+	// ReturnedAt When the handler of a run that lingered was known to run no more
+	ReturnedAt *time.Time `json:"returnedAt,omitempty"`
+	Shard      *Shard     `json:"shard,omitempty"`
+
+	// Shards How many shards the run has; see its parts
+	Shards int64 `json:"shards,omitempty"`
+
+	// Stage Where a run with shards stands
+	Stage string `json:"stage,omitempty"`
+
+	// StartedAt By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
+	StartedAt *time.Time `json:"startedAt"`
+
+	// State State of the run
+	State string `json:"state"`
+
+	// Timeout What its caller allows one attempt to take; absent: what the job does
+	Timeout string `json:"timeout,omitempty"`
+
+	// TraceID The W3C trace that it belongs to, 32 hex digits; empty when nobody records it
+	TraceID string `json:"traceId,omitempty"`
+}
+
+// RunDetail defines model for RunDetail.
+type RunDetail struct {
+	// Attempt Number of the current attempt; 0 before the first
+	Attempt int64 `json:"attempt"`
+
+	// Attempts By number; the current one last. The errors and stacks of the newest ones are whole, up to 64 KiB together; of the others there is the first KiB of the error
+	Attempts []Attempt `json:"attempts"`
+
+	// BoundTo The only instance that may take it
+	BoundTo string `json:"boundTo,omitempty"`
+
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	Cause string `json:"cause"`
+
+	// ClaimedAt When it was planned
+	ClaimedAt *time.Time `json:"claimedAt"`
+
+	// Code Only in the answer to a run that was waited for in vain
+	Code string `json:"code,omitempty"`
+
+	// DeadlineAt When the admin stops waiting for the executor to report a timeout
+	DeadlineAt *time.Time `json:"deadlineAt"`
+
+	// DurationMs How long the handler of the newest attempt ran, without the time until its end was stored
+	DurationMs *int64 `json:"durationMs"`
+
+	// Error What the handler said of its failure; absent without one
+	Error string `json:"error,omitempty"`
+
+	// ErrorKind Class of the failure, as the executor tells it; absent without one
+	ErrorKind string `json:"errorKind,omitempty"`
+	Executor  Ref    `json:"executor"`
+
+	// FailedSends Sends that led to nothing, over all attempts
+	FailedSends int64 `json:"failedSends"`
+
+	// Fence How often it was sent to an instance
+	Fence int64 `json:"fence"`
+
+	// FinishedAt When it ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// FireAt The instant planned
+	FireAt time.Time `json:"fireAt"`
+
+	// GrantedAt When it was let start; null: not yet
+	GrantedAt *time.Time `json:"grantedAt"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// ID Id of the run, a decimal string
+	ID string `json:"id"`
+
+	// Input What the handler got
+	Input json.RawMessage `json:"input"`
+
+	// Instance The process that has it, or had it last; null: none yet
+	Instance *Ref `json:"instance"`
+
+	// JobID Id of its job
+	JobID string `json:"jobId"`
+
+	// JobName Name of its job
+	JobName string `json:"jobName"`
+
+	// JobRevision Revision of the job that it runs with
+	JobRevision int64 `json:"jobRevision"`
+
+	// JobSpec The settings that it runs with
+	JobSpec *JobSpec `json:"jobSpec"`
+
+	// LatenessMs From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started
+	LatenessMs *int64 `json:"latenessMs"`
+
+	// Lingers It has ended, but its handler still runs and keeps the slot
+	Lingers bool `json:"lingers,omitempty"`
+
+	// MaxAttempts How many attempts it has, the first one included
+	MaxAttempts int64 `json:"maxAttempts"`
+
+	// Message The same for people
+	Message string `json:"message"`
+
+	// NotBefore No attempt before
+	NotBefore *time.Time `json:"notBefore"`
+
+	// Note Why it was asked for; empty: not said
+	Note string `json:"note"`
+
+	// OfferedAt When the current attempt was sent; null: not yet
+	OfferedAt *time.Time `json:"offeredAt"`
+
+	// Output What the handler gave; null: nothing
+	Output json.RawMessage `json:"output"`
+
+	// ParentID The run that it is a part of
+	ParentID string `json:"parentId,omitempty"`
+
+	// Part What it is to its parent
+	Part string `json:"part,omitempty"`
+
+	// Progress What the newest attempt told of how far it is; null: nothing
+	Progress *Progress `json:"progress"`
+
+	// Reason Why it is there, for machines; may be empty
+	Reason string `json:"reason"`
+
+	// RequestedBy Who asked for it; empty: the schedule
+	RequestedBy string `json:"requestedBy"`
+
+	// ReturnedAt When the handler of a run that lingered was known to run no more
+	ReturnedAt *time.Time `json:"returnedAt,omitempty"`
+	Shard      *Shard     `json:"shard,omitempty"`
+
+	// Shards How many shards the run has; see its parts
+	Shards int64 `json:"shards,omitempty"`
+
+	// Stage Where a run with shards stands
+	Stage string `json:"stage,omitempty"`
+
+	// StartedAt By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
+	StartedAt *time.Time `json:"startedAt"`
+
+	// State State of the run
+	State string `json:"state"`
+
+	// Steps What attempts have done for good, in the order it was stored
+	Steps []Step `json:"steps"`
+
+	// Timeout What its caller allows one attempt to take; absent: what the job does
+	Timeout string `json:"timeout,omitempty"`
+
+	// TraceID The W3C trace that it belongs to, 32 hex digits; empty when nobody records it
+	TraceID string `json:"traceId,omitempty"`
+}
+
+// RunRequest defines model for RunRequest.
+type RunRequest struct {
+	// After Not before this much time has passed, e.g. 30m
+	After string `json:"after,omitempty"`
+
+	// At Not before this instant
+	At string `json:"at,omitempty"`
+
+	// Input Default: the job's own
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// InstanceID Prefer this instance for the first attempt
+	InstanceID string `json:"instanceId,omitempty"`
+
+	// Note Why; shown beside the run
+	Note string `json:"note,omitempty"`
+}
+
+// Schedule defines model for Schedule.
+type Schedule struct {
+	// Anchor Where a fixed rate counts from
+	Anchor *time.Time `json:"anchor,omitempty"`
+
+	// At The instant of once
+	At *time.Time `json:"at,omitempty"`
+
+	// CalendarDays Which days its calendars leave
+	CalendarDays string `json:"calendarDays,omitempty"`
+
+	// Calendars They keep it from firing
+	Calendars []CalendarRef `json:"calendars,omitempty"`
+
+	// Dialect How the expression is read: standard has 5 fields, seconds 6, quartz 6 or 7
+	Dialect string `json:"dialect,omitempty"`
+
+	// DstGap What becomes of a time that the clock jumps over
+	DstGap string `json:"dstGap,omitempty"`
+
+	// DstOverlap What becomes of a time that comes twice
+	DstOverlap string `json:"dstOverlap,omitempty"`
+
+	// EndAt No fire after
+	EndAt *time.Time `json:"endAt,omitempty"`
+
+	// Every Time from one fire to the next; with fixed_delay from the end of a run
+	Every string `json:"every,omitempty"`
+
+	// Expr The cron expression; absent for other kinds
+	Expr string `json:"expr,omitempty"`
+
+	// Instants In order
+	Instants []string `json:"instants,omitempty"`
+
+	// Jitter Runs start up to this long after their fire time
+	Jitter string `json:"jitter,omitempty"`
+
+	// Kind What decides when it fires; none: only who asks
+	Kind string `json:"kind"`
+
+	// StartAt No fire before
+	StartAt *time.Time `json:"startAt,omitempty"`
+	Text    *Bilingual `json:"text,omitempty"`
+
+	// WindowFrom With daily_window: first fire of each day
+	WindowFrom string `json:"windowFrom,omitempty"`
+
+	// WindowTo With daily_window: no fire later
+	WindowTo string `json:"windowTo,omitempty"`
+
+	// Zone IANA name
+	Zone string `json:"zone"`
+}
+
+// ScheduleWrite defines model for ScheduleWrite.
+type ScheduleWrite struct {
+	// After For once, instead of at: this long from now
+	After string `json:"after,omitempty"`
+
+	// Anchor For fixed_rate: where it counts from, default startAt or now. For fixed_delay: the first fire, if it is still to come
+	Anchor string `json:"anchor,omitempty"`
+
+	// At For once
+	At string `json:"at,omitempty"`
+
+	// CalendarDays Which days the calendars leave: not_holidays (default), workdays (neither holiday nor weekend, but make-up days), all (only blackouts count)
+	CalendarDays string `json:"calendarDays,omitempty"`
+
+	// Calendars Calendars whose days and windows keep it from firing; a fire time that they exclude gets a row with its reason
+	Calendars []CalendarChoice `json:"calendars,omitempty"`
+
+	// Dialect For cron; default auto, which is resolved and stored
+	Dialect string `json:"dialect,omitempty"`
+
+	// DstGap For cron and daily_window: a time that the clock jumps over; default run_at_gap_end. Without effect where the hour field has every hour: that goes by elapsed time
+	DstGap string `json:"dstGap,omitempty"`
+
+	// DstOverlap For cron: a time that comes twice; default once. Without effect where the hour field has every hour, or the minute field steps through the whole hour (*, */15, 5/20): these go by elapsed time, and fire both times
+	DstOverlap string `json:"dstOverlap,omitempty"`
+
+	// EndAt No fire after
+	EndAt string `json:"endAt,omitempty"`
+
+	// Every For fixed_rate, fixed_delay (after the end of the run before) and daily_window; at least 100ms
+	Every string `json:"every,omitempty"`
+
+	// Expr For cron
+	Expr string `json:"expr,omitempty"`
+
+	// Instants For instants: RFC 3339, in any order
+	Instants []string `json:"instants,omitempty"`
+
+	// Jitter Start each run up to this long after its fire time, the same on every node; default 0s
+	Jitter string `json:"jitter,omitempty"`
+
+	// Kind What decides when it fires; none: only who asks
+	Kind string `json:"kind"`
+
+	// StartAt No fire before
+	StartAt string     `json:"startAt,omitempty"`
+	Text    *Bilingual `json:"text,omitempty"`
+
+	// WindowFrom For daily_window: first fire of each day, HH:MM or HH:MM:SS
+	WindowFrom string `json:"windowFrom,omitempty"`
+
+	// WindowTo For daily_window: no fire later; before windowFrom it is on the next day
+	WindowTo string `json:"windowTo,omitempty"`
+
+	// Zone IANA name; default UTC
+	Zone string `json:"zone,omitempty"`
+}
+
+// ScriptChoice defines model for ScriptChoice.
+type ScriptChoice struct {
+	// Args May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like
+	Args []string `json:"args,omitempty"`
+
+	// ID Either this
+	ID string `json:"id,omitempty"`
+
+	// Name Or this; ignored beside an id
+	Name string `json:"name,omitempty"`
+
+	// Revision Default: whichever is the newest when a run starts
+	Revision *int64 `json:"revision,omitempty"`
+}
+
+// ScriptUse defines model for ScriptUse.
+type ScriptUse struct {
+	// Args May hold {{run.shardIndex}}, {{run.id}}, {{input.key}} and the like
+	Args []string `json:"args"`
+
+	// ID Id of the script
+	ID string `json:"id"`
+
+	// Revision null: whichever is the newest when a run starts
+	Revision *int64 `json:"revision"`
+}
+
+// SendRetry defines model for SendRetry.
+type SendRetry struct {
+	// Backoff Multiplies the delay after each send
+	Backoff float64 `json:"backoff"`
+
+	// Delay Before the next send; 0s = as the instance's answer suggests, at most 2s
+	Delay string `json:"delay"`
+
+	// MaxDelay Longest wait that backoff leads to
+	MaxDelay string `json:"maxDelay"`
+
+	// MaxSends Sends that may lead to nothing, over all attempts; 0 = as many as the dispatch timeout allows
+	MaxSends int64 `json:"maxSends"`
+}
+
+// SendRetryWrite defines model for SendRetryWrite.
+type SendRetryWrite struct {
+	// Backoff Default 1
+	Backoff float64 `json:"backoff,omitempty"`
+
+	// Delay Default 0s: as the instance's answer suggests
+	Delay string `json:"delay,omitempty"`
+
+	// MaxDelay Default 1m
+	MaxDelay string `json:"maxDelay,omitempty"`
+
+	// MaxSends Default 0: as many as the dispatch timeout allows
+	MaxSends int64 `json:"maxSends,omitempty"`
+}
+
 // SetTimersInputBody defines model for SetTimersInputBody.
 type SetTimersInputBody struct {
 	// Timers What is wrong with one of them is in its answer. A member that is not known, or of another type, is refused with all
 	Timers []TimerRequest `json:"timers"`
+}
+
+// Shard defines model for Shard.
+type Shard struct {
+	// Index From 0
+	Index int64 `json:"index"`
+
+	// Total How many shards the run has
+	Total int64 `json:"total"`
+}
+
+// Sharding defines model for Sharding.
+type Sharding struct {
+	// After Handler that runs when all shards have ended; its input is their results
+	After string `json:"after,omitempty"`
+
+	// Before Handler that has to succeed before the shards start
+	Before string `json:"before,omitempty"`
+
+	// Mode broadcast: one shard on each instance that serves the handler when the fire is sent out; fixed: so many shards, on any instance
+	Mode string `json:"mode"`
+
+	// OnGone broadcast: when a shard's instance goes before it has run there, it is missed (the default), or another instance takes it
+	OnGone string `json:"onGone,omitempty"`
+
+	// Shards fixed: how many
+	Shards int64 `json:"shards,omitempty"`
+
+	// Timeout Of the whole fire; default 0s: none
+	Timeout string `json:"timeout,omitempty"`
+}
+
+// StartedRun defines model for StartedRun.
+type StartedRun struct {
+	// Attempt Number of the current attempt; 0 before the first
+	Attempt int64 `json:"attempt"`
+
+	// BoundTo The only instance that may take it
+	BoundTo string `json:"boundTo,omitempty"`
+
+	// Cause Why there is this run: schedule; misfire (in place of fire times that passed); manual (a person asked); api (an API key asked); retry (of a run that had ended); parent (a part or a callback of another run); backfill; timer (somebody has set one)
+	Cause string `json:"cause"`
+
+	// ClaimedAt When it was planned
+	ClaimedAt *time.Time `json:"claimedAt"`
+
+	// Code Only in the answer to a run that was waited for in vain
+	Code string `json:"code,omitempty"`
+
+	// DeadlineAt When the admin stops waiting for the executor to report a timeout
+	DeadlineAt *time.Time `json:"deadlineAt"`
+
+	// DurationMs How long the handler of the newest attempt ran, without the time until its end was stored
+	DurationMs *int64 `json:"durationMs"`
+
+	// Error What the handler said of its failure; absent without one
+	Error string `json:"error,omitempty"`
+
+	// ErrorKind Class of the failure, as the executor tells it; absent without one
+	ErrorKind string `json:"errorKind,omitempty"`
+	Executor  Ref    `json:"executor"`
+
+	// FailedSends Sends that led to nothing, over all attempts
+	FailedSends int64 `json:"failedSends"`
+
+	// Fence How often it was sent to an instance
+	Fence int64 `json:"fence"`
+
+	// FinishedAt When it ended; null: not yet
+	FinishedAt *time.Time `json:"finishedAt"`
+
+	// FireAt The instant planned
+	FireAt time.Time `json:"fireAt"`
+
+	// GrantedAt When it was let start; null: not yet
+	GrantedAt *time.Time `json:"grantedAt"`
+
+	// Handler Name of the handler
+	Handler string `json:"handler"`
+
+	// ID Id of the run, a decimal string
+	ID string `json:"id"`
+
+	// Instance The process that has it, or had it last; null: none yet
+	Instance *Ref `json:"instance"`
+
+	// JobID Id of its job
+	JobID string `json:"jobId"`
+
+	// JobName Name of its job
+	JobName string `json:"jobName"`
+
+	// JobRevision Revision of the job that it runs with
+	JobRevision int64 `json:"jobRevision"`
+
+	// LatenessMs From fireAt, or where jitter put the start off to, to the start of the first attempt; of a part, from when it was made; null: none has started
+	LatenessMs *int64 `json:"latenessMs"`
+
+	// Lingers It has ended, but its handler still runs and keeps the slot
+	Lingers bool `json:"lingers,omitempty"`
+
+	// MaxAttempts How many attempts it has, the first one included
+	MaxAttempts int64 `json:"maxAttempts"`
+
+	// Message The same for people
+	Message string `json:"message"`
+
+	// NotBefore No attempt before
+	NotBefore *time.Time `json:"notBefore"`
+
+	// Note Why it was asked for; empty: not said
+	Note string `json:"note"`
+
+	// OfferedAt When the current attempt was sent; null: not yet
+	OfferedAt *time.Time `json:"offeredAt"`
+
+	// Output What the handler gave, once the run has ended
+	Output json.RawMessage `json:"output,omitempty"`
+
+	// ParentID The run that it is a part of
+	ParentID string `json:"parentId,omitempty"`
+
+	// Part What it is to its parent
+	Part string `json:"part,omitempty"`
+
+	// Reason Why it is there, for machines; may be empty
+	Reason string `json:"reason"`
+
+	// RequestedBy Who asked for it; empty: the schedule
+	RequestedBy string `json:"requestedBy"`
+
+	// ReturnedAt When the handler of a run that lingered was known to run no more
+	ReturnedAt *time.Time `json:"returnedAt,omitempty"`
+	Shard      *Shard     `json:"shard,omitempty"`
+
+	// Shards How many shards the run has; see its parts
+	Shards int64 `json:"shards,omitempty"`
+
+	// Stage Where a run with shards stands
+	Stage string `json:"stage,omitempty"`
+
+	// StartedAt By the executor's clock; null until it has run for one or two seconds, or has ended: short runs are written once
+	StartedAt *time.Time `json:"startedAt"`
+
+	// State State of the run
+	State string `json:"state"`
+
+	// Timeout What its caller allows one attempt to take; absent: what the job does
+	Timeout string `json:"timeout,omitempty"`
+
+	// TraceID The W3C trace that it belongs to, 32 hex digits; empty when nobody records it
+	TraceID string `json:"traceId,omitempty"`
+}
+
+// Step defines model for Step.
+type Step struct {
+	// Name Its name, unique in the run
+	Name string `json:"name"`
+
+	// Output What it gave; null: nothing
+	Output json.RawMessage `json:"output"`
+
+	// StoredAt When it was stored
+	StoredAt time.Time `json:"storedAt"`
 }
 
 // Timer defines model for Timer.
