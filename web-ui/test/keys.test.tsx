@@ -5,6 +5,7 @@ import i18next from 'i18next'
 import { I18nextProvider, initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { accessApi } from '../src/api/access'
+import { api } from '../src/api/endpoints'
 import { queryClient } from '../src/api/queries'
 import { en } from '../src/i18n/en'
 import { ApiKeysPage } from '../src/pages/ApiKeysPage'
@@ -22,8 +23,9 @@ afterEach(() => {
   queryClient.clear()
 })
 
-it('a key for viewers takes no handlers, since they would not bound it', async () => {
+it('a key with several roles is bound to executors, and to handlers only while it calls and sets timers', async () => {
   vi.spyOn(accessApi, 'apiKeys').mockResolvedValue({ items: [], nextCursor: null } as never)
+  vi.spyOn(api, 'executors').mockResolvedValue({ items: [], nextCursor: null } as never)
   const create = vi.spyOn(accessApi, 'createApiKey').mockResolvedValue({ secret: 'ck_x' } as never)
   render(
     <QueryClientProvider client={queryClient}>
@@ -34,13 +36,13 @@ it('a key for viewers takes no handlers, since they would not bound it', async (
   )
   fireEvent.click((await screen.findAllByRole('button', { name: /New API key$/ }))[0]!)
   const dialog = within(await screen.findByRole('dialog'))
-  fireEvent.change(dialog.getByLabelText('Name'), { target: { value: 'board' } })
-  const targets = dialog.getByLabelText(en.keys.targets)
-  fireEvent.change(targets, { target: { value: 'shop,' } })
-
+  fireEvent.change(dialog.getByLabelText('Name'), { target: { value: 'app' } })
+  expect(dialog.queryByLabelText(en.keys.targets)).toBeNull()
   fireEvent.mouseDown(dialog.getByLabelText('Role'))
-  fireEvent.click(await screen.findByTitle(en.role.viewer))
-  await waitFor(() => expect(dialog.queryByLabelText(en.keys.targets)).toBeNull())
+  fireEvent.click(await screen.findByTitle(en.role.manager))
+  fireEvent.click(screen.getAllByTitle(en.role.operator).at(-1)!) // takes it away
+  fireEvent.click(await screen.findByTitle(en.role.caller))
+  fireEvent.change(dialog.getByLabelText(en.bound.label), { target: { value: 'shop,' } })
   fireEvent.click(dialog.getByRole('button', { name: 'Create' }))
-  await waitFor(() => expect(create).toHaveBeenCalledWith({ name: 'board', role: 'viewer', expiresAt: expect.any(String) }))
+  await waitFor(() => expect(create).toHaveBeenCalledWith({ name: 'app', role: 'manager+caller', executors: ['shop'], expiresAt: expect.any(String) }))
 })

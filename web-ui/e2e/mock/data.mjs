@@ -145,14 +145,14 @@ export const proposals = [{
 }]
 
 export const users = [
-  { id: newId(), username: 'admin', password: 'a-good-long-password', role: 'admin', platformAdmin: true, mustChangePassword: false, disabled: false, createdAt: iso(now - 41 * DAY) },
-  { id: newId(), username: 'first', password: 'printed-once-1234', role: 'admin', platformAdmin: false, mustChangePassword: true, disabled: false, createdAt: iso(now - 2 * DAY) },
-  { id: newId(), username: 'vera', password: 'viewer-password-1', role: 'viewer', platformAdmin: false, mustChangePassword: false, disabled: false, createdAt: iso(now - 9 * DAY) },
-  { id: newId(), username: 'old-hand', password: 'x', role: 'operator', platformAdmin: false, mustChangePassword: false, disabled: true, createdAt: iso(now - 30 * DAY) },
+  { id: newId(), username: 'admin', password: 'a-good-long-password', role: 'admin', executors: [], platformAdmin: true, mustChangePassword: false, disabled: false, createdAt: iso(now - 41 * DAY) },
+  { id: newId(), username: 'first', password: 'printed-once-1234', role: 'admin', executors: [], platformAdmin: false, mustChangePassword: true, disabled: false, createdAt: iso(now - 2 * DAY) },
+  { id: newId(), username: 'vera', password: 'viewer-password-1', role: 'viewer', executors: [], platformAdmin: false, mustChangePassword: false, disabled: false, createdAt: iso(now - 9 * DAY) },
+  { id: newId(), username: 'old-hand', password: 'x', role: 'operator', executors: [], platformAdmin: false, mustChangePassword: false, disabled: true, createdAt: iso(now - 30 * DAY) },
 ]
-export const invitations = [{ id: newId(), username: 'paula', role: 'operator', invitedBy: 'admin', createdAt: iso(now - DAY), expiresAt: iso(now + 6 * DAY) }]
-export const myInvitations = [{ id: newId(), tenant: { id: '3', name: 'reports' }, role: 'viewer', invitedBy: 'rita', createdAt: iso(now - DAY), expiresAt: iso(now + 6 * DAY) }]
-export const apiKeys = [{ id: newId(), name: 'ci-deploy', prefix: 'ck_7Hq2', role: 'editor', createdAt: iso(now - 8 * DAY), lastUsedAt: iso(now - 3 * MIN), expiresAt: iso(now + 357 * DAY) }]
+export const invitations = [{ id: newId(), username: 'paula', role: 'operator', executors: [], invitedBy: 'admin', createdAt: iso(now - DAY), expiresAt: iso(now + 6 * DAY) }]
+export const myInvitations = [{ id: newId(), tenant: { id: '3', name: 'reports' }, role: 'viewer', executors: [], invitedBy: 'rita', createdAt: iso(now - DAY), expiresAt: iso(now + 6 * DAY) }]
+export const apiKeys = [{ id: newId(), name: 'ci-deploy', prefix: 'ck_7Hq2', role: 'editor', executors: [], createdAt: iso(now - 8 * DAY), lastUsedAt: iso(now - 3 * MIN), expiresAt: iso(now + 357 * DAY) }]
 export const tenants = [
   { id: '1', name: 'default', state: 'enabled', version: 1, createdAt: iso(now - 41 * DAY), deleteAt: null },
   { id: '2', name: 'pay', state: 'enabled', version: 1, createdAt: iso(now - 10 * DAY), deleteAt: null },

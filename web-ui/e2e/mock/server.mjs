@@ -105,14 +105,14 @@ const routes = [
   ['GET', '/users', ({ query }) => page(d.users.map(({ password: _, ...u }) => u), query)],
   ['POST', '/users', ({ body }) => {
     const password = body.password ?? randomBytes(9).toString('base64url')
-    const user = { id: d.newId(), username: body.username, role: body.role, disabled: false, platformAdmin: false, mustChangePassword: true, createdAt: d.iso(Date.now()), password }
+    const user = { id: d.newId(), username: body.username, role: body.role, executors: body.executors ?? [], disabled: false, platformAdmin: false, mustChangePassword: true, createdAt: d.iso(Date.now()), password }
     d.users.push(user)
     return { ...user, password: body.password ? undefined : password }
   }, 201],
   ['PATCH', '/users/:id', ({ body, params }) => Object.assign(byId(d.users, params.id), body)],
   ['GET', '/invitations', ({ query }) => page(d.invitations, query)],
   ['POST', '/invitations', ({ body }) => {
-    const one = { id: d.newId(), username: body.username, role: body.role, invitedBy: 'admin', createdAt: d.iso(Date.now()), expiresAt: d.iso(Date.now() + 7 * 86_400_000) }
+    const one = { id: d.newId(), username: body.username, role: body.role, executors: body.executors ?? [], invitedBy: 'admin', createdAt: d.iso(Date.now()), expiresAt: d.iso(Date.now() + 7 * 86_400_000) }
     d.invitations.push(one)
     return one
   }, 201],
@@ -124,7 +124,7 @@ const routes = [
   ['GET', '/api-keys', ({ query }) => page(d.apiKeys, query)],
   ['POST', '/api-keys', ({ body }) => {
     const secret = `ck_${randomBytes(24).toString('base64url')}`
-    const key = { id: d.newId(), name: body.name, role: body.role, prefix: secret.slice(0, 7), createdAt: d.iso(Date.now()), lastUsedAt: null, expiresAt: body.expiresAt ?? null }
+    const key = { id: d.newId(), name: body.name, role: body.role, executors: body.executors ?? [], callHandlers: body.callHandlers ?? [], prefix: secret.slice(0, 7), createdAt: d.iso(Date.now()), lastUsedAt: null, expiresAt: body.expiresAt ?? null }
     d.apiKeys.push(key)
     return { ...key, secret }
   }, 201],

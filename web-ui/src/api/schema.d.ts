@@ -1816,6 +1816,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/by-name/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One job by its name
+         * @description As get-job.
+         */
+        get: operations["get-job-by-name"];
+        /**
+         * Create a job, or replace its settings, by its name
+         * @description The same request twice is the same job: if nothing differs, there is no new revision. The name in the body is the same. state counts only when the job is created. 409 if the job belongs to another executor than the one in the body.
+         */
+        put: operations["put-job"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/overdue": {
         parameters: {
             query?: never;
@@ -2869,7 +2893,7 @@ export interface paths {
         };
         /**
          * How the tenant's runs have ended
-         * @description Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count.
+         * @description Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. A role that is bound to executors sees the runs of those.
          */
         get: operations["tenant-statistics"];
         put?: never;
@@ -3262,7 +3286,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a user's role, lock the account, or set a password
+         * Change a user's role and its executors, lock the account, or set a password
          * @description Lock and password concern the account as a whole; if it belongs to other tenants too, only a platform administrator may change them.
          */
         patch: operations["update-user"];
@@ -3293,8 +3317,6 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         APIKey: {
-            /** @description The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all */
-            callExecutors: string[];
             /** @description Single handlers that it may call and set timers of, each executor/handler */
             callHandlers: string[];
             /**
@@ -3304,6 +3326,8 @@ export interface components {
             createdAt: string;
             /** @description The user or key that made it; it ends with that user's account in the tenant */
             createdBy: string;
+            /** @description The executors that all its rights are bound to, beside the handlers of callHandlers; both empty: it is about the whole tenant */
+            executors: string[];
             /**
              * Format: date-time
              * @description null = never
@@ -3320,11 +3344,8 @@ export interface components {
             name: string;
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
-            /**
-             * @description What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers
-             * @enum {string}
-             */
-            role: "caller" | "timer" | "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description What it may do: a role, or several joined by + such as caller+manager */
+            role: string;
         };
         AcceptedHistory: {
             /** @description The epoch that begins with it */
@@ -4828,10 +4849,10 @@ export interface components {
             version?: number;
         };
         CreateAPIKeyInputBody: {
-            /** @description Names of the executors whose handlers it may call and set timers of; default: all, or those of callHandlers. Refused with the role viewer, which it would not bound */
-            callExecutors?: string[];
-            /** @description Single handlers that it may call and set timers of, each executor/handler. Refused with the role viewer */
+            /** @description Single handlers that it may call and set timers of, each executor/handler. Only with the roles caller and timer */
             callHandlers?: string[];
+            /** @description Names of the executors that all its rights are bound to: it sees and manages only their jobs and runs, calls only their handlers and sets only their timers. Default: all, or those of callHandlers. Refused with the roles scripter and admin */
+            executors?: string[];
             /**
              * Format: date-time
              * @description Default: never
@@ -4839,11 +4860,8 @@ export interface components {
             expiresAt?: string;
             /** @description What the key is for */
             name: string;
-            /**
-             * @description caller: may only call handlers, and see and cancel its own calls; timer: may only set, see, move and cancel timers
-             * @enum {string}
-             */
-            role: "caller" | "timer" | "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description What it may do: caller (call handlers, and see and cancel its own calls), timer (set, see, move and cancel timers), viewer, manager (see, change and run jobs, and see and stop runs), operator, editor, scripter or admin; or several joined by + such as caller+timer+manager */
+            role: string;
         };
         CreateDenialInputBody: {
             /** @description Why; for those who read the list */
@@ -4858,6 +4876,8 @@ export interface components {
             name: string;
         };
         CreateInvitationInputBody: {
+            /** @description Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin */
+            executors?: string[];
             /**
              * @description What the account may do in the tenant once its owner has accepted
              * @enum {string}
@@ -4891,6 +4911,8 @@ export interface components {
             name: string;
         };
         CreateUserInputBody: {
+            /** @description Names of the executors that the role is bound to: the user then sees only their jobs and runs. They need not exist yet. Default: the whole tenant. Refused with the roles scripter and admin */
+            executors?: string[];
             /** @description Default: a random one, to be changed at the first login */
             password?: string;
             /**
@@ -4902,8 +4924,6 @@ export interface components {
             username: string;
         };
         CreatedAPIKey: {
-            /** @description The executors whose handlers it may call and set timers of, beside those of callHandlers; both empty: all */
-            callExecutors: string[];
             /** @description Single handlers that it may call and set timers of, each executor/handler */
             callHandlers: string[];
             /**
@@ -4913,6 +4933,8 @@ export interface components {
             createdAt: string;
             /** @description The user or key that made it; it ends with that user's account in the tenant */
             createdBy: string;
+            /** @description The executors that all its rights are bound to, beside the handlers of callHandlers; both empty: it is about the whole tenant */
+            executors: string[];
             /**
              * Format: date-time
              * @description null = never
@@ -4929,11 +4951,8 @@ export interface components {
             name: string;
             /** @description The secret's first characters, to recognise it by */
             prefix: string;
-            /**
-             * @description What it may do; caller: only call handlers, and see and cancel its own calls; timer: only set, see, move and cancel timers
-             * @enum {string}
-             */
-            role: "caller" | "timer" | "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description What it may do: a role, or several joined by + such as caller+manager */
+            role: string;
             /** @description Shown once; it cannot be read again */
             secret: string;
         };
@@ -5687,6 +5706,8 @@ export interface components {
              * @description When
              */
             createdAt: string;
+            /** @description Names of the executors that the role is bound to; empty: the whole tenant */
+            executors: string[];
             /**
              * Format: date-time
              * @description After it the invitation is gone, 7 days after it was made
@@ -6324,6 +6345,8 @@ export interface components {
             until?: string;
         };
         Me: {
+            /** @description Names of the executors that the role is bound to; empty: it is about the whole tenant, or about single handlers */
+            executors: string[];
             /**
              * @description Whether a user or an API key asks
              * @enum {string}
@@ -6420,6 +6443,8 @@ export interface components {
              * @description When
              */
             createdAt: string;
+            /** @description Names of the executors that the role is bound to; empty: the whole tenant */
+            executors: string[];
             /**
              * Format: date-time
              * @description After it the invitation is gone, 7 days after it was made
@@ -8149,11 +8174,8 @@ export interface components {
             mustChangePassword: boolean;
             /** @description May manage all tenants */
             platformAdmin: boolean;
-            /**
-             * @description In the session's tenant; caller and timer are of API keys only
-             * @enum {string}
-             */
-            role: "caller" | "timer" | "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description In the session's tenant: viewer, operator, editor, scripter or admin. API keys may also have caller, timer and manager, or several joined by + */
+            role: string;
             /** @description Name of the user, or key: and the name of the key */
             username: string;
         };
@@ -8488,11 +8510,8 @@ export interface components {
             id: string;
             /** @description Its name */
             name: string;
-            /**
-             * @description What the user, or the API key, may do there
-             * @enum {string}
-             */
-            role: "caller" | "timer" | "viewer" | "operator" | "editor" | "scripter" | "admin";
+            /** @description What the user, or the API key, may do there */
+            role: string;
         };
         Timer: {
             /**
@@ -8699,6 +8718,8 @@ export interface components {
         UpdateUserInputBody: {
             /** @description true locks the account and ends its sessions, false unlocks it; default: as it is */
             disabled?: boolean;
+            /** @description Names of the executors that the role is to be bound to; an empty list: the whole tenant; default: as it is */
+            executors?: string[];
             /** @description Empty: a random one. Ends all sessions of the user */
             password?: string;
             /**
@@ -8715,6 +8736,8 @@ export interface components {
             createdAt: string;
             /** @description The account is locked */
             disabled: boolean;
+            /** @description Names of the executors that the role is bound to: the user sees only their jobs and runs; empty: the whole tenant */
+            executors: string[];
             /** @description Id of the user, a decimal string */
             id: string;
             /**
@@ -8733,6 +8756,8 @@ export interface components {
             createdAt: string;
             /** @description The account is locked */
             disabled: boolean;
+            /** @description Names of the executors that the role is bound to: the user sees only their jobs and runs; empty: the whole tenant */
+            executors: string[];
             /** @description Id of the user, a decimal string */
             id: string;
             /** @description Only when it was generated; shown once, to be changed at the first login */
@@ -21963,6 +21988,8 @@ export interface operations {
                 name?: string;
                 /** @description Only jobs of this executor */
                 executorId?: string;
+                /** @description Only jobs of the executor with this name */
+                executor?: string;
                 /** @description Only jobs of this handler */
                 handler?: string;
                 /** @description Only jobs in this state */
@@ -22276,6 +22303,274 @@ export interface operations {
             };
             /** @description Request Timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-job-by-name": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the job */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The revision in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "put-job": {
+        parameters: {
+            query?: {
+                /** @description Accept a handler that no instance has registered yet */
+                allowUnknownHandler?: boolean;
+                /** @description Accept an input that does not fit what is registered of the handler */
+                allowUnfitInput?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the job */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobWrite"];
+            };
+        };
+        responses: {
+            /** @description The job was there: it was replaced, or is as asked already */
+            200: {
+                headers: {
+                    /** @description The revision in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    /** @description The revision in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Precondition Failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -22,6 +22,8 @@ export type ProblemItem = S['ProblemItem']
 export type Login = S['Login']
 export type Me = S['Me']
 export type Role = S['User']['role']
+/** A part of an API key's role. */
+export type KeyRole = Role | 'caller' | 'timer' | 'manager'
 export type ApiKey = S['APIKey']
 export type User = S['User']
 export type Invitation = S['Invitation']

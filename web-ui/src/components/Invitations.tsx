@@ -9,6 +9,7 @@ import { queryClient } from '../api/queries'
 import type { Invitation, Role } from '../api/types'
 import { complainAt } from './complain'
 import { Dialog } from './Dialog'
+import { BoundTo, boundOrNone, ExecutorBound } from './ExecutorBound'
 import { useShowError } from './hooks'
 import { message } from './notices'
 import { ResourceTable, type Column } from './ResourceTable'
@@ -34,7 +35,16 @@ export function Invitations() {
   }
   const columns: Column<Invitation>[] = [
     { key: 'name', title: t('users.username'), kind: 'title', render: (one) => <strong>{one.username}</strong> },
-    { key: 'role', title: t('field.role'), render: (one) => t(`role.${one.role}`) },
+    {
+      key: 'role',
+      title: t('field.role'),
+      render: (one) => (
+        <>
+          {t(`role.${one.role}`)}
+          <BoundTo names={one.executors} />
+        </>
+      ),
+    },
     { key: 'by', title: t('invitations.by'), render: (one) => one.invitedBy },
     { key: 'expires', title: t('invitations.expires'), render: (one) => <RelativeTime at={one.expiresAt} /> },
     {
@@ -77,16 +87,23 @@ export function useUserNameRules(): Rule[] {
   ]
 }
 
+interface InviteFields {
+  username: string
+  role: Role
+  executors?: string[]
+}
+
 export function InviteUser({ role, onClose }: { role: Role; onClose: () => void }) {
   const { t } = useTranslation()
   const showError = useShowError()
   const nameRules = useUserNameRules()
-  const [form] = Form.useForm<{ username: string; role: Role }>()
+  const [form] = Form.useForm<InviteFields>()
+  const chosen = Form.useWatch('role', form)
   const [busy, setBusy] = useState(false)
-  const submit = async (fields: { username: string; role: Role }) => {
+  const submit = async (fields: InviteFields) => {
     setBusy(true)
     try {
-      const made = await accessApi.createInvitation({ username: fields.username.trim(), role: fields.role })
+      const made = await accessApi.createInvitation({ username: fields.username.trim(), role: fields.role, executors: boundOrNone(fields.executors) })
       refresh()
       message.success(t('invitations.sent', { name: made.username }))
       onClose()
@@ -105,6 +122,7 @@ export function InviteUser({ role, onClose }: { role: Role; onClose: () => void 
         <Form.Item name="role" label={t('field.role')}>
           <RoleSelect />
         </Form.Item>
+        <ExecutorBound roles={[chosen ?? role]} />
       </Form>
     </Dialog>
   )

@@ -23,6 +23,7 @@ import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { Button } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import type { Role } from '../api/types'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import { leave } from '../api/session'
@@ -123,7 +124,7 @@ function AccountMenu() {
       menu={{
         onClick: (info) => void onClick(info),
         items: [
-          { key: 'who', type: 'group', label: `${user.username} · ${t(`role.${user.role}`)}` },
+          { key: 'who', type: 'group', label: `${user.username} · ${t(`role.${user.role as Role}`)}` },
           ...(others.length > 0
             ? [{ key: 'tenants', type: 'group' as const, label: t('user.switchTenant'), children: others.map((one) => ({ key: `tenant:${one.id}`, label: one.name })) }]
             : []),

@@ -37,8 +37,8 @@ export function saveBlob(blob: Blob, name: string): void {
 // API keys alone are of the roles caller and timer, and may see no page.
 const ROLE_RANK = { caller: -1, timer: -1, viewer: 0, operator: 1, editor: 2, scripter: 3, admin: 4 } as const
 
-export function roleAtLeast(role: keyof typeof ROLE_RANK | undefined, needed: keyof typeof ROLE_RANK): boolean {
-  return role !== undefined && ROLE_RANK[role] >= ROLE_RANK[needed]
+export function roleAtLeast(role: string | undefined, needed: keyof typeof ROLE_RANK): boolean {
+  return ((ROLE_RANK as Record<string, number>)[role ?? ''] ?? -1) >= ROLE_RANK[needed]
 }
 
 /**

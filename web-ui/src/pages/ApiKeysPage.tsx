@@ -5,10 +5,11 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { accessApi, accessQueries } from '../api/access'
 import { queryClient } from '../api/queries'
-import type { ApiKey } from '../api/types'
+import type { ApiKey, KeyRole } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { complainAt } from '../components/complain'
 import { Dialog } from '../components/Dialog'
+import { BoundTo, boundOrNone, ExecutorBound } from '../components/ExecutorBound'
 import { useShowError } from '../components/hooks'
 import { expiryIn, useExpiryOptions } from '../components/JoinTokens'
 import { Page } from '../components/Page'
@@ -18,7 +19,8 @@ import { Blank } from '../components/States'
 import { RelativeTime } from '../components/TimeText'
 import { useDanger } from '../components/useDanger'
 
-const targetsOf = (one: ApiKey) => [...(one.callExecutors ?? []), ...(one.callHandlers ?? [])]
+const targetsOf = (one: ApiKey) => [...(one.executors ?? []), ...(one.callHandlers ?? [])]
+const rolesOf = (one: ApiKey) => one.role.split('+') as KeyRole[]
 const refresh = () => void queryClient.invalidateQueries({ queryKey: ['api-keys'] })
 
 export function ApiKeysPage() {
@@ -37,8 +39,10 @@ export function ApiKeysPage() {
       title: t('field.role'),
       render: (one) => (
         <>
-          {t(`role.${one.role}`)}
-          {targetsOf(one).length > 0 && <span className="mono muted"> {targetsOf(one).join(', ')}</span>}
+          {rolesOf(one)
+            .map((role) => t(`role.${role}`))
+            .join(', ')}
+          <BoundTo names={targetsOf(one)} />
         </>
       ),
     },
@@ -89,15 +93,17 @@ export function ApiKeysPage() {
 
 interface Fields {
   name: string
-  role: ApiKey['role']
+  roles: KeyRole[]
+  executors?: string[]
   targets?: string[]
   days: number
 }
 
-/** The form has one field for both lists of targets, and days for the instant. */
-const fieldOfKey = ([first = '']: string[]) => [first === 'callExecutors' || first === 'callHandlers' ? 'targets' : first === 'expiresAt' ? 'days' : first]
+/** The form has a list of roles, targets for handlers, and days for the instant. */
+const FIELDS: Record<string, string> = { role: 'roles', callHandlers: 'targets', expiresAt: 'days' }
+const fieldOfKey = ([first = '']: string[]) => [FIELDS[first] ?? first]
 
-const ROLES: ApiKey['role'][] = ['caller', 'timer', 'viewer', 'operator', 'editor', 'scripter', 'admin']
+const ROLES: KeyRole[] = ['caller', 'timer', 'viewer', 'manager', 'operator', 'editor', 'scripter', 'admin']
 
 function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const { t } = useTranslation()
@@ -105,17 +111,15 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   const expiry = useExpiryOptions()
   const [form] = Form.useForm<Fields>()
   const [busy, setBusy] = useState(false)
-  const role = Form.useWatch('role', form)
+  const roles = Form.useWatch('roles', form) ?? []
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
-      const targets = fields.targets ?? []
-      const some = (list: string[]) => (list.length > 0 ? list : undefined)
       const key = await accessApi.createApiKey({
         name: fields.name.trim(),
-        role: fields.role,
-        callExecutors: some(targets.filter((one) => !one.includes('/'))),
-        callHandlers: some(targets.filter((one) => one.includes('/'))),
+        role: fields.roles.join('+'),
+        executors: boundOrNone(fields.executors),
+        callHandlers: boundOrNone(fields.targets),
         expiresAt: expiryIn(fields.days),
       })
       refresh()
@@ -127,22 +131,24 @@ function CreateKey({ onClose }: { onClose: (secret?: string) => void }) {
   }
   return (
     <Dialog title={t('keys.create')} okText={t('action.create')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={() => onClose()}>
-      <Form form={form} layout="vertical" initialValues={{ role: 'operator', days: 365 }} onFinish={submit}>
+      <Form form={form} layout="vertical" initialValues={{ roles: ['operator'], days: 365 }} onFinish={submit}>
         <Form.Item name="name" label={t('field.name')} rules={[{ required: true, whitespace: true, message: t('field.required') }]}>
           <Input maxLength={64} autoComplete="off" autoFocus />
         </Form.Item>
-        <Form.Item name="role" label={t('field.role')}>
+        <Form.Item name="roles" label={t('field.role')} rules={[{ required: true, message: t('field.required') }]}>
           <Select
+            mode="multiple"
             options={ROLES.map((role) => ({ value: role, label: t(`role.${role}`) }))}
             optionRender={(option) => (
               <div>
                 {option.label}
-                <div className="muted small">{t(`role.${option.value as ApiKey['role']}Help`)}</div>
+                <div className="muted small">{t(`role.${option.value as KeyRole}Help`)}</div>
               </div>
             )}
           />
         </Form.Item>
-        {role !== 'viewer' && (
+        <ExecutorBound roles={roles} />
+        {roles.every((role) => role === 'caller' || role === 'timer') && (
           <Form.Item name="targets" label={t('keys.targets')} extra={t('keys.targetsHelp')}>
             <Select mode="tags" maxCount={30} tokenSeparators={[',', ' ']} open={false} suffixIcon={null} />
           </Form.Item>

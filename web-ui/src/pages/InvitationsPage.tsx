@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import type { MyInvitation } from '../api/types'
+import { BoundTo } from '../components/ExecutorBound'
 import { useShowError } from '../components/hooks'
 import { message } from '../components/notices'
 import { Page } from '../components/Page'
@@ -28,7 +29,16 @@ export function InvitationsPage() {
   }
   const columns: Column<MyInvitation>[] = [
     { key: 'tenant', title: t('user.tenant'), kind: 'title', render: (one) => <strong>{one.tenant.name}</strong> },
-    { key: 'role', title: t('field.role'), render: (one) => t(`role.${one.role}`) },
+    {
+      key: 'role',
+      title: t('field.role'),
+      render: (one) => (
+        <>
+          {t(`role.${one.role}`)}
+          <BoundTo names={one.executors} />
+        </>
+      ),
+    },
     { key: 'by', title: t('invitations.by'), render: (one) => one.invitedBy },
     { key: 'expires', title: t('invitations.expires'), render: (one) => <RelativeTime at={one.expiresAt} /> },
     {

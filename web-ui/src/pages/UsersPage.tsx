@@ -10,6 +10,7 @@ import type { Role, User } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { complainAt } from '../components/complain'
 import { Dialog } from '../components/Dialog'
+import { BoundTo, boundOrNone, ExecutorBound } from '../components/ExecutorBound'
 import { useSession, useShowError } from '../components/hooks'
 import { Invitations, InviteUser, useUserNameRules } from '../components/Invitations'
 import { message } from '../components/notices'
@@ -35,7 +36,8 @@ export function UsersPage() {
   const [creating, setCreating] = useState(false)
   const [inviting, setInviting] = useState(false)
   const [shown, setShown] = useState<Shown>()
-  const columns = useUserColumns(setShown)
+  const [changing, setChanging] = useState<User>()
+  const columns = useUserColumns(setShown, setChanging)
   // The first one of a tenant lets the others in.
   const first = users.data?.items.length === 0 ? 'admin' : 'viewer'
   return (
@@ -72,12 +74,13 @@ export function UsersPage() {
           }}
         />
       )}
+      {changing && <ChangeRole user={changing} onClose={() => setChanging(undefined)} />}
       {shown && <SecretDialog title={t('users.generated', { name: shown.name })} help={t('users.generatedHelp')} secret={shown.password} onClose={() => setShown(undefined)} />}
     </Page>
   )
 }
 
-function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
+function useUserColumns(onPassword: (shown: Shown) => void, onRole: (user: User) => void): Column<User>[] {
   const { t } = useTranslation()
   const confirm = useConfirm()
   const showError = useShowError()
@@ -131,7 +134,14 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
     {
       key: 'role',
       title: t('field.role'),
-      render: (one) => <RoleSelect value={one.role} disabled={one.id === self} label={t('users.roleOf', { name: one.username })} onChange={(role) => void update(one, { role })} />,
+      render: (one) => (
+        <span className="row tight">
+          <ActionButton size="small" disabled={one.id === self} onClick={() => onRole(one)} aria-label={t('users.roleOf', { name: one.username })}>
+            {t(`role.${one.role}`)}
+          </ActionButton>
+          <BoundTo names={one.executors} />
+        </span>
+      ),
     },
     {
       key: 'state',
@@ -165,7 +175,39 @@ function useUserColumns(onPassword: (shown: Shown) => void): Column<User>[] {
 interface Fields {
   username: string
   role: Role
+  executors?: string[]
   password?: string
+}
+
+/** The role of a member, in the whole tenant or for some executors. */
+function ChangeRole({ user, onClose }: { user: User; onClose: () => void }) {
+  const { t } = useTranslation()
+  const showError = useShowError()
+  const [form] = Form.useForm<Fields>()
+  const role = Form.useWatch('role', form) ?? user.role
+  const [busy, setBusy] = useState(false)
+  const submit = async (fields: Fields) => {
+    setBusy(true)
+    try {
+      await accessApi.updateUser(user.id, { role: fields.role, executors: fields.executors ?? [] })
+      refresh()
+      message.success(t('users.saved', { name: user.username }))
+      onClose()
+    } catch (err) {
+      if (!complainAt(form, err)) showError(err)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={t('users.roleTitle', { name: user.username })} okText={t('action.save')} cancelText={t('action.cancel')} okButtonProps={{ loading: busy }} onOk={form.submit} onCancel={onClose}>
+      <Form form={form} layout="vertical" initialValues={{ role: user.role, executors: user.executors }} onFinish={submit}>
+        <Form.Item name="role" label={t('field.role')}>
+          <RoleSelect />
+        </Form.Item>
+        <ExecutorBound roles={[role]} />
+      </Form>
+    </Dialog>
+  )
 }
 
 function CreateUser({ role, onClose }: { role: Role; onClose: (made?: Shown) => void }) {
@@ -173,11 +215,12 @@ function CreateUser({ role, onClose }: { role: Role; onClose: (made?: Shown) => 
   const showError = useShowError()
   const nameRules = useUserNameRules()
   const [form] = Form.useForm<Fields>()
+  const chosen = Form.useWatch('role', form)
   const [busy, setBusy] = useState(false)
   const submit = async (fields: Fields) => {
     setBusy(true)
     try {
-      const user = await accessApi.createUser({ username: fields.username.trim(), role: fields.role, password: fields.password || undefined })
+      const user = await accessApi.createUser({ username: fields.username.trim(), role: fields.role, executors: boundOrNone(fields.executors), password: fields.password || undefined })
       refresh()
       message.success(t('users.saved', { name: user.username }))
       onClose(user.password ? { name: user.username, password: user.password } : undefined)
@@ -196,6 +239,7 @@ function CreateUser({ role, onClose }: { role: Role; onClose: (made?: Shown) => 
         <Form.Item name="role" label={t('field.role')}>
           <RoleSelect />
         </Form.Item>
+        <ExecutorBound roles={[chosen ?? role]} />
         <Form.Item name="password" label={t('users.password')} extra={t('users.passwordHelp')} rules={[{ min: 12, message: t('password.short') }]}>
           <Input.Password autoComplete="new-password" />
         </Form.Item>

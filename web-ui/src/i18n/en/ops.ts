@@ -259,8 +259,14 @@ export const ops = {
     emptyTitle: 'No alert was sent yet',
     emptyHelp: 'Each message that tells of an incident is listed here, with what its receiver answered.',
   },
+  bound: {
+    label: 'Executors',
+    help: 'The role is for their jobs and runs alone. Empty: the whole tenant.',
+    all: 'the whole tenant',
+  },
   users: {
     title: 'Users',
+    roleTitle: 'Role of {{name}}',
     emptyTitle: 'Nobody belongs to this tenant yet',
     emptyHelp: 'Add its first administrator: a new user, or an invitation to an account that exists.',
     create: 'New user',
@@ -316,8 +322,8 @@ export const ops = {
     revokeTitle: 'Revoke key {{name}}?',
     revokeHelp: 'Programs which use it are refused at once.',
     revoked: 'The key was revoked.',
-    targets: 'What it may call and set timers of',
-    targetsHelp: 'Executors, or single handlers as executor/handler; empty: all of the tenant.',
+    targets: 'Single handlers',
+    targetsHelp: 'Calls and timers of these handlers alone, as executor/handler. Only with the roles Caller and Timers only.',
   },
   tenants: {
     title: 'Tenants',

@@ -261,8 +261,14 @@ export const ops: typeof en = {
     emptyTitle: '还没有发送过告警',
     emptyHelp: '每条事件通知都列在这里，并显示接收方的答复。',
   },
+  bound: {
+    label: '执行器',
+    help: '该角色仅适用于这些执行器的任务和运行；留空表示整个租户。',
+    all: '整个租户',
+  },
   users: {
     title: '用户',
+    roleTitle: '{{name}} 的角色',
     emptyTitle: '该租户还没有成员',
     emptyHelp: '请添加第一位管理员：新建用户，或邀请已有账号。',
     create: '新建用户',
@@ -318,8 +324,8 @@ export const ops: typeof en = {
     revokeTitle: '吊销密钥 {{name}}？',
     revokeHelp: '使用它的程序会立即被拒绝。',
     revoked: '密钥已吊销。',
-    targets: '可调用和设置定时器的范围',
-    targetsHelp: '填写执行器名称，或以“执行器/处理器”填写单个处理器；留空表示租户内全部。',
+    targets: '单个处理器',
+    targetsHelp: '只能调用这些处理器并设置其定时器，格式为“执行器/处理器”。仅适用于角色“调用者”和“仅定时器”。',
   },
   tenants: {
     title: '租户',
