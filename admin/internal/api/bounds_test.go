@@ -14,10 +14,10 @@ import (
 // bounded has the bounds of the operations that compute for more than some milliseconds, wait
 // for another host, or read and build more than some hundred KiB.
 var bounded = map[string]string{
-	"apply-documents": "computes", "plan-documents": "computes", "backfill-job": "computes", "create-calendar": "computes", "create-script": "computes", "create-job": "computes", "create-jobs": "computes",
+	"apply-documents": "computes", "plan-documents": "computes", "backfill-job": "computes", "create-calendar": "computes", "create-job": "computes", "create-jobs": "computes",
 	"diff-script": "computes, large", "explain-fire": "computes", "explain-run": "computes", "get-job-declaration": "computes", "give-job-back": "computes",
 	"import-calendar": "computes", "next-fires": "computes", "preview-schedule": "computes",
-	"update-calendar": "computes", "update-script": "computes", "update-job": "computes", "put-job": "computes",
+	"update-calendar": "computes", "update-job": "computes", "put-job": "computes",
 
 	"get-calendar": "large", "get-executor": "large", "get-run": "large", "get-run-log": "large", "get-script": "large", "get-script-version": "large",
 	"list-all-instances":   "large",

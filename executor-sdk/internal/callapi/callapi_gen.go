@@ -1210,7 +1210,7 @@ type ScriptChoice struct {
 	// Name Or this; ignored beside an id
 	Name string `json:"name,omitempty"`
 
-	// Revision Default: whichever is the newest when a run starts
+	// Revision Version of the script. Default: whichever is the newest when a run starts
 	Revision *int64 `json:"revision,omitempty"`
 }
 
@@ -1222,7 +1222,7 @@ type ScriptUse struct {
 	// ID Id of the script
 	ID string `json:"id"`
 
-	// Revision null: whichever is the newest when a run starts
+	// Revision Version of the script. null: whichever is the newest when a run starts
 	Revision *int64 `json:"revision"`
 }
 
