@@ -86,6 +86,7 @@ it('what is wrong with the name of a new executor stands at its field, and nowhe
 it('what is wrong with a new user stands at its fields', async () => {
   vi.spyOn(accessApi, 'users').mockResolvedValue(none)
   vi.spyOn(accessApi, 'invitations').mockResolvedValue(none)
+  vi.spyOn(api, 'executors').mockResolvedValue(none)
   const create = vi
     .spyOn(accessApi, 'createUser')
     .mockRejectedValueOnce(new ApiError({ status: 409, code: 'conflict' }))
