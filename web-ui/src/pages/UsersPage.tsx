@@ -136,7 +136,7 @@ function useUserColumns(onPassword: (shown: Shown) => void, onRole: (user: User)
       title: t('field.role'),
       render: (one) => (
         <span className="row tight">
-          <ActionButton size="small" disabled={one.id === self} onClick={() => onRole(one)} aria-label={t('users.roleOf', { name: one.username })}>
+          <ActionButton size="small" disabled={one.id === self} onClick={() => onRole(one)} aria-label={`${t(`role.${one.role}`)}: ${one.username}`}>
             {t(`role.${one.role}`)}
           </ActionButton>
           <BoundTo names={one.executors} />

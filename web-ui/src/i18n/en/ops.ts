@@ -289,7 +289,6 @@ export const ops = {
     deleteHelp: 'Sessions and keys of this user stop working.',
     deleted: '{{name}} was deleted.',
     saved: '{{name}} is saved.',
-    roleOf: 'Role of {{name}}',
     lastLogin: 'Last sign-in',
     you: 'you',
   },

@@ -291,7 +291,6 @@ export const ops: typeof en = {
     deleteHelp: '该用户的会话和密钥将失效。',
     deleted: '{{name}} 已删除。',
     saved: '{{name}} 已保存。',
-    roleOf: '{{name}} 的角色',
     lastLogin: '最近登录',
     you: '你',
   },
