@@ -24,7 +24,7 @@ func TestARuleHearsOfSuccesses(t *testing.T) {
 		executor.HandleFunc(ex, "quick", func(context.Context) error { return nil })
 	})
 	n.do(http.MethodPost, "/api/v1/alert-rules", map[string]any{
-		"name": "done", "enabled": true, "match": map[string]any{"kinds": []string{"run_succeeded"}}, "condition": map[string]any{"kind": "events"},
+		"name": "done", "spec": map[string]any{"match": map[string]any{"kinds": []string{"run_succeeded"}}, "condition": map[string]any{"kind": "events"}},
 	}, nil, 201)
 	id := n.newJob("shop", "quick", map[string]any{"schedule": map[string]any{"kind": "fixed_rate", "every": "1s"}})
 	var list struct {

@@ -65,11 +65,18 @@ func TestAlertIncidents(t *testing.T) {
 // alertRuleRoutes know one rule, finance (5), at version 2, and no silence.
 func (s *fakeServer) alertRuleRoutes(mux *http.ServeMux) {
 	rule := func(id, name string, version int) string {
-		return fmt.Sprintf(`{"id":%q,"name":%q,"enabled":true,"position":3,"match":{"kinds":["run_succeeded"],"labels":"team=finance"},"condition":{"kind":"events"},"severity":"critical",
-			"channelIds":["8"],"version":%d,"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z","createdBy":"ann","updatedBy":"ann"}`, id, name, version)
+		return fmt.Sprintf(`{"apiVersion":"carillon/v1","kind":"AlertRule","id":%q,"name":%q,"spec":{"enabled":true,"position":3,"match":{"kinds":["run_succeeded"],"labels":"team=finance"},
+			"condition":{"kind":"events"},"severity":"critical","channels":["on-call"]},"version":%d,"createdAt":"2026-11-01T00:00:00.000Z","updatedAt":"2026-11-01T00:00:00.000Z","createdBy":"ann","updatedBy":"ann"}`, id, name, version)
 	}
 	s.route(mux, "GET /alert-rules", func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
 		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, rule("5", "finance", 2))
+	})
+	s.route(mux, "GET /alert-rules/{id}", func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+		if word := r.PathValue("id"); word != "5" && word != "finance" {
+			refuse(w, 404, "not_found", "there is no alert rule")
+			return
+		}
+		fmt.Fprint(w, rule("5", "finance", 2))
 	})
 	s.route(mux, "POST /alert-rules", func(w http.ResponseWriter, _ *http.Request, body map[string]any) {
 		w.WriteHeader(201)
@@ -118,17 +125,17 @@ func TestAlertRules(t *testing.T) {
 	term := keyed(t, server)
 	r := term.run("alert", "rule", "list")
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Contains(t, spaced(r.stdout), "3 finance events run_succeeded critical 8 yes")
-	got := term.run("alert", "rule", "show", "finance", "-o", "yaml")
+	require.Contains(t, spaced(r.stdout), "finance 3 events run_succeeded critical on-call yes")
+	got := term.run("alert", "rule", "get", "finance", "-o", "yaml")
 	require.Equal(t, 0, got.code, got.stderr)
 	r = term.pipe(got.stdout, "alert", "rule", "apply", "-f", "-")
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Contains(t, r.stderr, "Alert rule finance is at version 3.")
-	r = term.pipe("name: other\ncondition: {kind: events}\n", "alert", "rule", "apply", "-f", "-")
-	require.Contains(t, r.stderr, "Alert rule other is at version 1.")
+	require.Contains(t, r.stderr, "Rule finance is at version 3.")
+	r = term.pipe("name: other\nspec:\n  condition: {kind: events}\n", "alert", "rule", "apply", "-f", "-")
+	require.Contains(t, r.stderr, "Rule other is at version 1.")
 	require.Equal(t, 0, term.run("alert", "rule", "delete", "finance", "--yes").code)
 	require.Contains(t, server.removed, "alert rule 5")
-	require.Equal(t, 3, term.run("alert", "rule", "show", "nothing").code)
+	require.Equal(t, 3, term.run("alert", "rule", "get", "nothing").code)
 }
 
 func TestAlertSilences(t *testing.T) {

@@ -238,9 +238,9 @@ type AlertChannelWrite struct {
 	Version int64 `json:"version,omitempty"`
 }
 
-// AlertCondition defines model for AlertCondition.
-type AlertCondition struct {
-	// After late, long, absent: how long, such as 30m; it is looked for every 10 s
+// AlertConditionText defines model for AlertConditionText.
+type AlertConditionText struct {
+	// After late, long, absent: how long, such as 30m; checked every 10 s
 	After string `json:"after,omitempty"`
 
 	// Factor long: also longer than so many times what 99 of 100 of the job's last 100 runs took; default: after decides alone
@@ -291,92 +291,109 @@ type AlertQuietHours struct {
 
 // AlertRule defines model for AlertRule.
 type AlertRule struct {
-	// ChannelIds Alert channels that are told; default: whom the job's settings name, or the tenant's default channels
-	ChannelIds []string       `json:"channelIds,omitempty"`
-	Condition  AlertCondition `json:"condition"`
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
 
-	// CreatedAt When the rule was made
+	// CreatedAt Time of creation
 	CreatedAt time.Time `json:"createdAt"`
 
-	// CreatedBy Who made the rule
+	// CreatedBy Creator
 	CreatedBy string `json:"createdBy"`
 
-	// Description What it is for, for people
-	Description string `json:"description,omitempty"`
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
 
-	// Enabled Whether it decides; default true
-	Enabled bool `json:"enabled,omitempty"`
+	// Kind Kind of the document
+	Kind string `json:"kind"`
 
-	// EscalateAfter How long after its beginning others are told of an incident that nobody has acknowledged, from 1m to 168h; default: never
-	EscalateAfter string `json:"escalateAfter,omitempty"`
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
 
-	// EscalateTo Alert channels that are told then
-	EscalateTo []string `json:"escalateTo,omitempty"`
-
-	// ID Id of the rule, a decimal string
-	ID    string      `json:"id"`
-	Match *AlertMatch `json:"match,omitempty"`
-
-	// Mute Nobody is told; the incident is shown. Default false
-	Mute bool `json:"mute,omitempty"`
-
-	// Name Its name, unique in the tenant
+	// Name Name, unique among the tenant's documents of this kind
 	Name string `json:"name"`
 
-	// Position Of several rules that match an event the one of the lowest position decides; default 0
-	Position   int64            `json:"position,omitempty"`
-	QuietHours *AlertQuietHours `json:"quietHours,omitempty"`
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string        `json:"problem,omitempty"`
+	Spec    AlertRuleText `json:"spec"`
 
-	// Repeat Most time between two messages, from 1m to 168h; default: as the server says (alert-repeat)
-	Repeat string `json:"repeat,omitempty"`
-
-	// Severity critical is told in quiet hours too
-	Severity string `json:"severity,omitempty"`
-
-	// UpdatedAt When it was edited last
+	// UpdatedAt Time of the last edit
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	// UpdatedBy Who edited it last
+	// UpdatedBy Author of the last edit
 	UpdatedBy string `json:"updatedBy"`
 
-	// Version Grows by one with each edit, from 1
+	// Version Version of the document, from 1. Each edit adds one
 	Version int64 `json:"version"`
 }
 
-// AlertRuleSpec defines model for AlertRuleSpec.
-type AlertRuleSpec struct {
-	// ChannelIds Alert channels that are told; default: whom the job's settings name, or the tenant's default channels
-	ChannelIds []string       `json:"channelIds,omitempty"`
-	Condition  AlertCondition `json:"condition"`
+// AlertRuleText defines model for AlertRuleText.
+type AlertRuleText struct {
+	// Channels Alert channels that are told, by name or id; default: the receivers in the job's settings, or the tenant's default channels
+	Channels  []string           `json:"channels,omitempty"`
+	Condition AlertConditionText `json:"condition"`
 
-	// Description What it is for, for people
+	// Description Purpose of the rule, for people
 	Description string `json:"description,omitempty"`
 
 	// Enabled Whether it decides; default true
 	Enabled bool `json:"enabled,omitempty"`
 
-	// EscalateAfter How long after its beginning others are told of an incident that nobody has acknowledged, from 1m to 168h; default: never
+	// EscalateAfter Time from the beginning of an incident until others are told, if nobody has acknowledged it, from 1m to 168h; default: never
 	EscalateAfter string `json:"escalateAfter,omitempty"`
 
-	// EscalateTo Alert channels that are told then
+	// EscalateTo Alert channels that are told then, by name or id
 	EscalateTo []string    `json:"escalateTo,omitempty"`
 	Match      *AlertMatch `json:"match,omitempty"`
 
-	// Mute Nobody is told; the incident is shown. Default false
+	// Mute No alert is sent, and the incident is shown. Default false
 	Mute bool `json:"mute,omitempty"`
 
-	// Name Its name, unique in the tenant
-	Name string `json:"name"`
-
-	// Position Of several rules that match an event the one of the lowest position decides; default 0
+	// Position Of several rules that match an event, the rule with the lowest position decides; default 0
 	Position   int64            `json:"position,omitempty"`
 	QuietHours *AlertQuietHours `json:"quietHours,omitempty"`
 
 	// Repeat Most time between two messages, from 1m to 168h; default: as the server says (alert-repeat)
 	Repeat string `json:"repeat,omitempty"`
 
-	// Severity critical is told in quiet hours too
+	// Severity critical is told in quiet hours too; default warning
 	Severity string `json:"severity,omitempty"`
+}
+
+// AlertRuleWrite defines model for AlertRuleWrite.
+type AlertRuleWrite struct {
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// CreatedAt Ignored, so that an answer can be written
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+
+	// CreatedBy Ignored, so that an answer can be written
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	// ID Ignored, so that an answer can be written
+	ID string `json:"id,omitempty"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind,omitempty"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind. It must not look like an id
+	Name string `json:"name"`
+
+	// Problem Ignored, so that an answer can be written
+	Problem string        `json:"problem,omitempty"`
+	Spec    AlertRuleText `json:"spec"`
+
+	// UpdatedAt Ignored, so that an answer can be written
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+
+	// UpdatedBy Ignored, so that an answer can be written
+	UpdatedBy string `json:"updatedBy,omitempty"`
+
+	// Version Ignored, so that an answer can be written
+	Version int64 `json:"version,omitempty"`
 }
 
 // AlertSettings defines model for AlertSettings.
@@ -5687,6 +5704,15 @@ type ListDeletedAlertChannelsParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListDeletedAlertRulesParams defines parameters for ListDeletedAlertRules.
+type ListDeletedAlertRulesParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListDeletedCalendarsParams defines parameters for ListDeletedCalendars.
 type ListDeletedCalendarsParams struct {
 	// Limit Items of a page, at most
@@ -6450,8 +6476,8 @@ func (c *Client) ResolveAlertIncident(ctx context.Context, id string, edits ...E
 	return ask[Incident](ctx, c, r, edits)
 }
 
-// ListAlertRules asks GET /api/v1/alert-rules: List alert rules.
-// In the order in which they decide.
+// ListAlertRules asks GET /api/v1/alert-rules: List alert-rules.
+// By name.
 func (c *Client) ListAlertRules(ctx context.Context, params ListAlertRulesParams, edits ...Edit) (Doc[PageAlertRule], error) {
 	r := newRequest("GET", "/api/v1/alert-rules")
 	r.query("limit", params.Limit)
@@ -6460,15 +6486,15 @@ func (c *Client) ListAlertRules(ctx context.Context, params ListAlertRulesParams
 }
 
 // CreateAlertRule asks POST /api/v1/alert-rules: Create an alert rule.
-// It decides about events from now on; incidents that are open go on as they began. A tenant may have 100.
-func (c *Client) CreateAlertRule(ctx context.Context, body AlertRuleSpec, edits ...Edit) (Doc[AlertRule], error) {
+// An alert rule says which events are told, how urgent they are, and to whom. The first enabled rule that matches decides, by position and then by age. It decides about events from now on. Open incidents go on as they began. A tenant may have 100.
+func (c *Client) CreateAlertRule(ctx context.Context, body AlertRuleWrite, edits ...Edit) (Doc[AlertRule], error) {
 	r := newRequest("POST", "/api/v1/alert-rules")
 	r.Body = body
 	return ask[AlertRule](ctx, c, r, edits)
 }
 
 // DeleteAlertRule asks DELETE /api/v1/alert-rules/{id}: Delete an alert rule.
-// The next one that matches decides from then on, or the jobs' own settings.
+// The next rule that matches decides from then on, or the jobs' own settings. It can be restored for 30 days.
 func (c *Client) DeleteAlertRule(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/alert-rules/{id}", id)
 	return ask[None](ctx, c, r, edits)
@@ -6483,10 +6509,17 @@ func (c *Client) GetAlertRule(ctx context.Context, id string, edits ...Edit) (Do
 
 // UpdateAlertRule asks PUT /api/v1/alert-rules/{id}: Replace an alert rule.
 // It decides about events from now on. Its open incidents take quiet hours, repeat and escalation from it, and keep their receivers.
-func (c *Client) UpdateAlertRule(ctx context.Context, id string, params UpdateAlertRuleParams, body AlertRuleSpec, edits ...Edit) (Doc[AlertRule], error) {
+func (c *Client) UpdateAlertRule(ctx context.Context, id string, params UpdateAlertRuleParams, body AlertRuleWrite, edits ...Edit) (Doc[AlertRule], error) {
 	r := newRequest("PUT", "/api/v1/alert-rules/{id}", id)
 	r.header("If-Match", params.IfMatch)
 	r.Body = body
+	return ask[AlertRule](ctx, c, r, edits)
+}
+
+// RestoreAlertRule asks POST /api/v1/alert-rules/{id}/restore: Restore a deleted alert rule.
+// By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+func (c *Client) RestoreAlertRule(ctx context.Context, id string, edits ...Edit) (Doc[AlertRule], error) {
+	r := newRequest("POST", "/api/v1/alert-rules/{id}/restore", id)
 	return ask[AlertRule](ctx, c, r, edits)
 }
 
@@ -6938,6 +6971,15 @@ func (c *Client) TestConnection(ctx context.Context, id string, body MessageTest
 // The last deleted first. They can be restored.
 func (c *Client) ListDeletedAlertChannels(ctx context.Context, params ListDeletedAlertChannelsParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
 	r := newRequest("GET", "/api/v1/deleted-alert-channels")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	return ask[PageDeletedDocument](ctx, c, r, edits)
+}
+
+// ListDeletedAlertRules asks GET /api/v1/deleted-alert-rules: List deleted alert-rules.
+// The last deleted first. They can be restored.
+func (c *Client) ListDeletedAlertRules(ctx context.Context, params ListDeletedAlertRulesParams, edits ...Edit) (Doc[PageDeletedDocument], error) {
+	r := newRequest("GET", "/api/v1/deleted-alert-rules")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
 	return ask[PageDeletedDocument](ctx, c, r, edits)

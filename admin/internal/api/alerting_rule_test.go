@@ -1,12 +1,16 @@
 package api
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/route"
+	"github.com/carillon-sched/carillon/admin/internal/api/apply"
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 )
 
@@ -15,68 +19,147 @@ func (w *world) alertChannel(tenant, name string) string {
 	return into[alertChannel](w.call(tenant+"/admin", "POST", "/alert-channels", channelBody(name, "email", "emails", []string{"a@example.com"})).is(201)).ID
 }
 
+// alertRule is a document of a rule, as the API shows it.
+type alertRule struct {
+	document.Answer
+	Spec noun.AlertRuleText `json:"spec"`
+}
+
+func ruleBody(name string, spec map[string]any) map[string]any {
+	return map[string]any{"kind": "AlertRule", "name": name, "spec": spec}
+}
+
+// eventRule is a rule of one member more than it needs.
+func eventRule(name string, more ...any) map[string]any {
+	spec := map[string]any{"condition": map[string]any{"kind": "events"}}
+	for i := 0; i < len(more); i += 2 {
+		spec[more[i].(string)] = more[i+1]
+	}
+	return ruleBody(name, spec)
+}
+
+func moneySpec(executor, channel string) map[string]any {
+	return map[string]any{
+		"position": 5, "match": map[string]any{"kinds": []string{"run_failed"}, "executorIds": []string{executor}, "labels": "team=finance"},
+		"condition": map[string]any{"kind": "failures", "failures": 3, "of": 5}, "severity": "critical", "channels": []string{channel}, "repeat": "1h0m0s",
+		"quietHours": map[string]any{"zone": "Europe/Berlin", "from": "22:00", "to": "06:30", "days": []string{"saturday"}}, "escalateAfter": "30m0s", "escalateTo": []string{"ops"},
+	}
+}
+
 func TestAlertRules(t *testing.T) {
 	w := newWorld(t)
 	shop := w.executor("acme", "shop")
 	channel := w.alertChannel("acme", "ops")
-	body := map[string]any{
-		"name": "money", "position": 5, "match": map[string]any{"kinds": []string{"run_failed"}, "executorIds": []string{shop.ID.String()}, "labels": "team=finance"},
-		"condition": map[string]any{"kind": "failures", "failures": 3, "of": 5}, "severity": "critical", "channelIds": []string{channel}, "repeat": "1h0m0s",
-		"quietHours": map[string]any{"zone": "Europe/Berlin", "from": "22:00", "to": "06:30", "days": []string{"saturday"}}, "escalateAfter": "30m0s", "escalateTo": []string{channel},
-	}
-	created := w.call("acme/editor", "POST", "/alert-rules", body).is(201)
-	rule := into[route.AlertRule](created)
-	require.True(t, *rule.Enabled)
-	require.Equal(t, "team=finance", rule.Match.Labels)
-	require.Equal(t, "06:30", rule.QuietHours.To)
-	require.Equal(t, []string{"saturday"}, rule.QuietHours.Days)
-	require.Equal(t, rule, into[route.AlertRule](w.call("acme/viewer", "GET", "/alert-rules/"+rule.ID, nil).is(200)))
+	spec := moneySpec(shop.ID.String(), channel)
+	body := ruleBody("money", spec)
+	rule := into[alertRule](w.call("acme/editor", "POST", "/alert-rules", body).is(201))
+	require.Equal(t, []any{true, "team=finance", "06:30", "saturday"}, []any{rule.Spec.Enabled, rule.Spec.Match.Labels, rule.Spec.QuietHours.To, rule.Spec.QuietHours.Days[0]})
+	require.Equal(t, [][]string{{"ops"}, {"ops"}}, [][]string{rule.Spec.Channels, rule.Spec.EscalateTo}, "channels are shown by name")
+	require.Equal(t, rule, into[alertRule](w.call("acme/viewer", "GET", "/alert-rules/money", nil).is(200)))
 	w.call("acme/operator", "POST", "/alert-rules", body).problem(403, "permission_denied")
 	w.call("acme/editor", "POST", "/alert-rules", body).problem(409, "conflict")
-	second := into[route.AlertRule](w.call("acme/editor", "POST", "/alert-rules", map[string]any{"name": "all", "condition": map[string]any{"kind": "events"}, "mute": true, "enabled": false}).is(201))
-	require.False(t, *second.Enabled)
-	list := into[web.Page[route.AlertRule]](w.call("acme/viewer", "GET", "/alert-rules", nil).is(200)).Items
-	require.Equal(t, []string{"all", "money"}, []string{list[0].Name, list[1].Name}, "by position")
+	second := into[alertRule](w.call("acme/editor", "POST", "/alert-rules", eventRule("all", "mute", true, "enabled", false)).is(201))
+	require.Equal(t, []any{false, noun.SeverityWarning}, []any{second.Spec.Enabled, second.Spec.Severity})
+	require.Equal(t, []alertRule{second, rule}, into[web.Page[alertRule]](w.call("acme/viewer", "GET", "/alert-rules", nil).is(200)).Items)
 
-	absent := into[route.AlertRule](w.call("acme/editor", "POST", "/alert-rules", map[string]any{"name": "nightly", "condition": map[string]any{"kind": "absent", "after": "26h"}}).is(201))
-	require.Equal(t, "26h0m0s", absent.Condition.After)
+	path := "/alert-rules/" + rule.ID
+	w.call("acme/editor", "PUT", path, body).problem(428, "validation_failed")
 	body["name"] = "money matters"
-	w.call("acme/editor", "PUT", "/alert-rules/"+rule.ID, body).problem(428, "validation_failed")
-	changed := into[route.AlertRule](w.call("acme/editor", "PUT", "/alert-rules/"+rule.ID, body, header{"If-Match": `"1"`}).is(200))
-	require.EqualValues(t, 2, changed.Version)
-	w.call("acme/editor", "PUT", "/alert-rules/"+rule.ID, body, header{"If-Match": `"1"`}).problem(412, "revision_mismatch")
+	changed := into[alertRule](w.call("acme/editor", "PUT", path, body, header{"If-Match": `"1"`}).is(200))
+	require.Equal(t, []any{int64(2), "ops"}, []any{changed.Version, changed.Spec.Channels[0]})
+	w.call("acme/editor", "PUT", path, body, header{"If-Match": `"1"`}).problem(412, "revision_mismatch")
 	w.call("acme/editor", "DELETE", "/alert-rules/"+second.ID, nil).is(204)
 
-	for name, change := range map[string]map[string]any{
-		"unknown job":           {"match": map[string]any{"jobIds": []string{"771177117711771177"}}},
-		"executor of another":   {"match": map[string]any{"executorIds": []string{w.executor("beta", "shop").ID.String()}}},
-		"unknown channel":       {"channelIds": []string{"771177117711771177"}},
-		"more than there are":   {"condition": map[string]any{"kind": "failures", "failures": 6, "of": 5}},
-		"no after":              {"condition": map[string]any{"kind": "absent"}},
-		"kinds of none":         {"condition": map[string]any{"kind": "late", "after": "1m"}},
-		"factor of what":        {"condition": map[string]any{"kind": "events", "factor": 2}},
-		"no keyword":            {"condition": map[string]any{"kind": "keyword"}},
-		"escalated success":     {"match": map[string]any{"kinds": []string{"run_succeeded"}}, "condition": map[string]any{"kind": "events"}},
-		"to nobody":             {"escalateTo": []string{}},
-		"too often":             {"repeat": "1s"},
-		"no zone":               {"quietHours": map[string]any{"zone": "Mars", "from": "22:00", "to": "06:00"}},
-		"selector":              {"match": map[string]any{"labels": "a in ("}},
-		"not an id":             {"match": map[string]any{"jobIds": []string{"x"}}},
-		"muted, and to someone": {"mute": true},
-	} {
-		bad := map[string]any{}
-		for key, value := range body {
-			bad[key] = value
-		}
-		for key, value := range change {
-			bad[key] = value
-		}
-		bad["name"] = name
-		w.run(t, name, func(*testing.T) { w.call("acme/editor", "POST", "/alert-rules", bad).problem(422, "validation_failed") })
-	}
+	// Another name of a channel shows in its rules.
+	w.call("acme/editor", "PUT", "/alert-channels/ops", channelBody("nights", "email", "emails", []string{"a@example.com"}), header{"If-Match": "*"}).is(200)
+	require.Equal(t, []string{"nights"}, into[alertRule](w.call("acme/viewer", "GET", path, nil).is(200)).Spec.EscalateTo)
+	w.call("acme/editor", "DELETE", "/alert-channels/nights", nil).problem(409, "conflict")
+	spec["escalateTo"] = []string{"nights"}
+
 	// What a rule names may go; the rest of it can be changed all the same.
 	w.call("acme/admin", "DELETE", "/executors/"+shop.ID.String(), nil, header{"If-Match": "*"}).is(204)
-	w.call("acme/editor", "PUT", "/alert-rules/"+rule.ID, body, header{"If-Match": `"2"`}).is(200)
+	w.call("acme/editor", "PUT", path, body, header{"If-Match": `"2"`}).is(200)
+}
+
+func TestAlertRulesAreChecked(t *testing.T) {
+	w := newWorld(t)
+	shop := w.executor("acme", "shop").ID.String()
+	other := w.executor("beta", "shop").ID.String()
+	channel := w.alertChannel("acme", "ops")
+	w.alertChannel("beta", "theirs")
+	w.call("acme/editor", "POST", "/alert-rules", ruleBody("well", moneySpec(shop, channel))).is(201)
+	for name, row := range map[string]struct {
+		change map[string]any
+		at     string
+	}{
+		"unknown job":           {map[string]any{"match": map[string]any{"jobIds": []string{"771177117711771177"}}}, "body.spec.match.jobIds[0]"},
+		"executor of another":   {map[string]any{"match": map[string]any{"executorIds": []string{other}}}, "body.spec.match.executorIds[0]"},
+		"unknown channel":       {map[string]any{"channels": []string{channel, "771177117711771177"}}, "body.spec.channels[1]"},
+		"channel of another":    {map[string]any{"escalateTo": []string{"theirs"}}, "body.spec.escalateTo[0]"},
+		"more than there are":   {map[string]any{"condition": map[string]any{"kind": "failures", "failures": 6, "of": 5}}, "body.spec.condition.failures"},
+		"no after":              {map[string]any{"condition": map[string]any{"kind": "absent"}}, "body.spec.condition.after"},
+		"no duration":           {map[string]any{"condition": map[string]any{"kind": "absent", "after": "soon"}}, "body.spec.condition.after"},
+		"kinds of none":         {map[string]any{"condition": map[string]any{"kind": "late", "after": "1m"}}, "body.spec.match.kinds"},
+		"factor of what":        {map[string]any{"condition": map[string]any{"kind": "events", "factor": 2}}, "body.spec.condition.factor"},
+		"no keyword":            {map[string]any{"condition": map[string]any{"kind": "keyword"}}, "body.spec.condition.keyword"},
+		"escalated success":     {map[string]any{"match": map[string]any{"kinds": []string{"run_succeeded"}}, "condition": map[string]any{"kind": "events"}}, "body.spec.escalateAfter"},
+		"to nobody":             {map[string]any{"escalateTo": []string{}}, "body.spec.escalateTo"},
+		"too often":             {map[string]any{"repeat": "1s"}, "body.spec.repeat"},
+		"no zone":               {map[string]any{"quietHours": map[string]any{"zone": "Mars", "from": "22:00", "to": "06:00"}}, "body.spec.quietHours.zone"},
+		"selector":              {map[string]any{"match": map[string]any{"labels": "a in ("}}, "body.spec.match.labels"},
+		"not an id":             {map[string]any{"match": map[string]any{"jobIds": []string{"x"}}}, "body.spec.match.jobIds[0]"},
+		"muted, and to someone": {map[string]any{"mute": true}, "body.spec.mute"},
+	} {
+		bad := moneySpec(shop, channel)
+		maps.Copy(bad, row.change)
+		w.run(t, name, func(*testing.T) {
+			p := w.call("acme/editor", "POST", "/alert-rules", ruleBody(name, bad)).problem(422, "validation_failed")
+			require.Equal(t, row.at, p.Errors[0].Location)
+		})
+	}
+}
+
+// What the API shows of channels and rules can be applied, and nothing is written then. Rules
+// may name channels of the same apply, in any order.
+func TestAlertRulesAreExportedAndApplied(t *testing.T) {
+	w := newWorld(t)
+	mail := channelBody("mail", "email", "emails", []string{"ops@example.com"})
+	mail["kind"] = "AlertChannel"
+	body := documentsBody(eventRule("all", "channels", []string{"mail"}), eventRule("critical", "channels", []string{"mail"}, "severity", "critical"), mail)
+	plan := into[apply.Plan](w.call("acme/editor", "POST", "/plan", body).is(200))
+	require.Equal(t, []any{3, "AlertRule"}, []any{plan.Create, plan.Items[0].Kind})
+	w.call("acme/editor", "POST", "/plan", documentsBody(eventRule("all", "channels", []string{"mail"}))).problem(422, "validation_failed")
+	body["plan"] = plan.ID
+	done := into[apply.Plan](w.call("acme/editor", "POST", "/apply", body).is(200))
+	require.Equal(t, []any{3, 0, "AlertRule", "AlertChannel"}, []any{done.Create, done.Failed, done.Items[0].Kind, done.Items[2].Kind})
+
+	var exported []map[string]any
+	for _, list := range []string{"/alert-rules", "/alert-channels"} {
+		exported = append(exported, into[web.Page[map[string]any]](w.call("acme/viewer", "GET", list, nil).is(200)).Items...)
+	}
+	require.Len(t, exported, 3)
+	plan = into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(exported...)).is(200))
+	require.Equal(t, []any{3, 0, 0}, []any{plan.Same, plan.Update, plan.Create})
+	require.Equal(t, 3, into[apply.Plan](w.call("acme/editor", "POST", "/apply", documentsBody(exported...)).is(200)).Same)
+	spec := exported[0]["spec"].(map[string]any)
+	spec["channels"] = []any{"mail", "mail 2"}
+	more := channelBody("mail 2", "email", "emails", []string{"b@example.com"})
+	more["kind"] = "AlertChannel"
+	plan = into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(append(exported, more)...)).is(200))
+	require.Equal(t, []any{1, 1, "spec.channels"}, []any{plan.Update, plan.Create, plan.Items[0].Changes[0].Path})
+	require.JSONEq(t, `["mail"]`, string(plan.Items[0].Changes[0].Before))
+	require.JSONEq(t, `["mail","mail 2"]`, string(plan.Items[0].Changes[0].After))
+
+	// A channel that rules name stays.
+	p := w.call("acme/editor", "DELETE", "/alert-channels/mail", nil).problem(409, "conflict")
+	require.Contains(t, p.Detail, "2 alert rules use this alert channel: all, critical")
+	for _, rule := range []string{"all", "critical"} {
+		w.call("acme/editor", "DELETE", "/alert-rules/"+rule, nil).is(204)
+	}
+	w.call("acme/editor", "DELETE", "/alert-channels/mail", nil).is(204)
+	gone := into[web.Page[document.DeletedDocument]](w.call("acme/viewer", "GET", "/deleted-alert-rules", nil).is(200)).Items
+	require.Len(t, gone, 2)
+	w.call("acme/editor", "POST", "/alert-rules/"+gone[0].ID+"/restore", nil).problem(409, "conflict")
 }
 
 func TestSilences(t *testing.T) {

@@ -27,8 +27,8 @@ func init() {
 		"list-alert-channels": "large", "list-alert-incidents": "large", "list-alert-rules": "large", "list-alert-silences": "large",
 	})
 	maps.Copy(smallLists, map[string]string{
-		"/deleted-alert-channels": "names of 100 deleted channels",
-		"/alert-channels":         "a tenant has 64, of a template and a secret each", "/alert-rules": "a tenant has 100, of 210 ids and 5 KiB of text each",
+		"/deleted-alert-channels": "names of 100 deleted channels", "/deleted-alert-rules": "names of 100 deleted rules",
+		"/alert-channels": "a tenant has 64, of a template and a secret each", "/alert-rules": "a tenant has 100, of 210 ids and 5 KiB of text each",
 		"/alert-silences":              "a tenant has 200 that are not over, of 200 ids and 2 KiB of text each",
 		"/alert-incidents/{id}/events": "201 rows of 2 KiB of text", "/deliveries": "201 rows of 3 KiB of text",
 	})
@@ -58,8 +58,9 @@ func alertDeps(d *Deps, channels route.Channels) route.Deps {
 		return route.Deps{}
 	}
 	secrets, _ := d.Secrets.(resource.Sealer)
+	alerts := alertsql.New(s.Engine)
 	return route.Deps{
-		Store: alertStore{s, alertsql.New(s.Engine)}, Kept: route.Kept{Channels: alertsql.Channels(s.DB)}, Secrets: secrets, Channels: channels, NewID: d.NewID, Now: func() time.Time { return d.Now() }, Log: d.Logger,
+		Store: alertStore{s, alerts}, Kept: route.Kept{Channels: alertsql.Channels(s.DB), Rules: alertsql.Rules(s.DB), RulesChanged: alerts.RulesChanged}, Secrets: secrets, Channels: channels, NewID: d.NewID, Now: func() time.Time { return d.Now() }, Log: d.Logger,
 	}
 }
 
@@ -84,7 +85,7 @@ func newAlertWorld(t *testing.T, channels route.Channels) *world {
 
 func alertObjects(w *world, admin string) objects {
 	channel := into[alertChannel](w.call(admin, "POST", "/alert-channels", channelBody("mail", "email", "emails", []string{"ops@example.com"})).is(201))
-	rule := into[route.AlertRule](w.call(admin, "POST", "/alert-rules", map[string]any{"name": "r", "condition": map[string]any{"kind": "events"}}).is(201))
+	rule := into[alertRule](w.call(admin, "POST", "/alert-rules", eventRule("r")).is(201))
 	silence := into[route.AlertSilence](w.call(admin, "POST", "/alert-silences", map[string]any{"reason": "r", "duration": "1h"}).is(201))
 	tenant, _, _ := strings.Cut(admin, "/")
 	job := into[web.Page[Job]](w.call(admin, "GET", "/jobs?limit=1", nil).is(200)).Items[0]
@@ -99,7 +100,7 @@ func alertBody(method, path string) any {
 	case method == http.MethodPut && strings.Contains(path, "/alert-channels/"):
 		return channelBody("changed", "email", "emails", []string{"ops@example.com"})
 	case method == http.MethodPut && strings.Contains(path, "/alert-rules/"):
-		return map[string]any{"name": "changed", "condition": map[string]any{"kind": "events"}}
+		return eventRule("changed")
 	case method == http.MethodPut && strings.HasSuffix(path, "/alert-settings"):
 		return map[string]any{}
 	}

@@ -126,13 +126,14 @@ var auditedOperations = map[string]audited{
 	"apply-documents":       {body: as(documentsBody(calendarDocument("second", map[string]any{})))},
 	"create-api-key":        {body: as(map[string]any{"name": "k2", "role": "viewer"})},
 	"create-alert-silence":  {body: as(map[string]any{"reason": "r", "duration": "1h"})},
-	"create-alert-rule":     {body: as(map[string]any{"name": "second", "condition": map[string]any{"kind": "events"}})},
+	"create-alert-rule":     {body: as(eventRule("second"))},
 	"create-alert-channel":  {body: as(channelBody("second", "email", "emails", []string{"ops@example.com"}))},
 	"update-user":           {body: as(map[string]any{"role": "operator"})},
 	"restore-calendar":      {before: calling("acme/admin", "DELETE", "/calendars/{id}", nil)},
 	"restore-script":        {before: calling("acme/admin", "DELETE", "/scripts/{id}", nil)},
 	"restore-connection":    {before: calling("acme/admin", "DELETE", "/connections/{id}", nil)},
 	"restore-alert-channel": {before: calling("acme/admin", "DELETE", "/alert-channels/{id}", nil)},
+	"restore-alert-rule":    {before: calling("acme/admin", "DELETE", "/alert-rules/{id}", nil)},
 	"restore-tenant": {before: func(w *world, own objects) {
 		calling("platform", "POST", "/tenants/{id}/disable", map[string]any{})(w, own)
 		calling("platform", "DELETE", "/tenants/{id}?name=acme", nil)(w, own)

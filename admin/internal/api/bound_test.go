@@ -27,22 +27,23 @@ var keptToExecutors = strings.Fields(`
 
 // wholeTenant are the operations that need their right in the whole tenant.
 var wholeTenant = strings.Fields(`
-	acknowledge-alert-incident apply-documents cancel-bulk cancel-run-purge create-alert-channel create-alert-rule create-alert-silence
-	create-api-key create-bulk create-calendar create-connection create-denial create-executor create-invitation create-join-token
-	create-script create-user delete-alert-channel delete-alert-rule delete-calendar delete-connection delete-denial delete-executor
-	delete-invitation delete-script delete-user diff-script disable-executor enable-executor end-alert-silence end-executor-maintenance
-	end-tenant-maintenance get-alert-channel get-alert-incident get-alert-rule get-alert-settings get-alert-silence get-bulk
-	get-calendar get-calendar-version get-callback-secret get-cluster get-connection get-retention get-run-purge get-script
-	get-script-key get-script-policy get-script-version import-calendar list-alert-channels list-alert-incident-events
-	list-alert-incidents list-alert-rules list-alert-silences list-api-keys list-audit-entries list-bulk list-bulk-items
-	list-calendar-jobs list-calendar-versions list-calendars list-connections list-deleted-alert-channels list-deleted-calendars
-	list-deleted-connections list-deleted-scripts list-deliveries list-denials list-invitations list-join-tokens list-limits
-	list-maintenance list-nodes list-quotas list-retention list-run-purges list-script-jobs list-script-policies list-script-versions
-	list-scripts list-users plan-documents preview-alert-channel purge-runs remove-former-name remove-instance resolve-alert-incident
-	restore-alert-channel restore-calendar restore-connection restore-script retry-bulk revoke-api-key revoke-join-token
-	set-executor-limit set-retention start-executor-maintenance start-tenant-maintenance test-alert-channel
-	test-connection update-alert-channel update-alert-rule update-alert-settings update-calendar update-connection update-executor
-	update-script update-user verify-audit-log`)
+	acknowledge-alert-incident apply-documents cancel-bulk cancel-run-purge create-alert-channel create-alert-rule
+	create-alert-silence create-api-key create-bulk create-calendar create-connection create-denial create-executor
+	create-invitation create-join-token create-script create-user delete-alert-channel delete-alert-rule delete-calendar
+	delete-connection delete-denial delete-executor delete-invitation delete-script delete-user diff-script disable-executor
+	enable-executor end-alert-silence end-executor-maintenance end-tenant-maintenance get-alert-channel get-alert-incident
+	get-alert-rule get-alert-settings get-alert-silence get-bulk get-calendar get-calendar-version get-callback-secret get-cluster
+	get-connection get-retention get-run-purge get-script get-script-key get-script-policy get-script-version import-calendar
+	list-alert-channels list-alert-incident-events list-alert-incidents list-alert-rules list-alert-silences list-api-keys
+	list-audit-entries list-bulk list-bulk-items list-calendar-jobs list-calendar-versions list-calendars list-connections
+	list-deleted-alert-channels list-deleted-alert-rules list-deleted-calendars list-deleted-connections list-deleted-scripts
+	list-deliveries list-denials list-invitations list-join-tokens list-limits list-maintenance list-nodes list-quotas
+	list-retention list-run-purges list-script-jobs list-script-policies list-script-versions list-scripts list-users plan-documents
+	preview-alert-channel purge-runs remove-former-name remove-instance resolve-alert-incident restore-alert-channel
+	restore-alert-rule restore-calendar restore-connection restore-script retry-bulk revoke-api-key revoke-join-token
+	set-executor-limit set-retention start-executor-maintenance start-tenant-maintenance test-alert-channel test-connection
+	update-alert-channel update-alert-rule update-alert-settings update-calendar update-connection update-executor update-script
+	update-user verify-audit-log`)
 
 // bound gives an account of acme a role that is bound to executors.
 func (w *world) bound(who, role string, executors ...string) {

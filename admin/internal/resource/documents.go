@@ -25,6 +25,8 @@ type Store interface {
 
 	Find(ctx context.Context, tenant domain.TenantID, id int64) (Row, error)
 	FindByName(ctx context.Context, tenant domain.TenantID, name string) (Row, error)
+	// Names are the names of documents by id. A document that is not there is left out.
+	Names(ctx context.Context, tenant domain.TenantID, ids []int64) (map[int64]string, error)
 	// List lists by name, after a name. A page ends at limit rows or domain.MaxPageBytes.
 	List(ctx context.Context, tenant domain.TenantID, after string, limit int) (rows []Row, more bool, err error)
 	// ListVersions lists the newest first, below the version before; 0 = all.
@@ -40,12 +42,14 @@ type Options struct {
 	Secrets Sealer // nil if the kind has no secrets
 	NewID   func() int64
 	Log     *slog.Logger
+	// Uses are the documents that these may refer to.
+	Uses []*Documents
 	// Check is a check beside those of the kind that needs a running node. row has the new
-	// contents. nil: there is none.
-	Check func(ctx context.Context, row *Row) error
-	// Changed is called after each commit of a new or changed document. It only nudges. nil:
-	// there is nothing to nudge.
-	Changed func(ctx context.Context, row *Row)
+	// contents, and old those of before; nil: it is new. A nil Check checks nothing.
+	Check func(ctx context.Context, old, row *Row) error
+	// Changed is called after each commit of a new or changed document, and Deleted after its
+	// deletion. They only nudge. nil: there is nothing to nudge.
+	Changed, Deleted func(ctx context.Context, row *Row)
 }
 
 // Documents are the documents of a kind. It is safe for concurrent use.
@@ -73,7 +77,7 @@ type Write struct {
 // Create writes a new document.
 func (d *Documents) Create(ctx context.Context, tenant domain.TenantID, by string, w Write) (Row, error) {
 	row := Row{Meta: Meta{ID: d.o.NewID(), Tenant: tenant, CreatedBy: by, UpdatedBy: by}}
-	if err := d.fill(ctx, &row, nil, w); err != nil {
+	if err := d.fill(ctx, &row, nil, w, nil); err != nil {
 		return Row{}, err
 	}
 	row, err := d.o.Store.Create(ctx, row)
@@ -81,14 +85,14 @@ func (d *Documents) Create(ctx context.Context, tenant domain.TenantID, by strin
 		return Row{}, err
 	}
 	d.tell(ctx, &row, "created", by)
-	return row, nil
+	return d.shown(ctx, row, nil)
 }
 
 // Replace writes a document in place of its version old.Version.
 func (d *Documents) Replace(ctx context.Context, old Row, by string, w Write) (Row, error) {
 	row := old
 	row.UpdatedBy = by
-	if err := d.fill(ctx, &row, &old, w); err != nil {
+	if err := d.fill(ctx, &row, &old, w, nil); err != nil {
 		return Row{}, err
 	}
 	row, err := d.o.Store.Replace(ctx, row)
@@ -96,7 +100,7 @@ func (d *Documents) Replace(ctx context.Context, old Row, by string, w Write) (R
 		return Row{}, err
 	}
 	d.tell(ctx, &row, "changed", by)
-	return row, nil
+	return d.shown(ctx, row, nil)
 }
 
 // Delete deletes a document. version 0 is any.
@@ -105,6 +109,9 @@ func (d *Documents) Delete(ctx context.Context, row *Row, version int64, by stri
 		return err
 	}
 	d.o.Log.Info("document deleted", "kind", d.o.Kind.Noun, "tenant_id", row.Tenant, "id", row.ID, "name", row.Name, "by", by)
+	if d.o.Deleted != nil {
+		d.o.Deleted(ctx, row)
+	}
 	return nil
 }
 
@@ -115,7 +122,7 @@ func (d *Documents) Restore(ctx context.Context, tenant domain.TenantID, id int6
 		return Row{}, err
 	}
 	d.tell(ctx, &row, "restored", by)
-	return row, nil
+	return d.shown(ctx, row, nil)
 }
 
 func (d *Documents) tell(ctx context.Context, row *Row, what, by string) {
@@ -128,13 +135,15 @@ func (d *Documents) tell(ctx context.Context, row *Row, what, by string) {
 // Find finds a document by its id, or else by its name. Names do not look like ids.
 func (d *Documents) Find(ctx context.Context, tenant domain.TenantID, word string) (Row, error) {
 	if !LooksLikeID(word) {
-		return d.o.Store.FindByName(ctx, tenant, word)
+		row, err := d.o.Store.FindByName(ctx, tenant, word)
+		return d.shown(ctx, row, err)
 	}
 	id, err := strconv.ParseInt(word, 10, 64)
 	if err != nil {
 		return Row{}, domain.Errorf(domain.CodeNotFound, "there is no %s %s", d.o.Kind.Noun, word)
 	}
-	return d.o.Store.Find(ctx, tenant, id)
+	row, err := d.o.Store.Find(ctx, tenant, id)
+	return d.shown(ctx, row, err)
 }
 
 // FindVersion finds a version of a document.
@@ -150,7 +159,7 @@ func (d *Documents) FindVersion(ctx context.Context, tenant domain.TenantID, wor
 	if len(rows) == 0 || rows[0].Version != version {
 		return Row{}, domain.Errorf(domain.CodeNotFound, "the %s %q has no version %d", d.o.Kind.Noun, row.Name, version)
 	}
-	return rows[0], nil
+	return d.shown(ctx, rows[0], nil)
 }
 
 // LooksLikeID tells whether a word is a decimal number.
@@ -159,7 +168,7 @@ func LooksLikeID(word string) bool {
 }
 
 // fill checks w, seals its secrets and puts it into row. old is nil for a new document.
-func (d *Documents) fill(ctx context.Context, row, old *Row, w Write) error {
+func (d *Documents) fill(ctx context.Context, row, old *Row, w Write, coming Coming) error {
 	k := d.o.Kind
 	var c domain.Checker
 	name := strings.TrimSpace(w.Name)
@@ -177,9 +186,12 @@ func (d *Documents) fill(ctx context.Context, row, old *Row, w Write) error {
 	if err := k.rules.check(ctx, &change); err != nil {
 		return err
 	}
-	row.Name, row.Labels, row.Spec = name, w.Labels, change.spec
+	row.Name, row.Labels, row.Problem = name, w.Labels, ""
+	if row.Spec, err = d.resolve(ctx, row.Tenant, change.spec, coming); err != nil {
+		return err
+	}
 	if d.o.Check != nil {
-		if err := d.o.Check(ctx, row); err != nil {
+		if err := d.o.Check(ctx, old, row); err != nil {
 			return err
 		}
 	}

@@ -83,6 +83,8 @@ type Rules[S any] struct {
 	// SameReceiver tells whether secrets that were given for old may be used with spec. An
 	// editor who cannot read a secret could send it to a server of his own otherwise.
 	SameReceiver func(spec, old *S) bool
+	// Refs are the references of a spec to other documents. nil: there are none.
+	Refs func(*S) []Refs
 	// Brief removes from a spec what lists leave out.
 	Brief func(*S)
 	// Status is what an answer tells beside the spec. Its type is StatusType.
@@ -97,6 +99,7 @@ type rules interface {
 	sameReceiver(spec json.RawMessage, old *Row) (bool, error)
 	status(row *Row) (any, error)
 	brief(row *Row) error
+	rewrite(spec json.RawMessage, to replacing) (json.RawMessage, error)
 	older(text []byte) (Row, error)
 }
 

@@ -42,9 +42,9 @@ type Change struct {
 // maxChanges bounds the changes of one document in a plan.
 const maxChanges = 100
 
-// Plan checks a document and says what Apply would do with it. It writes nothing. Errors are
-// those of Create and Replace.
-func (d *Documents) Plan(ctx context.Context, tenant domain.TenantID, by string, w Write) (Step, error) {
+// Plan checks a document and says what Do would do with it, after the coming documents. It
+// writes nothing. Errors are those of Create and Replace.
+func (d *Documents) Plan(ctx context.Context, tenant domain.TenantID, by string, w Write, coming Coming) (Step, error) {
 	w.Name = strings.TrimSpace(w.Name)
 	step := Step{Action: ActionCreate, write: w}
 	row := Row{Meta: Meta{ID: d.o.NewID(), Tenant: tenant, CreatedBy: by, UpdatedBy: by}}
@@ -56,13 +56,17 @@ func (d *Documents) Plan(ctx context.Context, tenant domain.TenantID, by string,
 			return Step{}, err
 		}
 	}
-	if err := d.fill(ctx, &row, step.Old, w); err != nil {
+	if err := d.fill(ctx, &row, step.Old, w, coming); err != nil {
 		return Step{}, err
 	}
 	if step.Old == nil {
 		return step, nil
 	}
-	changes, err := compare(step.Old, &row)
+	before := *step.Old
+	if err := d.show(ctx, tenant, &before, &row); err != nil {
+		return Step{}, err
+	}
+	changes, err := compare(&before, &row)
 	if err != nil {
 		return Step{}, err
 	}

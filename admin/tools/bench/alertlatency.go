@@ -125,9 +125,9 @@ func (f *fleet) troubled(ctx context.Context, t trouble, n int, url string) ([]d
 	api := f.lab.Admins[0].API
 	for i := 0; i < n; i += jobsPerRule {
 		group := strconv.Itoa(i / jobsPerRule)
-		_, err := api.CreateAlertRule(ctx, apiclient.AlertRuleSpec{
-			Name: "group " + group, Enabled: true, Match: &apiclient.AlertMatch{Labels: "group=" + group}, Condition: apiclient.AlertCondition{Kind: "events"},
-		})
+		_, err := api.CreateAlertRule(ctx, apiclient.AlertRuleWrite{Name: "group " + group, Spec: apiclient.AlertRuleText{
+			Enabled: true, Match: &apiclient.AlertMatch{Labels: "group=" + group}, Condition: apiclient.AlertConditionText{Kind: "events"},
+		}})
 		if err != nil {
 			return nil, err
 		}

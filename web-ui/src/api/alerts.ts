@@ -22,8 +22,8 @@ export const alertApi = {
 
   rules: (signal?: AbortSignal) => take(http.GET('/api/v1/alert-rules', { params: { query: { limit: 200 } }, signal })),
   rule: (id: T.Id, signal?: AbortSignal) => take(http.GET('/api/v1/alert-rules/{id}', { params: at(id), signal })),
-  createRule: (body: T.AlertRuleSpec) => take(http.POST('/api/v1/alert-rules', { body })),
-  updateRule: (id: T.Id, version: number, body: T.AlertRuleSpec) => take(http.PUT('/api/v1/alert-rules/{id}', { params: change(id, version), body })),
+  createRule: (body: T.AlertRuleWrite) => take(http.POST('/api/v1/alert-rules', { body })),
+  updateRule: (id: T.Id, version: number, body: T.AlertRuleWrite) => take(http.PUT('/api/v1/alert-rules/{id}', { params: change(id, version), body })),
   deleteRule: (id: T.Id) => take(http.DELETE('/api/v1/alert-rules/{id}', { params: at(id) })),
   settings: (signal?: AbortSignal) => take(http.GET('/api/v1/alert-settings', { signal })),
   updateSettings: (version: number, body: T.AlertSettingsWrite) =>

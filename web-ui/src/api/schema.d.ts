@@ -224,14 +224,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List alert rules
-         * @description In the order in which they decide.
+         * List alert-rules
+         * @description By name.
          */
         get: operations["list-alert-rules"];
         put?: never;
         /**
          * Create an alert rule
-         * @description It decides about events from now on; incidents that are open go on as they began. A tenant may have 100.
+         * @description An alert rule says which events are told, how urgent they are, and to whom. The first enabled rule that matches decides, by position and then by age. It decides about events from now on. Open incidents go on as they began. A tenant may have 100.
          */
         post: operations["create-alert-rule"];
         delete?: never;
@@ -260,9 +260,29 @@ export interface paths {
         post?: never;
         /**
          * Delete an alert rule
-         * @description The next one that matches decides from then on, or the jobs' own settings.
+         * @description The next rule that matches decides from then on, or the jobs' own settings. It can be restored for 30 days.
          */
         delete: operations["delete-alert-rule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alert-rules/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted alert rule
+         * @description By its id. It gets its name, its contents and its secrets back, as a new version. Refused if another one has its name now.
+         */
+        post: operations["restore-alert-rule"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1188,6 +1208,26 @@ export interface paths {
          * @description The last deleted first. They can be restored.
          */
         get: operations["list-deleted-alert-channels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deleted-alert-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deleted alert-rules
+         * @description The last deleted first. They can be restored.
+         */
+        get: operations["list-deleted-alert-rules"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3504,8 +3544,8 @@ export interface components {
              */
             version?: number;
         };
-        AlertCondition: {
-            /** @description late, long, absent: how long, such as 30m; it is looked for every 10 s */
+        AlertConditionText: {
+            /** @description late, long, absent: how long, such as 30m; checked every 10 s */
             after?: string;
             /**
              * Format: double
@@ -3551,82 +3591,68 @@ export interface components {
             zone: string;
         };
         AlertRule: {
-            /** @description Alert channels that are told; default: whom the job's settings name, or the tenant's default channels */
-            channelIds?: string[];
-            /** @description What it waits for. An event that it matches and that does not meet it is told to nobody */
-            condition: components["schemas"]["AlertCondition"];
             /**
-             * Format: date-time
-             * @description When the rule was made
-             */
-            createdAt: string;
-            /** @description Who made the rule */
-            createdBy: string;
-            /** @description What it is for, for people */
-            description?: string;
-            /** @description Whether it decides; default true */
-            enabled?: boolean;
-            /** @description How long after its beginning others are told of an incident that nobody has acknowledged, from 1m to 168h; default: never */
-            escalateAfter?: string;
-            /** @description Alert channels that are told then */
-            escalateTo?: string[];
-            /** @description Id of the rule, a decimal string */
-            id: string;
-            /** @description What it is about; default: everything */
-            match?: components["schemas"]["AlertMatch"];
-            /** @description Nobody is told; the incident is shown. Default false */
-            mute?: boolean;
-            /** @description Its name, unique in the tenant */
-            name: string;
-            /**
-             * Format: int64
-             * @description Of several rules that match an event the one of the lowest position decides; default 0
-             */
-            position?: number;
-            /** @description Default: the tenant's */
-            quietHours?: components["schemas"]["AlertQuietHours"];
-            /** @description Most time between two messages, from 1m to 168h; default: as the server says (alert-repeat) */
-            repeat?: string;
-            /**
-             * @description critical is told in quiet hours too
+             * @description Version of the form of this document
              * @enum {string}
              */
-            severity?: "info" | "warning" | "critical";
+            apiVersion: "carillon/v1";
             /**
              * Format: date-time
-             * @description When it was edited last
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "AlertRule";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["AlertRuleText"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
              */
             updatedAt: string;
-            /** @description Who edited it last */
+            /** @description Author of the last edit */
             updatedBy: string;
             /**
              * Format: int64
-             * @description Grows by one with each edit, from 1
+             * @description Version of the document, from 1. Each edit adds one
              */
             version: number;
         };
-        AlertRuleSpec: {
-            /** @description Alert channels that are told; default: whom the job's settings name, or the tenant's default channels */
-            channelIds?: string[];
-            /** @description What it waits for. An event that it matches and that does not meet it is told to nobody */
-            condition: components["schemas"]["AlertCondition"];
-            /** @description What it is for, for people */
+        AlertRuleText: {
+            /** @description Alert channels that are told, by name or id; default: the receivers in the job's settings, or the tenant's default channels */
+            channels?: string[];
+            /** @description What it waits for. If an event matches but does not meet it, no alert is sent */
+            condition: components["schemas"]["AlertConditionText"];
+            /** @description Purpose of the rule, for people */
             description?: string;
             /** @description Whether it decides; default true */
             enabled?: boolean;
-            /** @description How long after its beginning others are told of an incident that nobody has acknowledged, from 1m to 168h; default: never */
+            /** @description Time from the beginning of an incident until others are told, if nobody has acknowledged it, from 1m to 168h; default: never */
             escalateAfter?: string;
-            /** @description Alert channels that are told then */
+            /** @description Alert channels that are told then, by name or id */
             escalateTo?: string[];
-            /** @description What it is about; default: everything */
+            /** @description Events that it decides about; default: all */
             match?: components["schemas"]["AlertMatch"];
-            /** @description Nobody is told; the incident is shown. Default false */
+            /** @description No alert is sent, and the incident is shown. Default false */
             mute?: boolean;
-            /** @description Its name, unique in the tenant */
-            name: string;
             /**
              * Format: int64
-             * @description Of several rules that match an event the one of the lowest position decides; default 0
+             * @description Of several rules that match an event, the rule with the lowest position decides; default 0
              */
             position?: number;
             /** @description Default: the tenant's */
@@ -3634,10 +3660,53 @@ export interface components {
             /** @description Most time between two messages, from 1m to 168h; default: as the server says (alert-repeat) */
             repeat?: string;
             /**
-             * @description critical is told in quiet hours too
+             * @description critical is told in quiet hours too; default warning
              * @enum {string}
              */
             severity?: "info" | "warning" | "critical";
+        };
+        AlertRuleWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "AlertRule";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["AlertRuleText"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
         };
         AlertSettings: {
             /** @description Alert channels that are told of what nobody else is told of */
@@ -10523,7 +10592,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AlertRuleSpec"];
+                "application/json": components["schemas"]["AlertRuleWrite"];
             };
         };
         responses: {
@@ -10653,7 +10722,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -10760,7 +10829,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AlertRuleSpec"];
+                "application/json": components["schemas"]["AlertRuleWrite"];
             };
         };
         responses: {
@@ -10917,7 +10986,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of what the address names, a decimal string */
+                /** @description Id or name of the document */
                 id: string;
             };
             cookie?: never;
@@ -10951,6 +11020,157 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restore-alert-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of what the address names, a decimal string */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The version in quotes */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertRule"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17630,6 +17850,108 @@ export interface operations {
         };
     };
     "list-deleted-alert-channels": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageDeletedDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-deleted-alert-rules": {
         parameters: {
             query?: {
                 /** @description Items of a page, at most */

@@ -2,18 +2,19 @@ import { useQuery } from '../api/useQuery'
 import { Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { alertQueries } from '../api/alerts'
-import type { Id } from '../api/types'
 
 interface Props {
   id?: string
-  value?: Id[]
-  onChange?: (ids: Id[]) => void
+  value?: string[]
+  onChange?: (words: string[]) => void
   placeholder?: string
+  /** What stands for a channel. */
+  by?: 'id' | 'name'
 }
 
 const MOST = 10
 
-export function ChannelsSelect(props: Props) {
+export function ChannelsSelect({ by = 'id', ...props }: Props) {
   const { t } = useTranslation()
   const channels = useQuery(alertQueries.channels())
   return (
@@ -25,7 +26,7 @@ export function ChannelsSelect(props: Props) {
       showSearch={{ optionFilterProp: 'label' }}
       loading={channels.isPending}
       notFoundContent={channels.data && t('alerts.channels.emptyTitle')}
-      options={channels.data?.items.map((one) => ({ value: one.id, label: `${one.name} (${t(`deliveries.${one.spec.kind}`)})` }))}
+      options={channels.data?.items.map((one) => ({ value: one[by], label: `${one.name} (${t(`deliveries.${one.spec.kind}`)})` }))}
     />
   )
 }

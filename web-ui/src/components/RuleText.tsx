@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next'
 import type { AlertRuleSpec } from '../api/types'
 import { wireDuration } from '../lib/duration'
-import { ChannelName, Listed } from './AlertWords'
+import { Listed } from './AlertWords'
 
 /** "3 of the last 5 runs ended badly" */
 export function ConditionText({ condition: one }: { condition: AlertRuleSpec['condition'] }) {
@@ -11,15 +11,15 @@ export function ConditionText({ condition: one }: { condition: AlertRuleSpec['co
 }
 
 /** Who is told, and who later. */
-export function ToldText({ rule: one }: { rule: Pick<AlertRuleSpec, 'mute' | 'channelIds' | 'escalateAfter' | 'escalateTo'> }) {
+export function ToldText({ rule: one }: { rule: Pick<AlertRuleSpec, 'mute' | 'channels' | 'escalateAfter' | 'escalateTo'> }) {
   const { t } = useTranslation()
   if (one.mute) return t('alerts.rules.muted')
   return (
     <div>
-      {one.channelIds?.length ? <Listed>{one.channelIds.map((id) => <ChannelName key={id} id={id} />)}</Listed> : t('alerts.rules.jobsOwn')}
+      {one.channels?.length ? <Listed>{one.channels}</Listed> : t('alerts.rules.jobsOwn')}
       {one.escalateAfter && one.escalateTo?.length ? (
         <div>
-          <span className="muted small">{t('alerts.rules.escalates', { after: wireDuration(one.escalateAfter, t) })}</span> <Listed>{one.escalateTo.map((id) => <ChannelName key={id} id={id} />)}</Listed>
+          <span className="muted small">{t('alerts.rules.escalates', { after: wireDuration(one.escalateAfter, t) })}</span> <Listed>{one.escalateTo}</Listed>
         </div>
       ) : null}
     </div>

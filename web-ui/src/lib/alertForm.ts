@@ -1,5 +1,5 @@
 // Between rules and channels and their forms: what the API writes, what the fields hold.
-import type { AlertChannel, AlertChannelWrite, AlertMatch, AlertRule, AlertRuleSpec, ChannelKind, Id } from '../api/types'
+import type { AlertChannel, AlertChannelWrite, AlertMatch, AlertRule, AlertRuleSpec, ChannelKind } from '../api/types'
 import { linesOf } from './connectionForm'
 
 export type ConditionKind = AlertRuleSpec['condition']['kind']
@@ -18,28 +18,33 @@ export interface RuleFields {
   condition: { kind: ConditionKind; failures?: number | null; of?: number | null; keyword?: string; after?: string; factor?: number | null }
   severity: (typeof SEVERITIES)[number]
   mute: boolean
-  channelIds: Id[]
+  channels: string[]
   repeat: string
   escalateAfter: string
-  escalateTo: Id[]
+  escalateTo: string[]
 }
 
 export function ruleFieldsOf(stored?: AlertRule): RuleFields {
+  const spec = stored?.spec
   return {
     name: stored?.name ?? '',
-    description: stored?.description ?? '',
-    enabled: stored?.enabled ?? true,
-    position: stored?.position ?? 0,
-    match: stored?.match ?? {},
-    condition: { failures: 3, of: 5, after: '5m', ...stored?.condition, kind: stored?.condition.kind ?? 'events' },
-    severity: stored?.severity ?? 'warning',
-    mute: stored?.mute ?? false,
-    channelIds: stored?.channelIds ?? [],
-    repeat: stored?.repeat ?? '',
-    escalateAfter: stored?.escalateAfter ?? '',
-    escalateTo: stored?.escalateTo ?? [],
+    description: spec?.description ?? '',
+    enabled: spec?.enabled ?? true,
+    position: spec?.position ?? 0,
+    match: spec?.match ?? {},
+    condition: { failures: 3, of: 5, after: '5m', ...spec?.condition, kind: spec?.condition.kind ?? 'events' },
+    severity: spec?.severity ?? 'warning',
+    mute: spec?.mute ?? false,
+    channels: spec?.channels ?? [],
+    repeat: spec?.repeat ?? '',
+    escalateAfter: spec?.escalateAfter ?? '',
+    escalateTo: spec?.escalateTo ?? [],
   }
 }
+
+/** The order in which rules decide; of the same position the older one comes first. */
+export const inOrder = (rules: AlertRule[]): AlertRule[] =>
+  rules.toSorted((a, b) => (a.spec.position ?? 0) - (b.spec.position ?? 0) || a.id.length - b.id.length || (a.id < b.id ? -1 : 1))
 
 function conditionOf({ kind, failures, of, keyword, after, factor }: RuleFields['condition']): AlertRuleSpec['condition'] {
   if (kind === 'failures') return { kind, failures: failures ?? 0, of: of ?? 0 }
@@ -52,14 +57,13 @@ function conditionOf({ kind, failures, of, keyword, after, factor }: RuleFields[
 export function ruleSpecOf(fields: RuleFields): Omit<AlertRuleSpec, 'match' | 'quietHours'> {
   const { mute } = fields
   return {
-    name: fields.name.trim(),
     description: fields.description.trim(),
     enabled: fields.enabled,
     position: fields.position ?? 0,
     condition: conditionOf(fields.condition),
     severity: fields.severity,
     mute,
-    ...(mute ? {} : { channelIds: fields.channelIds, repeat: fields.repeat.trim(), escalateAfter: fields.escalateAfter.trim(), escalateTo: fields.escalateTo }),
+    ...(mute ? {} : { channels: fields.channels, repeat: fields.repeat.trim(), escalateAfter: fields.escalateAfter.trim(), escalateTo: fields.escalateTo }),
   }
 }
 

@@ -28,7 +28,7 @@ import { ConditionText, ToldText } from '../components/RuleText'
 import { Blank } from '../components/States'
 import { useDanger } from '../components/useDanger'
 import { useVersionedForm } from '../components/useVersionedForm'
-import { CONDITIONS, looks, ruleFieldsOf, ruleSpecOf, SEVERITIES, type ConditionKind, type RuleFields } from '../lib/alertForm'
+import { CONDITIONS, inOrder, looks, ruleFieldsOf, ruleSpecOf, SEVERITIES, type ConditionKind, type RuleFields } from '../lib/alertForm'
 
 export function AlertRulesTab() {
   const { t } = useTranslation()
@@ -58,16 +58,16 @@ export function AlertRulesTab() {
           ) : (
             <strong>{one.name}</strong>
           )}{' '}
-          {one.enabled === false && <span className="label-chip">{t('alerts.rules.off')}</span>}
-          {one.description && <div className="muted small">{one.description}</div>}
+          {one.spec.enabled === false && <span className="label-chip">{t('alerts.rules.off')}</span>}
+          {one.spec.description && <div className="muted small">{one.spec.description}</div>}
         </div>
       ),
     },
-    { key: 'position', title: t('alerts.rules.position'), align: 'right', render: (one) => <span className="num">{one.position ?? 0}</span> },
-    { key: 'match', title: t('alerts.rules.match'), render: (one) => <MatchText match={one.match} anyKind={anyKind(one, t)} /> },
-    { key: 'when', title: t('alerts.rules.condition'), render: (one) => <ConditionText condition={one.condition} /> },
-    { key: 'severity', title: t('alerts.rules.severity'), render: (one) => t(`alerts.rules.severities.${one.severity ?? 'warning'}`) },
-    { key: 'who', title: t('alerts.rules.who'), render: (one) => <ToldText rule={one} /> },
+    { key: 'position', title: t('alerts.rules.position'), align: 'right', render: (one) => <span className="num">{one.spec.position ?? 0}</span> },
+    { key: 'match', title: t('alerts.rules.match'), render: ({ spec }) => <MatchText match={spec.match} anyKind={anyKind(spec, t)} /> },
+    { key: 'when', title: t('alerts.rules.condition'), render: ({ spec }) => <ConditionText condition={spec.condition} /> },
+    { key: 'severity', title: t('alerts.rules.severity'), render: ({ spec }) => t(`alerts.rules.severities.${spec.severity ?? 'warning'}`) },
+    { key: 'who', title: t('alerts.rules.who'), render: ({ spec }) => <ToldText rule={spec} /> },
   ]
   if (canEdit) {
     columns.push({
@@ -96,7 +96,7 @@ export function AlertRulesTab() {
         <ResourceTable
           label={t('alerts.rules.tab')}
           columns={columns}
-          rows={rules.data?.items}
+          rows={rules.data && inOrder(rules.data.items)}
           rowKey={(one) => one.id}
           error={rules.error}
           onRetry={() => void rules.refetch()}
@@ -208,16 +208,19 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
   const navigate = useNavigate()
   const { form, props, busy, theirs, save } = useVersionedForm<AlertRule, Fields>({
     stored,
-    initial: () => ({ ...ruleFieldsOf(stored), ...quietFieldsOf(stored?.quietHours) }),
-    write: (fields, version) => (stored ? alertApi.updateRule(stored.id, version, specOf(fields)) : alertApi.createRule(specOf(fields))),
+    initial: () => ({ ...ruleFieldsOf(stored), ...quietFieldsOf(stored?.spec.quietHours) }),
+    write: (fields, version) => {
+      const body = { name: fields.name.trim(), ...(stored?.labels ? { labels: stored.labels } : {}), spec: specOf(fields) }
+      return stored ? alertApi.updateRule(stored.id, version, body) : alertApi.createRule(body)
+    },
     read: (id) => alertApi.rule(id),
     done: () => {
       refreshAlerts()
       void navigate({ to: '/alerts/rules' })
     },
   })
-  const kind: ConditionKind = Form.useWatch(['condition', 'kind'], form) ?? stored?.condition.kind ?? 'events'
-  const mute: boolean = Form.useWatch('mute', form) ?? stored?.mute ?? false
+  const kind: ConditionKind = Form.useWatch(['condition', 'kind'], form) ?? stored?.spec.condition.kind ?? 'events'
+  const mute: boolean = Form.useWatch('mute', form) ?? stored?.spec.mute ?? false
   const required = { required: true, whitespace: true, message: t('field.required') }
   return (
     <Form {...props}>
@@ -306,8 +309,8 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
             {!mute && (
               <>
                 <div className="form-fields">
-                  <Form.Item className="wide" name="channelIds" label={t('alerts.rules.channels')} extra={t('alerts.rules.channelsHelp')}>
-                    <ChannelsSelect />
+                  <Form.Item className="wide" name="channels" label={t('alerts.rules.channels')} extra={t('alerts.rules.channelsHelp')}>
+                    <ChannelsSelect by="name" />
                   </Form.Item>
                   <Form.Item name="repeat" label={t('alerts.rules.repeat')} extra={t('alerts.rules.repeatHelp')}>
                     <Input className="mono" maxLength={32} autoComplete="off" spellCheck={false} />
@@ -316,7 +319,7 @@ function RuleForm({ stored }: { stored?: AlertRule }) {
                     <Input className="mono" maxLength={32} autoComplete="off" spellCheck={false} />
                   </Form.Item>
                   <Form.Item name="escalateTo" label={t('alerts.rules.escalateTo')}>
-                    <ChannelsSelect />
+                    <ChannelsSelect by="name" />
                   </Form.Item>
                 </div>
                 <QuietHoursFields help={t('alerts.quiet.rule')} />
@@ -344,7 +347,7 @@ function RulePreview() {
   const { t } = useTranslation()
   const fields: Fields | undefined = Form.useWatch([])
   if (!fields?.condition) return null
-  const spec = specOf({ ...fields, name: fields.name ?? '', description: fields.description ?? '', repeat: fields.repeat ?? '', escalateAfter: fields.escalateAfter ?? '' })
+  const spec = specOf({ ...fields, description: fields.description ?? '', repeat: fields.repeat ?? '', escalateAfter: fields.escalateAfter ?? '' })
   return (
     <section className="card" aria-label={t('alerts.rules.preview')}>
       <h2>{t('alerts.rules.preview')}</h2>

@@ -117,8 +117,9 @@ func (a *api) read(ctx context.Context, id auth.Identity, in *DocumentBatch) (li
 	wrong := &domain.Error{Code: domain.CodeInvalid, Message: "documents are wrong"}
 	sum := sha256.New()
 	seen := map[string]bool{}
+	coming := comingOf(in.Documents)
 	for i, raw := range in.Documents {
-		p, err := a.one(ctx, id, raw)
+		p, err := a.one(ctx, id, raw, coming)
 		at := fmt.Sprintf("body.documents[%d]", i)
 		if err == nil && seen[p.kind.Name+"/"+p.name] {
 			err = domain.Invalid("body.name", "is in the request twice: %s", p.name)
@@ -147,6 +148,18 @@ func (a *api) read(ctx context.Context, id auth.Identity, in *DocumentBatch) (li
 	return list, hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
+// comingOf are the names of all documents of a request. They may refer to each other.
+func comingOf(documents []json.RawMessage) resource.Coming {
+	out := resource.Coming{}
+	for _, raw := range documents {
+		var h head
+		if json.Unmarshal(raw, &h) == nil { // the plan tells what is wrong
+			out[[2]string{h.Kind, strings.TrimSpace(h.Name)}] = true
+		}
+	}
+	return out
+}
+
 // fieldsOf are the wrong fields of one document.
 func fieldsOf(at string, err error) (out []domain.FieldError, ok bool) {
 	var problem *web.Problem
@@ -165,7 +178,7 @@ func fieldsOf(at string, err error) (out []domain.FieldError, ok bool) {
 	return out, len(out) > 0
 }
 
-func (a *api) one(ctx context.Context, id auth.Identity, raw json.RawMessage) (planned, error) {
+func (a *api) one(ctx context.Context, id auth.Identity, raw json.RawMessage, coming resource.Coming) (planned, error) {
 	var h head
 	if err := json.Unmarshal(raw, &h); err != nil {
 		return planned{}, domain.Invalid("body", "is no document: %s", err)
@@ -187,7 +200,7 @@ func (a *api) one(ctx context.Context, id auth.Identity, raw json.RawMessage) (p
 	if err := a.server.Kinds().Check(ctx, found.Write, raw); err != nil {
 		return planned{}, err
 	}
-	step, err := found.Documents.Plan(ctx, id.Tenant, id.Actor(), resource.Write{Name: h.Name, Labels: h.Labels, Spec: h.Spec, Secrets: h.Secrets})
+	step, err := found.Documents.Plan(ctx, id.Tenant, id.Actor(), resource.Write{Name: h.Name, Labels: h.Labels, Spec: h.Spec, Secrets: h.Secrets}, coming)
 	return planned{k, found.Documents, strings.TrimSpace(h.Name), step}, err
 }
 
@@ -244,8 +257,8 @@ func (a *api) apply(ctx context.Context, id auth.Identity, in *input) (*output, 
 		return nil, changed()
 	}
 	domain.AuditOf(ctx).Drop() // each document has an entry of its own
-	out := &output{Plan{ID: plan, Items: []PlanItem{}}}
-	for i := range list {
+	items := make([]PlanItem, len(list))
+	for _, i := range a.order(list) {
 		p := &list[i]
 		item := itemOf(p)
 		row, err := p.docs.Do(domain.WithAudit(ctx, domain.AuditOf(ctx).Another()), id.Tenant, id.Actor(), &p.step)
@@ -258,7 +271,26 @@ func (a *api) apply(ctx context.Context, id auth.Identity, in *input) (*output, 
 		default:
 			return nil, err
 		}
+		items[i] = item
+	}
+	out := &output{Plan{ID: plan, Items: []PlanItem{}}}
+	for _, item := range items {
 		out.Body.add(item)
 	}
 	return out, nil
+}
+
+// order is the order in which documents are written. A kind comes after the kinds that it
+// refers to, which were registered before it.
+func (a *api) order(list []planned) []int {
+	kinds := a.server.Kinds().List()
+	of := func(i int) int {
+		return slices.IndexFunc(kinds, func(k web.DocumentKind) bool { return k.Documents == list[i].docs })
+	}
+	out := make([]int, len(list))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortStableFunc(out, func(i, j int) int { return of(i) - of(j) })
+	return out
 }

@@ -156,7 +156,7 @@ func (a *API) list(ctx context.Context, id auth.Identity, in *web.PageQuery) (*l
 	if err != nil {
 		return nil, err
 	}
-	rows, more, err := a.docs.Store().List(ctx, id.Tenant, at.Name, in.Limit)
+	rows, more, err := a.docs.List(ctx, id.Tenant, at.Name, in.Limit)
 	if err != nil {
 		return nil, err
 	}

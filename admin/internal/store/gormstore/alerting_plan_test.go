@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
+	"github.com/carillon-sched/carillon/admin/internal/store/storetest"
 )
 
 var alertStatement = regexp.MustCompile("(?s)(FROM|UPDATE) `?(outbox|alert_events|alert_incidents|alert_receivers|alert_rules|alert_silences|deliveries|executions|attempts|executors)\\b")
@@ -105,7 +106,7 @@ func alertLife(t *testing.T, w *world) {
 		{Kind: noun.ConditionFailures, Failures: 1, Of: 5}, {Kind: noun.ConditionKeyword, Keyword: "x"}, {Kind: noun.ConditionLate, After: time.Second},
 		{Kind: noun.ConditionLong, After: time.Second, Factor: 2}, {Kind: noun.ConditionAbsent, After: time.Second},
 	} {
-		_, err := s.CreateAlertRule(ctx, noun.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: noun.AlertRuleSpec{
+		_, err := storetest.PutRule(ctx, s, noun.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: noun.AlertRuleSpec{
 			Name: string(condition.Kind), Enabled: true, Condition: condition, Match: noun.AlertMatcher{Jobs: w.jobs[len(condition.Kind)%2 : len(condition.Kind)%2+1]}}})
 		require.NoError(t, err)
 	}
@@ -194,7 +195,7 @@ func TestAFloodOfLateRunsIsCountedOnce(t *testing.T) {
 				}))
 			}
 			do("UPDATE executions SET fire_at = fire_at - 36000000, not_before = 0, version = version + 1")
-			_, err := s.CreateAlertRule(t.Context(), noun.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: noun.AlertRuleSpec{
+			_, err := storetest.PutRule(t.Context(), s, noun.AlertRule{ID: domain.AlertRuleID(w.ids.Next()), TenantID: w.tenant, Spec: noun.AlertRuleSpec{
 				Name: "late", Enabled: true, Condition: noun.AlertCondition{Kind: noun.ConditionLate, After: time.Minute}}})
 			require.NoError(t, err)
 			var of *noun.Incident

@@ -34,6 +34,10 @@ func init() {
 
 func (a alertAging) Channels() resource.Store { return alertsql.Channels(a.Store.DB) }
 
+func (a alertAging) Rules() resource.Store { return alertsql.Rules(a.Store.DB) }
+
+func (a alertAging) RulesChanged() { alertsql.New(a.Store.Engine).RulesChanged() }
+
 func (a alertAging) AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error {
 	return a.Run(ctx, "age start", func(t *db.Tx) error {
 		_, err := t.Exec(ctx, "UPDATE executions SET fire_at = fire_at - ?, not_before = not_before - ?, granted_at = CASE WHEN granted_at = 0 THEN 0 ELSE granted_at - ? END, version = version + 1 WHERE id = ?",

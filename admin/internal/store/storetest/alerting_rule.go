@@ -26,47 +26,41 @@ func testAlertRules(t *testing.T, f *alertFixture) {
 		Condition: noun.AlertCondition{Kind: noun.ConditionFailures, Failures: 2, Of: 3}, Severity: noun.SeverityCritical, Channels: []domain.ChannelID{channels[0].ID},
 		Repeat: time.Hour, Quiet: noun.QuietHours{Zone: "UTC", From: "22:00", To: "06:00", Days: []time.Weekday{time.Friday}}, EscalateAfter: time.Minute, EscalateTo: []domain.ChannelID{channels[1].ID},
 	}
-	r, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: spec, CreatedBy: "ann"})
+	r, err := f.putRule(noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: spec})
 	f.ok(err)
 	require.Equal(t, spec, r.Spec)
 	require.EqualValues(t, 1, r.Version)
-	require.Equal(t, "ann", r.UpdatedBy)
 	for _, c := range channels {
-		require.ErrorContains(t, f.remove(c), "1 rule uses this channel: money; change it first")
+		require.ErrorContains(t, f.remove(c), "1 alert rule uses this alert channel: money; remove it there first")
 	}
 	lost := spec
 	lost.Name, lost.Channels = "lost", []domain.ChannelID{domain.ChannelID(ids.Next())}
-	_, err = f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: lost})
+	_, err = f.putRule(noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: lost})
 	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
-	again, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: func(s noun.AlertRuleSpec) noun.AlertRuleSpec { s.Name = "also"; return s }(spec)})
+	also := spec
+	also.Name = "also"
+	again, err := f.putRule(noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: also})
 	f.ok(err)
-	require.ErrorContains(t, f.remove(channels[0]), "2 rules use this channel: also, money; change them first")
-	f.ok(f.s.DeleteAlertRule(f.ctx, f.tenant, again.ID))
-	first := noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{Name: "money", Condition: noun.AlertCondition{Kind: noun.ConditionEvents}}}
-	_, err = f.s.CreateAlertRule(f.ctx, first)
-	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
-	first.Spec.Name = "zero"
-	first, err = f.s.CreateAlertRule(f.ctx, first)
+	require.ErrorContains(t, f.remove(channels[0]), "2 alert rules use this alert channel: also, money; remove it there first")
+	f.ok(f.s.Rules().Delete(f.ctx, f.tenant, int64(again.ID), 0, "ann"))
+	names, err := f.s.Channels().Names(f.ctx, f.tenant, []int64{int64(channels[0].ID), int64(ids.Next())})
 	f.ok(err)
-	list, err := f.s.ListAlertRules(f.ctx, f.tenant)
+	require.Equal(t, map[int64]string{int64(channels[0].ID): "c0"}, names)
+	names, err = f.s.Channels().Names(f.ctx, f.tenant+1, []int64{int64(channels[0].ID)})
 	f.ok(err)
-	require.Equal(t, []noun.AlertRule{first, r}, list, "by position")
-	r.Spec.Name = "zero"
-	_, err = f.s.UpdateAlertRule(f.ctx, r)
-	require.Equal(t, domain.CodeConflict, domain.CodeOf(err))
-	r.Spec.Name, r.UpdatedBy = "one", "ben"
-	changed, err := f.s.UpdateAlertRule(f.ctx, r)
+	require.Empty(t, names)
+
+	r.Spec.Channels = []domain.ChannelID{channels[1].ID}
+	r, err = f.putRule(r)
 	f.ok(err)
-	require.EqualValues(t, 2, changed.Version)
-	_, err = f.s.UpdateAlertRule(f.ctx, r)
-	require.Equal(t, domain.CodeRevisionMismatch, domain.CodeOf(err))
-	for _, err := range []error{f.s.DeleteAlertRule(f.ctx, f.tenant+1, r.ID), f.s.DeleteAlertRule(f.ctx, f.tenant, domain.AlertRuleID(ids.Next()))} {
-		require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
-	}
-	f.ok(f.s.DeleteAlertRule(f.ctx, f.tenant, r.ID))
+	require.EqualValues(t, 2, r.Version)
 	f.ok(f.remove(channels[0]))
-	_, err = f.s.FindAlertRule(f.ctx, f.tenant, r.ID)
-	require.Equal(t, domain.CodeNotFound, domain.CodeOf(err))
+	_, err = f.s.Rules().Restore(f.ctx, f.tenant, int64(again.ID), "ann")
+	require.ErrorContains(t, err, "was deleted; restore it, or choose another one")
+	_, err = f.s.Channels().Restore(f.ctx, f.tenant, int64(channels[0].ID), "ann")
+	f.ok(err)
+	_, err = f.s.Rules().Restore(f.ctx, f.tenant, int64(again.ID), "ann")
+	f.ok(err)
 }
 
 func testSilences(t *testing.T, f *alertFixture) {
@@ -114,7 +108,7 @@ func testIncidentWishes(t *testing.T, f *alertFixture) {
 	f.ok(err)
 	_, err = f.s.SaveAlertSettings(f.ctx, noun.AlertSettings{TenantID: f.tenant, DefaultChannels: []domain.ChannelID{channel.ID}})
 	f.ok(err)
-	rule, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
+	rule, err := f.putRule(noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
 		Name: "r", Enabled: true, Match: noun.AlertMatcher{Jobs: []domain.JobID{j.ID}}, Condition: noun.AlertCondition{Kind: noun.ConditionFailures, Failures: 2, Of: 3}}})
 	f.ok(err)
 	now := f.now()
@@ -165,7 +159,7 @@ func testLookedForRules(t *testing.T, f *alertFixture) {
 	f.ok(f.s.AgeStart(f.ctx, runs.ID, time.Hour))
 	condition := map[noun.AlertConditionKind]domain.AlertRuleID{}
 	for _, kind := range []noun.AlertConditionKind{noun.ConditionLate, noun.ConditionLong, noun.ConditionAbsent} {
-		r, err := f.s.CreateAlertRule(f.ctx, noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
+		r, err := f.putRule(noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
 			Name: string(kind), Enabled: true, Match: noun.AlertMatcher{Executors: []domain.ExecutorID{f.executor}}, Condition: noun.AlertCondition{Kind: kind, After: 10 * time.Minute}}})
 		f.ok(err)
 		condition[kind] = r.ID
@@ -201,10 +195,12 @@ func testLookedForRules(t *testing.T, f *alertFixture) {
 	require.Len(t, second, 1, "each is told once")
 	f.ok(f.s.AgeRules(f.ctx, f.tenant, time.Hour))
 	require.Empty(t, look())
-	r, err := f.s.FindAlertRule(f.ctx, f.tenant, condition[noun.ConditionLate])
+	row, err := f.s.Rules().Find(f.ctx, f.tenant, int64(condition[noun.ConditionLate]))
+	f.ok(err)
+	r, err := noun.AlertRuleOf(&row)
 	f.ok(err)
 	r.Spec.Enabled = false
-	_, err = f.s.UpdateAlertRule(f.ctx, r)
+	_, err = f.putRule(r)
 	f.ok(err)
 	f.ok(f.s.AgeStart(f.ctx, f.run(late).ID, time.Hour))
 	require.Empty(t, look())
@@ -219,7 +215,7 @@ func testSuccessRules(t *testing.T, f *alertFixture) {
 	rule := noun.AlertRule{ID: domain.AlertRuleID(ids.Next()), TenantID: f.tenant, Spec: noun.AlertRuleSpec{
 		Name: "done", Enabled: true, Match: noun.AlertMatcher{Kinds: []domain.AlertKind{domain.AlertRunSucceeded}, Jobs: []domain.JobID{j.ID}},
 		Condition: noun.AlertCondition{Kind: noun.ConditionEvents}}}
-	rule, err := f.s.CreateAlertRule(f.ctx, rule)
+	rule, err := f.putRule(rule)
 	f.ok(err)
 	told := func() (out []notify.GroupedEvent) {
 		t.Helper()
@@ -250,7 +246,7 @@ func testSuccessRules(t *testing.T, f *alertFixture) {
 	require.Len(t, told(), 1, "those of one transaction are counted together")
 
 	rule.Spec.Condition = noun.AlertCondition{Kind: noun.ConditionKeyword, Keyword: "corrected"}
-	rule, err = f.s.UpdateAlertRule(f.ctx, rule)
+	rule, err = f.putRule(rule)
 	f.ok(err)
 	a, b = f.start(f.run(j)), f.start(f.run(j))
 	both = []store.AttemptReport{f.report(a, domain.OutcomeSucceeded), f.report(b, domain.OutcomeSucceeded)}
@@ -288,7 +284,7 @@ func testSuccessRules(t *testing.T, f *alertFixture) {
 	require.False(t, over().Unsent)
 
 	rule.Spec.Enabled = false
-	_, err = f.s.UpdateAlertRule(f.ctx, rule)
+	_, err = f.putRule(rule)
 	f.ok(err)
 	f.finish(f.start(f.run(j)), domain.OutcomeSucceeded)
 	require.Empty(t, told())

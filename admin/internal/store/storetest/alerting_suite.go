@@ -16,8 +16,11 @@ import (
 type AlertStore interface {
 	Store
 	notify.Tables
-	// Channels is the table of alert channels.
+	// Channels is the table of alert channels, and Rules that of alert rules.
 	Channels() resource.Store
+	Rules() resource.Store
+	// RulesChanged is called after each change of a rule.
+	RulesChanged()
 	// AgeStart makes a run have been due, and started, d earlier; AgeRules makes a tenant's jobs and
 	// rules have been edited so, and the rules be due.
 	AgeStart(ctx context.Context, id domain.ExecutionID, d time.Duration) error
@@ -51,6 +54,32 @@ func PutChannel(ctx context.Context, s resource.Store, c noun.AlertChannel) (nou
 		return noun.AlertChannel{}, err
 	}
 	return noun.AlertChannelOf(&row)
+}
+
+// PutRule writes an alert rule: a new one has version 0.
+func PutRule(ctx context.Context, s AlertStore, r noun.AlertRule) (noun.AlertRule, error) {
+	defer s.RulesChanged()
+	spec, err := json.Marshal(noun.TextOf(&r.Spec))
+	if err != nil {
+		return noun.AlertRule{}, err
+	}
+	row := resource.Row{Meta: resource.Meta{ID: int64(r.ID), Tenant: r.TenantID, Name: r.Spec.Name, Version: r.Version}, Spec: spec}
+	if r.Version == 0 {
+		row, err = s.Rules().Create(ctx, row)
+	} else {
+		row, err = s.Rules().Replace(ctx, row)
+	}
+	if err != nil {
+		return noun.AlertRule{}, err
+	}
+	if row, err = s.Rules().Find(ctx, r.TenantID, row.ID); err != nil {
+		return noun.AlertRule{}, err
+	}
+	return noun.AlertRuleOf(&row)
+}
+
+func (f *alertFixture) putRule(r noun.AlertRule) (noun.AlertRule, error) {
+	return PutRule(f.ctx, f.s, r)
 }
 
 func (f *alertFixture) put(c noun.AlertChannel) (noun.AlertChannel, error) {

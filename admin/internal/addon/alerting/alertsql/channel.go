@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -17,66 +16,22 @@ import (
 
 // Channels is the table of alert channels in a database.
 func Channels(database *db.DB) *document.Table {
+	t := channels(database)
+	t.UsedBy = []*document.Table{rules(database)}
+	return t
+}
+
+func channels(database *db.DB) *document.Table {
 	return &document.Table{
 		DB: database, Kind: noun.AlertChannelKind, Name: "alert_channels",
 		Side: func(row *resource.Row) (map[string]any, error) {
 			c, err := noun.AlertChannelOf(row)
 			return map[string]any{"kind": string(c.Spec.Kind), "enabled": c.Spec.Enabled, "settings": "{}"}, err // settings: of before the mechanism
 		},
-		Deleting: refuseUsed,
 	}
 }
 
-// shownRules is how many rules a refusal names.
-const shownRules = 5
-
-// refuseUsed refuses the deletion of a channel that rules refer to. The channel is locked.
-func refuseUsed(t *db.Tx, row *resource.Row) error {
-	var rows []alertRuleRow
-	if err := t.Gorm.Where("tenant_id = ?", int64(row.Tenant)).Order("name").Find(&rows).Error; err != nil {
-		return fmt.Errorf("load alert rules: %w", err)
-	}
-	var names []string
-	for i := range rows {
-		rule, err := rows[i].rule()
-		if err != nil {
-			return err
-		}
-		if slices.Contains(rule.Spec.ChannelIDs(), domain.ChannelID(row.ID)) {
-			names = append(names, rule.Spec.Name)
-		}
-	}
-	shown := strings.Join(names[:min(len(names), shownRules)], ", ")
-	switch len(names) {
-	case 0:
-		return nil
-	case 1:
-		return domain.Errorf(domain.CodeConflict, "1 rule uses this channel: %s; change it first", shown)
-	}
-	return domain.Errorf(domain.CodeConflict, "%d rules use this channel: %s; change them first", len(names), shown)
-}
-
-// holdChannels locks the channels that a rule refers to, so that none is deleted meanwhile.
-// CodeConflict: one is gone.
-func holdChannels(t *db.Tx, rule *noun.AlertRule) error {
-	ids := rule.Spec.ChannelIDs()
-	if len(ids) == 0 {
-		return nil
-	}
-	var found []int64
-	err := t.Gorm.Model(&channelRow{}).Clauses(t.Locking()...).Where("tenant_id = ? AND id IN ?", int64(rule.TenantID), ids).Order("id").Pluck("id", &found).Error
-	if err != nil {
-		return fmt.Errorf("lock alert channels: %w", err)
-	}
-	for _, id := range ids {
-		if !slices.Contains(found, int64(id)) {
-			return domain.Errorf(domain.CodeConflict, "the alert channel %s was deleted; restore it, or choose another one", id)
-		}
-	}
-	return nil
-}
-
-// channelRow is counted and locked.
+// channelRow is counted.
 type channelRow struct{}
 
 func (channelRow) TableName() string { return "alert_channels" }

@@ -172,12 +172,8 @@ func (g *grouping) loadTenants(contexts []notify.AlertContext) (map[domain.Tenan
 		return nil, err
 	}
 	for _, id := range ids {
-		var rows []alertRuleRow
-		if err := g.t.Gorm.Where("tenant_id = ?", int64(id)).Find(&rows).Error; err != nil {
-			return nil, fmt.Errorf("load alert rules: %w", err)
-		}
 		of := out[id]
-		if of.Rules, err = rules(rows); err != nil {
+		if of.Rules, err = rulesIn(g.t, "d.tenant_id = ?", int64(id)); err != nil {
 			return nil, err
 		}
 		out[id] = of

@@ -148,9 +148,9 @@ func loadWishes(t *db.Tx, due []*notify.DueIncident) error {
 			return fmt.Errorf("load silences: %w", err)
 		}
 	}
-	ruleRows, err := db.ByID[alertRuleRow](t.Gorm, "id IN ?", ruleIDs, func(r alertRuleRow) int64 { return r.ID })
+	rules, err := rulesIn(t, "d.id IN ?", ruleIDs)
 	if err != nil {
-		return fmt.Errorf("load alert rules: %w", err)
+		return err
 	}
 	jobs, err := db.ByID[record.JobRow](t.Gorm, "id IN ?", jobIDs, func(r record.JobRow) int64 { return r.ID })
 	if err != nil {
@@ -158,12 +158,8 @@ func loadWishes(t *db.Tx, due []*notify.DueIncident) error {
 	}
 	for _, d := range due {
 		d.TenantAlerts, d.Silences = of[d.TenantID], quiet[d.TenantID]
-		if row, ok := ruleRows[int64(d.Incident.Rule)]; ok && row.TenantID == int64(d.TenantID) {
-			rule, err := row.rule()
-			if err != nil {
-				return err
-			}
-			d.Rule = &rule
+		if rule := noun.RuleByID(rules, d.Incident.Rule); rule != nil && rule.TenantID == d.TenantID {
+			d.Rule = rule
 		}
 		if job, ok := jobs[int64(d.Job)]; ok {
 			d.Labels = job.LabelMap()

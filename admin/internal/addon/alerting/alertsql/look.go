@@ -44,15 +44,16 @@ func (s *Alerts) EvaluateAlertRules(ctx context.Context) (found bool, err error)
 		if err != nil {
 			return false, err
 		}
-		var list []alertRuleRow
-		err = t.Gorm.Clauses(t.SkipLocked()...).Where("next_at <= ?", db.Millis(now)).Order("next_at").Limit(1).Find(&list).Error
+		var list []struct{ ID, NextJob int64 }
+		err = t.Gorm.Table("alert_rules").Clauses(t.SkipLocked()...).Where("next_at <= ?", db.Millis(now)).Order("next_at").Limit(1).Find(&list).Error
 		if err != nil || len(list) == 0 {
 			return false, err
 		}
-		rule, err := list[0].rule()
-		if err != nil {
+		due, err := rulesIn(t, "d.id = ?", list[0].ID)
+		if err != nil || len(due) == 0 {
 			return false, err
 		}
+		rule := due[0]
 		l := look{t: t, now: now, rule: &rule, after: domain.JobID(list[0].NextJob)}
 		if rule.Spec.Condition.Kind == noun.ConditionAbsent {
 			err = l.absent()

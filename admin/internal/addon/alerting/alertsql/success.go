@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/engine"
 )
@@ -31,8 +32,12 @@ func ReadSuccesses(ctx context.Context, q db.Querier, d db.Dialect) (map[domain.
 		if err := rows.Scan(&tenant, &text); err != nil {
 			return err
 		}
-		if spec, err := decodeAlertRule(text); err == nil {
-			of[tenant] = append(of[tenant], spec)
+		var row resource.Row
+		if err := row.ReadText([]byte(text), noun.AlertRuleKind.Older); err != nil {
+			return nil
+		}
+		if rule, err := noun.AlertRuleOf(&row); err == nil {
+			of[tenant] = append(of[tenant], rule.Spec)
 		}
 		return nil
 	}, SelectSuccesses(d))

@@ -10,18 +10,6 @@ import (
 
 // AlertRules keeps what tenants say about their alerts.
 type AlertRules interface {
-	// CreateAlertRule writes version 1. CodeConflict: the name is taken, or there
-	// are noun.MaxAlertRules.
-	CreateAlertRule(ctx context.Context, r noun.AlertRule) (noun.AlertRule, error)
-	// UpdateAlertRule writes the spec and adds one to the version. CodeConflict: the
-	// name is taken. CodeRevisionMismatch: it is at another version than r.Version.
-	UpdateAlertRule(ctx context.Context, r noun.AlertRule) (noun.AlertRule, error)
-	// DeleteAlertRule forgets it; its incidents go on as if there were none.
-	DeleteAlertRule(ctx context.Context, tenant domain.TenantID, id domain.AlertRuleID) error
-	FindAlertRule(ctx context.Context, tenant domain.TenantID, id domain.AlertRuleID) (noun.AlertRule, error)
-	// ListAlertRules lists all of a tenant in the order in which they decide.
-	ListAlertRules(ctx context.Context, tenant domain.TenantID) ([]noun.AlertRule, error)
-
 	// CreateSilence fills in when it was made. CodeConflict: there are
 	// noun.MaxAlertSilences that are not over.
 	CreateSilence(ctx context.Context, s noun.AlertSilence) (noun.AlertSilence, error)

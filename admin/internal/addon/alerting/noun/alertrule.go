@@ -78,13 +78,12 @@ type AlertRule struct {
 	ID       domain.AlertRuleID
 	TenantID domain.TenantID
 	// Version grows by one with each edit.
-	Version              int64
-	Spec                 AlertRuleSpec
-	CreatedAt, UpdatedAt time.Time
-	CreatedBy, UpdatedBy string
+	Version   int64
+	Spec      AlertRuleSpec
+	UpdatedAt time.Time
 }
 
-// AlertRuleSpec is what can be written of a rule.
+// AlertRuleSpec is what a rule says. AlertRuleText is its form.
 type AlertRuleSpec struct {
 	Name        string
 	Description string
@@ -106,44 +105,43 @@ type AlertRuleSpec struct {
 	EscalateTo    []domain.ChannelID
 }
 
-// CheckAlertRule says what is wrong with a rule.
-func CheckAlertRule(s *AlertRuleSpec) error {
-	var c checker
-	c.Check(s.Name != "" && len(s.Name) <= domain.MaxNameLength && !domain.HasControl(s.Name), "body.name", s.Name, "must have 1 to 128 bytes in one line")
-	c.Check(len(s.Description) <= 4096, "body.description", nil, "must not exceed 4096 bytes")
-	c.Check(s.Position >= 0 && s.Position <= 1_000_000, "body.position", s.Position, "must be from 0 to 1000000")
-	c.Check(slices.Contains(Severities, s.Severity), "body.severity", string(s.Severity), "must be info, warning or critical")
-	c.matcher("body.match", &s.Match)
+// checkAlertRule adds the wrong fields of a rule.
+func checkAlertRule(s *AlertRuleSpec, into *domain.Checker) {
+	c := checker{*into}
+	defer func() { *into = c.Checker }()
+	c.Check(len(s.Description) <= 4096, "body.spec.description", nil, "must not exceed 4096 bytes")
+	c.Check(s.Position >= 0 && s.Position <= 1_000_000, "body.spec.position", s.Position, "must be from 0 to 1000000")
+	c.Check(slices.Contains(Severities, s.Severity), "body.spec.severity", string(s.Severity), "must be info, warning or critical")
+	c.matcher("body.spec.match", &s.Match)
 	c.condition(&s.Condition)
-	c.Check(s.Condition.Kind.Kind() == "" || len(s.Match.Kinds) == 0, "body.match.kinds", nil, "is for conditions of events")
-	c.Check(s.Condition.Kind != ConditionFailures || !slices.Contains(s.Match.Kinds, domain.AlertRunSucceeded), "body.match.kinds", string(domain.AlertRunSucceeded), "is for the conditions events and keyword")
-	c.Check(len(s.Channels) <= MaxRuleChannels, "body.channelIds", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
-	c.Check(!s.Mute || len(s.Channels) == 0 && len(s.EscalateTo) == 0, "body.mute", nil, "goes without channels")
-	c.Check(s.Repeat == 0 || s.Repeat >= time.Minute && s.Repeat <= 7*24*time.Hour, "body.repeat", nil, "must be from 1m to 168h")
-	c.quietHours("body.quietHours", &s.Quiet)
-	c.Check((s.EscalateAfter > 0) == (len(s.EscalateTo) > 0), "body.escalateTo", nil, "goes with escalateAfter")
-	c.Check(s.EscalateAfter == 0 || s.EscalateAfter >= time.Minute && s.EscalateAfter <= 7*24*time.Hour, "body.escalateAfter", nil, "must be from 1m to 168h")
-	c.Check(s.EscalateAfter == 0 || !slices.Equal(s.Match.Kinds, []domain.AlertKind{domain.AlertRunSucceeded}), "body.escalateAfter", nil, "does nothing for successes: nobody has to acknowledge them")
-	c.Check(len(s.EscalateTo) <= MaxRuleChannels, "body.escalateTo", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
-	return c.Err()
+	c.Check(s.Condition.Kind.Kind() == "" || len(s.Match.Kinds) == 0, "body.spec.match.kinds", nil, "is for conditions of events")
+	c.Check(s.Condition.Kind != ConditionFailures || !slices.Contains(s.Match.Kinds, domain.AlertRunSucceeded), "body.spec.match.kinds", string(domain.AlertRunSucceeded), "is for the conditions events and keyword")
+	c.Check(len(s.Channels) <= MaxRuleChannels, "body.spec.channels", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
+	c.Check(!s.Mute || len(s.Channels) == 0 && len(s.EscalateTo) == 0, "body.spec.mute", nil, "goes without channels")
+	c.Check(s.Repeat == 0 || s.Repeat >= time.Minute && s.Repeat <= 7*24*time.Hour, "body.spec.repeat", nil, "must be from 1m to 168h")
+	c.quietHours("body.spec.quietHours", &s.Quiet)
+	c.Check((s.EscalateAfter > 0) == (len(s.EscalateTo) > 0), "body.spec.escalateTo", nil, "goes with escalateAfter")
+	c.Check(s.EscalateAfter == 0 || s.EscalateAfter >= time.Minute && s.EscalateAfter <= 7*24*time.Hour, "body.spec.escalateAfter", nil, "must be from 1m to 168h")
+	c.Check(s.EscalateAfter == 0 || !slices.Equal(s.Match.Kinds, []domain.AlertKind{domain.AlertRunSucceeded}), "body.spec.escalateAfter", nil, "does nothing for successes: nobody has to acknowledge them")
+	c.Check(len(s.EscalateTo) <= MaxRuleChannels, "body.spec.escalateTo", nil, fmt.Sprintf("must not be more than %d", MaxRuleChannels))
 }
 
 // checker collects the wrong fields of a rule, a silence, settings or a channel.
 type checker struct{ domain.Checker }
 
 func (c *checker) condition(s *AlertCondition) {
-	c.Check(slices.Contains(AlertConditionKinds, s.Kind), "body.condition.kind", string(s.Kind), "must be events, failures, keyword, late, long or absent")
+	c.Check(slices.Contains(AlertConditionKinds, s.Kind), "body.spec.condition.kind", string(s.Kind), "must be events, failures, keyword, late, long or absent")
 	failures := s.Kind == ConditionFailures
-	c.Check(failures || s.Failures == 0 && s.Of == 0, "body.condition.failures", nil, "is for failures")
-	c.Check(!failures || s.Of >= 1 && s.Of <= MaxFailuresOf, "body.condition.of", s.Of, "must be from 1 to 50")
-	c.Check(!failures || s.Failures >= 1 && s.Failures <= s.Of, "body.condition.failures", s.Failures, "must be from 1 to of")
+	c.Check(failures || s.Failures == 0 && s.Of == 0, "body.spec.condition.failures", nil, "is for failures")
+	c.Check(!failures || s.Of >= 1 && s.Of <= MaxFailuresOf, "body.spec.condition.of", s.Of, "must be from 1 to 50")
+	c.Check(!failures || s.Failures >= 1 && s.Failures <= s.Of, "body.spec.condition.failures", s.Failures, "must be from 1 to of")
 	keyword := s.Kind == ConditionKeyword
-	c.Check(keyword == (s.Keyword != ""), "body.condition.keyword", nil, "is for keyword, which needs it")
+	c.Check(keyword == (s.Keyword != ""), "body.spec.condition.keyword", nil, "is for keyword, which needs it")
 	looked := s.Kind.Kind() != ""
-	c.Check(looked || s.After == 0, "body.condition.after", nil, "is for late, long and absent")
-	c.Check(!looked || s.After >= time.Second && s.After <= 90*24*time.Hour, "body.condition.after", nil, "must be from 1s to 2160h")
-	c.Check(s.Factor == 0 || s.Kind == ConditionLong && s.Factor >= 1 && s.Factor <= 100, "body.condition.factor", nil, "is for long, from 1 to 100")
-	c.Check(len(s.Keyword) <= 256 && !domain.HasControl(s.Keyword), "body.condition.keyword", nil, "must have at most 256 bytes in one line")
+	c.Check(looked || s.After == 0, "body.spec.condition.after", nil, "is for late, long and absent")
+	c.Check(!looked || s.After >= time.Second && s.After <= 90*24*time.Hour, "body.spec.condition.after", nil, "must be from 1s to 2160h")
+	c.Check(s.Factor == 0 || s.Kind == ConditionLong && s.Factor >= 1 && s.Factor <= 100, "body.spec.condition.factor", nil, "is for long, from 1 to 100")
+	c.Check(len(s.Keyword) <= 256 && !domain.HasControl(s.Keyword), "body.spec.condition.keyword", nil, "must have at most 256 bytes in one line")
 }
 
 // WantsSuccess reports whether the rule hears of runs that have succeeded: only if it
@@ -163,11 +161,6 @@ func SuccessWishOf(rules []AlertRuleSpec, executor domain.ExecutorID, job domain
 		}
 	}
 	return wish
-}
-
-// ChannelIDs are all that a rule names.
-func (s *AlertRuleSpec) ChannelIDs() []domain.ChannelID {
-	return append(slices.Clone(s.Channels), s.EscalateTo...)
 }
 
 // AlertFacts are what a condition is held against.

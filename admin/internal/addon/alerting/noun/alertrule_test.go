@@ -54,9 +54,12 @@ func TestOnlyWhoNamesSuccessHearsOfIt(t *testing.T) {
 	require.Equal(t, domain.SuccessCounted, SuccessWishOf(append(specs, keyword), 7, 5, nil))
 
 	named.Spec.Name, named.Spec.Severity = "n", SeverityInfo
-	require.NoError(t, CheckAlertRule(&named.Spec))
+	var c domain.Checker
+	checkAlertRule(&named.Spec, &c)
+	require.NoError(t, c.Err())
 	named.Spec.Condition = AlertCondition{Kind: ConditionFailures, Failures: 1, Of: 2}
-	require.ErrorContains(t, CheckAlertRule(&named.Spec), "is for the conditions events and keyword")
+	checkAlertRule(&named.Spec, &c)
+	require.ErrorContains(t, c.Err(), "is for the conditions events and keyword")
 }
 
 func TestConditions(t *testing.T) {

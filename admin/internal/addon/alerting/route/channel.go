@@ -90,7 +90,7 @@ func (a *api) alertChannel(ctx context.Context, tenant domain.TenantID, word str
 }
 
 // checkAlertChannel holds a channel against what this server sends.
-func (a *api) checkAlertChannel(_ context.Context, row *resource.Row) error {
+func (a *api) checkAlertChannel(_ context.Context, _, row *resource.Row) error {
 	c, err := noun.AlertChannelOf(row)
 	if err != nil {
 		return err

@@ -64,10 +64,10 @@ func (a *api) listDeliveries(ctx context.Context, id auth.Identity, in *listDeli
 	if err != nil {
 		return nil, err
 	}
-	var r reader
+	var r web.Reader
 	p := notify.ListDeliveriesParams{
-		Tenant: id.Tenant, Job: web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
-		Incident: web.OptionalID[domain.IncidentID](&r.Reader, "query.incidentId", in.IncidentID),
+		Tenant: id.Tenant, Job: web.OptionalID[domain.JobID](&r, "query.jobId", in.JobID),
+		Incident: web.OptionalID[domain.IncidentID](&r, "query.incidentId", in.IncidentID),
 		State:    deliveryStates[in.State], Before: at.ID, Limit: in.Limit + 1,
 	}
 	if err := r.Err(); err != nil {

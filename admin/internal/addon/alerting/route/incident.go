@@ -122,9 +122,9 @@ func (a *api) listIncidents(ctx context.Context, id auth.Identity, in *listIncid
 	if err != nil {
 		return nil, err
 	}
-	var r reader
+	var r web.Reader
 	p := notify.ListIncidentsParams{
-		Tenant: id.Tenant, Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID), Before: domain.IncidentID(at.ID), Limit: in.Limit,
+		Tenant: id.Tenant, Executor: web.OptionalID[domain.ExecutorID](&r, "query.executorId", in.ExecutorID), Before: domain.IncidentID(at.ID), Limit: in.Limit,
 	}
 	for _, state := range noun.IncidentStates {
 		if state.String() == in.State {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/notify"
 	"github.com/carillon-sched/carillon/admin/internal/addon/alerting/noun"
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/resource"
@@ -42,10 +43,15 @@ type api struct {
 	*web.Server // fixed after construction
 	deps        Deps
 	channels    *resource.Documents
+	rules       *resource.Documents
 }
 
 // Kept are the tables of documents of alerting.
-type Kept struct{ Channels resource.Store }
+type Kept struct {
+	Channels, Rules resource.Store
+	// RulesChanged is called after each change of a rule.
+	RulesChanged func()
+}
 
 // Register adds the operations.
 func Register(s *web.Server, deps Deps) {
@@ -53,9 +59,14 @@ func Register(s *web.Server, deps Deps) {
 	a.channels = resource.New(resource.Options{
 		Kind: noun.AlertChannelKind, Store: deps.Kept.Channels, Secrets: deps.Secrets, NewID: deps.NewID, Log: deps.Log, Check: a.checkAlertChannel,
 	})
+	changed := func(context.Context, *resource.Row) { deps.Kept.RulesChanged() }
+	a.rules = resource.New(resource.Options{
+		Kind: noun.AlertRuleKind, Store: deps.Kept.Rules, Uses: []*resource.Documents{a.channels}, NewID: deps.NewID, Log: deps.Log, Check: a.checkRule,
+		Changed: changed, Deleted: changed,
+	})
 	a.registerIncidents()
 	a.registerAlertChannels()
-	a.registerAlertRules()
+	document.Register(s, a.rules)
 	a.registerSilences()
 	a.registerDeliveries()
 }

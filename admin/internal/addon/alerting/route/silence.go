@@ -15,46 +15,46 @@ import (
 
 // AlertSilence is a time in which nothing is told of what it matches.
 type AlertSilence struct {
-	ID        string     `json:"id" doc:"Id of the silence, a decimal string"`
-	Match     AlertMatch `json:"match" doc:"What it is about"`
-	Reason    string     `json:"reason" doc:"Why"`
-	StartsAt  string     `json:"startsAt" format:"date-time" doc:"When it begins"`
-	EndsAt    string     `json:"endsAt" format:"date-time" doc:"When it ends"`
-	CreatedAt string     `json:"createdAt" format:"date-time" doc:"When it was made"`
-	CreatedBy string     `json:"createdBy" doc:"Who made it"`
-	EndedBy   string     `json:"endedBy" doc:"Who has ended it before its time; empty: nobody"`
+	ID        string          `json:"id" doc:"Id of the silence, a decimal string"`
+	Match     noun.AlertMatch `json:"match" doc:"What it is about"`
+	Reason    string          `json:"reason" doc:"Why"`
+	StartsAt  string          `json:"startsAt" format:"date-time" doc:"When it begins"`
+	EndsAt    string          `json:"endsAt" format:"date-time" doc:"When it ends"`
+	CreatedAt string          `json:"createdAt" format:"date-time" doc:"When it was made"`
+	CreatedBy string          `json:"createdBy" doc:"Who made it"`
+	EndedBy   string          `json:"endedBy" doc:"Who has ended it before its time; empty: nobody"`
 }
 
 // AlertSilenceWrite is a silence to be made.
 type AlertSilenceWrite struct {
-	Match    AlertMatch `json:"match,omitempty" doc:"What it is about; default: everything. An incident of several jobs is matched by its executor, or when all of its jobs are named"`
-	Reason   string     `json:"reason" minLength:"1" maxLength:"1024" doc:"Why, for others"`
-	StartsAt *time.Time `json:"startsAt,omitempty" doc:"When it begins; default: now"`
-	EndsAt   *time.Time `json:"endsAt,omitempty" doc:"When it ends, at most 90 days after its beginning; or duration"`
-	Duration string     `json:"duration,omitempty" maxLength:"32" doc:"How long it lasts, such as 2h; or endsAt"`
+	Match    noun.AlertMatch `json:"match,omitempty" doc:"What it is about; default: everything. An incident of several jobs is matched by its executor, or when all of its jobs are named"`
+	Reason   string          `json:"reason" minLength:"1" maxLength:"1024" doc:"Why, for others"`
+	StartsAt *time.Time      `json:"startsAt,omitempty" doc:"When it begins; default: now"`
+	EndsAt   *time.Time      `json:"endsAt,omitempty" doc:"When it ends, at most 90 days after its beginning; or duration"`
+	Duration string          `json:"duration,omitempty" maxLength:"32" doc:"How long it lasts, such as 2h; or endsAt"`
 }
 
 // AlertSettings are what a tenant says about all of its alerts.
 type AlertSettings struct {
-	Version           int64            `json:"version" doc:"Grows by one with each edit; 0: nobody has said anything"`
-	DefaultChannelIDs []string         `json:"defaultChannelIds" doc:"Alert channels that are told of what nobody else is told of"`
-	ReachesNobody     bool             `json:"reachesNobody" doc:"No default channel works: each is missing or disabled, or is for mails while the server has no mail server. Failures of timers and calls, and of jobs that name no receiver, reach nobody"`
-	QuietHours        *AlertQuietHours `json:"quietHours" doc:"When only critical incidents are told; null: never"`
-	UpdatedAt         *string          `json:"updatedAt" format:"date-time" doc:"When they were edited last; null: never"`
-	UpdatedBy         string           `json:"updatedBy" doc:"Who edited them last"`
+	Version           int64                 `json:"version" doc:"Grows by one with each edit; 0: nobody has said anything"`
+	DefaultChannelIDs []string              `json:"defaultChannelIds" doc:"Alert channels that are told of what nobody else is told of"`
+	ReachesNobody     bool                  `json:"reachesNobody" doc:"No default channel works: each is missing or disabled, or is for mails while the server has no mail server. Failures of timers and calls, and of jobs that name no receiver, reach nobody"`
+	QuietHours        *noun.AlertQuietHours `json:"quietHours" doc:"When only critical incidents are told; null: never"`
+	UpdatedAt         *string               `json:"updatedAt" format:"date-time" doc:"When they were edited last; null: never"`
+	UpdatedBy         string                `json:"updatedBy" doc:"Who edited them last"`
 }
 
 // AlertSettingsWrite are settings to be saved.
 type AlertSettingsWrite struct {
-	DefaultChannelIDs []string         `json:"defaultChannelIds,omitempty" maxItems:"10" doc:"Alert channels that are told of what no rule and no job's settings name anybody for; default: none"`
-	QuietHours        *AlertQuietHours `json:"quietHours,omitempty" doc:"When only critical incidents are told; default: never"`
+	DefaultChannelIDs []string              `json:"defaultChannelIds,omitempty" maxItems:"10" doc:"Alert channels that are told of what no rule and no job's settings name anybody for; default: none"`
+	QuietHours        *noun.AlertQuietHours `json:"quietHours,omitempty" doc:"When only critical incidents are told; default: never"`
 }
 
 type alertSettingsOutput = web.Versioned[AlertSettings]
 
 func silenceOf(s *noun.AlertSilence) AlertSilence {
 	return AlertSilence{
-		ID: s.ID.String(), Match: matchOf(&s.Match), Reason: s.Reason, StartsAt: web.Instant(s.StartsAt), EndsAt: web.Instant(s.EndsAt),
+		ID: s.ID.String(), Match: noun.MatchOf(&s.Match), Reason: s.Reason, StartsAt: web.Instant(s.StartsAt), EndsAt: web.Instant(s.EndsAt),
 		CreatedAt: web.Instant(s.CreatedAt), CreatedBy: s.CreatedBy, EndedBy: s.EndedBy,
 	}
 }
@@ -65,7 +65,7 @@ func (a *api) alertSettingsAnswer(ctx context.Context, s noun.AlertSettings) (*a
 		return nil, err
 	}
 	return &alertSettingsOutput{ETag: web.ETag(s.Version), Body: AlertSettings{
-		Version: s.Version, DefaultChannelIDs: idTexts(s.DefaultChannels), ReachesNobody: nobody, QuietHours: quietOf(&s.Quiet),
+		Version: s.Version, DefaultChannelIDs: noun.IDTexts(s.DefaultChannels), ReachesNobody: nobody, QuietHours: noun.QuietOf(&s.Quiet),
 		UpdatedAt: web.InstantOrNull(s.UpdatedAt), UpdatedBy: s.UpdatedBy,
 	}}, nil
 }
@@ -144,30 +144,30 @@ func (a *api) registerSilences() {
 }
 
 func (a *api) createSilence(ctx context.Context, id auth.Identity, in *struct{ Body AlertSilenceWrite }) (*struct{ Body AlertSilence }, error) {
-	var r reader
+	var c domain.Checker
 	now := a.deps.Now().UTC().Truncate(time.Millisecond)
 	s := noun.AlertSilence{
-		ID: domain.SilenceID(a.deps.NewID()), TenantID: id.Tenant, Match: r.match("body.match", &in.Body.Match), Reason: strings.TrimSpace(in.Body.Reason),
+		ID: domain.SilenceID(a.deps.NewID()), TenantID: id.Tenant, Match: in.Body.Match.Matcher("body.match", &c), Reason: strings.TrimSpace(in.Body.Reason),
 		StartsAt: now, CreatedBy: id.Actor(),
 	}
 	if in.Body.StartsAt != nil {
 		s.StartsAt = in.Body.StartsAt.UTC().Truncate(time.Millisecond)
 	}
-	switch d := r.optionalDuration("body.duration", in.Body.Duration); {
-	case (in.Body.EndsAt == nil) == (in.Body.Duration == ""):
-		r.Fail("body.endsAt", nil, "either this or duration is needed")
+	d := noun.OptionalDuration(&c, "body.duration", in.Body.Duration)
+	c.Check((in.Body.EndsAt == nil) != (in.Body.Duration == ""), "body.endsAt", nil, "either this or duration is needed")
+	switch {
 	case in.Body.EndsAt != nil:
 		s.EndsAt = in.Body.EndsAt.UTC().Truncate(time.Millisecond)
 	default:
 		s.EndsAt = s.StartsAt.Add(d)
 	}
-	if err := r.Err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	if err := noun.CheckSilence(&s, now); err != nil {
 		return nil, err
 	}
-	if err := a.checkMatched(ctx, id.Tenant, s.Match, noun.AlertMatcher{}); err != nil {
+	if err := a.checkMatched(ctx, id.Tenant, "body.match", s.Match, noun.AlertMatcher{}); err != nil {
 		return nil, err
 	}
 	s, err := a.deps.Store.CreateSilence(ctx, s)
@@ -194,12 +194,12 @@ func (a *api) updateAlertSettings(ctx context.Context, id auth.Identity, in *str
 	} else if in.IfMatch == web.ETag(0) {
 		version = 0
 	}
-	var r reader
+	var c domain.Checker
 	s := noun.AlertSettings{
-		TenantID: id.Tenant, Version: version, DefaultChannels: idsIn[domain.ChannelID](&r, "body.defaultChannelIds", in.Body.DefaultChannelIDs),
-		Quiet: r.quietHours(in.Body.QuietHours), UpdatedBy: id.Actor(),
+		TenantID: id.Tenant, Version: version, DefaultChannels: noun.IDsIn[domain.ChannelID](&c, "body.defaultChannelIds", in.Body.DefaultChannelIDs),
+		Quiet: in.Body.QuietHours.Hours(), UpdatedBy: id.Actor(),
 	}
-	if err := r.Err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	if err := noun.CheckAlertSettings(&s); err != nil {

@@ -29,6 +29,9 @@ type Table struct {
 	// Versions is the table of the versions of a versioned kind, and Owner its column with
 	// the id of the document.
 	Versions, Owner string
+	// Uses are the tables of documents that these refer to, and UsedBy those of documents that
+	// refer to these. A document that is used is not deleted.
+	Uses, UsedBy []*Table
 	// Side are further columns of a row, by name. nil: there are none.
 	Side func(*resource.Row) (map[string]any, error)
 	// VersionSide are further columns of a version, by name. nil: there are none.
@@ -116,6 +119,9 @@ func (s *Table) write(ctx context.Context, verb string, row resource.Row, fn fun
 
 // Insert writes a new document in a transaction. now is in milliseconds.
 func (s *Table) Insert(t *db.Tx, row resource.Row, now int64) (resource.Row, error) {
+	if err := s.holdUsed(t, &row); err != nil {
+		return resource.Row{}, err
+	}
 	text, err := row.Text()
 	if err != nil {
 		return resource.Row{}, err
@@ -194,6 +200,9 @@ func (s *Table) Replace(ctx context.Context, row resource.Row) (resource.Row, er
 		}
 		before, err := old.Text()
 		if err != nil {
+			return resource.Row{}, err
+		}
+		if err := s.holdUsed(t, &row); err != nil {
 			return resource.Row{}, err
 		}
 		next := row
@@ -337,10 +346,8 @@ func (s *Table) Delete(ctx context.Context, tenant domain.TenantID, id, version 
 		if err != nil {
 			return err
 		}
-		if s.Deleting != nil {
-			if err := s.Deleting(t, &row); err != nil {
-				return err
-			}
+		if err := s.refuseUsed(t, &row); err != nil {
+			return err
 		}
 		text, err := row.Text()
 		if err != nil {

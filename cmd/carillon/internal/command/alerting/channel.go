@@ -21,7 +21,7 @@ var channelKind = document.Kind{
 	DeleteNote: "; refused while rules name it",
 	Columns: []document.Column{
 		{Title: "KIND", Path: "spec.kind"},
-		{Title: "ENABLED", Path: "spec.enabled", Show: func(v any) string { return map[bool]string{true: "yes", false: "no"}[v != false] }},
+		enabledColumn,
 		{Title: "RECEIVER", Path: "spec", Drop: 1, Show: channelReceiver},
 	},
 	Secrets: []document.Secret{
