@@ -53,6 +53,10 @@ type RunEnd struct {
 	// Late is how many milliseconds after its fire time it started, -1 unless that
 	// was at its first attempt; Took is how long its last attempt ran, -1 if none did.
 	Late, Took int64
+	// Run, Error and ErrorText belong to runs that ended badly. They are empty for all others.
+	Run       ExecutionID
+	Error     Fingerprint
+	ErrorText string
 }
 
 // EndOf returns the end of a run as it counts; false: it does not. Parts are not
@@ -66,6 +70,9 @@ func EndOf(e *Execution) (RunEnd, bool) {
 		at = e.PlannedAt
 	}
 	end := RunEnd{Tenant: e.TenantID, Executor: e.Executor, Job: e.JobID, Minute: at.UnixMilli() / time.Minute.Milliseconds(), State: e.State, Late: -1, Took: -1}
+	if end.Error, end.ErrorText = ErrorOf(e); end.Error != 0 {
+		end.Run = e.ID
+	}
 	if !e.StartedAt.IsZero() {
 		if late, ok := Lateness(e); ok && e.Attempt == 1 {
 			end.Late = max(0, late.Milliseconds())

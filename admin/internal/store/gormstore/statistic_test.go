@@ -116,7 +116,7 @@ func TestStatisticsEqualTheRows(t *testing.T) {
 					}
 				}
 				if random.IntN(5) == 0 {
-					_, _ = s.WidenStatistics(t.Context(), store.StatisticsKept{Minutes: -time.Hour, Hours: time.Hour, Days: time.Hour}, 3)
+					_, _ = s.WidenStatistics(t.Context(), store.StatisticsKept{Minutes: -time.Hour, Hours: 48 * time.Hour, Days: 48 * time.Hour}, 3)
 				}
 				lives()
 				rows, counted := endsOf(t, w)
@@ -130,6 +130,18 @@ func TestStatisticsEqualTheRows(t *testing.T) {
 			rows, counted := endsOf(t, w)
 			require.Equal(t, rows, counted)
 			require.GreaterOrEqual(t, len(rows), 4*4, "all kinds of ends came up")
+			errors := map[int64]int64{}
+			for end, n := range rows {
+				if domain.FailedState(end.state) {
+					errors[end.job] += n
+				}
+			}
+			for _, row := range failureRows(t, s, "1 = 1") {
+				errors[row.job] -= row.runs
+			}
+			for job, n := range errors {
+				require.Zero(t, n, "failures of job %d", job)
+			}
 			require.Len(t, died, 3, "in all ways")
 			var left int
 			require.NoError(t, s.Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM outbox WHERE topic = 1").Scan(&left))

@@ -46,6 +46,14 @@ func lockStatistics(t *db.Tx, now time.Time) error {
 	return nil
 }
 
+// lockStatisticsOnly is lockStatistics without a new time: no end is counted.
+func lockStatisticsOnly(t *db.Tx) error {
+	if _, err := t.Exec(t.Ctx, "INSERT INTO cluster_values (name, value) VALUES (?, '0')"+t.Dialect.OnDuplicate("name")+" value = cluster_values.value", countedValue); err != nil {
+		return fmt.Errorf("lock statistics: %w", err)
+	}
+	return nil
+}
+
 // CountEnds deletes from the outbox what it adds to statistics, in one transaction.
 func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more bool, err error) {
 	var last int64
@@ -66,10 +74,10 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 		}
 		var ids []int64
 		counted := 0
-		sums := map[record.StatisticRow]*domain.RunSum{}
+		sums, failed := map[record.StatisticRow]*domain.RunSum{}, failures{}
 		for after := int64(0); !more; {
 			last, err := db.ReadOutbox(t.Ctx, t.Conn, t.Dialect, domain.TopicEnds, after, journalRead, func(id int64, body []byte) error {
-				if more = more || counted >= endsAtOnce || len(sums) >= most; more {
+				if more = more || counted >= endsAtOnce || len(sums)+len(failed) >= most; more {
 					return nil
 				}
 				ends, err := record.DecodeEnds(body)
@@ -81,6 +89,7 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 						}
 						sums[key].Count(&ends[i])
 					}
+					failed.count(&ends[i])
 				}
 				return err
 			})
@@ -96,6 +105,9 @@ func (s *Statistics) CountEnds(ctx context.Context, every time.Duration) (more b
 			return more, nil
 		}
 		if err := addSums(t, sums); err != nil {
+			return false, err
+		}
+		if err := failed.add(t); err != nil {
 			return false, err
 		}
 		return more, t.DeleteOutbox(domain.TopicEnds, ids)
@@ -196,14 +208,14 @@ func (s *Statistics) WidenStatistics(ctx context.Context, keep store.StatisticsK
 			return widened, err
 		}
 	}
-	return widened, nil
+	n, err := s.deleteFailuresBefore(ctx, keep.Since(domain.StepHour, time.Now()), limit)
+	return widened + n, err
 }
 
 // widen adds rows to those of a longer step, or of none, and deletes them.
 func widen(t *db.Tx, from, to domain.StatisticStep, before time.Time, limit int) (int, error) {
-	// Only who counts ends changes rows, and that does not have to be told apart by time.
-	if _, err := t.Exec(t.Ctx, "INSERT INTO cluster_values (name, value) VALUES (?, '0')"+t.Dialect.OnDuplicate("name")+" value = cluster_values.value", countedValue); err != nil {
-		return 0, fmt.Errorf("lock statistics: %w", err)
+	if err := lockStatisticsOnly(t); err != nil {
+		return 0, err
 	}
 	var old []record.StatisticRow
 	sums := map[record.StatisticRow]*domain.RunSum{}

@@ -161,9 +161,11 @@ func (s *core) setAside(t *db.Tx, id domain.ExecutionID, why error) ([]domain.Jo
 	_, err = t.Exec(t.Ctx, "UPDATE executions SET wake_at = NULL, deadline = 0, holds_slot = 0, lingers = 0, version = version + 1"+set+
 		" WHERE id = ? AND tenant_id = ?", args...)
 	if err == nil && ends && f.ref.Parent == 0 {
-		err = record.InsertEnds(t, []domain.RunEnd{{
-			Tenant: f.ref.Tenant, Executor: f.ref.Executor, Job: f.ref.Job, Minute: now.UnixMilli() / time.Minute.Milliseconds(), State: domain.Failed, Late: -1, Took: -1,
-		}})
+		end, _ := domain.EndOf(&domain.Execution{
+			ID: id, TenantID: f.ref.Tenant, Executor: f.ref.Executor, JobID: f.ref.Job, FinishedAt: now,
+			State: domain.Failed, Reason: domain.ReasonSetAside, Message: record.Clip(why.Error(), record.MessageSize),
+		})
+		err = record.InsertEnds(t, []domain.RunEnd{end})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("end execution: %w", err)

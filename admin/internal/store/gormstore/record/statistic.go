@@ -11,21 +11,29 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
 
-// endsFormat begins a body of domain.TopicEnds.
-const endsFormat = 1
+// endsFormat begins a body of domain.TopicEnds. endsWithErrors begins one with an end that has an
+// error; the version before cannot read such a body.
+const (
+	endsFormat     = 1
+	endsWithErrors = 2
+)
 
-// endUndone is added to the state of an end that is taken back.
-const endUndone = 0x80
+// endUndone is added to the state of an end that is taken back, and endError to that of an end
+// with an error.
+const endUndone, endError = 0x80, 0x40
 
 // EncodeEnds writes the body of a row of domain.TopicEnds: 10 to 20 bytes each, as most differ
-// little from the one before in their order.
+// little from the one before in their order. An error adds its fingerprint and the id of its run.
+// The text of a fingerprint is written once in a body.
 func EncodeEnds(ends []domain.RunEnd) []byte {
 	slices.SortFunc(ends, func(a, b domain.RunEnd) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Job, b.Job))
 	})
 	out := append(make([]byte, 0, 1+20*len(ends)), endsFormat)
 	var last domain.RunEnd
-	for _, e := range ends {
+	var written map[domain.Fingerprint]bool
+	for i := range ends {
+		e := &ends[i]
 		out = binary.AppendVarint(out, int64(e.Tenant-last.Tenant))
 		out = binary.AppendVarint(out, int64(e.Executor-last.Executor))
 		out = binary.AppendVarint(out, int64(e.Job-last.Job))
@@ -34,53 +42,104 @@ func EncodeEnds(ends []domain.RunEnd) []byte {
 		if e.Undone {
 			state |= endUndone
 		}
+		if e.Error != 0 {
+			state |= endError
+		}
 		out = append(out, state)
 		out = binary.AppendUvarint(out, uint64(e.Late+1))
 		out = binary.AppendUvarint(out, uint64(e.Took+1))
-		last = e
+		if e.Error != 0 {
+			if written == nil {
+				written, out[0] = map[domain.Fingerprint]bool{}, endsWithErrors
+			}
+			out = appendError(out, e, written)
+		}
+		last = *e
 	}
 	return out
 }
 
+func appendError(out []byte, e *domain.RunEnd, written map[domain.Fingerprint]bool) []byte {
+	out = binary.BigEndian.AppendUint64(out, uint64(e.Error))
+	out = binary.AppendUvarint(out, uint64(e.Run))
+	text := e.ErrorText[:min(len(e.ErrorText), domain.ErrorTextSize)]
+	if written[e.Error] {
+		text = ""
+	}
+	written[e.Error] = true
+	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
+}
+
+// endReader reads a body of EncodeEnds. cut: it has ended too early.
+type endReader struct {
+	rest  []byte
+	cut   bool
+	texts map[domain.Fingerprint]string
+}
+
+func (r *endReader) signed() int64 {
+	v, n := binary.Varint(r.rest)
+	r.took(n)
+	return v
+}
+
+func (r *endReader) unsigned() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	r.took(n)
+	return v
+}
+
+func (r *endReader) took(n int) {
+	r.cut = r.cut || n <= 0
+	r.rest = r.rest[max(n, 0):]
+}
+
+// bytes are the next n; none when there are fewer.
+func (r *endReader) bytes(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.cut, r.rest = true, nil
+		return make([]byte, min(n, 8))
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *endReader) end(e *domain.RunEnd) {
+	e.Tenant += domain.TenantID(r.signed())
+	e.Executor += domain.ExecutorID(r.signed())
+	e.Job += domain.JobID(r.signed())
+	e.Minute += r.signed()
+	state := r.bytes(1)[0]
+	e.State, e.Undone = domain.State(state&^(endUndone|endError)), state&endUndone != 0
+	e.Late, e.Took = int64(r.unsigned())-1, int64(r.unsigned())-1
+	e.Run, e.Error, e.ErrorText = 0, 0, ""
+	if state&endError == 0 {
+		return
+	}
+	e.Error = domain.Fingerprint(binary.BigEndian.Uint64(r.bytes(8)))
+	e.Run = domain.ExecutionID(r.unsigned())
+	if text := r.bytes(r.unsigned()); len(text) > 0 && !r.cut {
+		if r.texts == nil {
+			r.texts = map[domain.Fingerprint]string{}
+		}
+		r.texts[e.Error] = string(text)
+	}
+	e.ErrorText = r.texts[e.Error]
+}
+
 // DecodeEnds reads what EncodeEnds wrote.
 func DecodeEnds(b []byte) (ends []domain.RunEnd, err error) {
-	if len(b) == 0 || b[0] != endsFormat {
+	if len(b) == 0 || b[0] != endsFormat && b[0] != endsWithErrors {
 		return nil, fmt.Errorf("ends of runs in an unknown format")
 	}
-	b = b[1:]
-	cut := false
-	signed := func() int64 {
-		v, n := binary.Varint(b)
-		cut = cut || n <= 0
-		b = b[max(n, 0):]
-		return v
-	}
-	length := func() int64 {
-		v, n := binary.Uvarint(b)
-		cut = cut || n <= 0
-		b = b[max(n, 0):]
-		return int64(v) - 1
-	}
+	r := endReader{rest: b[1:]}
 	var e domain.RunEnd
-	for len(b) > 0 {
-		e.Tenant += domain.TenantID(signed())
-		e.Executor += domain.ExecutorID(signed())
-		e.Job += domain.JobID(signed())
-		e.Minute += signed()
-		if len(b) == 0 {
-			cut = true
-			break
-		}
-		e.State, e.Undone = domain.State(b[0]&^endUndone), b[0]&endUndone != 0
-		b = b[1:]
-		e.Late, e.Took = length(), length()
-		if cut {
-			break
+	for len(r.rest) > 0 {
+		if r.end(&e); r.cut {
+			return nil, fmt.Errorf("ends of runs are cut off")
 		}
 		ends = append(ends, e)
-	}
-	if cut {
-		return nil, fmt.Errorf("ends of runs are cut off")
 	}
 	return ends, nil
 }
@@ -194,6 +253,7 @@ func appendEnd(ends []domain.RunEnd, r *ExecutionRow, undone bool) []domain.RunE
 		return ends // most: nothing of them has to be mapped
 	}
 	e := domain.Execution{
+		ID: domain.ExecutionID(r.ID), ErrorKind: r.errorKind, Error: r.error, Message: r.message,
 		TenantID: domain.TenantID(r.TenantID), Executor: domain.ExecutorID(r.ExecutorID), JobID: domain.JobID(r.JobID), State: domain.State(r.State),
 		Reason: domain.Reason(r.reason), Attempt: int(r.Attempt), FireAt: db.Instant(r.FireAt), PlannedAt: db.Instant(r.PlannedAt),
 		StartedAt: db.Instant(r.startedAt), FinishedAt: db.Instant(r.finishedAt),
