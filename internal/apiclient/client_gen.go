@@ -2143,6 +2143,33 @@ type ExplanationStep struct {
 	Text Bilingual `json:"text"`
 }
 
+// FailureGroup defines model for FailureGroup.
+type FailureGroup struct {
+	// Ended How many runs of the job or executor ended, those that ended well included; absent for labels and errors
+	Ended int64 `json:"ended,omitempty"`
+
+	// Failures How many runs failed, timed out or were lost
+	Failures int64 `json:"failures"`
+
+	// Fingerprint Of an error: runs can be filtered by it. Absent for other groups, and for errors beyond the first 16 of a job in an hour, which count together
+	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// ID Id of the job or executor; absent for labels and errors
+	ID string `json:"id,omitempty"`
+
+	// Jobs How many jobs the failures belong to
+	Jobs int64 `json:"jobs"`
+
+	// LastAt The minute in which one ended last
+	LastAt time.Time `json:"lastAt"`
+
+	// LastRunID Id of the newest of these runs. It may be deleted
+	LastRunID string `json:"lastRunId"`
+
+	// Name Name of the job or executor, key=value of a label, or the text of an error with marks in place of numbers, ids, quoted strings, paths and times. Empty: it is deleted, or it is one of many errors of a job
+	Name string `json:"name"`
+}
+
 // Fire defines model for Fire.
 type Fire struct {
 	// At The fire time, in UTC
@@ -4147,6 +4174,9 @@ type Run struct {
 	// Fence How often it was sent to an instance
 	Fence int64 `json:"fence"`
 
+	// Fingerprint Of its error, if it failed, timed out or was lost
+	Fingerprint string `json:"fingerprint,omitempty"`
+
 	// FinishedAt When it ended; null: not yet
 	FinishedAt *time.Time `json:"finishedAt"`
 
@@ -4295,6 +4325,9 @@ type RunDetail struct {
 
 	// Fence How often it was sent to an instance
 	Fence int64 `json:"fence"`
+
+	// Fingerprint Of its error, if it failed, timed out or was lost
+	Fingerprint string `json:"fingerprint,omitempty"`
 
 	// FinishedAt When it ended; null: not yet
 	FinishedAt *time.Time `json:"finishedAt"`
@@ -4991,6 +5024,9 @@ type StartedRun struct {
 	// Fence How often it was sent to an instance
 	Fence int64 `json:"fence"`
 
+	// Fingerprint Of its error, if it failed, timed out or was lost
+	Fingerprint string `json:"fingerprint,omitempty"`
+
 	// FinishedAt When it ended; null: not yet
 	FinishedAt *time.Time `json:"finishedAt"`
 
@@ -5081,6 +5117,9 @@ type StartedRun struct {
 type Statistics struct {
 	// From Begin of the first step that was looked at
 	From time.Time `json:"from"`
+
+	// Groups With groupBy: those with the most failures, the most first
+	Groups []FailureGroup `json:"groups,omitempty"`
 
 	// Items Steps in which runs ended, the newest first; those without any are left out
 	Items []RunEndings `json:"items"`
@@ -6155,6 +6194,18 @@ type ListRunsParams struct {
 
 	// Error Part of what the handler said of its failure
 	Error string `form:"error,omitempty" json:"error,omitempty"`
+
+	// Fingerprint Of each hour and job, the newest run that ended with this error, as groupBy=error of the statistics has it; of the newest 1,000
+	Fingerprint string `form:"fingerprint,omitempty" json:"fingerprint,omitempty"`
+
+	// Name Only runs of jobs with this name, in which * stands for any text. Name, label and owner may match 200 jobs together
+	Name string `form:"name,omitempty" json:"name,omitempty"`
+
+	// Label Only runs of jobs with this label: key for any value of it, or key=value
+	Label string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Owner Only runs of jobs with this part of the owner's name or mail address
+	Owner string `form:"owner,omitempty" json:"owner,omitempty"`
 }
 
 // GetRunLogParams defines parameters for GetRunLog.
@@ -6260,6 +6311,12 @@ type TenantStatisticsParams struct {
 
 	// Step How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100
 	Step string `form:"step,omitempty" json:"step,omitempty"`
+
+	// GroupBy Which of them failed most, in place of the items. With steps of an hour only
+	GroupBy string `form:"groupBy,omitempty" json:"groupBy,omitempty"`
+
+	// Top With groupBy: how many groups at most
+	Top int64 `form:"top,omitempty" json:"top,omitempty"`
 }
 
 // ListTenantsParams defines parameters for ListTenants.
@@ -7672,6 +7729,10 @@ func (c *Client) ListRuns(ctx context.Context, params ListRunsParams, edits ...E
 	r.query("to", params.To)
 	r.query("q", params.Q)
 	r.query("error", params.Error)
+	r.query("fingerprint", params.Fingerprint)
+	r.query("name", params.Name)
+	r.query("label", params.Label)
+	r.query("owner", params.Owner)
 	return ask[PageRun](ctx, c, r, edits)
 }
 
@@ -7851,12 +7912,14 @@ func (c *Client) GetScriptVersion(ctx context.Context, id string, version int64,
 }
 
 // TenantStatistics asks GET /api/v1/statistics: How the tenant's runs have ended.
-// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. A role that is bound to executors sees the runs of those.
+// Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. A role that is bound to executors sees the runs of those. groupBy adds the jobs, executors, labels or errors with the most failures. These are runs that failed, timed out or were lost. They count by the hour of their end, within some seconds after it.
 func (c *Client) TenantStatistics(ctx context.Context, params TenantStatisticsParams, edits ...Edit) (Doc[Statistics], error) {
 	r := newRequest("GET", "/api/v1/statistics")
 	r.query("from", params.From)
 	r.query("to", params.To)
 	r.query("step", params.Step)
+	r.query("groupBy", params.GroupBy)
+	r.query("top", params.Top)
 	return ask[Statistics](ctx, c, r, edits)
 }
 

@@ -123,7 +123,7 @@ func (s *server) statistics(ctx context.Context, in statisticsInput) (a answer[s
 		}
 		zone, what = j.Schedule.Zone, "of the job "+name(j.Name)
 		ask = func(ctx context.Context, p apiclient.TenantStatisticsParams, _ ...apiclient.Edit) (apiclient.Doc[apiclient.Statistics], error) {
-			return s.Client.JobStatistics(ctx, j.ID, apiclient.JobStatisticsParams(p))
+			return s.Client.JobStatistics(ctx, j.ID, apiclient.JobStatisticsParams{From: p.From, To: p.To, Step: p.Step})
 		}
 	case in.Executor != "":
 		e, err := s.findExecutor(ctx, in.Executor)
@@ -132,7 +132,7 @@ func (s *server) statistics(ctx context.Context, in statisticsInput) (a answer[s
 		}
 		what = "of the executor " + name(e.Name)
 		ask = func(ctx context.Context, p apiclient.TenantStatisticsParams, _ ...apiclient.Edit) (apiclient.Doc[apiclient.Statistics], error) {
-			return s.Client.ExecutorStatistics(ctx, e.ID, apiclient.ExecutorStatisticsParams(p))
+			return s.Client.ExecutorStatistics(ctx, e.ID, apiclient.ExecutorStatisticsParams{From: p.From, To: p.To, Step: p.Step})
 		}
 	}
 	if p.From, p.To, err = span(in.From, in.To, zone); err != nil {

@@ -58,6 +58,7 @@ type Run struct {
 	TraceID     string   `json:"traceId,omitempty" doc:"The W3C trace that it belongs to, 32 hex digits; empty when nobody records it"`
 	ErrorKind   string   `json:"errorKind,omitempty" doc:"Class of the failure, as the executor tells it; absent without one"`
 	Error       string   `json:"error,omitempty" doc:"What the handler said of its failure; absent without one"`
+	Fingerprint string   `json:"fingerprint,omitempty" doc:"Of its error, if it failed, timed out or was lost"`
 	Code        string   `json:"code,omitempty" enum:"wait_timed_out" doc:"Only in the answer to a run that was waited for in vain"`
 }
 
@@ -103,6 +104,9 @@ func runOf(v *store.ExecutionView) Run {
 	if e.Timeout > 0 {
 		out.Timeout = domain.DurationText(e.Timeout)
 	}
+	if mark, _ := domain.ErrorOf(&e); mark != 0 {
+		out.Fingerprint = mark.String()
+	}
 	out.familyOf(&e)
 	if late, ok := latenessOf(v); ok {
 		ms := late.Milliseconds()
@@ -143,15 +147,19 @@ func instanceRef(id domain.InstanceID, name string) *web.Ref {
 
 type listRunsInput struct {
 	web.PageParams
-	JobID      string `query:"jobId" doc:"Only runs of this job"`
-	ExecutorID string `query:"executorId" doc:"Only runs of this executor"`
-	InstanceID string `query:"instanceId" doc:"Only runs that this instance has or had last"`
-	State      string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
-	Cause      string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer" doc:"Only runs that exist for this reason"`
-	From       string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
-	To         string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
-	Q          string `query:"q" maxLength:"128" doc:"Part of the job's name"`
-	Error      string `query:"error" maxLength:"256" doc:"Part of what the handler said of its failure"`
+	JobID       string `query:"jobId" doc:"Only runs of this job"`
+	ExecutorID  string `query:"executorId" doc:"Only runs of this executor"`
+	InstanceID  string `query:"instanceId" doc:"Only runs that this instance has or had last"`
+	State       string `query:"state" maxLength:"200" doc:"One or several, separated by commas"`
+	Cause       string `query:"cause" enum:"schedule,misfire,manual,api,retry,parent,backfill,timer" doc:"Only runs that exist for this reason"`
+	From        string `query:"from" format:"date-time" doc:"Planned at or after, by the clock of the node that planned it"`
+	To          string `query:"to" format:"date-time" doc:"Planned before, by that clock"`
+	Q           string `query:"q" maxLength:"128" doc:"Part of the job's name"`
+	Error       string `query:"error" maxLength:"256" doc:"Part of what the handler said of its failure"`
+	Fingerprint string `query:"fingerprint" maxLength:"16" doc:"Of each hour and job, the newest run that ended with this error, as groupBy=error of the statistics has it; of the newest 1,000"`
+	Name        string `query:"name" maxLength:"128" doc:"Only runs of jobs with this name, in which * stands for any text. Name, label and owner may match 200 jobs together"`
+	Label       string `query:"label" maxLength:"256" doc:"Only runs of jobs with this label: key for any value of it, or key=value"`
+	Owner       string `query:"owner" maxLength:"254" doc:"Only runs of jobs with this part of the owner's name or mail address"`
 }
 
 type cancelRunInput struct {
@@ -220,7 +228,7 @@ func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInpu
 	}
 	var r reader
 	p := store.ListExecutionsParams{
-		Tenant: id.Tenant, Within: id.Reach, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Error: in.Error, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
+		Tenant: id.Tenant, Within: id.Reach, Cause: domain.Cause(in.Cause), JobQuery: in.Q, Name: in.Name, Label: in.Label, Owner: in.Owner, Error: in.Error, Before: domain.ExecutionID(at.ID), Limit: in.Limit + 1,
 		Job:      web.OptionalID[domain.JobID](&r.Reader, "query.jobId", in.JobID),
 		Executor: web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID),
 		Instance: web.OptionalID[domain.InstanceID](&r.Reader, "query.instanceId", in.InstanceID),
@@ -235,6 +243,12 @@ func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInpu
 			r.NoneOf("query.state", name, stateNames())
 		}
 		p.States = append(p.States, s)
+	}
+	if in.Fingerprint != "" {
+		var ok bool
+		if p.Fingerprint, ok = domain.ParseFingerprint(in.Fingerprint); !ok || p.Fingerprint == 0 {
+			r.Fail("query.fingerprint", in.Fingerprint, "is no fingerprint of an error: 16 hex digits")
+		}
 	}
 	if err := r.Err(); err != nil {
 		return nil, err

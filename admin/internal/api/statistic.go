@@ -16,12 +16,13 @@ import (
 
 // Statistics is how runs have ended, by minute, hour or day.
 type Statistics struct {
-	From  string       `json:"from" format:"date-time" doc:"Begin of the first step that was looked at"`
-	To    string       `json:"to" format:"date-time" doc:"End of the last one"`
-	Step  string       `json:"step" enum:"minute,hour,day" doc:"How long an item is"`
-	Kept  string       `json:"keptFrom" format:"date-time" doc:"What ended before is known by longer steps only, or not at all"`
-	Items []RunEndings `json:"items" doc:"Steps in which runs ended, the newest first; those without any are left out"`
-	Total RunEndings   `json:"total" doc:"All of them together"`
+	From   string         `json:"from" format:"date-time" doc:"Begin of the first step that was looked at"`
+	To     string         `json:"to" format:"date-time" doc:"End of the last one"`
+	Step   string         `json:"step" enum:"minute,hour,day" doc:"How long an item is"`
+	Kept   string         `json:"keptFrom" format:"date-time" doc:"What ended before is known by longer steps only, or not at all"`
+	Items  []RunEndings   `json:"items" doc:"Steps in which runs ended, the newest first; those without any are left out"`
+	Total  RunEndings     `json:"total" doc:"All of them together"`
+	Groups []FailureGroup `json:"groups,omitempty" doc:"With groupBy: those with the most failures, the most first"`
 }
 
 // RunEndings is how the runs of some time have ended.
@@ -139,7 +140,11 @@ func (in *StatisticsSpan) params(now time.Time) (p store.SumRunsParams, err erro
 	return p, r.Err()
 }
 
-type statisticsInput struct{ StatisticsSpan }
+type statisticsInput struct {
+	StatisticsSpan
+	GroupBy string `query:"groupBy" enum:"job,executor,label,error" doc:"Which of them failed most, in place of the items. With steps of an hour only"`
+	Top     int    `query:"top" minimum:"1" maximum:"50" default:"10" doc:"With groupBy: how many groups at most"`
+}
 
 type statisticsOfInput struct {
 	ID string `path:"id" doc:"Id of what the address names, a decimal string"`
@@ -171,13 +176,8 @@ type statistics struct {
 func (ss *statistics) register(server *web.Server) {
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/statistics", ID: "tenant-statistics", Tag: "statistics", Summary: "How the tenant's runs have ended",
-		Description: statisticsText + " A role that is bound to executors sees the runs of those.",
-	}, func(ctx context.Context, id auth.Identity, in *statisticsInput) (*statisticsOutput, error) {
-		if id.Reach.Bounded() {
-			return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfExecutor, domain.Collect(id.Reach.IDs(), func(e *domain.ExecutorID) int64 { return int64(*e) })...)
-		}
-		return ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfTenant)
-	})
+		Description: statisticsText + " A role that is bound to executors sees the runs of those. " + failuresText,
+	}, ss.tenantStatistics)
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/{id}/statistics", ID: "job-statistics", Tag: "statistics", Summary: "How a job's runs have ended",
 		Description: statisticsText,
@@ -202,6 +202,23 @@ func (ss *statistics) register(server *web.Server) {
 		Method: http.MethodGet, Path: web.Base + "/timers/statistics", ID: "sum-timers", Tag: "timers", Summary: "How timers have ended",
 		Description: statisticsText,
 	}, ss.sumTimers)
+}
+
+func (ss *statistics) tenantStatistics(ctx context.Context, id auth.Identity, in *statisticsInput) (out *statisticsOutput, err error) {
+	if in.GroupBy != "" && in.Step != "hour" {
+		return nil, domain.Invalid("query.step", "failures are known by hour: leave step out, or leave groupBy out")
+	}
+	if id.Reach.Bounded() {
+		out, err = ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfExecutor, domain.Collect(id.Reach.IDs(), func(e *domain.ExecutorID) int64 { return int64(*e) })...)
+	} else {
+		out, err = ss.statistics(ctx, id, in.StatisticsSpan, domain.StatisticsOfTenant)
+	}
+	if err != nil || in.GroupBy == "" {
+		return out, err
+	}
+	out.Body.Items = []RunEndings{}
+	out.Body.Groups, err = ss.failures(ctx, id, in)
+	return out, err
 }
 
 func (ss *statistics) sumTimers(ctx context.Context, id auth.Identity, in *sumTimersInput) (*statisticsOutput, error) {

@@ -88,3 +88,29 @@ func TestOverdueList(t *testing.T) {
 		require.Equal(t, "query.by", p.Errors[0].Location)
 	}
 }
+
+// TestFailureGroups: what failed most, for callers of a tenant and of an executor. The store's
+// tests have the counts.
+func TestFailureGroups(t *testing.T) {
+	w := newWorld(t)
+	w.bound("bound", "viewer", "shop")
+	for _, by := range []string{"job", "executor", "label", "error"} {
+		for _, who := range []string{"acme/viewer", "bound"} {
+			got := into[Statistics](w.call(who, "GET", "/statistics?groupBy="+by+"&top=5", nil).is(200))
+			require.Empty(t, got.Groups)
+			require.Empty(t, got.Items)
+		}
+	}
+	for address, want := range map[string]string{
+		"?groupBy=day": "query.groupBy", "?groupBy=job&step=day": "query.step", "?groupBy=job&top=51": "query.top", "?groupBy=job&top=0": "query.top",
+		"?groupBy=job&from=2026-01-01T00:00:00Z&to=2026-05-01T00:00:00Z": "query.from",
+	} {
+		p := w.call("acme/viewer", "GET", "/statistics"+address, nil).problem(422, "validation_failed")
+		require.Equal(t, want, p.Errors[0].Location, address)
+	}
+	for _, fingerprint := range []string{"7", "zzzzzzzzzzzzzzzz", "0000000000000000"} {
+		p := w.call("acme/viewer", "GET", "/runs?fingerprint="+fingerprint, nil).problem(422, "validation_failed")
+		require.Equal(t, "query.fingerprint", p.Errors[0].Location)
+	}
+	w.call("bound", "GET", "/runs?fingerprint=00000000000000a7&label=team=a&owner=ann&name=x*", nil).is(200)
+}

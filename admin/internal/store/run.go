@@ -66,10 +66,14 @@ type ListExecutionsParams struct {
 	Instance domain.InstanceID
 	States   []domain.State
 	Cause    domain.Cause
-	JobQuery string             // part of the job's name
-	Error    string             // part of the handler's error
-	From     time.Time          // by the time in the id, which is its node's; included; zero = no bound
-	To       time.Time          // likewise; not included
-	Before   domain.ExecutionID // cursor: ids below this one; 0 = from the newest
-	Limit    int
+	JobQuery string // part of the job's name
+	Error    string // part of the handler's error
+	// Fingerprint leaves, of each hour and job, the newest run that ended with this error.
+	Fingerprint domain.Fingerprint
+	// Name, Label and Owner are filters of jobs (ListJobsParams). They may match 200 jobs.
+	Name, Label, Owner string
+	From               time.Time          // by the time in the id, which is its node's; included; zero = no bound
+	To                 time.Time          // likewise; not included
+	Before             domain.ExecutionID // cursor: ids below this one; 0 = from the newest
+	Limit              int
 }

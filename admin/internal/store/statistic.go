@@ -10,6 +10,7 @@ import (
 // Statistics says how runs have ended, also those that are deleted since. A run counts
 // from the transaction on that ends it, whatever becomes of the node.
 type Statistics interface {
+	Failures
 	// SumRuns adds up how runs of some subjects together have ended, by step and state.
 	// What is kept in longer steps only is left out.
 	SumRuns(ctx context.Context, p SumRunsParams) (RunSums, error)

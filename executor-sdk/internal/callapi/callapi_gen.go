@@ -848,6 +848,9 @@ type Run struct {
 	// Fence How often it was sent to an instance
 	Fence int64 `json:"fence"`
 
+	// Fingerprint Of its error, if it failed, timed out or was lost
+	Fingerprint string `json:"fingerprint,omitempty"`
+
 	// FinishedAt When it ended; null: not yet
 	FinishedAt *time.Time `json:"finishedAt"`
 
@@ -969,6 +972,9 @@ type RunDetail struct {
 
 	// Fence How often it was sent to an instance
 	Fence int64 `json:"fence"`
+
+	// Fingerprint Of its error, if it failed, timed out or was lost
+	Fingerprint string `json:"fingerprint,omitempty"`
 
 	// FinishedAt When it ended; null: not yet
 	FinishedAt *time.Time `json:"finishedAt"`
@@ -1327,6 +1333,9 @@ type StartedRun struct {
 
 	// Fence How often it was sent to an instance
 	Fence int64 `json:"fence"`
+
+	// Fingerprint Of its error, if it failed, timed out or was lost
+	Fingerprint string `json:"fingerprint,omitempty"`
 
 	// FinishedAt When it ended; null: not yet
 	FinishedAt *time.Time `json:"finishedAt"`

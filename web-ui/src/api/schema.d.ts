@@ -2933,7 +2933,7 @@ export interface paths {
         };
         /**
          * How the tenant's runs have ended
-         * @description Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. A role that is bound to executors sees the runs of those.
+         * @description Also of runs that are deleted since. Steps are those of UTC and of a run's end; a run counts once, as soon as it has ended, and parts of a run do not count. A role that is bound to executors sees the runs of those. groupBy adds the jobs, executors, labels or errors with the most failures. These are runs that failed, timed out or were lost. They count by the hour of their end, within some seconds after it.
          */
         get: operations["tenant-statistics"];
         put?: never;
@@ -5454,6 +5454,36 @@ export interface components {
             /** @description The same for people */
             text: components["schemas"]["Bilingual"];
         };
+        FailureGroup: {
+            /**
+             * Format: int64
+             * @description How many runs of the job or executor ended, those that ended well included; absent for labels and errors
+             */
+            ended?: number;
+            /**
+             * Format: int64
+             * @description How many runs failed, timed out or were lost
+             */
+            failures: number;
+            /** @description Of an error: runs can be filtered by it. Absent for other groups, and for errors beyond the first 16 of a job in an hour, which count together */
+            fingerprint?: string;
+            /** @description Id of the job or executor; absent for labels and errors */
+            id?: string;
+            /**
+             * Format: int64
+             * @description How many jobs the failures belong to
+             */
+            jobs: number;
+            /**
+             * Format: date-time
+             * @description The minute in which one ended last
+             */
+            lastAt: string;
+            /** @description Id of the newest of these runs. It may be deleted */
+            lastRunId: string;
+            /** @description Name of the job or executor, key=value of a label, or the text of an error with marks in place of numbers, ids, quoted strings, paths and times. Empty: it is deleted, or it is one of many errors of a job */
+            name: string;
+        };
         Fire: {
             /**
              * Format: date-time
@@ -7415,6 +7445,8 @@ export interface components {
              * @description How often it was sent to an instance
              */
             fence: number;
+            /** @description Of its error, if it failed, timed out or was lost */
+            fingerprint?: string;
             /**
              * Format: date-time
              * @description When it ended; null: not yet
@@ -7607,6 +7639,8 @@ export interface components {
              * @description How often it was sent to an instance
              */
             fence: number;
+            /** @description Of its error, if it failed, timed out or was lost */
+            fingerprint?: string;
             /**
              * Format: date-time
              * @description When it ended; null: not yet
@@ -8379,6 +8413,8 @@ export interface components {
              * @description How often it was sent to an instance
              */
             fence: number;
+            /** @description Of its error, if it failed, timed out or was lost */
+            fingerprint?: string;
             /**
              * Format: date-time
              * @description When it ended; null: not yet
@@ -8486,6 +8522,8 @@ export interface components {
              * @description Begin of the first step that was looked at
              */
             from: string;
+            /** @description With groupBy: those with the most failures, the most first */
+            groups?: components["schemas"]["FailureGroup"][];
             /** @description Steps in which runs ended, the newest first; those without any are left out */
             items: components["schemas"]["RunEndings"][];
             /**
@@ -27462,6 +27500,14 @@ export interface operations {
                 q?: string;
                 /** @description Part of what the handler said of its failure */
                 error?: string;
+                /** @description Of each hour and job, the newest run that ended with this error, as groupBy=error of the statistics has it; of the newest 1,000 */
+                fingerprint?: string;
+                /** @description Only runs of jobs with this name, in which * stands for any text. Name, label and owner may match 200 jobs together */
+                name?: string;
+                /** @description Only runs of jobs with this label: key for any value of it, or key=value */
+                label?: string;
+                /** @description Only runs of jobs with this part of the owner's name or mail address */
+                owner?: string;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
@@ -30172,6 +30218,10 @@ export interface operations {
                 to?: string;
                 /** @description How long an item is, in UTC: of minutes there are at most 1,500, of hours 1,500, of days 1,100 */
                 step?: "minute" | "hour" | "day";
+                /** @description Which of them failed most, in place of the items. With steps of an hour only */
+                groupBy?: "job" | "executor" | "label" | "error";
+                /** @description With groupBy: how many groups at most */
+                top?: number;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */

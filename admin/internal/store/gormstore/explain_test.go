@@ -32,6 +32,8 @@ type explainer struct {
 	tables map[string]bool
 	// few is how many rows of an index may be read in its order: a LIMIT ends it.
 	few int64
+	// groups: rows may be grouped and their groups sorted.
+	groups bool
 	// statements are those about the big tables, as they came
 	statements []string
 }
@@ -67,7 +69,7 @@ func (e *explainer) explain(ctx context.Context, statement string, args ...any) 
 			var detail string
 			err := rows.Scan(&id, &parent, &unused, &detail)
 			words := strings.Fields(detail)
-			if len(words) > 1 && words[0] == "SCAN" && e.guarded(words[1]) || strings.Contains(detail, "TEMP B-TREE") {
+			if len(words) > 1 && words[0] == "SCAN" && e.guarded(words[1]) || strings.Contains(detail, "TEMP B-TREE") && !e.groups {
 				e.t.Errorf("%s:\n%s", detail, statement)
 			}
 			return err
@@ -98,7 +100,7 @@ func (e *explainer) explain(ctx context.Context, statement string, args ...any) 
 		if err != nil {
 			return err
 		}
-		if kind == "ALL" || kind == "index" && read > e.few || strings.Contains(extra, "filesort") {
+		if kind == "ALL" || kind == "index" && read > e.few || strings.Contains(extra, "filesort") && !e.groups {
 			e.t.Errorf("%s by %s (%s):\n%s", kind, row["key"].String, extra, statement)
 		}
 		return nil
@@ -126,6 +128,7 @@ func TestReadsUseTheirIndexes(t *testing.T) {
 				{Executor: w.executor}, {Executor: w.executor, States: []domain.State{domain.Due}}, {Instance: w.instance},
 				{JobQuery: "job"}, {From: time.Now().Add(-time.Hour), To: time.Now()}, {Before: w.last}, {Executor: w.executor, Before: w.last},
 				{Within: domain.Within(w.executor, 2)}, {Within: domain.Within(w.executor), Before: w.last, States: []domain.State{domain.Due}}, {Within: domain.Within(w.executor), Job: w.jobs[0]},
+				{Name: "job*"}, {Label: "team=a"}, {Owner: "ann"}, {Fingerprint: 7}, {Fingerprint: 7, Before: w.last, Within: domain.Within(w.executor), Job: w.jobs[0]},
 			} {
 				p.Tenant = w.tenant
 				_, err := s.ListExecutions(ctx, p)

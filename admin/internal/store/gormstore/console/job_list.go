@@ -124,9 +124,6 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 		where, args := textIn(p.Query, "j.name", "j.description")
 		g = g.Where(where, args...)
 	}
-	if p.Name != "" {
-		g = g.Where("LOWER(j.name) LIKE LOWER(?) ESCAPE '!'", strings.ReplaceAll(likeEscaper.Replace(p.Name), "*", "%"))
-	}
 	if len(p.IDs) > 0 {
 		g = g.Where("j.id IN (" + db.IDList(p.IDs) + ")")
 	}
@@ -136,19 +133,36 @@ func filterJobs(g *gorm.DB, p store.ListJobsParams) *gorm.DB {
 	if p.Handler != "" {
 		g = g.Where("j.handler = ?", p.Handler)
 	}
-	if p.Label != "" {
-		key, value, exact := strings.Cut(p.Label, "=")
+	for _, c := range jobConditions(p.Name, p.Label, p.Owner) {
+		g = g.Where(c.where, c.args...)
+	}
+	return g
+}
+
+// condition is a part of a WHERE.
+type condition struct {
+	where string
+	args  []any
+}
+
+// jobConditions are those of a pattern of the name, a label and an owner of jobs AS j.
+func jobConditions(name, label, owner string) (out []condition) {
+	if name != "" {
+		out = append(out, condition{"LOWER(j.name) LIKE LOWER(?) ESCAPE '!'", []any{strings.ReplaceAll(likeEscaper.Replace(name), "*", "%")}})
+	}
+	if label != "" {
+		key, value, exact := strings.Cut(label, "=")
 		text := "\n" + key + "="
 		if exact {
 			text += value + "\n"
 		}
-		g = g.Where("j.labels LIKE ? ESCAPE '!'", contains(text))
+		out = append(out, condition{"j.labels LIKE ? ESCAPE '!'", []any{contains(text)}})
 	}
-	if p.Owner != "" {
-		where, args := textIn(p.Owner, "j.owner")
-		g = g.Where(where, args...)
+	if owner != "" {
+		where, args := textIn(owner, "j.owner")
+		out = append(out, condition{where, args})
 	}
-	return g
+	return out
 }
 
 // loadSpecs is record.SpecCache.Load, or LoadLight for lists.

@@ -58,8 +58,9 @@ func (s *Runs) FindOccurrence(ctx context.Context, tenant domain.TenantID, job d
 }
 
 // ListExecutions never sorts and never scans more than its filters force it
-// to. Three ways through the indexes:
+// to. Four ways through the indexes:
 //
+//   - by fingerprint: the primary keys that counts of failures name;
 //   - by job: the unique index, newest fire time first (all other lists: newest
 //     id first; the two differ only for runs planned for later);
 //   - by executor or instance, and within a bounded reach: the index of each executor;
@@ -96,6 +97,9 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 	}
 	limit := record.PageSize(p.Limit)
 	switch {
+	case p.Fingerprint != 0:
+		f.States(p.States)
+		return record.ExecutionsByIndex(ctx, q, s.Dialect, record.PrimaryIndex, f, "id DESC", limit)
 	case p.Job != 0:
 		return record.ExecutionsByJob(ctx, q, s.Dialect, p, f, limit)
 	case p.Executor != 0:
@@ -124,7 +128,7 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 // can match.
 func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter) (ok bool, err error) {
 	f.Add("tenant_id = ?", int64(p.Tenant))
-	if p.Within.Bounded() && (p.Job != 0 || p.Executor != 0) {
+	if p.Within.Bounded() && (p.Job != 0 || p.Executor != 0 || p.Fingerprint != 0) {
 		f.Add(inReach("executor_id", p.Within))
 	}
 	if p.Job != 0 {
@@ -138,7 +142,7 @@ func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListE
 	if p.Executor != 0 {
 		f.Add("executor_id = ?", int64(p.Executor))
 	}
-	if p.Job == 0 && p.Instance == 0 && p.Cause == "" {
+	if p.Job == 0 && p.Instance == 0 && p.Cause == "" && p.Fingerprint == 0 {
 		f.Add("cause <> ?", string(domain.CauseTimer)) // they have their own lists, as do those of one job or instance
 	}
 	if p.Cause != "" {
@@ -154,21 +158,44 @@ func (s *Runs) filterExecutions(ctx context.Context, q db.Querier, p store.ListE
 	if !p.To.IsZero() {
 		f.Add("id < ?", domain.IDFloor(p.To))
 	}
-	if p.Before != 0 && p.Job == 0 {
+	if p.Before != 0 && (p.Job == 0 || p.Fingerprint != 0) {
 		f.Add("id < ?", int64(p.Before))
 	}
-	if p.JobQuery == "" {
+	if p.Fingerprint != 0 {
+		ids, err := db.SelectColumn[int64](ctx, q, RunsOfError(s.Dialect, p.Tenant, p.Fingerprint, p.Within, p.Before, p.From))
+		if err != nil || len(ids) == 0 {
+			return false, err
+		}
+		f.Add("id IN (" + db.IDList(ids) + ")")
+	}
+	return s.filterByJobs(ctx, q, p, f)
+}
+
+// filterByJobs turns conditions of jobs into a list of their ids. A part of the name takes the
+// first jobs that match; all other conditions are exact.
+func (s *Runs) filterByJobs(ctx context.Context, q db.Querier, p store.ListExecutionsParams, f *record.ExecutionFilter) (ok bool, err error) {
+	conditions := jobConditions(p.Name, p.Label, p.Owner)
+	exact := len(conditions) > 0
+	if p.JobQuery != "" {
+		where, args := textIn(p.JobQuery, "j.name")
+		conditions = append(conditions, condition{where, args})
+	}
+	if len(conditions) == 0 {
 		return true, nil
 	}
-	var jobs []int64
-	where, args := textIn(p.JobQuery, "name")
-	args = append(append([]any{int64(p.Tenant)}, args...), maxJobsByName)
-	jobs, err = db.SelectColumn[int64](ctx, q, "SELECT id FROM jobs WHERE tenant_id = ? AND "+where+" ORDER BY name LIMIT ?", args...)
-	if len(jobs) == 0 {
-		return false, err
+	statement, args := "SELECT j.id FROM jobs AS j WHERE j.tenant_id = ?", []any{int64(p.Tenant)}
+	for _, c := range conditions {
+		statement, args = statement+" AND "+c.where, append(args, c.args...)
 	}
-	f.Add("job_id IN (" + db.IDList(jobs) + ")")
-	return true, err
+	jobs, err := db.SelectColumn[int64](ctx, q, statement+" AND "+inReach("j.executor_id", p.Within)+" ORDER BY j.name LIMIT ?", append(args, maxJobsByName+1)...)
+	switch {
+	case err != nil || len(jobs) == 0:
+		return false, err
+	case len(jobs) > maxJobsByName && exact:
+		return false, domain.Invalid("query", "name, label and owner match more than %d jobs: give a filter that matches fewer", maxJobsByName)
+	}
+	f.Add("job_id IN (" + db.IDList(jobs[:min(len(jobs), maxJobsByName)]) + ")")
+	return true, nil
 }
 
 // executionViews adds names and what earlier attempts tell, one query per table.

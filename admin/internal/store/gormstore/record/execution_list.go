@@ -34,14 +34,21 @@ func (f *ExecutionFilter) States(states []domain.State) {
 	f.Add("state IN (" + db.IDList(ids) + ")")
 }
 
+// PrimaryIndex stands for the primary key.
+const PrimaryIndex = ""
+
 // ExecutionsByIndex reads the first ones in the order of an index.
 func ExecutionsByIndex(ctx context.Context, q db.Querier, d db.Dialect, index string, f *ExecutionFilter, order string, limit int) ([]*ExecutionRow, error) {
 	return ScanExecutions(ctx, q, listStatement(d, index, f, order, limit), f.args...)
 }
 
 func listStatement(d db.Dialect, index string, f *ExecutionFilter, order string, limit int) string {
+	by := d.ByPrimary()
+	if index != PrimaryIndex {
+		by = d.ByIndex(index)
+	}
 	return fmt.Sprintf("SELECT %s FROM executions%s WHERE %s ORDER BY %s LIMIT %d",
-		ExecutionListColumns, d.ByIndex(index), strings.Join(f.conditions, " AND "), order, limit)
+		ExecutionListColumns, by, strings.Join(f.conditions, " AND "), order, limit)
 }
 
 // PhasesOf returns the phases in which runs in these states may be.

@@ -54,12 +54,18 @@ func (a *App) printer(format output.Format, noColor bool) *output.Printer {
 
 // InstantBefore reads a span before now, or an instant.
 func (a *App) InstantBefore(flag, text string) (string, error) {
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	d, err := time.ParseDuration(text)
+	if days, is := strings.CutSuffix(text, "d"); is {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(min(n, 36500)) * 24 * time.Hour
+	}
+	if err == nil && d >= 0 {
 		return output.Stamp(a.Now().Add(-d)), nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return "", Usagef("%s %q is neither a span such as 24h nor an instant such as 2026-11-21T04:00:00Z", flag, text)
+		return "", Usagef("%s %q is neither a span such as 24h or 7d nor an instant such as 2026-11-21T04:00:00Z", flag, text)
 	}
 	return output.Stamp(t), nil
 }

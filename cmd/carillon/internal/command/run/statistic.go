@@ -71,11 +71,12 @@ func SinceOf(a *cli.App, cmd *cobra.Command) (string, error) {
 }
 
 func statistics(a *cli.App) *cobra.Command {
-	var job, executor, step string
+	var job, executor, step, by string
+	var top int64
 	cmd := &cobra.Command{
 		Use: "stats", Aliases: []string{"statistics"}, Short: "Show how runs have ended, by minute, hour or day", Args: cobra.NoArgs,
 		Long:    StatisticsText,
-		Example: "  carillon stats\n  carillon stats --job close-day --since 720h --step day\n  carillon stats --executor shop --step minute",
+		Example: "  carillon stats\n  carillon stats --job close-day --since 720h --step day\n  carillon stats --executor shop --step minute\n  carillon stats --by error --since 7d --top 5",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
 			from, err := SinceOf(a, cmd)
 			if err != nil {
@@ -83,6 +84,9 @@ func statistics(a *cli.App) *cobra.Command {
 			}
 			var got apiclient.Doc[apiclient.Statistics]
 			switch {
+			case by != "":
+				got, err = s.TenantStatistics(cmd.Context(), apiclient.TenantStatisticsParams{From: from, Step: step, GroupBy: by, Top: top})
+				return printFailures(a, s, by, got, err)
 			case job != "":
 				j, err := cli.FindJob(cmd.Context(), s, job)
 				if err != nil {
@@ -105,9 +109,53 @@ func statistics(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&job, "job", "", "name or id of a job")
 	cmd.Flags().StringVar(&executor, "executor", "", "name or id of an executor")
-	cmd.MarkFlagsMutuallyExclusive("job", "executor")
+	cli.ChoiceFlag(cmd, &by, "by", "", []string{"job", "executor", "label", "error"}, "show which job, executor, label or error failed most")
+	cmd.Flags().Int64Var(&top, "top", 0, "with --by: how many at most, up to 50 (default 10)")
+	cmd.MarkFlagsMutuallyExclusive("job", "executor", "by")
 	StepFlags(cmd, &step)
 	return a.ServerFlags(cmd)
+}
+
+// failureView shows what failed most.
+func failureView(by string) output.View[apiclient.FailureGroup] {
+	name := func(g apiclient.FailureGroup) string { return cmp.Or(g.Name, g.Fingerprint, g.ID, "(others)") }
+	view := output.View[apiclient.FailureGroup]{
+		Name: name,
+		Columns: []output.Column[apiclient.FailureGroup]{
+			{Title: "FAILURES", Value: func(g apiclient.FailureGroup) string { return cli.Number(g.Failures) }, Right: true},
+			{Title: "JOBS", Value: func(g apiclient.FailureGroup) string { return cli.Number(g.Jobs) }, Right: true, Drop: 2},
+			{Title: "LAST", Value: func(g apiclient.FailureGroup) string { return output.Stamp(g.LastAt) }},
+			{Title: "LAST RUN", Value: func(g apiclient.FailureGroup) string { return g.LastRunID }, Drop: 1},
+		},
+	}
+	switch by {
+	case "job", "executor":
+		view.Columns[1] = output.Column[apiclient.FailureGroup]{Title: "ENDED", Value: func(g apiclient.FailureGroup) string { return cli.Number(g.Ended) }, Right: true}
+	case "error":
+		view.Columns = append(view.Columns, output.Column[apiclient.FailureGroup]{Title: "FINGERPRINT", Value: func(g apiclient.FailureGroup) string { return g.Fingerprint }})
+	}
+	view.Columns = append(view.Columns, output.Column[apiclient.FailureGroup]{Title: strings.ToUpper(by), Value: name})
+	return view
+}
+
+func printFailures(a *cli.App, s *cli.Session, by string, got apiclient.Doc[apiclient.Statistics], err error) error {
+	if done, err := cli.PrintMachine(s, got, err); done {
+		return err
+	}
+	if len(got.Value.Groups) == 0 {
+		a.Say("Nothing has failed since %s.", output.Stamp(got.Value.From))
+		return nil
+	}
+	rows := make([]apiclient.Doc[apiclient.FailureGroup], len(got.Value.Groups))
+	for i, g := range got.Value.Groups {
+		rows[i].Value = g
+	}
+	if err := output.List(s.Printer, failureView(by), rows); err != nil {
+		return err
+	}
+	t := got.Value.Total
+	a.Say("In all %d of %d runs since %s failed, timed out or were lost.", t.Failed+t.TimedOut+t.Lost, t.Runs, output.Stamp(got.Value.From))
+	return nil
 }
 
 // PrintStatistics prints the steps and, when there are several, their sum at the end.
