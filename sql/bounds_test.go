@@ -36,7 +36,7 @@ var bounds = map[string]string{
 	"attempts": parent, "execution_progress": parent, "execution_steps": parent, "callbacks": outbox, "backfills": retention,
 	"maintenance": retention, "job_slots": parent, "slot_waiters": parent, "waiting_runs": parent, "limits": parent, "limit_holders": parent, "limit_waiters": parent,
 	"log_chunks": retention, "log_usage": retention, "alert_events": retention, "deliveries": retention, "alert_incidents": retention,
-	"alert_rules": count, "alert_silences": count, "alert_settings": fixed, "alert_receivers": parent, "alert_channels": count, "connections": count, "deleted_documents": count,
+	"alert_rules": count, "alert_silences": count, "alert_settings": fixed, "alert_receivers": parent, "alert_channels": count, "connections": count, "deleted_documents": count, "document_sets": count,
 	"audit_log": retention, "audit_chains": fixed,
 	"bulk_operations": count, "bulk_items": parent,
 }

@@ -1946,17 +1946,38 @@ type DisableInputBody struct {
 
 // DocumentBatch defines model for DocumentBatch.
 type DocumentBatch struct {
+	// AllowUnfitInput Accept inputs that do not fit what is registered of the handlers
+	AllowUnfitInput bool `json:"allowUnfitInput,omitempty"`
+
+	// AllowUnknownHandler Accept handlers that no instance has registered yet
+	AllowUnknownHandler bool `json:"allowUnknownHandler,omitempty"`
+
+	// Delete Delete the documents that the request names; only kind and name count. Default: create and change them
+	Delete bool `json:"delete,omitempty"`
+
 	// Documents Documents of any kind, each with kind, name and spec
 	Documents []interface{} `json:"documents"`
 
 	// Plan Id of the plan that was looked at; refused if the plan would be another one now. Default: apply without a look
 	Plan string `json:"plan,omitempty"`
+
+	// Prune Delete documents of the set that the request does not hold, at most 1000. Default: they stay
+	Prune bool `json:"prune,omitempty"`
+
+	// Set Name of a set that the documents belong to from now on. Default: none, and they stay in the sets in which they are
+	Set string `json:"set,omitempty"`
+
+	// TakeOver Jobs that the code of an application has decided about follow these documents from now on. Default: a plan refuses to change them
+	TakeOver bool `json:"takeOver,omitempty"`
 }
 
 // DocumentKind defines model for DocumentKind.
 type DocumentKind struct {
 	// APIVersion Value of the field apiVersion
 	APIVersion string `json:"apiVersion"`
+
+	// Brief The list leaves long parts out, which each document has at its own address
+	Brief bool `json:"brief"`
 
 	// Literal Paths of texts in which ${{ }} is not the place of a value
 	Literal []string `json:"literal"`
@@ -2681,6 +2702,44 @@ type JobDeclaration struct {
 	Version string `json:"version"`
 }
 
+// JobDocument defines model for JobDocument.
+type JobDocument struct {
+	// APIVersion Version of the form of this document
+	APIVersion string `json:"apiVersion"`
+
+	// CreatedAt Time of creation
+	CreatedAt time.Time `json:"createdAt"`
+
+	// CreatedBy Creator
+	CreatedBy string `json:"createdBy"`
+
+	// ID Id of the document, a decimal string
+	ID string `json:"id"`
+
+	// Kind Kind of the document
+	Kind string `json:"kind"`
+
+	// Labels Labels of the document, at most 32
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Name Name, unique among the tenant's documents of this kind
+	Name string `json:"name"`
+
+	// Problem Why the contents cannot be read; absent: they can
+	Problem string      `json:"problem,omitempty"`
+	Spec    JobSettings `json:"spec"`
+	Status  JobStatus   `json:"status"`
+
+	// UpdatedAt Time of the last edit
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// UpdatedBy Author of the last edit
+	UpdatedBy string `json:"updatedBy"`
+
+	// Version Version of the document, from 1. Each edit adds one
+	Version int64 `json:"version"`
+}
+
 // JobEvent defines model for JobEvent.
 type JobEvent struct {
 	// At When
@@ -2700,6 +2759,73 @@ type JobEvent struct {
 
 	// What What was done; note_changed: a pause of the server became a person's
 	What string `json:"what"`
+}
+
+// JobSettings defines model for JobSettings.
+type JobSettings struct {
+	Alert *AlertWrite `json:"alert,omitempty"`
+
+	// Blocking When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)
+	Blocking string `json:"blocking,omitempty"`
+
+	// Description What it is for, for people
+	Description string `json:"description,omitempty"`
+
+	// DispatchTimeout Default 5m
+	DispatchTimeout string         `json:"dispatchTimeout,omitempty"`
+	Executor        ExecutorChoice `json:"executor"`
+
+	// Handler Name of the handler that it runs
+	Handler string `json:"handler"`
+
+	// Input Any JSON up to 256 KiB
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// LogLevel Lowest level that is captured into the logs of runs; default: as the executor says
+	LogLevel string `json:"logLevel,omitempty"`
+
+	// MaxWaiting How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0
+	MaxWaiting int64         `json:"maxWaiting,omitempty"`
+	Misfire    *MisfireWrite `json:"misfire,omitempty"`
+
+	// OnFailure Handler of the same executor that runs after a run failed for good; default: none
+	OnFailure string `json:"onFailure,omitempty"`
+
+	// OnLost Default auto
+	OnLost string `json:"onLost,omitempty"`
+
+	// OnSuccess Handler of the same executor that runs after a run succeeded; default: none
+	OnSuccess string      `json:"onSuccess,omitempty"`
+	Owner     *OwnerWrite `json:"owner,omitempty"`
+
+	// Parallelism Runs at once with blocking parallel; default 0: no limit
+	Parallelism int64 `json:"parallelism,omitempty"`
+
+	// PreferLabels What they should meet: others are used when none of those has room
+	PreferLabels string `json:"preferLabels,omitempty"`
+
+	// Priority Default 0; among the tenant's waiting runs each point counts as one second of waiting
+	Priority int64 `json:"priority,omitempty"`
+
+	// RequireLabels What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot
+	RequireLabels string      `json:"requireLabels,omitempty"`
+	Retry         *RetryWrite `json:"retry,omitempty"`
+
+	// Routing Default round_robin
+	Routing string `json:"routing,omitempty"`
+
+	// RoutingKey With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key
+	RoutingKey string          `json:"routingKey,omitempty"`
+	Schedule   ScheduleWrite   `json:"schedule"`
+	Script     *ScriptChoice   `json:"script,omitempty"`
+	SendRetry  *SendRetryWrite `json:"sendRetry,omitempty"`
+	Sharding   *Sharding       `json:"sharding,omitempty"`
+
+	// State Only when creating, default enabled; later by pause and resume
+	State string `json:"state,omitempty"`
+
+	// Timeout Of one attempt; default 0s: none
+	Timeout string `json:"timeout,omitempty"`
 }
 
 // JobSpec defines model for JobSpec.
@@ -2769,6 +2895,18 @@ type JobSpec struct {
 
 	// Timeout Of one attempt; 0s = none
 	Timeout string `json:"timeout"`
+}
+
+// JobStatus defines model for JobStatus.
+type JobStatus struct {
+	// NextFireAt The next fire time; null: none
+	NextFireAt *time.Time `json:"nextFireAt"`
+
+	// Source code: the code of an application decides about it
+	Source string `json:"source"`
+
+	// State enabled: its schedule fires; paused: it fires only when asked
+	State string `json:"state"`
 }
 
 // JobWrite defines model for JobWrite.
@@ -3492,6 +3630,15 @@ type PageJob struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
+// PageJobDocument defines model for PageJobDocument.
+type PageJobDocument struct {
+	// Items The items of this page, in the order of the list
+	Items []JobDocument `json:"items"`
+
+	// NextCursor Give it as cursor to get what follows; null on the last page
+	NextCursor *string `json:"nextCursor"`
+}
+
 // PageJobEvent defines model for PageJobEvent.
 type PageJobEvent struct {
 	// Items The items of this page, in the order of the list
@@ -3683,14 +3830,23 @@ type Plan struct {
 	// Create Number of new documents
 	Create int64 `json:"create"`
 
-	// Failed Number of documents that an apply could not write; 0 in a plan
+	// Delete Number of documents that are deleted
+	Delete int64 `json:"delete"`
+
+	// Failed Number of documents that an apply could not write. If a plan has one, an apply writes nothing
 	Failed int64 `json:"failed"`
 
 	// ID Names the documents and the versions that they would replace
 	ID string `json:"id"`
 
-	// Items One for each document, in the order of the request
+	// Items One for each document, in the order of the request, and one for each that is pruned
 	Items []PlanItem `json:"items"`
+
+	// Join Number of documents that were not in the set
+	Join int64 `json:"join"`
+
+	// Left Number of documents of the set that the request does not hold, and that stay
+	Left int64 `json:"left"`
 
 	// Same Number of documents that stay as they are
 	Same int64 `json:"same"`
@@ -3711,6 +3867,15 @@ type PlanChange struct {
 	Path string `json:"path"`
 }
 
+// PlanFires defines model for PlanFires.
+type PlanFires struct {
+	// After The next three after the apply; empty: none
+	After []string `json:"after"`
+
+	// Before The next three as the job is; empty: none
+	Before []string `json:"before"`
+}
+
 // PlanItem defines model for PlanItem.
 type PlanItem struct {
 	// Action What an apply does
@@ -3719,8 +3884,9 @@ type PlanItem struct {
 	// Changes Fields that differ
 	Changes []PlanChange `json:"changes,omitempty"`
 
-	// Error Why an apply could not write it; absent: it could
-	Error string `json:"error,omitempty"`
+	// Error Why an apply could not write it, or would not; absent: it could
+	Error string     `json:"error,omitempty"`
+	Fires *PlanFires `json:"fires,omitempty"`
 
 	// ID Id of the document; absent: it is new
 	ID string `json:"id,omitempty"`
@@ -3733,6 +3899,18 @@ type PlanItem struct {
 
 	// Version Version that is there, or after an apply the version that was written; 0: there is none
 	Version int64 `json:"version"`
+
+	// Warnings Reasons to look twice; they do not keep an apply from it
+	Warnings []PlanWarning `json:"warnings,omitempty"`
+}
+
+// PlanWarning defines model for PlanWarning.
+type PlanWarning struct {
+	// Code Stable name of the warning
+	Code string `json:"code"`
+
+	// Text The same for people
+	Text string `json:"text"`
 }
 
 // Preview defines model for Preview.
@@ -5914,6 +6092,18 @@ type ListInvitationsParams struct {
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListJobDocumentsParams defines parameters for ListJobDocuments.
+type ListJobDocumentsParams struct {
+	// Limit Items of a page, at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor nextCursor of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Declared Also jobs that the code of an application decides about. Default: without them
+	Declared bool `form:"declared,omitempty" json:"declared,omitempty"`
+}
+
 // ListProposalsParams defines parameters for ListProposals.
 type ListProposalsParams struct {
 	// Limit Items of a page, at most
@@ -6653,7 +6843,7 @@ func (c *Client) RevokeAPIKey(ctx context.Context, id string, edits ...Edit) (Do
 }
 
 // ApplyDocuments asks POST /api/v1/apply: Apply documents.
-// Creates and changes documents as a plan says. All are checked before the first is written. A document that was changed in between is not written, and its item says so.
+// Creates, changes and deletes documents as a plan says. All are checked before the first is written. A document that was changed in between is not written, and its item says so.
 func (c *Client) ApplyDocuments(ctx context.Context, body DocumentBatch, edits ...Edit) (Doc[Plan], error) {
 	r := newRequest("POST", "/api/v1/apply")
 	r.Body = body
@@ -7309,6 +7499,16 @@ func (c *Client) CreateInvitation(ctx context.Context, body CreateInvitationInpu
 func (c *Client) DeleteInvitation(ctx context.Context, id string, edits ...Edit) (Doc[None], error) {
 	r := newRequest("DELETE", "/api/v1/invitations/{id}", id)
 	return ask[None](ctx, c, r, edits)
+}
+
+// ListJobDocuments asks GET /api/v1/job-documents: List jobs as documents.
+// By name, as apply-documents takes them: executors, calendars and scripts are named, and a secret is its fingerprint. The version is the revision.
+func (c *Client) ListJobDocuments(ctx context.Context, params ListJobDocumentsParams, edits ...Edit) (Doc[PageJobDocument], error) {
+	r := newRequest("GET", "/api/v1/job-documents")
+	r.query("limit", params.Limit)
+	r.query("cursor", params.Cursor)
+	r.query("declared", params.Declared)
+	return ask[PageJobDocument](ctx, c, r, edits)
 }
 
 // ListProposals asks GET /api/v1/job-proposals: List what applications propose for jobs.

@@ -32,6 +32,8 @@ type Document struct {
 type Documents struct {
 	Client *Client
 	Path   string
+	// Query narrows lists; nil: it does not.
+	Query url.Values
 }
 
 func (d Documents) at(more string) string { return "/api/v1/" + d.Path + more }
@@ -45,7 +47,12 @@ func askDocument[T any](ctx context.Context, d Documents, method, path string, b
 // List lists all documents by name.
 func (d Documents) List(ctx context.Context) ([]Doc[Document], error) {
 	return follow[Document](0, func(page Edit) (Doc[Page[Document]], error) {
-		return askDocument[Page[Document]](ctx, d, http.MethodGet, d.at(""), nil, []Edit{page})
+		narrow := func(r *Request) {
+			for name := range d.Query {
+				r.Query.Set(name, d.Query.Get(name))
+			}
+		}
+		return askDocument[Page[Document]](ctx, d, http.MethodGet, d.at(""), nil, []Edit{narrow, page})
 	})
 }
 

@@ -253,8 +253,8 @@ func rooms() []Room {
 		{apiTenant, []string{apiWeb, domain, store, auth}, whyAPINoun},
 		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth, nodeHandler}, whyAPINoun},
 		{api, []string{
-			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCatalogue, apiScript, apiTenant, apiTimer,
-			domain, store, schedule, timing, secret, auth, explain, nodeHandler,
+			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCatalogue, apiDocument, apiScript, apiTenant, apiTimer,
+			domain, resource, calendarKind, scriptKind, store, schedule, timing, secret, auth, explain, nodeHandler,
 		}, whySide},
 
 		{"admin", []string{

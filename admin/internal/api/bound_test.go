@@ -21,7 +21,7 @@ var keptToExecutors = strings.Fields(`
 	create-jobs decline-proposal delete-job download-run-log drain-instance executor-statistics explain-fire explain-run get-backfill
 	get-call get-executor get-instance get-job get-job-by-name get-job-declaration get-job-retention get-proposal get-run get-run-log
 	get-timer get-timer-cancellation give-job-back job-statistics list-all-instances list-backfills list-executors list-handlers
-	list-instances list-job-events list-jobs list-kinds list-overdue list-proposals list-revisions list-run-parts list-runs list-timers
+	list-instances list-job-documents list-job-events list-jobs list-kinds list-overdue list-proposals list-revisions list-run-parts list-runs list-timers
 	next-fires overview pause-job preview-schedule put-job reschedule-timer resume-job retry-run run-job set-job-retention set-timer
 	set-timers sum-timers switch-tenant tenant-statistics undrain-instance update-job`)
 

@@ -22,7 +22,7 @@ var bounded = map[string]string{
 	"get-calendar": "large", "get-executor": "large", "get-run": "large", "get-run-log": "large", "get-script": "large", "get-script-version": "large",
 	"list-all-instances":   "large",
 	"get-calendar-version": "large", "list-calendar-versions": "large", "list-calendars": "large", "list-handlers": "large", "list-instances": "large",
-	"list-job-events": "large", "list-jobs": "large", "list-proposals": "large", "list-revisions": "large", "list-run-parts": "large", "list-script-versions": "large", "list-scripts": "large", "list-runs": "large", "list-timers": "large",
+	"list-job-documents": "large", "list-job-events": "large", "list-jobs": "large", "list-proposals": "large", "list-revisions": "large", "list-run-parts": "large", "list-script-versions": "large", "list-scripts": "large", "list-runs": "large", "list-timers": "large",
 }
 
 // boundedElsewhere have a bound of their own room.

@@ -88,7 +88,7 @@ type JobBatchItem struct {
 
 func (js *jobs) createJobs(ctx context.Context, id auth.Identity, in *createJobsInput) (*struct{ Body JobBatch }, error) {
 	reading := *js
-	reading.store = &remembering{jobStore: js.store, executors: map[string]domain.Executor{}, handlers: map[handlerKey]foundHandler{}}
+	reading.store = remember(js.store)
 	items := make([]JobBatchItem, len(in.Body.Items))
 	var jobs []store.NewJob
 	var at []int // of each in items
@@ -137,55 +137,4 @@ func auditNames(ctx context.Context, jobs []store.NewJob) {
 func (js *jobs) refuseItem(ctx context.Context, item *JobBatchItem, err error) {
 	item.Problem = js.problem(ctx, err)
 	item.Status = item.Problem.Status
-}
-
-// remembering asks once for what many jobs of one request name. It is used by
-// one goroutine.
-type remembering struct {
-	jobStore
-	executors map[string]domain.Executor // by id, or by "name:" and name
-	handlers  map[handlerKey]foundHandler
-}
-
-type handlerKey struct {
-	executor domain.ExecutorID
-	name     string
-}
-
-type foundHandler struct {
-	handler domain.Handler
-	missing error // CodeNotFound
-}
-
-func (r *remembering) FindExecutor(ctx context.Context, tenant domain.TenantID, id domain.ExecutorID) (domain.Executor, error) {
-	return once(r.executors, id.String(), func() (domain.Executor, error) { return r.jobStore.FindExecutor(ctx, tenant, id) })
-}
-
-func (r *remembering) FindExecutorByName(ctx context.Context, tenant domain.TenantID, name string) (domain.Executor, error) {
-	return once(r.executors, "name:"+name, func() (domain.Executor, error) { return r.jobStore.FindExecutorByName(ctx, tenant, name) })
-}
-
-func (r *remembering) FindHandler(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, name string) (domain.Handler, error) {
-	found, err := once(r.handlers, handlerKey{executor, name}, func() (found foundHandler, err error) {
-		if found.handler, err = r.jobStore.FindHandler(ctx, tenant, executor, name); domain.Is(err, domain.CodeNotFound) {
-			found.missing, err = err, nil
-		}
-		return found, err
-	})
-	if err == nil {
-		err = found.missing
-	}
-	return found.handler, err
-}
-
-// once calls ask unless the answer is known already.
-func once[K comparable, V any](known map[K]V, key K, ask func() (V, error)) (V, error) {
-	if v, ok := known[key]; ok {
-		return v, nil
-	}
-	v, err := ask()
-	if err == nil {
-		known[key] = v
-	}
-	return v, err
 }

@@ -82,6 +82,7 @@ func (js *jobs) register(server *web.Server) {
 	js.registerSchedules(server)
 	js.registerOverdue(server)
 	js.registerNamed(server)
+	jobDocuments{js}.register(server)
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs", ID: "list-jobs", Large: true, Tag: "jobs", Summary: "List jobs",
 		Description: "Without their inputs. Deleted ones are not listed.",
@@ -249,11 +250,16 @@ func (js *jobs) createJob(ctx context.Context, id auth.Identity, in *createJobIn
 
 // newJob reads a job that is to be created.
 func (js *jobs) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow catalogue.Lenient) (store.NewJob, error) {
-	now := js.now()
 	spec, executor, err := js.readJob(ctx, id, w, domain.Job{}, allow)
 	if err != nil {
 		return store.NewJob{}, err
 	}
+	return js.freshJob(id, w, spec, executor.ID)
+}
+
+// freshJob is a job that is to be created. spec is w as it was read.
+func (js *jobs) freshJob(id auth.Identity, w *JobWrite, spec domain.JobSpec, executor domain.ExecutorID) (out store.NewJob, err error) {
+	now := js.now()
 	jid := domain.JobID(js.newID())
 	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, jid, w, nil); err != nil {
 		return store.NewJob{}, err
@@ -263,7 +269,7 @@ func (js *jobs) newJob(ctx context.Context, id auth.Identity, w *JobWrite, allow
 		state = domain.JobPaused
 	}
 	return store.NewJob{Job: domain.Job{
-		ID: jid, TenantID: id.Tenant, Executor: executor.ID, Partition: domain.PartitionOf(jid), State: state,
+		ID: jid, TenantID: id.Tenant, Executor: executor, Partition: domain.PartitionOf(jid), State: state,
 		Source: domain.SourceConsole, Revision: 1, Spec: spec, CreatedAt: now, UpdatedAt: now,
 		CreatedBy: id.Actor(), UpdatedBy: id.Actor(),
 	}, Next: timing.Next}, nil
@@ -290,24 +296,12 @@ func (js *jobs) updateJob(ctx context.Context, id auth.Identity, in *updateJobIn
 
 // replace writes a new revision of a job. spec is w as it was read.
 func (js *jobs) replace(ctx context.Context, id auth.Identity, v store.JobView, revision int64, w *JobWrite, spec domain.JobSpec, executor domain.ExecutorID) (out *jobOutput, err error) {
-	keepAnchor(v, w, &spec)
-	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, v.ID, w, v.Spec.Alert.WebhookSecret); err != nil {
+	p, err := js.newRevision(id, v, revision, w, spec, executor)
+	if err != nil {
 		return nil, err
 	}
-	source := domain.SourceConsole
-	spec.CodeSays = v.Spec.CodeSays
-	if v.Declared.LocksConsole() {
-		if err := lockedByCode(v, executor, &spec); err != nil {
-			return nil, err
-		}
-		source, revision = v.Source, v.Revision // what was compared
-	}
 	was := v.ID
-	v, err = js.store.UpdateJob(ctx, store.UpdateJobParams{
-		Tenant: id.Tenant, ID: was, IfRevision: revision, Executor: executor, Spec: spec,
-		Source: source, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: timing.Next,
-		Plan: js.plan,
-	})
+	v, err = js.store.UpdateJob(ctx, p)
 	if domain.Is(err, domain.CodeRevisionMismatch) {
 		return nil, js.revisionMismatch(ctx, id, was)
 	}
@@ -315,8 +309,30 @@ func (js *jobs) replace(ctx context.Context, id auth.Identity, v store.JobView, 
 		return nil, err
 	}
 	js.jobsChanged()
-	js.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", spec.Name, "revision", v.Revision, "by", id.Actor())
+	js.log.Info("job changed", "tenant_id", id.Tenant, "job_id", v.ID, "job", v.Spec.Name, "revision", v.Revision, "by", id.Actor())
 	return jobAnswer(ctx, js.store, id, v)
+}
+
+// newRevision is a revision that is to be written in place of a job's revision; 0: of any.
+// CodeOwnedByCode: the code says what it would change.
+func (js *jobs) newRevision(id auth.Identity, v store.JobView, revision int64, w *JobWrite, spec domain.JobSpec, executor domain.ExecutorID) (out store.UpdateJobParams, err error) {
+	keepAnchor(v, w, &spec)
+	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, v.ID, w, v.Spec.Alert.WebhookSecret); err != nil {
+		return out, err
+	}
+	source := domain.SourceConsole
+	spec.CodeSays = v.Spec.CodeSays
+	if v.Declared.LocksConsole() {
+		if err := lockedByCode(v, executor, &spec); err != nil {
+			return out, err
+		}
+		source, revision = v.Source, v.Revision // what was compared
+	}
+	return store.UpdateJobParams{
+		Tenant: id.Tenant, ID: v.ID, IfRevision: revision, Executor: executor, Spec: spec,
+		Source: source, DeclarationHash: v.DeclarationHash, By: id.Actor(), Next: timing.Next,
+		Plan: js.plan,
+	}, nil
 }
 
 // keepAnchor lets an edit of something else not shift a fixed rate.

@@ -14,9 +14,15 @@ import (
 // JobWrite is a job as it is created or replaced. What is left out gets its
 // default. Read-only parts of nested objects are accepted and ignored.
 type JobWrite struct {
-	Name            string               `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do"`
+	Name   string            `json:"name" minLength:"1" maxLength:"128" doc:"Its name, unique in the tenant; not one that begins with call:, callback: or timer:, as those of the server's own jobs do"`
+	Labels map[string]string `json:"labels,omitempty" maxProperties:"32" doc:"What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes"`
+	JobSettings
+}
+
+// JobSettings are what is written of a job beside its name and its labels. They are the spec of
+// a job as a document.
+type JobSettings struct {
 	Description     string               `json:"description,omitempty" maxLength:"4096" doc:"What it is for, for people"`
-	Labels          map[string]string    `json:"labels,omitempty" maxProperties:"32" doc:"What it is grouped and found by; keys have 1 to 63 bytes without colon, equals sign, space or control character, values at most 128 bytes"`
 	Executor        ExecutorChoice       `json:"executor" doc:"The executor whose instances run it"`
 	Handler         string               `json:"handler" minLength:"1" maxLength:"128" doc:"Name of the handler that it runs"`
 	Input           json.RawMessage      `json:"input,omitempty" doc:"Any JSON up to 256 KiB"`

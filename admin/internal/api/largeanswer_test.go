@@ -72,7 +72,7 @@ func (w *world) fatten(own objects) (items map[string]int) {
 	lengths := map[string]int{
 		"/jobs/{id}/revisions": many + 3, "/calendars/{id}/versions": many + 1, "/timers": many + 41, "/job-proposals": many + 2,
 		"/executors/{id}/handlers": many + 1, "/scripts/{id}/versions": many + 1, "/scripts": 1,
-		"/jobs": 42, "/calendars": 9, "/executors/{id}/instances": largeInstances + 2, "/instances": largeInstances + 2,
+		"/jobs": 42, "/job-documents": 42, "/calendars": 9, "/executors/{id}/instances": largeInstances + 2, "/instances": largeInstances + 2,
 	}
 	for _, a := range addOns {
 		if a.fatten != nil {

@@ -18,7 +18,7 @@ func registerPackages(server *web.Server, d *Deps, log *slog.Logger) {
 	changed := builtin.Within(d.BuiltInChanged)
 	access.Register(server, access.Deps{Store: d.Store, Auth: d.Auth, NewID: d.NewID, Now: d.Now, Log: log})
 	tenant.Register(server, tenant.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, Made: d.TenantMade, DisabledChanged: d.DisabledChanged, BeforeDisable: d.BeforeDisable, Log: log})
-	apply.Register(server)
+	apply.Register(server, d.Store)
 	calendar.Register(server, calendar.Deps{Store: d.Store, NewID: d.NewID, Now: d.Now, FollowCalendar: d.FollowCalendar, Log: log})
 	script.Register(server, script.Deps{
 		Store: d.Store, Secrets: d.Secrets, SignScript: d.SignScript, ScriptKey: d.ScriptKey, NewID: d.NewID, Changed: changed, Log: log,

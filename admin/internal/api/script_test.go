@@ -103,7 +103,7 @@ func TestExportedScriptsAreTheSame(t *testing.T) {
 	exported[0]["spec"].(map[string]any)["content"] = "echo 2"
 	w.call("acme/scripter", "POST", "/plan", documentsBody(exported...)).problem(403, "policy_refused")
 	kinds := into[web.Page[apply.DocumentKind]](w.call("acme/viewer", "GET", "/kinds", nil).is(200))
-	require.Contains(t, kinds.Items, apply.DocumentKind{Name: "Script", Path: "scripts", APIVersion: "carillon/v1", Literal: []string{"spec.content"}})
+	require.Contains(t, kinds.Items, apply.DocumentKind{Name: "Script", Path: "scripts", APIVersion: "carillon/v1", Brief: true, Literal: []string{"spec.content"}})
 
 	id := exported[1]["id"].(string)
 	w.call("acme/scripter", "DELETE", "/scripts/report", nil).is(204)

@@ -16,6 +16,8 @@ type Kind struct {
 	// Name is that of the field kind, such as Connection. Noun is the same in messages, Path the
 	// plural in addresses, such as connections.
 	Name, Noun, Path string
+	// Component names the schemas of the kind. Empty: Name does.
+	Component string
 	// About says in one sentence what such a document is for.
 	About string
 	// Most bounds the documents of a tenant. 0: only the bytes that it stores do.
@@ -100,6 +102,7 @@ type rules interface {
 	status(row *Row) (any, error)
 	brief(row *Row) error
 	rewrite(spec json.RawMessage, to replacing) (json.RawMessage, error)
+	isBrief() bool
 	older(text []byte) (Row, error)
 }
 
@@ -114,6 +117,9 @@ type draft struct {
 
 // Of completes a kind whose specs have type S.
 func Of[S any](k Kind, r Rules[S]) *Kind {
+	if k.Component == "" {
+		k.Component = k.Name
+	}
 	k.SpecType = reflect.TypeFor[S]()
 	k.rules = typed[S]{r}
 	return &k
@@ -189,6 +195,8 @@ func (t typed[S]) status(row *Row) (any, error) {
 	return t.Status(&d), nil
 }
 
+func (t typed[S]) isBrief() bool { return t.Brief != nil }
+
 func (t typed[S]) brief(row *Row) error {
 	if t.Brief == nil {
 		return nil
@@ -219,6 +227,9 @@ func (k *Kind) Older(text []byte) (Row, error) { return k.rules.older(text) }
 
 // Status is what an answer tells of a document beside its spec; nil: nothing.
 func (k *Kind) Status(row *Row) (any, error) { return k.rules.status(row) }
+
+// IsBrief reports whether lists leave something out.
+func (k *Kind) IsBrief() bool { return k.rules.isBrief() }
 
 // Brief removes from a row what lists leave out.
 func (k *Kind) Brief(row *Row) error { return k.rules.brief(row) }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
@@ -20,17 +21,42 @@ const (
 	ActionCreate Action = "create"
 	ActionUpdate Action = "update"
 	ActionSame   Action = "same"
+	ActionDelete Action = "delete"
 )
 
 // Step is what an apply does with one document.
 type Step struct {
 	Action Action
-	// Old is the document that has the name now; nil: there is none.
-	Old *Row
+	Name   string
+	// ID and Version are those of the document that has the name now. 0: there is none. After a
+	// write they are those that were written.
+	ID, Version int64
 	// Changes are the fields that differ, in their order. A new document has none.
 	Changes []Change
+	// Fires are next fire times, if the step changes them. nil: it does not.
+	Fires *Fires
+	// Warnings do not keep an apply from it. Refused does: the document stays as it is.
+	Warnings []Warning
+	Refused  error
+	// New is the document as it will be; nil: its kind has another store.
+	New *Row
+	// Work is what the kind needs to do it.
+	Work any
+}
 
-	write Write
+// Fires are the next fire times before and after a step, at most FiresShown.
+type Fires struct{ Before, After []time.Time }
+
+// FiresShown is how many fire times a plan shows.
+const FiresShown = 3
+
+// Warning is a reason to look twice. Code is stable.
+type Warning struct{ Code, Text string }
+
+// SetMember is a document of a set.
+type SetMember struct {
+	Kind string
+	ID   int64
 }
 
 // Change is a field that an apply changes. Before and After are JSON; empty: it is absent.
@@ -46,23 +72,26 @@ const maxChanges = 100
 // writes nothing. Errors are those of Create and Replace.
 func (d *Documents) Plan(ctx context.Context, tenant domain.TenantID, by string, w Write, coming Coming) (Step, error) {
 	w.Name = strings.TrimSpace(w.Name)
-	step := Step{Action: ActionCreate, write: w}
+	step := Step{Action: ActionCreate, Name: w.Name}
+	work := documentWork{write: w}
 	row := Row{Meta: Meta{ID: d.o.NewID(), Tenant: tenant, CreatedBy: by, UpdatedBy: by}}
 	if !LooksLikeID(w.Name) {
 		old, err := d.o.Store.FindByName(ctx, tenant, w.Name)
 		if err == nil {
-			step.Old, row = &old, old
+			work.old, row = &old, old
+			step.ID, step.Version = old.ID, old.Version
 		} else if !domain.Is(err, domain.CodeNotFound) {
 			return Step{}, err
 		}
 	}
-	if err := d.fill(ctx, &row, step.Old, w, coming); err != nil {
+	if err := d.fill(ctx, &row, work.old, w, coming); err != nil {
 		return Step{}, err
 	}
-	if step.Old == nil {
+	step.New, step.Work = &row, work
+	if work.old == nil {
 		return step, nil
 	}
-	before := *step.Old
+	before := *work.old
 	if err := d.show(ctx, tenant, &before, &row); err != nil {
 		return Step{}, err
 	}
@@ -77,20 +106,41 @@ func (d *Documents) Plan(ctx context.Context, tenant domain.TenantID, by string,
 	return step, nil
 }
 
+// documentWork is what Do needs beside the step. old is nil for a new document.
+type documentWork struct {
+	old   *Row
+	write Write
+}
+
+// DeleteStep is the step that deletes a document at its version.
+func (d *Documents) DeleteStep(row Row) Step {
+	return Step{Action: ActionDelete, Name: row.Name, ID: row.ID, Version: row.Version, Work: documentWork{old: &row}}
+}
+
 // Do does what a step says. CodeRevisionMismatch: the document was changed after the plan.
-func (d *Documents) Do(ctx context.Context, tenant domain.TenantID, by string, step *Step) (Row, error) {
-	switch step.Action {
-	case ActionSame:
-		return *step.Old, nil
-	case ActionUpdate:
-		return d.Replace(ctx, *step.Old, by, step.write)
+func (d *Documents) Do(ctx context.Context, tenant domain.TenantID, by string, step *Step) error {
+	work, is := step.Work.(documentWork)
+	if !is || step.Action == ActionSame {
+		return nil
 	}
-	return d.Create(ctx, tenant, by, step.write)
+	if step.Action == ActionDelete {
+		return d.Delete(ctx, work.old, work.old.Version, by)
+	}
+	var row Row
+	var err error
+	if step.Action == ActionUpdate {
+		row, err = d.Replace(ctx, *work.old, by, work.write)
+	} else {
+		row, err = d.Create(ctx, tenant, by, work.write)
+	}
+	if err == nil {
+		step.ID, step.Version = row.ID, row.Version
+	}
+	return err
 }
 
 // compare lists the fields in which two rows differ.
 func compare(old, row *Row) ([]Change, error) {
-	var c comparison
 	before, after := map[string]any{}, map[string]any{}
 	for _, side := range []struct {
 		row *Row
@@ -102,6 +152,12 @@ func compare(old, row *Row) ([]Change, error) {
 		}
 		side.to["spec"], side.to["labels"], side.to["secrets"] = spec, texts(side.row.Labels), texts(side.row.Marks)
 	}
+	return Compare(before, after)
+}
+
+// Compare lists the differences of two documents: of their labels, specs and secrets.
+func Compare(before, after map[string]any) ([]Change, error) {
+	var c comparison
 	for _, part := range []string{"labels", "spec", "secrets"} {
 		c.values(part, before[part], after[part])
 	}

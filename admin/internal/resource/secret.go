@@ -18,6 +18,14 @@ type Sealer interface {
 	Mark(tenant domain.TenantID, purpose string, id int64, plain []byte) string
 }
 
+// Fingerprint stands for a secret in documents. It is bound to its place.
+func Fingerprint(with Sealer, tenant domain.TenantID, purpose string, id int64, plain []byte) string {
+	return markPrefix + with.Mark(tenant, purpose, id, plain)
+}
+
+// IsFingerprint reports whether a value stands for a secret.
+func IsFingerprint(value string) bool { return strings.HasPrefix(value, markPrefix) }
+
 // markPrefix begins the mark of a secret in answers.
 const markPrefix = "fingerprint:"
 
@@ -51,7 +59,7 @@ func (d *Documents) secrets(row, old *Row, w Write) (map[string]string, error) {
 		field := slices.IndexFunc(d.o.Kind.Secrets, func(f SecretField) bool { return f.Name == name })
 		c.Check(field >= 0, at, nil, "is no secret of this kind: "+strings.Join(d.secretNames(), ", "))
 		c.Check(len(value) <= MaxSecretLength, at, nil, fmt.Sprintf("must not exceed %d bytes", MaxSecretLength))
-		mark := strings.HasPrefix(value, markPrefix)
+		mark := IsFingerprint(value)
 		elsewhere = elsewhere || field >= 0 && d.o.Kind.Secrets[field].Address && !mark && value != out[name]
 		switch {
 		case mark && value != row.Marks[name]:
@@ -101,7 +109,7 @@ func (d *Documents) seal(row *Row, secrets map[string]string) error {
 	}
 	row.Marks = map[string]string{}
 	for name, value := range secrets {
-		row.Marks[name] = markPrefix + d.o.Secrets.Mark(row.Tenant, d.o.Kind.Purpose+"."+name, row.ID, []byte(value))
+		row.Marks[name] = Fingerprint(d.o.Secrets, row.Tenant, d.o.Kind.Purpose+"."+name, row.ID, []byte(value))
 	}
 	row.Sealed, err = d.o.Secrets.Seal(row.Tenant, d.o.Kind.Purpose, row.ID, plain)
 	return err

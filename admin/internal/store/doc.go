@@ -57,6 +57,7 @@ type Console interface {
 	Jobs
 	Calendars
 	Scripts
+	DocumentSets
 	Cells
 	Backfills
 	Timers

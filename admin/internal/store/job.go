@@ -42,6 +42,16 @@ type Jobs interface {
 	FindJobByName(ctx context.Context, tenant domain.TenantID, name string) (JobView, error)
 	// ListJobs may leave out the inputs of jobs. So does ListNextFires.
 	ListJobs(ctx context.Context, p ListJobsParams) ([]JobView, error)
+	// FindJobsByName returns those jobs that exist, by name, with their whole specs and without
+	// what is known of their runs. So does ListWholeJobs, by name; a page ends at p.Limit jobs or
+	// domain.MaxPageBytes.
+	// FindJobsByID is FindJobsByName by ids.
+	FindJobsByID(ctx context.Context, tenant domain.TenantID, ids []domain.JobID) ([]JobView, error)
+	FindJobsByName(ctx context.Context, tenant domain.TenantID, names []string) (map[string]*JobView, error)
+	ListWholeJobs(ctx context.Context, p ListWholeJobsParams) (list []JobView, more bool, err error)
+	// CountFires counts the jobs whose next fire time is in a second (Unix time), by second. It
+	// counts up to most.
+	CountFires(ctx context.Context, tenant domain.TenantID, seconds []int64, most int) (map[int64]int, error)
 	// ListRevisions lists the newest first.
 	ListRevisions(ctx context.Context, p ListRevisionsParams) (Page[Revision], error)
 	// ListJobChanges says what became of a job, newest first: its events, of which
@@ -54,6 +64,16 @@ type Jobs interface {
 	// attempt has started, those that are planned first, each from the oldest; more:
 	// there are others. Timers and parts of runs are left out.
 	ListOverdue(ctx context.Context, p ListOverdueParams) (list []Overdue, more bool, err error)
+}
+
+// ListWholeJobsParams are jobs that people or code made.
+type ListWholeJobsParams struct {
+	Tenant domain.TenantID
+	Within domain.Reach
+	After  string // name of the last job before the page
+	// Declared: also those that code decides about.
+	Declared bool
+	Limit    int
 }
 
 type ListOverdueParams struct {
@@ -136,8 +156,10 @@ type SetJobStateParams struct {
 	Tenant domain.TenantID
 	ID     domain.JobID
 	State  domain.JobState
-	Note   string
-	By     string
+	// IfRevision refuses another revision of the job: CodeRevisionMismatch. 0 = any.
+	IfRevision int64
+	Note       string
+	By         string
 	// Mine resumes the job only if By paused it; any other job stays as it is.
 	Mine bool
 	// Hold pauses the job if it is enabled, and marks it with the executor or tenant that

@@ -431,7 +431,7 @@ export interface paths {
         put?: never;
         /**
          * Apply documents
-         * @description Creates and changes documents as a plan says. All are checked before the first is written. A document that was changed in between is not written, and its item says so.
+         * @description Creates, changes and deletes documents as a plan says. All are checked before the first is written. A document that was changed in between is not written, and its item says so.
          */
         post: operations["apply-documents"];
         delete?: never;
@@ -1727,6 +1727,26 @@ export interface paths {
          * @description Its owner cannot accept it any more. Who has accepted stays a member.
          */
         delete: operations["delete-invitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List jobs as documents
+         * @description By name, as apply-documents takes them: executors, calendars and scripts are named, and a secret is its fingerprint. The version is the revision.
+         */
+        get: operations["list-job-documents"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -5235,14 +5255,28 @@ export interface components {
             note?: string;
         };
         DocumentBatch: {
+            /** @description Accept inputs that do not fit what is registered of the handlers */
+            allowUnfitInput?: boolean;
+            /** @description Accept handlers that no instance has registered yet */
+            allowUnknownHandler?: boolean;
+            /** @description Delete the documents that the request names; only kind and name count. Default: create and change them */
+            delete?: boolean;
             /** @description Documents of any kind, each with kind, name and spec */
             documents: unknown[];
             /** @description Id of the plan that was looked at; refused if the plan would be another one now. Default: apply without a look */
             plan?: string;
+            /** @description Delete documents of the set that the request does not hold, at most 1000. Default: they stay */
+            prune?: boolean;
+            /** @description Name of a set that the documents belong to from now on. Default: none, and they stay in the sets in which they are */
+            set?: string;
+            /** @description Jobs that the code of an application has decided about follow these documents from now on. Default: a plan refuses to change them */
+            takeOver?: boolean;
         };
         DocumentKind: {
             /** @description Value of the field apiVersion */
             apiVersion: string;
+            /** @description The list leaves long parts out, which each document has at its own address */
+            brief: boolean;
             /** @description Paths of texts in which ${{ }} is not the place of a value */
             literal: string[];
             /** @description Value of the field kind */
@@ -6035,6 +6069,96 @@ export interface components {
             /** @description Of the application, the newest one that declares the job */
             version: string;
         };
+        JobDocument: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Time of creation
+             */
+            createdAt: string;
+            /** @description Creator */
+            createdBy: string;
+            /** @description Id of the document, a decimal string */
+            id: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind: "Job";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind */
+            name: string;
+            /** @description Why the contents cannot be read; absent: they can */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["JobSettings"];
+            /** @description What the server adds to the contents */
+            status: components["schemas"]["JobStatus"];
+            /**
+             * Format: date-time
+             * @description Time of the last edit
+             */
+            updatedAt: string;
+            /** @description Author of the last edit */
+            updatedBy: string;
+            /**
+             * Format: int64
+             * @description Version of the document, from 1. Each edit adds one
+             */
+            version: number;
+        };
+        JobDocumentWrite: {
+            /**
+             * @description Version of the form of this document
+             * @enum {string}
+             */
+            apiVersion?: "carillon/v1";
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            createdAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            createdBy?: string;
+            /** @description Ignored, so that an answer can be written */
+            id?: string;
+            /**
+             * @description Kind of the document
+             * @enum {string}
+             */
+            kind?: "Job";
+            /** @description Labels of the document, at most 32 */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Name, unique among the tenant's documents of this kind. It must not look like an id */
+            name: string;
+            /** @description Ignored, so that an answer can be written */
+            problem?: string;
+            /** @description Contents of the document */
+            spec: components["schemas"]["JobSettings"];
+            /** @description Ignored, so that an answer can be written */
+            status?: components["schemas"]["JobStatus"];
+            /**
+             * Format: date-time
+             * @description Ignored, so that an answer can be written
+             */
+            updatedAt?: string;
+            /** @description Ignored, so that an answer can be written */
+            updatedBy?: string;
+            /**
+             * Format: int64
+             * @description Ignored, so that an answer can be written
+             */
+            version?: number;
+        };
         JobEvent: {
             /**
              * Format: date-time
@@ -6060,6 +6184,86 @@ export interface components {
              * @enum {string}
              */
             what: "created" | "edited" | "paused" | "resumed" | "note_changed" | "deleted";
+        };
+        JobSettings: {
+            /** @description When and where alerts go; default: of failures, and of runs that no executor took */
+            alert?: components["schemas"]["AlertWrite"];
+            /**
+             * @description When an earlier run is not over: wait in order (the default of recurring schedules), drop the new one, stop the earlier one and take its place, or run beside it (the default without a schedule and of a single instant)
+             * @enum {string}
+             */
+            blocking?: "serial" | "discard_later" | "cover_early" | "parallel";
+            /** @description What it is for, for people */
+            description?: string;
+            /** @description Default 5m */
+            dispatchTimeout?: string;
+            /** @description The executor whose instances run it */
+            executor: components["schemas"]["ExecutorChoice"];
+            /** @description Name of the handler that it runs */
+            handler: string;
+            /** @description Any JSON up to 256 KiB */
+            input?: unknown;
+            /**
+             * @description Lowest level that is captured into the logs of runs; default: as the executor says
+             * @enum {string}
+             */
+            logLevel?: "default" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+            /**
+             * Format: int64
+             * @description How many runs may wait for earlier ones of the job; a fire that finds so many is discarded (queue_full). Runs that somebody asks for wait in any number. Default 1000, also for 0
+             */
+            maxWaiting?: number;
+            /** @description What becomes of fire times that nobody could serve in time; default: they are skipped */
+            misfire?: components["schemas"]["MisfireWrite"];
+            /** @description Handler of the same executor that runs after a run failed for good; default: none */
+            onFailure?: string;
+            /**
+             * @description Default auto
+             * @enum {string}
+             */
+            onLost?: "auto" | "fail" | "retry";
+            /** @description Handler of the same executor that runs after a run succeeded; default: none */
+            onSuccess?: string;
+            /** @description Whom alerts go to; default: nobody */
+            owner?: components["schemas"]["OwnerWrite"];
+            /**
+             * Format: int64
+             * @description Runs at once with blocking parallel; default 0: no limit
+             */
+            parallelism?: number;
+            /** @description What they should meet: others are used when none of those has room */
+            preferLabels?: string;
+            /**
+             * Format: int64
+             * @description Default 0; among the tenant's waiting runs each point counts as one second of waiting
+             */
+            priority?: number;
+            /** @description What the labels of an instance have to meet, for example: zone=eu, tier in (gold, silver), env!=prod, gpu, !spot */
+            requireLabels?: string;
+            /** @description When an attempt fails; default: no further attempt */
+            retry?: components["schemas"]["RetryWrite"];
+            /**
+             * @description Default round_robin
+             * @enum {string}
+             */
+            routing?: "round_robin" | "random" | "consistent_hash" | "least_loaded" | "least_frequently_used" | "least_recently_used" | "first" | "last" | "failover" | "busy_over";
+            /** @description With consistent_hash: where the key stands in the input, as a JSON pointer such as /customer/id; empty or nothing there: the job is the key */
+            routingKey?: string;
+            /** @description When it fires */
+            schedule: components["schemas"]["ScheduleWrite"];
+            /** @description What an agent is to run; for handlers script.LANGUAGE, which need it */
+            script?: components["schemas"]["ScriptChoice"];
+            /** @description Sends that lead to nothing (refused, not answered, connection broken); they cost no attempt */
+            sendRetry?: components["schemas"]["SendRetryWrite"];
+            /** @description Cut each fire into shards; default: each fire is one run */
+            sharding?: components["schemas"]["Sharding"];
+            /**
+             * @description Only when creating, default enabled; later by pause and resume
+             * @enum {string}
+             */
+            state?: "enabled" | "paused";
+            /** @description Of one attempt; default 0s: none */
+            timeout?: string;
         };
         JobSpec: {
             /** @description When and where alerts go */
@@ -6139,6 +6343,23 @@ export interface components {
             sharding?: components["schemas"]["Sharding"];
             /** @description Of one attempt; 0s = none */
             timeout: string;
+        };
+        JobStatus: {
+            /**
+             * Format: date-time
+             * @description The next fire time; null: none
+             */
+            nextFireAt: string | null;
+            /**
+             * @description code: the code of an application decides about it
+             * @enum {string}
+             */
+            source: "console" | "code";
+            /**
+             * @description enabled: its schedule fires; paused: it fires only when asked
+             * @enum {string}
+             */
+            state: "enabled" | "paused";
         };
         JobWrite: {
             /** @description When and where alerts go; default: of failures, and of runs that no executor took */
@@ -6801,6 +7022,12 @@ export interface components {
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
         };
+        PageJobDocument: {
+            /** @description The items of this page, in the order of the list */
+            items: components["schemas"]["JobDocument"][];
+            /** @description Give it as cursor to get what follows; null on the last page */
+            nextCursor: string | null;
+        };
         PageJobEvent: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["JobEvent"][];
@@ -6933,13 +7160,28 @@ export interface components {
             create: number;
             /**
              * Format: int64
-             * @description Number of documents that an apply could not write; 0 in a plan
+             * @description Number of documents that are deleted
+             */
+            delete: number;
+            /**
+             * Format: int64
+             * @description Number of documents that an apply could not write. If a plan has one, an apply writes nothing
              */
             failed: number;
             /** @description Names the documents and the versions that they would replace */
             id: string;
-            /** @description One for each document, in the order of the request */
+            /** @description One for each document, in the order of the request, and one for each that is pruned */
             items: components["schemas"]["PlanItem"][];
+            /**
+             * Format: int64
+             * @description Number of documents that were not in the set
+             */
+            join: number;
+            /**
+             * Format: int64
+             * @description Number of documents of the set that the request does not hold, and that stay
+             */
+            left: number;
             /**
              * Format: int64
              * @description Number of documents that stay as they are
@@ -6959,16 +7201,24 @@ export interface components {
             /** @description Path of the field, such as spec.zone */
             path: string;
         };
+        PlanFires: {
+            /** @description The next three after the apply; empty: none */
+            after: string[];
+            /** @description The next three as the job is; empty: none */
+            before: string[];
+        };
         PlanItem: {
             /**
              * @description What an apply does
              * @enum {string}
              */
-            action: "create" | "update" | "same";
+            action: "create" | "update" | "delete" | "same";
             /** @description Fields that differ */
             changes?: components["schemas"]["PlanChange"][];
-            /** @description Why an apply could not write it; absent: it could */
+            /** @description Why an apply could not write it, or would not; absent: it could */
             error?: string;
+            /** @description Next fire times of a job; absent: they stay as they are */
+            fires?: components["schemas"]["PlanFires"];
             /** @description Id of the document; absent: it is new */
             id?: string;
             /** @description Kind of the document */
@@ -6980,6 +7230,17 @@ export interface components {
              * @description Version that is there, or after an apply the version that was written; 0: there is none
              */
             version: number;
+            /** @description Reasons to look twice; they do not keep an apply from it */
+            warnings?: components["schemas"]["PlanWarning"][];
+        };
+        PlanWarning: {
+            /**
+             * @description Stable name of the warning
+             * @enum {string}
+             */
+            code: "no_instance" | "many_fires" | "takes_over" | "never_fires";
+            /** @description The same for people */
+            text: string;
         };
         Preview: {
             /** @description The next fire times */
@@ -21780,6 +22041,110 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-job-documents": {
+        parameters: {
+            query?: {
+                /** @description Items of a page, at most */
+                limit?: number;
+                /** @description nextCursor of the page before */
+                cursor?: string;
+                /** @description Also jobs that the code of an application decides about. Default: without them */
+                declared?: boolean;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageJobDocument"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -10,6 +10,13 @@ import (
 // a page of a list.
 type schemas struct{ answer, write, page, version, versions *huma.Schema }
 
+// Describe adds the schemas of a kind with other operations to the OpenAPI document: of a
+// document that is written, and of a page of a list.
+func Describe(r huma.Registry, k *resource.Kind) (write, page *huma.Schema) {
+	s := describe(r, k)
+	return s.write, s.page
+}
+
 // text is the schema of a text. The kinds of formats are those of OpenAPI.
 func text(about, format string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: format, Description: about}
@@ -32,7 +39,7 @@ func component(r huma.Registry, name string, s *huma.Schema) *huma.Schema {
 
 // describe adds the schemas of a kind to the OpenAPI document.
 func describe(r huma.Registry, k *resource.Kind) schemas {
-	spec := r.Schema(k.SpecType, true, k.Name+"Spec")
+	spec := r.Schema(k.SpecType, true, k.Component+"Spec")
 	spec.Description = "Contents of the document"
 	number := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: "Version of the document, from 1. Each edit adds one"}
 	labels := func() *huma.Schema {
@@ -51,17 +58,17 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 	}
 	required := []string{"apiVersion", "kind", "id", "name", "version", "spec", "createdAt", "updatedAt", "createdBy", "updatedBy"}
 	if len(k.Secrets) > 0 {
-		known["secrets"] = component(r, k.Name+"Fingerprints", secretsOf(k, false))
+		known["secrets"] = component(r, k.Component+"Fingerprints", secretsOf(k, false))
 		known["secrets"].Description = "Fingerprints of the secrets that the document has. A secret itself is never shown"
 		required = append(required, "secrets")
 	}
 	if k.StatusType != nil {
-		known["status"] = r.Schema(k.StatusType, true, k.Name+"Status")
+		known["status"] = r.Schema(k.StatusType, true, k.Component+"Status")
 		known["status"].Description = "What the server adds to the contents"
 		required = append(required, "status")
 	}
 	var out schemas
-	out.answer = component(r, k.Name, object(required, known))
+	out.answer = component(r, k.Component, object(required, known))
 
 	written := map[string]*huma.Schema{}
 	for name, s := range known {
@@ -75,19 +82,19 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 		}
 	}
 	if len(k.Secrets) > 0 {
-		written["secrets"] = component(r, k.Name+"Secrets", secretsOf(k, true))
+		written["secrets"] = component(r, k.Component+"Secrets", secretsOf(k, true))
 		written["secrets"].Description = "Secrets by name. A secret that is left out stays, and an empty one is removed. A fingerprint stands for the secret that the document has"
 	}
 	one, most := 1, 128
 	written["name"] = &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most, Description: known["name"].Description + ". It must not look like an id"}
-	out.write = component(r, k.Name+"Write", object([]string{"name", "spec"}, written))
+	out.write = component(r, k.Component+"Write", object([]string{"name", "spec"}, written))
 
-	out.page = component(r, "Page"+k.Name, page(&huma.Schema{Ref: out.answer.Ref}))
+	out.page = component(r, "Page"+k.Component, page(&huma.Schema{Ref: out.answer.Ref}))
 	if k.Versioned {
-		out.version = component(r, k.Name+"Version", object([]string{"version", "createdAt", "createdBy", "name", "spec"}, map[string]*huma.Schema{
+		out.version = component(r, k.Component+"Version", object([]string{"version", "createdAt", "createdBy", "name", "spec"}, map[string]*huma.Schema{
 			"version": number, "createdAt": text("Time of this version", "date-time"), "createdBy": text("Author of this version", ""), "name": text("Name at this version", ""), "labels": labels(), "spec": spec,
 		}))
-		out.versions = component(r, "Page"+k.Name+"Version", page(&huma.Schema{Ref: out.version.Ref}))
+		out.versions = component(r, "Page"+k.Component+"Version", page(&huma.Schema{Ref: out.version.Ref}))
 	}
 	return out
 }

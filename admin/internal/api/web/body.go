@@ -443,5 +443,7 @@ func misfitOf(body string, d *huma.ErrorDetail) *huma.ErrorDetail {
 	}
 	field, _, _ := strings.Cut(rest, " ")
 	_, field, _ = strings.Cut(field, ".") // without the name of our type
+	parts := slices.DeleteFunc(strings.Split(field, "."), func(part string) bool { return part != "" && part[0] >= 'A' && part[0] <= 'Z' })
+	field = strings.Join(parts, ".") // and without those of types in it
 	return &huma.ErrorDetail{Location: body + "." + field, Message: "is a number that is too large, or no whole one"}
 }

@@ -3,33 +3,76 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/resource"
 )
 
 // DocumentKind is a kind of documents that the API has.
 type DocumentKind struct {
-	Documents *resource.Documents
+	*resource.Kind
 	// Write is the schema of a document that is written.
 	Write *huma.Schema
+	// Lists is the last segment of the address of its list. Brief: the list leaves long parts
+	// out.
+	Lists string
+	Brief bool
+	// Last kinds name documents of other kinds. An apply writes them after all others.
+	Last    bool
+	Planner Planner
+}
+
+// Planner plans and writes documents of a kind.
+type Planner interface {
+	// Plan says what Do would do: a step or an error for each document, in their order.
+	Plan(ctx context.Context, id auth.Identity, docs []resource.Write, r *PlanRequest) (steps []resource.Step, wrong []error, err error)
+	// PlanDelete finds documents by their names, and others by their ids. Those that are not
+	// there are left out.
+	PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64) ([]resource.Step, error)
+	// Do does a step. It writes the new id and version into it. CodeRevisionMismatch: the
+	// document was changed after the plan.
+	Do(ctx context.Context, id auth.Identity, step *resource.Step) error
+}
+
+// PlanRequest is what a plan needs beside the documents of a kind.
+type PlanRequest struct {
+	// New are documents of other kinds that the same request writes, by kind and name.
+	New map[string]map[string]*resource.Row
+	// Coming are the names of all documents of the request, which may refer to each other.
+	Coming resource.Coming
+	// TakeOver lets a document decide about a job that code has decided about so far.
+	TakeOver bool
+	// AllowUnknownHandler and AllowUnfitInput are those of create-job.
+	AllowUnknownHandler, AllowUnfitInput bool
 }
 
 // Kinds are the kinds of documents that the API has. They are added at construction.
 type Kinds struct {
 	server *Server
 	list   []DocumentKind
+	last   []DocumentKind
 }
 
 // Kinds has the kinds of documents that the API has.
 func (s *Server) Kinds() *Kinds { return &s.kinds }
 
 // Add says that the API has a kind.
-func (k *Kinds) Add(kind DocumentKind) { k.list = append(k.list, kind) }
+func (k *Kinds) Add(kind DocumentKind) {
+	if kind.Last {
+		k.last = append(k.last, kind)
+		return
+	}
+	k.list = append(k.list, kind)
+}
 
-// List lists the kinds in the order in which they were added.
-func (k *Kinds) List() []DocumentKind { return k.list }
+// List lists the kinds in the order in which an apply writes them.
+func (k *Kinds) List() []DocumentKind { return append(k.list[:len(k.list):len(k.list)], k.last...) }
 
 // Registry has the schemas of the OpenAPI document.
 func (k *Kinds) Registry() huma.Registry { return k.server.huma.OpenAPI().Components.Schemas }
@@ -38,4 +81,74 @@ func (k *Kinds) Registry() huma.Registry { return k.server.huma.OpenAPI().Compon
 // with locations below body.
 func (k *Kinds) Check(ctx context.Context, schema *huma.Schema, raw json.RawMessage) error {
 	return k.server.checkBody(ctx, schema, raw)
+}
+
+// ForEach lets a kind whose documents are planned one by one have a Planner.
+type ForEach struct{ *resource.Documents }
+
+// Plan implements Planner.
+func (f ForEach) Plan(ctx context.Context, id auth.Identity, docs []resource.Write, r *PlanRequest) (steps []resource.Step, wrong []error, err error) {
+	steps, wrong = make([]resource.Step, len(docs)), make([]error, len(docs))
+	for i := range docs {
+		steps[i], wrong[i] = f.Documents.Plan(ctx, id.Tenant, id.Actor(), docs[i], r.Coming)
+		if wrong[i] != nil && OurFault(wrong[i]) {
+			return nil, nil, wrong[i]
+		}
+	}
+	return steps, wrong, nil
+}
+
+// PlanDelete implements Planner.
+func (f ForEach) PlanDelete(ctx context.Context, id auth.Identity, names []string, ids []int64) (steps []resource.Step, err error) {
+	add := func(row resource.Row, err error) error {
+		if err == nil {
+			steps = append(steps, f.Documents.DeleteStep(row))
+		} else if !domain.Is(err, domain.CodeNotFound) {
+			return err
+		}
+		return nil
+	}
+	for _, name := range names {
+		if err := add(f.Store().FindByName(ctx, id.Tenant, name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range ids {
+		if err := add(f.Store().Find(ctx, id.Tenant, one)); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
+
+// Do implements Planner.
+func (f ForEach) Do(ctx context.Context, id auth.Identity, step *resource.Step) error {
+	return f.Documents.Do(ctx, id.Tenant, id.Actor(), step)
+}
+
+// FieldsOf are the wrong fields that an error names, with locations below at in place of body.
+// An error without fields is one about at. told is false for errors of the server.
+func FieldsOf(at string, err error) (out []domain.FieldError, told bool) {
+	if OurFault(err) {
+		return nil, false
+	}
+	var problem *Problem
+	var known *domain.Error
+	message := err.Error()
+	if errors.As(err, &problem) {
+		message = problem.Detail
+		for _, e := range problem.Errors {
+			out = append(out, domain.FieldError{Location: e.Location, Message: e.Message, Value: e.Value, Hint: e.Hint, Position: -1})
+		}
+	} else if errors.As(err, &known) {
+		message = known.Message
+		out = slices.Clone(known.Fields)
+	}
+	if len(out) == 0 {
+		out = []domain.FieldError{{Location: "body", Message: message, Position: -1}}
+	}
+	for i := range out {
+		out[i].Location = at + strings.TrimPrefix(out[i].Location, "body")
+	}
+	return out, true
 }

@@ -20,6 +20,11 @@ const instantFormat = "2006-01-02T15:04:05.000Z07:00"
 // Instant is a time as the API tells it, in UTC.
 func Instant(t time.Time) string { return t.UTC().Format(instantFormat) }
 
+// Instants formats instants.
+func Instants(list []time.Time) []string {
+	return EmptyIfNil(domain.Collect(list, func(t *time.Time) string { return Instant(*t) }))
+}
+
 // InstantOrNull returns nil for "not yet" and "never".
 func InstantOrNull(t time.Time) *string {
 	if t.IsZero() || !t.Before(domain.Never) {

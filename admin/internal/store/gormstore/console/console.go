@@ -24,6 +24,7 @@ type Console struct {
 	Jobs
 	Calendars
 	Scripts
+	DocumentSets
 	Cells
 	Backfills
 	timer.Timers
@@ -66,6 +67,8 @@ type (
 	}
 	// Scripts is store.Scripts.
 	Scripts struct{ *shared }
+	// DocumentSets is store.DocumentSets.
+	DocumentSets struct{ *shared }
 	// Cells is store.Cells.
 	Cells struct{ *shared }
 	// Backfills is store.Backfills.
@@ -100,7 +103,7 @@ func New(db *db.DB, specs *record.SpecCache, engine *engine.Engine, firesPerMinu
 	c := &shared{db, specs, engine, firesPerMinute}
 	old, rules, purges := retention.New(db)
 	return &Console{
-		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c, newCalendarTable(c.DB)}, Scripts{c}, Cells{c},
+		access.New(db, engine), Executors{c}, Catalogue{c}, Jobs{c}, Calendars{c, newCalendarTable(c.DB)}, Scripts{c}, DocumentSets{c}, Cells{c},
 		Backfills{c}, timer.New(db, engine), Statistics{shared: c}, Runs{c}, Limits{c}, Maintenance{c}, Quotas{c}, Logs{c}, Ledger{c}, old, rules, purges, Cluster{c},
 	}
 }

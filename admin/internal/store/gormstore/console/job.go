@@ -174,6 +174,9 @@ func (s *shared) setJobState(t *db.Tx, p store.SetJobStateParams, allow allowanc
 }
 
 func (s *shared) setLockedState(t *db.Tx, trigger *record.TriggerRow, job *record.JobRow, now time.Time, p store.SetJobStateParams, allow allowance) (view store.JobView, err error) {
+	if p.IfRevision != 0 && p.IfRevision != job.Revision {
+		return view, domain.Errorf(domain.CodeRevisionMismatch, "job %s is at revision %d, not %d", p.ID, job.Revision, p.IfRevision)
+	}
 	if skip, err := held(t, job, &p); skip || err != nil {
 		return view, err
 	}

@@ -36,7 +36,7 @@ type child struct {
 
 // groups are all tables of the core with rows of tenants, but for those in notCopied.
 var groups = []group{
-	{table: "quotas"}, {table: "script_policies"}, {table: "log_usage"}, {table: "retention_rules"},
+	{table: "quotas"}, {table: "script_policies"}, {table: "log_usage"}, {table: "retention_rules"}, {table: "document_sets"},
 	{table: "executors", key: "id"}, {table: "executor_aliases"}, {table: "handlers"}, {table: "executor_denials", key: "id"},
 	{table: "deleted_documents", key: "id", children: []child{{table: "calendar_versions", column: "calendar_id"}, {table: "script_versions", column: "script_id"}}},
 	{table: "invitations", key: "id"}, {table: "api_keys", key: "id"},

@@ -11,7 +11,7 @@ import (
 
 // ofAddOns are tables of add-ons, which say themselves how these move (package admin tests that).
 var ofAddOns = map[string]bool{
-	"connections": true, "bulk_operations": true, "bulk_items": true, "alert_channels": true, "alert_settings": true, "alert_rules": true, "alert_silences": true, "deliveries": true, "alert_incidents": true,
+	"connections": true, "bulk_operations": true, "bulk_items": true, "alert_events": true, "alert_channels": true, "alert_settings": true, "alert_rules": true, "alert_silences": true, "deliveries": true, "alert_incidents": true,
 }
 
 // Every table with rows of tenants moves, or is named with why it does not, and every

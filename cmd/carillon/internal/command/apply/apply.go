@@ -2,15 +2,18 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +23,9 @@ import (
 	"github.com/carillon-sched/carillon/internal/document"
 )
 
-// Commands are plan, apply and export.
+// Commands are plan, apply, delete and export.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(exportCommand(a))}
+	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(deleteCommand(a)), a.ServerFlags(exportCommand(a))}
 }
 
 // source says where documents come from.
@@ -131,7 +134,9 @@ func (v values) fill(object map[string]json.RawMessage, literal []string) (json.
 	if !strings.Contains(string(raw), "${{") {
 		return raw, nil
 	}
-	if err := json.Unmarshal(raw, &document); err != nil {
+	numbers := json.NewDecoder(bytes.NewReader(raw))
+	numbers.UseNumber() // an input may have numbers of any length
+	if err := numbers.Decode(&document); err != nil {
 		return nil, err
 	}
 	filled, err := v.in("", document, literal)
@@ -206,12 +211,38 @@ func (v values) of(name string) (any, error) {
 		return nil, fmt.Errorf("${{ %s }} has no value: add it to the file of --values, or use env:NAME or file:PATH", name)
 	}
 	var value any
-	err := json.Unmarshal(raw, &value)
+	numbers := json.NewDecoder(bytes.NewReader(raw))
+	numbers.UseNumber()
+	err := numbers.Decode(&value)
 	return value, err
 }
 
+// options are those of a plan beside its documents.
+type options struct {
+	takeOver, unknownHandler, unfitInput bool
+	set                                  string
+	prune                                bool
+}
+
+func (o *options) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "let documents decide about jobs that the code of an application has decided about")
+	cmd.Flags().StringVar(&o.set, "set", "", "name of the set that the documents belong to from now on")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "delete documents of the set that the files do not hold")
+	cmd.Flags().BoolVar(&o.unknownHandler, "allow-unknown-handler", false, "accept handlers that no instance has registered yet")
+	cmd.Flags().BoolVar(&o.unfitInput, "allow-unfit-input", false, "accept inputs that do not fit what is registered of the handlers")
+}
+
+// body is the request for a plan, and for an apply with the id of the plan.
+func (o *options) body(documents []json.RawMessage) map[string]any {
+	return map[string]any{"documents": documents, "takeOver": o.takeOver, "set": o.set, "prune": o.prune, "allowUnknownHandler": o.unknownHandler, "allowUnfitInput": o.unfitInput}
+}
+
+// changes is how many documents a plan would write.
+func changes(p apiclient.Plan) int64 { return p.Create + p.Update + p.Delete + p.Join }
+
 func planCommand(a *cli.App) *cobra.Command {
 	var from source
+	var with options
 	cmd := &cobra.Command{
 		Use: "plan -f FILE", Aliases: []string{"diff"}, Short: "Show what apply would change; exit code 1 if anything would", Args: cobra.NoArgs,
 		Example: "  carillon plan -f shop/ --values production.yaml\n  carillon plan -f shop.yaml -o json",
@@ -220,25 +251,38 @@ func planCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(map[string]any{"documents": documents}))
+			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(with.body(documents)))
 			if err != nil {
 				return err
 			}
 			if err := show(a, s, plan); err != nil {
 				return err
 			}
-			if plan.Value.Create+plan.Value.Update > 0 {
+			if err := refused(plan.Value); err != nil {
+				return err
+			}
+			if changes(plan.Value) > 0 {
 				return cli.Fail(cli.ExitFailed, errors.New("there are differences"))
 			}
 			return nil
 		}),
 	}
 	from.flags(cmd)
+	with.flags(cmd)
 	return cmd
+}
+
+// refused is the error of a plan or an apply with documents that were not written.
+func refused(p apiclient.Plan) error {
+	if p.Failed == 0 {
+		return nil
+	}
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("%d of %d documents cannot be written", p.Failed, len(p.Items)))
 }
 
 func applyCommand(a *cli.App) *cobra.Command {
 	var from source
+	var with options
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use: "apply -f FILE", Short: "Create and change what the documents of files say", Args: cobra.NoArgs,
@@ -248,38 +292,62 @@ func applyCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body := map[string]any{"documents": documents}
-			plan, err := s.PlanDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(body))
+			return carryOut(cmd.Context(), a, s, with.body(documents), func(apiclient.Plan) string { return "Apply this?" }, yes, dry)
+		}),
+	}
+	from.flags(cmd)
+	with.flags(cmd)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would change, and change nothing")
+	return cmd
+}
+
+func deleteCommand(a *cli.App) *cobra.Command {
+	var from source
+	var yes, dry bool
+	cmd := &cobra.Command{
+		Use: "delete -f FILE", Short: "Delete the documents that files name", Args: cobra.NoArgs,
+		Example: "  carillon delete -f shop/ --dry-run\n  carillon delete -f shop.yaml --yes",
+		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, _ []string) error {
+			documents, err := from.read(cmd.Context(), a, s)
 			if err != nil {
 				return err
 			}
-			if plan.Value.Create+plan.Value.Update == 0 || dry {
-				return show(a, s, plan)
-			}
-			if !yes {
-				tell(a, plan.Value)
-				if err := a.Confirm("Apply this?"); err != nil {
-					return err
-				}
-			}
-			body["plan"] = plan.Value.ID
-			done, err := s.ApplyDocuments(cmd.Context(), apiclient.DocumentBatch{}, apiclient.Body(body))
-			if err != nil {
-				return err
-			}
-			if err := show(a, s, done); err != nil {
-				return err
-			}
-			if done.Value.Failed > 0 {
-				return cli.Fail(cli.ExitFailed, fmt.Errorf("%d of %d documents were not written", done.Value.Failed, len(documents)))
-			}
-			return nil
+			return carryOut(cmd.Context(), a, s, map[string]any{"documents": documents, "delete": true}, func(p apiclient.Plan) string {
+				return fmt.Sprintf("Delete %d documents?", p.Delete)
+			}, yes, dry)
 		}),
 	}
 	from.flags(cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be deleted, and delete nothing")
 	return cmd
+}
+
+// carryOut plans, asks and applies.
+func carryOut(ctx context.Context, a *cli.App, s *cli.Session, body map[string]any, question func(apiclient.Plan) string, yes, dry bool) error {
+	plan, err := s.PlanDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
+	if err != nil {
+		return err
+	}
+	if changes(plan.Value) == 0 || plan.Value.Failed > 0 || dry {
+		return errors.Join(show(a, s, plan), refused(plan.Value))
+	}
+	if !yes {
+		tell(a, plan.Value)
+		if err := a.Confirm(question(plan.Value)); err != nil {
+			return err
+		}
+	}
+	body["plan"] = plan.Value.ID
+	done, err := s.ApplyDocuments(ctx, apiclient.DocumentBatch{}, apiclient.Body(body))
+	if err != nil {
+		return err
+	}
+	if err := show(a, s, done); err != nil {
+		return err
+	}
+	return refused(done.Value)
 }
 
 // show prints a plan: its items as a table, its changes below.
@@ -292,20 +360,47 @@ func show(a *cli.App, s *cli.Session, plan apiclient.Doc[apiclient.Plan]) error 
 }
 
 func tell(a *cli.App, plan apiclient.Plan) {
-	sign := map[string]string{"create": "+", "update": "~", "same": "="}
+	sign := map[string]string{"create": "+", "update": "~", "same": "=", "delete": "-"}
 	for _, item := range plan.Items {
-		if item.Action == "same" && item.Error == "" {
+		if item.Action == "same" && item.Error == "" && item.Fires == nil {
 			continue
 		}
 		a.Say("%s %s %s", sign[item.Action], item.Kind, output.Clean(item.Name))
 		for _, c := range item.Changes {
 			a.Say("    %s: %s → %s", c.Path, short(c.Before), short(c.After))
 		}
+		if f := item.Fires; f != nil {
+			a.Say("    next fires: %s → %s", stamps(f.Before), stamps(f.After))
+		}
+		for _, w := range item.Warnings {
+			a.Say("    warning: %s", output.Clean(w.Text))
+		}
 		if item.Error != "" {
 			a.Say("    not written: %s", output.Clean(item.Error))
 		}
 	}
-	a.Say("+%d ~%d =%d", plan.Create, plan.Update, plan.Same)
+	a.Say("+%d ~%d -%d =%d", plan.Create, plan.Update, plan.Delete, plan.Same)
+	if plan.Join > 0 {
+		a.Say("%d documents join the set.", plan.Join)
+	}
+	if plan.Left > 0 {
+		a.Say("%d documents of the set are in no file and stay. --prune deletes them, at most 1000 at once.", plan.Left)
+	}
+}
+
+// stamps are fire times in one line.
+func stamps(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	out := make([]string, len(list))
+	for i, text := range list {
+		out[i] = text
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			out[i] = output.Stamp(at)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // short is a value in one line.
@@ -321,19 +416,16 @@ func short(value json.RawMessage) string {
 }
 
 func exportCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var declared bool
+	cmd := &cobra.Command{
 		Use: "export [KIND…]", Short: "Write all documents as YAML that apply takes", Args: cobra.ArbitraryArgs,
-		Example: "  carillon export > shop.yaml\n  carillon export Calendar | carillon apply -f - --context staging",
+		Example: "  carillon export > shop.yaml\n  carillon export Calendar Job | carillon apply -f - --context staging",
 		RunE: a.WithSession(func(cmd *cobra.Command, s *cli.Session, args []string) error {
-			documents, err := export(cmd.Context(), s, args)
+			documents, err := export(cmd.Context(), s, args, declared)
 			if err != nil {
 				return err
 			}
-			for _, d := range documents {
-				raw, err := json.Marshal(d)
-				if err != nil {
-					return err
-				}
+			for _, raw := range documents {
 				fmt.Fprintln(a.Out, "---")
 				if err := document.WriteYAML(a.Out, raw); err != nil {
 					return err
@@ -342,34 +434,41 @@ func exportCommand(a *cli.App) *cobra.Command {
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&declared, "declared", false, "also jobs that the code of an application decides about")
+	return cmd
 }
 
 // export reads the documents of all kinds, or of those that are named.
-func export(ctx context.Context, s *cli.Session, only []string) ([]apiclient.Document, error) {
+func export(ctx context.Context, s *cli.Session, only []string, declared bool) (out []json.RawMessage, err error) {
 	kinds, err := s.ListKinds(ctx)
 	if err != nil {
 		return nil, err
 	}
 	known := []string{}
-	var out []apiclient.Document
 	for _, k := range kinds.Value.Items {
 		known = append(known, k.Name)
 		if len(only) > 0 && !slices.Contains(only, k.Name) {
 			continue
 		}
 		of := apiclient.Documents{Client: s.Client.Client, Path: k.Path}
+		if declared && k.Name == "Job" {
+			of.Query = url.Values{"declared": {"true"}}
+		}
 		list, err := of.List(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for _, listed := range list {
-			d, err := of.Get(ctx, listed.Value.ID) // lists leave long parts out
+		for _, d := range list {
+			if k.Brief {
+				if d, err = of.Get(ctx, d.Value.ID); err != nil {
+					return nil, err
+				}
+			}
+			raw, err := written(d.Raw)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, apiclient.Document{
-				APIVersion: d.Value.APIVersion, Kind: d.Value.Kind, Name: d.Value.Name, Labels: d.Value.Labels, Spec: d.Value.Spec, Secrets: d.Value.Secrets,
-			})
+			out = append(out, raw)
 		}
 	}
 	for _, name := range only {
@@ -378,4 +477,23 @@ func export(ctx context.Context, s *cli.Session, only []string) ([]apiclient.Doc
 		}
 	}
 	return out, nil
+}
+
+// written are the parts of an answer that a document has.
+func written(answer json.RawMessage) (json.RawMessage, error) {
+	var d struct {
+		APIVersion json.RawMessage `json:"apiVersion"`
+		Kind       json.RawMessage `json:"kind"`
+		Name       json.RawMessage `json:"name"`
+		Labels     json.RawMessage `json:"labels,omitempty"`
+		Spec       json.RawMessage `json:"spec"`
+		Secrets    json.RawMessage `json:"secrets,omitempty"`
+	}
+	if err := json.Unmarshal(answer, &d); err != nil {
+		return nil, err
+	}
+	if string(d.Secrets) == "{}" {
+		d.Secrets = nil
+	}
+	return json.Marshal(d)
 }

@@ -1,0 +1,194 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+)
+
+// request is a request with its plan. It belongs to one goroutine.
+type request struct {
+	with    *DocumentBatch
+	entries []*entry
+	// deletes are documents to delete, in the order in which they go.
+	deletes []*entry
+	// members are the documents of the set. leave are those that are gone, and left is how many
+	// others the request does not hold.
+	members map[resource.SetMember]bool
+	leave   []resource.SetMember
+	left    int
+	plan    string
+	// tried: an apply has written documents, or could not.
+	tried bool
+}
+
+// entry is a document of a request with its step.
+type entry struct {
+	kind  *web.DocumentKind
+	raw   json.RawMessage
+	write resource.Write
+	step  resource.Step
+	// err is why the document is wrong, or why an apply could not write it.
+	err error
+}
+
+// head is what all documents have.
+type head struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Name       string            `json:"name"`
+	Labels     map[string]string `json:"labels"`
+	Spec       json.RawMessage   `json:"spec"`
+	Secrets    map[string]string `json:"secrets"`
+}
+
+// read checks all documents and plans them, kind by kind. Errors of all documents are told at
+// once.
+func (a *api) read(ctx context.Context, id auth.Identity, in *DocumentBatch) (*request, error) {
+	r := &request{with: in, entries: make([]*entry, len(in.Documents))}
+	kinds := a.server.Kinds().List()
+	seen := map[string]bool{}
+	for i, raw := range in.Documents {
+		e := &entry{raw: raw}
+		r.entries[i] = e
+		if e.err = e.open(ctx, a.server, id, kinds, !in.Delete); e.err != nil {
+			continue
+		}
+		name := e.kind.Name + "/" + e.write.Name
+		if seen[name] {
+			e.err = domain.Invalid("body.name", "is in the request twice: %s", e.write.Name)
+		}
+		seen[name] = true
+	}
+	if in.Delete {
+		if err := r.planDelete(ctx, id, kinds); err != nil {
+			return nil, err
+		}
+		return r, r.check()
+	}
+	with := &web.PlanRequest{
+		New: map[string]map[string]*resource.Row{}, Coming: r.coming(), TakeOver: in.TakeOver,
+		AllowUnknownHandler: in.AllowUnknownHandler, AllowUnfitInput: in.AllowUnfitInput,
+	}
+	for i := range kinds {
+		if err := r.planKind(ctx, id, &kinds[i], with); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.readSet(ctx, id, r, kinds); err != nil {
+		return nil, err
+	}
+	return r, r.check()
+}
+
+// coming are the names of the documents of a request.
+func (r *request) coming() resource.Coming {
+	out := resource.Coming{}
+	for _, e := range r.entries {
+		if e.kind != nil {
+			out[[2]string{e.kind.Name, e.write.Name}] = true
+		}
+	}
+	return out
+}
+
+// open reads what all kinds have, and holds the document against the schema of its kind.
+func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds []web.DocumentKind, whole bool) error {
+	var h head
+	if err := json.Unmarshal(e.raw, &h); err != nil {
+		return domain.Invalid("body", "is no document: %s", err)
+	}
+	if h.APIVersion != "" && h.APIVersion != resource.APIVersion {
+		return domain.Invalid("body.apiVersion", "%q is unknown: use %s", h.APIVersion, resource.APIVersion)
+	}
+	for i := range kinds {
+		if kinds[i].Name == h.Kind {
+			e.kind = &kinds[i]
+		}
+	}
+	if e.kind == nil {
+		names := domain.Collect(kinds, func(k *web.DocumentKind) string { return k.Name })
+		return domain.Invalid("body.kind", "%q is no kind: use %s", h.Kind, strings.Join(names, ", "))
+	}
+	if !id.May(e.kind.Edit) {
+		return domain.Errorf(domain.CodeDenied, "your role %q does not allow to write %s", id.Role, e.kind.A())
+	}
+	e.write = resource.Write{Name: strings.TrimSpace(h.Name), Labels: h.Labels, Spec: h.Spec, Secrets: h.Secrets}
+	if !whole {
+		return nil
+	}
+	return s.Kinds().Check(ctx, e.kind.Write, e.raw)
+}
+
+// of are the documents of a kind.
+func (r *request) of(k *web.DocumentKind) (out []*entry) {
+	for _, e := range r.entries {
+		if e.kind != nil && e.kind.Name == k.Name && e.err == nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func writesOf(entries []*entry) []resource.Write {
+	return domain.Collect(entries, func(e **entry) resource.Write { return (*e).write })
+}
+
+// planKind plans the documents of a kind, and lets later kinds know them.
+func (r *request) planKind(ctx context.Context, id auth.Identity, k *web.DocumentKind, with *web.PlanRequest) error {
+	of := r.of(k)
+	if len(of) == 0 {
+		return nil
+	}
+	steps, wrong, err := k.Planner.Plan(ctx, id, writesOf(of), with)
+	if err != nil {
+		return err
+	}
+	rows := map[string]*resource.Row{}
+	for i, e := range of {
+		if e.step, e.err = steps[i], wrong[i]; e.err == nil && e.step.New != nil && e.step.Action != resource.ActionSame {
+			rows[e.step.Name] = e.step.New
+		}
+	}
+	with.New[k.Name] = rows
+	return nil
+}
+
+// check tells what is wrong with the documents, and names the plan.
+func (r *request) check() error {
+	wrong := &domain.Error{Code: domain.CodeInvalid, Message: "documents are wrong"}
+	sum := sha256.New()
+	for i, e := range r.entries {
+		if e.err != nil {
+			if domain.Is(e.err, domain.CodeDenied) || domain.Is(e.err, domain.CodePolicyRefused) {
+				return e.err
+			}
+			fields, told := web.FieldsOf(fmt.Sprintf("body.documents[%d]", i), e.err)
+			if !told {
+				return e.err
+			}
+			wrong.Fields = append(wrong.Fields, fields...)
+			continue
+		}
+		fmt.Fprintf(sum, "%d %s/%s %d\n", len(e.raw), e.kind.Name, e.step.Name, e.step.Version)
+		sum.Write(e.raw)
+	}
+	for _, e := range r.deletes {
+		fmt.Fprintf(sum, "delete %s/%d %d\n", e.kind.Name, e.step.ID, e.step.Version)
+	}
+	fmt.Fprintf(sum, "set %q\n", r.with.Set)
+	if len(wrong.Fields) > 0 {
+		wrong.Fields = wrong.Fields[:min(len(wrong.Fields), 20)]
+		return wrong
+	}
+	r.plan = hex.EncodeToString(sum.Sum(nil)[:16])
+	return nil
+}

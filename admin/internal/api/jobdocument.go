@@ -1,0 +1,205 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/carillon-sched/carillon/admin/internal/api/document"
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/auth"
+	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/resource"
+	"github.com/carillon-sched/carillon/admin/internal/secret"
+	"github.com/carillon-sched/carillon/admin/internal/store"
+)
+
+// jobKind is the kind of documents that are jobs. They are kept by the engine, so that the
+// kind has names and schemas only.
+var jobKind = resource.Of(resource.Kind{
+	Name: "Job", Component: "JobDocument", Noun: "job", Path: "jobs", Read: domain.PermRead, Edit: domain.PermEdit, StatusType: reflect.TypeFor[JobStatus](),
+}, resource.Rules[JobSettings]{})
+
+// JobStatus is what a job's document tells beside its spec.
+type JobStatus struct {
+	State      string  `json:"state" enum:"enabled,paused" doc:"enabled: its schedule fires; paused: it fires only when asked"`
+	NextFireAt *string `json:"nextFireAt" format:"date-time" doc:"The next fire time; null: none"`
+	Source     string  `json:"source" enum:"console,code" doc:"code: the code of an application decides about it"`
+}
+
+type listJobDocumentsInput struct {
+	web.PageParams
+	Declared bool `query:"declared" doc:"Also jobs that the code of an application decides about. Default: without them"`
+}
+
+type jobDocumentsOutput struct{ Body json.RawMessage }
+
+// jobDocuments are jobs as documents.
+type jobDocuments struct{ *jobs }
+
+func (d jobDocuments) register(server *web.Server) {
+	write, page := document.Describe(server.Kinds().Registry(), jobKind)
+	server.Kinds().Add(web.DocumentKind{Kind: jobKind, Write: write, Lists: "job-documents", Last: true, Planner: d})
+	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/job-documents", ID: "list-job-documents", Large: true, Tag: "jobs", Answer: page,
+		Summary: "List jobs as documents", Description: "By name, as apply-documents takes them: executors, calendars and scripts are named, and a secret is its fingerprint. The version is the revision.",
+	}, d.list)
+}
+
+func (d jobDocuments) list(ctx context.Context, id auth.Identity, in *listJobDocumentsInput) (*jobDocumentsOutput, error) {
+	at, err := web.DecodeCursor(in.Cursor, "job-documents")
+	if err != nil {
+		return nil, err
+	}
+	rows, more, err := d.store.ListWholeJobs(ctx, store.ListWholeJobsParams{Tenant: id.Tenant, Within: id.Reach, After: at.Name, Declared: in.Declared, Limit: in.Limit})
+	if err != nil {
+		return nil, err
+	}
+	names := remember(d.store)
+	out := web.OnePage(make([]document.Answer, len(rows)))
+	for i := range rows {
+		if out.Body.Items[i], err = d.answer(ctx, id, names, &rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	if more {
+		out.Body.NextCursor = web.Cursor{List: "job-documents", Name: rows[len(rows)-1].Spec.Name}.Encode()
+	}
+	body, err := json.Marshal(out.Body)
+	return &jobDocumentsOutput{body}, err
+}
+
+func (d jobDocuments) answer(ctx context.Context, id auth.Identity, names *remembering, v *store.JobView) (document.Answer, error) {
+	settings, err := d.settings(ctx, id, names, v)
+	if err != nil {
+		return document.Answer{}, err
+	}
+	if v.State == domain.JobPaused {
+		settings["state"] = v.State.String()
+	}
+	spec, err := json.Marshal(settings)
+	status := JobStatus{State: v.State.String(), Source: string(v.Source)}
+	if v.State == domain.JobEnabled {
+		status.NextFireAt = web.InstantOrNull(v.NextFireAt)
+	}
+	return document.Answer{
+		APIVersion: resource.APIVersion, Kind: jobKind.Name, ID: v.ID.String(), Name: v.Spec.Name, Labels: v.Spec.Labels, Version: v.Revision,
+		Spec: spec, Status: status, CreatedAt: web.Instant(v.CreatedAt), UpdatedAt: web.Instant(v.UpdatedAt), CreatedBy: v.CreatedBy, UpdatedBy: v.UpdatedBy,
+	}, err
+}
+
+// settings are JobSettings of a job with names in place of ids. Empty values are left out.
+func (d jobDocuments) settings(ctx context.Context, id auth.Identity, names *remembering, v *store.JobView) (map[string]any, error) {
+	raw, err := json.Marshal(shownTo(id, specOf(&v.Spec)))
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	numbers := json.NewDecoder(bytes.NewReader(raw))
+	numbers.UseNumber() // an input may have numbers of any length
+	if err := numbers.Decode(&out); err != nil {
+		return nil, fmt.Errorf("write job %s as a document: %w", v.ID, err)
+	}
+	delete(out, "name")
+	delete(out, "labels")
+	out["executor"] = map[string]any{"name": v.ExecutorName}
+	schedule, _ := out["schedule"].(map[string]any)
+	delete(schedule, "text")
+	if uses := v.Spec.Schedule.Calendars; len(uses) > 0 {
+		schedule["calendars"] = domain.Collect(uses, func(u *domain.CalendarUse) any { return map[string]any{"name": u.Content.Name} })
+	}
+	if use, is := out["script"].(map[string]any); is {
+		script, err := names.FindScript(ctx, id.Tenant, domain.ScriptUse{ID: v.Spec.Script.ID})
+		if err != nil {
+			return nil, err
+		}
+		delete(use, "id")
+		use["name"] = script.Name
+	}
+	alert, _ := out["alert"].(map[string]any)
+	delete(alert, "webhookSecretSet")
+	if sealed := v.Spec.Alert.WebhookSecret; len(sealed) > 0 {
+		plain, err := d.secrets.Open(id.Tenant, secret.PurposeJobWebhook, int64(v.ID), sealed)
+		if err != nil {
+			return nil, err
+		}
+		alert["webhookSecret"] = resource.Fingerprint(d.secrets, id.Tenant, secret.PurposeJobWebhook, int64(v.ID), plain)
+	}
+	input := out["input"]
+	delete(out, "input")
+	dropEmpty(out)
+	if input != nil {
+		out["input"] = input
+	}
+	return out, nil
+}
+
+// dropEmpty removes what says no more than its absence.
+func dropEmpty(values map[string]any) {
+	for key, value := range values {
+		switch it := value.(type) {
+		case nil:
+			delete(values, key)
+		case string:
+			if it == "" {
+				delete(values, key)
+			}
+		case []any:
+			if len(it) == 0 {
+				delete(values, key)
+			}
+		case map[string]any:
+			if dropEmpty(it); len(it) == 0 {
+				delete(values, key)
+			}
+		}
+	}
+}
+
+// readSettings reads a job's document. The schema has passed it. v is the job that has its
+// name; nil: there is none.
+func (d jobDocuments) readSettings(id auth.Identity, doc *resource.Write, v *store.JobView) (w JobWrite, err error) {
+	if err := json.Unmarshal(doc.Spec, &w.JobSettings); err != nil {
+		return w, domain.Invalid("body.spec", "has another form: %s", err)
+	}
+	w.Name, w.Labels = doc.Name, doc.Labels
+	if w.Schedule.After != "" {
+		return w, domain.Invalid("body.spec.schedule.after", "is another instant in each apply: use at")
+	}
+	if w.Alert == nil || w.Alert.WebhookSecret == "" {
+		return w, nil
+	}
+	var stored []byte
+	if v != nil && len(v.Spec.Alert.WebhookSecret) > 0 {
+		if stored, err = d.secrets.Open(id.Tenant, secret.PurposeJobWebhook, int64(v.ID), v.Spec.Alert.WebhookSecret); err != nil {
+			return w, err
+		}
+	}
+	given := w.Alert.WebhookSecret
+	switch {
+	case stored != nil && (given == string(stored) || given == resource.Fingerprint(d.secrets, id.Tenant, secret.PurposeJobWebhook, int64(v.ID), stored)):
+		w.Alert.WebhookSecret = "" // it stays
+	case resource.IsFingerprint(given):
+		return w, domain.Invalid("body.spec.alert.webhookSecret", "is the fingerprint of another secret: give the secret itself")
+	}
+	return w, nil
+}
+
+// belowSpec moves the fields of an error to where a document has them.
+func belowSpec(err error) error {
+	fields, told := web.FieldsOf("body", err)
+	if !told {
+		return err
+	}
+	for i := range fields {
+		at := fields[i].Location
+		if rest, is := strings.CutPrefix(at, "body."); is && at != "body.name" && !strings.HasPrefix(at, "body.labels") {
+			fields[i].Location = "body.spec." + rest
+		}
+	}
+	return &domain.Error{Code: domain.CodeOf(err), Message: err.Error(), Fields: fields}
+}

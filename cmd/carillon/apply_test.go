@@ -1,0 +1,95 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-sched/carillon/internal/testenv/lab"
+)
+
+// serverWithShop is a server with an executor, and a shell that is logged in there.
+func serverWithShop(t *testing.T) *terminal {
+	t.Helper()
+	dir := t.TempDir()
+	fleet, err := lab.NewFleet(lab.Options{Dir: dir, Binary: program, DSN: func(int) string { return "sqlite:" + filepath.Join(dir, "carillon.db") }})
+	require.NoError(t, err)
+	t.Cleanup(fleet.Close)
+	node, err := fleet.AddAdmin(t.Context())
+	require.NoError(t, err)
+	term := newTerminal(t, "ZONE=Asia/Shanghai")
+	r := term.pipe(fleet.Password+"\n", "login", "--url", node.API.Base, "--username", "admin", "--password-stdin")
+	require.Equal(t, 0, r.code, r.stderr)
+	_, _, err = node.API.MakeExecutor(t.Context(), "shop")
+	require.NoError(t, err)
+	return term
+}
+
+const shopDocuments = `
+kind: Job
+name: close-day
+labels: {team: payments}
+spec:
+  executor: {name: shop}
+  handler: close-day
+  input: {shop: 12345678901234567890}
+  schedule: {kind: cron, expr: "${{ minute }} 2 * * *", zone: "${{ env:ZONE }}", calendars: [{name: cn}]}
+---
+kind: Calendar
+name: cn
+spec: {holidays: [{date: 2026-10-01}]}
+---
+kind: Job
+name: report
+spec: {executor: {name: shop}, handler: report, schedule: {kind: none}}
+`
+
+// Jobs and a calendar go from one server to another, are pruned there, and are deleted.
+func TestDocumentsGoFromServerToServer(t *testing.T) {
+	staging, production := serverWithShop(t), serverWithShop(t)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	shop, values := file("shop.yaml", shopDocuments), file("values.yaml", "minute: 30\n")
+	r := staging.run("plan", "-f", shop, "--values", values)
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stderr, "+ Job close-day")
+	require.Contains(t, r.stderr, "next fires: none → ")
+	require.Contains(t, r.stderr, `warning: the executor "shop" has no instance online`)
+	r = staging.run("apply", "-f", shop, "--values", values, "--yes", "--set", "shop")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "+3 ~0 -0 =0")
+	require.Equal(t, 0, staging.run("plan", "-f", shop, "--values", values, "--set", "shop").code)
+
+	exported := staging.run("export", "Calendar", "Job")
+	require.Equal(t, 0, exported.code, exported.stderr)
+	require.Contains(t, exported.stdout, "12345678901234567890")
+	r = staging.pipe(exported.stdout, "plan", "-f", "-")
+	require.Equal(t, 0, r.code, r.stdout+r.stderr)
+
+	stored := strings.ReplaceAll(exported.stdout, "Asia/Shanghai", "${{ zone }}")
+	zone := file("production.yaml", "zone: Europe/Berlin\n")
+	r = production.pipe(stored, "apply", "-f", "-", "--values", zone, "--yes", "--set", "shop")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, production.run("job", "get", "close-day", "-o", "json").stdout, "Europe/Berlin")
+
+	less := file("less.yaml", strings.SplitN(exported.stdout, "kind: Job", 2)[0]+"kind: Job"+exported.stdout[strings.LastIndex(exported.stdout, "kind: Job")+len("kind: Job"):])
+	r = production.run("apply", "-f", less, "--set", "shop", "--prune")
+	require.Equal(t, 2, r.code, "no terminal to ask on")
+	require.Contains(t, r.stderr, "- Job ")
+	r = production.run("apply", "-f", less, "--set", "shop", "--prune", "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "-1 ")
+
+	require.Equal(t, 2, staging.run("delete", "-f", shop, "--values", values).code)
+	r = staging.run("delete", "-f", shop, "--values", values, "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Contains(t, r.stderr, "+0 ~0 -3 =0")
+	require.NotContains(t, staging.run("job", "list", "-o", "name").stdout, "close-day")
+}
