@@ -43,7 +43,7 @@ func testAlertRules(t *testing.T, f *alertFixture) {
 	f.ok(err)
 	require.ErrorContains(t, f.remove(channels[0]), "2 alert rules use this alert channel: also, money; remove it there first")
 	f.ok(f.s.Rules().Delete(f.ctx, f.tenant, int64(again.ID), 0, "ann"))
-	names, err := f.s.Channels().Names(f.ctx, f.tenant, []int64{int64(channels[0].ID), int64(ids.Next())})
+	names, err := f.s.Channels().Names(f.ctx, f.tenant, []int64{int64(channels[0].ID), ids.Next()})
 	f.ok(err)
 	require.Equal(t, map[int64]string{int64(channels[0].ID): "c0"}, names)
 	names, err = f.s.Channels().Names(f.ctx, f.tenant+1, []int64{int64(channels[0].ID)})

@@ -96,9 +96,9 @@ func (f failures) stored(t *db.Tx) (failures, error) {
 		ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 		for part := range slices.Chunk(ids, statisticsAtOnce) {
 			err := db.Query(t.Ctx, t.Conn, func(rows *sql.Rows) error {
-				key, row, print := same, &failure{has: true}, int64(0)
-				err := rows.Scan(&key.job, &print, &row.runs, &row.lastRun, &row.lastAt)
-				key.mark = domain.Fingerprint(print)
+				key, row, mark := same, &failure{has: true}, int64(0)
+				err := rows.Scan(&key.job, &mark, &row.runs, &row.lastRun, &row.lastAt)
+				key.mark = domain.Fingerprint(mark)
 				out[key] = row
 				return err
 			}, fmt.Sprintf("SELECT job_id, fingerprint, runs, last_run, last_at FROM failure_counts%s WHERE tenant_id = %d AND at = %d AND executor_id = %d AND job_id IN (%s)",

@@ -107,7 +107,7 @@ func (m *Move) unread(ctx context.Context) (what string, err error) {
 func countOutbox[T domain.Callback | domain.AlertEvent](ctx context.Context, m *Move, topic domain.Topic, of func(*T) domain.TenantID) (n int, err error) {
 	for last, more := int64(math.MinInt64), true; more && err == nil; {
 		err = m.From.Look(ctx, "look into the outbox", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
-			found, next := 0, int64(0)
+			found := 0
 			next, err := db.ReadOutbox(ctx, q, m.From.Dialect, topic, last, 1000, func(_ int64, body []byte) error {
 				list, err := domain.DecodeList[T](body)
 				for i := range list {
