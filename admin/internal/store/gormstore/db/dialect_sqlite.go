@@ -81,7 +81,7 @@ func (SQLiteDialect) DeleteBounded(table, where string) string {
 
 // withoutRowid are the primary keys of tables that have no rowid.
 var withoutRowid = map[string]string{
-	"outbox":     "topic, id",
+	"outbox": "topic, id", "limits": "subject_id, kind", "document_sets": "tenant_id, kind, object_id", "error_texts": "tenant_id, fingerprint",
 	"job_events": "job_id, number", "refused_declarations": "tenant_id, executor_id, name",
 	"retention_rules": "tenant_id, job_id",
 	"timer_labels":    "tenant_id, job_id, label, timer_id", "timer_counts": "tenant_id, job_id, slot", "stored_bytes": "tenant_id, slot", "statistics": "tenant_id, kind, subject_id, at, step, state",

@@ -60,3 +60,18 @@ func TestEveryTableOfTenantsMoves(t *testing.T) {
 		}
 	}
 }
+
+// Rows of each table can be deleted in parts, also where SQLite has no rowid.
+func TestEveryTableHasAKeyForDeletion(t *testing.T) {
+	o := db.Options{Driver: "sqlite", DSN: gormtest.SQLite(t)}
+	s, err := db.Open(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	tables, err := db.SelectColumn[string](t.Context(), s.Read, "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%WITHOUT ROWID%'")
+	require.NoError(t, err)
+	require.NotEmpty(t, tables)
+	for _, name := range tables {
+		_, err := s.Write.ExecContext(t.Context(), s.Dialect.DeleteBounded(name, "0 = 1"), 1)
+		require.NoError(t, err, "name the primary key of %s in withoutRowid", name)
+	}
+}
