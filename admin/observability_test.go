@@ -122,7 +122,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	node, sdk := families(t)
 	allowed := map[string]bool{
 		"result": true, "reason": true, "outcome": true, "code": true, "state": true, "stage": true, "step": true, "queue": true, "pool": true,
-		"connection": true, "direction": true, "channel": true, "method": true, "route": true, "status": true, "le": true,
+		"connection": true, "direction": true, "channel": true, "topic": true, "method": true, "route": true, "status": true, "le": true,
 		"version": true, "go_version": true, "sdk_version": true, "executor": true, "handler": true,
 	}
 	for _, of := range []map[string]*metricFamily{node, sdk} {

@@ -54,7 +54,7 @@ var reachTables = map[domain.ReachNoun]struct{ from, executor string }{
 func (s *Executors) InReach(ctx context.Context, p domain.ReachQuery) (bool, error) {
 	at, ok := reachTables[p.Noun]
 	if !ok {
-		return false, fmt.Errorf("console: no executor of a %s is known", p.Noun)
+		return false, domain.Errorf(domain.CodeInvalid, "no executor of a %s is known", p.Noun)
 	}
 	found, err := db.LookColumn[int64](ctx, s.DB, "look whether it is in reach",
 		fmt.Sprintf("SELECT 1 FROM %s WHERE o.id = %d AND o.tenant_id = %d AND %s", at.from, p.ID, int64(p.Tenant), inReach(at.executor, p.Within)))
