@@ -69,8 +69,8 @@ func (w *world) boundPrincipals() map[string]domain.Permission {
 	return out
 }
 
-// TestRoutesTimesBoundRights calls every operation as those who are bound to one executor, with
-// the objects of another one of the same tenant.
+// TestRoutesTimesBoundRights binds callers to one executor. They call every operation with the
+// objects of another executor of the same tenant.
 func TestRoutesTimesBoundRights(t *testing.T) {
 	w := newWorld(t)
 	own := w.objectsOf("acme")

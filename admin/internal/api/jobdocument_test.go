@@ -361,7 +361,7 @@ func TestSetsArePruned(t *testing.T) {
 	w.call("acme/viewer", "GET", "/jobs/by-name/by%20hand", nil).is(200)
 	require.Equal(t, []int{0, 0, 0, 1, 0, 0, 0}, planView{w.planned("acme/editor", pruning)}.counts())
 
-	// Another set takes a document over. What somebody has deleted leaves.
+	// Another set takes a document over. A document that is deleted leaves its set.
 	require.Equal(t, 1, w.planned("acme/editor", body(map[string]any{"set": "other"}, report)).Join)
 	w.applied("acme/editor", body(map[string]any{"set": "other"}, report))
 	require.Equal(t, []int{1, 0, 0, 0, 1, 0, 0}, planView{w.planned("acme/editor", body(prune, jobDocument("new", "shop")))}.counts())

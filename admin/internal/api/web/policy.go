@@ -61,9 +61,9 @@ func (p Policy) extensions() map[string]any {
 	return out
 }
 
-// InExecutors is the policy of an operation that keeps to the executors that a role may be
-// bound to: of what its path names, the server sees to it, and the handler of all else. Other
-// operations refuse those who are bound.
+// InExecutors admits callers whose role is bound to executors. The server checks the object in
+// the path, and the handler keeps everything else to auth.Identity.Reach. An operation without
+// it refuses such callers.
 func (p Policy) InExecutors() Policy {
 	p.bound = true
 	return p

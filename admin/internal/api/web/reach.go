@@ -28,8 +28,8 @@ type pathObject struct {
 	what  string // in messages
 }
 
-// reachOf finds the object of an operation that those who are bound may ask for. A path with
-// another object is a mistake in the program.
+// reachOf finds the object in the path of an operation that admits bound callers. It panics
+// if it does not know how such an object belongs to an executor.
 func reachOf(p Policy, op Operation) pathObject {
 	segments := strings.Split(strings.TrimPrefix(op.Path, Base+"/"), "/")
 	if !p.bound || !strings.Contains(op.Path, "{") || namedNouns[segments[0]] || segments[1] == "by-name" {
