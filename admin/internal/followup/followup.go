@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-sched/carillon/proto"
 )
 
-// Every is the pace of Start, and limit bounds how many rows it takes.
+// Every is the pace of Start, which begins no further row after limit callbacks.
 const (
 	Every = 500 * time.Millisecond
 	limit = 200
@@ -90,8 +90,10 @@ func (s *Starter) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, row := range rows {
-		if err := s.startAll(ctx, row); err != nil {
+	for started := 0; len(rows) > 0 && started < limit; rows = rows[1:] {
+		row := rows[0]
+		n, err := s.startAll(ctx, row)
+		if started += n; err != nil {
 			return err
 		}
 		if err := s.Store.DeleteOutbox(ctx, domain.TopicCallbacks, []int64{row.ID}); err != nil {
@@ -101,8 +103,9 @@ func (s *Starter) Start(ctx context.Context) error {
 	return nil
 }
 
-// startAll makes the runs of a row. A row that cannot be read is of no use to a later try.
-func (s *Starter) startAll(ctx context.Context, row store.OutboxRow) error {
+// startAll makes the runs of a row, and returns how many callbacks it has. A row that cannot be
+// read is of no use to a later try.
+func (s *Starter) startAll(ctx context.Context, row store.OutboxRow) (n int, err error) {
 	list, err := domain.DecodeList[domain.Callback](row.Body)
 	if err != nil {
 		s.Logger.Error("callbacks not started", "component", "callbacks", "row", row.ID, "err", err)
@@ -116,10 +119,10 @@ func (s *Starter) startAll(ctx context.Context, row store.OutboxRow) error {
 			// no later try would end otherwise.
 			s.Logger.Error("callback not started", "component", "callbacks", "tenant_id", c.Tenant, "execution_id", c.ID, "err", err)
 		default:
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(list), nil
 }
 
 func (s *Starter) start(ctx context.Context, c domain.Callback) error {

@@ -24,8 +24,8 @@ type Feed interface {
 	OutboxDepths(ctx context.Context, most int) (map[domain.Topic]domain.OutboxDepth, error)
 }
 
-// OutboxRow is what one transaction has left to the reader of a topic. Body is a list:
-// domain.DecodeList reads it.
+// OutboxRow is what one transaction has left to the reader of a topic. Body is a list, in
+// the form of the topic: domain.DecodeList reads callbacks and events.
 type OutboxRow struct {
 	ID   int64
 	Body []byte

@@ -50,10 +50,15 @@ func InsertEvents(t *db.Tx, events []domain.AlertEvent, now time.Time) error {
 		return nil
 	}
 	events = slices.Clone(events) // a transaction may be repeated at another time
-	known := map[string]bool{}
+	type key struct {
+		tenant domain.TenantID
+		dedupe string
+	}
+	known := map[key]bool{}
 	events = slices.DeleteFunc(events, func(e domain.AlertEvent) bool {
-		twice := e.DedupeKey != "" && known[e.DedupeKey]
-		known[e.DedupeKey] = true
+		k := key{e.TenantID, e.DedupeKey}
+		twice := k.dedupe != "" && known[k]
+		known[k] = true
 		return twice
 	})
 	for i := range events {
@@ -173,14 +178,12 @@ func adoptCallbacks(t *db.Tx) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	for part := range slices.Chunk(list, listInRow) {
-		if err := appendList(t, domain.TopicCallbacks, part); err != nil {
+	if err := appendList(t, domain.TopicCallbacks, list); err != nil {
+		return err
+	}
+	for _, c := range list {
+		if _, err := t.Exec(t.Ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ?", int64(c.ID), db.Flag(c.Success)); err != nil {
 			return err
-		}
-		for _, c := range part {
-			if _, err := t.Exec(t.Ctx, "DELETE FROM callbacks WHERE execution_id = ? AND success = ?", int64(c.ID), db.Flag(c.Success)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
