@@ -119,7 +119,7 @@ func TestAlertChannelLifecycle(t *testing.T) {
 	require.Equal(t, "SECs3cret", w.channelSecrets(c.ID)["secret"])
 }
 
-// What the API shows of channels can be applied, and nothing is written then.
+// An apply of the listed channels writes nothing.
 func TestAlertChannelsAreExportedAndApplied(t *testing.T) {
 	w := newWorld(t)
 	with := func(body map[string]any) map[string]any { body["kind"] = "AlertChannel"; return body }

@@ -119,7 +119,7 @@ func TestAlertRulesAreChecked(t *testing.T) {
 	}
 }
 
-// What the API shows of channels and rules can be applied, and nothing is written then. Rules
+// An apply of the listed channels and rules writes nothing. Rules
 // may name channels of the same apply, in any order.
 func TestAlertRulesAreExportedAndApplied(t *testing.T) {
 	w := newWorld(t)

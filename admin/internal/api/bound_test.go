@@ -15,7 +15,7 @@ import (
 )
 
 // keptToExecutors are the operations that those may ask for whose role is bound to executors,
-// and that keep to these. What a new operation does is decided here or in wholeTenant.
+// and that keep to these. A new operation needs a line here or in wholeTenant.
 var keptToExecutors = strings.Fields(`
 	accept-proposal backfill-job call-handler cancel-backfill cancel-call cancel-run cancel-timer cancel-timers count-timers create-job
 	create-jobs decline-proposal delete-job download-run-log drain-instance executor-statistics explain-fire explain-run get-backfill
@@ -185,7 +185,7 @@ func TestBoundRightsEndAndFollow(t *testing.T) {
 	w.call("reader", "GET", "/api-keys", nil).is(200)
 	w.call("acme/admin", "POST", "/users", map[string]any{"username": "x", "role": "viewer", "executors": []string{"a b"}}).problem(422, "validation_failed")
 
-	// What an administrator has made does no more than its maker from now on.
+	// The right of a key ends with that of its maker.
 	made := into[access.CreatedAPIKey](w.call("reader", "POST", "/api-keys", map[string]any{"name": "k", "role": "caller+editor"}).is(201))
 	w.bearers["made"] = made.Secret
 	w.call("made", "GET", "/jobs/"+own["/jobs/{id}"], nil).is(200)

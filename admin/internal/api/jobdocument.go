@@ -138,7 +138,7 @@ func (d jobDocuments) settings(ctx context.Context, id auth.Identity, names *rem
 	return out, nil
 }
 
-// dropEmpty removes what says no more than its absence.
+// dropEmpty removes fields without a value: a document without them means the same.
 func dropEmpty(values map[string]any) {
 	for key, value := range values {
 		switch it := value.(type) {

@@ -119,7 +119,7 @@ func TestJobsArePlannedAndApplied(t *testing.T) {
 	require.Equal(t, []any{1, int64(3)}, []any{done.Update, done.Items[0].Version})
 }
 
-// What the API lists can be applied, and is the same.
+// An apply of the listed jobs changes nothing.
 func TestExportedJobsAreTheSame(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")
@@ -265,7 +265,7 @@ func TestManyFiresInOneSecond(t *testing.T) {
 	require.Contains(t, plan.Items[0].Warnings[0].Text, "301 jobs of the tenant, 151")
 }
 
-// What staging exports is applied in production, with other values and the same names.
+// Production applies the export of staging, with other values and the same names.
 func TestJobsGoFromStagingToProduction(t *testing.T) {
 	w := newWorld(t)
 	for _, tenant := range []string{"acme", "beta"} {
@@ -326,7 +326,8 @@ func (p planView) counts() []int {
 
 type planView struct{ apply.Plan }
 
-// A set has what its applies held. Pruning deletes the rest of it, and nothing else.
+// A set has the documents of its applies. Pruning deletes those that the last apply did not
+// hold, and no others.
 func TestSetsArePruned(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor("acme", "shop")

@@ -314,7 +314,7 @@ func (js *jobs) replace(ctx context.Context, id auth.Identity, v store.JobView, 
 }
 
 // newRevision is a revision that is to be written in place of a job's revision; 0: of any.
-// CodeOwnedByCode: the code says what it would change.
+// CodeOwnedByCode: the code decides about the changed fields.
 func (js *jobs) newRevision(id auth.Identity, v store.JobView, revision int64, w *JobWrite, spec domain.JobSpec, executor domain.ExecutorID) (out store.UpdateJobParams, err error) {
 	keepAnchor(v, w, &spec)
 	if spec.Alert.WebhookSecret, err = js.sealWebhook(id.Tenant, v.ID, w, v.Spec.Alert.WebhookSecret); err != nil {

@@ -28,7 +28,7 @@ type putJobOutput struct {
 	Body   Job
 }
 
-// registerNamed adds what programs ask for by the names that they have given to their jobs.
+// registerNamed adds the operations on a job by its name, which programs use.
 func (js *jobs) registerNamed(server *web.Server) {
 	web.Register(server, web.May(domain.PermRead).InExecutors(), web.Operation{
 		Method: http.MethodGet, Path: web.Base + "/jobs/by-name/{name}", ID: "get-job-by-name", Tag: "jobs", Summary: "One job by its name",

@@ -7,8 +7,8 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 )
 
-// remembering asks once for what many jobs of one request name. It is used by
-// one goroutine.
+// remembering reads each executor, calendar and script that jobs of one request name once. It
+// belongs to one goroutine.
 type remembering struct {
 	jobStore
 	executors map[string]domain.Executor // by id, or by "name:" and name

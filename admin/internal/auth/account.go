@@ -117,8 +117,8 @@ func errSessionOver() error {
 	return domain.Errorf(domain.CodeUnauthenticated, "the session is over; log in again")
 }
 
-// permissionsOf are the rights of a role. Those that are about the whole tenant end where it
-// is bounded.
+// permissionsOf are the rights of a role. A bounded scope leaves out rights about the whole
+// tenant.
 func permissionsOf(role domain.Role, scope domain.Scope) domain.Permission {
 	if scope.Bounded() {
 		return role.Permissions() &^ (domain.PermAdmin | domain.PermScript)

@@ -237,7 +237,8 @@ func newRole(m *store.Member, in *updateUserInput) (role domain.Role, scope doma
 	return role, scope, err
 }
 
-// auditUser tells the audit log what is to change, which takes up to three transactions.
+// auditUser adds the facts before and after to the audit entry. The change itself takes up to
+// three transactions.
 func auditUser(ctx context.Context, m *store.Member, role domain.Role, scope domain.Scope, in *updateUserInput) {
 	disabled := m.User.Disabled
 	if in.Body.Disabled != nil {

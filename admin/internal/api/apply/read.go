@@ -20,8 +20,8 @@ type request struct {
 	entries []*entry
 	// deletes are documents to delete, in the order in which they go.
 	deletes []*entry
-	// members are the documents of the set. leave are those that are gone, and left is how many
-	// others the request does not hold.
+	// members are the documents of the set. leave are members that were deleted since. left is
+	// the number of the other members that the request does not hold.
 	members map[resource.SetMember]bool
 	leave   []resource.SetMember
 	left    int
@@ -100,7 +100,7 @@ func (r *request) coming() resource.Coming {
 	return out
 }
 
-// open reads what all kinds have, and holds the document against the schema of its kind.
+// open reads the fields that all kinds have, and checks the document with the schema of its kind.
 func (e *entry) open(ctx context.Context, s *web.Server, id auth.Identity, kinds []web.DocumentKind, whole bool) error {
 	var h head
 	if err := json.Unmarshal(e.raw, &h); err != nil {

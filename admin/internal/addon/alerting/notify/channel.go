@@ -153,7 +153,7 @@ func (s *Service) PreviewChannel(spec noun.AlertChannelSpec, kind domain.AlertKi
 // Mails reports whether there is a mail server.
 func (s *Service) Mails() bool { return s.opt.Addresses != nil }
 
-// Check holds a channel against what this server sends.
+// Check refuses a channel that this server cannot send to.
 func (s *Service) Check(spec *noun.AlertChannelSpec) error {
 	for i, address := range spec.Emails {
 		if s.opt.Addresses == nil {

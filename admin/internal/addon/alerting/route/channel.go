@@ -89,7 +89,7 @@ func (a *api) alertChannel(ctx context.Context, tenant domain.TenantID, word str
 	return noun.AlertChannelOf(&row)
 }
 
-// checkAlertChannel holds a channel against what this server sends.
+// checkAlertChannel refuses a channel that this server cannot send to.
 func (a *api) checkAlertChannel(_ context.Context, _, row *resource.Row) error {
 	c, err := noun.AlertChannelOf(row)
 	if err != nil {
