@@ -47,8 +47,8 @@ func (j Jobs) ask(ctx context.Context, job string, a callapi.Ask, body, out any)
 }
 
 // Put creates the job, or gives it these settings. If it has them already, nothing changes.
-// Errors are *RefusedError and *UnconfirmedError, and others where nothing was asked for (an
-// input that is no JSON). ErrTaken: a job of another executor has the name.
+// Errors are *RefusedError and *UnconfirmedError. With any other error no request was sent,
+// such as for an input that is no JSON. ErrTaken: a job of another executor has the name.
 func (j Jobs) Put(ctx context.Context, name string, s Spec) (*Job, error) {
 	w, err := s.write(j.executor, name)
 	if err != nil {
@@ -101,7 +101,7 @@ func (j Jobs) change(ctx context.Context, name, method, what string, body, out a
 	return j.ask(ctx, name, callapi.Ask{Method: method, Path: "/jobs/" + job.ID + what}, body, out)
 }
 
-// Filter says which jobs are listed. What is empty leaves all.
+// Filter says which jobs are listed. An empty field leaves all.
 type Filter struct {
 	// Name is a pattern of the whole name, in which * stands for any text.
 	Name string
@@ -118,22 +118,28 @@ func (j Jobs) List(ctx context.Context, f Filter) iter.Seq2[*Job, error] {
 			q.Set(name, value)
 		}
 	}
-	return func(yield func(*Job, error) bool) {
-		for {
-			var page callapi.PageJob
-			if err := j.ask(ctx, "", callapi.Ask{Method: http.MethodGet, Path: "/jobs?" + q.Encode(), Longest: maxPage}, nil, &page); err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range page.Items {
-				if !yield(jobOf(&page.Items[i]), nil) {
-					return
-				}
-			}
-			if page.NextCursor == nil {
-				return
-			}
-			q.Set("cursor", *page.NextCursor)
+	return func(yield func(*Job, error) bool) { list(ctx, j, "", "/jobs", q, jobOf, yield) }
+}
+
+// list hands out the items of a list, and asks for a page when it is needed.
+func list[I, T any](ctx context.Context, j Jobs, job, path string, q url.Values, of func(*I) *T, yield func(*T, error) bool) {
+	for {
+		var page struct {
+			Items      []I     `json:"items"`
+			NextCursor *string `json:"nextCursor"`
 		}
+		if err := j.ask(ctx, job, callapi.Ask{Method: http.MethodGet, Path: path + "?" + q.Encode(), Longest: maxPage}, nil, &page); err != nil {
+			yield(nil, err)
+			return
+		}
+		for i := range page.Items {
+			if !yield(of(&page.Items[i]), nil) {
+				return
+			}
+		}
+		if page.NextCursor == nil {
+			return
+		}
+		q.Set("cursor", *page.NextCursor)
 	}
 }

@@ -23,17 +23,17 @@ type Result struct {
 	// State is in the admin's words: due, offered, running, retry_wait, succeeded, failed,
 	// timed_out, lost, cancelled, …
 	State string
-	// Reason says why it is in its state, when that does not say it, and Error what the
-	// handler said of its failure.
+	// Reason is why the run is in its state; empty if the state says it. Error is the error
+	// that the handler returned.
 	Reason, Error string
 	Attempt       int
-	// StartedAt and FinishedAt are zero as long as it has not.
+	// StartedAt and FinishedAt are zero until then.
 	StartedAt, FinishedAt time.Time
-	// Output is what the handler gave. It is nil in Results; Result has it.
+	// Output is the output of the handler. It is nil in Results; Result has it.
 	Output json.RawMessage
 }
 
-// Ended reports whether nothing will run any more.
+// Ended reports whether the run has ended.
 func (r *Result) Ended() bool {
 	return !slices.Contains([]string{"due", "offered", "running", "retry_wait", "cancelling"}, r.State)
 }
@@ -65,8 +65,8 @@ type request struct {
 // Input replaces the input of the job, for this run.
 func Input(in any) Option { return option(func(r *request) { r.input = in }) }
 
-// Key names the run among those that were asked for: asking again with the same key and all else
-// the same is the same run, for as long as the admin keeps it. Default: random.
+// Key names the run. A second request with the same key and the same options gets the same run,
+// as long as the admin keeps it. Default: random.
 func Key(key string) Option { return option(func(r *request) { r.key = key }) }
 
 // After starts the run later, at most ten years from now; default at once.
@@ -129,21 +129,6 @@ func (j Jobs) Results(ctx context.Context, name string) iter.Seq2[*Result, error
 			return
 		}
 		q := url.Values{"jobId": {job.ID}, "limit": {strconv.Itoa(pageSize)}}
-		for {
-			var page callapi.PageRun
-			if err := j.ask(ctx, name, callapi.Ask{Method: http.MethodGet, Path: "/runs?" + q.Encode(), Longest: maxPage}, nil, &page); err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range page.Items {
-				if !yield(resultOf(&page.Items[i]), nil) {
-					return
-				}
-			}
-			if page.NextCursor == nil {
-				return
-			}
-			q.Set("cursor", *page.NextCursor)
-		}
+		list(ctx, j, name, "/runs", q, resultOf, yield)
 	}
 }

@@ -41,7 +41,7 @@ const (
 	Parallel     Blocking = "parallel"      // it runs beside it
 )
 
-// Spec is what a job is to be. Zero fields have the defaults of the server.
+// Spec has the settings of a job. Zero fields have the defaults of the server.
 type Spec struct {
 	// Handler is the handler of the executor that the job runs. It is needed, and need not be
 	// registered yet.
@@ -103,7 +103,7 @@ type Job struct {
 	// Input is nil in lists.
 	Input  json.RawMessage
 	Paused bool
-	// PauseNote says why, in the words of who paused it.
+	// PauseNote is the reason of the pause.
 	PauseNote string
 	// Revision grows with each change of the settings, from 1.
 	Revision int64
