@@ -1,8 +1,10 @@
 package admin_test
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-sched/carillon/admin"
+	executor "github.com/carillon-sched/carillon/executor-sdk"
 )
 
 // A node records what its API changes, chains it, keeps the head in a file, and finds what
@@ -68,4 +71,32 @@ func TestANodeKeepsItsAuditLog(t *testing.T) {
 	n.do("GET", "/api/v1/audit/verification", nil, &v, 200)
 	require.Len(t, v.Faults, 1)
 	require.Equal(t, "edited", v.Faults[0].Kind)
+}
+
+// What code declares leaves an entry for each change, and none when nothing changes.
+func TestDeclaredJobsAreRecorded(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, func(*admin.Config) {})
+	declares := func(cron string) {
+		ex := n.startExecutor("shop", nil, func(ex *executor.Executor) {
+			executor.Handle(ex, "reconcile", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil }, executor.Cron(cron))
+		})
+		n.eventually(func() bool { return ex.Health() == nil }, func() string { return fmt.Sprint(ex.Health()) })
+	}
+	type entry struct{ Operation, Actor, Kind, ObjectName string }
+	entries := func() (out []entry) {
+		var list struct{ Items []entry }
+		n.do("GET", "/api/v1/audit?operation=declare-jobs", nil, &list, 200)
+		return list.Items
+	}
+	declares("0 2 * * *")
+	declares("0 2 * * *")
+	n.eventually(func() bool { return len(entries()) == 1 }, func() string { return fmt.Sprint(entries()) })
+	declares("0 3 * * *")
+	n.eventually(func() bool { return len(entries()) == 2 }, func() string { return fmt.Sprint(entries()) })
+	for _, e := range entries() {
+		require.Equal(t, "job", e.Kind)
+		require.Equal(t, "application", e.Actor)
+		require.NotEmpty(t, e.ObjectName)
+	}
 }

@@ -112,6 +112,8 @@ type Parts struct {
 	OutboxLag func(ctx context.Context) (time.Duration, error)
 	// Unexplained leaves out lost instances that another event explains.
 	Unexplained func(ctx context.Context, list []store.LostInstances) ([]store.LostInstances, error)
+	// Audited asks for entries of the audit log for what applications declare, too.
+	Audited bool
 	// Attention is its part of the overview.
 	Attention web.Attention
 	// TenantMade hears of a new tenant.

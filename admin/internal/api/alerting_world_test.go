@@ -32,6 +32,11 @@ func init() {
 		"/alert-silences":              "a tenant has 200 that are not over, of 200 ids and 2 KiB of text each",
 		"/alert-incidents/{id}/events": "201 rows of 2 KiB of text", "/deliveries": "201 rows of 3 KiB of text",
 	})
+	auditedOperations["create-alert-silence"] = audited{body: as(map[string]any{"reason": "r", "duration": "1h"})}
+	auditedOperations["create-alert-rule"] = audited{body: as(eventRule("second"))}
+	auditedOperations["create-alert-channel"] = audited{body: as(channelBody("second", "email", "emails", []string{"ops@example.com"}))}
+	auditedOperations["restore-alert-channel"] = audited{before: calling("acme/admin", "DELETE", "/alert-channels/{id}", nil)}
+	auditedOperations["restore-alert-rule"] = audited{before: calling("acme/admin", "DELETE", "/alert-rules/{id}", nil)}
 	addOns = append(addOns, addOn{
 		name: "alerting", lists: []string{"/deliveries", "/alert-incidents", "/alert-rules", "/alert-silences", "/alert-channels"},
 		routes:    func(s *web.Server, d *Deps, _ *Actions) { route.Register(s, alertDeps(d, &fakeChannels{})) },

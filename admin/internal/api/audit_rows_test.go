@@ -77,78 +77,6 @@ var apart = map[string]string{
 	"give-job-back":      "code has to declare the job",
 }
 
-// audited says what an operation needs to end well, beside what the matrix gives it.
-type audited struct {
-	before func(w *world, own objects)
-	query  string
-	body   func(w *world, own objects) any
-}
-
-func as(body map[string]any) func(*world, objects) any {
-	return func(*world, objects) any { return body }
-}
-
-func calling(who, method, path string, body any) func(*world, objects) {
-	return func(w *world, own objects) {
-		w.call(who, method, fill(path, own, nil, -1), body, header{"If-Match": "*"})
-	}
-}
-
-func jobOfShop(name string) func(*world, objects) any {
-	return func(w *world, own objects) any {
-		return jobBody(name, domain.Executor{ID: mustID[domain.ExecutorID](w.t, own["/executors/{id}"])})
-	}
-}
-
-var auditedOperations = map[string]audited{
-	"set-tenant-quotas": {body: as(map[string]any{"items": []any{map[string]any{"kind": "jobs", "limit": 7}}})},
-	"set-script-policy": {body: as(map[string]any{"languages": []string{"shell"}})},
-	"update-job":        {body: jobOfShop("changed")},
-	"create-job":        {body: jobOfShop("second")},
-	"put-job": {body: func(w *world, own objects) any {
-		body := jobOfShop(own["/by-name/{name}"])(w, own).(map[string]any)
-		body["timeout"] = "1m"
-		return body
-	}},
-	"create-jobs": {body: func(w *world, own objects) any {
-		return map[string]any{"items": []any{jobOfShop("a")(w, own), jobOfShop("b")(w, own)}}
-	}},
-	"create-user":           {body: as(map[string]any{"username": "new", "role": "viewer"})},
-	"create-tenant":         {body: as(map[string]any{"name": "gamma"})},
-	"create-script":         {body: as(scriptBody("s", "shell", "true", ""))},
-	"purge-runs":            {body: as(map[string]any{"before": "2026-01-01T00:00:00Z"})},
-	"create-invitation":     {body: as(map[string]any{"username": "somebody", "role": "viewer"})},
-	"create-denial":         {body: as(map[string]any{"serial": "ab02"})},
-	"create-executor":       {body: as(map[string]any{"name": "second"})},
-	"create-connection":     {body: as(map[string]any{"name": "second", "spec": map[string]any{"broker": "nats", "addresses": []string{"nats.example:4222"}}})},
-	"create-bulk":           {body: as(map[string]any{"action": "pause", "filter": map[string]any{"name": "none"}, "expected": 0})},
-	"create-calendar":       {body: as(calendarBody("second", map[string]any{}))},
-	"apply-documents":       {body: as(documentsBody(calendarDocument("second", map[string]any{})))},
-	"create-api-key":        {body: as(map[string]any{"name": "k2", "role": "viewer"})},
-	"create-alert-silence":  {body: as(map[string]any{"reason": "r", "duration": "1h"})},
-	"create-alert-rule":     {body: as(eventRule("second"))},
-	"create-alert-channel":  {body: as(channelBody("second", "email", "emails", []string{"ops@example.com"}))},
-	"update-user":           {body: as(map[string]any{"role": "operator"})},
-	"restore-calendar":      {before: calling("acme/admin", "DELETE", "/calendars/{id}", nil)},
-	"restore-script":        {before: calling("acme/admin", "DELETE", "/scripts/{id}", nil)},
-	"restore-connection":    {before: calling("acme/admin", "DELETE", "/connections/{id}", nil)},
-	"restore-alert-channel": {before: calling("acme/admin", "DELETE", "/alert-channels/{id}", nil)},
-	"restore-alert-rule":    {before: calling("acme/admin", "DELETE", "/alert-rules/{id}", nil)},
-	"restore-tenant": {before: func(w *world, own objects) {
-		calling("platform", "POST", "/tenants/{id}/disable", map[string]any{})(w, own)
-		calling("platform", "DELETE", "/tenants/{id}?name=acme", nil)(w, own)
-	}},
-	"delete-tenant": {before: calling("platform", "POST", "/tenants/{id}/disable", map[string]any{}), query: "?name=acme"},
-	"cancel-run": {before: func(w *world, own objects) {
-		own["/runs/{id}"] = into[Run](w.call("acme/admin", "POST", fill("/jobs/{id}/run", own, nil, -1), map[string]any{}).is(201)).ID
-	}},
-	"remove-former-name":       {before: calling("acme/admin", "PATCH", "/executors/{id}", map[string]any{"name": "renamed"})},
-	"end-tenant-maintenance":   {before: calling("acme/admin", "PUT", "/maintenance", map[string]any{"mode": "continue"})},
-	"end-executor-maintenance": {before: calling("acme/admin", "PUT", "/executors/{id}/maintenance", map[string]any{"mode": "continue"})},
-	"end-cluster-maintenance":  {before: calling("platform", "PUT", "/cluster/maintenance", map[string]any{"mode": "continue"})},
-	"delete-executor":          {query: "?jobs=delete&instances=end"},
-}
-
 // Each operation that writes leaves exactly one entry, in the transaction of its change, and one
 // that fails leaves none.
 func TestEachWritingOperationLeavesOneEntry(t *testing.T) {
@@ -198,6 +126,7 @@ func TestEachWritingOperationLeavesOneEntry(t *testing.T) {
 			require.NotEmpty(t, e.Kind)
 			require.Equal(t, a.header.Get("X-Request-Id"), e.Request)
 			t.Log(e.Kind, e.AuditObject.ID, e.Name, e.Before, e.After)
+			require.Equal(t, orders[ids[route]] == "", e.Before+e.After != "", "what it was and what it is, or the reason in orders")
 		})
 	}
 }
@@ -290,4 +219,21 @@ func TestAuditListAndVerification(t *testing.T) {
 	require.EqualValues(t, len(all), v.Head.Seq)
 	v = into[audit.AuditVerification](w.call("acme/admin", "GET", "/audit/verification?headSeq=9999&headHash=ab", nil).is(200))
 	require.Equal(t, "cut", v.Faults[0].Kind)
+}
+
+// Each job of an apply has an entry of its own for each change.
+func TestAppliedJobsAreRecorded(t *testing.T) {
+	w := newWorld(t)
+	w.instance(w.executor("acme", "shop"), "one", "reconcile")
+	for priority := range 2 {
+		w.applied("acme/editor", documentsBody(jobDocument("one", "shop", with("priority", priority)), jobDocument("two", "shop", with("priority", priority))))
+	}
+	var told []string
+	for _, e := range w.entries(w.tenants["acme"]) {
+		if e.Operation == "apply-documents" && e.Kind == "job" {
+			told = append(told, e.Name)
+		}
+	}
+	slices.Sort(told)
+	require.Equal(t, []string{"one", "one", "two", "two"}, told)
 }

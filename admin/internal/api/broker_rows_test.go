@@ -17,6 +17,8 @@ func init() {
 	bounded["test-connection"], bounded["list-connections"] = "reaches", "large"
 	smallLists["/connections"] = "a tenant has 64, of two certificates and a key each"
 	smallLists["/deleted-connections"] = "names of 100 deleted connections"
+	auditedOperations["create-connection"] = audited{body: as(map[string]any{"name": "second", "spec": map[string]any{"broker": "nats", "addresses": []string{"nats.example:4222"}}})}
+	auditedOperations["restore-connection"] = audited{before: calling("acme/admin", "DELETE", "/connections/{id}", nil)}
 	addOns = append(addOns, addOn{
 		name: "broker", lists: []string{"/connections"},
 		routes: func(s *web.Server, d *Deps, _ *Actions) {

@@ -22,6 +22,8 @@ func init() {
 	bounded["create-bulk"] = "computes"
 	smallLists["/bulk"] = "a tenant has 200, of 200 ids and 2 KiB of text each"
 	smallLists["/bulk/{id}/items"] = "201 rows of 1 KiB of text"
+	auditedOperations["create-bulk"] = audited{body: as(map[string]any{"action": "pause", "filter": map[string]any{"name": "none"}, "expected": 0})}
+	orders["cancel-bulk"] = "an end"
 	addOns = append(addOns, addOn{
 		name: "bulk", lists: []string{"/bulk"},
 		routes: func(s *web.Server, d *Deps, actions *Actions) {

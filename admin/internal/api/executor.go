@@ -122,15 +122,8 @@ func executorKind(e domain.Executor) string {
 func executorOf(e *store.ExecutorSummary) Executor {
 	return Executor{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e.Executor), InstancesOnline: e.Online,
-		InstancesTotal: e.Total, Handlers: e.Handlers, State: executorState(e.Executor), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt),
+		InstancesTotal: e.Total, Handlers: e.Handlers, State: e.State.String(), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt),
 	}
-}
-
-func executorState(e domain.Executor) string {
-	if e.State == domain.ExecutorDisabled {
-		return "disabled"
-	}
-	return "enabled"
 }
 
 type listExecutorsInput struct {
@@ -261,7 +254,7 @@ func (xs *executors) getExecutor(ctx context.Context, id auth.Identity, in *web.
 	}
 	out := ExecutorDetail{
 		ID: e.ID.String(), Name: e.Name, Description: e.Description, Kind: executorKind(e), InstancesTotal: len(instances),
-		State: executorState(e), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
+		State: e.State.String(), Note: e.Note, Version: e.Version, CreatedAt: web.Instant(e.CreatedAt), Handlers: handlers,
 	}
 	aliases, err := xs.store.ListExecutorAliases(ctx, id.Tenant, e.ID)
 	if err != nil {

@@ -120,7 +120,7 @@ func (xs *executors) setExecutorState(ctx context.Context, id auth.Identity, tex
 		return nil, err
 	}
 	xs.disabledChanged(ctx)
-	xs.log.Info("executor state changed", "tenant_id", id.Tenant, "executor", e.Name, "state", executorState(e), "by", id.Actor())
+	xs.log.Info("executor state changed", "tenant_id", id.Tenant, "executor", e.Name, "state", e.State, "by", id.Actor())
 	return xs.getExecutor(ctx, id, &web.IDInput{ID: text})
 }
 

@@ -311,13 +311,6 @@ func TestManyJobDocuments(t *testing.T) {
 	require.Equal(t, 1000, timed("1000 new jobs", list(1)).Create)
 	require.Equal(t, 1000, timed("1000 jobs that stay", list(1)).Same)
 	require.Equal(t, 1000, timed("1000 jobs that change", list(2)).Update)
-	audited := 0
-	for _, e := range w.entries(w.tenants["acme"]) {
-		if e.Operation == "apply-documents" && e.Kind == "job" {
-			audited++
-		}
-	}
-	require.Equal(t, 2000, audited, "each job has an entry for each change")
 }
 
 func (p planView) counts() []int {

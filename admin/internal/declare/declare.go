@@ -29,6 +29,8 @@ type Options struct {
 	Changed func()
 	Now     func() time.Time
 	Logger  *slog.Logger
+	// Audited: changes leave entries in the audit log.
+	Audited bool
 }
 
 // Declarer makes jobs from declarations in code (docs/adr/0023). Of the present builds of an
@@ -151,7 +153,7 @@ func (d *Declarer) writesOf(tenant domain.TenantID, executor domain.ExecutorID, 
 // taken.
 func (d *Declarer) declare(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, p planned) error {
 	writes, log, refused := d.writesOf(tenant, executor, p)
-	switch err := d.opt.Store.WriteDeclared(ctx, tenant, writes); {
+	switch err := d.write(ctx, store.ExecutorKey{Tenant: tenant, Executor: executor}, writes); {
 	case domain.Is(err, domain.CodeRevisionMismatch):
 		return nil // another instance, or somebody in the console, was quicker
 	case domain.Is(err, domain.CodeConflict) && p.step == domain.DeclareCreate:

@@ -348,7 +348,7 @@ func (d *Declarer) declareStrict(ctx context.Context, k store.ExecutorKey, prese
 			logs = append(logs, log)
 		}
 	}
-	if err := d.opt.Store.WriteDeclared(ctx, k.Tenant, all); err != nil {
+	if err := d.write(ctx, k, all); err != nil {
 		return nil, err
 	}
 	for _, log := range logs {

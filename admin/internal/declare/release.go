@@ -49,7 +49,7 @@ func (d *Declarer) releaseOne(ctx context.Context, k store.ExecutorKey, j *domai
 	default:
 		write = store.DeclaredWrite{Mark: &store.DeclaredMark{Job: j.ID, Declared: gone}}
 	}
-	err := d.opt.Store.WriteDeclared(ctx, k.Tenant, []store.DeclaredWrite{write})
+	err := d.write(ctx, k, []store.DeclaredWrite{write})
 	if err == nil {
 		d.opt.Changed()
 	}

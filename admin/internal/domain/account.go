@@ -49,6 +49,21 @@ const (
 	TenantMoved TenantState = 5
 )
 
+func (s TenantState) String() string {
+	switch s {
+	case TenantDisabled:
+		return "disabled"
+	case TenantDeleted:
+		return "deleted"
+	case TenantMoving:
+		return "moving"
+	case TenantMoved:
+		return "moved"
+	default:
+		return "enabled"
+	}
+}
+
 // MovedTenantKept is how long a tenant's rows stay in the cell that it has left. Nodes
 // there look for the runs that they moved last, and would miss younger ones
 // (docs/adr/0019).

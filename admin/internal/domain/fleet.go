@@ -35,6 +35,17 @@ const (
 	ExecutorDeleted ExecutorState = 3
 )
 
+func (s ExecutorState) String() string {
+	switch s {
+	case ExecutorDisabled:
+		return "disabled"
+	case ExecutorDeleted:
+		return "deleted"
+	default:
+		return "enabled"
+	}
+}
+
 // MaxExecutorAliases is how many names an executor keeps that it had before.
 const MaxExecutorAliases = 10
 

@@ -42,7 +42,8 @@ func build(n addon.Node) (addon.Parts, error) {
 	keeper := newKeeper(keeperOptions{Table: table, DataDir: n.DataDir, Kept: n.Settings.Duration(retention), Leads: n.Leads, Metrics: n.Metrics, Logger: log})
 	refusals := newRefusals(n.Metrics, log, table.Record)
 	return addon.Parts{
-		Run: func(ctx context.Context) error { keeper.Run(ctx); return nil },
+		Audited: true,
+		Run:     func(ctx context.Context) error { keeper.Run(ctx); return nil },
 		Routes: func(s *web.Server) {
 			s.Audit(func(ctx context.Context, e domain.AuditEntry) { refusals.take(ctx, e, time.Now()) })
 			Routes(s, table)

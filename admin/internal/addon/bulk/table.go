@@ -79,6 +79,7 @@ func (tb Table) Create(ctx context.Context, o Operation) (Operation, error) {
 		if err != nil {
 			return err
 		}
+		t.Audited(domain.AuditObject{ID: o.ID.String(), Name: string(o.Action), After: string(request)})
 		_, err = t.Exec(t.Ctx, "INSERT INTO bulk_operations (id, tenant_id, action, request, state, total, retry_of, created_at, wake_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			int64(o.ID), int64(o.Tenant), string(o.Action), string(request), string(Running), o.Total, int64(o.RetryOf), db.Millis(now), db.Millis(now))
 		return err

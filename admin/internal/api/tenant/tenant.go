@@ -25,18 +25,11 @@ type Tenant struct {
 
 func tenantOf(t *domain.Tenant) Tenant {
 	out := Tenant{
-		ID: t.ID.String(), Name: t.Name, State: "enabled", Note: t.Note, Version: t.Version, Cell: t.Cell,
+		ID: t.ID.String(), Name: t.Name, State: t.State.String(), Note: t.Note, Version: t.Version, Cell: t.Cell,
 		CreatedAt: web.Instant(t.CreatedAt),
 	}
-	switch t.State {
-	case domain.TenantDisabled:
-		out.State = "disabled"
-	case domain.TenantDeleted:
-		out.State, out.DeleteAt = "deleted", web.InstantOrNull(t.DeleteAt)
-	case domain.TenantMoving:
-		out.State = "moving"
-	case domain.TenantMoved:
-		out.State = "moved"
+	if t.State == domain.TenantDeleted {
+		out.DeleteAt = web.InstantOrNull(t.DeleteAt)
 	}
 	return out
 }

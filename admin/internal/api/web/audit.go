@@ -69,6 +69,9 @@ func (op Operation) auditKind() string {
 	kind := segments[0]
 	for i, s := range segments {
 		last := i == len(segments)-1
+		if s == "by-name" {
+			break // the parameter is a name of the kind before it
+		}
 		if !last && strings.HasPrefix(segments[i+1], "{") || last && op.Method == http.MethodPost && strings.HasSuffix(s, "s") {
 			kind = s
 		}

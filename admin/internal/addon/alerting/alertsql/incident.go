@@ -110,9 +110,11 @@ func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id 
 		if err != nil {
 			return none, err
 		}
+		before := incidentFacts(i)
 		if err := change(i, now); err != nil {
 			return none, err
 		}
+		t.AuditedChange(domain.AuditObject{}, before, incidentFacts(i))
 		if err := saveIncident(t, i); err != nil {
 			return none, err
 		}
@@ -120,6 +122,10 @@ func (s *Alerts) ChangeIncident(ctx context.Context, tenant domain.TenantID, id 
 		err = countTold(t.Gorm, list)
 		return list[0], err
 	})
+}
+
+func incidentFacts(i *noun.Incident) db.Facts {
+	return db.Facts{"state": i.State, "acknowledgedBy": i.AcknowledgedBy, "resolvedBy": i.ResolvedBy}
 }
 
 func (s *Alerts) ListIncidentEvents(ctx context.Context, p notify.ListIncidentEventsParams) (out []domain.AlertEvent, err error) {

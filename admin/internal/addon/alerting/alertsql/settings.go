@@ -82,13 +82,14 @@ func (s *Alerts) SaveAlertSettings(ctx context.Context, settings noun.AlertSetti
 		if err := t.Gorm.Where("tenant_id = ?", int64(settings.TenantID)).Find(&rows).Error; err != nil {
 			return err
 		}
-		version := int64(0)
+		version, before := int64(0), ""
 		if len(rows) > 0 {
-			version = rows[0].Version
+			version, before = rows[0].Version, rows[0].Settings
 		}
 		if version != settings.Version {
 			return domain.Errorf(domain.CodeRevisionMismatch, "the alert settings are at version %d, not %d", version, settings.Version)
 		}
+		t.Audited(domain.AuditObject{Before: before, After: text})
 		now, err := t.Clock()
 		if err != nil {
 			return err

@@ -66,6 +66,13 @@ func (s *Alerts) CreateSilence(ctx context.Context, silence noun.AlertSilence) (
 
 func (s *Alerts) EndSilence(ctx context.Context, tenant domain.TenantID, id domain.SilenceID, by string) (noun.AlertSilence, error) {
 	err := s.RunAt(ctx, "end silence", func(t *db.Tx, now time.Time) error {
+		var was []silenceRow
+		if err := t.Gorm.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Find(&was).Error; err != nil {
+			return err
+		}
+		for _, r := range was {
+			t.Audited(domain.AuditObject{Name: r.Reason, Before: r.Matcher})
+		}
 		_, err := t.Exec(t.Ctx, "UPDATE alert_silences SET ends_at = ?, ended_by = ? WHERE id = ? AND tenant_id = ? AND ends_at > ?",
 			db.Millis(now), by, int64(id), int64(tenant), db.Millis(now))
 		return err

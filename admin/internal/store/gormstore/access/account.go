@@ -98,8 +98,8 @@ func (s *Accounts) CreateTenant(ctx context.Context, tenant domain.Tenant) error
 }
 
 func createTenant(t *db.Tx, tenant domain.Tenant) error {
-	t.Audited(domain.AuditObject{ID: tenant.ID.String(), Name: tenant.Name})
 	row := record.TenantRow{ID: int64(tenant.ID), Name: tenant.Name, State: int64(domain.TenantEnabled), Version: 1, CreatedAt: db.Millis(tenant.CreatedAt)}
+	auditTenant(t, nil, &row)
 	return db.NameTaken(t.Gorm.Create(&row).Error, "tenant", tenant.Name)
 }
 
@@ -231,10 +231,14 @@ func (s *Accounts) DeleteMembership(ctx context.Context, tenant domain.TenantID,
 		if err != nil {
 			return err
 		}
+		var was []membershipRow
+		if err := t.Gorm.Where("tenant_id = ? AND user_id = ?", int64(tenant), int64(user)).Find(&was).Error; err != nil {
+			return err
+		}
 		if err := t.MustFind("user", user, "DELETE FROM memberships WHERE tenant_id = ? AND user_id = ?", int64(tenant), int64(user)); err != nil {
 			return err
 		}
-		t.Audited(domain.AuditObject{Name: u.Username})
+		t.Audited(domain.AuditObject{Name: u.Username, Before: domain.AuditedRole(domain.Role(was[0].Role), was[0].membership().Scope)})
 		_, err = t.Exec(t.Ctx, "UPDATE api_keys SET revoked_at = "+t.Dialect.Clock()+" WHERE tenant_id = ? AND owner_id = ? AND revoked_at = 0", int64(tenant), int64(user))
 		if err != nil {
 			return err

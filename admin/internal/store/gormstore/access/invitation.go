@@ -117,6 +117,13 @@ func (s *Invitations) open(ctx context.Context, rows []invitationRow, err error)
 
 func (s *Invitations) DeleteInvitation(ctx context.Context, tenant domain.TenantID, id domain.InvitationID) error {
 	return s.Run(ctx, "delete invitation", func(t *db.Tx) error {
+		var was []invitationRow
+		if err := t.Gorm.Where("id = ? AND tenant_id = ?", int64(id), int64(tenant)).Find(&was).Error; err != nil {
+			return err
+		}
+		for _, r := range was {
+			t.Audited(domain.AuditObject{Name: r.Username, Before: domain.AuditedRole(domain.Role(r.Role), domain.Scope{Executors: lines(r.Executors)})})
+		}
 		return t.MustFind("invitation", id, "DELETE FROM invitations WHERE id = ? AND tenant_id = ?", int64(id), int64(tenant))
 	})
 }

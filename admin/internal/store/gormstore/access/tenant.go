@@ -37,6 +37,7 @@ func (s *Accounts) changeTenant(ctx context.Context, step string, id domain.Tena
 		if err != nil || after == row {
 			return err
 		}
+		auditTenant(t, &row, &after)
 		_, err = t.Exec(t.Ctx, "UPDATE tenants SET name = ?, state = ?, note = ?, version = version + 1, changed_at = ?, delete_at = ?, cell = ? WHERE id = ?",
 			after.Name, after.State, after.Note, after.ChangedAt, after.DeleteAt, after.Cell, int64(id))
 		return db.NameTaken(err, "tenant", after.Name)
@@ -45,6 +46,17 @@ func (s *Accounts) changeTenant(ctx context.Context, step string, id domain.Tena
 		return domain.Tenant{}, err
 	}
 	return s.FindTenant(ctx, id)
+}
+
+// auditTenant tells the audit log of a change. before is nil: it is new.
+func auditTenant(t *db.Tx, before, after *record.TenantRow) {
+	facts := func(r *record.TenantRow) db.Facts {
+		if r == nil {
+			return nil
+		}
+		return db.Facts{"name": r.Name, "state": domain.TenantState(r.State).String(), "note": r.Note, "cell": r.Cell}
+	}
+	t.AuditedChange(domain.AuditObject{Kind: "tenant", ID: domain.TenantID(after.ID).String(), Name: after.Name}, facts(before), facts(after))
 }
 
 // moving refuses to change a tenant that is between two cells.

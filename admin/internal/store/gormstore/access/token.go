@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -220,7 +219,7 @@ func (s *Tokens) CreateAPIKey(ctx context.Context, k domain.APIKey) error {
 			return err
 		}
 		row := newAPIKeyRow(k)
-		t.Audited(domain.AuditObject{ID: number(k.ID).String(), Name: k.Name, After: fmt.Sprintf(`{"role":%q}`, k.Role)})
+		auditKey(t, nil, &row)
 		return t.Gorm.Create(&row).Error
 	})
 }
@@ -245,9 +244,39 @@ func (n number) String() string { return strconv.FormatInt(int64(n), 10) }
 
 func (s *Tokens) RevokeAPIKey(ctx context.Context, tenant domain.TenantID, id int64) error {
 	return s.RunRepeatable(ctx, "revoke API key", func(t *db.Tx) error {
+		var was []apiKeyRow
+		if err := t.Gorm.Where("id = ? AND tenant_id = ?", id, int64(tenant)).Find(&was).Error; err != nil {
+			return err
+		}
+		for i := range was {
+			auditKey(t, &was[i], nil)
+		}
 		return t.MustFind("API key", number(id), "UPDATE api_keys SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.Dialect.Clock()+
 			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
 	})
+}
+
+// auditKey tells the audit log of a key that is made or revoked.
+func auditKey(t *db.Tx, before, after *apiKeyRow) {
+	facts := func(r *apiKeyRow) db.Facts {
+		if r == nil {
+			return nil
+		}
+		return db.Facts{"role": r.Role, "executors": lines(r.Executors), "handlers": lines(r.CallHandlers), "expiresAt": instant(r.ExpiresAt)}
+	}
+	r := after
+	if r == nil {
+		r = before
+	}
+	t.AuditedChange(domain.AuditObject{ID: number(r.ID).String(), Name: r.Name}, facts(before), facts(after))
+}
+
+// instant is a time for the audit log; nil: none.
+func instant(ms int64) any {
+	if ms == 0 {
+		return nil
+	}
+	return db.Instant(ms)
 }
 
 func (s *Tokens) TouchAPIKeys(ctx context.Context, used map[int64]time.Time) error {
@@ -278,7 +307,7 @@ func (s *Tokens) CreateJoinToken(ctx context.Context, j domain.JoinToken) error 
 			return err
 		}
 		row := newJoinTokenRow(j)
-		t.Audited(domain.AuditObject{ID: number(j.ID).String(), Name: "of executor " + j.Executor.String()})
+		auditJoinToken(t, nil, &row)
 		return t.Gorm.Create(&row).Error
 	})
 }
@@ -291,7 +320,29 @@ func (s *Tokens) ListJoinTokens(ctx context.Context, tenant domain.TenantID, exe
 
 func (s *Tokens) RevokeJoinToken(ctx context.Context, tenant domain.TenantID, id int64) error {
 	return s.RunRepeatable(ctx, "revoke join token", func(t *db.Tx) error {
+		var was []joinTokenRow
+		if err := t.Gorm.Where("id = ? AND tenant_id = ?", id, int64(tenant)).Find(&was).Error; err != nil {
+			return err
+		}
+		for i := range was {
+			auditJoinToken(t, &was[i], nil)
+		}
 		return t.MustFind("join token", number(id), "UPDATE join_tokens SET revoked_at = CASE WHEN revoked_at = 0 THEN "+t.Dialect.Clock()+
 			" ELSE revoked_at END WHERE id = ? AND tenant_id = ?", id, int64(tenant))
 	})
+}
+
+// auditJoinToken tells the audit log of a join token that is made or revoked.
+func auditJoinToken(t *db.Tx, before, after *joinTokenRow) {
+	facts := func(r *joinTokenRow) db.Facts {
+		if r == nil {
+			return nil
+		}
+		return db.Facts{"executor": domain.ExecutorID(r.ExecutorID), "name": r.Name, "expiresAt": instant(r.ExpiresAt), "maxUses": r.MaxUses, "noJobs": r.NoJobs}
+	}
+	r := after
+	if r == nil {
+		r = before
+	}
+	t.AuditedChange(domain.AuditObject{ID: number(r.ID).String(), Name: "of executor " + domain.ExecutorID(r.ExecutorID).String()}, facts(before), facts(after))
 }

@@ -86,7 +86,7 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 				return row, err
 			}
 		}
-		t.Audited(domain.AuditObject{ID: number(d.ID).String(), Name: string(d.Kind) + " " + d.Subject})
+		auditDenial(t, nil, &row)
 		return row, db.NameTaken(t.Gorm.Create(&row).Error, "denial", d.Subject)
 	})
 	if domain.Is(err, domain.CodeConflict) {
@@ -98,6 +98,21 @@ func (s *Trust) CreateDenial(ctx context.Context, d domain.Denial) (domain.Denia
 		return domain.Denial{}, err
 	}
 	return row.denial(), nil
+}
+
+// auditDenial tells the audit log of a denial that begins or ends.
+func auditDenial(t *db.Tx, before, after *denialRow) {
+	facts := func(r *denialRow) db.Facts {
+		if r == nil {
+			return nil
+		}
+		return db.Facts{"executor": domain.ExecutorID(r.ExecutorID), "kind": r.Kind, "subject": r.Subject, "label": r.Label, "reason": r.Reason}
+	}
+	r := after
+	if r == nil {
+		r = before
+	}
+	t.AuditedChange(domain.AuditObject{ID: number(r.ID).String(), Name: r.Kind + " " + r.Subject}, facts(before), facts(after))
 }
 
 func (s *Trust) MarkDenied(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, instances []domain.InstanceID) error {
@@ -124,6 +139,13 @@ func (s *Trust) ListDenials(ctx context.Context, tenant domain.TenantID, executo
 
 func (s *Trust) DeleteDenial(ctx context.Context, tenant domain.TenantID, executor domain.ExecutorID, id int64) error {
 	return s.RunRepeatable(ctx, "delete denial", func(t *db.Tx) error {
+		var was []denialRow
+		if err := t.Gorm.Where("id = ? AND tenant_id = ? AND executor_id = ?", id, int64(tenant), int64(executor)).Find(&was).Error; err != nil {
+			return err
+		}
+		for i := range was {
+			auditDenial(t, &was[i], nil)
+		}
 		return t.MustFind("denial", number(id), "DELETE FROM executor_denials WHERE id = ? AND tenant_id = ? AND executor_id = ?", id, int64(tenant), int64(executor))
 	})
 }

@@ -94,6 +94,7 @@ func (s *Backfills) CreateBackfill(ctx context.Context, p domain.Backfill) (doma
 			return err
 		}
 		b.Revision, b.State, b.Next, b.WakeAt, b.CreatedAt = e.Revision, domain.BackfillRunning, b.From, now, now
+		t.AuditedChange(domain.AuditObject{}, nil, db.Facts{"backfill": b.ID, "from": b.From, "to": b.To, "scope": b.Scope, "concurrency": b.Concurrency, "note": b.Note})
 		return t.Gorm.Create(toBackfillRow(&b)).Error
 	})
 	if err != nil {

@@ -40,7 +40,12 @@ func (s *Cells) SaveCell(ctx context.Context, c domain.Cell) error {
 		if others >= domain.MaxCells {
 			return domain.Errorf(domain.CodeConflict, "there are %d cells already, which is the most", others)
 		}
+		var was []cellRow
+		if err := t.Gorm.Where("name = ?", c.Name).Find(&was).Error; err != nil {
+			return err
+		}
 		row := cellRow{Name: c.Name, URL: c.URL, Executors: strings.Join(c.Executors, ","), CreatedAt: db.Millis(c.CreatedAt), CreatedBy: c.CreatedBy}
+		auditCell(t, c.Name, was, []cellRow{row})
 		return t.Gorm.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "name"}}, DoUpdates: clause.AssignmentColumns([]string{"url", "executors"})}).Create(&row).Error
 	})
 }
@@ -54,12 +59,27 @@ func (s *Cells) DeleteCell(ctx context.Context, name string) error {
 		if living > 0 {
 			return domain.Errorf(domain.CodeInUse, "%d tenants of this cell live in %q or go there; delete them here first, or move them back", living, name)
 		}
-		result := t.Gorm.Where("name = ?", name).Delete(&cellRow{})
-		if result.Error == nil && result.RowsAffected == 0 {
+		var was []cellRow
+		if err := t.Gorm.Clauses(t.Locking()...).Where("name = ?", name).Find(&was).Error; err != nil {
+			return err
+		}
+		if len(was) == 0 {
 			return domain.Errorf(domain.CodeNotFound, "there is no cell %q", name)
 		}
-		return result.Error
+		auditCell(t, name, was, nil)
+		return t.Gorm.Where("name = ?", name).Delete(&cellRow{}).Error
 	})
+}
+
+// auditCell tells the audit log of a change. Both lists have one row or none.
+func auditCell(t *db.Tx, name string, before, after []cellRow) {
+	facts := func(rows []cellRow) db.Facts {
+		if len(rows) == 0 {
+			return nil
+		}
+		return db.Facts{"url": rows[0].URL, "executors": strings.Split(rows[0].Executors, ",")}
+	}
+	t.AuditedChange(domain.AuditObject{ID: name, Name: name}, facts(before), facts(after))
 }
 
 // readPlaces reads where the tenants are that are not here.

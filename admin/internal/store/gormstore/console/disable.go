@@ -29,6 +29,9 @@ func (s *Executors) SetExecutorState(ctx context.Context, p store.SetExecutorSta
 		if row.State == int64(p.State) && row.Note == note {
 			return nil
 		}
+		after := row
+		after.State, after.Note = int64(p.State), note
+		auditExecutor(t, &row, &after)
 		now, err := t.Clock()
 		if err != nil {
 			return err

@@ -74,7 +74,7 @@ func (s *Executors) UpdateExecutor(ctx context.Context, p store.UpdateExecutorPa
 		if err != nil {
 			return err
 		}
-		before := row.Name
+		before := row
 		if p.Name != nil {
 			row.Name = *p.Name
 		}
@@ -88,15 +88,27 @@ func (s *Executors) UpdateExecutor(ctx context.Context, p store.UpdateExecutorPa
 		if err != nil {
 			return db.NameTaken(err, "executor", row.Name)
 		}
-		if row.Name == before {
+		auditExecutor(t, &before, &row)
+		if row.Name == before.Name {
 			return nil
 		}
-		return renamed(t, &row, before, db.Millis(now))
+		return renamed(t, &row, before.Name, db.Millis(now))
 	})
 	if err != nil {
 		return domain.Executor{}, err
 	}
 	return s.FindExecutor(ctx, p.Tenant, p.ID)
+}
+
+// auditExecutor tells the audit log of a change. after is nil: it is deleted.
+func auditExecutor(t *db.Tx, before, after *record.ExecutorRow) {
+	facts := func(r *record.ExecutorRow) db.Facts {
+		if r == nil {
+			return nil
+		}
+		return db.Facts{"name": r.Name, "description": r.Description, "state": domain.ExecutorState(r.State).String(), "note": r.Note}
+	}
+	t.AuditedChange(domain.AuditObject{Kind: "executor", ID: domain.ExecutorID(before.ID).String(), Name: before.Name}, facts(before), facts(after))
 }
 
 // renamed keeps the former name for those who use it, and gives API keys that are
@@ -140,6 +152,7 @@ func (s *Executors) DeleteExecutorAlias(ctx context.Context, tenant domain.Tenan
 		if n == 0 {
 			return domain.Errorf(domain.CodeNotFound, "the executor has no former name %q", name)
 		}
+		t.AuditedChange(domain.AuditObject{Name: name}, db.Facts{"executor": id}, nil)
 		// Each entry has one of the new name beside it, so that none becomes empty,
 		// which would be all of the tenant.
 		return access.ChangeScopes(t, int64(tenant), name, func(list []string, entry string) []string {
@@ -186,6 +199,7 @@ func (s *Executors) DeleteExecutor(ctx context.Context, p store.DeleteExecutorPa
 		if use.Jobs+use.HandlerJobs > 0 || use.Instances > 0 && !p.EndInstances {
 			return inTheWay(row.Name, use)
 		}
+		auditExecutor(t, &row, nil)
 		now, err := t.Clock()
 		if err != nil {
 			return err

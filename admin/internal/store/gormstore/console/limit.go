@@ -35,6 +35,11 @@ func (s *Limits) SetLimit(ctx context.Context, l domain.Limit) error {
 			return err
 		}
 		found := limits[l.LimitKey]
+		was := int64(0)
+		if found != nil {
+			was = found.Capacity
+		}
+		t.AuditedChange(domain.AuditObject{}, db.Facts{"maxRunning": was}, db.Facts{"maxRunning": l.Max})
 		switch {
 		case found == nil && l.Max == 0:
 			return nil

@@ -47,6 +47,7 @@ func (s *Maintenance) StartMaintenance(ctx context.Context, m domain.Maintenance
 			return m, domain.Invalid("body.until", "must be in the future")
 		}
 		m.Since = now
+		t.AuditedChange(domain.AuditObject{}, nil, maintenanceFacts(&m))
 		if _, err := t.Exec(t.Ctx, "DELETE FROM maintenance WHERE id = ?", m.ID); err != nil { // of a commit whose answer was lost
 			return m, err
 		}
@@ -57,6 +58,10 @@ func (s *Maintenance) StartMaintenance(ctx context.Context, m domain.Maintenance
 			m.ID, int64(m.Tenant), int64(m.Executor), string(m.Mode), m.Reason, m.By, db.Millis(m.Since), db.Millis(m.EndsAt))
 		return m, err
 	})
+}
+
+func maintenanceFacts(m *domain.Maintenance) db.Facts {
+	return db.Facts{"mode": m.Mode, "reason": m.Reason, "since": m.Since, "until": m.EndsAt}
 }
 
 // end ends what is on for the scope.
@@ -85,6 +90,7 @@ func (s *Maintenance) EndMaintenance(ctx context.Context, scope domain.Maintenan
 		if ended.ID == 0 {
 			return ended, domain.Errorf(domain.CodeNotFound, "the %s is not under maintenance", scope.Kind())
 		}
+		t.AuditedChange(domain.AuditObject{}, maintenanceFacts(&ended), nil)
 		ended.EndsAt, ended.EndedBy = now, by
 		_, err = s.end(t, now, scope, by)
 		return ended, err

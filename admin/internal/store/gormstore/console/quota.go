@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"gorm.io/gorm"
@@ -108,17 +109,29 @@ func (s *Quotas) SetQuotas(ctx context.Context, p store.SetQuotasParams) error {
 		if err != nil {
 			return err
 		}
+		var rows []record.QuotaRow
+		if err := t.Gorm.Where("tenant_id = ?", int64(p.Tenant)).Find(&rows).Error; err != nil {
+			return err
+		}
+		before, after := db.Facts{}, db.Facts{}
+		for _, r := range rows {
+			before[r.Kind] = r.Capacity
+		}
+		maps.Copy(after, before)
+		defer func() { t.AuditedChange(domain.AuditObject{}, before, after) }()
 		for _, k := range domain.QuotaKinds {
 			limit, named := p.Max[k]
 			if !named {
 				continue
 			}
+			delete(after, string(k))
 			if _, err := t.Exec(t.Ctx, "DELETE FROM quotas WHERE tenant_id = ? AND kind = ?", int64(p.Tenant), string(k)); err != nil {
 				return err
 			}
 			if limit < 0 {
 				continue
 			}
+			after[string(k)] = min(limit, k.Most())
 			row := record.QuotaRow{TenantID: int64(p.Tenant), Kind: string(k), Capacity: min(limit, k.Most()), ChangedAt: db.Millis(now), ChangedBy: p.By}
 			if err := t.Gorm.Create(&row).Error; err != nil {
 				return err

@@ -116,11 +116,25 @@ func (s *Scripts) SetScriptPolicy(ctx context.Context, p domain.ScriptPolicy) (d
 			return none, err
 		}
 		set := row.policy()
+		var before db.Facts
+		if len(rows) > 0 {
+			last := rows[0].policy()
+			before = policyFacts(&last)
+		}
+		t.AuditedChange(domain.AuditObject{}, before, policyFacts(&set))
 		if set.Callbacks == nil {
 			return set, nil
 		}
 		return set, s.ensureBuiltIn(t, p.TenantID, row.CreatedAt)
 	})
+}
+
+func policyFacts(p *domain.ScriptPolicy) db.Facts {
+	f := db.Facts{"revision": p.Revision, "languages": p.Languages, "http": p.HTTP, "note": p.Note}
+	if c := p.Callbacks; c != nil {
+		f["callbacks"] = db.Facts{"hosts": c.Hosts, "maxTimeout": c.MaxTimeout.String(), "perHost": c.PerHost}
+	}
+	return f
 }
 
 func (s *Scripts) FindCallbackSecret(ctx context.Context, tenant domain.TenantID) (secret []byte, err error) {

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -44,6 +45,27 @@ func (r *AuditRow) Entry() domain.ChainedEntry {
 // Audited adds what is known of the object to the entry that this transaction stores, if it
 // stores one.
 func (t *Tx) Audited(o domain.AuditObject) { domain.AuditOf(t.Ctx).Object(o) }
+
+// Facts are what the audit log says of an object, by the names of the API, without secrets.
+// nil: the object is not there.
+type Facts map[string]any
+
+func (f Facts) text() string {
+	if f == nil {
+		return ""
+	}
+	raw, err := json.Marshal(f)
+	if err != nil {
+		panic("db: facts for the audit log: " + err.Error()) // numbers and texts only
+	}
+	return string(raw)
+}
+
+// AuditedChange is Audited with the facts before and after a change.
+func (t *Tx) AuditedChange(o domain.AuditObject, before, after Facts) {
+	o.Before, o.After = before.text(), after.text()
+	t.Audited(o)
+}
 
 // InsertAudit writes an entry. A second one with the same id changes nothing.
 func (t *Tx) InsertAudit(e domain.AuditEntry) error {

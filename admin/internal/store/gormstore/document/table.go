@@ -150,7 +150,7 @@ func (s *Table) Insert(t *db.Tx, row resource.Row, now int64) (resource.Row, err
 
 // audited tells the audit log of a document before and after a write.
 func (s *Table) audited(t *db.Tx, row *resource.Row, before, after string) {
-	t.Audited(domain.AuditObject{Kind: s.Kind.Noun, ID: domain.JobID(row.ID).String(), Name: row.Name, Before: before, After: after})
+	t.Audited(domain.AuditObject{Kind: s.Kind.ID(), ID: domain.JobID(row.ID).String(), Name: row.Name, Before: before, After: after})
 }
 
 // columns are the values of a row that an edit changes.

@@ -141,6 +141,7 @@ func (s *Rules) SetRetention(ctx context.Context, p store.SetRetentionParams) (s
 			return domain.Errorf(domain.CodeRevisionMismatch, "the retention is at version %d, not %d: somebody changed it", row.Version, p.IfVersion)
 		}
 		written = true // of all tries
+		t.AuditedChange(domain.AuditObject{}, retentionFacts(row.retention()), retentionFacts(p.Retention))
 		row.RunDays, row.LogDays, row.RunCount = p.Retention.RunDays, p.Retention.LogDays, p.Retention.RunCount
 		row.Version, row.ChangedAt, row.ChangedBy = row.Version+1, db.Millis(now), record.Clip(p.By, record.NameSize)
 		return t.Gorm.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error // a key of 0 is a value, too
@@ -149,6 +150,10 @@ func (s *Rules) SetRetention(ctx context.Context, p store.SetRetentionParams) (s
 		return store.RetentionView{}, err
 	}
 	return s.FindRetention(ctx, p.Tenant, p.Job)
+}
+
+func retentionFacts(r domain.Retention) db.Facts {
+	return db.Facts{"runDays": r.RunDays, "logDays": r.LogDays, "runCount": r.RunCount}
 }
 
 // retentionSubject finds a tenant, or a job of it that keeps runs of its own, and locks

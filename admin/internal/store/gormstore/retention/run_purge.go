@@ -108,7 +108,7 @@ func (s *RunPurges) CreateRunPurge(ctx context.Context, p domain.RunPurge) (doma
 			return err
 		}
 		at := db.Millis(now)
-		t.Audited(domain.AuditObject{ID: p.ID.String()})
+		t.AuditedChange(domain.AuditObject{ID: p.ID.String()}, nil, db.Facts{"job": p.JobID, "before": p.Before})
 		return t.Gorm.Create(&runPurgeRow{
 			ID: int64(p.ID), TenantID: int64(p.TenantID), JobID: int64(p.JobID), BeforeAt: db.Millis(p.Before),
 			CreatedBy: record.Clip(p.CreatedBy, record.NameSize), CreatedAt: at, WakeAt: &at,
