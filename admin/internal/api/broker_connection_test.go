@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker"
 	"github.com/carillon-sched/carillon/admin/internal/addon/broker/noun"
+	"github.com/carillon-sched/carillon/admin/internal/api/apply"
 	"github.com/carillon-sched/carillon/admin/internal/api/document"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -163,4 +164,20 @@ func TestConnectionTest(t *testing.T) {
 	p := w.call("acme/editor", "POST", path, map[string]any{"target": map[string]any{"topic": "t"}}).problem(422, "validation_failed")
 	require.Equal(t, "body.target.routingKey", p.Errors[0].Location)
 	require.Len(t, sent, 2)
+}
+
+// A plan compares secrets, and tells none.
+func TestSecretsOfDocumentsAreCompared(t *testing.T) {
+	w := newWorld(t)
+	connection := natsConnection("events")
+	connection["kind"], connection["secrets"] = "Connection", map[string]any{"password": "s3cret-1"}
+	planned := w.call("acme/editor", "POST", "/plan", documentsBody(connection)).is(200)
+	require.NotContains(t, string(planned.body), "s3cret")
+	require.Equal(t, 1, w.applied("acme/editor", documentsBody(connection)).Create)
+
+	stored := into[map[string]any](w.call("acme/viewer", "GET", "/connections/events", nil).is(200))
+	require.Equal(t, 1, into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(stored)).is(200)).Same)
+	stored["secrets"] = map[string]any{"password": "s3cret-2"}
+	other := into[apply.Plan](w.call("acme/editor", "POST", "/plan", documentsBody(stored)).is(200))
+	require.Equal(t, "secrets.password", other.Items[0].Changes[0].Path)
 }
