@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-import { cleanup, fireEvent, render, screen } from '@testing-library/react'
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
 import { afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { message, modal } from '../src/components/notices'
 import { NoticesHolder } from '../src/components/NoticesHolder'
@@ -28,5 +28,5 @@ it('an information is closed by what stands in it', async () => {
   render(<NoticesHolder />)
   modal.info({ title: 'In use', content: (close) => <button onClick={close}>leave</button> })
   fireEvent.click(await screen.findByRole('button', { name: 'leave' }))
-  await vi.waitFor(() => expect(document.querySelector('.ant-modal-confirm:not(.ant-zoom-leave)')).toBeNull())
+  await waitFor(() => expect(document.querySelector('.ant-modal-confirm:not(.ant-zoom-leave)')).toBeNull())
 })

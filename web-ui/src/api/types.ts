@@ -25,6 +25,7 @@ export type Role = S['User']['role']
 /** A part of an API key's role. */
 export type KeyRole = Role | 'caller' | 'timer' | 'manager'
 export type ApiKey = S['APIKey']
+export type AuditEntry = S['AuditEntry']
 export type User = S['User']
 export type Invitation = S['Invitation']
 export type MyInvitation = S['MyInvitation']

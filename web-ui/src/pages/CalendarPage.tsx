@@ -10,6 +10,7 @@ import type { Blackout, Calendar, CalendarDay, Id } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
 import { CalendarVersions } from '../components/CalendarVersions'
+import { Changes } from '../components/Changes'
 import { Fact } from '../components/Fact'
 import { useCan } from '../components/hooks'
 import { JobLinks } from '../components/JobLinks'
@@ -64,6 +65,7 @@ export function CalendarPage() {
           <JobLinks title={t('calendars.usedBy')} none={t('calendars.unused')} jobs={jobs} />
         </div>
         <CalendarVersions calendar={data} />
+        <Changes kind="calendar" object={data.id} />
       </div>
     </Page>
   )

@@ -10,6 +10,7 @@ import { queryClient } from '../api/queries'
 import type { Connection, MessageTestResult } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
+import { Changes } from '../components/Changes'
 import { complainAt } from '../components/complain'
 import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
@@ -34,6 +35,7 @@ export function ConnectionPage() {
           <Facts connection={data} />
         </section>
         {canEdit && <TestCard key={data.version} connection={data} />}
+        <Changes kind="connection" object={data.id} />
       </div>
     </Page>
   )

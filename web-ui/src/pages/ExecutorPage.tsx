@@ -8,6 +8,7 @@ import { useTranslation } from 'react-i18next'
 import { limitQueries } from '../api/limits'
 import { queries } from '../api/queries'
 import type { ExecutorDetail, Handler, HandlerVersion, Instance, RefusedDeclaration, RemovedInstance } from '../api/types'
+import { Changes } from '../components/Changes'
 import { Denials } from '../components/Denials'
 import { DrainButton, ExecutorActions, FormerNames, RemoveButton, RemovedDialog } from '../components/ExecutorActions'
 import { useCan } from '../components/hooks'
@@ -73,6 +74,7 @@ export function ExecutorPage() {
         {/* No process joins the admin nodes' own executor. */}
         {canAdmin && data.kind !== 'built_in' && <JoinTokens executor={data} />}
         {canAdmin && <Denials executorId={data.id} />}
+        <Changes kind="executor" object={data.id} />
       </div>
     </Page>
   )

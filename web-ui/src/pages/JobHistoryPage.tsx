@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { queries } from '../api/queries'
 import type { JobEvent } from '../api/types'
+import { Changes } from '../components/Changes'
 import { Pager, ResourceTable, type Column } from '../components/ResourceTable'
 import { Blank } from '../components/States'
 import { AbsoluteTime } from '../components/TimeText'
@@ -39,21 +40,24 @@ export function JobHistoryTab() {
     { key: 'note', title: t('field.note'), render: (one) => (one.note ? <span style={{ overflowWrap: 'anywhere' }}>{one.note}</span> : <span className="muted">—</span>) },
   ]
   return (
-    <section className="card flush" aria-label={t('jobs.history.title')}>
-      <div className="card-head">
-        <h2>{t('jobs.history.title')}</h2>
-      </div>
-      <ResourceTable
-        label={t('jobs.history.title')}
-        columns={columns}
-        rows={events.data?.items}
-        rowKey={(one) => `${one.at} ${one.what} ${one.revision ?? ''} ${one.by} ${one.note ?? ''}`}
-        error={events.error}
-        onRetry={() => void events.refetch()}
-        updatedAt={events.dataUpdatedAt}
-        empty={<Blank title={t('jobs.history.empty')} />}
-        pager={<Pager cursor={cursor} nextCursor={events.data?.nextCursor} onGo={(next) => void navigate({ to: '/jobs/$jobId/history', params: { jobId }, search: next ? { cursor: next } : {} })} />}
-      />
-    </section>
+    <div className="stack">
+      <section className="card flush" aria-label={t('jobs.history.title')}>
+        <div className="card-head">
+          <h2>{t('jobs.history.title')}</h2>
+        </div>
+        <ResourceTable
+          label={t('jobs.history.title')}
+          columns={columns}
+          rows={events.data?.items}
+          rowKey={(one) => `${one.at} ${one.what} ${one.revision ?? ''} ${one.by} ${one.note ?? ''}`}
+          error={events.error}
+          onRetry={() => void events.refetch()}
+          updatedAt={events.dataUpdatedAt}
+          empty={<Blank title={t('jobs.history.empty')} />}
+          pager={<Pager cursor={cursor} nextCursor={events.data?.nextCursor} onGo={(next) => void navigate({ to: '/jobs/$jobId/history', params: { jobId }, search: next ? { cursor: next } : {} })} />}
+        />
+      </section>
+      <Changes kind="job" object={jobId} />
+    </div>
   )
 }

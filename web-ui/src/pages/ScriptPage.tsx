@@ -11,6 +11,7 @@ import { queryClient } from '../api/queries'
 import type { Script, ScriptVersion } from '../api/types'
 import { ActionButton } from '../components/ActionButton'
 import { ByWhom } from '../components/ByWhom'
+import { Changes } from '../components/Changes'
 import { Fact } from '../components/Fact'
 import { useCan, useShowError } from '../components/hooks'
 import { JobLinks } from '../components/JobLinks'
@@ -64,6 +65,7 @@ export function ScriptPage() {
         <Versions title={t('scripts.versions')} list={versions}>
           {({ items }) => items.map((one) => <OneVersion key={one.version} script={data} version={one} canRestore={canWrite && one.version !== data.version} />)}
         </Versions>
+        <Changes kind="script" object={data.id} />
       </div>
     </Page>
   )

@@ -393,4 +393,12 @@ export const ops = {
     pendingHere: 'The code proposes a change of this job.',
     look: 'Look at it',
   },
+  changes: {
+    title: 'Audit log',
+    what: 'Operation',
+    who: 'By',
+    at: 'Time',
+    none: 'No entries. Entries of the log are kept for a limited time.',
+    refused: 'refused: {{code}}',
+  },
 }

@@ -395,4 +395,12 @@ export const ops: typeof en = {
     pendingHere: '代码建议修改该任务。',
     look: '查看',
   },
+  changes: {
+    title: '审计日志',
+    what: '操作',
+    who: '操作者',
+    at: '时间',
+    none: '没有记录。日志只保留一段时间。',
+    refused: '被拒绝：{{code}}',
+  },
 }
