@@ -113,6 +113,12 @@ func TestAlertChannelLifecycle(t *testing.T) {
 	require.Equal(t, "body.name", p.Errors[0].Location)
 
 	w.call("acme/operator", "DELETE", path, nil).problem(403, "permission_denied")
+	defaults := func(version string, channels ...string) {
+		w.call("acme/admin", "PUT", "/alert-settings", map[string]any{"defaultChannelIds": append([]string{}, channels...)}, header{"If-Match": version}).is(200)
+	}
+	defaults(`"0"`, c.ID)
+	require.Contains(t, w.call("acme/editor", "DELETE", path, nil).problem(409, "conflict").Detail, "default channels")
+	defaults(`"1"`)
 	w.call("acme/editor", "DELETE", path, nil).is(204)
 	w.call("acme/viewer", "GET", path, nil).problem(404, "not_found")
 	require.Equal(t, c.Secrets, into[alertChannel](w.call("acme/editor", "POST", path+"/restore", nil).is(200)).Secrets)

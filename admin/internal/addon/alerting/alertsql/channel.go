@@ -17,8 +17,21 @@ import (
 // Channels is the table of alert channels in a database.
 func Channels(database *db.DB) *document.Table {
 	t := channels(database)
-	t.UsedBy = []*document.Table{rules(database)}
+	t.UsedBy, t.Deleting = []*document.Table{rules(database)}, refuseDefault
 	return t
+}
+
+// refuseDefault refuses the deletion of a default channel.
+func refuseDefault(t *db.Tx, row *resource.Row) error {
+	var rows []alertSettingsRow
+	if err := t.Gorm.Where("tenant_id = ?", int64(row.Tenant)).Find(&rows).Error; err != nil || len(rows) == 0 {
+		return err
+	}
+	s, err := rows[0].settings(row.Tenant)
+	if err == nil && slices.Contains(s.DefaultChannels, domain.ChannelID(row.ID)) {
+		err = domain.Errorf(domain.CodeConflict, "failures that have no other receiver are told by this channel; choose other default channels in the alert settings first")
+	}
+	return err
 }
 
 func channels(database *db.DB) *document.Table {
