@@ -147,7 +147,7 @@ test('a rule is refused at its field, says what it does, and the default channel
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   const row = page.getByRole('row').filter({ hasText: `${name}-rule` })
   await says(row, /team=finance[^]*longer than 10 m[^]*Warning/)
-  made.rule = await row.getByRole('link').getAttribute('href')
+  made.rule = placeOf(await row.getByRole('link').getAttribute('href'))
 
   const card = page.getByRole('region', { name: 'What no rule decides' })
   await says(card, /nobody is told of jobs that name nobody/)

@@ -42,8 +42,9 @@ export const go = async (path) => {
   await page.goto(env.url + path)
   await settled(page)
 }
-/** An address as go takes it, without that of the server. */
-export const placeOf = (url) => new URL(url).pathname.slice(new URL(`${env.url}/`).pathname.length - 1)
+/** An address as go takes it, without those of the server and the tenant. */
+export const placeOf = (url) =>
+  new URL(url, env.url).pathname.slice(new URL(`${env.url}/`).pathname.length - 1).replace(/^\/t\/[^/]+/, '')
 /** A page that is slow to go may ask once more for what was deleted. */
 export const expectGone = (address) => session.expect(new RegExp(`404.*/api/v1${address}\\b`))
 export const heading = (name) => page.getByRole('heading', { level: 1, name })

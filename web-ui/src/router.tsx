@@ -11,6 +11,7 @@ import { loadChunk } from './lib/chunk'
 import { leavePage } from './lib/focus'
 import { safeNext } from './lib/next'
 import { deliveriesSearch, incidentsSearch, jobsSearch, parseSearch, runsSearch, stringifySearch, timersSearch } from './lib/search'
+import { inTenant, rewrite, splitTenant } from './lib/tenantPath'
 
 /** A page of its own chunk. */
 const page = <T extends Record<string, unknown>, K extends keyof T>(load: () => Promise<T>, name: K) => lazyRouteComponent(() => loadChunk(load), name)
@@ -58,7 +59,7 @@ const app = createRoute({
   notFoundComponent: NotFoundPage,
   beforeLoad: async ({ location }) => {
     const session = await ensureSession()
-    const next = location.href === '/' ? undefined : location.href
+    const next = location.href === '/' ? undefined : location.publicHref.slice(basePath.length)
     if (!session) throw redirect({ to: '/login', search: { next } })
     if (session.user.mustChangePassword) throw redirect({ to: '/password', search: { next } })
   },
@@ -435,6 +436,7 @@ const routeTree = root.addChildren([
 export const router = createRouter({
   routeTree,
   basepath: basePath || '/',
+  rewrite,
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
@@ -450,12 +452,22 @@ router.subscribe('onBeforeNavigate', ({ fromLocation, pathChanged }) => {
 // A session that ends under an open page leads to the sign-in page, and back
 // to the same address afterwards. What was read is forgotten when the pages
 // that show it are gone.
-let signedIn = false
+let before = getSession()
 subscribeSession(() => {
-  const before = signedIn
-  signedIn = getSession() !== null
-  if (before && !signedIn) void router.invalidate().then(() => queryClient.clear())
+  const was = before
+  before = getSession()
+  if (was && !before) void router.invalidate().then(() => queryClient.clear())
+  if (before) followTenant(was?.tenant.name, before.tenant.name)
 })
+
+/** The address names the tenant of the session, unless it is a link into another one. */
+function followTenant(was: string | undefined, tenant: string) {
+  const { pathname, search, hash } = router.history.location
+  const address = splitTenant(pathname.slice(basePath.length))
+  if (address.tenant === tenant || (address.tenant && address.tenant !== was)) return
+  const follows = inTenant(address.rest, tenant) + search + hash
+  if (follows !== pathname + search + hash) router.history.replace(follows, router.history.location.state)
+}
 
 declare module '@tanstack/react-router' {
   interface Register {

@@ -19,7 +19,7 @@ import {
   UserOutlined,
 } from '@ant-design/icons'
 import { useQuery } from '../api/useQuery'
-import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { Button } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -28,6 +28,7 @@ import { api } from '../api/endpoints'
 import { queries, queryClient } from '../api/queries'
 import { leave } from '../api/session'
 import { loadChunk } from '../lib/chunk'
+import { tenantOfAddress } from '../lib/tenantPath'
 import { Banners } from './Banners'
 import { Bell } from './Bell'
 import { useCan, useConnection, useSession, useShowError } from './hooks'
@@ -37,6 +38,7 @@ import { LanguageMenu, ThemeMenu, TimesMenu } from './Preferences'
 import { InShell } from './RouteStates'
 
 const NavDrawer = lazy(() => loadChunk(() => import('./NavDrawer')))
+const OtherTenant = lazy(() => loadChunk(() => import('./OtherTenant')))
 
 type Item = { to: string; icon: ReactNode; key: 'overview' | 'jobs' | 'runs' | 'timers' | 'executors' | 'calendars' | 'scripts' | 'connections' | 'limits' | 'alerts' | 'cluster' | 'users' | 'apiKeys' | 'tenants'; needs?: 'operator' }
 
@@ -44,12 +46,9 @@ const MAIN: Item[] = [
   { to: '/overview', icon: <DashboardOutlined />, key: 'overview' },
   { to: '/jobs', icon: <ScheduleOutlined />, key: 'jobs' },
   { to: '/runs', icon: <HistoryOutlined />, key: 'runs' },
-  { to: '/timers', icon: <ClockCircleOutlined />, key: 'timers', needs: 'operator' },
-  { to: '/executors', icon: <ClusterOutlined />, key: 'executors' },
   { to: '/calendars', icon: <CalendarOutlined />, key: 'calendars' },
-  { to: '/scripts', icon: <CodeOutlined />, key: 'scripts' },
-  { to: '/connections', icon: <ApiOutlined />, key: 'connections' },
-  { to: '/limits', icon: <ControlOutlined />, key: 'limits' },
+  { to: '/executors', icon: <ClusterOutlined />, key: 'executors' },
+  { to: '/timers', icon: <ClockCircleOutlined />, key: 'timers', needs: 'operator' },
   { to: '/alerts', icon: <BellOutlined />, key: 'alerts' },
 ]
 
@@ -57,6 +56,9 @@ function useSettings(): Item[] {
   const admin = useCan('admin')
   const platform = useSession()?.user.platformAdmin ?? false
   return [
+    { to: '/scripts', icon: <CodeOutlined />, key: 'scripts' },
+    { to: '/connections', icon: <ApiOutlined />, key: 'connections' },
+    { to: '/limits', icon: <ControlOutlined />, key: 'limits' },
     ...(admin ? [{ to: '/settings/users', icon: <TeamOutlined />, key: 'users' } as const] : []),
     ...(admin ? [{ to: '/settings/api-keys', icon: <KeyOutlined />, key: 'apiKeys' } as const] : []),
     ...(platform ? [{ to: '/settings/tenants', icon: <SwapOutlined />, key: 'tenants' } as const] : []),
@@ -138,6 +140,18 @@ function AccountMenu() {
   )
 }
 
+/** A link into another tenant offers to switch. Nothing of its page is asked before. */
+function OfTenant({ children }: { children: ReactNode }) {
+  const here = useSession()?.tenant.name
+  const asked = useLocation({ select: (location) => tenantOfAddress(location.publicHref) })
+  if (!here || !asked || asked === here) return children
+  return (
+    <Suspense fallback={null}>
+      <OtherTenant asked={asked} here={here} />
+    </Suspense>
+  )
+}
+
 export function Shell() {
   const { t } = useTranslation()
   const session = useSession()
@@ -177,9 +191,11 @@ export function Shell() {
           <Banners />
           <main className={trouble ? 'main stale' : 'main'} id="content" tabIndex={-1} style={{ outline: 'none' }}>
             <InShell value>
-              <Permitted>
-                <Outlet />
-              </Permitted>
+              <OfTenant>
+                <Permitted>
+                  <Outlet />
+                </Permitted>
+              </OfTenant>
             </InShell>
           </main>
         </div>

@@ -393,6 +393,13 @@ export const ops = {
     pendingHere: 'The code proposes a change of this job.',
     look: 'Look at it',
   },
+  otherTenant: {
+    title: 'This address belongs to the tenant {{asked}}',
+    help: 'You work in the tenant {{here}} now.',
+    noMember: 'You work in the tenant {{here}} now. You are no member of {{asked}}, or it does not exist. Its administrators can invite you.',
+    go: 'Switch to {{asked}}',
+    stay: 'Stay in {{here}}',
+  },
   changes: {
     title: 'Audit log',
     what: 'Operation',

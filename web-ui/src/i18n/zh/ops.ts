@@ -395,6 +395,13 @@ export const ops: typeof en = {
     pendingHere: '代码建议修改该任务。',
     look: '查看',
   },
+  otherTenant: {
+    title: '该地址属于租户 {{asked}}',
+    help: '您当前在租户 {{here}} 中。',
+    noMember: '您当前在租户 {{here}} 中。您不是 {{asked}} 的成员，或者该租户不存在。可请其管理员邀请您。',
+    go: '切换到 {{asked}}',
+    stay: '留在 {{here}}',
+  },
   changes: {
     title: '审计日志',
     what: '操作',

@@ -88,7 +88,7 @@ func TestAlertChannels(t *testing.T) {
 	for _, m := range mails.WaitMails(t, 2) {
 		to = append(to, m.To...)
 		require.Contains(t, m.Data, "Subject: close-day is down")
-		require.Contains(t, m.Data, "Look: https://c.example.com/runs/")
+		require.Contains(t, m.Data, "Look: https://c.example.com/t/shop%20")
 		require.Contains(t, m.Data, "<i>Failed: close-day</i>")
 	}
 	require.ElementsMatch(t, []string{"ann@example.com", "bob@example.com"}, to)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -101,11 +102,15 @@ func newNotice(due DueDelivery, opt *Options) *Notice {
 			n.Phase = PhaseAcknowledge
 		}
 	}
+	pages := opt.BaseURL
+	if n.Tenant.Name != "" { // else the pages ask in the reader's tenant
+		pages += "/t/" + url.PathEscape(n.Tenant.Name)
+	}
 	if id := n.JobID(); id != 0 {
-		n.JobURL = opt.BaseURL + "/jobs/" + id.String()
+		n.JobURL = pages + "/jobs/" + id.String()
 	}
 	if c.Event.ExecutionID != 0 {
-		n.RunURL = opt.BaseURL + "/runs/" + c.Event.ExecutionID.String()
+		n.RunURL = pages + "/runs/" + c.Event.ExecutionID.String()
 	}
 	if opt.RunbookURL != "" && n.Phase != PhaseResolve && n.Event.Kind != domain.AlertTest && n.Event.Kind != domain.AlertRunSucceeded {
 		n.RunbookURL = opt.RunbookURL + "#" + string(n.Event.Kind)
