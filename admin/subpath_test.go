@@ -99,7 +99,7 @@ func TestANodeBelowAPath(t *testing.T) {
 		return err == nil && timer.State == "succeeded"
 	}, func() string { return fmt.Sprint(timer, err) })
 	n.do(http.MethodPost, "/api/v1/alert-channels/preview", map[string]any{"spec": map[string]any{"kind": "slack"}, "runId": timer.Run}, &shown, 200)
-	require.Contains(t, string(shown), "https://example.com"+path+"/runs/"+timer.Run)
+	require.Contains(t, string(shown), "https://example.com"+path+"/t/default/runs/"+timer.Run)
 }
 
 // signsIn logs in as a browser does, and renews the session by its cookie.
