@@ -46,6 +46,7 @@ func newFakeServer(t *testing.T) *fakeServer {
 	mux := http.NewServeMux()
 	s.sessionRoutes(mux)
 	s.jobRoutes(mux)
+	s.fireRoutes(mux)
 	s.runRoutes(mux)
 	s.executorRoutes(mux)
 	s.clusterRoutes(mux)

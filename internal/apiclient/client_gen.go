@@ -1287,6 +1287,15 @@ type ChannelTestResult struct {
 	Rendered  RenderedAlert `json:"rendered"`
 }
 
+// Clash defines model for Clash.
+type Clash struct {
+	// SameMinute Other enabled jobs that fire in the same minute, those of the same second included
+	SameMinute int64 `json:"sameMinute"`
+
+	// SameSecond Other enabled jobs that fire in the same second
+	SameSecond int64 `json:"sameSecond"`
+}
+
 // Cluster defines model for Cluster.
 type Cluster struct {
 	Clock    ClusterClock    `json:"clock"`
@@ -2194,7 +2203,8 @@ type FailureGroup struct {
 // Fire defines model for Fire.
 type Fire struct {
 	// At The fire time, in UTC
-	At time.Time `json:"at"`
+	At      time.Time `json:"at"`
+	Clashes *Clash    `json:"clashes,omitempty"`
 
 	// Excluded Why a calendar keeps it from running; absent: it runs
 	Excluded  string     `json:"excluded,omitempty"`
@@ -2208,6 +2218,45 @@ type Fire struct {
 
 	// Zoned The same instant with the offset of the schedule's zone
 	Zoned string `json:"zoned"`
+}
+
+// FireBucket defines model for FireBucket.
+type FireBucket struct {
+	// At Begin of the bucket
+	At time.Time `json:"at"`
+
+	// Fires Fires in it
+	Fires int64 `json:"fires"`
+
+	// Jobs Jobs that fire in it
+	Jobs int64 `json:"jobs"`
+}
+
+// Fires defines model for Fires.
+type Fires struct {
+	// Bucket Length of a bucket; the last one may be shorter
+	Bucket string `json:"bucket"`
+
+	// Fires Fires of all buckets
+	Fires int64 `json:"fires"`
+
+	// First Jobs in the order of their first fire times, at most limit
+	First []JobFires `json:"first"`
+
+	// From Begin of the first bucket
+	From time.Time `json:"from"`
+
+	// Items All buckets, in order
+	Items []FireBucket `json:"items"`
+
+	// Jobs Jobs that fire at least once
+	Jobs int64 `json:"jobs"`
+
+	// To End of the last bucket
+	To time.Time `json:"to"`
+
+	// Unpredicted Jobs that are not counted: a fixed delay goes by the ends of its runs. Also jobs with a schedule that cannot be read
+	Unpredicted int64 `json:"unpredicted"`
 }
 
 // FleetInstance defines model for FleetInstance.
@@ -2759,6 +2808,22 @@ type JobEvent struct {
 
 	// What What was done; note_changed: a pause of the server became a person's
 	What string `json:"what"`
+}
+
+// JobFires defines model for JobFires.
+type JobFires struct {
+	// At The first 10 fire times
+	At       []time.Time `json:"at"`
+	Executor Ref         `json:"executor"`
+
+	// Fires Number of its fires
+	Fires int64 `json:"fires"`
+
+	// JobID Id of the job
+	JobID string `json:"jobId"`
+
+	// JobName Name of the job
+	JobName string `json:"jobName"`
 }
 
 // JobSettings defines model for JobSettings.
@@ -3928,8 +3993,14 @@ type Preview struct {
 
 // PreviewInputBody defines model for PreviewInputBody.
 type PreviewInputBody struct {
+	// Clashes Count the other jobs that fire together with it. A bound role counts jobs of its executors
+	Clashes bool `json:"clashes,omitempty"`
+
 	// From Default: now
 	From string `json:"from,omitempty"`
+
+	// JobID With clashes: the job that is being edited, which is no other job
+	JobID string `json:"jobId,omitempty"`
 
 	// N How many fire times to compute
 	N        int64         `json:"n,omitempty"`
@@ -6068,6 +6139,42 @@ type ExecutorStatisticsParams struct {
 	Step string `form:"step,omitempty" json:"step,omitempty"`
 }
 
+// CountFiresParams defines parameters for CountFires.
+type CountFiresParams struct {
+	// Q Part of name or description
+	Q string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Name Pattern of the whole name, in which * stands for any text
+	Name string `form:"name,omitempty" json:"name,omitempty"`
+
+	// ExecutorID Only jobs of this executor
+	ExecutorID string `form:"executorId,omitempty" json:"executorId,omitempty"`
+
+	// Executor Only jobs of the executor with this name
+	Executor string `form:"executor,omitempty" json:"executor,omitempty"`
+
+	// Handler Only jobs of this handler
+	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
+
+	// Label A label that they have: key for any value of it, or key=value
+	Label string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Owner Part of the owner's name or mail address
+	Owner string `form:"owner,omitempty" json:"owner,omitempty"`
+
+	// From Fire times from this instant on; default: now, from the begin of the bucket on
+	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Fire times before this instant; default: a day after from
+	To string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Bucket Time of which fires are counted together, 1m to 24h. An answer has at most 744 buckets, and 31 days
+	Bucket string `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// Limit How many jobs are named at most
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListAllInstancesParams defines parameters for ListAllInstances.
 type ListAllInstancesParams struct {
 	// Limit Items of a page, at most
@@ -6139,14 +6246,14 @@ type ListJobsParams struct {
 	// Handler Only jobs of this handler
 	Handler string `form:"handler,omitempty" json:"handler,omitempty"`
 
-	// State Only jobs in this state
-	State string `form:"state,omitempty" json:"state,omitempty"`
-
 	// Label A label that they have: key for any value of it, or key=value
 	Label string `form:"label,omitempty" json:"label,omitempty"`
 
 	// Owner Part of the owner's name or mail address
 	Owner string `form:"owner,omitempty" json:"owner,omitempty"`
+
+	// State Only jobs in this state
+	State string `form:"state,omitempty" json:"state,omitempty"`
 
 	// Kind job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them
 	Kind string `form:"kind,omitempty" json:"kind,omitempty"`
@@ -6237,6 +6344,9 @@ type NextFiresParams struct {
 
 	// From Default: now
 	From string `form:"from,omitempty" json:"from,omitempty"`
+
+	// Clashes Count the other jobs that fire together with it
+	Clashes bool `form:"clashes,omitempty" json:"clashes,omitempty"`
 }
 
 // ResumeJobParams defines parameters for ResumeJob.
@@ -7439,6 +7549,24 @@ func (c *Client) ExecutorStatistics(ctx context.Context, id string, params Execu
 	return ask[Statistics](ctx, c, r, edits)
 }
 
+// CountFires asks GET /api/v1/fires: How often jobs will fire, and which of them.
+// Fire times of enabled jobs by their present schedules, without those that calendars exclude. Jitter, maintenance and timers do not count. With a bucket of whole hours and a whole hour as from, the counts come from a cache.
+func (c *Client) CountFires(ctx context.Context, params CountFiresParams, edits ...Edit) (Doc[Fires], error) {
+	r := newRequest("GET", "/api/v1/fires")
+	r.query("q", params.Q)
+	r.query("name", params.Name)
+	r.query("executorId", params.ExecutorID)
+	r.query("executor", params.Executor)
+	r.query("handler", params.Handler)
+	r.query("label", params.Label)
+	r.query("owner", params.Owner)
+	r.query("from", params.From)
+	r.query("to", params.To)
+	r.query("bucket", params.Bucket)
+	r.query("limit", params.Limit)
+	return ask[Fires](ctx, c, r, edits)
+}
+
 // ListAllInstances asks GET /api/v1/instances: List the instances of all executors.
 // With their hosts, and with their addresses for administrators. Lost ones come first, then those that are there, then others that have gone within a day. At most 1,000 that are there, and the last 1,000 that have gone.
 func (c *Client) ListAllInstances(ctx context.Context, params ListAllInstancesParams, edits ...Edit) (Doc[PageFleetInstance], error) {
@@ -7555,9 +7683,9 @@ func (c *Client) ListJobs(ctx context.Context, params ListJobsParams, edits ...E
 	r.query("executorId", params.ExecutorID)
 	r.query("executor", params.Executor)
 	r.query("handler", params.Handler)
-	r.query("state", params.State)
 	r.query("label", params.Label)
 	r.query("owner", params.Owner)
+	r.query("state", params.State)
 	r.query("kind", params.Kind)
 	r.query("neverFires", params.NeverFires)
 	r.query("sort", params.Sort)
@@ -7690,6 +7818,7 @@ func (c *Client) NextFires(ctx context.Context, id string, params NextFiresParam
 	r := newRequest("GET", "/api/v1/jobs/{id}/next-fires", id)
 	r.query("n", params.N)
 	r.query("from", params.From)
+	r.query("clashes", params.Clashes)
 	return ask[NextFires](ctx, c, r, edits)
 }
 

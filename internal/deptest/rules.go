@@ -14,6 +14,8 @@ const (
 	documents  = "internal/document"
 	egress     = "internal/egress"
 	batch      = "admin/internal/batch"
+	bytecache  = "admin/internal/bytecache"
+	forecast   = "admin/internal/forecast"
 	budget     = "admin/internal/budget"
 	panics     = "admin/internal/panics"
 	secret     = "admin/internal/secret"
@@ -157,6 +159,8 @@ func rooms() []Room {
 		{domain, nil, whyPure},
 		{timing, []string{domain, schedule}, "the one place where a job's schedule meets the engine that computes fires"},
 		{batch, []string{panics}, whyPure},
+		{bytecache, []string{domain}, whyPure},
+		{forecast, []string{domain, store, timing, schedule, bytecache}, "it counts fires that schedules will have, and asks a store for no more than the schedules"},
 		{budget, nil, whyPure},
 		{panics, nil, whyPure},
 		{ical, []string{schedule}, "it reads a file format and knows nothing of what is made of it; names of time zones are the schedule's"},
@@ -174,10 +178,10 @@ func rooms() []Room {
 		{logchunk, []string{domain}, "it knows lines and bytes, and not where they are kept"},
 		{database, []string{store, domain, panics, failpoint, direct, "sql"}, "it speaks to a database, and does not know what is kept there"},
 		{scriptKind, []string{resource, domain}, "it says which documents are scripts, and knows no database"},
-		{record, []string{store, domain, resource, calendarKind, database}, "it knows rows and what they mean, and not what becomes of them"},
+		{record, []string{store, domain, resource, calendarKind, database, bytecache}, "it knows rows and what they mean, and not what becomes of them"},
 		{resource, []string{domain}, "it says what a document is, and knows no kind and no database"},
 		{storeDocument, []string{domain, resource, database, record}, "it keeps documents of all kinds, and knows no kind"},
-		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record}, "it moves runs, and does not know who looks at them"},
+		{storeEngine, []string{store, runRoom, logchunk, domain, panics, database, record, bytecache}, "it moves runs, and does not know who looks at them"},
 		{alertSQL, []string{notifyRoom, alertNoun, store, domain, resource, panics, database, record, storeDocument, storeEngine}, whyNoun},
 		{storeRetention, []string{store, domain, database, record, storeEngine}, whyNoun},
 		{storeAccess, []string{store, domain, database, record, storeEngine, storeRetention}, whyNoun},
@@ -254,7 +258,7 @@ func rooms() []Room {
 		{apiTimer, []string{apiWeb, apiBuiltIn, apiCatalogue, batch, domain, store, auth, nodeHandler}, whyAPINoun},
 		{api, []string{
 			apiWeb, apiAccess, apiApply, apiBuiltIn, apiCalendar, apiCatalogue, apiDocument, apiScript, apiTenant, apiTimer,
-			domain, resource, calendarKind, scriptKind, store, schedule, timing, secret, auth, explain, nodeHandler,
+			domain, resource, calendarKind, scriptKind, store, schedule, timing, forecast, secret, auth, explain, nodeHandler,
 		}, whySide},
 
 		{"admin", []string{

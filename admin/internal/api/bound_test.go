@@ -17,7 +17,7 @@ import (
 // keptToExecutors are the operations that those may ask for whose role is bound to executors,
 // and that keep to these. A new operation needs a line here or in wholeTenant.
 var keptToExecutors = strings.Fields(`
-	accept-proposal backfill-job call-handler cancel-backfill cancel-call cancel-run cancel-timer cancel-timers count-timers create-job
+	accept-proposal backfill-job call-handler cancel-backfill cancel-call cancel-run cancel-timer cancel-timers count-fires count-timers create-job
 	create-jobs decline-proposal delete-job download-run-log drain-instance executor-statistics explain-fire explain-run get-backfill
 	get-call get-executor get-instance get-job get-job-by-name get-job-declaration get-job-retention get-proposal get-run get-run-log
 	get-timer get-timer-cancellation give-job-back job-statistics list-all-instances list-backfills list-executors list-handlers

@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
+	"github.com/carillon-sched/carillon/admin/internal/forecast"
 	"github.com/carillon-sched/carillon/admin/internal/nodehandler"
 	"github.com/carillon-sched/carillon/admin/internal/secret"
 	"github.com/carillon-sched/carillon/admin/internal/store"
@@ -28,14 +29,8 @@ type jobOutput struct {
 
 type listJobsInput struct {
 	web.PageParams
-	Q          string `query:"q" maxLength:"128" doc:"Part of name or description"`
-	Name       string `query:"name" maxLength:"128" doc:"Pattern of the whole name, in which * stands for any text"`
-	ExecutorID string `query:"executorId" doc:"Only jobs of this executor"`
-	Executor   string `query:"executor" maxLength:"128" doc:"Only jobs of the executor with this name"`
-	Handler    string `query:"handler" maxLength:"128" doc:"Only jobs of this handler"`
+	JobFilter
 	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
-	Label      string `query:"label" maxLength:"256" doc:"A label that they have: key for any value of it, or key=value"`
-	Owner      string `query:"owner" maxLength:"254" doc:"Part of the owner's name or mail address"`
 	Kind       string `query:"kind" enum:"job,call,callback,timer,all" default:"job" doc:"job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them"`
 	NeverFires bool   `query:"neverFires" doc:"Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this"`
 	Sort       string `query:"sort" enum:"name,nextFireAt,updatedAt" default:"name" doc:"By name, the next fire time, or the newest change first"`
@@ -67,6 +62,7 @@ type jobStore interface {
 type jobs struct {
 	// fixed after construction
 	store       jobStore
+	forecast    *forecast.Forecaster
 	secrets     web.Sealer
 	handlers    nodehandler.List
 	newID       func() int64
@@ -157,29 +153,19 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 	if err != nil {
 		return nil, err
 	}
-	p := store.ListJobsParams{
-		Tenant: id.Tenant, Within: id.Reach, Query: in.Q, Name: in.Name, Handler: in.Handler, Label: in.Label, Owner: in.Owner, NeverFires: in.NeverFires,
-		Sort: store.JobSort(in.Sort), Limit: in.Limit + 1, Kind: jobKinds[in.Kind], AllKinds: in.Kind == "all",
+	p, err := js.filter(ctx, id, &in.JobFilter)
+	if err != nil {
+		return nil, err
 	}
+	p.NeverFires, p.Sort, p.Limit, p.Kind, p.AllKinds = in.NeverFires, store.JobSort(in.Sort), in.Limit+1, jobKinds[in.Kind], in.Kind == "all"
 	if at.ID != 0 {
 		p.Cursor = store.JobCursor{Name: at.Name, At: time.UnixMilli(at.At).UTC(), ID: domain.JobID(at.ID)}
-	}
-	var r reader
-	if key, _, _ := strings.Cut(in.Label, "="); strings.Contains(key, ":") {
-		r.Fail("query.label", in.Label, "must be key or key=value; no label has a colon in its key")
-	}
-	p.Executor = web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID)
-	if err := r.Err(); err != nil {
-		return nil, err
 	}
 	switch in.State {
 	case "enabled":
 		p.State = domain.JobEnabled
 	case "paused":
 		p.State = domain.JobPaused
-	}
-	if p.Within, err = js.reachNamed(ctx, id, in.Executor); err != nil {
-		return nil, err
 	}
 	rows, err := js.store.ListJobs(ctx, p)
 	if err != nil {
@@ -211,6 +197,22 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		out.Body.NextCursor = c.Encode()
 	}
 	return out, nil
+}
+
+// filter reads a filter of jobs.
+func (js *jobs) filter(ctx context.Context, id auth.Identity, in *JobFilter) (p store.ListJobsParams, err error) {
+	var r reader
+	if key, _, _ := strings.Cut(in.Label, "="); strings.Contains(key, ":") {
+		r.Fail("query.label", in.Label, "must be key or key=value; no label has a colon in its key")
+	}
+	executor := web.OptionalID[domain.ExecutorID](&r.Reader, "query.executorId", in.ExecutorID)
+	if err := r.Err(); err != nil {
+		return p, err
+	}
+	within, err := js.reachNamed(ctx, id, in.Executor)
+	return store.ListJobsParams{
+		Tenant: id.Tenant, Within: within, Query: in.Q, Name: in.Name, Executor: executor, Handler: in.Handler, Label: in.Label, Owner: in.Owner,
+	}, err
 }
 
 // onlineCounter asks once per executor.

@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-sched/carillon/admin/internal/api/tenant"
 	"github.com/carillon-sched/carillon/admin/internal/api/timer"
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
+	"github.com/carillon-sched/carillon/admin/internal/forecast"
 )
 
 // registerPackages adds the operations of the packages below this one.
@@ -30,11 +31,15 @@ func registerPackages(server *web.Server, d *Deps, log *slog.Logger) {
 }
 
 // registerNouns adds the operations of this package. Each noun gets its own dependencies.
-// The first three nouns are dependencies of others.
+// Those with a name are dependencies of others.
 func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 	maintained := &maintenance{store: d.Store, now: d.Now, jobsChanged: d.JobsChanged, log: log}
 	starts := &starter{store: d.Store, runner: d.Runner, maintenance: maintained, newID: d.NewID, now: d.Now, log: log}
 	started := &runs{store: d.Store, runner: d.Runner, starter: starts, maintenance: maintained, handlers: d.Handlers, now: d.Now, log: log}
+	defined := &jobs{
+		store: d.Store, forecast: forecast.New(d.Store), secrets: d.Secrets, handlers: d.Handlers, newID: d.NewID, now: d.Now, plan: d.Plan,
+		jobsChanged: d.JobsChanged, problem: server.Problem, log: log,
+	}
 	for _, noun := range []interface{ register(server *web.Server) }{
 		maintained, starts, started,
 		&sessions{auth: d.Auth, maintenance: maintained, path: d.Path, secure: d.SecureCookies},
@@ -46,10 +51,7 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 		&drains{store: d.Store, newID: d.NewID, now: d.Now, denied: d.Denied, drainsChanged: d.DrainsChanged, log: log},
 		&limits{store: d.Store, log: log},
 		&retention{store: d.Store, newID: d.NewID, now: d.Now, runsKept: d.RunRetention, logsKept: d.LogRetention, log: log},
-		&jobs{
-			store: d.Store, secrets: d.Secrets, handlers: d.Handlers, newID: d.NewID, now: d.Now, plan: d.Plan,
-			jobsChanged: d.JobsChanged, problem: server.Problem, log: log,
-		},
+		defined, &fires{jobs: defined, forecast: defined.forecast, now: d.Now},
 		&declarations{
 			store: d.Store, newID: d.NewID, now: d.Now, plan: d.Plan, jobsChanged: d.JobsChanged,
 			declaration: d.Declaration, givenBack: d.GivenBack, log: log,

@@ -23,6 +23,7 @@ type Fire struct {
 	Excluded string `json:"excluded,omitempty" doc:"Why a calendar keeps it from running; absent: it runs"`
 	// Exclusion says the same in parts, for those who speak another language.
 	Exclusion *Exclusion `json:"exclusion,omitempty" doc:"The same in parts"`
+	Clashes   *Clash     `json:"clashes,omitempty" doc:"Other jobs that fire then; of the first 20 fire times, if clashes are asked for"`
 }
 
 // Exclusion is what of a calendar keeps a fire time from running.
@@ -55,9 +56,10 @@ type Warning struct {
 }
 
 type nextFiresInput struct {
-	ID   string `path:"id" doc:"Id of what the address names, a decimal string"`
-	N    int    `query:"n" minimum:"1" maximum:"100" default:"10" doc:"How many fire times to compute"`
-	From string `query:"from" format:"date-time" doc:"Default: now"`
+	ID      string `path:"id" doc:"Id of what the address names, a decimal string"`
+	N       int    `query:"n" minimum:"1" maximum:"100" default:"10" doc:"How many fire times to compute"`
+	From    string `query:"from" format:"date-time" doc:"Default: now"`
+	Clashes bool   `query:"clashes" doc:"Count the other jobs that fire together with it"`
 }
 
 type previewInput struct {
@@ -65,6 +67,8 @@ type previewInput struct {
 		Schedule ScheduleWrite `json:"schedule" doc:"The schedule to try"`
 		N        int           `json:"n,omitempty" minimum:"1" maximum:"100" default:"10" doc:"How many fire times to compute"`
 		From     *string       `json:"from,omitempty" format:"date-time" doc:"Default: now"`
+		Clashes  bool          `json:"clashes,omitempty" doc:"Count the other jobs that fire together with it. A bound role counts jobs of its executors"`
+		JobID    string        `json:"jobId,omitempty" maxLength:"20" doc:"With clashes: the job that is being edited, which is no other job"`
 	}
 }
 
@@ -92,7 +96,10 @@ func (js *jobs) nextFires(ctx context.Context, id auth.Identity, in *nextFiresIn
 	}
 	out := NextFires{Fires: firesOf(&v.Spec.Schedule, plan, js.orNow(from), in.N)}
 	out.NeverFires = neverRuns(out.Fires)
-	return &struct{ Body NextFires }{out}, nil
+	if in.Clashes {
+		err = js.clashes(ctx, id, out.Fires, v.ID)
+	}
+	return &struct{ Body NextFires }{out}, err
 }
 
 func (js *jobs) previewSchedule(ctx context.Context, id auth.Identity, in *previewInput) (*struct{ Body Preview }, error) {
@@ -104,13 +111,17 @@ func (js *jobs) previewSchedule(ctx context.Context, id auth.Identity, in *previ
 	if spec.Calendars, err = calendar.Choose(ctx, js.store, id.Tenant, &r.Reader, "body.schedule", in.Body.Schedule.Calendars); err != nil {
 		return nil, err
 	}
+	but := web.OptionalID[domain.JobID](&r.Reader, "body.jobId", in.Body.JobID)
 	plan := compile(&r, "body.schedule", &spec, "")
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	out := Preview{Fires: firesOf(&spec, plan, js.orNow(from), in.Body.N), Text: textOf(plan), Warnings: warningsOf(plan)}
 	out.NeverFires = neverRuns(out.Fires)
-	return &struct{ Body Preview }{out}, nil
+	if in.Body.Clashes {
+		err = js.clashes(ctx, id, out.Fires, but)
+	}
+	return &struct{ Body Preview }{out}, err
 }
 
 func (js *jobs) orNow(t time.Time) time.Time {

@@ -55,6 +55,7 @@ type Console interface {
 	Trust
 	Refusals
 	Jobs
+	Schedules
 	Calendars
 	Scripts
 	DocumentSets

@@ -122,3 +122,14 @@ func nameOfBlackout(list []domain.Blackout, e schedule.Exclusion) string {
 	}
 	return ""
 }
+
+// Uncompiled are the calendars of a schedule of which Compile needs the contents.
+func Uncompiled(s *domain.ScheduleSpec) (out []*domain.CalendarUse) {
+	for i := range s.Calendars {
+		u := &s.Calendars[i]
+		if u.Content == nil && !calendars.Contains(calendarVersion{u.ID, u.Version}) {
+			out = append(out, u)
+		}
+	}
+	return out
+}

@@ -1620,6 +1620,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fires": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How often jobs will fire, and which of them
+         * @description Fire times of enabled jobs by their present schedules, without those that calendars exclude. Jitter, maintenance and timers do not count. With a bucket of whole hours and a whole hour as from, the counts come from a cache.
+         */
+        get: operations["count-fires"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/instances": {
         parameters: {
             query?: never;
@@ -4605,6 +4625,18 @@ export interface components {
             /** @description What was sent */
             rendered: components["schemas"]["RenderedAlert"];
         };
+        Clash: {
+            /**
+             * Format: int64
+             * @description Other enabled jobs that fire in the same minute, those of the same second included
+             */
+            sameMinute: number;
+            /**
+             * Format: int64
+             * @description Other enabled jobs that fire in the same second
+             */
+            sameSecond: number;
+        };
         Cluster: {
             /** @description Whether the database's clock is believed */
             clock: components["schemas"]["ClusterClock"];
@@ -5524,6 +5556,8 @@ export interface components {
              * @description The fire time, in UTC
              */
             at: string;
+            /** @description Other jobs that fire then; of the first 20 fire times, if clashes are asked for */
+            clashes?: components["schemas"]["Clash"];
             /** @description Why a calendar keeps it from running; absent: it runs */
             excluded?: string;
             /** @description The same in parts */
@@ -5540,6 +5574,56 @@ export interface components {
             runAt?: string;
             /** @description The same instant with the offset of the schedule's zone */
             zoned: string;
+        };
+        FireBucket: {
+            /**
+             * Format: date-time
+             * @description Begin of the bucket
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description Fires in it
+             */
+            fires: number;
+            /**
+             * Format: int64
+             * @description Jobs that fire in it
+             */
+            jobs: number;
+        };
+        Fires: {
+            /** @description Length of a bucket; the last one may be shorter */
+            bucket: string;
+            /**
+             * Format: int64
+             * @description Fires of all buckets
+             */
+            fires: number;
+            /** @description Jobs in the order of their first fire times, at most limit */
+            first: components["schemas"]["JobFires"][];
+            /**
+             * Format: date-time
+             * @description Begin of the first bucket
+             */
+            from: string;
+            /** @description All buckets, in order */
+            items: components["schemas"]["FireBucket"][];
+            /**
+             * Format: int64
+             * @description Jobs that fire at least once
+             */
+            jobs: number;
+            /**
+             * Format: date-time
+             * @description End of the last bucket
+             */
+            to: string;
+            /**
+             * Format: int64
+             * @description Jobs that are not counted: a fixed delay goes by the ends of its runs. Also jobs with a schedule that cannot be read
+             */
+            unpredicted: number;
         };
         FleetInstance: {
             /** @description Id of its executor, a decimal string */
@@ -6184,6 +6268,21 @@ export interface components {
              * @enum {string}
              */
             what: "created" | "edited" | "paused" | "resumed" | "note_changed" | "deleted";
+        };
+        JobFires: {
+            /** @description The first 10 fire times */
+            at: string[];
+            /** @description Executor of the job */
+            executor: components["schemas"]["Ref"];
+            /**
+             * Format: int64
+             * @description Number of its fires
+             */
+            fires: number;
+            /** @description Id of the job */
+            jobId: string;
+            /** @description Name of the job */
+            jobName: string;
         };
         JobSettings: {
             /** @description When and where alerts go; default: of failures, and of runs that no executor took */
@@ -7253,11 +7352,15 @@ export interface components {
             warnings: components["schemas"]["Warning"][];
         };
         PreviewInputBody: {
+            /** @description Count the other jobs that fire together with it. A bound role counts jobs of its executors */
+            clashes?: boolean;
             /**
              * Format: date-time
              * @description Default: now
              */
             from?: string;
+            /** @description With clashes: the job that is being edited, which is no other job */
+            jobId?: string;
             /**
              * Format: int64
              * @description How many fire times to compute
@@ -21215,6 +21318,126 @@ export interface operations {
             };
         };
     };
+    "count-fires": {
+        parameters: {
+            query?: {
+                /** @description Part of name or description */
+                q?: string;
+                /** @description Pattern of the whole name, in which * stands for any text */
+                name?: string;
+                /** @description Only jobs of this executor */
+                executorId?: string;
+                /** @description Only jobs of the executor with this name */
+                executor?: string;
+                /** @description Only jobs of this handler */
+                handler?: string;
+                /** @description A label that they have: key for any value of it, or key=value */
+                label?: string;
+                /** @description Part of the owner's name or mail address */
+                owner?: string;
+                /** @description Fire times from this instant on; default: now, from the begin of the bucket on */
+                from?: string;
+                /** @description Fire times before this instant; default: a day after from */
+                to?: string;
+                /** @description Time of which fires are counted together, 1m to 24h. An answer has at most 744 buckets, and 31 days */
+                bucket?: string;
+                /** @description How many jobs are named at most */
+                limit?: number;
+            };
+            header?: {
+                /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description Names what the answer says, for If-None-Match */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fires"];
+                };
+            };
+            /** @description The answer would be the one that If-None-Match names */
+            304: {
+                headers: {
+                    /** @description As given */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-all-instances": {
         parameters: {
             query?: {
@@ -22717,12 +22940,12 @@ export interface operations {
                 executor?: string;
                 /** @description Only jobs of this handler */
                 handler?: string;
-                /** @description Only jobs in this state */
-                state?: "enabled" | "paused";
                 /** @description A label that they have: key for any value of it, or key=value */
                 label?: string;
                 /** @description Part of the owner's name or mail address */
                 owner?: string;
+                /** @description Only jobs in this state */
+                state?: "enabled" | "paused";
                 /** @description job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them */
                 kind?: "job" | "call" | "callback" | "timer" | "all";
                 /** @description Only enabled jobs with a schedule that has no fire left. One whose calendars exclude all that is left shows neverFires too and is not found by this */
@@ -24587,6 +24810,8 @@ export interface operations {
                 n?: number;
                 /** @description Default: now */
                 from?: string;
+                /** @description Count the other jobs that fire together with it */
+                clashes?: boolean;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */

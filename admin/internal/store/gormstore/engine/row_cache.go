@@ -10,6 +10,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/carillon-sched/carillon/admin/internal/bytecache"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/run"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
@@ -41,7 +42,7 @@ type cachedRun struct {
 // offers, grants and ends it too, and then needs not read it. It is bounded;
 // what falls out is read and locked instead.
 type rowCache struct {
-	Entries *record.ByteCache[domain.ExecutionID, cachedRun]
+	Entries *bytecache.Cache[domain.ExecutionID, cachedRun]
 	// Refs are those of executions that have ended, or that others work on.
 	Refs *lru.Cache[domain.ExecutionID, run.Fact]
 	// contended are jobs whose slot was found taken or queued for, with the
@@ -66,7 +67,7 @@ const (
 
 func newRowCache() *rowCache {
 	return &rowCache{
-		Entries:   record.NewByteCache[domain.ExecutionID, cachedRun](maxCachedRows, cachedRowBytes),
+		Entries:   bytecache.New[domain.ExecutionID, cachedRun](maxCachedRows, cachedRowBytes),
 		Refs:      record.NewCache[domain.ExecutionID, run.Fact](maxRefs),
 		contended: record.NewCache[domain.JobID, time.Time](maxCachedRows),
 	}

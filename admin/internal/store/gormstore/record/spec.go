@@ -12,6 +12,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/carillon-sched/carillon/admin/internal/bytecache"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
 	"github.com/carillon-sched/carillon/admin/internal/store/gormstore/db"
 )
@@ -188,9 +189,9 @@ type RevisionKey struct {
 
 // SpecCache keeps specs, which never change, most recently used ones first.
 type SpecCache struct {
-	Entries *ByteCache[RevisionKey, CachedSpec]
-	light   *ByteCache[RevisionKey, CachedSpec] // without inputs, for lists
-	broken  *lru.Cache[RevisionKey, error]      // what was wrong with revisions that could not be read lately
+	Entries *bytecache.Cache[RevisionKey, CachedSpec]
+	light   *bytecache.Cache[RevisionKey, CachedSpec] // without inputs, for lists
+	broken  *lru.Cache[RevisionKey, error]            // what was wrong with revisions that could not be read lately
 }
 
 // CachedSpec is what is known of a revision.
@@ -222,7 +223,7 @@ const lightSpec = "CASE WHEN OCTET_LENGTH(spec) <= 4096 THEN spec WHEN JSON_VALI
 
 // NewSpecCache returns a cache of at most size revisions.
 func NewSpecCache(size int) *SpecCache {
-	return &SpecCache{Entries: NewByteCache[RevisionKey, CachedSpec](size, specBytes), light: NewByteCache[RevisionKey, CachedSpec](size, lightBytes), broken: NewCache[RevisionKey, error](100)}
+	return &SpecCache{Entries: bytecache.New[RevisionKey, CachedSpec](size, specBytes), light: bytecache.New[RevisionKey, CachedSpec](size, lightBytes), broken: NewCache[RevisionKey, error](100)}
 }
 
 // Load returns the specs of all keys; those that are not cached come with one

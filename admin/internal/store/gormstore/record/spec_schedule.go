@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -64,4 +65,14 @@ func (d *scheduleDocument) schedule() domain.ScheduleSpec {
 		s.Calendars = append(s.Calendars, domain.CalendarUse{ID: u.ID, Version: u.Version})
 	}
 	return s
+}
+
+// DecodeSchedule reads the schedule of a stored revision, without the contents of calendars. A
+// text that cannot be read is a schedule of kind none.
+func DecodeSchedule(text []byte) domain.ScheduleSpec {
+	var d scheduleDocument
+	if err := json.Unmarshal(text, &d); err != nil {
+		return domain.ScheduleSpec{Kind: domain.ScheduleNone}
+	}
+	return d.schedule()
 }

@@ -19,7 +19,7 @@ func Command(a *cli.App) *cobra.Command {
 	return a.ServerFlags(cli.Group("job", "Look at jobs, change, start and stop them",
 		"  carillon job list\n  carillon job run close-day --follow",
 		jobList(a), jobGet(a), jobCreate(a), jobEdit(a), run.JobRun(a),
-		jobPause(a), jobResume(a), jobDelete(a), jobNext(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobGiveBack(a), proposalCommand(a)))
+		jobPause(a), jobResume(a), jobDelete(a), jobNext(a), jobFires(a), jobClashes(a), jobBackfill(a), run.JobExplain(a), run.JobOverdue(a), jobEvents(a), jobGiveBack(a), proposalCommand(a)))
 }
 
 // jobView shows jobs; now makes times relative.
@@ -222,22 +222,11 @@ func jobNext(a *cli.App) *cobra.Command {
 			if job.Value.State == "paused" {
 				a.Say("The job is paused: these are the times it would fire at.")
 			}
-			for _, f := range fires.Value.Fires {
-				note := f.Note
-				if f.Excluded != "" {
-					note = "excluded: " + f.Excluded
-				}
-				if _, err := fmt.Fprintln(a.Out, output.Clean(strings.TrimSpace(f.Zoned+" "+note))); err != nil {
-					return err
-				}
-			}
-			if fires.Value.NeverFires {
-				_, err = fmt.Fprintln(a.Out, "none")
-			}
-			return err
+			return printFireTimes(a, fires.Value.Fires, fires.Value.NeverFires)
 		}),
 	}
 	cmd.Flags().Int64VarP(&params.N, "count", "n", 10, "how many, 1 to 100")
 	cmd.Flags().StringVar(&params.From, "from", "", "after this instant, RFC 3339 (default: now)")
+	cmd.Flags().BoolVar(&params.Clashes, "clashes", false, "count the other jobs that fire together with it, at the first 20")
 	return cmd
 }

@@ -1,4 +1,4 @@
-package record
+package bytecache
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestATenantWithMuchTakesNobodysRoom(t *testing.T) {
-	c := NewByteCache[int, string](1000, 1600)
+	c := New[int, string](1000, 1600)
 	for i := range 10 {
 		c.Add(i, "b", 2, 10)
 	}
@@ -30,12 +30,12 @@ func TestATenantWithMuchTakesNobodysRoom(t *testing.T) {
 	require.False(t, ok, "a value has at most a sixteenth")
 }
 
-// TestByteCacheAgainstAModel: its counts of values and bytes are right and within the bounds,
+// TestCacheAgainstAModel: its counts of values and bytes are right and within the bounds,
 // and a value that was just added is there.
-func TestByteCacheAgainstAModel(t *testing.T) {
+func TestCacheAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most, bytes = 8, 320
-		c := NewByteCache[int, int64](most, bytes)
+		c := New[int, int64](most, bytes)
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			key := rapid.IntRange(0, 15).Draw(t, "key")
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
