@@ -3486,6 +3486,7 @@ type PageAPIKey struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageAlertChannel defines model for PageAlertChannel.
@@ -3495,6 +3496,7 @@ type PageAlertChannel struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageAlertRule defines model for PageAlertRule.
@@ -3504,6 +3506,7 @@ type PageAlertRule struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageAlertSilence defines model for PageAlertSilence.
@@ -3513,6 +3516,7 @@ type PageAlertSilence struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageAuditEntry defines model for PageAuditEntry.
@@ -3522,6 +3526,7 @@ type PageAuditEntry struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageBackfill defines model for PageBackfill.
@@ -3531,6 +3536,7 @@ type PageBackfill struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageBulkItem defines model for PageBulkItem.
@@ -3540,6 +3546,7 @@ type PageBulkItem struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageBulkOperation defines model for PageBulkOperation.
@@ -3549,6 +3556,7 @@ type PageBulkOperation struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageCalendar defines model for PageCalendar.
@@ -3558,6 +3566,7 @@ type PageCalendar struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageCalendarVersion defines model for PageCalendarVersion.
@@ -3576,6 +3585,7 @@ type PageCell struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageConnection defines model for PageConnection.
@@ -3585,6 +3595,7 @@ type PageConnection struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageDeletedDocument defines model for PageDeletedDocument.
@@ -3594,6 +3605,7 @@ type PageDeletedDocument struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageDelivery defines model for PageDelivery.
@@ -3603,6 +3615,7 @@ type PageDelivery struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageDenial defines model for PageDenial.
@@ -3612,6 +3625,7 @@ type PageDenial struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageDocumentKind defines model for PageDocumentKind.
@@ -3621,6 +3635,7 @@ type PageDocumentKind struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageExecutor defines model for PageExecutor.
@@ -3630,6 +3645,7 @@ type PageExecutor struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageFleetInstance defines model for PageFleetInstance.
@@ -3639,6 +3655,7 @@ type PageFleetInstance struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageHandler defines model for PageHandler.
@@ -3648,6 +3665,7 @@ type PageHandler struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageIncident defines model for PageIncident.
@@ -3657,6 +3675,7 @@ type PageIncident struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageIncidentEvent defines model for PageIncidentEvent.
@@ -3666,6 +3685,7 @@ type PageIncidentEvent struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageInstance defines model for PageInstance.
@@ -3675,6 +3695,7 @@ type PageInstance struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageInvitation defines model for PageInvitation.
@@ -3684,6 +3705,7 @@ type PageInvitation struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageJob defines model for PageJob.
@@ -3693,6 +3715,7 @@ type PageJob struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageJobDocument defines model for PageJobDocument.
@@ -3702,6 +3725,7 @@ type PageJobDocument struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageJobEvent defines model for PageJobEvent.
@@ -3711,6 +3735,7 @@ type PageJobEvent struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageJoinToken defines model for PageJoinToken.
@@ -3720,6 +3745,7 @@ type PageJoinToken struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageLimit defines model for PageLimit.
@@ -3729,6 +3755,7 @@ type PageLimit struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageMaintenance defines model for PageMaintenance.
@@ -3738,6 +3765,7 @@ type PageMaintenance struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageMyInvitation defines model for PageMyInvitation.
@@ -3747,6 +3775,7 @@ type PageMyInvitation struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageNode defines model for PageNode.
@@ -3756,6 +3785,7 @@ type PageNode struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageProposal defines model for PageProposal.
@@ -3765,6 +3795,7 @@ type PageProposal struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageQuota defines model for PageQuota.
@@ -3774,6 +3805,7 @@ type PageQuota struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageRef defines model for PageRef.
@@ -3783,6 +3815,7 @@ type PageRef struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageRetention defines model for PageRetention.
@@ -3792,6 +3825,7 @@ type PageRetention struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageRevision defines model for PageRevision.
@@ -3801,6 +3835,7 @@ type PageRevision struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageRun defines model for PageRun.
@@ -3810,6 +3845,7 @@ type PageRun struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageRunPurge defines model for PageRunPurge.
@@ -3819,6 +3855,7 @@ type PageRunPurge struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageScript defines model for PageScript.
@@ -3828,6 +3865,7 @@ type PageScript struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageScriptPolicy defines model for PageScriptPolicy.
@@ -3837,6 +3875,7 @@ type PageScriptPolicy struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageScriptVersion defines model for PageScriptVersion.
@@ -3855,6 +3894,7 @@ type PageTenant struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageTimer defines model for PageTimer.
@@ -3864,6 +3904,7 @@ type PageTimer struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageUser defines model for PageUser.
@@ -3873,6 +3914,7 @@ type PageUser struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PasswordInputBody defines model for PasswordInputBody.
@@ -5664,6 +5706,15 @@ type TimerRequest struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
+// Total defines model for Total.
+type Total struct {
+	// Count Exact up to 10000, unless more is true
+	Count int64 `json:"count"`
+
+	// More There are more items than count, or there may be: a filter without an index has looked at the newest rows only
+	More bool `json:"more"`
+}
+
 // UpdateExecutorInputBody defines model for UpdateExecutorInputBody.
 type UpdateExecutorInputBody struct {
 	// Description What it is for, for people
@@ -5759,6 +5810,9 @@ type ListAlertChannelsParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Total Count the items of all pages, up to 10000
+	Total bool `form:"total,omitempty" json:"total,omitempty"`
 }
 
 // UpdateAlertChannelParams defines parameters for UpdateAlertChannel.
@@ -5798,6 +5852,9 @@ type ListAlertRulesParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Total Count the items of all pages, up to 10000
+	Total bool `form:"total,omitempty" json:"total,omitempty"`
 }
 
 // UpdateAlertRuleParams defines parameters for UpdateAlertRule.
@@ -5909,6 +5966,9 @@ type ListCalendarsParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Total Count the items of all pages, up to 10000
+	Total bool `form:"total,omitempty" json:"total,omitempty"`
 }
 
 // UpdateCalendarParams defines parameters for UpdateCalendar.
@@ -5975,6 +6035,9 @@ type ListConnectionsParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Total Count the items of all pages, up to 10000
+	Total bool `form:"total,omitempty" json:"total,omitempty"`
 }
 
 // UpdateConnectionParams defines parameters for UpdateConnection.
@@ -6231,6 +6294,9 @@ type ListJobsParams struct {
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
+	// Total Count the items of all pages, up to 10000
+	Total bool `form:"total,omitempty" json:"total,omitempty"`
+
 	// Q Part of name or description
 	Q string `form:"q,omitempty" json:"q,omitempty"`
 
@@ -6468,6 +6534,9 @@ type ListRunsParams struct {
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
+	// Total Count the items of all pages, up to 10000
+	Total bool `form:"total,omitempty" json:"total,omitempty"`
+
 	// JobID Only runs of this job
 	JobID string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
@@ -6566,6 +6635,9 @@ type ListScriptsParams struct {
 
 	// Cursor nextCursor of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Total Count the items of all pages, up to 10000
+	Total bool `form:"total,omitempty" json:"total,omitempty"`
 }
 
 // UpdateScriptParams defines parameters for UpdateScript.
@@ -6736,6 +6808,7 @@ func (c *Client) ListAlertChannels(ctx context.Context, params ListAlertChannels
 	r := newRequest("GET", "/api/v1/alert-channels")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
+	r.query("total", params.Total)
 	return ask[PageAlertChannel](ctx, c, r, edits)
 }
 
@@ -6839,6 +6912,7 @@ func (c *Client) ListAlertRules(ctx context.Context, params ListAlertRulesParams
 	r := newRequest("GET", "/api/v1/alert-rules")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
+	r.query("total", params.Total)
 	return ask[PageAlertRule](ctx, c, r, edits)
 }
 
@@ -7094,6 +7168,7 @@ func (c *Client) ListCalendars(ctx context.Context, params ListCalendarsParams, 
 	r := newRequest("GET", "/api/v1/calendars")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
+	r.query("total", params.Total)
 	return ask[PageCalendar](ctx, c, r, edits)
 }
 
@@ -7275,6 +7350,7 @@ func (c *Client) ListConnections(ctx context.Context, params ListConnectionsPara
 	r := newRequest("GET", "/api/v1/connections")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
+	r.query("total", params.Total)
 	return ask[PageConnection](ctx, c, r, edits)
 }
 
@@ -7678,6 +7754,7 @@ func (c *Client) ListJobs(ctx context.Context, params ListJobsParams, edits ...E
 	r := newRequest("GET", "/api/v1/jobs")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
+	r.query("total", params.Total)
 	r.query("q", params.Q)
 	r.query("name", params.Name)
 	r.query("executorId", params.ExecutorID)
@@ -8049,6 +8126,7 @@ func (c *Client) ListRuns(ctx context.Context, params ListRunsParams, edits ...E
 	r := newRequest("GET", "/api/v1/runs")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
+	r.query("total", params.Total)
 	r.query("jobId", params.JobID)
 	r.query("executorId", params.ExecutorID)
 	r.query("instanceId", params.InstanceID)
@@ -8165,6 +8243,7 @@ func (c *Client) ListScripts(ctx context.Context, params ListScriptsParams, edit
 	r := newRequest("GET", "/api/v1/scripts")
 	r.query("limit", params.Limit)
 	r.query("cursor", params.Cursor)
+	r.query("total", params.Total)
 	return ask[PageScript](ctx, c, r, edits)
 }
 

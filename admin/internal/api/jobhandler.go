@@ -29,6 +29,7 @@ type jobOutput struct {
 
 type listJobsInput struct {
 	web.PageParams
+	web.TotalParam
 	JobFilter
 	State      string `query:"state" enum:"enabled,paused" doc:"Only jobs in this state"`
 	Kind       string `query:"kind" enum:"job,call,callback,timer,all" default:"job" doc:"job: those of people and code; call, callback, timer: those that the server has made for calls, callbacks and timers of handlers; all of them"`
@@ -53,6 +54,7 @@ type updateJobInput struct {
 // jobStore has jobs, and the nouns that their specs name.
 type jobStore interface {
 	store.Jobs
+	store.Totals
 	store.Executors
 	store.Calendars
 	builtin.Store
@@ -196,8 +198,10 @@ func (js *jobs) listJobs(ctx context.Context, id auth.Identity, in *listJobsInpu
 		}
 		out.Body.NextCursor = c.Encode()
 	}
-	return out, nil
+	return out, web.AddTotal(in.TotalParam, out, func() (int, bool, error) { return counted(js.store.TotalJobs(ctx, p)) })
 }
+
+func counted(t store.Total, err error) (count int, more bool, _ error) { return t.Count, t.More, err }
 
 // filter reads a filter of jobs.
 func (js *jobs) filter(ctx context.Context, id auth.Identity, in *JobFilter) (p store.ListJobsParams, err error) {

@@ -147,6 +147,7 @@ func instanceRef(id domain.InstanceID, name string) *web.Ref {
 
 type listRunsInput struct {
 	web.PageParams
+	web.TotalParam
 	JobID       string `query:"jobId" doc:"Only runs of this job"`
 	ExecutorID  string `query:"executorId" doc:"Only runs of this executor"`
 	InstanceID  string `query:"instanceId" doc:"Only runs that this instance has or had last"`
@@ -185,6 +186,7 @@ type runs struct {
 	// fixed after construction
 	store interface {
 		store.Runs
+		store.Totals
 		store.Jobs
 		store.Executors
 		store.Specs
@@ -254,9 +256,13 @@ func (rs *runs) listRuns(ctx context.Context, id auth.Identity, in *listRunsInpu
 		return nil, err
 	}
 	rows, err := rs.store.ListExecutions(ctx, p)
-	return web.RowsPage(rows, err, in.Limit, runOf, func(last *store.ExecutionView) web.Cursor {
+	out, err := web.RowsPage(rows, err, in.Limit, runOf, func(last *store.ExecutionView) web.Cursor {
 		return web.Cursor{List: "runs", ID: int64(last.ID)}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return out, web.AddTotal(in.TotalParam, out, func() (int, bool, error) { return counted(rs.store.TotalExecutions(ctx, p)) })
 }
 
 func (rs *runs) getRun(ctx context.Context, id auth.Identity, in *web.IDInput) (*struct{ Body RunDetail }, error) {

@@ -56,6 +56,7 @@ type Console interface {
 	Refusals
 	Jobs
 	Schedules
+	Totals
 	Calendars
 	Scripts
 	DocumentSets

@@ -649,6 +649,7 @@ type PageJob struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageRun defines model for PageRun.
@@ -658,6 +659,7 @@ type PageRun struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PageTimer defines model for PageTimer.
@@ -667,6 +669,7 @@ type PageTimer struct {
 
 	// NextCursor Give it as cursor to get what follows; null on the last page
 	NextCursor *string `json:"nextCursor"`
+	Total      *Total  `json:"total,omitempty"`
 }
 
 // PauseInputBody defines model for PauseInputBody.
@@ -1635,4 +1638,13 @@ type TimerRequest struct {
 
 	// Timeout Of one attempt, from 1ms to 168h, at most what the handler declares; default: that, or none
 	Timeout string `json:"timeout,omitempty"`
+}
+
+// Total defines model for Total.
+type Total struct {
+	// Count Exact up to 10000, unless more is true
+	Count int64 `json:"count"`
+
+	// More There are more items than count, or there may be: a filter without an index has looked at the newest rows only
+	More bool `json:"more"`
 }

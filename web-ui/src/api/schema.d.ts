@@ -6982,54 +6982,69 @@ export interface components {
             items: components["schemas"]["APIKey"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageAlertChannel: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["AlertChannel"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            total?: components["schemas"]["Total"];
         };
         PageAlertRule: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["AlertRule"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            total?: components["schemas"]["Total"];
         };
         PageAlertSilence: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["AlertSilence"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageAuditEntry: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["AuditEntry"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageBackfill: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Backfill"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageBulkItem: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["BulkItem"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageBulkOperation: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["BulkOperation"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageCalendar: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Calendar"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            total?: components["schemas"]["Total"];
         };
         PageCalendarVersion: {
             /** @description The items of this page, in the order of the list */
@@ -7042,180 +7057,237 @@ export interface components {
             items: components["schemas"]["Cell"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageConnection: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Connection"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            total?: components["schemas"]["Total"];
         };
         PageDeletedDocument: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["DeletedDocument"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageDelivery: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Delivery"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageDenial: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Denial"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageDocumentKind: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["DocumentKind"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageExecutor: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Executor"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageFleetInstance: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["FleetInstance"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageHandler: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Handler"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageIncident: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Incident"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageIncidentEvent: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["IncidentEvent"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageInstance: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Instance"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageInvitation: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Invitation"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageJob: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Job"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageJobDocument: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["JobDocument"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            total?: components["schemas"]["Total"];
         };
         PageJobEvent: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["JobEvent"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageJoinToken: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["JoinToken"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageLimit: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Limit"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageMaintenance: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Maintenance"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageMyInvitation: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["MyInvitation"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageNode: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Node"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageProposal: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Proposal"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageQuota: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Quota"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageRef: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Ref"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageRetention: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Retention"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageRevision: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Revision"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageRun: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Run"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageRunPurge: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["RunPurge"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageScript: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Script"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            total?: components["schemas"]["Total"];
         };
         PageScriptPolicy: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["ScriptPolicy"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageScriptVersion: {
             /** @description The items of this page, in the order of the list */
@@ -7228,18 +7300,24 @@ export interface components {
             items: components["schemas"]["Tenant"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageTimer: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["Timer"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PageUser: {
             /** @description The items of this page, in the order of the list */
             items: components["schemas"]["User"][];
             /** @description Give it as cursor to get what follows; null on the last page */
             nextCursor: string | null;
+            /** @description With total=true: how many items all pages have */
+            total?: components["schemas"]["Total"];
         };
         PasswordInputBody: {
             /** @description The password as it is */
@@ -9180,6 +9258,15 @@ export interface components {
             /** @description Of one attempt, from 1ms to 168h, at most what the handler declares; default: that, or none */
             timeout?: string;
         };
+        Total: {
+            /**
+             * Format: int64
+             * @description Exact up to 10000, unless more is true
+             */
+            count: number;
+            /** @description There are more items than count, or there may be: a filter without an index has looked at the newest rows only */
+            more: boolean;
+        };
         UpdateExecutorInputBody: {
             /** @description What it is for, for people */
             description?: string;
@@ -9274,6 +9361,8 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Count the items of all pages, up to 10000 */
+                total?: boolean;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
@@ -10890,6 +10979,8 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Count the items of all pages, up to 10000 */
+                total?: boolean;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
@@ -14598,6 +14689,8 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Count the items of all pages, up to 10000 */
+                total?: boolean;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
@@ -17379,6 +17472,8 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Count the items of all pages, up to 10000 */
+                total?: boolean;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */
@@ -22930,6 +23025,8 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Count the items of all pages, up to 10000 */
+                total?: boolean;
                 /** @description Part of name or description */
                 q?: string;
                 /** @description Pattern of the whole name, in which * stands for any text */
@@ -28072,6 +28169,8 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Count the items of all pages, up to 10000 */
+                total?: boolean;
                 /** @description Only runs of this job */
                 jobId?: string;
                 /** @description Only runs of this executor */
@@ -29609,6 +29708,8 @@ export interface operations {
                 limit?: number;
                 /** @description nextCursor of the page before */
                 cursor?: string;
+                /** @description Count the items of all pages, up to 10000 */
+                total?: boolean;
             };
             header?: {
                 /** @description ETag of an answer that the client has: 304 without a body if it is still the same */

@@ -151,7 +151,13 @@ func said(is bool, text string) string {
 	return ""
 }
 
-func (a *API) list(ctx context.Context, id auth.Identity, in *web.PageQuery) (*listOutput, error) {
+// listInput is a page of a list that can be counted.
+type listInput struct {
+	web.ShortPage
+	web.TotalParam
+}
+
+func (a *API) list(ctx context.Context, id auth.Identity, in *listInput) (*listOutput, error) {
 	at, err := web.DecodeCursor(in.Cursor, a.kind.Path)
 	if err != nil {
 		return nil, err
@@ -170,14 +176,26 @@ func (a *API) list(ctx context.Context, id auth.Identity, in *web.PageQuery) (*l
 		}
 		items[i].Spec = rows[i].Spec
 	}
-	return pageOf(items, more, func() web.Cursor { return web.Cursor{List: a.kind.Path, Name: rows[len(rows)-1].Name} })
+	out := pageOf(items, more, func() web.Cursor { return web.Cursor{List: a.kind.Path, Name: rows[len(rows)-1].Name} })
+	err = web.AddTotal(in.TotalParam, out, func() (int, bool, error) {
+		n, err := a.docs.Store().Count(ctx, id.Tenant, web.MaxTotal+1)
+		return min(n, web.MaxTotal), n > web.MaxTotal, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return listed(out)
 }
 
-func pageOf[T any](items []T, more bool, cursor func() web.Cursor) (*listOutput, error) {
+func pageOf[T any](items []T, more bool, cursor func() web.Cursor) *web.PageOutput[T] {
 	out := web.OnePage(items)
 	if more {
 		out.Body.NextCursor = cursor().Encode()
 	}
+	return out
+}
+
+func listed[T any](out *web.PageOutput[T]) (*listOutput, error) {
 	body, err := json.Marshal(out.Body)
 	return &listOutput{body}, err
 }
@@ -285,7 +303,7 @@ func (a *API) versions(ctx context.Context, id auth.Identity, in *versionsInput)
 		return nil, err
 	}
 	items := domain.Collect(rows, versionOf)
-	return pageOf(items, more, func() web.Cursor { return web.Cursor{List: list, ID: rows[len(rows)-1].Version} })
+	return listed(pageOf(items, more, func() web.Cursor { return web.Cursor{List: list, ID: rows[len(rows)-1].Version} }))
 }
 
 func versionOf(r *resource.Row) version {

@@ -1,8 +1,11 @@
 package document
 
 import (
+	"reflect"
+
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/resource"
 )
 
@@ -89,12 +92,12 @@ func describe(r huma.Registry, k *resource.Kind) schemas {
 	written["name"] = &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most, Description: known["name"].Description + ". It must not look like an id"}
 	out.write = component(r, k.Component+"Write", object([]string{"name", "spec"}, written))
 
-	out.page = component(r, "Page"+k.Component, page(&huma.Schema{Ref: out.answer.Ref}))
+	out.page = component(r, "Page"+k.Component, page(&huma.Schema{Ref: out.answer.Ref}, r.Schema(reflect.TypeFor[web.Total](), true, "Total")))
 	if k.Versioned {
 		out.version = component(r, k.Component+"Version", object([]string{"version", "createdAt", "createdBy", "name", "spec"}, map[string]*huma.Schema{
 			"version": number, "createdAt": text("Time of this version", "date-time"), "createdBy": text("Author of this version", ""), "name": text("Name at this version", ""), "labels": labels(), "spec": spec,
 		}))
-		out.versions = component(r, "Page"+k.Component+"Version", page(&huma.Schema{Ref: out.version.Ref}))
+		out.versions = component(r, "Page"+k.Component+"Version", page(&huma.Schema{Ref: out.version.Ref}, nil))
 	}
 	return out
 }
@@ -111,11 +114,16 @@ func secretsOf(k *resource.Kind, write bool) *huma.Schema {
 	return s
 }
 
-func page(item *huma.Schema) *huma.Schema {
-	return object([]string{"items", "nextCursor"}, map[string]*huma.Schema{
+// page is the schema of a list. total is nil for lists that are not counted.
+func page(item, total *huma.Schema) *huma.Schema {
+	properties := map[string]*huma.Schema{
 		"items":      {Type: huma.TypeArray, Items: item, Description: "The items of this page, in the order of the list"},
 		"nextCursor": {Type: huma.TypeString, Nullable: true, Description: "Give it as cursor to get what follows; null on the last page"},
-	})
+	}
+	if total != nil {
+		properties["total"] = total
+	}
+	return object([]string{"items", "nextCursor"}, properties)
 }
 
 // DeletedDocument is a document that can be restored.

@@ -12,6 +12,22 @@ import (
 type Page[T any] struct {
 	Items      []T     `json:"items" doc:"The items of this page, in the order of the list"`
 	NextCursor *string `json:"nextCursor" doc:"Give it as cursor to get what follows; null on the last page"`
+	Total      *Total  `json:"total,omitempty" doc:"With total=true: how many items all pages have"`
+}
+
+// MaxTotal is up to which number lists are counted.
+const MaxTotal = 10_000
+
+// Total is how many items a list has.
+type Total struct {
+	Count int  `json:"count" doc:"Exact up to 10000, unless more is true"`
+	More  bool `json:"more" doc:"There are more items than count, or there may be: a filter without an index has looked at the newest rows only"`
+}
+
+// TotalParam asks for the total of a list. It is exported because huma passes over embedded
+// fields that are not.
+type TotalParam struct {
+	Total bool `query:"total" doc:"Count the items of all pages, up to 10000"`
 }
 
 // PageOutput is the answer that carries one.
@@ -153,6 +169,16 @@ func StoredPage[R, T any](rows []R, more bool, err error, of func(*R) T, cursor 
 		out.Body.NextCursor = cursor(&rows[len(rows)-1]).Encode()
 	}
 	return out, nil
+}
+
+// AddTotal adds the total to a page if it is asked for.
+func AddTotal[T any](in TotalParam, out *PageOutput[T], count func() (n int, more bool, err error)) error {
+	if !in.Total {
+		return nil
+	}
+	n, more, err := count()
+	out.Body.Total = &Total{Count: n, More: more}
+	return err
 }
 
 // Cut separates the extra row that a list asks for to know whether there is a

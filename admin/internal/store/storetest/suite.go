@@ -101,7 +101,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"PauseTakesBack", testPauseTakesBack}, {"DeleteEndsAll", testDeleteEndsAll}, {"EditReplans", testEditReplans}, {"EditSettles", testEditSettles},
 		{"PauseRace", testPauseRace},
 		{"DelayWaits", testDelayWaits}, {"DelayEnds", testDelayEnds}, {"DelayEdits", testDelayEdits}, {"DelayNet", testDelayNet}, {"DelayTaken", testDelayTaken}, {"DelayRace", testDelayRace},
-		{"Calendars", testCalendars}, {"WholeJobs", testWholeJobs}, {"Schedules", testSchedules}, {"DocumentSets", testDocumentSets}, {"JobCalendars", testJobCalendars}, {"CalendarWall", testCalendarWall},
+		{"Calendars", testCalendars}, {"WholeJobs", testWholeJobs}, {"Schedules", testSchedules}, {"Totals", testTotals}, {"DocumentSets", testDocumentSets}, {"JobCalendars", testJobCalendars}, {"CalendarWall", testCalendarWall},
 		{"Scripts", testScripts}, {"JobScripts", testJobScripts}, {"ScriptPolicies", testScriptPolicies}, {"CallbackPolicies", testCallbackPolicies}, {"ScriptRace", testScriptRace}, {"ScriptWall", testScriptWall},
 		{"Backfill", testBackfill}, {"BackfillEnds", testBackfillEnds}, {"BackfillRace", testBackfillRace},
 		{"Timer", testTimer}, {"TimerDefaults", testTimerDefaults}, {"TimerPolicies", testTimerPolicies}, {"TimerRequests", testTimerRequests}, {"TimerBatch", testTimerBatch}, {"TimerHeld", testTimerHeld},

@@ -352,6 +352,47 @@ func (s *Jobs) CountJobs(ctx context.Context, tenant domain.TenantID, within dom
 	return enabled, paused, err
 }
 
+// examinedJobs bounds the jobs that one count reads.
+const examinedJobs = 50_000
+
+// TotalJobs implements store.Totals. It takes the ids from an index, and looks at the jobs behind
+// them.
+func (s *Jobs) TotalJobs(ctx context.Context, p store.ListJobsParams) (total store.Total, err error) {
+	states := []int64{int64(domain.JobEnabled), int64(domain.JobPaused)}
+	if p.State != 0 {
+		states = []int64{int64(p.State)}
+	}
+	err = s.Look(ctx, "count listed jobs", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
+		index := "ix_jobs_kind"
+		if p.Executor != 0 {
+			index = "ix_jobs_executor"
+		}
+		ids := g.Session(&gorm.Session{NewDB: true}).Table("jobs"+s.Dialect.ByIndex(index)).Select("id").
+			Where("tenant_id = ? AND state IN ("+db.IDList(states)+")", int64(p.Tenant)).Limit(examinedJobs + 1)
+		if !p.AllKinds {
+			ids = ids.Where("kind = ?", int64(p.Kind))
+		}
+		if p.Executor != 0 {
+			ids = ids.Where("executor_id = ?", int64(p.Executor))
+		}
+		var examined int64
+		if err := g.Session(&gorm.Session{NewDB: true}).Table("(?) AS c", ids).Count(&examined).Error; err != nil {
+			return err
+		}
+		matching := filterJobs(g.Table("(?) AS c", ids).Select("1").Joins("JOIN jobs AS j ON j.id = c.id"), p)
+		if p.NeverFires {
+			matching = matching.Joins("JOIN triggers AS t ON t.job_id = j.id").Where("t.tenant_id = ?", int64(p.Tenant))
+		}
+		var count int64
+		if err := g.Session(&gorm.Session{NewDB: true}).Table("(?) AS m", matching.Limit(store.MaxTotal+1)).Count(&count).Error; err != nil {
+			return err
+		}
+		total = store.Total{Count: min(int(count), store.MaxTotal), More: count > store.MaxTotal || examined > examinedJobs}
+		return nil
+	})
+	return total, err
+}
+
 func (s *Jobs) ListNextFires(ctx context.Context, tenant domain.TenantID, reach domain.Reach, limit int) (views []store.JobView, err error) {
 	err = s.Look(ctx, "list next fires", func(ctx context.Context, q db.Querier, g *gorm.DB) error {
 		var rows []record.JobRow

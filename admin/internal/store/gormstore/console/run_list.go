@@ -83,12 +83,8 @@ func (s *Runs) ListExecutions(ctx context.Context, p store.ListExecutionsParams)
 }
 
 func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.ListExecutionsParams) ([]*record.ExecutionRow, error) {
-	if p.Instance != 0 && p.Executor == 0 {
-		err := db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&p.Executor) },
-			"SELECT executor_id FROM instances WHERE id = ? AND tenant_id = ?", int64(p.Instance), int64(p.Tenant))
-		if err != nil || p.Executor == 0 {
-			return nil, err
-		}
+	if err := s.executorOf(ctx, q, &p); err != nil || p.Instance != 0 && p.Executor == 0 {
+		return nil, err
 	}
 	f := &record.ExecutionFilter{}
 	ok, err := s.filterExecutions(ctx, q, p, f)
@@ -110,18 +106,32 @@ func (s *Runs) listExecutionRows(ctx context.Context, q db.Querier, p store.List
 		return record.ExecutionsByExecutor(ctx, q, s.Dialect, p.Within.IDs(), f, limit)
 	default:
 		f.States(p.States)
-		states := p.States
-		if len(states) == 0 {
-			states = domain.States
-		}
-		phases := record.PhasesOf(states)
-		if p.Cause == domain.CauseTimer {
-			for i := range phases {
-				phases[i] += record.PhaseTimer
-			}
-		}
-		return record.ExecutionsByPhase(ctx, q, s.Dialect, phases, f, limit)
+		return record.ExecutionsByPhase(ctx, q, s.Dialect, phasesOf(p), f, limit)
 	}
+}
+
+// executorOf finds the executor of the instance that is asked for.
+func (s *Runs) executorOf(ctx context.Context, q db.Querier, p *store.ListExecutionsParams) error {
+	if p.Instance == 0 || p.Executor != 0 {
+		return nil
+	}
+	return db.Query(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&p.Executor) },
+		"SELECT executor_id FROM instances WHERE id = ? AND tenant_id = ?", int64(p.Instance), int64(p.Tenant))
+}
+
+// phasesOf are the phases in which the runs of a list may be.
+func phasesOf(p store.ListExecutionsParams) []int64 {
+	states := p.States
+	if len(states) == 0 {
+		states = domain.States
+	}
+	phases := record.PhasesOf(states)
+	if p.Cause == domain.CauseTimer {
+		for i := range phases {
+			phases[i] += record.PhaseTimer
+		}
+	}
+	return phases
 }
 
 // filterExecutions adds what all ways have in common; ok is false when nothing
@@ -196,6 +206,53 @@ func (s *Runs) filterByJobs(ctx context.Context, q db.Querier, p store.ListExecu
 	}
 	f.Add("job_id IN (" + db.IDList(jobs[:min(len(jobs), maxJobsByName)]) + ")")
 	return true, nil
+}
+
+// TotalExecutions implements store.Totals. It goes the ways of ListExecutions.
+func (s *Runs) TotalExecutions(ctx context.Context, p store.ListExecutionsParams) (total store.Total, err error) {
+	p.Before = 0
+	err = s.Look(ctx, "count listed executions", func(ctx context.Context, q db.Querier, _ *gorm.DB) error {
+		total = store.Total{}
+		if err := s.executorOf(ctx, q, &p); err != nil || p.Instance != 0 && p.Executor == 0 {
+			return err
+		}
+		c := record.ExecutionCount{Filter: &record.ExecutionFilter{}}
+		ok, err := s.filterExecutions(ctx, q, p, c.Filter)
+		if err != nil || !ok {
+			return err
+		}
+		c.Filter.States(p.States)
+		s.countBy(p, &c)
+		total, err = c.Total(ctx, q, s.Dialect)
+		return err
+	})
+	return total, err
+}
+
+// countBy chooses the index.
+func (s *Runs) countBy(p store.ListExecutionsParams, c *record.ExecutionCount) {
+	c.Order, c.Range = "id", []string{fmt.Sprintf("tenant_id = %d", int64(p.Tenant))}
+	if !p.From.IsZero() {
+		c.Range = append(c.Range, fmt.Sprintf("id >= %d", domain.IDFloor(p.From)))
+	}
+	if !p.To.IsZero() {
+		c.Range = append(c.Range, fmt.Sprintf("id < %d", domain.IDFloor(p.To)))
+	}
+	switch {
+	case p.Job != 0:
+		c.Index, c.Order, c.Range, c.Column, c.Values = "uq_executions_occurrence", "fire_at", nil, "job_id", []int64{int64(p.Job)}
+	case p.Executor != 0:
+		c.Index, c.Column, c.Values = "ix_executions_executor", "executor_id", []int64{int64(p.Executor)}
+	case p.Within.Bounded():
+		ids := p.Within.IDs()
+		c.Index, c.Column = "ix_executions_executor", "executor_id"
+		c.Values = domain.Collect(ids, func(e *domain.ExecutorID) int64 { return int64(*e) })
+	default:
+		c.Index, c.Column = "ix_executions_phase", "phase"
+		if c.Values = phasesOf(p); p.Fingerprint != 0 {
+			c.Values = record.PhasesOf(domain.States)
+		}
+	}
 }
 
 // executionViews adds names and what earlier attempts tell, one query per table.

@@ -281,6 +281,16 @@ func (s *Table) List(ctx context.Context, tenant domain.TenantID, after string, 
 	})
 }
 
+// Count implements resource.Store. It reads an index.
+func (s *Table) Count(ctx context.Context, tenant domain.TenantID, most int) (int, error) {
+	counts, err := db.LookColumn[int](ctx, s.DB, "count "+s.Kind.Path,
+		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT 1 FROM %s WHERE tenant_id = %d LIMIT %d) AS d", s.Name, int64(tenant), most))
+	if err != nil || len(counts) == 0 {
+		return 0, err
+	}
+	return counts[0], nil
+}
+
 // ListAll lists documents of all tenants by id, no more than limit.
 func (s *Table) ListAll(ctx context.Context, limit int) ([]resource.Row, error) {
 	rows, _, err := s.page(ctx, limit, func(g *gorm.DB) *gorm.DB { return s.rows(g).Order("d.id") })

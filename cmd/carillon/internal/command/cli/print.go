@@ -78,6 +78,18 @@ func StampOrEmpty(t *time.Time) string {
 	return output.Stamp(*t)
 }
 
+// SayTotal says how many items a list has beside those that are shown.
+func (a *App) SayTotal(shown int, total *apiclient.Total, what string) {
+	switch {
+	case total == nil || total.Count < int64(shown):
+		a.Say("Showing %d %s; more with --limit (0 = all).", shown, what)
+	case total.More:
+		a.Say("%d of %d+ %s; more with --limit (0 = all).", shown, total.Count, what)
+	case total.Count > int64(shown):
+		a.Say("%d of %d %s; more with --limit (0 = all).", shown, total.Count, what)
+	}
+}
+
 // Number writes a number of the API.
 func Number(n int64) string { return strconv.FormatInt(n, 10) }
 

@@ -142,6 +142,14 @@ func jobList(a *cli.App) *cobra.Command {
 				f.ExecutorID = e.ID
 			}
 			jobs, err := apiclient.List[apiclient.Job](cmd.Context(), limit, s.ListJobs, f)
+			if err == nil && limit > 0 && len(jobs) == limit {
+				f.Limit, f.Total = 1, true
+				page, err := s.ListJobs(cmd.Context(), f)
+				if err != nil {
+					return err
+				}
+				a.SayTotal(limit, page.Value.Total, "jobs")
+			}
 			return cli.PrintList(a, s, jobView(a.Now()), jobs, err, "No jobs match.")
 		}),
 	}

@@ -131,7 +131,12 @@ asks for them; "carillon timer list" shows timers by their keys.`,
 			if len(runs) == 0 {
 				a.Say("No runs match.")
 			} else if len(runs) == limit {
-				a.Say("Showing the newest %d; more with --limit (0 = all).", limit)
+				f.Limit, f.Total = 1, true
+				page, err := s.ListRuns(cmd.Context(), f)
+				if err != nil {
+					return err
+				}
+				a.SayTotal(limit, page.Value.Total, "runs, the newest first")
 			}
 			return output.List(s.Printer, runView(a.Now()), runs)
 		}),
