@@ -113,17 +113,22 @@ func (a *api) write(ctx context.Context, id auth.Identity, r *request, k *web.Do
 	return do(ctx, id, of)
 }
 
-// do does steps. Each has an audit entry of its own.
+// do does the steps that change something, those of one kind together.
 func do(ctx context.Context, id auth.Identity, of []*entry) error {
-	for _, e := range of {
-		if e.step.Action == resource.ActionSame || e.err != nil {
-			continue
+	of = slices.DeleteFunc(slices.Clone(of), func(e *entry) bool { return e.step.Action == resource.ActionSame || e.err != nil })
+	for len(of) > 0 {
+		n := 1
+		for n < len(of) && of[n].kind.Name == of[0].kind.Name {
+			n++
 		}
-		err := e.kind.Planner.Do(domain.WithAudit(ctx, domain.AuditOf(ctx).Another()), id, &e.step)
-		if err != nil && web.OurFault(err) {
-			return err
+		errs := of[0].kind.Planner.Do(ctx, id, domain.Collect(of[:n], func(e **entry) *resource.Step { return &(*e).step }))
+		for i, err := range errs {
+			if err != nil && web.OurFault(err) {
+				return err
+			}
+			of[i].err = err
 		}
-		e.err = err
+		of = of[n:]
 	}
 	return nil
 }
