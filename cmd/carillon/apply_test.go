@@ -79,6 +79,18 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Contains(t, production.run("job", "get", "close-day", "-o", "json").stdout, "Europe/Berlin")
 
+	// A whole tenant: an executor comes before its jobs, and nothing differs afterwards.
+	whole := staging.run("export", "--whole")
+	require.Equal(t, 0, whole.code, whole.stderr)
+	require.Regexp(t, `^---\napiVersion: carillon/v1\nkind: Tenant\n`, whole.stdout)
+	require.Contains(t, whole.stdout, "kind: Executor")
+	r = staging.pipe(whole.stdout, "plan", "-f", "-")
+	require.Equal(t, 0, r.code, r.stdout+r.stderr)
+	mill := "kind: Job\nname: grind\nspec: {executor: {name: mill}, handler: grind, schedule: {kind: none}}\n---\nkind: Executor\nname: mill\nspec: {maxRunning: 3}\n"
+	r = production.pipe(mill, "apply", "-f", "-", "--yes")
+	require.Equal(t, 0, r.code, r.stderr)
+	require.Equal(t, 0, production.pipe(production.run("export").stdout, "plan", "-f", "-").code)
+
 	less := file("less.yaml", strings.SplitN(exported.stdout, "kind: Job", 2)[0]+"kind: Job"+exported.stdout[strings.LastIndex(exported.stdout, "kind: Job")+len("kind: Job"):])
 	r = production.run("apply", "-f", less, "--set", "shop", "--prune")
 	require.Equal(t, 2, r.code, "no terminal to ask on")

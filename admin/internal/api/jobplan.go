@@ -76,8 +76,13 @@ func (d jobDocuments) Plan(ctx context.Context, id auth.Identity, docs []resourc
 	return steps, wrong, p.warn(ctx, id, steps)
 }
 
-// know lets jobs name calendars and scripts that the same request writes.
+// know lets jobs name executors, calendars and scripts that the same request writes.
 func (p *jobPlan) know(rows map[string]map[string]*resource.Row) error {
+	for name, row := range rows[executorDocumentKind.Name] {
+		if row != nil && row.Version == 0 {
+			p.names.executors["name:"+name] = domain.Executor{ID: domain.ExecutorID(row.ID), TenantID: row.Tenant, Name: name, Version: 1}
+		}
+	}
 	for name, row := range rows[calendar.Kind.Name] {
 		c, err := calendar.Of(row)
 		if err != nil {

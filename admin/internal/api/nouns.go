@@ -35,6 +35,7 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 	maintained := &maintenance{store: d.Store, now: d.Now, jobsChanged: d.JobsChanged, log: log}
 	starts := &starter{store: d.Store, runner: d.Runner, maintenance: maintained, newID: d.NewID, now: d.Now, log: log}
 	started := &runs{store: d.Store, runner: d.Runner, starter: starts, maintenance: maintained, handlers: d.Handlers, now: d.Now, log: log}
+	kept := &retention{store: d.Store, newID: d.NewID, now: d.Now, runsKept: d.RunRetention, logsKept: d.LogRetention, log: log}
 	for _, noun := range []interface{ register(server *web.Server) }{
 		maintained, starts, started,
 		&sessions{auth: d.Auth, maintenance: maintained, path: d.Path, secure: d.SecureCookies},
@@ -45,7 +46,8 @@ func registerNouns(server *web.Server, d *Deps, log *slog.Logger) *Actions {
 		&admission{store: d.Store, auth: d.Auth, newID: d.NewID, now: d.Now, denied: d.Denied},
 		&drains{store: d.Store, newID: d.NewID, now: d.Now, denied: d.Denied, drainsChanged: d.DrainsChanged, log: log},
 		&limits{store: d.Store, log: log},
-		&retention{store: d.Store, newID: d.NewID, now: d.Now, runsKept: d.RunRetention, logsKept: d.LogRetention, log: log},
+		kept,
+		&tenants{store: d.Store, newID: d.NewID, now: d.Now, made: d.TenantMade, retention: kept, log: log},
 		&jobs{
 			store: d.Store, secrets: d.Secrets, handlers: d.Handlers, newID: d.NewID, now: d.Now, plan: d.Plan,
 			jobsChanged: d.JobsChanged, problem: server.Problem, log: log,

@@ -23,8 +23,9 @@ type DocumentKind struct {
 	// out.
 	Lists string
 	Brief bool
-	// Last kinds name documents of other kinds. An apply writes them after all others.
-	Last    bool
+	// First kinds are named by documents of other kinds: the last one that was added is written
+	// first. Last kinds name documents of other kinds, and are written after all others.
+	First, Last bool
 	Planner Planner
 }
 
@@ -67,6 +68,10 @@ func (s *Server) Kinds() *Kinds { return &s.kinds }
 func (k *Kinds) Add(kind DocumentKind) {
 	if kind.Last {
 		k.last = append(k.last, kind)
+		return
+	}
+	if kind.First {
+		k.list = slices.Insert(k.list, 0, kind)
 		return
 	}
 	k.list = append(k.list, kind)
