@@ -91,6 +91,15 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	require.Equal(t, 0, production.pipe(production.run("export").stdout, "plan", "-f", "-").code)
 
+	schemas := filepath.Join(dir, "schemas")
+	r = production.run("schema", "--dir", schemas)
+	require.Equal(t, 0, r.code, r.stderr)
+	for _, name := range []string{"Job.json", "document.json"} {
+		require.FileExists(t, filepath.Join(schemas, name))
+	}
+	require.Contains(t, production.run("schema", "Job").stdout, `"schedule"`)
+	require.Equal(t, 2, production.run("schema").code)
+
 	less := file("less.yaml", strings.SplitN(exported.stdout, "kind: Job", 2)[0]+"kind: Job"+exported.stdout[strings.LastIndex(exported.stdout, "kind: Job")+len("kind: Job"):])
 	r = production.run("apply", "-f", less, "--set", "shop", "--prune")
 	require.Equal(t, 2, r.code, "no terminal to ask on")

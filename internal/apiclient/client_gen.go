@@ -7941,6 +7941,13 @@ func (c *Client) ListKinds(ctx context.Context, edits ...Edit) (Doc[PageDocument
 	return ask[PageDocumentKind](ctx, c, r, edits)
 }
 
+// GetKindSchema asks GET /api/v1/kinds/{kind}/schema: JSON schema of a kind of documents.
+// Draft 2020-12, with descriptions and bounds, and without references to other addresses. Editors complete and check files with it.
+func (c *Client) GetKindSchema(ctx context.Context, kind string, edits ...Edit) (Doc[map[string]interface{}], error) {
+	r := newRequest("GET", "/api/v1/kinds/{kind}/schema", kind)
+	return ask[map[string]interface{}](ctx, c, r, edits)
+}
+
 // ListLimits asks GET /api/v1/limits: List the limits of the tenant and of its executors.
 // With how many runs go on and wait under each.
 func (c *Client) ListLimits(ctx context.Context, params ListLimitsParams, edits ...Edit) (Doc[PageLimit], error) {

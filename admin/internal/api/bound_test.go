@@ -33,7 +33,7 @@ var wholeTenant = strings.Fields(`
 	delete-connection delete-denial delete-executor delete-invitation delete-script delete-user diff-script disable-executor
 	enable-executor end-alert-silence end-executor-maintenance end-tenant-maintenance get-alert-channel get-alert-incident
 	get-alert-rule get-alert-settings get-alert-silence get-bulk get-calendar get-calendar-version get-callback-secret get-cluster
-	get-connection get-retention get-run-purge get-script get-script-key get-script-policy get-script-version import-calendar
+	get-connection get-kind-schema get-retention get-run-purge get-script get-script-key get-script-policy get-script-version import-calendar
 	list-alert-channels list-alert-incident-events list-alert-incidents list-alert-rules list-alert-silences list-api-keys
 	list-audit-entries list-bulk list-bulk-items list-calendar-jobs list-calendar-versions list-calendars list-connections
 	list-deleted-alert-channels list-deleted-alert-rules list-deleted-calendars list-deleted-connections list-deleted-scripts

@@ -45,7 +45,9 @@ func (xs *executors) registerDocuments(server *web.Server) {
 			next = web.Cursor{List: op.ID, Name: rows[len(rows)-1].Name}.Encode()
 		}
 		rows = slices.DeleteFunc(rows, func(e store.ExecutorSummary) bool { return e.BuiltIn })
-		list := domain.Collect(rows, func(e *store.ExecutorSummary) *resource.Document[ExecutorSettings] { return executorDocument(&e.Executor) })
+		list := domain.Collect(rows, func(e *store.ExecutorSummary) *resource.Document[ExecutorSettings] {
+			return executorDocument(&e.Executor)
+		})
 		if err := xs.addLimits(ctx, id.Tenant, list); err != nil {
 			return nil, err
 		}

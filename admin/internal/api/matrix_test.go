@@ -68,7 +68,7 @@ func (w *world) objectsIn(tenant string, e domain.Executor, jobName string) obje
 	w.call(admin, "POST", "/timers", map[string]any{"executor": e.Name, "handler": "reconcile", "key": "order-1", "after": "1h"}).is(201)
 	cancellation := into[timer.TimerCancellation](w.call(admin, "POST", "/timers/cancel", map[string]any{"executor": e.Name, "handler": "reconcile", "keyPrefix": "none-"}).is(202))
 	return objects{
-		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/by-name/{name}": jobName,
+		"/executors/{id}": e.ID.String(), "/instances/{id}": i.ID.String(), "/jobs/{id}": job.ID, "/by-name/{name}": jobName, "/kinds/{kind}": "of-" + jobName,
 		"/runs/{id}": run.ID.String(), "/calls/{id}": run.ID.String(), "/backfills/{id}": backfill.ID,
 		"/job-proposals/{id}": domain.JobID(proposal.ID).String(), "/timer-cancellations/{id}": cancellation.ID,
 		"/timers/{executor}": e.Name, "/{handler}": "reconcile", "/{key}": "order-1",

@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/carillon-sched/carillon/admin/internal/api/web"
 	"github.com/carillon-sched/carillon/admin/internal/auth"
 	"github.com/carillon-sched/carillon/admin/internal/domain"
@@ -54,6 +56,16 @@ func Register(s *web.Server, sets Sets) {
 			return DocumentKind{k.Name, k.Lists, resource.APIVersion, k.Brief, web.EmptyIfNil(k.Literal)}
 		})), nil
 	})
+	a.registerSchema()
+}
+
+// registerSchema adds the schemas by which editors check documents.
+func (a *api) registerSchema() {
+	web.Register(a.server, web.May(domain.PermRead), web.Operation{
+		Method: http.MethodGet, Path: web.Base + "/kinds/{kind}/schema", ID: "get-kind-schema", Tag: "documents",
+		Summary: "JSON schema of a kind of documents", Description: "Draft 2020-12, with descriptions and bounds, and without references to other addresses. Editors complete and check files with it.",
+		Answer: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "A JSON schema"},
+	}, a.schema)
 }
 
 // ready reads and plans the documents of a request, and refuses another plan than was looked at.

@@ -26,7 +26,7 @@ type DocumentKind struct {
 	// First kinds are named by documents of other kinds: the last one that was added is written
 	// first. Last kinds name documents of other kinds, and are written after all others.
 	First, Last bool
-	Planner Planner
+	Planner     Planner
 }
 
 // Planner plans and writes documents of a kind.

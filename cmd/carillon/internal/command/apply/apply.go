@@ -23,9 +23,9 @@ import (
 	"github.com/carillon-sched/carillon/internal/document"
 )
 
-// Commands are plan, apply, delete and export.
+// Commands are plan, apply, delete, export and schema.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(deleteCommand(a)), a.ServerFlags(exportCommand(a))}
+	return []*cobra.Command{a.ServerFlags(planCommand(a)), a.ServerFlags(applyCommand(a)), a.ServerFlags(deleteCommand(a)), a.ServerFlags(exportCommand(a)), a.ServerFlags(schemaCommand(a))}
 }
 
 // source says where documents come from.
