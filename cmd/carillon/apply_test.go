@@ -67,6 +67,10 @@ func TestDocumentsGoFromServerToServer(t *testing.T) {
 	require.Contains(t, r.stderr, "+3 ~0 -0 =0")
 	require.Equal(t, 0, staging.run("plan", "-f", shop, "--values", values, "--set", "shop").code)
 
+	r = staging.run("job", "list", "-o", "yaml")
+	require.Equal(t, 0, r.code)
+	require.Contains(t, r.stderr, "carillon export Job")
+	require.Empty(t, staging.run("job", "list", "-o", "json").stderr)
 	exported := staging.run("export", "Calendar", "Job")
 	require.Equal(t, 0, exported.code, exported.stderr)
 	require.Contains(t, exported.stdout, "12345678901234567890")
